@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit test for the logic of alternate sample periods.
+ *
+ * The rules are stated here a second time, in another way than the code under
+ * test does, and compared with it over the whole range of the arguments.
+ */
+
+#include <kunit/test.h>
+#include <linux/bits.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/perf_alt_period.h>
+#include <linux/prandom.h>
+
+#define TEST_PERIOD_LIMIT	BIT_ULL(63)	/* the first which is not valid */
+#define TEST_SEED		0x6a09e667f3bcc908ULL
+#define TEST_DRAWS		100		/* per value, for chi-square */
+
+static const u64 test_odd_periods[] = {
+	5, 6, 7, 11, 300, 1000, 4099, 27034, 999700, 1000000, 37 * 27034,
+	4294968296, 123456789012345, TEST_PERIOD_LIMIT / 3 * 2,
+	TEST_PERIOD_LIMIT - (1 << 30) - 1, TEST_PERIOD_LIMIT - (1 << 30),
+	TEST_PERIOD_LIMIT - (1 << 29), TEST_PERIOD_LIMIT - 3,
+	TEST_PERIOD_LIMIT - 2,
+};
+
+#define TEST_NR_POWERS	(3 * 62 + 1)
+#define TEST_NR_PERIODS	(TEST_NR_POWERS + (int)ARRAY_SIZE(test_odd_periods))
+
+/*
+ * Each power of two with its neighbours, up to the longest valid period
+ * (1, 2, 3, 3, 4, 5, 7, 8, 9 ... 2^63 - 1), then the list above.
+ */
+static u64 test_period(int i)
+{
+	if (i >= TEST_NR_POWERS)
+		return test_odd_periods[i - TEST_NR_POWERS];
+
+	return (2ULL << (i / 3)) + i % 3 - 1;
+}
+
+static bool test_period_valid(u64 period)
+{
+	return period && period < TEST_PERIOD_LIMIT;
+}
+
+/* How far the interval may be from its nominal length, in either direction. */
+static u64 test_half(u64 period, u32 jitter)
+{
+	u64 half = 1;
+
+	while (jitter--)
+		half *= 2;
+	while (2 * half > period)
+		half = period / 2;
+	if (period + half >= TEST_PERIOD_LIMIT)
+		half = TEST_PERIOD_LIMIT - 1 - period;
+
+	return half;
+}
+
+static void test_alternation(struct kunit *test)
+{
+	int i, j, k;
+
+	for (i = 0; i < TEST_NR_PERIODS; i++) {
+		for (j = 0; j < TEST_NR_PERIODS; j += 7) {
+			u64 period = test_period(i), window = test_period(j);
+			u32 phase = PERF_ALT_OFF;
+
+			for (k = 0; k < 9; k++) {
+				u64 next = perf_alt_period_next(&phase, period,
+								window, 0, ~k);
+
+				KUNIT_ASSERT_EQ(test, next, k % 2 ? window : period);
+				KUNIT_ASSERT_EQ(test, phase, k % 2 ? PERF_ALT_WINDOW :
+								     PERF_ALT_LONG);
+			}
+		}
+	}
+}
+
+/* With jitter the phase alternates as well, each interval has its own draw. */
+static void test_alternation_jittered(struct kunit *test)
+{
+	u32 phase = PERF_ALT_OFF;
+	struct rnd_state rnd;
+	int k;
+
+	prandom_seed_state(&rnd, TEST_SEED);
+
+	for (k = 0; k < 1000; k++) {
+		u32 random = prandom_u32_state(&rnd);
+		u64 nominal = k % 2 ? 300 : 999700;
+		u64 next = perf_alt_period_next(&phase, 999700, 300, 12, random);
+
+		KUNIT_ASSERT_EQ(test, next,
+				perf_alt_period_jitter(nominal, 12, random));
+		KUNIT_ASSERT_EQ(test, phase, k % 2 ? PERF_ALT_WINDOW : PERF_ALT_LONG);
+	}
+}
+
+static void test_no_jitter(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < TEST_NR_PERIODS; i++) {
+		u64 period = test_period(i);
+
+		KUNIT_ASSERT_EQ(test, period, perf_alt_period_jitter(period, 0, 0));
+		KUNIT_ASSERT_EQ(test, period, perf_alt_period_jitter(period, 0, ~0));
+	}
+}
+
+static void test_jitter_smallest(struct kunit *test)
+{
+	u32 n;
+
+	for (n = 1; n <= PERF_ALT_JITTER_MAX; n++) {
+		KUNIT_EXPECT_EQ(test, 1, perf_alt_period_jitter(1, n, 0));
+		KUNIT_EXPECT_EQ(test, 1, perf_alt_period_jitter(1, n, ~0));
+		KUNIT_EXPECT_EQ(test, 1, perf_alt_period_jitter(2, n, 0));
+		KUNIT_EXPECT_EQ(test, 2, perf_alt_period_jitter(2, n, 1U << 31));
+		KUNIT_EXPECT_EQ(test, 3, perf_alt_period_jitter(2, n, ~0));
+		KUNIT_EXPECT_EQ(test, 2, perf_alt_period_jitter(3, n, 0));
+		KUNIT_EXPECT_EQ(test, 3, perf_alt_period_jitter(3, n, 1U << 31));
+		KUNIT_EXPECT_EQ(test, 4, perf_alt_period_jitter(3, n, ~0));
+	}
+}
+
+/* Both ends are reached, and nothing beyond; the mean is the nominal length. */
+static void test_jitter_range(struct kunit *test)
+{
+	struct rnd_state rnd;
+	int i, k;
+	u32 n;
+
+	prandom_seed_state(&rnd, TEST_SEED);
+
+	for (i = 0; i < TEST_NR_PERIODS; i++) {
+		u64 period = test_period(i);
+
+		KUNIT_ASSERT_TRUE(test, test_period_valid(period));
+
+		for (n = 1; n <= PERF_ALT_JITTER_MAX; n++) {
+			u64 half = test_half(period, n);
+			u64 low = perf_alt_period_jitter(period, n, 0);
+			u64 high = perf_alt_period_jitter(period, n, U32_MAX);
+
+			KUNIT_ASSERT_EQ(test, low, period - half);
+			KUNIT_ASSERT_EQ(test, high, period + half);
+			KUNIT_ASSERT_TRUE(test, test_period_valid(low));
+			KUNIT_ASSERT_TRUE(test, test_period_valid(high));
+			KUNIT_ASSERT_GE(test, low, period - period / 2);
+			KUNIT_ASSERT_LE(test, high, period + period / 2);
+
+			for (k = 0; k < 20; k++) {
+				u32 random = prandom_u32_state(&rnd);
+				u64 a = perf_alt_period_jitter(period, n, random);
+				u64 b = perf_alt_period_jitter(period, n, ~random);
+
+				KUNIT_ASSERT_GE(test, a, low);
+				KUNIT_ASSERT_LE(test, a, high);
+				KUNIT_ASSERT_EQ(test, a + b, 2 * period);
+			}
+		}
+	}
+}
+
+/* The first random number which gives an interval of at least @length. */
+static u64 test_first_random(u64 period, u32 n, u64 length)
+{
+	u64 low = 0, high = 1ULL << 32;
+
+	while (low < high) {
+		u64 mid = (low + high) / 2;
+
+		if (perf_alt_period_jitter(period, n, mid) < length)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+
+	return low;
+}
+
+/* No interval has more than one random number more than any other one. */
+static void test_jitter_uniform(struct kunit *test)
+{
+	static const u64 periods[] = { 1, 2, 3, 4, 5, 300, 1001, 999700, 1ULL << 62 };
+	int i;
+	u32 n;
+
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		for (n = 1; n <= 11; n++) {
+			u64 period = periods[i], half = test_half(period, n);
+			u64 share = div64_u64(1ULL << 32, 2 * half + 1);
+			u64 length, first = 0, next;
+
+			for (length = period - half; length <= period + half; length++) {
+				next = test_first_random(period, n, length + 1);
+				KUNIT_ASSERT_GE(test, next - first, share);
+				KUNIT_ASSERT_LE(test, next - first, share + 1);
+				first = next;
+			}
+			KUNIT_ASSERT_EQ(test, first, 1ULL << 32);
+		}
+	}
+}
+
+/* What the kernel's generator makes of it passes a chi-square test. */
+static void test_jitter_chi_square(struct kunit *test)
+{
+	static const struct {
+		u64 period;
+		u32 jitter;
+	} cases[] = {
+		{ 300, 1 }, { 300, 7 }, { 300, 12 }, { 999700, 7 }, { 999700, 10 },
+	};
+	struct rnd_state rnd;
+	int i, k;
+
+	prandom_seed_state(&rnd, TEST_SEED);
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		u64 period = cases[i].period;
+		int half = test_half(period, cases[i].jitter);
+		int values = 2 * half + 1;
+		s64 sum = 0, squares = 0, chi_square;
+		int *count;
+
+		count = kunit_kcalloc(test, values, sizeof(*count), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, count);
+
+		for (k = 0; k < values * TEST_DRAWS; k++) {
+			s64 offset = perf_alt_period_jitter(period, cases[i].jitter,
+							    prandom_u32_state(&rnd)) - period;
+
+			KUNIT_ASSERT_TRUE(test, offset >= -half && offset <= half);
+			count[offset + half]++;
+			sum += offset;
+		}
+
+		for (k = 0; k < values; k++)
+			squares += (count[k] - TEST_DRAWS) * (count[k] - TEST_DRAWS);
+
+		/*
+		 * values - 1 degrees of freedom: the variance is twice that.
+		 * Allow 4 standard deviations, and the same for the mean: one
+		 * draw has the variance (values^2 - 1) / 12.
+		 */
+		chi_square = div_s64(squares, TEST_DRAWS);
+		chi_square -= values - 1;
+		KUNIT_EXPECT_LE(test, chi_square * chi_square, 16 * 2 * (values - 1));
+		KUNIT_EXPECT_LE(test, 12 * sum * sum,
+				16LL * values * TEST_DRAWS * ((s64)values * values - 1));
+	}
+}
+
+static const u64 test_check_periods[] = {
+	0, 1, 2, 300, 4000, 1000000, U32_MAX, 1ULL << 32, TEST_PERIOD_LIMIT - 1,
+	TEST_PERIOD_LIMIT, TEST_PERIOD_LIMIT + 300, U64_MAX,
+};
+
+static const u32 test_check_jitters[] = {
+	0, 1, 7, 30, 31, 32, 63, 64, 1U << 31, U32_MAX,
+};
+
+static int test_check(bool freq, u64 period, u64 window, u32 jitter)
+{
+	if (window == 0 && jitter == 0)
+		return 0;		/* as if the fields did not exist */
+	if (freq)
+		return -EINVAL;		/* neither field */
+	if (window >> 63)
+		return -EINVAL;
+	if (window && (period == 0 || period >> 63))
+		return -EINVAL;		/* nothing to alternate with */
+	if (jitter && !window)
+		return -EINVAL;		/* nothing to jitter */
+	if (jitter >= 31)
+		return -EINVAL;
+
+	return 0;
+}
+
+static void test_validity(struct kunit *test)
+{
+	int p, w, j, freq;
+
+	for (p = 0; p < ARRAY_SIZE(test_check_periods); p++)
+		for (w = 0; w < ARRAY_SIZE(test_check_periods); w++)
+			for (j = 0; j < ARRAY_SIZE(test_check_jitters); j++)
+				for (freq = 0; freq < 2; freq++) {
+					u64 period = test_check_periods[p];
+					u64 window = test_check_periods[w];
+					u32 jitter = test_check_jitters[j];
+
+					KUNIT_EXPECT_EQ_MSG(test,
+							    perf_alt_period_check(freq, period,
+										  window, jitter),
+							    test_check(freq, period, window,
+								       jitter),
+							    "freq %d period %llu window %llu jitter %u",
+							    freq, period, window, jitter);
+				}
+}
+
+/* One line per rule, for those who read rather than count. */
+static void test_validity_examples(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 999700, 300, 0));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 999700, 300, 30));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 300, 300, 7));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 300, 999700, 7));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 1, 1, 1));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 0, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(true, 4000, 0, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(true, 4000, 300, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(true, 4000, 0, 7));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 0, 300, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 1000, 1ULL << 63, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 1ULL << 63, 300, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 999700, 0, 7));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 999700, 300, 31));
+}
+
+static struct kunit_case alt_period_test_cases[] = {
+	KUNIT_CASE(test_alternation),
+	KUNIT_CASE(test_alternation_jittered),
+	KUNIT_CASE(test_no_jitter),
+	KUNIT_CASE(test_jitter_smallest),
+	KUNIT_CASE(test_jitter_range),
+	KUNIT_CASE(test_jitter_uniform),
+	KUNIT_CASE(test_jitter_chi_square),
+	KUNIT_CASE(test_validity),
+	KUNIT_CASE(test_validity_examples),
+	{},
+};
+
+static struct kunit_suite alt_period_test_suite = {
+	.name = "perf_alt_period",
+	.test_cases = alt_period_test_cases,
+};
+
+kunit_test_suites(&alt_period_test_suite);
+
+MODULE_DESCRIPTION("KUnit test for the logic of alternate sample periods");
+MODULE_LICENSE("GPL");

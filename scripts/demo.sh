@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# usage: demo.sh ARCH
+# Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
+# its table per function; leaves perf.data and functions.txt in build/demo.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+arch=$1
+out=build/demo
+new=build/demo.new
+script=tools/perf/scripts/python/generate-function-metrics.py
+record="perf record -T --sample-cpu -e '$EVENTS' -- $WORKLOAD"
+table=(build/perf/perf script -i "$out/perf.data" --symfs "build/root/$arch"
+	-k "build/kernel/$arch/vmlinux" -s "$script" -- -s discard)
+
+trap 'rm -rf "$new"' EXIT
+rm -rf "$new"
+mkdir -p "$new"
+
+# The program is looked for first: perf's own message comes after a page of others.
+# The recording goes to the guest's memory, then to the shared folder.
+scripts/step "record in the emulated machine" scripts/vm.py --arch "$arch" --timeout "$TIMEOUT" \
+	--share "$new" "
+program=(${WORKLOAD%% *})
+command -v \"\$program\" > /dev/null || {
+	echo \"demo: there is no program '\$program' in the emulated machine: give another WORKLOAD\"
+	exit 127
+}
+cd /tmp && $record && cp perf.data /share/" || exit
+
+mkdir -p "$out"
+mv "$new/perf.data" "$out/"
+scripts/step "table of metrics" bash -c '"$@" > "$0"' "$new/functions.txt" "${table[@]}"
+mv "$new/functions.txt" "$out/"
+
+printf '\nRecorded, in the emulated machine, by\n\n  %s\n\nand read, on this one, by\n\n ' "$record"
+printf ' %s' "${table[@]}"
+printf '\n\n'
+cat "$out/functions.txt"
+cat << END
+
+The emulated machine counts instructions and takes each for one cycle and one
+nanosecond: cycles and instructions are exact, CPI is 1 everywhere, and there
+are no caches and no branch predictor, so branch and cache events are not
+supported. What the table shows is that the windows are attributed right, and a
+rate that differs and is known: the pages that dcache_miss gives back and
+touches again (PF/KI). Real counters need real hardware: see README.md.
+END

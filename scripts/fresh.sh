@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# usage: fresh.sh SUITE
+# Both README commands as a newcomer types them: in a clean Debian root that has
+# only git, make and sudo beside what the installer leaves, as a user with sudo,
+# in a clone of the committed repository. The log is build/fresh-SUITE.log.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+suite=$1
+root=$PWD/build/fresh-$suite
+log=$PWD/build/fresh-$suite.log
+SUDO=()
+[ "$(id -u)" = 0 ] || SUDO=(sudo)
+
+leave() {
+	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/pts" "$root/dev" 2> /dev/null || true
+	"${SUDO[@]}" rm -rf --one-file-system "$root"
+}
+trap leave EXIT
+
+leave
+mkdir -p build
+"${SUDO[@]}" mmdebstrap --quiet --variant=important --include=ca-certificates,git,make,sudo "$suite" "$root" \
+	"deb http://deb.debian.org/debian $suite main" \
+	"deb http://deb.debian.org/debian $suite-updates main" \
+	"deb http://security.debian.org/debian-security $suite-security main"
+for dir in proc sys dev dev/pts; do
+	"${SUDO[@]}" mount --bind "/$dir" "$root/$dir"
+done
+"${SUDO[@]}" git clone --quiet --no-hardlinks . "$root/clone"
+
+# the package manager reaches its servers as it does outside
+for file in /etc/resolv.conf /etc/hosts; do
+	"${SUDO[@]}" cp "$file" "$root$file"
+done
+"${SUDO[@]}" chroot "$root" /bin/sh -eu << 'END'
+useradd --create-home --shell /bin/bash newcomer
+echo 'newcomer ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/newcomer
+mv /clone /home/newcomer/clone
+chown -R newcomer: /home/newcomer
+END
+newcomer() {
+	"${SUDO[@]}" chroot "$root" /usr/bin/env -i HOME=/home/newcomer USER=newcomer TERM=dumb \
+		PATH=/usr/local/bin:/usr/bin:/bin:/usr/games su newcomer -c "cd ~/clone && $1"
+}
+
+{
+	for command in 'make demo' 'make demo' 'make check'; do
+		start=$SECONDS
+		echo "\$ $command"
+		newcomer "$command"
+		echo "# $command: $((SECONDS - start)) s"
+	done
+} 2>&1 | tee "$log"

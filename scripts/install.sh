@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# usage: install.sh build|ARCH|check...
+# Installs the Debian packages that the named purposes need and that are not
+# there yet, after it has checked that this machine can do the work.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+	echo "install: $*" >&2
+	exit 1
+}
+
+need_gb=6
+
+build="linux-source-6.12 gcc libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config mmdebstrap
+	python3 libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
+check="shellcheck codespell pylint perl"
+
+packages=()
+for purpose; do
+	case $purpose in
+	build) read -r -d '' -a words <<< "$build" || true ;;
+	check) read -r -d '' -a words <<< "$check" || true ;;
+	*) read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")" ;;
+	esac
+	packages+=("${words[@]}")
+done
+
+installed() {
+	dpkg-query -W -f '${db:Status-Status}\n' "$@" 2>&1 | grep -cx installed
+}
+
+# shellcheck source=/dev/null
+. /etc/os-release 2> /dev/null || fail "no /etc/os-release: this needs Debian 12"
+[ "${ID:-}-${VERSION_ID:-}" = debian-12 ] ||
+	fail "this is ${PRETTY_NAME:-an unknown distribution}; the packages are those of Debian 12 (bookworm)"
+
+if [ ! -e build/linux/.git ]; then
+	free=$(($(df --output=avail -k . | tail -n 1) / 1024 / 1024))
+	[ "$free" -ge $need_gb ] ||
+		fail "$free GB free in $PWD, about $need_gb GB are needed: free some, or clone on a larger disk"
+fi
+
+[ "$(installed "${packages[@]}")" = ${#packages[@]} ] && exit 0
+
+SUDO=()
+if [ "$(id -u)" != 0 ]; then
+	command -v sudo > /dev/null || fail "packages are missing and there is no sudo: run as root once, or install them: ${packages[*]}"
+	SUDO=(sudo)
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${SUDO[@]}" apt-get update --quiet
+"${SUDO[@]}" apt-get install --quiet --yes --no-install-recommends "${packages[@]}"

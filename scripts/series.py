@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""The Linux tree and the series: three forms of one thing.
+
+  repository   patches/BASE/series lists the commits in order, one a line:
+                   NNNN-subject.patch [NEW FILE]...
+               a patch is a mail whose diff touches only files that Linux has;
+               the new files that its commit introduces lie at their kernel path
+  tree         a git tree of pristine Linux with one commit per line
+  mail         what is sent: each commit with its patch and its new files
+
+usage: series.py tree DIR      make or update the tree (--linux: pristine source)
+       series.py mail DIR      write 0000-cover-letter.patch ... (--tree)
+       series.py export        write patches and new files back from a tree (--tree)
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+PRISTINE, SERIES = "pristine", "series"
+
+
+def git(tree: Path, *args: str, stdin: str | None = None, env: dict | None = None) -> str:
+    """Runs git in tree and returns its output; its failure ends us with its words."""
+    done = subprocess.run(["git", "-C", str(tree), *args], input=stdin, env={**os.environ, **(env or {})},
+                          text=True, capture_output=True, check=False)
+    if done.returncode:
+        sys.exit(f"series: git {args[0]}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout.rstrip("\n")
+
+
+def commits(base: str) -> list[tuple[Path, list[str]]]:
+    """The lines of patches/BASE/series: (patch, new files)."""
+    folder = TOP / "patches" / base
+    lines = [line.split() for line in (folder / "series").read_text().splitlines()]
+    return [(folder / words[0], words[1:]) for words in lines if words and words[0][0] != "#"]
+
+
+def linux_version(source: Path) -> str:
+    """VERSION.PATCHLEVEL.SUBLEVEL of a Linux tree. Raises SystemExit if it is none."""
+    try:
+        text = (source / "Makefile").read_text()
+        return ".".join(re.search(rf"^{key} = (\d+)$", text, re.M)[1] for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+    except (OSError, TypeError):
+        sys.exit(f"series: {source} is not a Linux tree; give one with LINUX=/path")
+
+
+def unpack(source: Path, base: str, tree: Path) -> None:
+    """Puts pristine Linux (a folder or Debian's tar archive) into a new git tree."""
+    if source.is_dir() and not linux_version(source).startswith(base + "."):
+        sys.exit(f"series: {source} is Linux {linux_version(source)}; these patches are for {base}")
+    part = tree.with_name(tree.name + ".new")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        if source.is_dir():
+            if (source / ".git").exists():
+                files = subprocess.run(["git", "-C", str(source), "archive", "HEAD"], stdout=subprocess.PIPE, check=True)
+                subprocess.run(["tar", "-xC", str(part)], input=files.stdout, check=True)
+            else:
+                shutil.copytree(source, part, symlinks=True, dirs_exist_ok=True)
+        elif source.is_file():
+            subprocess.run(["tar", "-xf", str(source), "-C", str(part), "--strip-components=1"], check=True)
+        else:
+            sys.exit(f"series: {source} is missing: install linux-source-{base}, or give a tree with LINUX=/path")
+        git(part, "init", "--quiet", "--initial-branch", SERIES)
+        git(part, "config", "gc.auto", "0")
+        git(part, "config", "core.looseCompression", "1")
+        git(part, "config", "series.source", str(source))
+        git(part, "add", "--force", "--all", ".")
+        date = {"GIT_AUTHOR_DATE": "2024-11-17T22:15:08Z", "GIT_COMMITTER_DATE": "2024-11-17T22:15:08Z"}
+        git(part, "commit", "--quiet", "-m", f"Linux {linux_version(part)}", env={**identity("linux", "linux@invalid"), **date})
+        git(part, "tag", PRISTINE)
+        shutil.rmtree(tree, ignore_errors=True)
+        part.rename(tree)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def identity(name: str, mail: str) -> dict[str, str]:
+    """git's environment for one author who is the committer too."""
+    return {f"GIT_{who}_{key}": value for who in ("AUTHOR", "COMMITTER")
+            for key, value in (("NAME", name), ("EMAIL", mail))}
+
+
+def add_commit(tree: Path, env: dict[str, str], parent: str, patch: Path, new_files: list[str]) -> str:
+    """Applies one patch and its new files to the index in env; returns the commit."""
+    with tempfile.TemporaryDirectory() as work:
+        message, diff = Path(work) / "message", Path(work) / "diff"
+        info = git(tree, "mailinfo", str(message), str(diff), stdin=patch.read_text())
+        head = dict(line.split(": ", 1) for line in info.splitlines() if ": " in line)
+        git(tree, "apply", "--cached", "--allow-empty", "--whitespace=error-all", str(diff), env=env)
+        for name in new_files:
+            mode = "100755" if os.access(TOP / name, os.X_OK) else "100644"
+            blob = git(tree, "hash-object", "-w", "--no-filters", str(TOP / name))
+            git(tree, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{name}", env=env)
+        who = {**identity(head["Author"], head["Email"]),
+               "GIT_AUTHOR_DATE": head["Date"], "GIT_COMMITTER_DATE": head["Date"]}
+        text = head["Subject"] + "\n\n" + message.read_text()
+        return git(tree, "commit-tree", "-p", parent, "-F", "-", git(tree, "write-tree", env=env), stdin=text, env=who)
+
+
+def make_tree(base: str, source: Path, tree: Path) -> None:
+    """Brings tree to pristine + the series; only files that differ are touched."""
+    if not (tree / ".git").is_dir() or git(tree, "config", "series.source") != str(source):
+        unpack(source, base, tree)
+    # commits are made beside the work tree, so that a checkout changes no more
+    # modification times than the change deserves
+    env = {"GIT_INDEX_FILE": str(tree / ".git/series-index")}
+    git(tree, "read-tree", PRISTINE, env=env)
+    head = git(tree, "rev-parse", PRISTINE)
+    for patch, new_files in commits(base):
+        head = add_commit(tree, env, head, patch, new_files)
+    if git(tree, "status", "--porcelain", "--untracked-files=no"):
+        sys.exit(f"series: {tree} has changes of its own: commit and `series.py export` them, or remove the folder")
+    git(tree, "checkout", "--quiet", "-B", SERIES, head)
+
+
+def write_mail(base: str, tree: Path, out: Path) -> None:
+    """Writes the series as it is mailed, cover letter first, into out."""
+    cover = (TOP / "patches" / base / "cover-letter").read_text()
+    subject, body = cover.split("\n", 1)
+    shutil.rmtree(out, ignore_errors=True)
+    git(tree, "format-patch", "--quiet", "--cover-letter", "--base", PRISTINE, "-o", str(out), f"{PRISTINE}..{SERIES}")
+    letter = next(out.glob("0000-*"))
+    text = letter.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", body.strip())
+    letter.write_text(text)
+
+
+def export(base: str, tree: Path) -> None:
+    """Writes patches/BASE and the new files from the commits PRISTINE..HEAD of tree."""
+    folder, lines = TOP / "patches" / base, []
+    for old in folder.glob("*.patch"):
+        old.unlink()
+    for number, commit in enumerate(git(tree, "rev-list", "--reverse", f"{PRISTINE}..HEAD").split(), 1):
+        changes = git(tree, "diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames", commit)
+        status = [line.split("\t") for line in changes.splitlines()]
+        new = [name for kind, name in status if kind == "A"]
+        for name in new:
+            (TOP / name).parent.mkdir(parents=True, exist_ok=True)
+            (TOP / name).write_bytes(subprocess.run(["git", "-C", str(tree), "cat-file", "blob", f"{commit}:{name}"],
+                                                    capture_output=True, check=True).stdout)
+            mode = git(tree, "ls-tree", commit, name).split()[0]
+            (TOP / name).chmod(0o755 if mode == "100755" else 0o644)
+        head = git(tree, "log", "-1", "--format=From: %an <%ae>%nDate: %aD%nSubject: [PATCH] %s%n%n%b", commit)
+        diff = git(tree, "diff", "--no-renames", "--diff-filter=a", "--abbrev=12", f"{commit}^", commit)
+        name = f"{number:04}-{git(tree, 'log', '-1', '--format=%f', commit)[:52].rstrip('-.')}.patch"
+        (folder / name).write_text(f"{head.rstrip()}\n---\n{diff + chr(10) if diff else ''}")
+        lines.append(" ".join([name, *new]))
+    comment = "# one commit a line, in order: its patch, then the new files it introduces\n"
+    (folder / "series").write_text(comment + "\n".join(lines) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Linux tree, patches and mail series from one another")
+    parser.add_argument("what", choices=("tree", "mail", "export"))
+    parser.add_argument("out", type=Path, nargs="?", help="folder to write (tree, mail)")
+    parser.add_argument("--base", default="6.12", help="Linux release of the patches (default: %(default)s)")
+    parser.add_argument("--tree", type=Path, default=TOP / "build/linux", help="git tree to read (default: build/linux)")
+    parser.add_argument("--linux", type=Path, help="pristine Linux: folder or tar archive (default: Debian's)")
+    args = parser.parse_args()
+    if args.what != "export" and not args.out:
+        parser.error(f"{args.what} needs a folder to write")
+    if args.what == "tree":
+        source = args.linux or Path(f"/usr/src/linux-source-{args.base}.tar.xz")
+        make_tree(args.base, source.resolve(), args.out.resolve())
+    elif args.what == "mail":
+        write_mail(args.base, args.tree.resolve(), args.out.resolve())
+    else:
+        export(args.base, args.tree)
+
+
+if __name__ == "__main__":
+    main()

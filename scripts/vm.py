@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""An emulated machine as a function call.
+
+A command goes in; its output and its exit status come out. The guest runs our
+kernel and root file system, sees the folder SHARE as /share (its working
+directory), and powers off when the command ends. A hang ends at the time limit
+with the console shown. Machines are described in scripts/vm/ARCH.py.
+
+exit status: the command's; 124 after the time limit, 125 when the machine died.
+"""
+
+import argparse
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+BUILD = TOP / "build"
+TIMED_OUT, DIED = 124, 125
+
+
+def machines() -> list[str]:
+    """The architectures that have a machine, sorted."""
+    return sorted(path.stem for path in (TOP / "scripts/vm").glob("*.py"))
+
+
+def machine(arch: str) -> dict:
+    """The description of one machine: ARCH of scripts/vm/ARCH.py.
+
+    Raises SystemExit with one line when there is none.
+    """
+    if arch not in machines():
+        sys.exit(f"vm: no machine for ARCH={arch}; there is: {' '.join(machines())}")
+    spec = importlib.util.spec_from_file_location(arch, TOP / f"scripts/vm/{arch}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.ARCH
+
+
+def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[str]:
+    """The QEMU command line: kernel console to a file, the guest's hvc0 to us."""
+    def folder(tag: str, path: Path) -> list[str]:
+        return ["-fsdev", f"local,id={tag},path={path},security_model=none",
+                "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+
+    return [*arch["qemu"], "-m", args.memory, "-smp", str(args.smp), "-seed", "1",
+            "-kernel", str(args.kernel), "-initrd", str(args.root),
+            "-append", f"console={arch['console']} panic=-1 quiet {arch['cmdline']} {args.append}",
+            "-display", "none", "-monitor", "none", "-no-reboot",
+            "-serial", f"file:{control / 'console'}",
+            "-chardev", f"stdio,id=out,signal={'off' if args.terminal else 'on'}",
+            "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=out",
+            *folder("vm", control), *folder("share", args.share)]
+
+
+def run(arch: dict, args: argparse.Namespace) -> int:
+    """Boots, runs args.command, returns its exit status (see the module's text)."""
+    control = Path(tempfile.mkdtemp(prefix="vm."))
+    try:
+        (control / "command").write_text(args.command + "\n", encoding="utf-8")
+        if args.terminal:
+            (control / "terminal").touch()
+        with subprocess.Popen(qemu_command(arch, args, control),
+                              stdin=None if args.terminal else subprocess.DEVNULL) as qemu:
+            try:
+                qemu.wait(timeout=args.timeout)
+                reason, status = "the machine died before the command ended", DIED
+            except subprocess.TimeoutExpired:
+                reason, status = f"no end after {args.timeout} s: stopped", TIMED_OUT
+            except BaseException:
+                qemu.kill()
+                raise
+            qemu.kill()
+        ended = control / "status"
+        if status == DIED and ended.is_file() and ended.read_text().strip():
+            return int(ended.read_text())
+        console = control / "console"
+        lines = console.read_text(errors="replace").splitlines() if console.is_file() else []
+        print(*lines[-30:], f"vm: {reason}", sep="\n", file=sys.stderr)
+        return status
+    finally:
+        shutil.rmtree(control, ignore_errors=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=f"machines: {' '.join(machines())}")
+    parser.add_argument("--arch", default="arm64", help="machine to emulate (default: %(default)s)")
+    parser.add_argument("--kernel", type=Path, help="kernel image (default: the one of `make kernel`)")
+    parser.add_argument("--root", type=Path, help="root file system (default: the one of `make vm`)")
+    parser.add_argument("--share", type=Path, default=BUILD / "share", help="folder seen as /share (default: build/share)")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds until a hang ends (default: %(default)s)")
+    parser.add_argument("--smp", type=int, default=1, help="processors (default: %(default)s)")
+    parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
+    parser.add_argument("--append", default="", help="more words for the kernel's command line")
+    parser.add_argument("--get", metavar="KEY", help="print one value of the machine's description and end")
+    parser.add_argument("command", nargs="?", default="", help="run by bash; none: a shell on this terminal")
+    args = parser.parse_args()
+
+    arch = machine(args.arch)
+    if args.get:
+        print(arch[args.get].strip() if args.get in arch else "")
+        return 0
+    args.kernel = args.kernel or BUILD / "kernel" / args.arch / arch["image"]
+    args.root = args.root or BUILD / "root" / f"{args.arch}.cpio"
+    for needed, verb in ((args.kernel, "kernel"), (args.root, "vm")):
+        if not needed.is_file():
+            sys.exit(f"vm: {needed} is missing: run `make {verb} ARCH={args.arch}`")
+    if not shutil.which(arch["qemu"][0]):
+        sys.exit(f"vm: {arch['qemu'][0]} is missing: install {arch['packages']}")
+    args.terminal = not args.command
+    if args.terminal:
+        if not sys.stdin.isatty():
+            sys.exit("vm: a shell needs a terminal; give a command: make vm RUN='command'")
+        args.command = "bash -i"
+    args.share.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    return run(arch, args)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

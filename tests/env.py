@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the tests share: where things are, commands, the emulated machine."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+BUILD = TOP / "build"
+CHECK = BUILD / "check"
+LINUX = BUILD / "linux"
+PERF = BUILD / "perf/perf"
+SCRIPT = TOP / "tools/perf/scripts/python/generate-function-metrics.py"
+ARCH = "arm64"
+
+
+def run(*command: object, **options) -> subprocess.CompletedProcess:
+    """A command's exit status and output, both streams in stdout unless told otherwise."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": False,
+               "stdin": subprocess.DEVNULL, "cwd": TOP, **options}
+    options["env"] = {**os.environ, "LC_ALL": "C.UTF-8", **options.get("env", {})}
+    return subprocess.run([str(word) for word in command], **options)
+
+
+def must(*command: object, **options) -> str:
+    """A command's output. Raises AssertionError, with the output, when it fails."""
+    done = run(*command, **options)
+    if done.returncode:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def vm(command: str, *options: object, share: Path | None = None, timeout: int = 300) -> subprocess.CompletedProcess:
+    """Runs a command in the emulated machine; share is its /share and working directory."""
+    share = share or CHECK / "share"
+    return run(TOP / "scripts/vm.py", "--arch", ARCH, "--timeout", timeout, "--share", share, *options, command)
+
+
+def in_guest(command: str, *options: object, **more) -> str:
+    """Like vm(), for commands that must succeed; returns the output."""
+    done = vm("set -e\n" + command, *options, **more)
+    if done.returncode:
+        raise AssertionError(f"in the emulated machine: exit status {done.returncode}\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def script(recording: Path, *options: str) -> subprocess.CompletedProcess:
+    """generate-function-metrics.py on a recording of the emulated machine."""
+    return run(PERF, "script", "-i", recording, "--symfs", BUILD / "root" / ARCH,
+               "-k", BUILD / "kernel" / ARCH / "vmlinux", "-s", SCRIPT, "--", *options,
+               stderr=subprocess.PIPE)
+
+
+def functions(recording: Path, *options: str) -> dict[str, dict]:
+    """The script's rows by symbol: their metrics, sums and standard errors."""
+    done = script(recording, "--json", *options)
+    if done.returncode:
+        raise AssertionError(f"generate-function-metrics: {done.returncode}: {done.stderr}")
+    return {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}

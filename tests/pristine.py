@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The same Linux without our series, built beside ours: what tests compare with.
+
+A work tree of build/linux stands at the tag `pristine`; its kernel and its perfs
+are built once and kept. test_series.py walks the same work tree through the
+commits, so that each needs an incremental build only.
+"""
+
+import shutil
+
+from env import ARCH, BUILD, CHECK, LINUX, TOP, must
+
+WALK = CHECK / "linux"
+KERNEL, HOST_PERF, GUEST_PERF = CHECK / "kernel", CHECK / "perf", CHECK / f"perf-{ARCH}"
+KEPT = CHECK / "pristine"
+IMAGE = KEPT / "Image"          # kernel for the emulated machine
+HOST = KEPT / "perf"            # perf for this machine
+GUEST = KEPT / "root"           # perf for the emulated machine, as installed
+
+
+def pristine() -> None:
+    """Makes the work tree and what is built from it, once."""
+    if not WALK.is_dir():
+        must("git", "-C", LINUX, "worktree", "prune")
+        must("git", "-C", LINUX, "worktree", "add", "--quiet", "--detach", WALK, "pristine")
+    if GUEST.is_dir():
+        return
+    must("git", "-C", WALK, "checkout", "--quiet", "--detach", "pristine")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    build_kernel()
+    shutil.copy(KERNEL / "arch/arm64/boot/Image", IMAGE)
+    build_perf()
+    shutil.copy(HOST_PERF / "perf", HOST)
+    must(TOP / "scripts/build.sh", "perf", WALK, GUEST_PERF, ARCH)
+    shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)
+
+
+def build_kernel() -> None:
+    """The work tree's kernel for the emulated machine."""
+    must(TOP / "scripts/build.sh", "kernel", WALK, KERNEL, ARCH)
+
+
+def build_perf() -> None:
+    """The work tree's perf for this machine."""
+    must(TOP / "scripts/build.sh", "perf", WALK, HOST_PERF)

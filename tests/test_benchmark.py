@@ -1,0 +1,274 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Is what `benchmark --truth` says true, and does each function do what its name says?
+
+Built for this machine into a temporary directory; what an architecture may
+change is also looked at in the machine code of every compiler that is there.
+The last test compares with the counters of the emulated machine, if it is built.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+SOURCE = TOP / "tools/perf/tests/workloads/benchmark.c"
+FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow",
+         "-pthread", "-DBENCHMARK_MAIN"]
+LEAVES = ["nops", "int_divider_stalls", "fp_divider_stalls", "isb",
+          "branch_mispredicts", "double_to_int", "dcache_miss"]
+PIECES = 8          # calls of a leaf per iteration at depth 2 and 3
+PAGES = 96          # that dcache_miss comes to in an iteration
+MEMORY = 64 << 20   # that it walks through
+
+# prefix of the tools -> what must be in the code of a function, and what must not
+COMPILERS = {
+    "x86_64-linux-gnu-": {
+        "nops": (r"\bnop$", None),
+        "int_divider_stalls": (r"\bdiv\b", None),
+        "fp_divider_stalls": (r"\bdivsd\b", None),
+        "isb": (r"\blfence\b", None),
+        "branch_mispredicts": (r"\bj(n?e|ae|b)\b", r"\b(cmov|set)"),
+        "double_to_int": (r"\bcvttsd2si\b", None),
+    },
+    "aarch64-linux-gnu-": {
+        "nops": (r"\bnop$", None),
+        "int_divider_stalls": (r"\budiv\b", None),
+        "fp_divider_stalls": (r"\bfdiv\b", None),
+        "isb": (r"\bisb\b", None),
+        "branch_mispredicts": (r"\bt?b(z|nz|\.eq|\.ne)\b", r"\bcs(el|et|inc|inv|neg)|\bcinc"),
+        "double_to_int": (r"\bfcvtzs\b", None),
+    },
+    "riscv64-linux-gnu-": {
+        "nops": (r"\bnop$", None),
+        "int_divider_stalls": (r"\bdivu\b", None),
+        "fp_divider_stalls": (r"\bfdiv\.d\b", None),
+        "isb": (r"\bfence\.i\b", None),
+        "branch_mispredicts": (r"\bb(eqz|nez)\b", None),
+        "double_to_int": (r"\bfcvt\.w\.d\b", None),
+    },
+    "powerpc64le-linux-gnu-": {
+        "nops": (r"\bnop$", None),
+        "int_divider_stalls": (r"\bdivdu\b", None),
+        "fp_divider_stalls": (r"\bfdiv\b", None),
+        "isb": (r"\bisync\b", None),
+        "branch_mispredicts": (r"\bb(eq|ne)\b", r"\bisel"),
+        "double_to_int": (r"\bfctiwz\b", None),
+    },
+    # no divide instruction in the baseline
+    "arm-linux-gnueabihf-": {
+        "nops": (r"\bnop", None),
+        "fp_divider_stalls": (r"\bvdiv\.f64\b", None),
+        "isb": (r"\bisb\b", None),
+        "double_to_int": (r"\bvcvt\.s32\.f64\b", None),
+    },
+    "i686-linux-gnu-": {
+        "nops": (r"\bnop$", None),
+        "int_divider_stalls": (r"\bdiv", None),
+        "fp_divider_stalls": (r"\bfdiv", None),
+        "isb": (r"\blfence\b", None),
+        "branch_mispredicts": (r"\bj(n?e|ae|b)\b", r"\b(cmov|set)"),
+        "double_to_int": (r"\bfistp", None),
+    },
+}
+CALLS = {
+    "x86_64-linux-gnu-": r"\bcall",
+    "aarch64-linux-gnu-": r"\bblr?\b",
+    "riscv64-linux-gnu-": r"\bjalr?\b",
+    "powerpc64le-linux-gnu-": r"\b(bl|bctrl)\b",
+    "arm-linux-gnueabihf-": r"\bblx?\b",
+    "i686-linux-gnu-": r"\bcall",
+}
+
+
+@dataclass
+class Row:
+    """A line of --truth."""
+
+    per_call: int
+    calls: int
+    instructions: int
+    share: float
+    faults: int
+
+
+def parse_truth(text: str) -> dict[str, Row]:
+    """The table of --truth by function."""
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return {name: Row(int(per_call), int(calls), int(total), float(share), int(faults))
+            for name, per_call, calls, total, share, faults in lines}
+
+
+class BenchmarkTest(unittest.TestCase):
+    """The program on this machine."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.program = Path(folder) / "benchmark"
+        subprocess.run(["gcc", *FLAGS, "-static", SOURCE, "-o", cls.program], check=True)
+
+    def truth(self, *args: str) -> dict[str, Row]:
+        """The table for these arguments."""
+        out = subprocess.run([self.program, "--truth", *args], check=True,
+                             stdout=subprocess.PIPE, text=True, timeout=60).stdout
+        self.assertEqual(out.split("\n", 1)[0].split(),
+                         ["#", "function", "instructions/call", "calls", "instructions",
+                          "share%", "faults/call"])
+        return parse_truth(out)
+
+    def minor_faults(self, *args: str) -> int:
+        """Page faults of a run with these arguments."""
+        with subprocess.Popen([self.program, *args]) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_minflt
+
+    def test_truth_adds_up(self) -> None:
+        for depth, wrappers in ("1", []), ("2", ["middle"]), ("3", ["middle", "outer"]):
+            with self.subTest(depth=depth):
+                rows = self.truth("--iterations", "1000", "--threads", "3", "0", depth)
+                self.assertEqual(list(rows), [*LEAVES, *wrappers, "iteration"])
+                total = sum(row.instructions for row in rows.values())
+                for name, row in rows.items():
+                    self.assertEqual(row.instructions, row.per_call * row.calls, name)
+                    self.assertAlmostEqual(row.share, 100 * row.instructions / total, 3, name)
+                self.assertEqual(rows["iteration"].calls, 3000)
+                for name in LEAVES:
+                    self.assertEqual(rows[name].calls, 3000 * (1 if depth == "1" else PIECES))
+                self.assertLess(rows["iteration"].share, 1)
+
+    def test_calls_are_long_and_differ(self) -> None:
+        lengths = sorted(row.per_call for name, row in self.truth("0", "1").items()
+                         if name in LEAVES)
+        self.assertGreater(lengths[0], 3000)
+        self.assertTrue(all(b > 1.01 * a for a, b in zip(lengths, lengths[1:])), lengths)
+
+    def test_work_does_not_depend_on_order_seed_or_faults(self) -> None:
+        for depth in "123":
+            expected = self.truth("0", depth)
+            for args in ["4"], ["0", "--seed", "1"], ["0", "--seed", "4294967295", "--faults"]:
+                with self.subTest(depth=depth, args=args):
+                    rows = self.truth(args[0], depth, *args[1:])
+                    for name in rows.keys() - {"iteration"}:
+                        self.assertEqual(rows[name].per_call, expected[name].per_call, name)
+                    if args[0] == "0":
+                        self.assertEqual(rows["iteration"].per_call,
+                                         expected["iteration"].per_call)
+
+    def test_faults(self) -> None:
+        page = os.sysconf("SC_PAGESIZE")
+        passes = 3 * MEMORY // page // PAGES      # memory was given back twice
+        for depth in "13":
+            rows = self.truth("--faults", "--iterations", "1", "0", depth)
+            self.assertEqual({name for name, row in rows.items() if row.faults}, {"dcache_miss"})
+            per_iteration = rows["dcache_miss"].faults * rows["dcache_miss"].calls
+            self.assertEqual(per_iteration, PAGES)
+            for threads in 1, 2:
+                with self.subTest(depth=depth, threads=threads):
+                    few, many = (self.minor_faults("--faults", "--threads", str(threads),
+                                                   "--iterations", str(n), "0", depth)
+                                 for n in (10, 10 + passes))
+                    self.assertLessEqual(abs(many - few - passes * per_iteration * threads), 4)
+
+    def test_no_faults_without_the_option(self) -> None:
+        few, many = (self.minor_faults("--iterations", n, "0", "1") for n in ("10", "300"))
+        self.assertLessEqual(abs(many - few), 4)
+
+    def test_bad_input(self) -> None:
+        for args in ([], ["0"], ["0", "0"], ["0", "4"], ["7", "1"], ["-1", "1"], ["x", "1"],
+                     ["0", "1", "2"], ["0", "1x"], ["", "1"], ["0", "1", "--iterations"],
+                     ["0", "1", "--iterations", "0"], ["0", "1", "--iterations", "1e3"],
+                     ["0", "1", "--threads", "0"], ["0", "1", "--threads", "100000"],
+                     ["0", "1", "--seed", "-1"], ["0", "1", "--seed", "99999999999999999999"],
+                     ["0", "1", "--unknown"]):
+            with self.subTest(args=args):
+                run = subprocess.run([self.program, *args], capture_output=True, text=True,
+                                     timeout=10, check=False)
+                self.assertNotEqual(run.returncode, 0)
+                self.assertEqual(run.stdout, "")
+                self.assertRegex(run.stderr, r"\Abenchmark: [^\n]+\n\Z")
+
+    def test_help(self) -> None:
+        run = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True)
+        self.assertIn("ORDER DEPTH", run.stdout)
+        self.assertEqual(run.stderr, "")
+
+
+class CodeTest(unittest.TestCase):
+    """What compilers make of it."""
+
+    def test_clang(self) -> None:
+        if not shutil.which("clang"):
+            self.skipTest("no clang")
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "benchmark"
+            subprocess.run(["clang", *FLAGS, SOURCE, "-o", program], check=True)
+            out = subprocess.run([program, "--truth", "0", "2"], check=True,
+                                 stdout=subprocess.PIPE, text=True).stdout
+        self.assertEqual(list(parse_truth(out)), [*LEAVES, "middle", "iteration"])
+
+    def test_instructions(self) -> None:
+        for prefix, expected in COMPILERS.items():
+            if not shutil.which(prefix + "gcc") or not shutil.which(prefix + "objdump"):
+                continue
+            for level in "-O2", "-O3":
+                code = self.disassemble(prefix, level)
+                for name, (wanted, unwanted) in expected.items():
+                    with self.subTest(compiler=prefix, level=level, function=name):
+                        self.assertRegex(code[name], re.compile(wanted, re.MULTILINE))
+                        self.assertNotRegex(code[name], CALLS[prefix])
+                        if unwanted:
+                            self.assertNotRegex(code[name], unwanted)
+
+    def disassemble(self, prefix: str, level: str) -> dict[str, str]:
+        """The instructions of each counted function."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "benchmark.o"
+            subprocess.run([prefix + "gcc", *FLAGS, level, "-c", SOURCE, "-o", program], check=True)
+            text = subprocess.run([prefix + "objdump", "-d", "--no-show-raw-insn",
+                                   "-j", "benchmark_text", program], check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout
+        text = re.sub(r"\n+[0-9a-f]+ <\.\w+>:\n", "\n", text)     # riscv's local labels
+        code = {}
+        for name, body in re.findall(r"^[0-9a-f]+ <(\w+)>:\n((?:\s+[0-9a-f]+:.*\n|\s*\.\.\.\n)+)",
+                                     text, re.MULTILINE):
+            code[name] = re.sub(r"[ \t]+$", "", body, flags=re.MULTILINE)
+        self.assertLessEqual(set(LEAVES), code.keys(), prefix)
+        return code
+
+
+class CounterTest(unittest.TestCase):
+    """The emulated machine counts what --truth says."""
+
+    def test_perf_stat(self) -> None:
+        for needed in "build/kernel/arm64/.built", "build/root/arm64.cpio":
+            if not (TOP / needed).exists():
+                self.skipTest(f"no {needed}: make kernel, make vm")
+        stat = "perf stat -x, -e instructions:u,page-faults:u"
+        for args in "--faults 0 1", "2 3":
+            with self.subTest(args=args):
+                command = (f"exec 2>&1; benchmark --truth --iterations 1 {args}; "
+                           f"for n in 500 1500; do {stat} benchmark --iterations $n {args}; done")
+                with tempfile.TemporaryDirectory() as share:
+                    out = subprocess.run([TOP / "scripts/vm.py", "--share", share, command],
+                                         check=True, stdout=subprocess.PIPE, text=True,
+                                         timeout=300).stdout
+                rows = parse_truth("".join(line for line in out.splitlines(True)
+                                           if re.match(r"[a-z_]+ +\d", line)))
+                for event, expected in (
+                        ("instructions", sum(row.instructions for row in rows.values())),
+                        ("page-faults", sum(row.faults * row.calls for row in rows.values()))):
+                    few, many = map(int, re.findall(rf"^(\d+),[^,]*,{event}:u,", out, re.MULTILINE))
+                    self.assertAlmostEqual((many - few) / 1000, expected,
+                                           delta=0.001 * expected + 0.01, msg=event)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`make demo`: the same table twice, programs nobody here wrote, clear words for bad input."""
+
+import unittest
+
+import perfdata
+from env import BUILD, must, run
+
+DATA, TABLE = BUILD / "demo/perf.data", BUILD / "demo/functions.txt"
+SEVEN = ("nops", "int_divider_stalls", "fp_divider_stalls", "isb", "branch_mispredicts", "double_to_int", "dcache_miss")
+
+
+def demo(workload: str = "", events: str = "") -> str:
+    """The output of make demo."""
+    settings = {"WORKLOAD": workload, "EVENTS": events}
+    return must("make", "demo", *(f"{name}={value}" for name, value in settings.items() if value))
+
+
+def symbols() -> list[str]:
+    """First column of the table."""
+    return [line.split()[0] for line in TABLE.read_text().splitlines()[1:]]
+
+
+class Demo(unittest.TestCase):
+
+    def test_benchmark_twice(self):
+        first, table = demo(), TABLE.read_text()
+        self.assertEqual(set(symbols()) & set(SEVEN), set(SEVEN))
+        self.assertIn("perf record -T --sample-cpu -e '{cycles/period=999700,alt-period=300/", first)
+        self.assertIn(table, first)
+        demo()
+        self.assertEqual(TABLE.read_text(), table)
+
+    def test_debian_python(self):
+        demo("python3 -c 'print(sum(i * i % 7 for i in range(1000000)))'",
+             "{cycles/period=99700,alt-period=300/,instructions}:uS")
+        self.assertTrue(any("PyEval" in symbol or "Py" in symbol for symbol in symbols()), symbols())
+
+    def test_shell_with_children(self):
+        demo("sh -c 'benchmark --iterations 2000 0 1 & benchmark --iterations 2000 1 1; wait'",
+             "{cycles/period=99700,alt-period=300/,instructions}:uS")
+        self.assertEqual(set(symbols()) & set(SEVEN), set(SEVEN))
+        recording = perfdata.read(DATA)
+        self.assertGreaterEqual(len({sample.pid for sample in recording.samples}), 3)
+
+    def test_threads(self):
+        demo("benchmark --threads 4 --iterations 1000 0 1", "{cycles/period=99700,alt-period=300/,instructions}:uS")
+        recording = perfdata.read(DATA)
+        self.assertGreaterEqual(len({sample.tid for sample in recording.samples}), 4)
+        self.assertEqual(set(symbols()) & set(SEVEN), set(SEVEN))
+
+    def test_kernel_functions(self):
+        demo("dd if=/dev/zero of=/dev/null bs=64k count=20000", "{cycles/period=99700,alt-period=300/,instructions}:kS")
+        self.assertTrue(any("clear_user" in symbol for symbol in symbols()), symbols())
+        # without pseudo-NMI all samples would be where interrupts are enabled again
+        self.assertGreater(len(symbols()), 3)
+
+    def test_missing_program(self):
+        before = TABLE.read_text() if TABLE.exists() else None
+        done = run("make", "demo", "WORKLOAD=no-such-program --fast")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no program 'no-such-program' in the emulated machine", done.stdout)
+        self.assertFalse((BUILD / "demo.new").exists())
+        self.assertEqual(TABLE.read_text() if TABLE.exists() else None, before)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,1019 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of generate-function-metrics.py: crafted streams of samples in, sums and tables out.
+
+The streams are written down as perf delivers them: one sample per member of a group, leader
+first, none for a count of zero.
+"""
+
+# pylint: disable=invalid-name,too-many-public-methods
+
+import argparse
+import contextlib
+import csv
+import importlib.util
+import io
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = (Path(__file__).resolve().parent.parent /
+          "tools/perf/scripts/python/generate-function-metrics.py")
+SPEC = importlib.util.spec_from_file_location("function_metrics", SCRIPT)
+fm = importlib.util.module_from_spec(SPEC)
+sys.modules["function_metrics"] = fm
+SPEC.loader.exec_module(fm)
+
+LONG, WINDOW = 999700, 300
+READ = 1 << 4                               # PERF_SAMPLE_READ
+HARDWARE = {"cycles": 0, "instructions": 1, "cache-references": 2, "cache-misses": 3,
+            "branch-misses": 5}
+GROUP = ("cycles", "instructions", "branch-misses")
+
+
+def attr(kind=0, config=0, **other):
+    """A perf_event_attr as perf hands it to scripts."""
+    return {"type": kind, "config": config, "sample_type": READ, "sample_period": 0, "inherit": 0,
+            "alternative_sample_period": 0, "jitter_alternate_period": 0, **other}
+
+
+class Recording:
+    """Calls a collector as perf does."""
+
+    FUNCTIONS = {"f": 1, "g": 2, "h": 3}
+
+    def __init__(self, share="auto"):
+        self.collector = fm.Collector(share)
+        self.events = {}
+        self.collector.dso_table(1, 1, "prog", "/usr/bin/prog", "")
+        for name, symbol in self.FUNCTIONS.items():
+            self.collector.symbol_table(symbol, 1, 0x1000 * symbol, 0x1000 * symbol + 64, 1, name)
+
+    def group(self, *names, period=LONG, alternate=WINDOW, inherit=0, jitter=0):
+        """Open a group, return the id of its leader."""
+        leader = len(self.events) + 1
+        for event, name in enumerate(names, leader):
+            self.events[event] = name
+            self.collector.evsel_table(event, name)
+            self.collector.attr_table(event, leader, attr(
+                0, HARDWARE[name], inherit=inherit,
+                sample_period=period if event == leader else 0,
+                alternative_sample_period=alternate if event == leader else 0,
+                jitter_alternate_period=jitter if event == leader else 0))
+        return leader
+
+    def raw_sample(self, event, count, symbol, *, thread=1, dso=1, ip=0, cpu=0):
+        """One member's sample. Each event has one id per CPU."""
+        fields = [0] * 28
+        fields[1], fields[3], fields[5], fields[6] = event, thread, dso, symbol
+        fields[8], fields[10], fields[15], fields[25] = ip, cpu, count, 100 * cpu + event
+        self.collector.sample_table(*fields)
+
+    def sample(self, function, *counts, leader=1, **where):
+        """A group sample. Members which counted nothing are not delivered."""
+        for event, count in enumerate(counts, leader):
+            if count:
+                self.raw_sample(event, count, self.FUNCTIONS[function], **where)
+
+    def pair(self, function, *counts, **where):
+        """A long interval and a window in one function."""
+        self.sample(function, LONG, 5000, 50, **where)
+        self.sample(function, *counts, **where)
+
+    def sums(self, function, group=GROUP):
+        """The sums of a function, or none."""
+        table = self.collector.table()
+        groups = {key.symbol: value for key, value in table.functions.items()}
+        return groups.get(function, {}).get(group[:1] + tuple(sorted(group[1:])))
+
+
+def started(share="auto", **options):
+    """A recording with one group whose stream is open."""
+    recording = Recording(share)
+    recording.group(*GROUP, **options)
+    recording.sample("h", LONG, 7, 7)
+    return recording
+
+
+class Matching(unittest.TestCase):
+    """Which windows count, and for whom."""
+
+    def assert_sums(self, sums, samples, matched, totals):
+        """Compare the numbers of windows and the totals in the order of GROUP."""
+        self.assertIsNotNone(sums)
+        self.assertEqual((sums.samples, sums.matched, sums.discarded),
+                         (samples, matched, samples - matched))
+        self.assertEqual([sums[event] for event in GROUP], totals)
+
+    def test_matched(self):
+        """A window after a long interval in the same function counts, the long one does not."""
+        recording = started()
+        recording.pair("f", 310, 100, 3)
+        recording.pair("f", 290, 120, 4)
+        self.assert_sums(recording.sums("f"), 2, 2, [600, 220, 7])
+        self.assertIsNone(recording.sums("h"))
+
+    def test_unmatched(self):
+        """A window which ends elsewhere is a discarded sample of the function at its end."""
+        recording = started()
+        recording.sample("f", LONG, 5000)
+        recording.sample("g", 300, 100, 1)
+        self.assert_sums(recording.sums("g"), 1, 0, [0, 0, 0])
+        self.assertIsNone(recording.sums("f"))
+
+    def test_unmatched_counts_stay_out(self):
+        """The members of a discarded window are not added to the matched window before."""
+        recording = started()
+        recording.pair("f", 300, 100, 0)
+        recording.sample("f", LONG, 5000, 50)
+        recording.sample("g", 300, 100, 9)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 0])
+
+    def test_long_counts_stay_out(self):
+        """Nor are those of a long interval."""
+        recording = started()
+        recording.pair("f", 300, 100, 0)
+        recording.sample("f", LONG, 5000, 50)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 0])
+
+    def test_window_after_window(self):
+        """The sample before a window must end a long interval."""
+        recording = started()
+        recording.pair("f", 300, 100, 1)
+        recording.sample("f", 300, 100, 1)
+        self.assert_sums(recording.sums("f"), 2, 1, [300, 100, 1])
+
+    def test_first_sample(self):
+        """The first sample of a stream only opens it, whatever it is."""
+        recording = Recording()
+        recording.group(*GROUP)
+        recording.sample("f", 300, 100, 1)
+        self.assertIsNone(recording.sums("f"))
+        recording.pair("f", 300, 100, 1)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+
+    def test_first_long_sample(self):
+        """A first sample that ends a long interval opens the window after it."""
+        recording = Recording()
+        recording.group(*GROUP)
+        recording.pair("f", 300, 100, 1)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+
+    def test_missing_sibling(self):
+        """A member that perf does not deliver counted nothing."""
+        recording = started()
+        recording.pair("f", 300, 100, 0)
+        recording.pair("f", 300, 0, 2)
+        self.assert_sums(recording.sums("f"), 2, 2, [600, 100, 2])
+
+    def test_member_known_late(self):
+        """perf tells of a member when it first counts: windows before have counts of 0."""
+        recording = Recording()
+        recording.group("cycles")
+        recording.sample("f", LONG)
+        recording.sample("f", 300)
+        recording.sample("f", LONG)
+        recording.raw_sample(1, 300, 1)
+        recording.collector.evsel_table(2, "branch-misses")
+        recording.collector.attr_table(2, 1, attr(0, HARDWARE["branch-misses"]))
+        recording.raw_sample(2, 4, 1)
+        sums = recording.sums("f", ("cycles", "branch-misses"))
+        self.assertEqual((sums.matched, sums["cycles"], sums["branch-misses"]), (2, 600, 4))
+
+    def test_boundary(self):
+        """d is a window if and only if 2 d < period + alternate period."""
+        limit = (LONG + WINDOW) // 2
+        for count, windows in ((limit - 1, 1), (limit, 0), (limit + 1, 0)):
+            recording = started()
+            recording.sample("f", LONG, 1)
+            recording.sample("f", count, 1)
+            sums = recording.sums("f")
+            self.assertEqual(sums.samples if sums else 0, windows)
+
+    def test_boundary_odd(self):
+        """There is no rounding in it: periods of 7 and 4, d = 5 is long and a window is not."""
+        for count, windows in ((5, 1), (6, 0)):
+            recording = Recording()
+            recording.group(*GROUP, period=7, alternate=4)
+            recording.sample("f", 7)
+            recording.sample("f", count)
+            sums = recording.sums("f")
+            self.assertEqual(sums.samples if sums else 0, windows)
+
+    def test_other_thread(self):
+        """A CPU's stream: another thread in the same function does not match."""
+        recording = started()
+        recording.sample("f", LONG, 5000, thread=1)
+        recording.sample("f", 300, 100, thread=2)
+        self.assert_sums(recording.sums("f"), 1, 0, [0, 0, 0])
+
+    def test_cpu_streams(self):
+        """Each CPU has a stream of its own; threads do not."""
+        recording = started()
+        recording.sample("h", LONG, cpu=1)
+        recording.sample("f", LONG, 5000, cpu=0, thread=1)
+        recording.sample("g", LONG, 5000, cpu=1, thread=2)
+        recording.sample("f", 300, 100, 1, cpu=0, thread=1)
+        recording.sample("g", 300, 200, 2, cpu=1, thread=2)
+        recording.sample("g", LONG, 5000, cpu=0, thread=3)
+        recording.sample("g", 300, 300, 3, cpu=0, thread=3)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+        self.assert_sums(recording.sums("g"), 2, 2, [600, 500, 5])
+
+    def test_thread_streams(self):
+        """Inherited counts: threads have streams of their own under one sample id."""
+        recording = started(inherit=1)
+        for thread in 1, 2:
+            recording.sample("h", LONG, thread=thread)
+        recording.sample("f", LONG, thread=1)
+        recording.sample("g", LONG, thread=2)
+        recording.sample("f", 300, 100, 1, thread=1)
+        recording.sample("g", 300, 200, 2, thread=2)
+        recording.sample("f", 300, 100, 1, thread=3)            # opens the third stream
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+        self.assert_sums(recording.sums("g"), 1, 1, [300, 200, 2])
+
+    def test_throttled(self):
+        """Throttling or its end between the two samples; in another stream it is no matter."""
+        for handler in "throttle", "unthrottle":
+            for sample_id, matched in ((1, 0), (101, 1), (77, 1)):
+                recording = started()
+                recording.sample("h", LONG, cpu=1)
+                recording.sample("f", LONG)
+                getattr(recording.collector, handler)(5, sample_id, sample_id, 0, 9, 9)
+                recording.sample("f", 300, 100, 1)
+                self.assert_sums(recording.sums("f"), 1, matched,
+                                 [300, 100, 1] if matched else [0, 0, 0])
+
+    def test_throttled_thread(self):
+        """With inherited counts all threads of the leader are suspect."""
+        recording = started(inherit=1)
+        recording.sample("f", LONG, thread=4)
+        recording.collector.throttle(5, 1, 1, 0, 9, 9)
+        recording.sample("f", 300, 100, 1, thread=4)
+        self.assert_sums(recording.sums("f"), 1, 0, [0, 0, 0])
+
+    def test_throttled_before(self):
+        """Throttling before the long sample, or after the window, does not part the two."""
+        recording = started()
+        recording.collector.throttle(5, 1, 1, 0, 9, 9)
+        recording.pair("f", 300, 100, 1)
+        recording.collector.throttle(6, 1, 1, 0, 9, 9)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+
+    def test_lost(self):
+        """A lost record may be of any stream, whatever its ids say."""
+        for sample_id in 1, 101, 77, 0:
+            recording = started()
+            recording.sample("h", LONG, cpu=1)
+            recording.sample("f", LONG)
+            recording.sample("f", LONG, cpu=1)
+            recording.collector.lost(5, sample_id, 3, 0, 9, 9)
+            recording.sample("f", 300, 100, 1)
+            recording.sample("f", 300, 100, 1, cpu=1)
+            self.assert_sums(recording.sums("f"), 2, 0, [0, 0, 0])
+            recording.pair("f", 300, 100, 1)
+            self.assert_sums(recording.sums("f"), 3, 1, [300, 100, 1])
+
+    def test_lost_number(self):
+        """perf record tells lost samples a second time, without an id: they are not added."""
+        recording = started()
+        recording.collector.lost(5, 1, 3, 0, 9, 9)
+        recording.collector.lost(6, 1, 4, 0, 9, 9)
+        recording.collector.lost(7, 0, 6, 0, 9, 9)
+        self.assertTrue(any(note.startswith("7 records") for note in recording.collector.notes()))
+
+    def test_jitter(self):
+        """Intervals up to half shorter or longer than their period are told apart. (Of the long
+        ones that are all but half as long, 1 in 6000, the rule makes windows. They follow a
+        window and so are unmatched.)"""
+        recording = started(jitter=20)
+        for length, window in (((LONG + WINDOW) // 2, 450), (LONG * 3 // 2, 150), (LONG, 301)):
+            recording.sample("f", length, 9999, 99)
+            recording.sample("f", window, window // 2, 1)
+        self.assert_sums(recording.sums("f"), 3, 3, [901, 225 + 75 + 150, 3])
+
+    def test_no_alternate_period(self):
+        """A plain recording: each interval is a window; auto counts them all."""
+        for share, f, g in (("auto", 2, 2), ("none", 2, 2), ("discard", 1, 1)):
+            recording = Recording(share)
+            recording.group(*GROUP, period=300, alternate=0)
+            recording.sample("f", 300, 100, 1)      # opens the stream
+            recording.sample("f", 310, 110, 2)      # f after f
+            recording.sample("g", 320, 120, 3)      # g after f
+            recording.sample("g", 330, 130, 4)      # g after g
+            recording.sample("f", 340, 140, 5)      # f after g
+            counts = {1: [310, 110, 2], 2: [650, 250, 7]}
+            self.assert_sums(recording.sums("f"), 2, f, counts[f])
+            counts = {1: [330, 130, 4], 2: [650, 250, 7]}
+            self.assert_sums(recording.sums("g"), 2, g, counts[g])
+
+    def test_equal_periods(self):
+        """alt-period=period,alt-period-jitter=N is a plain recording with a random period."""
+        recording = Recording("auto")
+        recording.group(*GROUP, period=300, alternate=300, jitter=6)
+        for count in 300, 250, 350:
+            recording.sample("f", count, 100, 1)
+        self.assert_sums(recording.sums("f"), 2, 2, [600, 200, 2])
+
+    def test_longer_alternate_period(self):
+        """The window is the shorter of the two."""
+        recording = started(period=WINDOW, alternate=LONG)
+        recording.pair("f", 310, 100, 3)
+        self.assert_sums(recording.sums("f"), 1, 1, [310, 100, 3])
+
+    def test_no_alternate_period_break(self):
+        """No share mode counts an interval with a throttle or lost record in it."""
+        for share in "auto", "none", "discard":
+            for handler in "throttle", "unthrottle", "lost":
+                recording = Recording(share)
+                recording.group(*GROUP, period=300, alternate=0)
+                recording.sample("f", 300, 100, 1)
+                getattr(recording.collector, handler)(5, 1, 1, 0, 9, 9)
+                recording.sample("f", 310, 110, 2)
+                recording.sample("f", 320, 120, 3)
+                self.assert_sums(recording.sums("f"), 2, 1, [320, 120, 3])
+
+    def test_share_none_break(self):
+        """The same with an alternate period."""
+        recording = started("none")
+        recording.sample("f", LONG)
+        recording.collector.throttle(5, 1, 1, 0, 9, 9)
+        recording.sample("f", 300, 100, 1)
+        recording.sample("g", 300, 100, 1)          # a window after a window
+        self.assert_sums(recording.sums("f"), 1, 0, [0, 0, 0])
+        self.assert_sums(recording.sums("g"), 1, 1, [300, 100, 1])
+
+    def test_frequency(self):
+        """A recording with a frequency has no period at all: it is a plain one."""
+        recording = Recording()
+        recording.group(*GROUP, period=0, alternate=0)
+        recording.sample("f", 1, 1)
+        recording.sample("f", 123456, 100, 1)
+        self.assert_sums(recording.sums("f"), 1, 1, [123456, 100, 1])
+
+    def test_share_none(self):
+        """Every window counts for the function at its end; long intervals never do."""
+        recording = started("none")
+        recording.sample("f", LONG, 5000)
+        recording.sample("g", 300, 100, 1)
+        recording.pair("g", 310, 110, 2)
+        self.assert_sums(recording.sums("g"), 2, 2, [610, 210, 3])
+        self.assertIsNone(recording.sums("f"))
+
+    def test_old_perf_without_fields(self):
+        """A perf which knows no alternate period hands out attrs without it."""
+        recording = Recording()
+        old = {key: value for key, value in attr(sample_period=300).items()
+               if "alternat" not in key}
+        recording.collector.evsel_table(1, "cycles")
+        recording.collector.attr_table(1, 1, old)
+        recording.sample("f", 300)
+        recording.sample("f", 300)
+        self.assertEqual(recording.sums("f", ("cycles",)).matched, 1)
+
+    def test_many_windows(self):
+        """More windows than are kept at a time: sums are exact, products too."""
+        recording = started()
+        number = 2 * fm.BATCH + 3
+        for _ in range(number):
+            recording.pair("f", 300, 7, 2)
+            kept = recording.collector.groups[1].windows[recording.FUNCTIONS["f"]]
+            self.assertLessEqual(len(kept), fm.BATCH)
+        sums = recording.sums("f")
+        self.assert_sums(sums, number, number, [300 * number, 7 * number, 2 * number])
+        self.assertEqual(sums.product("instructions", "cycles"), 2100 * number)
+        self.assertEqual(sums.product("branch-misses", "branch-misses"), 4 * number)
+
+    def test_counts_backwards(self):
+        """A counter that was reset (the difference is negative) is no window."""
+        recording = started()
+        recording.sample("f", LONG)
+        recording.raw_sample(1, -5, 1)
+        self.assertIsNone(recording.sums("f"))
+
+    def test_two_groups(self):
+        """Groups have streams of their own, even when their samples interleave."""
+        recording = started()
+        second = ("cycles", "cache-references", "cache-misses")
+        leader = recording.group(*second)
+        recording.sample("h", LONG, leader=leader)
+        recording.sample("f", LONG, 5000)
+        recording.sample("g", LONG, 5000, 50, leader=leader)
+        recording.sample("f", 300, 100, 1)
+        recording.sample("g", 310, 20, 2, leader=leader)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+        self.assertIsNone(recording.sums("g"))
+        sums = recording.sums("g", second)
+        self.assertEqual((sums.samples, sums["cycles"], sums["cache-references"],
+                          sums["cache-misses"]), (1, 310, 20, 2))
+
+
+class Functions(unittest.TestCase):
+    """What a function is."""
+
+    def table(self, *places, symbols=(), dsos=()):
+        """One matched window in each place, a (symbol, dso, ip)."""
+        recording = started()
+        for dso in dsos:
+            recording.collector.dso_table(*dso)
+        for symbol in symbols:
+            recording.collector.symbol_table(*symbol)
+        for symbol, dso, ip in places:
+            recording.raw_sample(1, LONG, symbol, dso=dso, ip=ip)
+            recording.raw_sample(1, 300, symbol, dso=dso, ip=ip)
+        return recording.collector.table()
+
+    def test_same_name_in_two_dsos(self):
+        """Two rows, which show the DSO: by its file name or, if need be, its path."""
+        table = self.table((11, 11, 0), (12, 12, 0), (13, 13, 0), (1, 1, 0),
+                           dsos=((11, 1, "liba.so", "/lib/liba.so", ""),
+                                 (12, 1, "libb.so", "/lib/libb.so", ""),
+                                 (13, 1, "libb.so", "/opt/libb.so", "")),
+                           symbols=((11, 11, 16, 32, 1, "same"), (12, 12, 16, 32, 1, "same"),
+                                    (13, 13, 16, 32, 1, "same")))
+        self.assertEqual(sorted(fm.labels(table.functions).values()),
+                         ["f", "same [/lib/libb.so]", "same [/opt/libb.so]", "same [liba.so]"])
+
+    def test_same_name_in_one_dso(self):
+        """Two static functions of one name: two rows, told apart by their addresses."""
+        table = self.table((11, 1, 0), (12, 1, 0), symbols=((11, 1, 0x10, 0x20, 0, "same"),
+                                                            (12, 1, 0x30, 0x40, 0, "same")))
+        self.assertEqual(sorted(fm.labels(table.functions).values()), ["same 0x10", "same 0x30"])
+
+    def test_no_symbol(self):
+        """perf makes an empty symbol of the address: each address is a function."""
+        table = self.table((11, 1, 0x410), (12, 1, 0x420), (13, 1, 0x430), (14, 1, 0x440),
+                           symbols=((11, 1, 0x10, 0x10, 0, "unknown"),
+                                    (12, 1, 0x20, 0x20, 0, "unknown"),
+                                    (13, 1, 0x30, 0x38, 0, "unknown"),
+                                    (14, 1, 0x40, 0x40, 0, "label")))
+        self.assertEqual(sorted(fm.labels(table.functions).values()),
+                         ["0x10 [prog]", "0x20 [prog]", "label", "unknown"])
+
+    def test_no_map(self):
+        """Neither symbol nor DSO: the address; those of the kernel arrive as negative numbers."""
+        table = self.table((0, 0, 0x410), (0, 0, 0x420), (0, 0, -16))
+        self.assertEqual(sorted(fm.labels(table.functions).values()),
+                         ["0x410 [unknown]", "0x420 [unknown]", "0xfffffffffffffff0 [unknown]"])
+
+    def test_address_does_not_match_another(self):
+        """A window at another address without a symbol is unmatched."""
+        recording = started()
+        recording.raw_sample(1, LONG, 0, dso=0, ip=0x410)
+        recording.raw_sample(1, 300, 0, dso=0, ip=0x420)
+        (groups,) = recording.collector.table().functions.values()
+        self.assertEqual([sums.discarded for sums in groups.values()], [1])
+
+    def test_address_within_symbol(self):
+        """Within a symbol the address is no matter."""
+        recording = started()
+        recording.raw_sample(1, LONG, 1, ip=0x1004)
+        recording.raw_sample(1, 300, 1, ip=0x1008)
+        self.assertEqual(recording.sums("f").matched, 1)
+
+
+class Adding(unittest.TestCase):
+    """Sums of recordings add up."""
+
+    def test_sums(self):
+        """Of each number, event and product."""
+        one = fm.Sums(3, 2, 1, {"a": 5, "b": 1}, {("a", "a"): 13, ("a", "b"): 2, ("b", "b"): 1})
+        two = fm.Sums(5, 1, 4, {"a": 7, "c": 2}, {("a", "a"): 49, ("a", "c"): 14, ("c", "c"): 4})
+        self.assertEqual(one + two, fm.Sums(8, 3, 5, {"a": 12, "b": 1, "c": 2}, {
+            ("a", "a"): 62, ("a", "b"): 2, ("b", "b"): 1, ("a", "c"): 14, ("c", "c"): 4}))
+
+    def test_exact(self):
+        """Integers of any size."""
+        sums = fm.Sums(1, 1, 0, {"a": 1 << 63}, {("a", "a"): 1 << 126})
+        self.assertEqual((sums + fm.Sums(1, 1, 0, {"a": 1}, {("a", "a"): 1})).products,
+                         {("a", "a"): (1 << 126) + 1})
+
+    def test_products(self):
+        """Each pair of events, of the same window."""
+        windows = [[300, 100, 1], [310, 90, 0], [290, 120, 5]]
+        sums = fm.Sums.of_windows(GROUP, windows)
+        for i, one in enumerate(GROUP):
+            for j, other in enumerate(GROUP):
+                self.assertEqual(sums.product(one, other), sum(w[i] * w[j] for w in windows))
+
+    def test_recordings(self):
+        """Two recordings added are as one of both: order, and ids within them, are no matter."""
+        def record(windows, first_thread):
+            recording = started(inherit=1)
+            for thread, (function, *counts) in enumerate(windows, first_thread):
+                recording.sample("h", LONG, thread=thread)
+                recording.sample("f", LONG, 1, thread=thread)
+                recording.sample(function, *counts, thread=thread)
+            return recording.collector.table()
+
+        one = [("f", 300, 100, 1), ("g", 310, 110, 2)]
+        two = [("f", 320, 120, 3), ("f", 330, 130, 0)]
+        self.assertEqual((record(one, 2) + record(two, 9)).functions,
+                         record(one + two, 2).functions)
+
+    def test_recordings_other_functions(self):
+        """Functions and groups of one recording only are kept."""
+        one, two = fm.Table(), fm.Table()
+        one.add(fm.Function("f", "a"), ("cycles",), fm.Sums(1, 1, 0, {"cycles": 5}))
+        two.add(fm.Function("f", "b"), ("cycles",), fm.Sums(2, 2, 0, {"cycles": 6}))
+        two.add(fm.Function("f", "a"), ("faults",), fm.Sums(3, 3, 0, {"faults": 7}))
+        both = (one + two).functions
+        self.assertEqual(both[fm.Function("f", "a")], {
+            ("cycles",): fm.Sums(1, 1, 0, {"cycles": 5}),
+            ("faults",): fm.Sums(3, 3, 0, {"faults": 7})})
+        self.assertEqual(both[fm.Function("f", "b")][("cycles",)].samples, 2)
+        self.assertEqual(len(one.functions), 1)
+
+
+class EventNames(unittest.TestCase):
+    """The same event under all its names."""
+
+    def same(self, expected, *events):
+        """All of the (name, type, config) are the expected event."""
+        for name, kind, config in events:
+            self.assertEqual(fm.canonical_event(attr(kind, config), name), expected,
+                             (name, kind, config))
+
+    def test_cycles(self):
+        """The kernel's number, Arm's number, with a PMU, renamed."""
+        self.same("cycles", ("cycles", 0, 0), ("cycles/period=999700,alt-period=300/uS", 0, 0),
+                  ("cpu-cycles:u", 0, 0), ("r0011", 4, 0x11), ("r11:u", 4, 0x11),
+                  ("armv8_pmuv3_0/cpu_cycles/", 8, 0x11), ("armv8_pmuv3_0/cycles/u", 8, 0x11),
+                  ("armv8_pmuv3_0/event=0x11,period=1000/", 8, 0x11), ("mine", 0, 0),
+                  ("mine", 8, 0x11), ("instructions", 0, 0),
+                  ("mine", 0, 10 << 32), ("cpu_cycles", 9, 0x3c))
+
+    def test_instructions(self):
+        """As above."""
+        self.same("instructions", ("instructions", 0, 1), ("r0008", 4, 8), ("r8:S", 4, 8),
+                  ("inst_retired", 8, 8), ("armv8_cortex_a72/inst_retired/", 8, 8), ("ins", 0, 1))
+
+    def test_speculated_instructions(self):
+        """Only Arm has them, and only by number."""
+        self.same("inst_spec", ("r001b", 4, 0x1b), ("inst_spec", 8, 0x1b),
+                  ("armv8_pmuv3_0/inst_spec/", 8, 0x1b), ("spec", 8, 0x1b),
+                  ("somepmu/inst_spec/", 8, 0x99))
+
+    def test_branch_misses(self):
+        """The kernel's branch-misses is either of Arm's two."""
+        self.same("branch-misses", ("branch-misses", 0, 5), ("r0010", 4, 0x10),
+                  ("r0022", 4, 0x22), ("br_mis_pred", 8, 0x10), ("br_mis_pred_retired", 8, 0x22))
+
+    def test_cache(self):
+        """On Arm the kernel's cache-* are L1D's."""
+        self.same("cache-references", ("cache-references", 0, 2), ("r0004", 4, 4),
+                  ("l1d_cache", 8, 4), ("L1-dcache-loads", 3, 0))
+        self.same("cache-misses", ("cache-misses", 0, 3), ("r0003", 4, 3),
+                  ("l1d_cache_refill", 8, 3), ("L1-dcache-load-misses", 3, 0x10000))
+
+    def test_software(self):
+        """Software events by number."""
+        self.same("page-faults", ("page-faults:u", 1, 2), ("faults", 1, 2), ("x", 1, 2))
+        self.same("context-switches", ("cs", 1, 3))
+        self.same("cpu-clock", ("cpu-clock/period=100000/u", 1, 0))
+
+    def test_not_arm(self):
+        """The number of another PMU's event, in a PMU that says so, means nothing."""
+        self.same("pperf", ("msr/pperf/", 8, 3))
+        self.same("event=0x11", ("arm_cmn_0/event=0x11/", 8, 0x11))
+        self.same("clock-ticks", ("uncore_x/clock-ticks/", 12, 0x11))
+
+    def test_others(self):
+        """Others keep their own names, without what is no part of them."""
+        self.same("r00c5", ("r00c5:u", 4, 0xc5), ("r00c5/period=300/u", 4, 0xc5))
+        self.same("stall_backend", ("armv8_pmuv3_0/stall_backend/u", 8, 0x24),
+                  ("stall_backend", 8, 0x24), ("stall_backend:S", 8, 0x24))
+        self.same("L2_Stall", ("L2_Stall", 8, 0x124))
+        self.same("dTLB-load-misses", ("dTLB-load-misses:u", 3, 0x10003))
+
+    def test_twice_in_a_group(self):
+        """The second event of one meaning keeps its name: counts are not mixed."""
+        collector = fm.Collector()
+        for event, name in enumerate(("cycles:u", "cycles:k", "cycles:k"), 1):
+            collector.evsel_table(event, name)
+            collector.attr_table(event, 1, attr(0, 0))
+        self.assertEqual(collector.groups[1].events, ["cycles", "cycles:k", "cycles:k#2"])
+
+
+def table_of(events, **functions):
+    """A table of functions with (samples, matched, totals in the order of the events)."""
+    table = fm.Table()
+    for name, (samples, matched, *totals) in functions.items():
+        table.add(fm.Function(name, "/bin/x"), events,
+                  fm.Sums(samples, matched, samples - matched, dict(zip(events, totals))))
+    return table
+
+
+class Metrics(unittest.TestCase):
+    """From sums to columns."""
+
+    def test_formulas(self):
+        """Each column of the specification, from sums whose ratios are seen at once."""
+        events = ("cycles", "instructions", "inst_spec", "branch-misses", "cache-references",
+                  "cache-misses", "page-faults")
+        table = table_of(events, f=(10, 8, 3000, 1000, 2000, 7, 400, 20, 3),
+                         g=(10, 10, 1000, 3000, 6000, 1, 400, 60, 1))
+        values = table.values(table.metrics())[fm.Function("f", "/bin/x")]
+        self.assertEqual({column: value.value for column, value in values.items()}, {
+            "#": 10, "CPI": 3, "%RI": 50, "BM/KI": 7, "CM/KI": 20, "%CM": 5, "PF/KI": 3,
+            "%CY": 75, "%I": 25, "%BM": 87.5, "%L1DA": 50, "%L1DM": 25, "%IS": 25, "%PF": 75,
+            "DIS": 20})
+
+    def test_columns_need_events(self):
+        """No column without its events; the order is the specification's."""
+        def columns(*events):
+            return [metric.column for metric in table_of(events, f=(1, 1)).metrics()]
+
+        self.assertEqual(columns("cycles"), ["#", "%CY", "DIS"])
+        self.assertEqual(columns("cycles", "instructions"), ["#", "CPI", "%CY", "%I", "DIS"])
+        self.assertEqual(columns("cycles", "instructions", "branch-misses", "cache-references",
+                                 "cache-misses", "inst_spec"),
+                         "# CPI %RI BM/KI CM/KI %CM %CY %I %BM %L1DA %L1DM %IS DIS".split())
+        self.assertEqual(columns("cycles", "stall"), ["#", "%CY", "DIS"])
+        self.assertEqual(columns("cycles", "instructions", "stall"),
+                         ["#", "CPI", "%CY", "%I", "stall/KI", "DIS"])
+
+    def test_other_event(self):
+        """Any other event per 1000 instructions."""
+        table = table_of(("instructions", "stall"), f=(1, 1, 2000, 5))
+        (values,) = table.values(table.metrics()).values()
+        self.assertEqual(values["stall/KI"].value, 2.5)
+
+    def test_division_by_zero(self):
+        """Not a number, and printed as a dash."""
+        table = table_of(("cycles", "instructions", "branch-misses"), f=(1, 1, 300, 0, 1),
+                         g=(1, 0, 0, 0, 0))
+        metrics = table.metrics()
+        values = table.values(metrics)
+        for metric in "CPI", "BM/KI", "%I":
+            self.assertIsNone(values[fm.Function("f", "/bin/x")][metric].value)
+        out = io.StringIO()
+        fm.print_table(fm.sorted_rows(values, "%CY"), fm.labels(values), metrics, out)
+        self.assertEqual(out.getvalue(), "symbol # CPI BM/KI   %CY %I   %BM   DIS\n"
+                                         "f      1   -     - 100.0  - 100.0   0.0\n"
+                                         "g      1   -     -   0.0  -   0.0 100.0\n")
+
+    def test_two_groups(self):
+        """Events of two groups are related through the one that both have."""
+        table = fm.Table()
+        f = fm.Function("f", "/bin/x")
+        # CPI 2 over 10000 cycles, 30 misses in 20000 other cycles: 3 per 1000 instructions
+        table.add(f, ("cycles", "instructions"),
+                  fm.Sums(5, 4, 1, {"cycles": 10000, "instructions": 5000}))
+        table.add(f, ("cycles", "cache-misses"),
+                  fm.Sums(7, 7, 0, {"cycles": 20000, "cache-misses": 30}))
+        g = fm.Function("g", "/bin/x")
+        table.add(g, ("cycles", "instructions"),
+                  fm.Sums(1, 1, 0, {"cycles": 30000, "instructions": 5000}))
+        values = table.values(table.metrics())
+        self.assertEqual({column: value.value for column, value in values[f].items()}, {
+            "#": 12, "CPI": 2, "CM/KI": 3, "%CY": 50, "%I": 50, "%L1DM": 100, "DIS": 100 / 12})
+        self.assertEqual(values[g]["CPI"].value, 6)
+        self.assertIsNone(values[g]["CM/KI"].value)
+
+    def test_two_groups_nothing_common(self):
+        """Without such an event, through the number of windows."""
+        table = fm.Table()
+        f = fm.Function("f", "/bin/x")
+        table.add(f, ("cycles", "instructions"),
+                  fm.Sums(5, 4, 1, {"cycles": 10000, "instructions": 5000}))
+        table.add(f, ("cpu-clock", "cache-misses"),
+                  fm.Sums(8, 8, 0, {"cpu-clock": 20000, "cache-misses": 30}))
+        self.assertEqual(table.values(table.metrics())[f]["CM/KI"].value, 3)
+
+    def test_two_groups_much_common(self):
+        """Cycles if there are several."""
+        table = fm.Table()
+        f = fm.Function("f", "/bin/x")
+        table.add(f, ("cycles", "branches", "instructions", "page-faults"),
+                  fm.Sums(5, 4, 1, {"branches": 10, "cycles": 10000, "instructions": 5000,
+                                    "page-faults": 1}))
+        table.add(f, ("cycles", "branches", "cache-misses", "page-faults"),
+                  fm.Sums(7, 7, 0, {"branches": 1, "cycles": 20000, "cache-misses": 30,
+                                    "page-faults": 1}))
+        self.assertEqual(table.values(table.metrics())[f]["CM/KI"].value, 3)
+
+    def test_error_of_ratio(self):
+        """The standard error is the one over the windows, written down anew."""
+        windows = {"f": [(300, 100), (310, 150), (290, 90), (305, 101)], "g": [(300, 50)] * 3}
+        table = fm.Table()
+        for name, counts in windows.items():
+            table.add(fm.Function(name, ""), ("cycles", "instructions"),
+                      fm.Sums.of_windows(("cycles", "instructions"), counts))
+        value = table.values(table.metrics())[fm.Function("f", "")]
+        number, cycles, instructions = 4, 1205, 441
+        residuals = [c - cycles / instructions * i for c, i in windows["f"]]
+        self.assertAlmostEqual(value["CPI"].error, math.sqrt(
+            number * statistics.variance(residuals, 0)) / instructions)
+        share = cycles / (cycles + 900)
+        residuals = [(name == "f") * c - share * c for name, counts in windows.items()
+                     for c, _ in counts]
+        self.assertAlmostEqual(value["%CY"].error, 100 * math.sqrt(
+            7 * statistics.variance(residuals, 0)) / (cycles + 900))
+
+    def test_published(self):
+        """The rows published for the N1SDP, from sums that have these ratios (shares in
+        1/100000: instructions are 2.68 times fewer than cycles; 5.07 mispredicts, 9.31 L1D
+        accesses and 0.93 misses per 1000 instructions)."""
+        events = ("cycles", "instructions", "branch-misses", "cache-references", "cache-misses")
+        scale = (268, 100, .507, .931, .093)
+        shares = {
+            "fp_divider_stalls": (6553, 41800, 22900, 100, 600, 2),
+            "int_divider_stalls": (4741, 28300, 21500, 100, 1900, 209),
+            "isb": (3414, 17600, 2345, 100, 800, 32),
+            "branch_mispredicts": (1234, 6100, 15200, 99000, 71600, 100),
+            "double_to_int": (694, 3400, 19100, 100, 1200, 72),
+            "nops": (417, 1900, 18300, 560, 400, 112),
+            "dcache_miss": (185, 665, 499, 39, 18400, 99100),
+            "_start": (3, 235, 156, 1, 5100, 373),
+        }
+        published = """\
+fp_divider_stalls  6553  4.9  0.0   0.0  0.0 41.8 22.9  0.1  0.6  0.0
+int_divider_stalls 4741  3.5  0.0   0.0  1.1 28.3 21.5  0.1  1.9  0.2
+isb                3414 20.1  0.2   0.0  0.4 17.6  2.3  0.1  0.8  0.0
+branch_mispredicts 1234  1.1 33.0   0.0  0.0  6.1 15.2 99.0 71.6  0.1
+double_to_int       694  0.5  0.0   0.0  0.6  3.4 19.1  0.1  1.2  0.1
+nops                417  0.3  0.2   0.0  2.8  1.9 18.3  0.6  0.4  0.1
+dcache_miss         185  3.6  0.4 184.7 53.8  0.7  0.5  0.0 18.4 99.1
+"""
+        table = table_of(events, **{
+            name: (samples, samples, *(round(1000 * s * x) for s, x in zip(scale, share)))
+            for name, (samples, *share) in shares.items()})
+        metrics = table.metrics()
+        values = table.values(metrics)
+        out = io.StringIO()
+        fm.print_table(fm.sorted_rows(values, "%CY"), fm.labels(values), metrics, out)
+        header, *rows = (line.split() for line in out.getvalue().splitlines())
+        self.assertEqual(header, "symbol # CPI BM/KI CM/KI %CM %CY %I %BM %L1DA %L1DM DIS".split())
+        self.assertEqual([row[:-1] for row in rows[:7]],
+                         [line.split() for line in published.splitlines()])
+
+
+class Output(unittest.TestCase):
+    """Options, forms of the table, and recordings that make none."""
+
+    def report(self, recording, *options):
+        """What is printed, on both outputs; a failure's message is its exit status."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stderr(err):
+            fm.report(recording.collector, fm.parse_options(options), out)
+        return out.getvalue(), err.getvalue()
+
+    def recording(self):
+        """f: 2 windows, g: 1 and 1 discarded, h: 2; CPI 3, 2 and 4."""
+        recording = started()
+        recording.pair("f", 300, 100, 1)
+        recording.pair("f", 300, 100, 0)
+        recording.pair("g", 300, 150, 0)
+        recording.sample("f", LONG)
+        recording.sample("g", 300, 150)
+        recording.pair("h", 300, 75, 3)
+        recording.pair("h", 300, 75, 3)
+        return recording
+
+    def names(self, *options):
+        """The symbols in the order in which they are printed."""
+        lines = self.report(self.recording(), *options)[0].splitlines()
+        return [line.split()[0] for line in lines[1:]]
+
+    def test_table(self):
+        """Aligned, sorted by the share of the cycles, equal ones by name."""
+        self.assertEqual(self.report(self.recording()), (
+            "symbol # CPI BM/KI  %CY   %I  %BM  DIS\n"
+            "f      2 3.0   5.0 40.0 40.0 14.3  0.0\n"
+            "h      2 4.0  40.0 40.0 30.0 85.7  0.0\n"
+            "g      2 2.0   0.0 20.0 30.0  0.0 50.0\n", ""))
+
+    def test_sort(self):
+        """Largest first, names in their order; capital letters are no matter."""
+        self.assertEqual(self.names("--sort", "CPI"), ["h", "f", "g"])
+        self.assertEqual(self.names("--sort", "dis"), ["g", "f", "h"])
+        self.assertEqual(self.names("--sort", "#"), ["f", "g", "h"])
+        self.assertEqual(self.names("--sort", "symbol"), ["f", "g", "h"])
+
+    def test_sort_undefined_last(self):
+        """What is not defined comes last, after 0 too."""
+        recording = started()
+        recording.pair("f", 300, 0, 1)
+        recording.pair("g", 300, 100, 0)
+        lines = self.report(recording, "--sort", "BM/KI")[0].splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["symbol", "g", "f"])
+
+    def test_sort_unknown(self):
+        """The message lists the columns."""
+        with self.assertRaisesRegex(SystemExit, "no column %PF.*CPI.*symbol"):
+            self.report(self.recording(), "--sort", "%PF")
+
+    def test_limit(self):
+        """Fewer rows, the same shares."""
+        full = self.report(self.recording())[0].splitlines()
+        some = self.report(self.recording(), "--limit", "2")[0].splitlines()
+        self.assertEqual([line.split() for line in some], [line.split() for line in full[:3]])
+
+    def test_csv(self):
+        """A header and a row for each function, all digits."""
+        rows = list(csv.DictReader(io.StringIO(self.report(self.recording(), "--csv")[0])))
+        self.assertEqual([row["symbol"] for row in rows], ["f", "h", "g"])
+        self.assertEqual(rows[0]["dso"], "/usr/bin/prog")
+        self.assertEqual(float(rows[0]["%BM"]), 100 / 7)
+
+    def test_csv_undefined(self):
+        """A dash, as in the table; an address is a name."""
+        recording = started()
+        recording.raw_sample(1, LONG, 0, dso=1, ip=0x410)
+        recording.raw_sample(1, 300, 0, dso=1, ip=0x410)
+        rows = list(csv.DictReader(io.StringIO(self.report(recording, "--csv")[0])))
+        self.assertEqual((rows[0]["CPI"], rows[0]["symbol"], rows[0]["dso"]),
+                         ("-", "0x410", "/usr/bin/prog"))
+
+    def test_json(self):
+        """Groups, sums, metrics and errors."""
+        data = json.loads(self.report(self.recording(), "--json")[0])
+        self.assertEqual(data["groups"], [{
+            "events": ["cycles", "branch-misses", "instructions"],
+            "share": "discard", "sample_period": LONG,
+            "alternative_sample_period": WINDOW, "jitter_alternate_period": 0,
+            "inherit": False}])
+        f, _, g = data["functions"]
+        self.assertEqual((f["symbol"], f["dso"], f["address"]), ("f", "/usr/bin/prog", None))
+        (sums,) = f["sums"]
+        self.assertEqual(sums["totals"],
+                         {"cycles": 600, "instructions": 200, "branch-misses": 1})
+        self.assertEqual(sums["products"], {
+            "branch-misses*branch-misses": 1, "branch-misses*cycles": 300,
+            "branch-misses*instructions": 100, "cycles*cycles": 180000,
+            "cycles*instructions": 60000, "instructions*instructions": 20000})
+        self.assertEqual((g["sums"][0]["samples"], g["sums"][0]["matched"],
+                          g["sums"][0]["discarded"]), (2, 1, 1))
+        self.assertEqual(f["metrics"]["CPI"], 3)
+        self.assertEqual(f["errors"]["CPI"], 0)
+        self.assertNotIn("CPI", g["errors"])        # one window has no variance
+
+    def test_json_undefined(self):
+        """null."""
+        recording = started()
+        recording.pair("f", 300, 0, 1)
+        data = json.loads(self.report(recording, "--json")[0])
+        self.assertIsNone(data["functions"][0]["metrics"]["CPI"])
+
+    def test_long_name(self):
+        """The table shortens names, the other forms do not."""
+        recording = started()
+        name = "a" * 50 + "b" * 100 + "c" * 50
+        recording.collector.symbol_table(9, 1, 1, 2, 0, name)
+        recording.raw_sample(1, LONG, 9)
+        recording.raw_sample(1, 300, 9)
+        self.assertRegex(self.report(recording)[0], "\na{28}[.]{3}c{28} ")
+        self.assertIn(name, self.report(recording, "--csv")[0])
+        self.assertIn(name, self.report(recording, "--json")[0])
+
+    def test_empty(self):
+        """A recording without samples."""
+        with self.assertRaisesRegex(SystemExit, "no samples"):
+            self.report(Recording())
+
+    def test_no_window(self):
+        """A recording that ends before a window does."""
+        with self.assertRaisesRegex(SystemExit, "no window"):
+            self.report(started())
+
+    def test_no_group(self):
+        """A recording of single events: how to record."""
+        recording = Recording()
+        recording.collector.evsel_table(1, "cycles")
+        recording.collector.attr_table(1, 1, attr(sample_type=0))
+        recording.sample("f", 300)
+        recording.sample("f", 300)
+        with self.assertRaisesRegex(SystemExit, "no counter group: record with -e"):
+            self.report(recording)
+
+    def test_group_and_single(self):
+        """A single event beside a group is left out, with a note."""
+        recording = started()
+        recording.collector.evsel_table(9, "faults")
+        recording.collector.attr_table(9, 9, attr(1, 2, sample_type=0))
+        recording.pair("f", 300, 100, 1)
+        recording.raw_sample(9, 4, 1)
+        out, err = self.report(recording)
+        self.assertIn("ignored: faults", err)
+        self.assertEqual(len(out.splitlines()), 2)
+        self.assertEqual(recording.sums("f")["branch-misses"], 1)
+
+    def test_tracepoint(self):
+        """perf does not hand out samples of a tracepoint as it does others: no column of 0."""
+        recording = Recording()
+        recording.group("cycles", "instructions")
+        recording.collector.evsel_table(3, "sched:sched_switch")
+        recording.collector.attr_table(3, 1, attr(2, 300))
+        recording.sample("f", LONG, 1)
+        recording.sample("f", 300, 1)
+        out, err = self.report(recording)
+        self.assertNotIn("sched", out)
+        self.assertIn("ignored: sched:sched_switch", err)
+
+    def test_tracepoint_leads(self):
+        """Nor is there a group if a tracepoint leads it."""
+        recording = Recording()
+        for event, kind in ((1, 2), (2, 0)):
+            recording.collector.evsel_table(event, f"event{event}")
+            recording.collector.attr_table(event, 1, attr(kind, 1))
+        recording.raw_sample(2, 300, 1)
+        with self.assertRaisesRegex(SystemExit, "no counter group"):
+            self.report(recording)
+
+    def test_lost_and_throttled(self):
+        """A table, and a note."""
+        recording = self.recording()
+        table = self.report(recording)[0]
+        recording.collector.throttle(5, 1, 1, 0, 9, 9)
+        recording.collector.unthrottle(6, 1, 1, 0, 9, 9)
+        recording.collector.lost(5, 1, 3, 0, 9, 9)
+        out, err = self.report(recording)
+        self.assertEqual(out, table)
+        self.assertRegex(err, "3 records were lost")
+        self.assertRegex(err, "throttled 1 times")
+
+    def test_no_symbols(self):
+        """A note, as windows hardly ever match by address."""
+        recording = self.recording()
+        self.assertNotIn("symbol", self.report(recording)[1])
+        recording.raw_sample(1, LONG, 0, ip=0x410)
+        recording.raw_sample(1, 300, 0, ip=0x420)
+        self.assertIn("14 % of the window samples have no symbol", self.report(recording)[1])
+
+    def test_old_perf(self):
+        """A perf without attr_table: the first sample ends it."""
+        recording = Recording()
+        recording.collector.evsel_table(1, "cycles")
+        with self.assertRaisesRegex(SystemExit, "attr_table.*alt-period"):
+            recording.sample("f", 300)
+
+    def test_bad_options(self):
+        """Usage errors."""
+        for options in (["--limit", "0"], ["--limit", "x"], ["-s", "some"], ["--csv", "--json"],
+                        ["extra"]):
+            with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+                fm.parse_options(options)
+        self.assertEqual(fm.parse_options([]), argparse.Namespace(
+            share="auto", sort=None, limit=None, csv=False, json=False))
+
+    def test_without_perf(self):
+        """Run by Python alone: help, or who runs it."""
+        run = subprocess.run([sys.executable, SCRIPT, "--help"], capture_output=True, text=True,
+                             check=True)
+        for metric in fm.METRICS:
+            self.assertIn(f"{metric.meaning}: {metric.formula}", run.stdout)
+        run = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("perf script -s", run.stderr)
+
+
+class Scripts(unittest.TestCase):
+    """`perf script record` and `report`: which perf they run (sh runs them, as perf does)."""
+
+    GROUP = ("{cycles/period=999700,alt-period=300/,instructions,branch-misses,cache-references,"
+             "cache-misses}:uS")
+
+    def perf(self, script, *options):
+        """The arguments that perf gets."""
+        with tempfile.TemporaryDirectory() as folder:
+            perf = Path(folder, "perf")
+            perf.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
+            perf.chmod(0o755)
+            run = subprocess.run(
+                ["sh", SCRIPT.parent / "bin" / script, *options], check=True, text=True,
+                capture_output=True, env={"PATH": f"{folder}:/usr/bin:/bin",
+                                          "PERF_EXEC_PATH": "/exec"})
+        self.assertEqual(run.stderr, "")
+        return run.stdout.splitlines()
+
+    def test_record(self):
+        """The default group; the command's own -e is no matter."""
+        for options in ([], ["-o", "x"], ["--", "sh", "-e", "a b"]):
+            self.assertEqual(self.perf("generate-function-metrics-record", *options),
+                             ["record", "-T", "--sample-cpu", "-e", self.GROUP, *options])
+
+    def test_record_other_events(self):
+        """Events of the user's."""
+        for options in (["-e", "{a,b}:S"], ["-a", "-e{a}:S"], ["--event={a}:S", "--", "x y"]):
+            self.assertEqual(self.perf("generate-function-metrics-record", *options),
+                             ["record", "-T", "--sample-cpu", *options])
+
+    def test_report(self):
+        """Options are the script's, save the file, which perf appends in live mode too."""
+        script = ["-s", "/exec/scripts/python/generate-function-metrics.py", "--"]
+        self.assertEqual(self.perf("generate-function-metrics-report"), ["script", *script])
+        self.assertEqual(self.perf("generate-function-metrics-report", "-s", "none", "--csv"),
+                         ["script", *script, "-s", "none", "--csv"])
+        self.assertEqual(self.perf("generate-function-metrics-report", "-i", "a b", "--csv"),
+                         ["script", "-i", "a b", *script, "--csv"])
+
+
+if __name__ == "__main__":
+    unittest.main()

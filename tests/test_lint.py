@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""shellcheck, pylint and codespell over what is ours."""
+
+import unittest
+
+from env import TOP, must, run
+
+
+def tracked() -> list[str]:
+    """The repository's files, as git would commit them."""
+    return must("git", "ls-files", "--cached", "--others", "--exclude-standard").split()
+
+
+def starting_with(*first: str) -> list[str]:
+    """Files whose first line begins with one of these words."""
+    return [name for name in tracked()
+            if (TOP / name).read_bytes()[:40].decode("utf-8", "replace").startswith(first)]
+
+
+class Lint(unittest.TestCase):
+
+    def check(self, *command: object) -> None:
+        done = run(*command)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, ""))
+
+    def test_shellcheck(self):
+        scripts = starting_with("#!/bin/sh", "#!/bin/bash", "#!/bin/busybox")
+        self.assertGreater(len(scripts), 5)
+        # how perf's own shell tests are checked: tools/perf/tests/Makefile follows sourced files too
+        self.check("shellcheck", "--external-sources", "--severity=style", *scripts)
+
+    def test_pylint(self):
+        scripts = [name for name in tracked() if name.endswith(".py")]
+        self.assertGreater(len(scripts), 5)
+        self.check("/usr/bin/pylint", "--rcfile=tests/pylintrc", "--score=no", *scripts)
+
+    def test_spelling(self):
+        self.check("codespell", *(name for name in tracked() if name != "COPYING"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`perf test`: what was there before gives the result it gives without our
+patches, what is new passes, and skips with the reason where the kernel cannot."""
+
+import re
+import unittest
+
+from env import ARCH, BUILD, CHECK, LINUX, PERF, run, vm
+from pristine import GUEST, HOST, IMAGE, WALK, pristine
+
+SHARE = CHECK / "perf-test"
+RESULT = re.compile(r"^ *\d+(?:\.\d+)?: (.*?) +: (Ok|Skip|FAILED!)(.*)$", re.M)
+ATTR = "Setup struct perf_event_attr"
+RECORD = "perf record -o /tmp/x -e cycles/period=100000,alt-period=300/u -- true"
+
+
+def results(output: str) -> dict[str, str]:
+    """Result of each test and subtest by name; those of one name are joined."""
+    names: dict[str, str] = {}
+    for name, result, _reason in RESULT.findall(output):
+        names[name] = names.get(name, "") + result
+    return names
+
+
+def guest_tests(prefix: str, *options: object, tests: str = "") -> str:
+    """The output of `perf test`, prefixed by shell commands, in the emulated machine."""
+    return vm(f"{prefix}\ncd /tmp\nperf test {tests} 2>&1", *options, share=SHARE, timeout=900).stdout
+
+
+def new_tests() -> list[str]:
+    """Descriptions of the shell tests that the series adds, as `perf test` shows them."""
+    names = run("git", "-C", LINUX, "diff", "--diff-filter=A", "--name-only", "pristine..series", "--",
+                "tools/perf/tests/shell").stdout.split()
+    lines = ((LINUX / name).read_text().splitlines() for name in names if name.endswith(".sh"))
+    return [next(line[1:].strip() for line in text[1:] if not re.match(r"# SPDX|#$", line)) for text in lines]
+
+
+def setUpModule() -> None:
+    pristine()
+    SHARE.mkdir(parents=True, exist_ok=True)
+
+
+class BeforeAndAfter(unittest.TestCase):
+    """Every test that was there before."""
+
+    maxDiff = None
+
+    def compare(self, before: str, after: str) -> None:
+        old, new = results(before), results(after)
+        self.assertGreater(len(old), 100)
+        self.assertEqual(old, {name: new.get(name) for name in old})
+
+    def test_in_the_emulated_machine(self):
+        old = "cp -r /share/root /tmp/old; export PATH=/tmp/old/usr/bin:$PATH PERF_EXEC_PATH=/tmp/old/usr/libexec/perf-core"
+        self.compare(guest_tests(old), guest_tests(""))
+
+    def test_on_this_machine(self):
+        outputs = [run(perf, "--exec-path", tree / "tools/perf", "test", cwd=tree / "tools/perf",
+                       env={"PATH": f"{perf.parent}:/usr/bin:/bin:/usr/sbin:/sbin"}).stdout
+                   for perf, tree in ((HOST, WALK), (PERF, LINUX))]
+        self.compare(*outputs)
+
+
+class NewTests(unittest.TestCase):
+
+    def test_pass_in_the_emulated_machine(self):
+        output = guest_tests("", tests="-v 2>&1")
+        found = results(output)
+        for name in [ATTR, *new_tests()]:
+            self.assertEqual(found.get(name), "Ok", f"{name}\n{output[-3000:]}")
+
+    def test_skip_with_the_reason_on_a_kernel_without_the_feature(self):
+        output = guest_tests("", "--kernel", IMAGE)
+        found = results(output)
+        for name in new_tests():
+            self.assertEqual(found.get(name), "Skip", name)
+
+    def test_record_says_what_such_a_kernel_lacks(self):
+        done = vm(RECORD, "--kernel", IMAGE, share=SHARE)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("does not know alternate sample periods", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings of the emulated machine: the alternation as the samples show it,
+the table against what the benchmark is known to do, threads and children.
+
+The samples are read by perfdata.py, not by perf; what the benchmark does is
+counted by `benchmark --truth`, one instruction at a time, without a PMU.
+"""
+
+import math
+import re
+import unittest
+
+import perfdata
+from env import BUILD, CHECK, PERF, in_guest, functions, must
+
+SHARE = CHECK / "recording"
+LONG, WINDOW = 999700, 300
+MEMBERS = "instructions,page-faults"
+JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 7
+# Fewer iterations where every window is recorded: 8 shuffles are 3000 windows of each function.
+SHORT = "--iterations 80"
+
+COMMANDS = f"""
+sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
+benchmark --truth --faults 0 1 > truth
+cd /tmp
+record() {{
+	output=$1 events=$2
+	shift 2
+	perf record -q -T --sample-cpu -m 16M -o "$output" -e "$events" -- "$@" > /dev/null 2> record.err || {{ cat record.err; exit 1; }}
+	mv "$output" /share
+}}
+record alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
+record plain-window.data '{{cycles/period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
+record plain-long.data '{{cycles/period={LONG + WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
+record short-alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
+record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
+	benchmark --iterations 1000 0 1
+record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' benchmark --threads 3 --iterations 500 0 1
+record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
+	sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & benchmark --iterations 500 1 1; wait'
+"""
+
+
+def setUpModule() -> None:
+    for old in SHARE.glob("*"):
+        old.unlink()
+    in_guest(COMMANDS, "--smp", 1, share=SHARE, timeout=580)
+
+
+def read(name: str) -> perfdata.Recording:
+    return perfdata.read(SHARE / f"{name}.data")
+
+
+def truth() -> dict[str, dict[str, float]]:
+    """Per function of the benchmark: length of a call, share, page faults in a call."""
+    rows = {}
+    for line in (SHARE / "truth").read_text().splitlines():
+        if not line.startswith("#"):
+            name, length, _calls, _instructions, share, faults = line.split()
+            rows[name] = {"length": int(length), "share": float(share) / 100, "faults": int(faults)}
+    return rows
+
+
+def predicted() -> dict[str, float]:
+    """The shares that windows which cross no call boundary have: share x (1 - window / call length), renormalised."""
+    rest = {name: row["share"] * max(0.0, 1 - WINDOW / row["length"]) for name, row in truth().items()}
+    return {name: value / sum(rest.values()) for name, value in rest.items()}
+
+
+def deltas(recording: perfdata.Recording, number: int = 0) -> list[int]:
+    """The counts of one group member between the samples of the only stream."""
+    stream, = recording.streams(recording.leader()).values()
+    values = [list(sample.values.values())[number] for sample in stream]
+    return [late - early for early, late in zip(values, values[1:])]
+
+
+class Alternation(unittest.TestCase):
+    """Long, window, long, window ..."""
+
+    def test_attr_of_the_recording(self):
+        leader = read("alternate").leader()
+        self.assertEqual((leader.sample_period, leader.alternative_sample_period), (LONG, WINDOW))
+        self.assertEqual(read("jitter").leader().jitter_alternate_period, JITTER)
+
+    def test_periods_strictly_alternate_after_the_first_two(self):
+        recording = read("alternate")
+        stream, = recording.streams(recording.leader()).values()
+        periods = [sample.period for sample in stream]
+        self.assertEqual(periods[:2], [LONG, LONG])
+        self.assertEqual(set(periods[2::2]), {WINDOW})
+        self.assertEqual(set(periods[3::2]), {LONG})
+
+    def test_reported_period_is_what_was_counted(self):
+        recording = read("alternate")
+        stream, = recording.streams(recording.leader()).values()
+        self.assertGreater(len(stream), 1500)
+        self.assertEqual([sample.period for sample in stream][1:], deltas(recording))
+        self.assertEqual(stream[0].period, list(stream[0].values.values())[0])
+
+
+class Jitter(unittest.TestCase):
+    """Each interval is drawn uniformly from p - h ... p + h."""
+
+    def test_bounds_mean_and_distribution(self):
+        recording = read("jitter")
+        stream, = recording.streams(recording.leader()).values()
+        periods = [sample.period for sample in stream]
+        for nominal, drawn in ((JITTER_LONG, periods[3::2]), (JITTER_WINDOW, periods[2::2])):
+            half = min(1 << JITTER, nominal // 2)
+            self.assertGreaterEqual(len(drawn), 1000)
+            self.assertGreaterEqual(min(drawn), nominal - half)
+            self.assertLessEqual(max(drawn), nominal + half)
+            error = math.sqrt(((2 * half + 1) ** 2 - 1) / 12 / len(drawn))
+            self.assertLess(abs(sum(drawn) / len(drawn) - nominal), 4 * error)
+            self.assertLess(self.chi_square(drawn, nominal - half, 2 * half + 1, 16), self.LIMIT_15)
+
+    # chi-square with 15 degrees of freedom exceeds this once in 10,000 times
+    LIMIT_15 = 44.26
+
+    @staticmethod
+    def chi_square(drawn: list[int], low: int, width: int, bins: int) -> float:
+        """Of the numbers in equally wide bins against a uniform distribution of integers."""
+        seen, size = [0] * bins, [0] * bins
+        for value in range(width):
+            size[value * bins // width] += 1
+        for value in drawn:
+            seen[(value - low) * bins // width] += 1
+        expected = [len(drawn) * part / width for part in size]
+        return sum((number - mean) ** 2 / mean for number, mean in zip(seen, expected))
+
+
+class Truth(unittest.TestCase):
+    """The table says what the benchmark does."""
+
+    def check_shares(self, recording: str) -> None:
+        table = functions(SHARE / f"{recording}.data", "-s", "discard")
+        windows = sum(row["sums"][0]["matched"] for row in table.values())
+        for name, share in predicted().items():
+            error = math.sqrt(share * (1 - share) / windows)
+            measured = table[name]["metrics"]["%CY"] if name in table else 0
+            self.assertLess(abs(measured / 100 - share), 4 * error, f"{name}: {measured} %, expected {100 * share:.2f} %")
+
+    def test_shares_of_alternate_periods(self):
+        self.check_shares("alternate")
+
+    def test_shares_of_a_plain_short_period(self):
+        self.check_shares("plain-window")
+
+    def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
+        """Page faults per instruction of each function with the standard error, and their number.
+
+        The error is that of a ratio of sums over windows: sqrt(sum (f - r i)^2) / sum i.
+        """
+        rows = {}
+        for name, row in functions(SHARE / f"{recording}.data", "-s", "discard").items():
+            total, product = row["sums"][0]["totals"], row["sums"][0]["products"]
+            if row["sums"][0]["matched"] < 2:
+                continue
+            rate = total["page-faults"] / total["instructions"]
+            squares = (product["page-faults*page-faults"] - 2 * rate * product["instructions*page-faults"]
+                       + rate ** 2 * product["instructions*instructions"])
+            rows[name] = rate, math.sqrt(max(0, squares)) / total["instructions"], total["page-faults"]
+        return rows
+
+    def check_faults(self, recording: str) -> None:
+        known = truth()
+        rate, error, number = self.faults(recording)["dcache_miss"]
+        self.assertGreaterEqual(number, 400)
+        self.assertGreater(error, 0)
+        self.assertLess(abs(rate - known["dcache_miss"]["faults"] / known["dcache_miss"]["length"]), 4 * error)
+        for name, (rate, error, number) in self.faults(recording).items():
+            if name in known and not known[name]["faults"]:
+                self.assertEqual(number, 0, name)
+
+    def test_page_faults_of_alternate_periods(self):
+        self.check_faults("alternate")
+
+    def test_page_faults_of_a_plain_short_period(self):
+        self.check_faults("plain-window")
+
+    def test_plain_short_period_gives_the_same_rates_and_is_far_larger(self):
+        alternate, plain = self.faults("alternate")["dcache_miss"], self.faults("plain-window")["dcache_miss"]
+        self.assertLess(abs(alternate[0] - plain[0]), 4 * math.hypot(alternate[1], plain[1]))
+        sizes = [(SHARE / f"{name}.data").stat().st_size for name in ("plain-window", "short-alternate")]
+        ratio = sizes[0] / sizes[1]
+        print(f"perf.data of period={WINDOW}: {ratio:.0f} times that of the alternate periods")
+        self.assertGreater(ratio, 50)
+
+    def test_plain_long_period_does_not_separate_the_functions(self):
+        rates = {name: row[0] for name, row in self.faults("plain-long").items() if name in truth()}
+        known = truth()["dcache_miss"]
+        # every interval holds all functions: all have the rate of the whole program
+        average = known["faults"] / (known["length"] / known["share"])
+        for name in ("nops", "int_divider_stalls", "fp_divider_stalls", "double_to_int", "dcache_miss"):
+            self.assertLess(abs(rates[name] / average - 1), 0.2, name)
+
+    def test_perf_report_weighs_the_samples(self):
+        # a long sample stands for 999,700 cycles, a window for 300
+        out = must(PERF, "report", "-i", SHARE / "alternate.data", "--symfs", BUILD / "root/arm64", "--stdio",
+                   "--no-children", "-g", "none", "--group", "-s", "symbol", "-F", "overhead,sym")
+        shares = {name: float(share) / 100 for share, name in
+                  re.findall(r"^ *([\d.]+)%(?: +[\d.]+%)* +\[\.\] (\w+)", out, re.M)}
+        samples = len(read("alternate").samples) / 2
+        for name, row in truth().items():
+            error = math.sqrt(row["share"] * (1 - row["share"]) / samples)
+            self.assertLess(abs(shares.get(name, 0) - row["share"]), 4 * error, name)
+
+
+class Threads(unittest.TestCase):
+    """All threads and children of a program, each with its own counts."""
+
+    def check(self, name: str, iterations: list[int]) -> None:
+        """One stream for each entry of iterations, which counted that many iterations of the benchmark."""
+        recording = read(name)
+        counted = sorted(max(list(sample.values.values())[1] for sample in stream)
+                         for stream in recording.streams(recording.leader()).values() if len(stream) > 20)
+        length = sum(row["length"] for row in truth().values())
+        self.assertEqual(len(counted), len(iterations))
+        for instructions, expected in zip(counted, sorted(iterations)):
+            self.assertAlmostEqual(instructions / length / expected, 1, delta=0.02)
+        for stream in recording.streams(recording.leader()).values():
+            values = [list(sample.values.values())[0] for sample in stream]
+            own = [late - early for early, late in zip(values, values[1:])]
+            self.assertEqual(own, [sample.period for sample in stream][1:])
+
+    def test_threads(self):
+        self.check("threads", [500, 500, 500])
+
+    def test_children(self):
+        self.check("children", [500, 500, 1000])
+
+    def test_perf_gives_each_thread_its_own_deltas(self):
+        for name in ("threads", "children"):
+            recording = read(name)
+            expected = sorted(late.values[member] - early.values[member]
+                              for stream in recording.streams(recording.leader()).values()
+                              for early, late in zip([None, *stream], stream) if early
+                              for member in [list(late.values)[1]])
+            out = must(PERF, "script", "-i", SHARE / f"{name}.data", "-F", "tid,event,period", "--ns")
+            told: dict[str, list[int]] = {}
+            for thread, period in re.findall(r"(\d+) +(\d+) +instructions", out):
+                told.setdefault(thread, []).append(int(period))
+            firsts = len(told)
+            self.assertEqual(sorted(period for periods in told.values() for period in periods[1:]), expected)
+            self.assertGreater(firsts, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The series as the maintainers get it: applies, builds at each commit, is clean."""
+
+import re
+import subprocess
+import unittest
+
+from env import ARCH, BUILD, CHECK, LINUX, TOP, must, run
+from pristine import WALK, build_kernel, build_perf, pristine
+
+MAIL = CHECK / "mail"
+
+
+def git(*args: object) -> str:
+    return must("git", "-C", WALK, *args).rstrip("\n")
+
+
+def setUpModule() -> None:
+    pristine()
+    must("make", "linux")
+    must(TOP / "scripts/series.py", "mail", MAIL, "--tree", LINUX)
+
+
+def tearDownModule() -> None:
+    git("checkout", "--quiet", "--detach", "pristine")
+
+
+class Series(unittest.TestCase):
+
+    def test_applies_with_git_am_and_gives_the_tree(self):
+        git("checkout", "--quiet", "--detach", "pristine")
+        git("-c", "advice.detachedHead=false", "am", "--quiet", *sorted(MAIL.glob("000[1-9]*")), *sorted(MAIL.glob("00[1-9]?-*")))
+        self.assertEqual(git("rev-parse", "HEAD^{tree}"), git("rev-parse", "series^{tree}"))
+
+    def test_cover_letter_is_written(self):
+        letter = next(MAIL.glob("0000-*")).read_text()
+        self.assertRegex(letter, r"(?m)^Subject: \[PATCH 00/\d\d\] perf: ")
+        self.assertNotIn("***", letter)
+
+    def test_each_commit_builds(self):
+        """Kernel image for arm64 where the commit touches the kernel, perf for this machine where it touches tools."""
+        for commit in git("rev-list", "--reverse", "pristine..series").split():
+            subject = git("log", "-1", "--format=%s", commit)
+            files = git("diff-tree", "-r", "--no-commit-id", "--name-only", commit).split()
+            git("checkout", "--quiet", "--detach", commit)
+            with self.subTest(subject):
+                if any(re.match(r"(arch|drivers|include|init|kernel|lib)/", name) for name in files):
+                    build_kernel()
+                if any(name.startswith("tools/") and not re.match(r"tools/perf/(Documentation|tests/shell|scripts)/", name)
+                       for name in files):
+                    build_perf()
+
+    def test_checkpatch_strict(self):
+        for commit in git("rev-list", "--reverse", "pristine..series").split():
+            with self.subTest(git("log", "-1", "--format=%s", commit)):
+                done = run("scripts/checkpatch.pl", "--strict", "--no-tree", "--quiet", "-g", commit, cwd=LINUX)
+                self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_every_commit_is_signed_off_by_its_author(self):
+        for entry in git("log", "--format=%an <%ae>%x00%b%x01", "pristine..series").split("\x01")[:-1]:
+            author, body = entry.strip().split("\x00")
+            self.assertIn(f"Signed-off-by: {author}", body)
+
+    def test_uapi_header_and_its_copy_in_tools_are_identical(self):
+        name = "include/uapi/linux/perf_event.h"
+        self.assertEqual((LINUX / name).read_bytes(), (LINUX / "tools" / name).read_bytes())
+
+
+class Maintainers(unittest.TestCase):
+
+    def test_get_maintainer_knows_every_file_of_the_repository(self):
+        script = LINUX / "scripts/get_maintainer.pl"
+        tracked = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True).stdout.split()
+        for name in tracked:
+            out = must("perl", script, "--no-tree", "--no-git", "--no-git-fallback", "--mpath=MAINTAINERS", "-f", name)
+            self.assertRegex(out, r"maintainers@.*maintainer:", name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The Makefile's verbs: bad input ends with one clear line and leaves nothing behind."""
+
+import os
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from env import BUILD, TOP, must, run, vm
+
+
+class BadInput(unittest.TestCase):
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.dir = Path(temporary.name)
+
+    def refused(self, pattern: str, *command: object, **options) -> None:
+        """The command fails, and its last line but make's own says why."""
+        done = run(*command, **options)
+        self.assertNotEqual(done.returncode, 0)
+        lines = [line for line in done.stdout.splitlines() if not re.match(r"make(\[\d\])?: ", line)]
+        self.assertRegex(lines[-1] if lines else done.stdout, pattern)
+        self.assertNotIn("Traceback", done.stdout)
+
+    def in_namespace(self, *lines: str) -> list[str]:
+        """A command which runs shell lines where mounts are its own."""
+        user = [] if os.getuid() == 0 else ["--map-root-user"]
+        return ["unshare", *user, "--mount", "sh", "-ec", "\n".join(lines)]
+
+    def test_unknown_arch(self):
+        for verb in ("demo", "kernel", "vm"):
+            self.refused(r"no machine for ARCH=vax; there is: .*arm64", "make", verb, "ARCH=vax")
+        self.assertFalse((BUILD / "kernel/vax").exists())
+
+    def test_unsupported_distribution(self):
+        (self.dir / "os-release").write_text('ID=fedora\nVERSION_ID=41\nPRETTY_NAME="Fedora Linux 41"\n')
+        self.refused("^install: this is Fedora Linux 41; .*Debian 12", *self.in_namespace(
+            f"mount --bind {self.dir}/os-release $(realpath /etc/os-release)", "scripts/install.sh build arm64"))
+
+    def test_no_space(self):
+        self.refused(r"^install: 0 GB free in .*, about \d+ GB are needed", *self.in_namespace(
+            f"mount -t tmpfs -o size=100m none {self.dir}", f"cp -r Makefile scripts patches {self.dir}",
+            f"make -C {self.dir} demo"))
+
+    def test_linux_tree_of_another_version(self):
+        (self.dir / "old").mkdir()
+        (self.dir / "old/Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 99\n")
+        self.refused("is Linux 6.1.99; these patches are for 6.12", "scripts/series.py", "tree", self.dir / "new",
+                     "--linux", self.dir / "old")
+        self.refused("is not a Linux tree", "scripts/series.py", "tree", self.dir / "new", "--linux", self.dir)
+        self.assertEqual([path.name for path in self.dir.iterdir()], ["old"])
+
+    def test_no_qemu(self):
+        self.refused(r"^vm: qemu-system-aarch64 is missing: install .*qemu-system-arm", TOP / "scripts/vm.py", "true",
+                     env={"PATH": str(self.dir)})
+
+    def test_shell_without_a_terminal(self):
+        self.refused("^vm: a shell needs a terminal", "make", "vm")
+
+
+class Vm(unittest.TestCase):
+    """The emulated machine is a function call."""
+
+    def test_output_and_status_come_out(self):
+        done = run("make", "vm", "RUN=uname -m; echo \"it's $((6 * 7))\"; exit 3")
+        self.assertIn("aarch64\nit's 42\n", done.stdout)
+        self.assertEqual(vm("exit 3").returncode, 3)
+        self.assertEqual(vm("true").returncode, 0)
+
+    def test_shared_folder_is_the_working_directory(self):
+        with tempfile.TemporaryDirectory() as share:
+            (Path(share) / "in").write_text("from the host\n")
+            self.assertEqual(vm("tr a-z A-Z < in > out", share=Path(share)).returncode, 0)
+            self.assertEqual((Path(share) / "out").read_text(), "FROM THE HOST\n")
+
+    def test_hang_ends_at_the_time_limit(self):
+        done = vm("echo before; echo on the console > /dev/console; sleep 1000", timeout=15)
+        self.assertEqual(done.returncode, 124)
+        self.assertIn("before", done.stdout)
+        self.assertRegex(done.stdout, r"(?s)on the console.*vm: no end after 15.0 s")
+
+    def test_panic_shows_the_console(self):
+        done = vm("echo c > /proc/sysrq-trigger || kill -SEGV 1; poweroff -f", timeout=60)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("the machine died before the command ended", done.stdout)
+
+
+class Help(unittest.TestCase):
+
+    def test_lists_every_verb(self):
+        verbs = set(re.findall(r"^\.PHONY: ([a-z]+)$", (TOP / "Makefile").read_text(), re.M))
+        self.assertGreaterEqual(verbs, {"demo", "check", "linux", "perf", "kernel", "vm", "series", "fresh", "clean", "help"})
+        listed = set(re.findall(r"^  make (\w+) +\S", must("make", "help"), re.M))
+        self.assertEqual(listed, verbs)
+
+
+if __name__ == "__main__":
+    unittest.main()

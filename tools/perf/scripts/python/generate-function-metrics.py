@@ -1,0 +1,799 @@
+# SPDX-License-Identifier: GPL-2.0
+# generate-function-metrics.py - what the counters say about each function
+#
+# Usage:
+#
+#     perf record -T --sample-cpu -e '{cycles/period=999700,alt-period=300/,instructions,
+#         branch-misses,cache-references,cache-misses}:uS' -- COMMAND
+#     perf script -s generate-function-metrics.py -- -s discard --sort CPI --limit 20
+#
+# or, with the same events:
+#
+#     perf script record generate-function-metrics -- COMMAND
+#     perf script report generate-function-metrics -s discard --sort CPI --limit 20
+#
+# perf's script names have dashes, its handlers as many arguments as a table has columns, and a
+# group as many attributes as it has properties:
+# pylint: disable=invalid-name,too-many-arguments,too-many-instance-attributes
+
+"""
+Print a table of metrics (cycles per instruction, misses per 1000 instructions ...) per function.
+
+The input is a recording of counter groups (`{leader,member,...}:S`) whose leader alternates
+between a long sample period and a short one, the window. A window which begins and ends in the
+same function of the same thread belongs to that function, and so do the counts of the whole
+group in it. A recording with one small period (`{cycles/period=1000/,instructions}:S`) can be
+read too: there every interval is a window.
+
+Terms:
+
+- A *stream* is one leader on one thread, or on one CPU where the counts are not inherited.
+- A sample's counts are those since the sample before it in the stream. The first sample of a
+  stream only opens it.
+- A window is *matched* when the sample before it in its stream ended a long interval in the
+  same function (symbol of a DSO, or address where there is no symbol) and thread, and nothing
+  was throttled or lost in between.
+- Share modes: `discard` counts matched windows only, the others raise the function's number of
+  samples and its discard ratio. `none` counts every window for the function at its end, save
+  those over a throttle or lost record: the members count on while their leader is throttled.
+  `auto` is `discard` for groups with an alternate period and `none` for the others.
+
+Any event may be in a group. Those which METRICS knows have columns with short names; each other
+event NAME has a column NAME/KI, its number per 1000 instructions, if instructions were counted.
+
+Several groups (more events than counters) are summed apart. A metric of two events uses the
+groups which hold both. If no group does, both events are taken relative to one which their
+groups share (cycles, as a rule), or to the number of windows.
+"""
+
+import argparse
+import csv
+import gc
+import json
+import re
+import signal
+import sys
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from operator import mul
+from typing import (Any, Callable, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence,
+                    TextIO, Tuple)
+
+PERF_TYPE_HARDWARE = 0
+PERF_TYPE_SOFTWARE = 1
+PERF_TYPE_TRACEPOINT = 2
+PERF_TYPE_HW_CACHE = 3
+PERF_TYPE_RAW = 4
+PERF_TYPE_MAX = 6           # types from here on are numbers of PMUs
+PERF_SAMPLE_READ = 1 << 4
+
+# perf_event_attr.config of the events which the kernel names
+HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branches",
+            "branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend",
+            "ref-cycles")
+SOFTWARE = ("cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations",
+            "minor-faults", "major-faults", "alignment-faults", "emulation-faults", "dummy",
+            "bpf-output", "cgroup-switches")
+# L1D, read: on Arm the same counters as cache-references and cache-misses
+HW_CACHE = {0x00000: "cache-references", 0x10000: "cache-misses"}
+# Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers")
+ARM = {
+    0x0003: "cache-misses",         # L1D_CACHE_REFILL
+    0x0004: "cache-references",     # L1D_CACHE
+    0x0008: "instructions",         # INST_RETIRED
+    0x0010: "branch-misses",        # BR_MIS_PRED
+    0x0011: "cycles",               # CPU_CYCLES
+    0x001b: "inst_spec",            # INST_SPEC
+    0x0022: "branch-misses",        # BR_MIS_PRED_RETIRED
+}
+# Names of the same events, for PMUs whose numbers are not known here
+ALIASES = {
+    "cpu-cycles": "cycles", "cpu_cycles": "cycles",
+    "inst_retired": "instructions",
+    "l1d_cache": "cache-references", "l1-dcache-loads": "cache-references",
+    "l1d_cache_refill": "cache-misses", "l1-dcache-load-misses": "cache-misses",
+    "br_mis_pred": "branch-misses", "br_mis_pred_retired": "branch-misses",
+    "branch-instructions": "branches", "faults": "page-faults", "cs": "context-switches",
+    "migrations": "cpu-migrations",
+}
+
+TOTAL = "total"             # Metric.per of a share
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column: scale x event / per, where per is an event, TOTAL (the event's sum over all
+    functions) or nothing. `samples`, `matched` and `discarded` count windows."""
+    column: str
+    meaning: str
+    event: str
+    per: str = ""
+    scale: int = 1
+    digits: int = 1
+
+    @property
+    def formula(self) -> str:
+        """The formula in words."""
+        per = f"{TOTAL} {self.event}" if self.per == TOTAL else self.per
+        return (self.event + (f" / {per}" if per else "") +
+                (f" x {self.scale}" if self.scale != 1 else ""))
+
+
+METRICS = (
+    Metric("#", "window samples", "samples", digits=0),
+    Metric("CPI", "cycles per instruction", "cycles", "instructions"),
+    Metric("%RI", "speculated instructions that retired", "instructions", "inst_spec", 100),
+    Metric("BM/KI", "branch mispredicts per 1000 instructions",
+           "branch-misses", "instructions", 1000),
+    Metric("CM/KI", "L1D misses per 1000 instructions", "cache-misses", "instructions", 1000),
+    Metric("%CM", "accesses that miss", "cache-misses", "cache-references", 100),
+    Metric("PF/KI", "page faults per 1000 instructions",
+           "page-faults", "instructions", 1000, 3),
+    Metric("MIN/KI", "minor page faults per 1000 instructions",
+           "minor-faults", "instructions", 1000, 3),
+    Metric("MAJ/KI", "major page faults per 1000 instructions",
+           "major-faults", "instructions", 1000, 3),
+    Metric("CS/KI", "context switches per 1000 instructions",
+           "context-switches", "instructions", 1000, 3),
+    Metric("MIG/KI", "migrations to another CPU per 1000 instructions",
+           "cpu-migrations", "instructions", 1000, 3),
+    Metric("AF/KI", "alignment faults per 1000 instructions",
+           "alignment-faults", "instructions", 1000, 3),
+    Metric("EF/KI", "emulation faults per 1000 instructions",
+           "emulation-faults", "instructions", 1000, 3),
+    Metric("%CY", "share of the cycles", "cycles", TOTAL, 100),
+    Metric("%I", "share of the instructions", "instructions", TOTAL, 100),
+    Metric("%BM", "share of the branch mispredicts", "branch-misses", TOTAL, 100),
+    Metric("%L1DA", "share of the L1D accesses", "cache-references", TOTAL, 100),
+    Metric("%L1DM", "share of the L1D misses", "cache-misses", TOTAL, 100),
+    Metric("%IS", "share of the speculated instructions", "inst_spec", TOTAL, 100),
+    Metric("%CLK", "share of the CPU clock", "cpu-clock", TOTAL, 100),
+    Metric("%TCLK", "share of the task clock", "task-clock", TOTAL, 100),
+    Metric("%PF", "share of the page faults", "page-faults", TOTAL, 100),
+    Metric("%MIN", "share of the minor page faults", "minor-faults", TOTAL, 100),
+    Metric("%MAJ", "share of the major page faults", "major-faults", TOTAL, 100),
+    Metric("%CS", "share of the context switches", "context-switches", TOTAL, 100),
+    Metric("%MIG", "share of the migrations", "cpu-migrations", TOTAL, 100),
+    Metric("%AF", "share of the alignment faults", "alignment-faults", TOTAL, 100),
+    Metric("%EF", "share of the emulation faults", "emulation-faults", TOTAL, 100),
+    Metric("DIS", "windows discarded", "discarded", "samples", 100),
+)
+WINDOWS = ("samples", "matched", "discarded")   # what every group has besides its events
+
+
+def bare_name(name: str) -> Tuple[str, str]:
+    """Split perf's name of an event, which may be pmu/terms/modifiers, name/terms/modifiers or
+    name:modifiers, into the PMU ("" if none) and the event's own name."""
+    if "/" not in name:
+        return "", re.sub(r":[A-Za-z]+$", "", name)
+    before, terms = name.split("/")[:2]
+    terms = [term for term in terms.split(",") if not re.match(
+        r"(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|(no-)?overwrite|"
+        r"branch_type|percore|aux-|metric-id=", term)]
+    if before.lower() in ALIASES or before in HARDWARE or before in SOFTWARE or not terms:
+        return "", before
+    return before, ",".join(terms)
+
+
+def canonical_event(attr: Dict[str, int], name: str) -> str:
+    """The event which an attr counts, in the words of METRICS; for others the bare name. The
+    attr decides where it can, for the name may be the user's (name=...)."""
+    kind, config = attr["type"], attr["config"]
+    pmu, bare = bare_name(name)
+    if kind == PERF_TYPE_HARDWARE and config & 0xffffffff < len(HARDWARE):
+        return HARDWARE[config & 0xffffffff]    # the upper half may be a PMU's number
+    if kind == PERF_TYPE_SOFTWARE and config < len(SOFTWARE):
+        return SOFTWARE[config]
+    if kind == PERF_TYPE_HW_CACHE:
+        return HW_CACHE.get(config & 0xffffffff, bare)
+    if (kind == PERF_TYPE_RAW or kind >= PERF_TYPE_MAX) and config in ARM and (
+            not pmu or re.match(r"armv\d", pmu)):
+        return ARM[config]
+    lower = bare.lower()
+    return ALIASES.get(lower, lower if lower in HARDWARE + SOFTWARE + ("inst_spec",) else bare)
+
+
+@dataclass
+class Sums:
+    """What adds up, over windows of a function: their numbers, the total of each event over the
+    counted ones and the total of the product of each pair of events (a <= b). All are exact
+    integers. samples = matched + discarded; a window that counts in share mode `none` is called
+    matched."""
+    samples: int = 0
+    matched: int = 0
+    discarded: int = 0
+    totals: Dict[str, int] = field(default_factory=dict)
+    products: Dict[Tuple[str, str], int] = field(default_factory=dict)
+
+    def __iadd__(self, other: "Sums") -> "Sums":
+        self.samples += other.samples
+        self.matched += other.matched
+        self.discarded += other.discarded
+        for event, total in other.totals.items():
+            self.totals[event] = self.totals.get(event, 0) + total
+        for pair, total in other.products.items():
+            self.products[pair] = self.products.get(pair, 0) + total
+        return self
+
+    def __add__(self, other: "Sums") -> "Sums":
+        result = Sums()
+        result += self
+        result += other
+        return result
+
+    def __getitem__(self, name: str) -> int:
+        return getattr(self, name) if name in WINDOWS else self.totals.get(name, 0)
+
+    def product(self, one: str, other: str) -> int:
+        """The total of one x other."""
+        return self.products.get((min(one, other), max(one, other)), 0)
+
+    @staticmethod
+    def of_windows(events: Sequence[str], windows: Sequence[Sequence[int]]) -> "Sums":
+        """Sum up counted windows, each with the counts of the events; missing ones are 0."""
+        columns = zip(events, zip_longest(*windows, fillvalue=0))
+        counts = {event: column for event, column in columns if any(column)}
+        return Sums(len(windows), len(windows), 0,
+                    {event: sum(column) for event, column in counts.items()},
+                    {(one, other): sum(map(mul, counts[one], counts[other]))
+                     for one in counts for other in counts if one <= other})
+
+
+class Function(NamedTuple):
+    """A row: a symbol of a DSO. The address (in the DSO) tells functions of one name in one DSO
+    apart, and stands for the name where there is no symbol; otherwise it is None."""
+    symbol: str
+    dso: str
+    address: Optional[int] = None
+
+    def label(self, with_dso: bool) -> str:
+        """The name to print."""
+        label = self.symbol or f"{self.address:#x}"
+        if self.symbol and self.address is not None:
+            label += f" {self.address:#x}"
+        return f"{label} [{self.dso or 'unknown'}]" if with_dso or not self.symbol else label
+
+
+Events = Tuple[str, ...]                # of a group, leader first
+Groups = Dict[Events, Sums]
+
+
+def add_sums(groups: Groups, events: Events, sums: Sums) -> None:
+    """Add sums to those of the group of these events."""
+    if events not in groups:
+        groups[events] = Sums()
+    groups[events] += sums
+
+
+class Value(NamedTuple):
+    """A metric of a function and its standard error, None where they are not defined."""
+    value: Optional[float]
+    error: Optional[float] = None
+
+
+def pooled(groups: Groups, *names: str) -> Sums:
+    """The sums of those groups which have all of the events."""
+    fit = [sums for events, sums in groups.items()
+           if all(name in events or name in WINDOWS for name in names)]
+    return fit[0] if len(fit) == 1 else sum(fit, Sums())
+
+
+def common_event(total: Groups, one: str, other: str) -> str:
+    """An event that both a group with one and a group with other have; `matched` if there is
+    none. `` if a group has both."""
+    with_one = [events for events in total if one in events or one in WINDOWS]
+    with_other = [events for events in total if other in events or other in WINDOWS]
+    if set(with_one) & set(with_other):
+        return ""
+    common = ({event for events in with_one for event in events} &
+              {event for events in with_other for event in events})
+    return "cycles" if "cycles" in common else min(common, default="matched")
+
+
+def metric_value(metric: Metric, groups: Groups, total: Groups) -> Value:
+    """A metric of the function with the sums `groups`; `total` are those of all functions."""
+    event, per = metric.event, metric.per
+    if not per:
+        return Value(pooled(groups, event)[event] * metric.scale)
+    if per == TOTAL:
+        own, whole = pooled(groups, event), pooled(total, event)
+        square = own.product(event, event)
+        return ratio(metric.scale, whole.matched, own[event], whole[event],
+                     square, square, whole.product(event, event))
+    link = common_event(total, event, per)
+    if link:
+        one, other = pooled(groups, event, link), pooled(groups, per, link)
+        return ratio(metric.scale, 0, one[event] * other[link], one[link] * other[per])
+    both = pooled(groups, event, per)
+    return ratio(metric.scale, 0 if event in WINDOWS else both.matched, both[event], both[per],
+                 both.product(event, event), both.product(event, per), both.product(per, per))
+
+
+def ratio(scale: int, number: int, y: int, x: int, yy: int = 0, xy: int = 0, xx: int = 0) -> Value:
+    """scale x y / x, where y and x are totals over a number of windows, and yy, xy and xx the
+    totals of products. The error is that of a ratio estimator (Cochran, Sampling Techniques,
+    2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. All sums are exact."""
+    if not x:
+        return Value(None)
+    if number < 2:
+        return Value(scale * y / x)
+    squares = yy * x * x - 2 * xy * x * y + xx * y * y
+    return Value(scale * y / x, scale * (number * squares / ((number - 1) * x ** 4)) ** 0.5)
+
+
+class Table:
+    """The sums of functions, apart for each group, and the metrics made from them."""
+
+    def __init__(self) -> None:
+        self.functions: Dict[Function, Groups] = {}
+
+    def add(self, function: Function, events: Events, sums: Sums) -> None:
+        """Add a function's sums."""
+        add_sums(self.functions.setdefault(function, {}), events, sums)
+
+    def __add__(self, other: "Table") -> "Table":
+        table = Table()
+        for part in self, other:
+            for function, groups in part.functions.items():
+                for events, sums in groups.items():
+                    table.add(function, events, sums)
+        return table
+
+    def total(self) -> Groups:
+        """The sums over all functions."""
+        total: Groups = {}
+        for groups in self.functions.values():
+            for events, sums in groups.items():
+                add_sums(total, events, sums)
+        return total
+
+    def metrics(self) -> List[Metric]:
+        """The columns: the metrics whose events were recorded."""
+        groups = {events for groups in self.functions.values() for events in groups}
+        recorded = {event: None for events in sorted(groups) for event in events}
+        known = {metric.event for metric in METRICS}
+        other = [Metric(f"{event}/KI", f"{event} per 1000 instructions", event, "instructions",
+                        1000, 3) for event in recorded if event not in known]
+        return [metric for metric in (*METRICS[:-1], *other, METRICS[-1])
+                if all(name in recorded or name in WINDOWS
+                       for name in (metric.event, metric.per) if name not in ("", TOTAL))]
+
+    def values(self, metrics: Sequence[Metric]) -> Dict[Function, Dict[str, Value]]:
+        """The value of each metric of each function."""
+        total = self.total()
+        return {function: {metric.column: metric_value(metric, groups, total)
+                           for metric in metrics}
+                for function, groups in self.functions.items()}
+
+
+BATCH = 4096                # windows of a function that are kept before they are summed up
+
+SymbolKey = Any             # id of a symbol, or (id of a DSO, address)
+Place = Tuple               # thread and function (SymbolKey) at the end of an interval, or:
+NO_PLACE: Place = ("the interval was a window",)
+BROKEN: Place = ("something was throttled or lost since",)
+
+
+class Group:
+    """A group of events in the recording, and its windows while the samples come in."""
+
+    def __init__(self, attr: Dict[str, int], share: str) -> None:
+        self.attr = attr
+        self.events: List[str] = []
+        period, alternate = attr["sample_period"], attr.get("alternative_sample_period", 0)
+        # equal ones ask for a plain period with jitter
+        self.alternates = alternate not in (0, period)
+        if share == "auto":
+            share = "discard" if self.alternates else "none"
+        self.share = share
+        self.per_thread = bool(attr["inherit"])
+        # an interval of d events is a window if 2 d is less than this
+        self.limit = period + alternate if self.alternates else 1 << 66
+        self.windows: Dict[SymbolKey, List[List[int]]] = {}     # counted, not summed up yet
+        self.sums: Dict[SymbolKey, Sums] = {}
+        self.discarded: Dict[SymbolKey, int] = {}
+
+    def add_event(self, name: str, raw_name: str) -> int:
+        """Add a member, return its slot in the lists of counts. A second event of the same
+        meaning (cycles:u and cycles:k, say) goes by the name that perf gave it."""
+        slot = len(self.events)
+        name = raw_name if name in self.events else name
+        self.events.append(f"{raw_name}#{slot}" if name in self.events else name)
+        return slot
+
+    @property
+    def key(self) -> Events:
+        """The events, in an order that does not depend on the recording."""
+        return (self.events[0], *sorted(self.events[1:]))
+
+    def sum_up(self, symbol: SymbolKey) -> None:
+        """Move the windows of a function to its sums."""
+        windows = self.windows[symbol]
+        if symbol not in self.sums:
+            self.sums[symbol] = Sums()
+        self.sums[symbol] += Sums.of_windows(self.events, windows)
+        windows.clear()
+
+    def results(self) -> Iterable[Tuple[SymbolKey, Sums]]:
+        """The sums of each function."""
+        for symbol in self.windows:
+            self.sum_up(symbol)
+        for symbol in {**self.sums, **self.discarded}:
+            discarded = self.discarded.get(symbol, 0)
+            yield symbol, self.sums.get(symbol, Sums()) + Sums(discarded, 0, discarded)
+
+
+class Collector:
+    """Receives what perf exports, in the order of time, and makes the table of it.
+
+    perf calls evsel_table and attr_table before the first sample of an event, dso_table and
+    symbol_table before the first sample in a symbol.
+    """
+
+    def __init__(self, share: str = "auto") -> None:
+        self.share = share
+        self.names: Dict[int, str] = {}                     # of events
+        self.slots: Dict[int, int] = {}                     # event: slot, 0 for a leader
+        self.groups: Dict[int, Group] = {}                  # by leader
+        self.streams: Dict[int, Dict[int, Place]] = {}      # sample id: thread: last sample
+        self.dsos: Dict[int, str] = {}
+        self.symbols: Dict[int, Tuple[int, int, int, str]] = {}
+        self.ignored: List[str] = []                        # events that are not in a group
+        self.lost_records = self.lost_samples = self.throttled = 0
+        self.sample_table = self.sample_handler()
+
+    def evsel_table(self, evsel: int, name: str) -> None:
+        """An event."""
+        self.names[evsel] = name
+
+    def attr_table(self, evsel: int, leader: int, attr: Dict[str, int]) -> None:
+        """The attr of an event, that of the leader before those of the members."""
+        name = self.names.get(evsel, f"event{evsel}")
+        is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT    # perf keeps their samples
+        if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
+            self.groups[evsel] = Group(attr, self.share)
+        if leader in self.groups and not is_tracepoint:
+            self.slots[evsel] = self.groups[leader].add_event(canonical_event(attr, name), name)
+        else:
+            self.slots[evsel] = 0
+            self.ignored.append(name)
+
+    def dso_table(self, dso: int, _machine: int, _short_name: str, long_name: str,
+                  _build_id: str) -> None:
+        """A DSO."""
+        self.dsos[dso] = long_name
+
+    def symbol_table(self, symbol: int, dso: int, start: int, end: int, _binding: int,
+                     name: str) -> None:
+        """A symbol. Where there is none perf invents an empty one at the sample's address."""
+        self.symbols[symbol] = (dso, start, end, name)
+
+    def throttle(self, _time: int, sample_id: int, *_: int) -> None:
+        """A leader was throttled: its members count on meanwhile, so the interval at hand is
+        of no use. That of all its threads, for the record's need not be the one meant."""
+        self.throttled += 1
+        stream = self.streams.get(sample_id, {})
+        stream.update(dict.fromkeys(stream, BROKEN))
+
+    def unthrottle(self, *record: int) -> None:
+        """The end of it, in the interval which has the members' surplus."""
+        self.throttle(*record)
+        self.throttled -= 1
+
+    def lost(self, _time: int, sample_id: int, number: int, *_: int) -> None:
+        """Records were lost: of which streams is not known, for streams share buffers. The
+        kernel tells where it happens (with the id of an event), and perf record tells the
+        samples among them once more at the end (without)."""
+        if sample_id:
+            self.lost_records += number
+        else:
+            self.lost_samples += number
+        for stream in self.streams.values():
+            stream.update(dict.fromkeys(stream, BROKEN))
+
+    def sample_handler(self) -> Callable[..., None]:
+        """Return the handler of samples. perf calls it for each member of a group with a count,
+        leader first: millions of times, hence one closure and no attribute but a Group's."""
+        slots, groups, streams = self.slots, self.groups, self.streams
+        window: Optional[List[int]] = None      # the counts of the group sample at hand
+
+        def handler(*sample: int) -> None:
+            # 1: event, 3: thread, 5: DSO, 6: symbol, 8: ip, 15: count, 25: id of the sample
+            nonlocal window
+            slot = slots.get(sample[1])
+            if slot:
+                if window is not None:
+                    try:
+                        window[slot] = sample[15]
+                    except IndexError:          # perf came to know of the member just now
+                        window += [0] * (slot - len(window)) + [sample[15]]
+                return
+            window = None
+            group = groups.get(sample[1])
+            if group is None:
+                if slot is None:
+                    fail("this perf does not tell scripts the attributes of events (attr_table): "
+                         "use the perf of the alt-period series")
+                return
+
+            stream = streams.get(sample[25])
+            if stream is None:
+                stream = streams[sample[25]] = {}
+            symbol = sample[6] or (sample[5], sample[8])
+            place = (sample[3], symbol)
+            thread = sample[3] if group.per_thread else 0
+            last = stream.get(thread)
+            count = sample[15]
+            if not 0 < 2 * count < group.limit:
+                stream[thread] = place
+                return
+            stream[thread] = NO_PLACE if group.alternates else place
+            if last is None:                    # the first sample of the stream
+                return
+            if last != place and (group.share == "discard" or last is BROKEN):
+                group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
+                return
+            windows = group.windows.get(symbol)
+            if windows is None:
+                windows = group.windows[symbol] = []
+            elif len(windows) >= BATCH:
+                group.sum_up(symbol)
+            window = [0] * len(group.events)
+            window[0] = count
+            windows.append(window)
+
+        return handler
+
+    def function_of(self, symbol: SymbolKey) -> Function:
+        """The function of a symbol or address, with its address."""
+        if isinstance(symbol, tuple):
+            return Function("", self.dsos.get(symbol[0], ""), symbol[1] & (1 << 64) - 1)
+        dso, start, end, name = self.symbols[symbol]
+        is_invented = start == end and name == "unknown"
+        return Function("" if is_invented else name, self.dsos.get(dso, ""),
+                        start & (1 << 64) - 1)
+
+    def table(self) -> Table:
+        """The sums of all groups and functions."""
+        results = [(self.function_of(symbol), group, sums)
+                   for group in self.groups.values() for symbol, sums in group.results()]
+        addresses: Dict[Tuple[str, str], set] = {}
+        for function, _, _ in results:
+            addresses.setdefault(function[:2], set()).add(function.address)
+        table = Table()
+        for function, group, sums in results:
+            if function.symbol and len(addresses[function[:2]]) == 1:
+                function = function._replace(address=None)
+            table.add(function, group.key, sums)
+        return table
+
+    def notes(self) -> List[str]:
+        """What the reader of the table should know about the recording."""
+        notes = []
+        number = max(self.lost_records, self.lost_samples)
+        if number:
+            notes.append(f"{number} records were lost: windows over a loss are discarded "
+                         "(larger buffers: perf record -m)")
+        if self.throttled:
+            notes.append(f"throttled {self.throttled} times: windows over it are discarded "
+                         "(longer periods, or raise sysctl kernel.perf_event_max_sample_rate)")
+        if self.ignored and self.groups:
+            notes.append("not in a counter group, or a tracepoint, and so ignored: "
+                         f"{', '.join(self.ignored)}")
+        return notes
+
+
+def fail(message: str) -> NoReturn:
+    """End perf with an error message."""
+    sys.exit(f"generate-function-metrics: {message}")
+
+
+def find_column(wanted: Optional[str], metrics: Sequence[Metric]) -> str:
+    """The column to sort by: the wanted one, or the share of a leader, or the samples."""
+    columns = {metric.column.lower(): metric.column for metric in metrics}
+    columns["symbol"] = "symbol"
+    if wanted is None:
+        wanted = next((name for name in ("%cy", "%clk", "%tclk") if name in columns), "#")
+    if wanted.lower() not in columns:
+        fail(f"no column {wanted} in this recording, there are: {' '.join(columns.values())}")
+    return columns[wanted.lower()]
+
+
+Row = Tuple[Function, Dict[str, Value]]
+
+
+def sorted_rows(values: Dict[Function, Dict[str, Value]], column: str) -> List[Row]:
+    """Rows in the order of a column: largest first, undefined last, equal ones by name."""
+    rows = sorted(values.items(), key=lambda row: (row[0].symbol, row[0].dso, row[0].address or 0))
+    if column == "symbol":
+        return rows
+
+    def order(row: Row) -> Tuple[bool, float]:
+        value = row[1][column].value
+        return (value is None, -(value or 0))
+
+    return sorted(rows, key=order)
+
+
+def labels(functions: Iterable[Function]) -> Dict[Function, str]:
+    """The names to print, with the DSO where the same symbol is in several: its short name if
+    this is enough, else the path."""
+    dsos: Dict[str, set] = {}
+    for function in functions:
+        dsos.setdefault(function.symbol, set()).add(function.dso)
+    result = {}
+    for function in functions:
+        paths = dsos[function.symbol]
+        short = function.dso.rsplit("/", 1)[-1]
+        if sum(path.rsplit("/", 1)[-1] == short for path in paths) == 1 or not function.symbol:
+            named = function._replace(dso=short)
+        else:
+            named = function
+        result[function] = named.label(len(paths) > 1)
+    return result
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Cut the middle out of a long text."""
+    half = (width - 3) // 2
+    return text if len(text) <= width else f"{text[:half]}...{text[-half:]}"
+
+
+def print_table(rows: Sequence[Row], names: Dict[Function, str], metrics: Sequence[Metric],
+                out: TextIO) -> None:
+    """Print aligned columns."""
+    def text(metric: Metric, value: Value) -> str:
+        return "-" if value.value is None else f"{value.value:.{metric.digits}f}"
+
+    lines = [["symbol", *(metric.column for metric in metrics)]]
+    for function, values in rows:
+        lines.append([shorten(names[function]),
+                      *(text(metric, values[metric.column]) for metric in metrics)])
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    for name, *cells in lines:
+        print(name.ljust(widths[0]), *(cell.rjust(width)
+                                       for cell, width in zip(cells, widths[1:])), file=out)
+
+
+def print_csv(rows: Sequence[Row], metrics: Sequence[Metric], out: TextIO) -> None:
+    """Print comma-separated values with all their digits."""
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["symbol", "dso", *(metric.column for metric in metrics)])
+    for function, values in rows:
+        cells = (values[metric.column].value for metric in metrics)
+        writer.writerow([function._replace(dso="").label(False) if function.symbol
+                         else f"{function.address:#x}", function.dso,
+                         *("-" if cell is None else cell for cell in cells)])
+
+
+def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
+    """The sums of a function in a group."""
+    return {"events": events, "samples": sums.samples, "matched": sums.matched,
+            "discarded": sums.discarded,
+            "totals": {event: sums[event] for event in events},
+            "products": {f"{one}*{other}": sums.product(one, other)
+                         for one in sorted(events) for other in sorted(events) if one <= other}}
+
+
+def print_json(rows: Sequence[Row], table: Table, collector: Collector, out: TextIO) -> None:
+    """Print an object: groups as recorded, functions with sums, metrics and standard errors."""
+    groups = [{"events": group.key, "share": group.share,
+               "sample_period": group.attr["sample_period"],
+               "alternative_sample_period": group.attr.get("alternative_sample_period", 0),
+               "jitter_alternate_period": group.attr.get("jitter_alternate_period", 0),
+               "inherit": group.per_thread} for group in collector.groups.values()]
+    functions = [{"symbol": function.symbol, "dso": function.dso, "address": function.address,
+                  "sums": [json_sums(*item)
+                           for item in sorted(table.functions[function].items())],
+                  "metrics": {column: value.value for column, value in values.items()},
+                  "errors": {column: value.error for column, value in values.items()
+                             if value.error is not None}} for function, values in rows]
+    json.dump({"groups": groups, "throttled": collector.throttled,
+               "lost": max(collector.lost_records, collector.lost_samples),
+               "functions": functions}, out, indent=1)
+    print(file=out)
+
+
+def symbol_notes(table: Table) -> List[str]:
+    """Say so if many samples have no symbol: windows hardly ever match by address."""
+    samples = {True: 0, False: 0}
+    for function, groups in table.functions.items():
+        samples[not function.symbol] += pooled(groups).samples
+    percent = 100 * samples[True] / sum(samples.values())
+    return [f"{percent:.0f} % of the window samples have no symbol: are the debug symbols "
+            "installed?"] if percent >= 10 else []
+
+
+def report(collector: Collector, options: argparse.Namespace, out: TextIO) -> None:
+    """Print the table in the form that the options ask for."""
+    if not collector.groups:
+        if collector.ignored:
+            fail("the recording has no counter group: record with "
+                 "-e '{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS'")
+        fail("the recording has no samples")
+    table = collector.table()
+    if not table.functions:
+        fail("the recording has no window: too few samples")
+    metrics = table.metrics()
+    column = find_column(options.sort, metrics)
+    rows = sorted_rows(table.values(metrics), column)[:options.limit]
+    for note in collector.notes() + symbol_notes(table):
+        print(f"generate-function-metrics: {note}", file=sys.stderr)
+    if options.csv:
+        print_csv(rows, metrics, out)
+    elif options.json:
+        print_json(rows, table, collector, out)
+    else:
+        print_table(rows, labels(table.functions), metrics, out)
+
+
+EXAMPLES = """
+examples:
+  perf record -T --sample-cpu \\
+    -e '{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS' -- COMMAND
+  perf script -s generate-function-metrics.py
+  perf script -s generate-function-metrics.py -- --sort CPI --limit 10
+  perf script -s generate-function-metrics.py -- -s none --csv > functions.csv
+
+share modes:
+  discard  a window counts if the sample before it is in the same function and thread
+  none     every window counts for the function at its end
+  auto     discard for groups with an alternate period, none for others
+
+columns (those whose events were recorded; - is a division by zero):
+"""
+
+
+def parse_options(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line."""
+    def limit(text: str) -> int:
+        if int(text) < 1:
+            raise ValueError
+        return int(text)
+
+    columns = "".join(f"  {metric.column:7} {metric.meaning}: {metric.formula}\n"
+                      for metric in METRICS)
+    columns += "  NAME/KI any other event per 1000 instructions: NAME / instructions x 1000\n"
+    parser = argparse.ArgumentParser(
+        prog="generate-function-metrics", description="Metrics per function from the windows of "
+        "a recording of counter groups.", epilog=EXAMPLES + columns,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("-s", "--share", choices=("auto", "none", "discard"), default="auto",
+                        help="which windows count (default: auto)")
+    parser.add_argument("--sort", metavar="COLUMN",
+                        help="sort by this column, or symbol (default: %%CY, else #)")
+    parser.add_argument("--limit", metavar="N", type=limit, help="print N functions only")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="comma-separated, all digits")
+    form.add_argument("--json", action="store_true",
+                      help="an object with the sums, the metrics and their standard errors")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    OPTIONS = parse_options(sys.argv[1:])
+    if "perf_trace_context" not in sys.builtin_module_names:
+        fail("perf runs this script: perf script -s generate-function-metrics.py -- [OPTIONS]")
+    gc.disable()        # there are no cycles to find, but millions of lists to look at
+    COLLECTOR = Collector(OPTIONS.share)
+
+    # What perf looks for, in the order in which perf calls it
+    perf_db_export_mode = True
+    evsel_table = COLLECTOR.evsel_table
+    attr_table = COLLECTOR.attr_table
+    dso_table = COLLECTOR.dso_table
+    symbol_table = COLLECTOR.symbol_table
+    sample_table = COLLECTOR.sample_table
+    throttle = COLLECTOR.throttle
+    unthrottle = COLLECTOR.unthrottle
+    lost = COLLECTOR.lost
+
+    def trace_end() -> None:
+        """All samples were seen."""
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # `| head` ends perf, silently
+        try:
+            # not through sys.stdout, which would try once more to write what it could not
+            with open(1, "w", encoding="utf-8", closefd=False) as out:
+                report(COLLECTOR, OPTIONS, out)
+        except OSError as error:
+            fail(f"cannot write the table: {error.strerror}")

@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# perf record alternate periods tests
+
+set -e
+
+period=999700
+window=300
+
+perfdata=$(mktemp /tmp/__perf_test.perf.data.XXXXX)
+errors=$(mktemp /tmp/__perf_test.perf.err.XXXXX)
+
+cleanup()
+{
+    rm -f "${perfdata}" "${perfdata}.old" "${errors}"
+    trap - EXIT TERM INT
+}
+
+trap 'cleanup; exit 1' EXIT TERM INT
+
+fail()
+{
+    echo "$1 [Failed]"
+    cat "${errors}"
+    cleanup
+    exit 1
+}
+
+# record TERMS COMMAND...
+# A group, in which only the leader has TERMS, of one thread: there is one event
+# per CPU otherwise, and each alternates by itself.
+record()
+{
+    terms=$1
+    shift
+    perf record -o "${perfdata}" --per-thread \
+        -e "{cycles/name=leader,${terms}/,page-faults}:u" -- "$@" > /dev/null 2> "${errors}"
+}
+
+# The periods of the leader's samples, one per line.
+periods()
+{
+    perf script -i "${perfdata}" -F event,period 2> "${errors}" |
+        while read -r p event
+        do
+            case ${event} in
+            leader*) echo "${p}" ;;
+            esac
+        done
+}
+
+# refused MESSAGE OPTIONS...
+refused()
+{
+    message=$1
+    shift
+    if perf record -o "${perfdata}" "$@" true > /dev/null 2> "${errors}" ||
+       ! grep -q "${message}" "${errors}"
+    then
+        fail "perf record $* is not refused with \"${message}\""
+    fi
+}
+
+test_options()
+{
+    refused "'alt-period' needs 'period'" -e "page-faults/alt-period=300/"
+    refused "not possible with a frequency" -F 99 -e "page-faults/period=1000,alt-period=300/"
+    refused "cannot be negative" -e "page-faults/period=1000,alt-period=-300/"
+}
+
+# Without one of these reasons a failure is not the fault of the kernel.
+skip_if_not_supported()
+{
+    record "period=${period},alt-period=${window}" true && return
+
+    for reason in "does not know alternate sample periods" "cannot alternate" \
+                  "is not supported" "doesn't support sampling" "No permission" "is limited"
+    do
+        if line=$(grep -m 1 "${reason}" "${errors}")
+        then
+            echo "record alternate periods test [Skipped: ${line}]"
+            cleanup
+            exit 2
+        fi
+    done
+    fail "cannot record with alternate periods"
+}
+
+# alternate LOW HIGH WINDOW_LOW WINDOW_HIGH
+# Long intervals are from LOW to HIGH events, windows from WINDOW_LOW to
+# WINDOW_HIGH. The first interval is long, the second may be, then they alternate.
+alternate()
+{
+    nr=0
+    previous=
+    different=0
+    first=
+    for p in $(periods)
+    do
+        nr=$((nr + 1))
+        if [ "${p}" -ge "$1" ] && [ "${p}" -le "$2" ]
+        then
+            kind=long
+            first=${first:-${p}}
+            [ "${p}" = "${first}" ] || different=$((different + 1))
+        elif [ "${p}" -ge "$3" ] && [ "${p}" -le "$4" ]
+        then
+            kind=window
+        else
+            fail "sample ${nr} has the period ${p}"
+        fi
+        if [ ${nr} -eq 1 ] && [ ${kind} != long ]
+        then
+            fail "the first interval is not long"
+        fi
+        if [ ${nr} -gt 2 ] && [ ${kind} = "${previous}" ]
+        then
+            fail "samples $((nr - 1)) and ${nr} are both ${kind}"
+        fi
+        previous=${kind}
+    done
+    [ ${nr} -ge 20 ] || fail "only ${nr} samples"
+}
+
+test_alternation()
+{
+    record "alt-period=${window},period=${period}" perf test -w noploop 1 ||
+        fail "cannot record"
+    alternate ${period} ${period} ${window} ${window}
+    perf evlist -v -i "${perfdata}" > "${errors}"
+    grep -q "alternative_sample_period: ${window}" "${errors}" || fail "not in perf evlist -v"
+}
+
+# 2^14 is more than half a window.
+test_jitter()
+{
+    record "alt-period-jitter=14,alt-period=${window},period=${period}" \
+        perf test -w noploop 1 || fail "cannot record with jitter"
+    alternate $((period - 16384)) $((period + 16384)) $((window / 2)) $((window + window / 2))
+    [ ${different} -gt 0 ] || fail "jitter does not vary the period"
+}
+
+test_options
+skip_if_not_supported
+test_alternation
+test_jitter
+
+cleanup
+exit 0
