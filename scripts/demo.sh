@@ -31,6 +31,7 @@ cd /tmp && $record && cp perf.data /share/" || exit
 
 mkdir -p "$out"
 mv "$new/perf.data" "$out/"
+# shellcheck disable=SC2016 # it is bash that expands these
 scripts/step "table of metrics" bash -c '"$@" > "$0"' "$new/functions.txt" "${table[@]}"
 mv "$new/functions.txt" "$out/"
 

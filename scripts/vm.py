@@ -12,7 +12,6 @@ exit status: the command's; 124 after the time limit, 125 when the machine died.
 
 import argparse
 import importlib.util
-import os
 import shutil
 import signal
 import subprocess

@@ -20,7 +20,7 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": False,
                "stdin": subprocess.DEVNULL, "cwd": TOP, **options}
     options["env"] = {**os.environ, "LC_ALL": "C.UTF-8", **options.get("env", {})}
-    return subprocess.run([str(word) for word in command], **options)
+    return subprocess.run([str(word) for word in command], **options)  # pylint: disable=subprocess-run-check
 
 
 def must(*command: object, **options) -> str:

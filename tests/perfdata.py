@@ -7,13 +7,15 @@ machine writes into a file is understood.
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 RECORD_LOST, RECORD_THROTTLE, RECORD_SAMPLE = 2, 5, 9
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
 # sample_type bits of the leading, fixed fields, in the order of a sample
-FIXED = (("identifier", 1 << 16), ("ip", 1 << 0), ("tid", 1 << 1), ("time", 1 << 2), ("addr", 1 << 3),
+IDENTIFIER = 1 << 16
+FIXED = (("identifier", IDENTIFIER), ("ip", 1 << 0), ("tid", 1 << 1), ("time", 1 << 2), ("addr", 1 << 3),
          ("id", 1 << 6), ("stream_id", 1 << 9), ("cpu", 1 << 7), ("period", 1 << 8))
 SAMPLE_READ = 1 << 4
 
@@ -60,6 +62,13 @@ class Recording:
         """The first event."""
         return self.attrs[0]
 
+    def stream(self) -> list[Sample]:
+        """The samples of the leader, which has one stream. Raises ValueError if it has more or none."""
+        streams = list(self.streams(self.leader()).values())
+        if len(streams) != 1:
+            raise ValueError(f"the leader has {len(streams)} streams, not one")
+        return streams[0]
+
     def streams(self, attr: Attr) -> dict[tuple[int, int], list[Sample]]:
         """Samples of one event by (event id, thread), in the order of time."""
         streams: dict[tuple[int, int], list[Sample]] = {}
@@ -73,52 +82,47 @@ def read_attrs(data: bytes) -> list[Attr]:
     attr_size, offset, size = struct.unpack_from("<QQQ", data, 16)
     attrs = []
     for at in range(offset, offset + size, attr_size):
-        kind, length, config, period, sample_type, read_format, flags = struct.unpack_from("<IIQQQQQ", data, at)
-        alternative, jitter = struct.unpack_from("<QI", data, at + 144) if length >= 160 else (0, 0)
+        kind, length, *words = struct.unpack_from("<IIQQQQQ", data, at)
+        alternate = struct.unpack_from("<QI", data, at + 144) if length >= 160 else (0, 0)
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + attr_size - 16)
         ids = list(struct.unpack_from(f"<{ids_size // 8}Q", data, ids_at))
-        attrs.append(Attr(kind, length, config, period, sample_type, read_format, flags, alternative, jitter, ids))
+        attrs.append(Attr(kind, length, *words, *alternate, ids))
     return attrs
 
 
-def read_sample(data: bytes, at: int, attrs: list[Attr]) -> Sample:
-    """One PERF_RECORD_SAMPLE, whose body begins at `at`."""
+def event_of(words: Sequence[int], attrs: list[Attr]) -> Attr:
+    """The event of a sample whose body is these 64-bit words: by its id, which all have in the same place."""
     common = attrs[0].sample_type
-    if common & dict(FIXED)["identifier"]:
-        event, = struct.unpack_from("<Q", data, at)
-    elif len(attrs) > 1:
-        skip = sum(8 for name, bit in FIXED[1:FIXED.index(("id", 1 << 6))] if common & bit)
-        event, = struct.unpack_from("<Q", data, at + skip)
-    else:
-        event = attrs[0].ids[0] if attrs[0].ids else 0
-    sample = Sample(next((attr for attr in attrs if event in attr.ids), attrs[0]))
+    place = 0
+    if not common & IDENTIFIER:
+        names = [name for name, bit in FIXED if common & bit]
+        if "id" not in names:
+            return attrs[0]
+        place = names.index("id")
+    return next(attr for attr in attrs if words[place] in attr.ids)
+
+
+def read_sample(body: bytes, attrs: list[Attr]) -> Sample:
+    """One PERF_RECORD_SAMPLE without its header."""
+    words = struct.unpack(f"<{len(body) // 8}Q", body)
+    sample = Sample(event_of(words, attrs))
+    rest = iter(words)
     for name, bit in FIXED:
-        if not sample.attr.sample_type & bit:
-            continue
-        if name == "tid":
-            sample.fields["pid"], sample.fields["tid"] = struct.unpack_from("<II", data, at)
-        elif name == "cpu":
-            sample.fields["cpu"], = struct.unpack_from("<I", data, at)
-        else:
-            sample.fields[name], = struct.unpack_from("<Q", data, at)
-        at += 8
-    sample.fields.setdefault("id", sample.fields.get("identifier", event))
-    if sample.attr.sample_type & SAMPLE_READ:
-        form = sample.attr.read_format
-        words = 1 + bool(form & FORMAT_ID) + bool(form & FORMAT_LOST)
-        if form & FORMAT_GROUP:
-            number, = struct.unpack_from("<Q", data, at)
-            at += 8
-        else:
-            number = 1
-        if not form & FORMAT_GROUP:
-            sample.values[event], = struct.unpack_from("<Q", data, at)
-            return sample
-        at += 8 * (bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING))
+        if sample.attr.sample_type & bit:
+            sample.fields[name] = next(rest)
+    if "tid" in sample.fields:
+        sample.fields["pid"], sample.fields["tid"] = sample.tid & 0xffffffff, sample.tid >> 32
+    sample.fields.setdefault("id", sample.fields.get("identifier", 0))
+    form = sample.attr.read_format
+    if sample.attr.sample_type & SAMPLE_READ and form & FORMAT_GROUP and form & FORMAT_ID:
+        number = next(rest)
+        for _ in range(bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING)):
+            next(rest)
         for _ in range(number):
-            value, member = struct.unpack_from("<QQ", data, at)
+            value, member = next(rest), next(rest)
             sample.values[member] = value
-            at += 8 * words
+            if form & FORMAT_LOST:
+                next(rest)
     return sample
 
 
@@ -135,6 +139,6 @@ def read(path: Path) -> Recording:
         kind, _misc, length = struct.unpack_from("<IHH", data, at)
         records[kind] = records.get(kind, 0) + 1
         if kind == RECORD_SAMPLE:
-            samples.append(read_sample(data, at + 8, attrs))
+            samples.append(read_sample(data[at + 8:at + length], attrs))
         at += length
     return Recording(attrs, samples, records)

@@ -8,7 +8,7 @@ commits, so that each needs an incremental build only.
 
 import shutil
 
-from env import ARCH, BUILD, CHECK, LINUX, TOP, must
+from env import ARCH, CHECK, LINUX, TOP, must
 
 WALK = CHECK / "linux"
 KERNEL, HOST_PERF, GUEST_PERF = CHECK / "kernel", CHECK / "perf", CHECK / f"perf-{ARCH}"

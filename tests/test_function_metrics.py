@@ -6,7 +6,7 @@ The streams are written down as perf delivers them: one sample per member of a g
 first, none for a count of zero.
 """
 
-# pylint: disable=invalid-name,too-many-public-methods
+# pylint: disable=invalid-name,too-many-lines,too-many-public-methods
 
 import argparse
 import contextlib

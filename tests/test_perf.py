@@ -3,9 +3,10 @@
 patches, what is new passes, and skips with the reason where the kernel cannot."""
 
 import re
+import shutil
 import unittest
 
-from env import ARCH, BUILD, CHECK, LINUX, PERF, run, vm
+from env import CHECK, LINUX, PERF, run, vm
 from pristine import GUEST, HOST, IMAGE, WALK, pristine
 
 SHARE = CHECK / "perf-test"
@@ -37,7 +38,8 @@ def new_tests() -> list[str]:
 
 def setUpModule() -> None:
     pristine()
-    SHARE.mkdir(parents=True, exist_ok=True)
+    if not (SHARE / "root").exists():
+        shutil.copytree(GUEST, SHARE / "root", symlinks=True)
 
 
 class BeforeAndAfter(unittest.TestCase):

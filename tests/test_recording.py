@@ -70,8 +70,7 @@ def predicted() -> dict[str, float]:
 
 def deltas(recording: perfdata.Recording, number: int = 0) -> list[int]:
     """The counts of one group member between the samples of the only stream."""
-    stream, = recording.streams(recording.leader()).values()
-    values = [list(sample.values.values())[number] for sample in stream]
+    values = [list(sample.values.values())[number] for sample in recording.stream()]
     return [late - early for early, late in zip(values, values[1:])]
 
 
@@ -84,16 +83,14 @@ class Alternation(unittest.TestCase):
         self.assertEqual(read("jitter").leader().jitter_alternate_period, JITTER)
 
     def test_periods_strictly_alternate_after_the_first_two(self):
-        recording = read("alternate")
-        stream, = recording.streams(recording.leader()).values()
-        periods = [sample.period for sample in stream]
+        periods = [sample.period for sample in read("alternate").stream()]
         self.assertEqual(periods[:2], [LONG, LONG])
         self.assertEqual(set(periods[2::2]), {WINDOW})
         self.assertEqual(set(periods[3::2]), {LONG})
 
     def test_reported_period_is_what_was_counted(self):
         recording = read("alternate")
-        stream, = recording.streams(recording.leader()).values()
+        stream = recording.stream()
         self.assertGreater(len(stream), 1500)
         self.assertEqual([sample.period for sample in stream][1:], deltas(recording))
         self.assertEqual(stream[0].period, list(stream[0].values.values())[0])
@@ -103,9 +100,7 @@ class Jitter(unittest.TestCase):
     """Each interval is drawn uniformly from p - h ... p + h."""
 
     def test_bounds_mean_and_distribution(self):
-        recording = read("jitter")
-        stream, = recording.streams(recording.leader()).values()
-        periods = [sample.period for sample in stream]
+        periods = [sample.period for sample in read("jitter").stream()]
         for nominal, drawn in ((JITTER_LONG, periods[3::2]), (JITTER_WINDOW, periods[2::2])):
             half = min(1 << JITTER, nominal // 2)
             self.assertGreaterEqual(len(drawn), 1000)

@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from env import ARCH, BUILD, CHECK, LINUX, TOP, must, run
+from env import CHECK, LINUX, TOP, must, run
 from pristine import WALK, build_kernel, build_perf, pristine
 
 MAIL = CHECK / "mail"
