@@ -9,7 +9,11 @@ TIMEOUT ?= 600
 BASE := 6.12
 B := build
 
-export V WORKLOAD EVENTS TIMEOUT
+# what the user wrote is for the guest's shell: make does not expand it
+override WORKLOAD := $(value WORKLOAD)
+override EVENTS := $(value EVENTS)
+override RUN := $(value RUN)
+export V WORKLOAD EVENTS RUN TIMEOUT
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -54,7 +58,6 @@ kernel: $(IMAGE) ## the kernel of an emulated machine (ARCH=arm64)
 .PHONY: vm
 vm: $(IMAGE) $(B)/root/$(ARCH).cpio ## boot the emulated machine, RUN='command' in it (none: a shell)
 	@scripts/vm.py --arch $(ARCH) --timeout $(TIMEOUT) "$$RUN"
-vm: export RUN := $(value RUN)
 
 .PHONY: series
 series: $(B)/linux.built ## the mail-ready series in build/series

@@ -8,6 +8,9 @@
 # TREE is a Linux tree; only OUT is written.
 set -euo pipefail
 
+# what was said to our make (ARCH=...) is not for Linux's
+unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL
+
 top=$(realpath "$(dirname "$0")/..")
 what=$1 tree=$(realpath "$2")
 mkdir -p "$3"

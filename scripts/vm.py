@@ -71,7 +71,7 @@ def run(arch: dict, args: argparse.Namespace) -> int:
                 qemu.wait(timeout=args.timeout)
                 reason, status = "the machine died before the command ended", DIED
             except subprocess.TimeoutExpired:
-                reason, status = f"no end after {args.timeout} s: stopped", TIMED_OUT
+                reason, status = f"no end after {args.timeout:g} s: stopped", TIMED_OUT
             except BaseException:
                 qemu.kill()
                 raise

@@ -42,8 +42,7 @@ class BadInput(unittest.TestCase):
 
     def test_no_space(self):
         self.refused(r"^install: 0 GB free in .*, about \d+ GB are needed", *self.in_namespace(
-            f"mount -t tmpfs -o size=100m none {self.dir}", f"cp -r Makefile scripts patches {self.dir}",
-            f"make -C {self.dir} demo"))
+            f"mount -t tmpfs -o size=100m none {self.dir}", f"cp -r scripts {self.dir}", f"{self.dir}/scripts/install.sh build arm64"))
 
     def test_linux_tree_of_another_version(self):
         (self.dir / "old").mkdir()
@@ -77,10 +76,10 @@ class Vm(unittest.TestCase):
             self.assertEqual((Path(share) / "out").read_text(), "FROM THE HOST\n")
 
     def test_hang_ends_at_the_time_limit(self):
-        done = vm("echo before; echo on the console > /dev/console; sleep 1000", timeout=15)
+        done = vm("echo before; echo on the console > /dev/console; sleep 1000", timeout=40)
         self.assertEqual(done.returncode, 124)
         self.assertIn("before", done.stdout)
-        self.assertRegex(done.stdout, r"(?s)on the console.*vm: no end after 15.0 s")
+        self.assertRegex(done.stdout, r"(?s)on the console.*vm: no end after 40 s")
 
     def test_panic_shows_the_console(self):
         done = vm("echo c > /proc/sysrq-trigger || kill -SEGV 1; poweroff -f", timeout=60)
