@@ -19,7 +19,9 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
     """A command's exit status and output, both streams in stdout unless told otherwise."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": False,
                "stdin": subprocess.DEVNULL, "cwd": TOP, **options}
-    options["env"] = {**os.environ, "LC_ALL": "C.UTF-8", **options.get("env", {})}
+    # Debian's commands, whatever else is installed
+    path = "/usr/sbin:/usr/bin:/sbin:/bin"
+    options["env"] = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": path, **options.get("env", {})}
     return subprocess.run([str(word) for word in command], **options)  # pylint: disable=subprocess-run-check
 
 

@@ -53,8 +53,11 @@ class Series(unittest.TestCase):
     def test_checkpatch_strict(self):
         for commit in git("rev-list", "--reverse", "pristine..series").split():
             with self.subTest(git("log", "-1", "--format=%s", commit)):
-                done = run("scripts/checkpatch.pl", "--strict", "--no-tree", "--quiet", "-g", commit, cwd=LINUX)
-                self.assertEqual((done.returncode, done.stdout), (0, ""))
+                output = run("scripts/checkpatch.pl", "--strict", "--quiet", "-g", commit, cwd=LINUX).stdout
+                # the names of Python's C interface are Python's
+                output = re.sub(r"(?m)^CHECK: Avoid CamelCase: <Py\w+>\n#.*\n.*\n\n", "", output)
+                output = re.sub(r"^total: 0 errors, 0 warnings, \d+ checks.*\n", "", output)
+                self.assertEqual(output, "")
 
     def test_every_commit_is_signed_off_by_its_author(self):
         for entry in git("log", "--format=%an <%ae>%x00%b%x01", "pristine..series").split("\x01")[:-1]:

@@ -13,7 +13,7 @@ ARCH = {
     # interrupts are enabled again. -icount makes the machine count instructions
     # (1 instruction = 1 ns = 1 cycle) and two runs of one command the same.
     "qemu": ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "max",
-             "-icount", "shift=0"],
+             "-icount", "shift=0,sleep=off"],
     "cmdline": "irqchip.gicv3_pseudo_nmi=1",
     "kconfig": """
 CONFIG_64BIT=y

@@ -18,12 +18,7 @@ cleanup()
 	rm -rf "${temp_dir}"
 }
 
-trap_cleanup()
-{
-	cleanup
-	exit 1
-}
-trap trap_cleanup EXIT TERM INT
+trap 'cleanup; exit 1' EXIT TERM INT
 
 skip()
 {

@@ -17,12 +17,7 @@ cleanup()
 	rm -rf "${temp_dir}"
 }
 
-trap_cleanup()
-{
-	cleanup
-	exit 1
-}
-trap trap_cleanup EXIT TERM INT
+trap 'cleanup; exit 1' EXIT TERM INT
 
 skip()
 {
@@ -51,10 +46,11 @@ def lost(time, id, lost, cpu, pid, tid, *x):
         print(f'LOST_SAMPLES {lost}')
 _end_of_file_
 
-# The program stops perf record for some time, so that its buffer gets full.
+# The program stops perf record for a second, so that its buffer gets full. One
+# buffer for the thread, since the loss is only told where the next record goes.
 # shellcheck disable=SC2016 # $PPID is perf record
-workload='kill -STOP $PPID; perf test -w noploop 1; kill -CONT $PPID; perf test -w noploop 1'
-if ! perf record -m 1 --sample-cpu -e cpu-clock/period=100000/u -o "${perf_data}" \
+workload='(sleep 1; kill -CONT $PPID) & kill -STOP $PPID; exec perf test -w noploop 2'
+if ! perf record -m 1 --per-thread -T --sample-cpu -e cpu-clock/period=100000/u -o "${perf_data}" \
 	-- sh -c "${workload}" > "${temp_dir}/log" 2>&1
 then
 	cat "${temp_dir}/log"
