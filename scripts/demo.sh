@@ -41,10 +41,11 @@ printf '\n\n'
 cat "$out/functions.txt"
 cat << END
 
-The emulated machine counts instructions and takes each for one cycle and one
-nanosecond: cycles and instructions are exact, CPI is 1 everywhere, and there
-are no caches and no branch predictor, so branch and cache events are not
-supported. What the table shows is that the windows are attributed right, and a
-rate that differs and is known: the pages that dcache_miss gives back and
-touches again (PF/KI). Real counters need real hardware: see README.md.
+The emulated machine takes each instruction for one cycle and one nanosecond:
+cycles and instructions are exact, CPI is 1 everywhere. It has no caches and no
+branch predictor, so their events are not supported. What the table shows is
+that windows are attributed to the right function. A rate that differs between
+the functions of the benchmark is that of page faults (PF/KI); what it really is,
+and the shares, \`make vm RUN='benchmark --truth --faults 0 1'\` counts one
+instruction at a time. Real counters need real hardware: see README.md.
 END

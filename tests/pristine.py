@@ -23,7 +23,9 @@ def pristine() -> None:
     if not WALK.is_dir():
         must("git", "-C", LINUX, "worktree", "prune")
         must("git", "-C", LINUX, "worktree", "add", "--quiet", "--detach", WALK, "pristine")
-    if GUEST.is_dir():
+    made_by = "\n".join((TOP / name).read_text() for name in ("scripts/build.sh", f"scripts/vm/{ARCH}.py"))
+    stamp = KEPT / "made-by"
+    if stamp.is_file() and stamp.read_text() == made_by:
         return
     must("git", "-C", WALK, "checkout", "--quiet", "--detach", "pristine")
     KEPT.mkdir(parents=True, exist_ok=True)
@@ -32,7 +34,9 @@ def pristine() -> None:
     build_perf()
     shutil.copy(HOST_PERF / "perf", HOST)
     must(TOP / "scripts/build.sh", "perf", WALK, GUEST_PERF, ARCH)
+    shutil.rmtree(GUEST, ignore_errors=True)
     shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)
+    stamp.write_text(made_by)
 
 
 def build_kernel() -> None:
