@@ -8,6 +8,7 @@ EVENTS ?= {cycles/period=999700,alt-period=300/,instructions,page-faults}:uS
 TIMEOUT ?= 600
 BASE := 6.12
 B := build
+OUT ?= $(B)/demo
 
 # what the user wrote is for the guest's shell: make does not expand it
 override WORKLOAD := $(value WORKLOAD)
@@ -16,6 +17,7 @@ override RUN := $(value RUN)
 export V WORKLOAD EVENTS RUN TIMEOUT
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 .SUFFIXES:
 
 STEP := scripts/step
@@ -24,7 +26,7 @@ ifeq ($(wildcard scripts/vm/$(ARCH).py),)
 $(error no machine for ARCH=$(ARCH); there is: $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py)))
 endif
 
-PATCHES := $(wildcard patches/$(BASE)/*)
+PATCHES := patches/$(BASE)/series $(wildcard patches/$(BASE)/*.patch)
 NEW_FILES := $(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series)
 MACHINE := scripts/vm/$(ARCH).py
 IMAGE = $(B)/kernel/$(ARCH)/.built
@@ -40,7 +42,7 @@ help: ## this list
 
 .PHONY: demo
 demo: $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio ## the main job: record the benchmark in the emulated machine, print its table
-	@scripts/demo.sh $(ARCH)
+	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: check
 check: install-check $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio ## all tests; the last line counts them
@@ -65,7 +67,7 @@ series: $(B)/linux.built ## the mail-ready series in build/series
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
 
 .PHONY: fresh
-fresh: ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
+fresh: | install-build ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
 	@scripts/fresh.sh $(SUITE)
 
 .PHONY: clean
@@ -90,7 +92,7 @@ $(IMAGE): $(B)/linux.built scripts/build.sh $(MACHINE)
 	@$(STEP) "kernel for $(ARCH)" scripts/build.sh kernel $(B)/linux $(B)/kernel/$(ARCH) $(ARCH)
 	@touch $@
 
-$(B)/sysroot/$(ARCH).built: scripts/root.sh | install-build
+$(B)/sysroot/$(ARCH).built: scripts/root.sh $(MACHINE) | install-build
 	@$(STEP) "Debian's $(ARCH) headers and libraries" scripts/root.sh sysroot $(ARCH)
 	@touch $@
 
@@ -98,5 +100,5 @@ $(B)/perf-$(ARCH)/.built: $(B)/linux.built $(B)/sysroot/$(ARCH).built scripts/bu
 	@$(STEP) "perf for $(ARCH)" scripts/build.sh perf $(B)/linux $(B)/perf-$(ARCH) $(ARCH)
 	@touch $@
 
-$(B)/root/$(ARCH).cpio: $(B)/perf-$(ARCH)/.built scripts/root.sh scripts/vm/init
+$(B)/root/$(ARCH).cpio: $(B)/perf-$(ARCH)/.built scripts/root.sh scripts/vm/init $(MACHINE)
 	@$(STEP) "root file system for $(ARCH)" scripts/root.sh guest $(ARCH)

@@ -9,7 +9,7 @@
 set -euo pipefail
 
 # what was said to our make (ARCH=...) is not for Linux's
-unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL
+unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL ARCH CROSS_COMPILE LINUX O KBUILD_OUTPUT
 
 top=$(realpath "$(dirname "$0")/..")
 what=$1 tree=$(realpath "$2")
@@ -34,7 +34,7 @@ perf() {
 
 build_perf() {
 	if [ -z "$arch" ]; then
-		perf PYTHON_CONFIG=/usr/bin/python3-config
+		perf PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
 		return
 	fi
 	local cross sysroot triplet
@@ -42,6 +42,7 @@ build_perf() {
 	triplet=$(machine multiarch)
 	sysroot=$top/build/sysroot/$arch
 	export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig PKG_CONFIG_SYSROOT_DIR=$sysroot
+	rm -rf "$out/root"
 	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" CC="${cross}gcc --sysroot=$sysroot" \
 		PKG_CONFIG=pkg-config PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
 		prefix=/usr DESTDIR="$out/root" install-bin
@@ -52,15 +53,10 @@ build_perf() {
 }
 
 build_kernel() {
-	local config=$out/allnoconfig.fragment
-	local make=(make -C "$tree" O="$out" "$jobs" ARCH="$(machine kernel_arch)"
+	local image make=(make -C "$tree" O="$out" "$jobs" ARCH="$(machine kernel_arch)"
 		CROSS_COMPILE="$(machine cross_compile)")
-	machine kconfig > "$config.new"
-	if ! cmp -s "$config" "$config.new" || [ ! -e "$out/.config" ]; then
-		KCONFIG_ALLCONFIG="$config.new" "${make[@]}" allnoconfig
-		mv "$config.new" "$config"
-	fi
-	local image
+	machine kconfig > "$out/allnoconfig.fragment"
+	KCONFIG_ALLCONFIG="$out/allnoconfig.fragment" "${make[@]}" allnoconfig
 	image=$(machine image)
 	shift 4
 	"${make[@]}" "${@:-${image##*/}}"

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: demo.sh ARCH
+# usage: demo.sh ARCH OUT
 # Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
-# its table per function; leaves perf.data and functions.txt in build/demo.
+# its table per function; leaves perf.data and functions.txt in the folder OUT.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 arch=$1
-out=build/demo
-new=build/demo.new
+out=$2
+new=$out.new
 script=tools/perf/scripts/python/generate-function-metrics.py
 record="perf record -T --sample-cpu -e '$EVENTS' -- $WORKLOAD"
-table=(build/perf/perf script -i "$out/perf.data" --symfs "build/root/$arch"
-	-k "build/kernel/$arch/vmlinux" -s "$script" -- -s discard)
+table=(build/perf/perf script -i "$new/perf.data" --symfs "build/root/$arch"
+	--kallsyms "build/kernel/$arch/System.map" -s "$script" -- -s discard)
 
 trap 'rm -rf "$new"' EXIT
 rm -rf "$new"
@@ -27,16 +27,15 @@ command -v \"\$program\" > /dev/null || {
 	echo \"demo: there is no program '\$program' in the emulated machine: give another WORKLOAD\"
 	exit 127
 }
-cd /tmp && $record && cp perf.data /share/" || exit
+cd /tmp && $record && cp perf.data /share/"
 
-mkdir -p "$out"
-mv "$new/perf.data" "$out/"
 # shellcheck disable=SC2016 # it is bash that expands these
 scripts/step "table of metrics" bash -c '"$@" > "$0"' "$new/functions.txt" "${table[@]}"
-mv "$new/functions.txt" "$out/"
+mkdir -p "$out"
+mv "$new/perf.data" "$new/functions.txt" "$out/"
 
 printf '\nRecorded, in the emulated machine, by\n\n  %s\n\nand read, on this one, by\n\n ' "$record"
-printf ' %s' "${table[@]}"
+printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'
 cat "$out/functions.txt"
 cat << END

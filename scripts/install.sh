@@ -14,7 +14,7 @@ fail() {
 need_gb=6
 
 build="linux-source-6.12 gcc libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config mmdebstrap
-	python3 libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
+	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 check="shellcheck codespell pylint perl python3-git python3-ply"
 
 packages=()
@@ -28,7 +28,7 @@ for purpose; do
 done
 
 installed() {
-	dpkg-query -W -f '${db:Status-Status}\n' "$@" 2>&1 | grep -cx installed
+	dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2> /dev/null | sort -u | grep -c ' installed$'
 }
 
 # shellcheck source=/dev/null
@@ -48,7 +48,7 @@ SUDO=()
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo > /dev/null || fail "packages are missing and there is no sudo: run as root once, or install them: ${packages[*]}"
 	SUDO=(sudo)
+	sudo -v
 fi
-export DEBIAN_FRONTEND=noninteractive
-"${SUDO[@]}" apt-get update --quiet
-"${SUDO[@]}" apt-get install --quiet --yes --no-install-recommends "${packages[@]}"
+scripts/step "Debian packages" "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive sh -ec \
+	'apt-get update && apt-get install --yes --no-install-recommends "$@"' sh "${packages[@]}"

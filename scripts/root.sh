@@ -19,14 +19,15 @@ sysroot_packages=libc6-dev,libelf-dev,libdw-dev,libtraceevent-dev,libzstd-dev,li
 guest_packages=bash,coreutils,busybox-static,grep,sed,mawk,findutils,diffutils,procps,python3,perl-base
 guest_packages+=,libelf1,libdw1,libtraceevent1,libzstd1,libslang2,libpython3.11
 
-# extract DIR PACKAGE,PACKAGE...
+# extract DIR PACKAGE,PACKAGE...: once for a list of packages
 extract() {
-	local dir=$1
+	local dir=$1 packages=$2
+	[ "$(cat "$dir/.packages" 2> /dev/null)" != "$packages" ] || return 0
 	rm -rf "$dir"
-	mkdir -p "$(dirname "$dir")"
+	mkdir -p "$dir"
 	"${SUDO[@]}" mmdebstrap --quiet --variant=extract --architectures="$debian" \
-		--include="$2" bookworm "$dir"
-	"${SUDO[@]}" chown -R "$(id -u):$(id -g)" "$dir"
+		--include="$packages" bookworm - | tar -x -C "$dir" --exclude='./dev/*'
+	echo "$packages" > "$dir/.packages"
 }
 
 sysroot() {
@@ -40,13 +41,13 @@ sysroot() {
 
 guest() {
 	local dir=build/root/$arch perf=build/perf-$arch
-	if [ ! -e "$dir/.extracted" ]; then
-		extract "$dir" "$guest_packages"
-		ln -sf bash "$dir/bin/sh"
-		ln -sf mawk "$dir/usr/bin/awk"
-		mkdir -p "$dir"/{proc,sys,dev,run,tmp,root,share}
-		touch "$dir/.extracted"
-	fi
+	extract "build/debian/$arch" "$guest_packages"
+	rm -rf "$dir"
+	mkdir -p "$(dirname "$dir")"
+	cp -a "build/debian/$arch" "$dir"
+	ln -sf bash "$dir/bin/sh"
+	ln -sf mawk "$dir/usr/bin/awk"
+	mkdir -p "$dir"/{proc,sys,dev,run,tmp,root,share}
 	cp -a "$perf/root/." "$dir/"
 	install -m 755 "$perf/benchmark" "$dir/usr/bin/benchmark"
 	install -m 755 scripts/vm/init "$dir/init"

@@ -29,7 +29,9 @@ PRISTINE, SERIES = "pristine", "series"
 
 def git(tree: Path, *args: str, stdin: str | None = None, env: dict | None = None) -> str:
     """Runs git in tree and returns its output; its failure ends us with its words."""
-    done = subprocess.run(["git", "-C", str(tree), *args], input=stdin, env={**os.environ, **(env or {})},
+    # the user's settings (signing, hooks, line ends) are not for these commits
+    own = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(["git", "-C", str(tree), *args], input=stdin, env={**os.environ, **own, **(env or {})},
                           text=True, capture_output=True, check=False)
     if done.returncode:
         sys.exit(f"series: git {args[0]}: {(done.stderr or done.stdout).strip()}")
@@ -52,28 +54,34 @@ def linux_version(source: Path) -> str:
         sys.exit(f"series: {source} is not a Linux tree; give one with LINUX=/path")
 
 
+def check_version(linux: Path, base: str, source: Path) -> None:
+    """Ends us if linux, which is or comes from source, is not of the release base."""
+    if not linux_version(linux).startswith(base + "."):
+        sys.exit(f"series: {source} is Linux {linux_version(linux)}; these patches are for {base}")
+
+
 def unpack(source: Path, base: str, tree: Path) -> None:
     """Puts pristine Linux (a folder or Debian's tar archive) into a new git tree."""
-    if source.is_dir() and not linux_version(source).startswith(base + "."):
-        sys.exit(f"series: {source} is Linux {linux_version(source)}; these patches are for {base}")
+    if source.is_dir():
+        check_version(source, base, source)
     part = tree.with_name(tree.name + ".new")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
         if source.is_dir():
             if (source / ".git").exists():
-                files = subprocess.run(["git", "-C", str(source), "archive", "HEAD"], stdout=subprocess.PIPE, check=True)
-                subprocess.run(["tar", "-xC", str(part)], input=files.stdout, check=True)
+                git(source, f"--work-tree={part}", f"--git-dir={source}/.git", "checkout-index", "--all")
             else:
                 shutil.copytree(source, part, symlinks=True, dirs_exist_ok=True)
         elif source.is_file():
             subprocess.run(["tar", "-xf", str(source), "-C", str(part), "--strip-components=1"], check=True)
         else:
             sys.exit(f"series: {source} is missing: install linux-source-{base}, or give a tree with LINUX=/path")
+        check_version(part, base, source)
         git(part, "init", "--quiet", "--initial-branch", SERIES)
         git(part, "config", "gc.auto", "0")
         git(part, "config", "core.looseCompression", "1")
-        git(part, "config", "series.source", str(source))
+        git(part, "config", "series.source", identify(source))
         git(part, "add", "--force", "--all", ".")
         date = {"GIT_AUTHOR_DATE": "2024-11-17T22:15:08Z", "GIT_COMMITTER_DATE": "2024-11-17T22:15:08Z"}
         git(part, "commit", "--quiet", "-m", f"Linux {linux_version(part)}", env={**identity("linux", "linux@invalid"), **date})
@@ -107,9 +115,29 @@ def add_commit(tree: Path, env: dict[str, str], parent: str, patch: Path, new_fi
         return git(tree, "commit-tree", "-p", parent, "-F", "-", git(tree, "write-tree", env=env), stdin=text, env=who)
 
 
+def identify(source: Path) -> str:
+    """Which Linux a folder or archive is: another answer asks for another tree."""
+    if (source / ".git").exists():
+        return f"{source} {git(source, 'rev-parse', 'HEAD')}"
+    if source.is_dir():
+        return f"{source} {linux_version(source)}"
+    return f"{source} {source.stat().st_size if source.exists() else 'missing'}"
+
+
+def keep_own_changes(tree: Path, *known: str) -> None:
+    """Ends us if tree has content that neither we made nor the known commits have."""
+    made = git(tree, "config", "--default", PRISTINE, "--get", "series.made")
+    content, *others = (git(tree, "rev-parse", f"{commit}^{{tree}}") for commit in ("HEAD", made, *known))
+    if content not in others or git(tree, "status", "--porcelain", "--untracked-files=no"):
+        sys.exit(f"series: {tree} has changes of its own: commit them and run `series.py export`, or remove the folder")
+
+
 def make_tree(base: str, source: Path, tree: Path) -> None:
     """Brings tree to pristine + the series; only files that differ are touched."""
-    if not (tree / ".git").is_dir() or git(tree, "config", "series.source") != str(source):
+    if not (tree / ".git").is_dir():
+        unpack(source, base, tree)
+    elif git(tree, "config", "series.source") != identify(source):
+        keep_own_changes(tree)
         unpack(source, base, tree)
     # commits are made beside the work tree, so that a checkout changes no more
     # modification times than the change deserves
@@ -118,9 +146,9 @@ def make_tree(base: str, source: Path, tree: Path) -> None:
     head = git(tree, "rev-parse", PRISTINE)
     for patch, new_files in commits(base):
         head = add_commit(tree, env, head, patch, new_files)
-    if git(tree, "status", "--porcelain", "--untracked-files=no"):
-        sys.exit(f"series: {tree} has changes of its own: commit and `series.py export` them, or remove the folder")
+    keep_own_changes(tree, head)
     git(tree, "checkout", "--quiet", "-B", SERIES, head)
+    git(tree, "config", "series.made", head)
 
 
 def write_mail(base: str, tree: Path, out: Path) -> None:
@@ -128,7 +156,9 @@ def write_mail(base: str, tree: Path, out: Path) -> None:
     cover = (TOP / "patches" / base / "cover-letter").read_text()
     subject, body = cover.split("\n", 1)
     shutil.rmtree(out, ignore_errors=True)
-    git(tree, "format-patch", "--quiet", "--cover-letter", "--base", PRISTINE, "-o", str(out), f"{PRISTINE}..{SERIES}")
+    name, mail = git(tree, "log", "-1", "--format=%an%n%ae", SERIES).split("\n")
+    git(tree, "format-patch", "--quiet", "--cover-letter", "--base", PRISTINE, "-o", str(out), f"{PRISTINE}..{SERIES}",
+        env=identity(name, mail))
     letter = next(out.glob("0000-*"))
     text = letter.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", body.strip())
     letter.write_text(text)

@@ -20,8 +20,11 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": False,
                "stdin": subprocess.DEVNULL, "cwd": TOP, **options}
     # Debian's commands, whatever else is installed
-    path = "/usr/sbin:/usr/bin:/sbin:/bin"
-    options["env"] = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": path, **options.get("env", {})}
+    own = {"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    # nor what was said to the make that runs us
+    ours = {name: value for name, value in os.environ.items()
+            if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "WORKLOAD", "EVENTS", "RUN", "TIMEOUT", "V")}
+    options["env"] = {**ours, **own, **options.get("env", {})}
     return subprocess.run([str(word) for word in command], **options)  # pylint: disable=subprocess-run-check
 
 
@@ -50,7 +53,7 @@ def in_guest(command: str, *options: object, **more) -> str:
 def script(recording: Path, *options: str) -> subprocess.CompletedProcess:
     """generate-function-metrics.py on a recording of the emulated machine."""
     return run(PERF, "script", "-i", recording, "--symfs", BUILD / "root" / ARCH,
-               "-k", BUILD / "kernel" / ARCH / "vmlinux", "-s", SCRIPT, "--", *options,
+               "--kallsyms", BUILD / "kernel" / ARCH / "System.map", "-s", SCRIPT, "--", *options,
                stderr=subprocess.PIPE)
 
 

@@ -8,7 +8,7 @@ commits, so that each needs an incremental build only.
 
 import shutil
 
-from env import ARCH, CHECK, LINUX, TOP, must
+from env import ARCH, CHECK, LINUX, TOP, must, run
 
 WALK = CHECK / "linux"
 KERNEL, HOST_PERF, GUEST_PERF = CHECK / "kernel", CHECK / "perf", CHECK / f"perf-{ARCH}"
@@ -20,10 +20,12 @@ GUEST = KEPT / "root"           # perf for the emulated machine, as installed
 
 def pristine() -> None:
     """Makes the work tree and what is built from it, once."""
-    if not WALK.is_dir():
+    commit = must("git", "-C", LINUX, "rev-parse", "pristine")
+    if run("git", "-C", WALK, "rev-parse", "pristine").stdout != commit:
+        shutil.rmtree(WALK, ignore_errors=True)
         must("git", "-C", LINUX, "worktree", "prune")
         must("git", "-C", LINUX, "worktree", "add", "--quiet", "--detach", WALK, "pristine")
-    made_by = "\n".join((TOP / name).read_text() for name in ("scripts/build.sh", f"scripts/vm/{ARCH}.py"))
+    made_by = "\n".join([commit, *((TOP / name).read_text() for name in ("scripts/build.sh", f"scripts/vm/{ARCH}.py"))])
     stamp = KEPT / "made-by"
     if stamp.is_file() and stamp.read_text() == made_by:
         return

@@ -215,9 +215,10 @@ class CodeTest(unittest.TestCase):
         self.assertEqual(list(parse_truth(out)), [*LEAVES, "middle", "iteration"])
 
     def test_instructions(self) -> None:
-        for prefix, expected in COMPILERS.items():
-            if not shutil.which(prefix + "gcc") or not shutil.which(prefix + "objdump"):
-                continue
+        there = [prefix for prefix in COMPILERS if shutil.which(prefix + "gcc") and shutil.which(prefix + "objdump")]
+        self.assertTrue(there)
+        for prefix in there:
+            expected = COMPILERS[prefix]
             for level in "-O2", "-O3":
                 code = self.disassemble(prefix, level)
                 for name, (wanted, unwanted) in expected.items():

@@ -280,12 +280,20 @@ class Matching(unittest.TestCase):
             recording.pair("f", 300, 100, 1)
             self.assert_sums(recording.sums("f"), 3, 1, [300, 100, 1])
 
+    def test_lost_total(self):
+        """What perf record tells at its end has no time and is nowhere in the streams."""
+        recording = started()
+        recording.sample("f", LONG)
+        recording.collector.lost(0, 0, 3, -1, 0, 0)
+        recording.sample("f", 300, 100, 1)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+
     def test_lost_number(self):
         """perf record tells lost samples a second time, without an id: they are not added."""
         recording = started()
         recording.collector.lost(5, 1, 3, 0, 9, 9)
         recording.collector.lost(6, 1, 4, 0, 9, 9)
-        recording.collector.lost(7, 0, 6, 0, 9, 9)
+        recording.collector.lost(0, 0, 6, 0, 9, 9)
         self.assertTrue(any(note.startswith("7 records") for note in recording.collector.notes()))
 
     def test_jitter(self):

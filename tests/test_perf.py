@@ -4,13 +4,12 @@ patches, what is new passes, and skips with the reason where the kernel cannot."
 
 import functools
 import re
-import shutil
 import unittest
+from pathlib import Path
 
-from env import CHECK, LINUX, PERF, run, vm
-from pristine import GUEST, HOST, IMAGE, WALK, pristine
+from env import LINUX, PERF, run, vm
+from pristine import HOST, IMAGE, KEPT, WALK, pristine
 
-SHARE = CHECK / "perf-test"
 RESULT = re.compile(r"^ *\d+(?:\.\d+)?: (.*?) +: (Ok|Skip|FAILED!)(.*)$", re.M)
 ATTR = "Setup struct perf_event_attr"
 PARSE_EVENTS = ("Test event parsing", "Parsing of alternate periods", "Parsing of bad alternate periods",
@@ -27,9 +26,10 @@ def results(output: str) -> dict[str, str]:
     return names
 
 
-def guest_tests(prefix: str = "", *options: object, tests: str = "") -> str:
+def guest_tests(prefix: str = "", tests: str = "", kernel: Path | None = None) -> str:
     """The output of `perf test -v`, after other shell commands, in the emulated machine."""
-    return vm(f"{prefix}\ncd /tmp\nperf test -v {tests} 2>&1 | cat", *options, share=SHARE, timeout=1200).stdout
+    options = ("--kernel", kernel) if kernel else ()
+    return vm(f"{prefix}\ncd /tmp\nperf test -v {tests} 2>&1 | cat", *options, share=KEPT, timeout=1200).stdout
 
 
 @functools.cache
@@ -48,8 +48,6 @@ def new_tests() -> list[str]:
 
 def setUpModule() -> None:
     pristine()
-    if not (SHARE / "root").exists():
-        shutil.copytree(GUEST, SHARE / "root", symlinks=True)
 
 
 class BeforeAndAfter(unittest.TestCase):
@@ -71,6 +69,8 @@ class BeforeAndAfter(unittest.TestCase):
                        env={"PATH": f"{perf.parent}:/usr/bin:/bin:/usr/sbin:/sbin"}).stdout
                    for perf, tree in ((HOST, WALK), (PERF, LINUX))]
         self.compare(*outputs)
+        for name in [ATTR, *PARSE_EVENTS, *new_tests()]:
+            self.assertIn(results(outputs[1]).get(name), ("Ok", "Skip"), name)
 
 
 class NewTests(unittest.TestCase):
@@ -82,12 +82,12 @@ class NewTests(unittest.TestCase):
 
     def test_skip_with_the_reason_on_a_kernel_without_the_feature(self):
         for name in NEED_THE_KERNEL:
-            output = guest_tests("", "--kernel", IMAGE, tests=f"'{name}'")
+            output = guest_tests(kernel=IMAGE, tests=f"'{name}'")
             self.assertEqual(results(output).get(name), "Skip", output)
             self.assertIn("does not know alternate sample periods", output)
 
     def test_record_says_what_such_a_kernel_lacks(self):
-        done = vm(RECORD, "--kernel", IMAGE, share=SHARE)
+        done = vm(RECORD, "--kernel", IMAGE)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("does not know alternate sample periods", done.stdout)
 

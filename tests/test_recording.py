@@ -9,6 +9,7 @@ counted by `benchmark --truth`, one instruction at a time, without a PMU.
 import math
 import re
 import unittest
+from itertools import pairwise
 
 import perfdata
 from env import BUILD, CHECK, PERF, in_guest, functions, must
@@ -42,10 +43,19 @@ record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \
 """
 
 
+ON_TWO_CPUS = """
+cd /tmp
+perf record -q -T --sample-cpu -o two-cpus.data -e '{cycles/period=99700,alt-period=300/,instructions}:uS' -- \\
+	benchmark --threads 3 --iterations 500 0 1 > /dev/null
+mv two-cpus.data /share
+"""
+
+
 def setUpModule() -> None:
     for old in SHARE.glob("*"):
         old.unlink()
-    in_guest(COMMANDS, "--smp", 1, share=SHARE, timeout=580)
+    in_guest(COMMANDS, share=SHARE, timeout=580)
+    in_guest(ON_TWO_CPUS, "--smp", 2, share=SHARE)
 
 
 def read(name: str) -> perfdata.Recording:
@@ -71,7 +81,7 @@ def predicted() -> dict[str, float]:
 def deltas(recording: perfdata.Recording, number: int = 0) -> list[int]:
     """The counts of one group member between the samples of the only stream."""
     values = [list(sample.values.values())[number] for sample in recording.stream()]
-    return [late - early for early, late in zip(values, values[1:])]
+    return [late - early for early, late in pairwise(values)]
 
 
 class Alternation(unittest.TestCase):
@@ -209,39 +219,44 @@ class Threads(unittest.TestCase):
     """All threads and children of a program, each with its own counts."""
 
     def check(self, name: str, iterations: list[int]) -> None:
-        """One stream for each entry of iterations, which counted that many iterations of the benchmark."""
+        """One thread for each entry of iterations, which counted that many iterations of the benchmark."""
         recording = read(name)
-        counted = sorted(max(list(sample.values.values())[1] for sample in stream)
-                         for stream in recording.streams(recording.leader()).values() if len(stream) > 20)
+        threads: dict[int, int] = {}
+        for (_, thread), stream in recording.streams(recording.leader()).items():
+            threads[thread] = threads.get(thread, 0) + list(stream[-1].values.values())[1]
+        # the shell and the benchmark's first thread do little
+        counted = sorted(number for number in threads.values() if number > 10_000_000)
         length = sum(row["length"] for row in truth().values())
         self.assertEqual(len(counted), len(iterations))
         for instructions, expected in zip(counted, sorted(iterations)):
             self.assertAlmostEqual(instructions / length / expected, 1, delta=0.02)
         for stream in recording.streams(recording.leader()).values():
             values = [list(sample.values.values())[0] for sample in stream]
-            own = [late - early for early, late in zip(values, values[1:])]
+            own = [late - early for early, late in pairwise(values)]
             self.assertEqual(own, [sample.period for sample in stream][1:])
 
     def test_threads(self):
         self.check("threads", [500, 500, 500])
 
+    def test_threads_on_two_cpus(self):
+        self.check("two-cpus", [500, 500, 500])
+        self.assertEqual({sample.cpu for sample in read("two-cpus").samples}, {0, 1})
+
     def test_children(self):
         self.check("children", [500, 500, 1000])
 
     def test_perf_gives_each_thread_its_own_deltas(self):
-        for name in ("threads", "children"):
+        for name in ("threads", "children", "two-cpus"):
             recording = read(name)
-            expected = sorted(late.values[member] - early.values[member]
-                              for stream in recording.streams(recording.leader()).values()
-                              for early, late in zip([None, *stream], stream) if early
-                              for member in [list(late.values)[1]])
-            out = must(PERF, "script", "-i", SHARE / f"{name}.data", "-F", "tid,event,period", "--ns")
-            told: dict[str, list[int]] = {}
-            for thread, period in re.findall(r"(\d+) +(\d+) +instructions", out):
-                told.setdefault(thread, []).append(int(period))
-            firsts = len(told)
+            expected = sorted(late - early for stream in recording.streams(recording.leader()).values()
+                              for early, late in pairwise(list(sample.values.values())[1] for sample in stream))
+            out = must(PERF, "script", "-i", SHARE / f"{name}.data", "-F", "tid,cpu,event,period")
+            # a stream is a thread on a CPU, and its first sample only opens it
+            told: dict[tuple[str, str], list[int]] = {}
+            for thread, cpu, period in re.findall(r"(\d+) \[(\d+)\] +(\d+) +instructions", out):
+                told.setdefault((thread, cpu), []).append(int(period))
             self.assertEqual(sorted(period for periods in told.values() for period in periods[1:]), expected)
-            self.assertGreater(firsts, 2)
+            self.assertGreater(len(told), 2)
 
 
 if __name__ == "__main__":

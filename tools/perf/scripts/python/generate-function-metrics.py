@@ -480,14 +480,16 @@ class Collector:
         self.throttle(*record)
         self.throttled -= 1
 
-    def lost(self, _time: int, sample_id: int, number: int, *_: int) -> None:
+    def lost(self, time: int, sample_id: int, number: int, *_: int) -> None:
         """Records were lost: of which streams is not known, for streams share buffers. The
         kernel tells where it happens (with the id of an event), and perf record tells the
-        samples among them once more at the end (without)."""
+        samples among them once more at the end (without id and time)."""
         if sample_id:
             self.lost_records += number
         else:
             self.lost_samples += number
+        if not time:
+            return
         for stream in self.streams.values():
             stream.update(dict.fromkeys(stream, BROKEN))
 
