@@ -17,7 +17,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 LOGS = TESTS.parent / "build/check"
 # Cheap ones first, so that a mistake is told early; those not named come last.
-ORDER = ("lint", "function_metrics", "verbs", "benchmark", "recording", "demo", "series", "perf", "kunit")
+ORDER = ("lint", "function_metrics", "verbs", "benchmark", "recording", "demo", "series", "syscalls", "perf", "kunit")
 
 
 def suites(names: list[str]) -> list[str]:
