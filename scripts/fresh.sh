@@ -14,7 +14,7 @@ SUDO=()
 [ "$(id -u)" = 0 ] || SUDO=(sudo)
 
 leave() {
-	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/pts" "$root/dev" 2> /dev/null || true
+	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/pts" "$root/dev" "$root" 2> /dev/null || true
 	"${SUDO[@]}" rm -rf --one-file-system "$root"
 }
 trap leave EXIT
@@ -25,6 +25,8 @@ mkdir -p build
 	"deb http://deb.debian.org/debian $suite main" \
 	"deb http://deb.debian.org/debian $suite-updates main" \
 	"deb http://security.debian.org/debian-security $suite-security main"
+# a mount point like any root, so that it can have mount namespaces
+"${SUDO[@]}" mount --bind "$root" "$root"
 for dir in proc sys dev dev/pts; do
 	"${SUDO[@]}" mount --bind "/$dir" "$root/$dir"
 done
