@@ -3,6 +3,7 @@
 
 import re
 import unittest
+from fnmatch import fnmatch
 
 from env import BUILD, LINUX, TOP, must, run
 from pristine import WALK, build_kernel, build_perf, pristine
@@ -81,8 +82,7 @@ class Maintainers(unittest.TestCase):
     def test_every_pattern_names_something(self):
         tracked = must("git", "ls-files").split()
         for pattern in re.findall(r"^F:\t(.*)", (TOP / "MAINTAINERS").read_text(), re.M):
-            prefix = pattern.rstrip("*")
-            self.assertTrue(any(name.startswith(prefix) for name in tracked), pattern)
+            self.assertTrue(any(fnmatch(name, pattern + "*" * pattern.endswith("/")) for name in tracked), pattern)
 
 
 if __name__ == "__main__":
