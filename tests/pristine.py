@@ -14,7 +14,7 @@ WALK = CHECK / "linux"
 KERNEL, HOST_PERF, GUEST_PERF = CHECK / "kernel", CHECK / "perf", CHECK / f"perf-{ARCH}"
 KEPT = CHECK / "pristine"
 IMAGE = KEPT / "Image"          # kernel for the emulated machine
-HOST = KEPT / "perf"            # perf for this machine
+HOST = KEPT / "host/perf"       # perf for this machine
 GUEST = KEPT / "root"           # perf for the emulated machine, as installed
 
 
@@ -30,11 +30,12 @@ def pristine() -> None:
     if stamp.is_file() and stamp.read_text() == made_by:
         return
     must("git", "-C", WALK, "checkout", "--quiet", "--detach", "pristine")
-    KEPT.mkdir(parents=True, exist_ok=True)
+    HOST.parent.mkdir(parents=True, exist_ok=True)
     build_kernel()
     shutil.copy(KERNEL / "arch/arm64/boot/Image", IMAGE)
     build_perf()
     shutil.copy(HOST_PERF / "perf", HOST)
+    shutil.copytree(HOST_PERF / "dlfilters", HOST.parent / "dlfilters", dirs_exist_ok=True)
     must(TOP / "scripts/build.sh", "perf", WALK, GUEST_PERF, ARCH)
     shutil.rmtree(GUEST, ignore_errors=True)
     shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)
