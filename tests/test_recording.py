@@ -6,13 +6,15 @@ The samples are read by perfdata.py, not by perf; what the benchmark does is
 counted by `benchmark --truth`, one instruction at a time, without a PMU.
 """
 
+import csv
 import math
 import re
+import subprocess
 import unittest
 from itertools import pairwise
 
 import perfdata
-from env import BUILD, CHECK, PERF, in_guest, functions, must
+from env import BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, run, script
 
 SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
@@ -37,6 +39,8 @@ record plain-long.data '{{cycles/period={LONG + WINDOW}/,{MEMBERS}}}:uS' benchma
 record short-alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
 record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
 	benchmark --iterations 1000 0 1
+record no-group.data cycles/period=1000000/u benchmark --iterations 500 0 1
+record empty.data '{{cycles/period=1000000000000,alt-period=300/,instructions}}:uS' true
 record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' benchmark --threads 3 --iterations 500 0 1
 record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
 	sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & benchmark --iterations 500 1 1; wait'
@@ -213,6 +217,45 @@ class Truth(unittest.TestCase):
         for name, row in truth().items():
             error = math.sqrt(row["share"] * (1 - row["share"]) / samples)
             self.assertLess(abs(shares.get(name, 0) - row["share"]), 4 * error, name)
+
+
+class Script(unittest.TestCase):
+    """generate-function-metrics.py with recordings that are not the best, and the forms of its output."""
+
+    def refused(self, name: str, reason: str) -> None:
+        done = script(SHARE / f"{name}.data")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr.strip(), rf"^generate-function-metrics: .*{reason}[^\n]*$")
+
+    def test_recording_without_a_group(self):
+        self.refused("no-group", "no counter group: record with -e")
+
+    def test_empty_recording(self):
+        self.refused("empty", "no samples")
+
+    def test_unknown_column(self):
+        done = script(SHARE / "alternate.data", "--sort", "IPC")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, "no column IPC.*CPI")
+
+    def test_missing_symbols(self):
+        done = run(PERF, "script", "-i", SHARE / "alternate.data", "--symfs", "/nonexistent", "-s", SCRIPT, "--", "--limit", "3",
+                   stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout.splitlines()[1], r"^0x[0-9a-f]+ \[benchmark\] ")
+        self.assertIn("have no symbol", done.stderr)
+
+    def test_broken_pipe(self):
+        done = run("bash", "-c", f"{PERF} script -i {SHARE}/alternate.data -s {SCRIPT} | true")
+        self.assertNotIn("Traceback", done.stdout)
+        self.assertNotIn("rror", done.stdout)
+
+    def test_sorted_and_limited_csv(self):
+        done = script(SHARE / "alternate.data", "--csv", "--sort", "PF/KI", "--limit", "2")
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        self.assertEqual(len(rows), 2)
+        self.assertEqual(rows[0]["symbol"], "dcache_miss")
+        self.assertAlmostEqual(float(rows[0]["PF/KI"]), functions(SHARE / "alternate.data")["dcache_miss"]["metrics"]["PF/KI"])
 
 
 class Threads(unittest.TestCase):
