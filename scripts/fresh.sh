@@ -21,10 +21,7 @@ trap leave EXIT
 
 leave
 mkdir -p build
-"${SUDO[@]}" mmdebstrap --quiet --variant=important --include=ca-certificates,git,make,sudo "$suite" "$root" \
-	"deb http://deb.debian.org/debian $suite main" \
-	"deb http://deb.debian.org/debian $suite-updates main" \
-	"deb http://security.debian.org/debian-security $suite-security main"
+"${SUDO[@]}" mmdebstrap --quiet --variant=important --include=ca-certificates,git,make,sudo "$suite" "$root"
 # a mount point like any root, so that it can have mount namespaces
 "${SUDO[@]}" mount --bind "$root" "$root"
 for dir in proc sys dev dev/pts; do
