@@ -3,6 +3,7 @@
 patches, what is new passes, and skips with the reason where the kernel cannot."""
 
 import functools
+import os
 import re
 import shlex
 import unittest
@@ -17,6 +18,8 @@ ATTR = "Setup struct perf_event_attr"
 PARSE_EVENTS = ("Test event parsing", "Parsing of alternate periods", "Parsing of bad alternate periods",
                 "Alternate periods and the options of perf record")
 NEED_THE_KERNEL = ("perf record alternate periods tests", "perf script generate-function-metrics test")
+# Linux 6.12 gives its workload 0.01 s where the user is not root, of which atoi() makes 0: no end
+ENDLESS = "perf all metrics test"
 RECORD = "perf record -o /tmp/x -e cycles/period=100000,alt-period=300/u -- true"
 
 
@@ -44,8 +47,16 @@ def guest_tests(*suites: str, prefix: str = "", kernel: Path | None = None) -> s
 def host_tests(perf: Path, tree: Path, *suites: str) -> str:
     """The output of `perf test` with one perf and its tree, on this machine."""
     folder = tree / "tools/perf"
-    return run(perf, f"--exec-path={folder}", "test", "-v", *suites, cwd=folder,
-               env={"PATH": f"{perf.parent}:/usr/bin:/bin:/usr/sbin:/sbin"}).stdout
+
+    def perf_test(*words: str) -> str:
+        return run(perf, f"--exec-path={folder}", "test", *words, cwd=folder,
+                   env={"PATH": f"{perf.parent}:/usr/bin:/bin:/usr/sbin:/sbin"}).stdout
+
+    skip = []
+    if os.getuid() != 0:
+        number = re.search(rf"^ *(\d+): {ENDLESS}$", perf_test("list"), re.M)
+        skip = ["--skip", number[1]] if number else []
+    return perf_test("-v", *skip, *suites)
 
 
 @functools.cache
@@ -103,6 +114,12 @@ class BeforeAndAfter(unittest.TestCase):
 
     def test_on_this_machine(self):
         self.compare(functools.partial(host_tests, HOST, WALK), functools.partial(host_tests, PERF, LINUX), patched_on_host())
+
+
+    def test_all_metrics_on_this_machine(self):
+        if os.getuid() != 0:
+            self.skipTest(f"'{ENDLESS}' of Linux 6.12 does not end where the user is not root")
+        self.assertIn((ENDLESS, ENDLESS), results(patched_on_host()))
 
 
 class NewTests(unittest.TestCase):
