@@ -26,7 +26,6 @@ class Lint(unittest.TestCase):
     def test_shellcheck(self):
         scripts = starting_with("#!/bin/sh", "#!/bin/bash", "#!/bin/busybox")
         self.assertGreater(len(scripts), 5)
-        # how perf's own shell tests are checked: tools/perf/tests/Makefile follows sourced files too
         self.check("shellcheck", "--external-sources", "--severity=style", *scripts)
 
     def test_pylint(self):
