@@ -34,8 +34,8 @@ IMAGE = $(B)/kernel/$(ARCH)/.built
 .PHONY: help
 help: ## this list
 	@echo 'Per-function hardware metrics for Linux. Verbs:'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null || \
-	 sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1  \2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null || \
+	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 	@echo
 	@echo 'Settings: ARCH=arm64, WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm), SUITE=bookworm (fresh),'
 	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), V=1 (show commands)'
@@ -45,8 +45,12 @@ demo: $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio ## the main job: record t
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: check
-check: install-check $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio ## all tests; the last line counts them
+check: install-check check-needs ## the tests of every change; the last line counts them
 	@tests/run.py $(SUITES)
+
+.PHONY: check-all
+check-all: install-all check-needs ## all tests, those that take hours too
+	@tests/run.py --all $(SUITES)
 
 .PHONY: linux
 linux: $(B)/linux.built ## the prepared tree: Debian's linux-source-6.12, our files, our patches
@@ -76,9 +80,12 @@ clean: ## empty build/
 
 # What the verbs stand on. A stamp is remade when what it depends on changed.
 
-.PHONY: always install-build install-check
-install-build install-check: install-%:
-	@scripts/install.sh build $(ARCH) $(if $(filter check,$*),check)
+.PHONY: check-needs
+check-needs: $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio
+
+.PHONY: always install-build install-check install-all
+install-build install-check install-all: install-%:
+	@scripts/install.sh build $(ARCH) $(if $(filter check all,$*),check) $(filter all,$*)
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build
 	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) $(if $(LINUX),--linux $(LINUX))

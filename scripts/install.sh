@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh build|ARCH|check...
+# usage: install.sh build|ARCH|check|all...
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
@@ -16,12 +16,14 @@ need_gb=6
 build="linux-source-6.12 gcc libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config mmdebstrap
 	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 check="shellcheck codespell pylint perl python3-git python3-ply"
+all="sparse coccinelle"
 
 packages=()
 for purpose; do
 	case $purpose in
 	build) read -r -d '' -a words <<< "$build" || true ;;
 	check) read -r -d '' -a words <<< "$check" || true ;;
+	all) read -r -d '' -a words <<< "$all" || true ;;
 	*) read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")" ;;
 	esac
 	packages+=("${words[@]}")

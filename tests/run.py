@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs the suites of tests/ and counts.
 
-usage: run.py [SUITE...]        a suite is the NAME of tests/test_NAME.py
+usage: run.py [--all] [SUITE...]        a suite is the NAME of tests/test_NAME.py
 
 Each suite is a unittest module: one line with its counts and its time, and a
 log in build/check/NAME.log; failures and the reasons of skips are printed. The
@@ -16,18 +16,22 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 LOGS = TESTS.parent / "build/check"
-# Cheap ones first, so that a mistake is told early; those not named come last.
-ORDER = ("lint", "function_metrics", "verbs", "benchmark", "recording", "demo", "series", "syscalls", "perf", "kunit")
+# `make check` runs these: cheap ones first, so that a mistake is told early.
+CHECK = ("lint", "function_metrics", "verbs", "benchmark", "recording", "demo", "series", "syscalls", "perf", "kunit")
+# `make check-all` runs these too: they take longer, or need more packages.
+ALL = ()
 
 
 def suites(names: list[str]) -> list[str]:
     """The suites to run, in order. Raises SystemExit for one that does not exist."""
+    every = names[:1] == ["--all"]
+    names = names[every:]
     there = sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
     unknown = [name for name in names if name not in there]
     if unknown:
         sys.exit(f"run.py: no suite {' '.join(unknown)}; there is: {' '.join(there)}")
-    wanted = names or there
-    return sorted(wanted, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+    wanted = names or [name for name in there if every or name in CHECK]
+    return sorted(wanted, key=(CHECK + ALL).index)
 
 
 def run(name: str) -> tuple[int, int, int]:
