@@ -13,6 +13,7 @@
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 
@@ -108,6 +109,27 @@ static inline u64 perf_alt_period_next(u32 *phase, u64 period, u64 alt_period,
 
 	return perf_alt_period_jitter(window ? alt_period : period, jitter,
 				      random);
+}
+
+/**
+ * perf_alt_period_skip() - take whole pairs of intervals off a count
+ * @count: events which came after the end of an interval
+ * @period: the long period
+ * @alt_period: the window
+ *
+ * After a pair the alternation is where it was.  So an event which may not
+ * deliver the samples of a huge @count gets along with what is left: less than
+ * one pair, of a handful of intervals even if they are jittered.
+ *
+ * Return: the events which belong to the next intervals.
+ */
+static inline u64 perf_alt_period_skip(u64 count, u64 period, u64 alt_period)
+{
+	u64 left;
+
+	div64_u64_rem(count, period + alt_period, &left);
+
+	return left;
 }
 
 #endif /* _LINUX_PERF_ALT_PERIOD_H */

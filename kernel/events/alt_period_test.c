@@ -258,6 +258,58 @@ static void test_jitter_chi_square(struct kunit *test)
 	}
 }
 
+/* Where the alternation is @count events after it began an interval. */
+static u64 test_walk(u32 *phase, u64 count, u64 period, u64 window)
+{
+	u64 next;
+
+	for (;;) {
+		next = *phase == PERF_ALT_LONG ? period : window;
+		if (count < next)
+			return count;
+		count -= next;
+		*phase = PERF_ALT_LONG + PERF_ALT_WINDOW - *phase;
+	}
+}
+
+/* To skip pairs is to go on for as many intervals, only faster. */
+static void test_skip(struct kunit *test)
+{
+	static const u64 periods[] = { 1, 2, 3, 10, 299, 1000 };
+	int i, j;
+	u32 k;
+
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		for (j = 0; j < ARRAY_SIZE(periods); j++) {
+			u64 period = periods[i], window = periods[j], count;
+
+			for (count = 0; count < 4100; count++) {
+				u64 left = perf_alt_period_skip(count, period, window);
+
+				KUNIT_ASSERT_LT(test, left, period + window);
+				for (k = PERF_ALT_LONG; k <= PERF_ALT_WINDOW; k++) {
+					u32 slow = k, fast = k;
+
+					KUNIT_ASSERT_EQ(test,
+							test_walk(&slow, count, period, window),
+							test_walk(&fast, left, period, window));
+					KUNIT_ASSERT_EQ(test, slow, fast);
+				}
+			}
+		}
+	}
+}
+
+static void test_skip_extremes(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(0, 1, 1));
+	KUNIT_EXPECT_EQ(test, 1, perf_alt_period_skip(S64_MAX, 1, 1));
+	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX, 1));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(S64_MAX, S64_MAX - 1, 1));
+	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX, S64_MAX));
+	KUNIT_EXPECT_EQ(test, 775807, perf_alt_period_skip(S64_MAX, 999700, 300));
+}
+
 static const u64 test_check_periods[] = {
 	0, 1, 2, 300, 4000, 1000000, U32_MAX, 1ULL << 32, TEST_PERIOD_LIMIT - 1,
 	TEST_PERIOD_LIMIT, TEST_PERIOD_LIMIT + 300, U64_MAX,
@@ -334,6 +386,8 @@ static struct kunit_case alt_period_test_cases[] = {
 	KUNIT_CASE(test_jitter_range),
 	KUNIT_CASE(test_jitter_uniform),
 	KUNIT_CASE(test_jitter_chi_square),
+	KUNIT_CASE(test_skip),
+	KUNIT_CASE(test_skip_extremes),
 	KUNIT_CASE(test_validity),
 	KUNIT_CASE(test_validity_examples),
 	{},

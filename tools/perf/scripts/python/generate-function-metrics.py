@@ -74,12 +74,14 @@ HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branc
 SOFTWARE = ("cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations",
             "minor-faults", "major-faults", "alignment-faults", "emulation-faults", "dummy",
             "bpf-output", "cgroup-switches")
-# L1D, read: on Arm the same counters as cache-references and cache-misses
-HW_CACHE = {0x00000: "cache-references", 0x10000: "cache-misses"}
+# L1D, read: on Arm the same counters as cache-references and cache-misses; data TLB, read
+HW_CACHE = {0x00000: "cache-references", 0x10000: "cache-misses",
+            0x10003: "dTLB-load-misses"}
 # Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers")
 ARM = {
     0x0003: "cache-misses",         # L1D_CACHE_REFILL
     0x0004: "cache-references",     # L1D_CACHE
+    0x0005: "dTLB-load-misses",     # L1D_TLB_REFILL
     0x0008: "instructions",         # INST_RETIRED
     0x0010: "branch-misses",        # BR_MIS_PRED
     0x0011: "cycles",               # CPU_CYCLES
@@ -92,6 +94,7 @@ ALIASES = {
     "inst_retired": "instructions",
     "l1d_cache": "cache-references", "l1-dcache-loads": "cache-references",
     "l1d_cache_refill": "cache-misses", "l1-dcache-load-misses": "cache-misses",
+    "dtlb-load-misses": "dTLB-load-misses", "l1d_tlb_refill": "dTLB-load-misses",
     "br_mis_pred": "branch-misses", "br_mis_pred_retired": "branch-misses",
     "branch-instructions": "branches", "faults": "page-faults", "cs": "context-switches",
     "migrations": "cpu-migrations",
@@ -127,6 +130,8 @@ METRICS = (
            "branch-misses", "instructions", 1000),
     Metric("CM/KI", "L1D misses per 1000 instructions", "cache-misses", "instructions", 1000),
     Metric("%CM", "accesses that miss", "cache-misses", "cache-references", 100),
+    Metric("TM/KI", "data TLB misses per 1000 instructions",
+           "dTLB-load-misses", "instructions", 1000, 3),
     Metric("PF/KI", "page faults per 1000 instructions",
            "page-faults", "instructions", 1000, 3),
     Metric("MIN/KI", "minor page faults per 1000 instructions",
@@ -146,6 +151,7 @@ METRICS = (
     Metric("%BM", "share of the branch mispredicts", "branch-misses", TOTAL, 100),
     Metric("%L1DA", "share of the L1D accesses", "cache-references", TOTAL, 100),
     Metric("%L1DM", "share of the L1D misses", "cache-misses", TOTAL, 100),
+    Metric("%TM", "share of the data TLB misses", "dTLB-load-misses", TOTAL, 100),
     Metric("%IS", "share of the speculated instructions", "inst_spec", TOTAL, 100),
     Metric("%CLK", "share of the CPU clock", "cpu-clock", TOTAL, 100),
     Metric("%TCLK", "share of the task clock", "task-clock", TOTAL, 100),

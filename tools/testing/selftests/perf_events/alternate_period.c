@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Alternate sample periods as perf_event_open(2) and the ring buffer show them:
- * which attrs are refused, and in which order the periods of the samples come.
+ * which attrs are refused, in which order the periods of the samples come, and
+ * that each interval is as long as its sample says, whatever happens to the
+ * event or its task meanwhile.
  */
 #define _GNU_SOURCE
+#define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
 
+#include <asm/types.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kselftest_harness.h"
+
+#ifndef TRAP_PERF
+#define TRAP_PERF	6
+#endif
 
 #define LONG		1000000ULL
 #define WINDOW		100000ULL
@@ -26,7 +41,13 @@
 
 /* Samples which a test looks at, and the ring buffer which has room for them. */
 #define SAMPLES		20
-#define DATA_PAGES	8
+#define DATA_SIZE	(512 * 1024)
+
+/* What a test lets run before it looks again, well below WINDOW events. */
+#define STEP		1000
+
+/* At most so many events are in the system calls around the begin of an interval. */
+#define CALLS		(WINDOW / 20)
 
 /*
  * How many events may pass between an overflow and its sample; they are missing
@@ -36,25 +57,17 @@
 #define SKID		WINDOW
 #endif
 
-struct sample {
-	struct perf_event_header header;
-	__u32 pid;
-	__u32 tid;
-	__u64 period;
-	__u64 nr;
-	__u64 value[2];
-};
-
-static int perf_event_open(struct perf_event_attr *attr, int cpu, int group)
+static int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu,
+			   int group)
 {
-	return syscall(__NR_perf_event_open, attr, 0, cpu, group,
+	return syscall(__NR_perf_event_open, attr, pid, cpu, group,
 		       PERF_FLAG_FD_CLOEXEC);
 }
 
 /* 0 or the errno of opening an event, which is closed again. */
 static int try_open(struct perf_event_attr *attr)
 {
-	int fd = perf_event_open(attr, -1, -1);
+	int fd = perf_event_open(attr, 0, -1, -1);
 
 	if (fd < 0)
 		return errno;
@@ -172,6 +185,51 @@ TEST_F(rules, all_sizes_open)
 	}
 }
 
+/* A size may end inside the new members: those which it includes count. */
+TEST_F(rules, size_decides_what_is_set)
+{
+	self->attr.alternative_sample_period = 0;
+	self->attr.jitter_alternate_period = 31;
+	self->attr.size = offsetof(struct perf_event_attr, jitter_alternate_period);
+	EXPECT_EQ(0, try_open(&self->attr));
+
+	self->attr.alternative_sample_period = 1ULL << 63;
+	EXPECT_EQ(EINVAL, try_open(&self->attr));
+
+	self->attr.alternative_sample_period = 0;
+	self->attr.jitter_alternate_period = 0;
+	self->attr.__reserved_4 = 1;
+	self->attr.size = offsetof(struct perf_event_attr, __reserved_4);
+	EXPECT_EQ(0, try_open(&self->attr));
+
+	self->attr.jitter_alternate_period = 1;
+	EXPECT_EQ(EINVAL, try_open(&self->attr));
+}
+
+/* The size which the kernel tells is its own, and the one to try again with. */
+static void expect_too_big(struct __test_metadata *_metadata,
+			   struct perf_event_attr *attr)
+{
+	EXPECT_EQ(E2BIG, try_open(attr));
+	EXPECT_EQ(sizeof(*attr), attr->size);
+	EXPECT_EQ(0, try_open(attr));
+}
+
+TEST_F(rules, sizes_out_of_range)
+{
+	self->attr.alternative_sample_period = 0;
+
+	/* Who does not set the size has the first one. */
+	self->attr.size = 0;
+	EXPECT_EQ(0, try_open(&self->attr));
+
+	self->attr.size = PERF_ATTR_SIZE_VER0 - 1;
+	expect_too_big(_metadata, &self->attr);
+
+	self->attr.size = getpagesize() + 1;
+	expect_too_big(_metadata, &self->attr);
+}
+
 TEST_F(rules, larger_attr)
 {
 	struct {
@@ -183,69 +241,152 @@ TEST_F(rules, larger_attr)
 	larger.attr.size = sizeof(larger);
 	EXPECT_EQ(0, try_open(&larger.attr));
 
+	/* The rules hold for what the kernel knows. */
+	larger.attr.jitter_alternate_period = 1;
+	EXPECT_EQ(EINVAL, try_open(&larger.attr));
+	EXPECT_EQ(sizeof(larger), larger.attr.size);
+
+	larger.attr.jitter_alternate_period = 0;
 	larger.surplus[63] = 1;
-	EXPECT_EQ(E2BIG, try_open(&larger.attr));
-	EXPECT_EQ(sizeof(larger.attr), larger.attr.size);
-
-	/* The size which the kernel has told is the one to retry with. */
-	EXPECT_EQ(0, try_open(&larger.attr));
+	expect_too_big(_metadata, &larger.attr);
 }
 
-/* An event which opens without a window must not ignore it. */
-static void expect_refused(struct __test_metadata *_metadata,
-			   struct perf_event_attr *attr)
+/*
+ * A PMU which cannot alternate must not ignore that it should. This event has a
+ * sample whenever a BPF program wants one, and nothing to count.
+ */
+TEST_F(rules, bpf_output_refuses)
 {
-	int err;
+	self->attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	EXPECT_EQ(EOPNOTSUPP, try_open(&self->attr));
 
-	attr->alternative_sample_period = 0;
-	err = try_open(attr);
-	if (err)
-		SKIP(return, "cannot open the event: %s", strerror(err));
-
-	attr->alternative_sample_period = WINDOW;
-	EXPECT_EQ(EOPNOTSUPP, try_open(attr));
+	self->attr.alternative_sample_period = 0;
+	EXPECT_EQ(0, try_open(&self->attr));
 }
 
-TEST_F(rules, software_event_refuses)
+/* A breakpoint does not get a window later. */
+TEST_F(rules, modified_breakpoint)
 {
-	expect_refused(_metadata, &self->attr);
-}
+	int fd;
 
-TEST_F(rules, breakpoint_refuses)
-{
+	self->attr.alternative_sample_period = 0;
 	self->attr.type = PERF_TYPE_BREAKPOINT;
 	self->attr.config = 0;
 	self->attr.bp_type = HW_BREAKPOINT_W;
-	self->attr.bp_addr = (unsigned long)&self->attr;
+	self->attr.bp_addr = (unsigned long)&fd;
 	self->attr.bp_len = HW_BREAKPOINT_LEN_4;
-	expect_refused(_metadata, &self->attr);
+	fd = perf_event_open(&self->attr, 0, -1, -1);
+	if (fd < 0)
+		SKIP(return, "cannot open a breakpoint: %s", strerror(errno));
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &self->attr));
+
+	self->attr.alternative_sample_period = WINDOW;
+	EXPECT_EQ(-1, ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &self->attr));
+	EXPECT_EQ(EINVAL, errno);
 }
 
-/* A group of cycles, which samples with alternate periods, and instructions. */
+struct sample {
+	struct perf_event_header header;
+	__u32 pid;
+	__u32 tid;
+	__u64 period;
+	__u64 nr;
+	__u64 value[2];
+};
+
+#define EVENT struct _test_data_event
+
+/*
+ * A group of cycles, which samples with alternate periods, and instructions, or
+ * the other way round where only instructions can sample.
+ */
 FIXTURE(event) {
 	struct perf_event_attr attr;
-	int cpu;
+	int cpu;		/* of the event, -1 for all */
+	pid_t target;		/* whose event it is, as perf_event_open() has it */
+	pid_t tid;		/* whose samples are looked at, 0 for all */
 	int leader;
 	struct perf_event_mmap_page *page;
 	__u64 position;		/* in the ring buffer, which never wraps here */
-	pid_t tid;		/* whose samples are looked at */
-	bool toggle;		/* disable and enable the group meanwhile */
+	int throttled;		/* records up to position */
+	int unthrottled;
+	int while_throttled;	/* samples between the two */
 	int longs;		/* intervals before the first window, if known */
+	void (*step)(EVENT *self);	/* lets the target work a little */
+	bool refresh;		/* allow one overflow for each sample */
+	int server;		/* socket of a task which works when told to */
+	pid_t child;		/* to be killed at the end */
+	int cpus[2];		/* for a task which moves */
+	int offline;		/* CPU to be brought back at the end */
+	int paranoid;		/* perf_event_paranoid to be restored at the end */
 };
 
-FIXTURE_SETUP(event)
+static void step_here(EVENT *self)
+{
+	work(STEP);
+}
+
+static bool pin_to(int cpu)
 {
 	cpu_set_t cpus;
 
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+
+	return !sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+/* The number in a file of /proc or /sys, -1 if there is none. */
+static int read_number(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	int number = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &number) != 1)
+		number = -1;
+	fclose(file);
+
+	return number;
+}
+
+static bool write_number(const char *path, int number)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done;
+
+	if (fd < 0)
+		return false;
+	done = dprintf(fd, "%d\n", number) > 0;
+	close(fd);
+
+	return done;
+}
+
+#define NOBODY	65534
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+static bool set_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+
+	return write_number(path, online);
+}
+
+FIXTURE_SETUP(event)
+{
 	/* The ring buffer of inherited events must belong to a CPU. */
 	self->cpu = sched_getcpu();
-	CPU_ZERO(&cpus);
-	CPU_SET(self->cpu, &cpus);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpus), &cpus));
+	ASSERT_TRUE(pin_to(self->cpu));
 
 	self->tid = getpid();
+	self->step = step_here;
+	self->offline = -1;
+	self->paranoid = -1;
 	self->attr.type = PERF_TYPE_HARDWARE;
-	self->attr.config = PERF_COUNT_HW_CPU_CYCLES;
 	self->attr.size = sizeof(self->attr);
 	self->attr.sample_period = LONG;
 	self->attr.alternative_sample_period = WINDOW;
@@ -256,62 +397,115 @@ FIXTURE_SETUP(event)
 	self->attr.exclude_hv = 1;
 	self->attr.disabled = 1;
 
-	self->leader = perf_event_open(&self->attr, self->cpu, -1);
-	if (self->leader < 0)
-		SKIP(return, "no cycles event with alternate sample periods: %s",
+	self->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+	if (try_open(&self->attr))
+		SKIP(return, "no hardware event with alternate sample periods: %s",
 		     errno == E2BIG ? "kernel without them" : strerror(errno));
-	close(self->leader);
+
+	self->attr.config = PERF_COUNT_HW_CPU_CYCLES;
+	if (try_open(&self->attr))
+		self->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
 }
 
-FIXTURE_TEARDOWN(event)
+/* By the parent of the test, which is root even if the test is not any more. */
+FIXTURE_TEARDOWN_PARENT(event)
 {
+	if (self->child)
+		kill(self->child, SIGKILL);
+	if (self->offline >= 0)
+		set_online(self->offline, true);
+	if (self->paranoid >= 0)
+		write_number(PARANOID, self->paranoid);
 }
 
-#define EVENT struct _test_data_event
+/* Opens an event which only counts, in the group or outside of it (-1). */
+static int open_counter(EVENT *self, int group)
+{
+	struct perf_event_attr attr = {
+		.type = self->attr.type,
+		.config = self->attr.config == PERF_COUNT_HW_CPU_CYCLES ?
+			  PERF_COUNT_HW_INSTRUCTIONS : PERF_COUNT_HW_CPU_CYCLES,
+		.size = sizeof(attr),
+		.read_format = self->attr.read_format,
+		.sample_type = self->attr.sample_type,
+		.inherit = self->attr.inherit,
+		.remove_on_exec = self->attr.remove_on_exec,
+		.exclude_kernel = self->attr.exclude_kernel,
+		.exclude_hv = self->attr.exclude_hv,
+	};
 
-/* Opens the group as self->attr says and lets it count. */
+	return perf_event_open(&attr, self->target, self->cpu, group);
+}
+
+/* Opens the group as self->attr says. */
+static void open_group(struct __test_metadata *_metadata, EVENT *self)
+{
+	size_t page = getpagesize(), data = DATA_SIZE;
+
+	self->leader = perf_event_open(&self->attr, self->target, self->cpu, -1);
+	ASSERT_LE(0, self->leader);
+	ASSERT_LE(0, open_counter(self, self->leader));
+
+	if (data < page)
+		data = page;
+	self->page = mmap(NULL, page + data, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  self->leader, 0);
+	ASSERT_NE(MAP_FAILED, self->page);
+}
+
+/* Opens the group and lets it count. */
 static void start(struct __test_metadata *_metadata, EVENT *self)
 {
-	struct perf_event_attr attr = self->attr;
-
-	self->leader = perf_event_open(&attr, self->cpu, -1);
-	ASSERT_LE(0, self->leader);
-
-	attr.config = PERF_COUNT_HW_INSTRUCTIONS;
-	attr.sample_period = 0;
-	attr.alternative_sample_period = 0;
-	attr.jitter_alternate_period = 0;
-	attr.disabled = 0;
-	ASSERT_LE(0, perf_event_open(&attr, self->cpu, self->leader));
-
-	self->page = mmap(NULL, (DATA_PAGES + 1) * getpagesize(),
-			  PROT_READ | PROT_WRITE, MAP_SHARED, self->leader, 0);
-	ASSERT_NE(MAP_FAILED, self->page);
+	open_group(_metadata, self);
 	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
+}
+
+/* What the event has counted until now. */
+static __u64 count(struct __test_metadata *_metadata, EVENT *self)
+{
+	__u64 now[3];	/* nr, the event, its sibling unless it has left */
+
+	ASSERT_LE(2 * sizeof(*now), read(self->leader, now, sizeof(now)));
+
+	return now[1];
+}
+
+/* The next sample of self->tid which is already there, or NULL. */
+static struct sample *poll_sample(EVENT *self)
+{
+	while (self->position < __atomic_load_n(&self->page->data_head,
+						__ATOMIC_ACQUIRE)) {
+		struct sample *sample = (void *)self->page +
+					self->page->data_offset + self->position;
+
+		self->position += sample->header.size;
+		self->throttled += sample->header.type == PERF_RECORD_THROTTLE;
+		self->unthrottled += sample->header.type == PERF_RECORD_UNTHROTTLE;
+		if (sample->header.type != PERF_RECORD_SAMPLE)
+			continue;
+
+		self->while_throttled += self->throttled != self->unthrottled;
+		if (!self->tid || sample->tid == self->tid)
+			return sample;
+	}
+
+	return NULL;
 }
 
 /* Runs until there is another sample of self->tid. */
 static struct sample *next_sample(struct __test_metadata *_metadata, EVENT *self)
 {
-	struct sample *sample = NULL;
+	struct sample *sample;
+
+	if (self->refresh)
+		ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_REFRESH, 1));
 
 	for (int i = 0; i < 200000; i++) {
-		while (self->position < __atomic_load_n(&self->page->data_head,
-							__ATOMIC_ACQUIRE)) {
-			sample = (void *)self->page + self->page->data_offset +
-				 self->position;
-			self->position += sample->header.size;
-			if (sample->header.type == PERF_RECORD_SAMPLE &&
-			    sample->tid == self->tid)
-				return sample;
-		}
+		sample = poll_sample(self);
+		if (sample)
+			return sample;
 
-		work(1000);
-		if (self->toggle) {
-			ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0);
-			work(1000);
-			ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0);
-		}
+		self->step(self);
 	}
 
 	ASSERT_TRUE(false)
@@ -334,51 +528,102 @@ static bool is_interval(EVENT *self, __u64 period, __u64 nominal)
 	return near(period, nominal, width < nominal / 2 ? width : nominal / 2);
 }
 
-/*
- * The next samples alternate from the beginning on: a long interval, one more
- * if the driver reloads before it calls the overflow handler, a window, a long
- * interval, a window, ... Each is as long as its sample says.
- */
-static void expect_alternation(struct __test_metadata *_metadata, EVENT *self)
+static void expect_counted(struct __test_metadata *_metadata,
+			   struct sample *sample, __u64 begin, __u64 width)
 {
-	__u64 nominal[2] = { self->attr.sample_period,
-			     self->attr.alternative_sample_period };
-	struct sample *sample, *last = NULL;
-	bool window = false;
-
-	for (int i = 0; i < SAMPLES; i++, window = !window, last = sample) {
-		sample = next_sample(_metadata, self);
-		if (i == 1) {
-			window = !is_interval(self, sample->period, nominal[0]);
-			if (self->longs)
-				EXPECT_EQ(self->longs, window ? 1 : 2);
-		}
-		EXPECT_TRUE(is_interval(self, sample->period, nominal[window]))
-			TH_LOG("sample %d: period %llu", i, sample->period);
-		if (!last)
-			continue;
-		EXPECT_TRUE(near(sample->value[0] - last->value[0],
-				 sample->period, SKID))
-			TH_LOG("sample %d: period %llu, counted %llu", i,
-			       sample->period, sample->value[0] - last->value[0]);
-		EXPECT_LT(last->value[1], sample->value[1]);
-	}
+	EXPECT_TRUE(near(sample->value[0] - begin, sample->period, width))
+		TH_LOG("period %llu, counted %llu", sample->period,
+		       sample->value[0] - begin);
 }
 
-/* Returns well inside an interval: a window, or the long one after a window. */
-static void run_into(struct __test_metadata *_metadata, EVENT *self, bool window)
+/* Is sample at the end of the interval which began with last? */
+static void check_interval(struct __test_metadata *_metadata, EVENT *self,
+			   struct sample *last, struct sample *sample, bool window)
+{
+	EXPECT_TRUE(is_interval(self, sample->period,
+				window ? self->attr.alternative_sample_period :
+					 self->attr.sample_period))
+		TH_LOG("period %llu of a %s", sample->period,
+		       window ? "window" : "long interval");
+	expect_counted(_metadata, sample, last->value[0], SKID);
+	EXPECT_LT(last->value[1], sample->value[1]);
+}
+
+static struct sample *expect_interval(struct __test_metadata *_metadata,
+				      EVENT *self, struct sample *last,
+				      bool window)
+{
+	struct sample *sample = next_sample(_metadata, self);
+
+	check_interval(_metadata, self, last, sample, window);
+
+	return sample;
+}
+
+/* The next samples alternate, beginning with the interval after last. */
+static struct sample *expect_intervals(struct __test_metadata *_metadata,
+				       EVENT *self, struct sample *last,
+				       bool window)
+{
+	for (int i = 0; i < SAMPLES; i++, window = !window)
+		last = expect_interval(_metadata, self, last, window);
+
+	return last;
+}
+
+#define UNKNOWN	(~0ULL)
+
+/*
+ * The next samples alternate from the beginning on, where the event had counted
+ * as many: a long interval, one more if the driver reloads before it calls the
+ * overflow handler, a window, a long interval, a window, ... Each is as long as
+ * its sample says.
+ */
+static struct sample *expect_alternation(struct __test_metadata *_metadata,
+					 EVENT *self, __u64 begin)
+{
+	struct sample *first = next_sample(_metadata, self), *second;
+	bool window;
+
+	EXPECT_TRUE(is_interval(self, first->period, self->attr.sample_period))
+		TH_LOG("first period %llu", first->period);
+	if (begin != UNKNOWN)
+		expect_counted(_metadata, first, begin,
+			       SKID + (begin ? CALLS : 0));
+
+	second = next_sample(_metadata, self);
+	if (!self->longs)
+		self->longs = is_interval(self, second->period,
+					  self->attr.sample_period) ? 2 : 1;
+	window = self->longs == 1;
+	check_interval(_metadata, self, first, second, window);
+
+	return expect_intervals(_metadata, self, second, !window);
+}
+
+/*
+ * Returns well inside an interval: a window, or the long one after a window.
+ * The interval begins with the sample which is returned.
+ */
+static struct sample *run_into(struct __test_metadata *_metadata, EVENT *self,
+			       bool window)
 {
 	struct sample *sample;
-	__u64 now[3];	/* nr, cycles, instructions */
+	int longs = 0;
 
-	while ((sample = next_sample(_metadata, self))->period != WINDOW)
-		self->longs++;
-	if (window)
-		sample = next_sample(_metadata, self);
+	do {
+		while ((sample = next_sample(_metadata, self))->period != WINDOW)
+			longs++;
+		if (!self->longs)
+			self->longs = longs;
+		if (window)
+			sample = next_sample(_metadata, self);
 
-	work(WINDOW / 20);
-	ASSERT_EQ(sizeof(now), read(self->leader, now, sizeof(now)));
-	ASSERT_LT(now[1] - sample->value[0], WINDOW);
+		for (int i = 0; i < 10; i++)
+			self->step(self);
+	} while (poll_sample(self));
+
+	return sample;
 }
 
 static int set_period(EVENT *self, __u64 period)
@@ -404,14 +649,22 @@ TEST_F(event, extreme_values_open)
 TEST_F(event, alternates)
 {
 	start(_metadata, self);
-	expect_alternation(_metadata, self);
+	expect_alternation(_metadata, self, 0);
 }
 
 TEST_F(event, window_as_long_as_period)
 {
 	self->attr.alternative_sample_period = LONG;
 	start(_metadata, self);
-	expect_alternation(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+}
+
+TEST_F(event, window_longer_than_period)
+{
+	self->attr.sample_period = WINDOW;
+	self->attr.alternative_sample_period = LONG;
+	start(_metadata, self);
+	expect_alternation(_metadata, self, 0);
 }
 
 TEST_F(event, jitter_stays_in_bounds)
@@ -420,7 +673,7 @@ TEST_F(event, jitter_stays_in_bounds)
 
 	self->attr.jitter_alternate_period = 10;
 	start(_metadata, self);
-	expect_alternation(_metadata, self);
+	expect_alternation(_metadata, self, 0);
 
 	self->position = 0;
 	for (int i = 0; i < SAMPLES; i++) {
@@ -435,33 +688,106 @@ TEST_F(event, widest_jitter_is_half_the_period)
 {
 	self->attr.jitter_alternate_period = 30;
 	start(_metadata, self);
-	expect_alternation(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+}
+
+/* What is read meanwhile lies between the two samples of an interval. */
+TEST_F(event, reads_lie_between_samples)
+{
+	__u64 now[3] = {}, before[3] = {};	/* nr, the event, its sibling */
+	struct sample *last, *sample;
+
+	start(_metadata, self);
+	last = run_into(_metadata, self, false);
+	for (int i = 0, reads = 0; i < SAMPLES;) {
+		sample = poll_sample(self);
+		if (!sample) {
+			/* So what is in now comes before the next sample. */
+			memcpy(before, now, sizeof(now));
+			ASSERT_EQ(sizeof(now), read(self->leader, now, sizeof(now)));
+			EXPECT_LE(last->value[0], now[1]);
+			EXPECT_LE(last->value[1], now[2]);
+			self->step(self);
+			reads++;
+			continue;
+		}
+
+		EXPECT_EQ(i++ % 2 ? WINDOW : LONG, sample->period);
+		expect_counted(_metadata, sample, last->value[0], SKID);
+		EXPECT_LE(before[1], sample->value[0]);
+		EXPECT_LE(before[2], sample->value[1]);
+		EXPECT_LT(5, reads);
+		last = sample;
+		reads = 0;
+	}
+}
+
+static void expect_restart(struct __test_metadata *_metadata, EVENT *self)
+{
+	__u64 begin = count(_metadata, self);
+
+	ASSERT_EQ(0, set_period(self, OTHER_LONG));
+	expect_alternation(_metadata, self, begin);
 }
 
 TEST_F(event, ioc_period_in_long_interval)
 {
 	start(_metadata, self);
 	run_into(_metadata, self, false);
-	ASSERT_EQ(0, set_period(self, OTHER_LONG));
-	expect_alternation(_metadata, self);
+	expect_restart(_metadata, self);
 }
 
 TEST_F(event, ioc_period_in_window)
 {
 	start(_metadata, self);
 	run_into(_metadata, self, true);
-	ASSERT_EQ(0, set_period(self, OTHER_LONG));
-	expect_alternation(_metadata, self);
+	expect_restart(_metadata, self);
 }
 
 TEST_F(event, ioc_period_while_disabled)
 {
 	start(_metadata, self);
-	run_into(_metadata, self, true);
-	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0));
-	ASSERT_EQ(0, set_period(self, OTHER_LONG));
-	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
-	expect_alternation(_metadata, self);
+	for (int window = 0; window < 2; window++) {
+		__u64 begin;
+
+		run_into(_metadata, self, window);
+		ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0));
+		begin = count(_metadata, self);
+		ASSERT_EQ(0, set_period(self, OTHER_LONG + window));
+		ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
+		expect_alternation(_metadata, self, begin);
+	}
+}
+
+/* Periods so short that the CPU has not much time for anything else. */
+static void start_hog(struct __test_metadata *_metadata, EVENT *self)
+{
+	self->attr.sample_period = 2000;
+	self->attr.alternative_sample_period = 1000;
+	start(_metadata, self);
+}
+
+TEST_F(event, ioc_period_while_throttled)
+{
+	start_hog(_metadata, self);
+	/* Several times, to meet it in both kinds of interval. */
+	for (int i = 1; i <= 4; i++) {
+		int throttled;
+		__u64 begin;
+
+		do {
+			do {
+				next_sample(_metadata, self);
+			} while (self->throttled == self->unthrottled);
+			begin = count(_metadata, self);
+			self->step(self);
+		} while (begin != count(_metadata, self));
+
+		throttled = self->throttled;
+		ASSERT_EQ(0, set_period(self, 2000 + i));
+		expect_alternation(_metadata, self, begin);
+		EXPECT_LE(throttled, self->unthrottled);
+	}
 }
 
 TEST_F(event, ioc_period_obeys_rules)
@@ -470,54 +796,597 @@ TEST_F(event, ioc_period_obeys_rules)
 	EXPECT_EQ(EINVAL, set_period(self, 0));
 	EXPECT_EQ(EINVAL, set_period(self, 1ULL << 63));
 	/* Neither has changed anything. */
-	expect_alternation(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+}
+
+/* The event is stopped when it has too many samples, and goes on later. */
+TEST_F(event, throttling_keeps_phase)
+{
+	struct sample *sample;
+	int pauses = 0;
+
+	start_hog(_metadata, self);
+	sample = expect_alternation(_metadata, self, 0);
+	while (self->unthrottled < 4) {
+		sample = expect_interval(_metadata, self, sample,
+					 sample->period == self->attr.sample_period);
+		/* The number of samples until the next time may be even or odd. */
+		if (pauses < self->unthrottled)
+			usleep(1000 + 700 * pauses++);
+	}
+	expect_intervals(_metadata, self, sample,
+			 sample->period == self->attr.sample_period);
+	/* The one which is too many. */
+	EXPECT_LE(self->while_throttled, self->throttled);
+}
+
+static void step_toggling(EVENT *self)
+{
+	work(STEP);
+	ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0);
+	work(STEP);
+	ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 TEST_F(event, disabling_keeps_phase)
 {
-	self->toggle = true;
+	self->step = step_toggling;
 	start(_metadata, self);
-	expect_alternation(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+}
+
+TEST_F(event, disabling_keeps_rest_of_interval)
+{
+	start(_metadata, self);
+	for (int window = 0; window < 2; window++) {
+		struct sample *sample = run_into(_metadata, self, window);
+		__u64 disabled;
+
+		ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0));
+		disabled = count(_metadata, self);
+		work(2 * LONG);
+		EXPECT_EQ(disabled, count(_metadata, self));
+		ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
+		expect_intervals(_metadata, self, sample, window);
+	}
+}
+
+/* The event disables itself at each overflow, and goes on with the next interval. */
+TEST_F(event, refresh_keeps_phase)
+{
+	int samples = 0;
+
+	open_group(_metadata, self);
+	self->refresh = true;
+	expect_alternation(_metadata, self, 0);
+
+	work(2 * LONG);
+	EXPECT_EQ(NULL, poll_sample(self));
+
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_REFRESH, 3));
+	work(4 * LONG);
+	while (poll_sample(self))
+		samples++;
+	EXPECT_EQ(3, samples);
+}
+
+static void work_for_ever(void)
+{
+	/* ends by itself if the parent does not end it */
+	alarm(10);
+	for (;;)
+		work(STEP);
+}
+
+static pid_t fork_worker(EVENT *self)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		work_for_ever();
+
+	self->child = pid;
+
+	return pid;
+}
+
+static pid_t fork_twice(EVENT *self)
+{
+	pid_t *pid = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child = fork();
+
+	if (!child) {
+		pid_t grandchild = fork();
+
+		if (!grandchild)
+			work_for_ever();
+		__atomic_store_n(pid, grandchild, __ATOMIC_RELEASE);
+		alarm(10);
+		pause();
+	}
+
+	self->child = child;
+	while (!__atomic_load_n(pid, __ATOMIC_ACQUIRE))
+		work(STEP);
+
+	return *pid;
+}
+
+static void *thread(void *tid)
+{
+	__atomic_store_n((pid_t *)tid, syscall(__NR_gettid), __ATOMIC_RELEASE);
+	for (;;)
+		work(STEP);
+
+	return NULL;
+}
+
+static pid_t create_thread(EVENT *self)
+{
+	static pid_t tid;
+	pthread_t id;
+
+	if (pthread_create(&id, NULL, thread, &tid))
+		return -1;
+
+	while (!__atomic_load_n(&tid, __ATOMIC_ACQUIRE))
+		work(STEP);
+
+	return tid;
 }
 
 /* A child starts at the beginning, whatever interval its parent is in. */
 static void expect_inheritance(struct __test_metadata *_metadata, EVENT *self,
-			       bool window)
+			       bool window, pid_t (*child)(EVENT *self))
 {
-	pid_t child;
-
 	self->attr.inherit = 1;
 	start(_metadata, self);
 	run_into(_metadata, self, window);
 
-	child = fork();
-	ASSERT_LE(0, child);
-	if (!child) {
-		/* ends by itself if the parent does not end it */
-		alarm(10);
-		for (;;)
-			work(1000);
-	}
-
 	/* Both run, in turns, on the same CPU. */
-	self->tid = child;
-	expect_alternation(_metadata, self);
-	kill(child, SIGKILL);
-	EXPECT_EQ(child, waitpid(child, NULL, 0));
+	self->tid = child(self);
+	ASSERT_LT(0, self->tid);
+	expect_alternation(_metadata, self, 0);
 
 	self->tid = getpid();
 	self->position = 0;
-	expect_alternation(_metadata, self);
+	expect_alternation(_metadata, self, 0);
 }
 
 TEST_F(event, child_of_long_interval)
 {
-	expect_inheritance(_metadata, self, false);
+	expect_inheritance(_metadata, self, false, fork_worker);
 }
 
 TEST_F(event, child_of_window)
 {
-	expect_inheritance(_metadata, self, true);
+	expect_inheritance(_metadata, self, true, fork_worker);
 }
 
+TEST_F(event, grandchild_of_long_interval)
+{
+	expect_inheritance(_metadata, self, false, fork_twice);
+}
+
+TEST_F(event, thread_of_long_interval)
+{
+	expect_inheritance(_metadata, self, false, create_thread);
+}
+
+TEST_F(event, thread_of_window)
+{
+	expect_inheritance(_metadata, self, true, create_thread);
+}
+
+/*
+ * Tasks with the same events may exchange them instead of switching them. An
+ * interval is not to begin in one task and to end in another.
+ */
+TEST_F(event, tasks_do_not_exchange_events)
+{
+	struct sample *sample;
+	__u64 last = 0;
+
+	/* With counts in the sample events are not exchanged anyway. */
+	self->attr.sample_type &= ~PERF_SAMPLE_READ;
+	self->attr.inherit = 1;
+	start(_metadata, self);
+	ASSERT_LT(0, fork_worker(self));
+	for (int i = 0; i < 4 * SAMPLES; i++, last = sample->period) {
+		sample = next_sample(_metadata, self);
+		if (i > 1)
+			EXPECT_EQ(last == LONG ? WINDOW : LONG, sample->period);
+	}
+}
+
+/* The children which exist keep theirs, those to come have the new one. */
+TEST_F(event, ioc_period_and_children)
+{
+	__u64 period = OTHER_LONG, position;
+	struct sample *sample;
+
+	self->attr.inherit = 1;
+	start(_metadata, self);
+	self->tid = fork_worker(self);
+	ASSERT_LT(0, self->tid);
+	sample = expect_alternation(_metadata, self, 0);
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_PERIOD, &period));
+	position = self->page->data_head;
+	expect_intervals(_metadata, self, sample, sample->period == LONG);
+	kill(self->child, SIGKILL);
+
+	self->attr.sample_period = period;
+	self->tid = getpid();
+	self->position = position;
+	expect_alternation(_metadata, self, UNKNOWN);
+
+	self->tid = fork_worker(self);
+	ASSERT_LT(0, self->tid);
+	expect_alternation(_metadata, self, 0);
+}
+
+/* A task which works when it is told to by the other end of its standard input. */
+#define SERVER		"server of alternate_period"
+
+enum order { WORK, EXEC };
+
+static void serve(void)
+{
+	char order = WORK;
+
+	/* The first answer says that the server is there. */
+	while (write(STDIN_FILENO, &order, 1) == 1 &&
+	       read(STDIN_FILENO, &order, 1) == 1) {
+		if (order == EXEC) {
+			execl("/proc/self/exe", SERVER, NULL);
+			break;
+		}
+		work(STEP);
+	}
+
+	_exit(1);
+}
+
+static bool tell_server(EVENT *self, char order)
+{
+	return send(self->server, &order, 1, MSG_NOSIGNAL) == 1 &&
+	       read(self->server, &order, 1) == 1;
+}
+
+static void step_server(EVENT *self)
+{
+	tell_server(self, WORK);
+}
+
+static void start_server(struct __test_metadata *_metadata, EVENT *self)
+{
+	pid_t pid;
+	char here;
+	int fd[2];
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		dup2(fd[1], STDIN_FILENO);
+		close(fd[0]);
+		close(fd[1]);
+		serve();
+	}
+
+	close(fd[1]);
+	self->child = pid;
+	self->server = fd[0];
+	ASSERT_EQ(1, read(self->server, &here, 1));
+	self->step = step_server;
+	self->tid = pid;
+}
+
+static void expect_exec(struct __test_metadata *_metadata, EVENT *self)
+{
+	for (int window = 0; window < 2; window++) {
+		struct sample *sample = run_into(_metadata, self, window);
+
+		ASSERT_TRUE(tell_server(self, EXEC));
+		expect_intervals(_metadata, self, sample, window);
+	}
+}
+
+TEST_F(event, exec_keeps_rest_of_interval)
+{
+	start_server(_metadata, self);
+	self->target = self->child;
+	start(_metadata, self);
+	expect_exec(_metadata, self);
+}
+
+TEST_F(event, exec_of_child_keeps_rest_of_interval)
+{
+	self->attr.inherit = 1;
+	start(_metadata, self);
+	start_server(_metadata, self);
+	expect_exec(_metadata, self);
+}
+
+TEST_F(event, enable_on_exec)
+{
+	start_server(_metadata, self);
+	self->target = self->child;
+	self->attr.enable_on_exec = 1;
+	open_group(_metadata, self);
+	for (int i = 0; i < 2 * LONG / STEP; i++)
+		self->step(self);
+	EXPECT_EQ(0, count(_metadata, self));
+	ASSERT_TRUE(tell_server(self, EXEC));
+	expect_alternation(_metadata, self, 0);
+}
+
+/* More events than counters: they take turns, also inside of intervals. */
+TEST_F(event, multiplexing_keeps_rest_of_interval)
+{
+	self->attr.sample_period = 8 * LONG;
+	self->attr.alternative_sample_period = 3 * LONG;
+	for (int i = 0; i < 40; i++)
+		ASSERT_LE(0, open_counter(self, -1));
+	start(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+	EXPECT_LT(self->page->time_running, self->page->time_enabled);
+}
+
+/* The part of siginfo_t which not every C library has, from si_addr on. */
+struct si_perf {
+	void *addr;
+	unsigned long data;
+	__u32 type;
+	__u32 flags;
+};
+
+/* What the signal handler saw. */
+static struct {
+	int fd;
+	struct perf_event_attr *attr;
+	int signals;
+	int wrong;
+	__u64 count[2 * SAMPLES];
+} traps;
+
+static void handle_trap(int signal, siginfo_t *info, void *context)
+{
+	const struct si_perf *perf = (void *)&info->si_addr;
+	__u64 now[3];	/* nr, the event, its sibling */
+
+	if (info->si_code != TRAP_PERF || perf->data != traps.attr->sig_data ||
+	    perf->type != traps.attr->type || perf->flags ||
+	    read(traps.fd, now, sizeof(now)) != sizeof(now))
+		traps.wrong++;
+	else if (traps.signals < ARRAY_SIZE(traps.count))
+		traps.count[traps.signals] = now[1];
+	traps.signals++;
+}
+
+/* Each overflow has its signal, before the task goes on. */
+TEST_F(event, sigtrap)
+{
+	struct sigaction action = {
+		.sa_flags = SA_SIGINFO,
+		.sa_sigaction = handle_trap,
+	};
+	int samples = 0;
+
+	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
+	self->attr.remove_on_exec = 1;
+	self->attr.sigtrap = 1;
+	self->attr.sig_data = 0x1234;
+	open_group(_metadata, self);
+	traps.attr = &self->attr;
+	traps.fd = self->leader;
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
+	expect_alternation(_metadata, self, 0);
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0));
+
+	self->position = 0;
+	for (struct sample *sample; (sample = poll_sample(self)); samples++) {
+		if (samples >= ARRAY_SIZE(traps.count))
+			continue;
+		EXPECT_LE(sample->value[0], traps.count[samples]);
+		EXPECT_LT(traps.count[samples], sample->value[0] + WINDOW / 2);
+	}
+	EXPECT_LT(SAMPLES, samples);
+	EXPECT_EQ(samples, traps.signals);
+	EXPECT_EQ(0, traps.wrong);
+}
+
+/* A BPF program which drops the samples with a certain period. */
+static int load_dropper(__s32 period)
+{
+	struct bpf_insn program[] = {
+		{ .code = BPF_LDX | BPF_MEM | BPF_DW,
+		  .dst_reg = BPF_REG_2, .src_reg = BPF_REG_1,
+		  .off = offsetof(struct bpf_perf_event_data, sample_period) },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_JEQ | BPF_K,
+		  .dst_reg = BPF_REG_2, .imm = period, .off = 1 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insns = (unsigned long)program,
+		.insn_cnt = ARRAY_SIZE(program),
+		.license = (unsigned long)"GPL",
+	};
+
+	return syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+/* Between two samples which are kept there is the interval of one which is not. */
+static void expect_dropping(struct __test_metadata *_metadata, EVENT *self,
+			    __u64 dropped, __u64 kept)
+{
+	struct sample *last, *sample;
+	int program = load_dropper(dropped);
+
+	if (program < 0)
+		SKIP(return, "cannot load a BPF program: %s", strerror(errno));
+
+	open_group(_metadata, self);
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_SET_BPF, program));
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
+
+	/* The alternation may begin with two long intervals. */
+	next_sample(_metadata, self);
+	last = next_sample(_metadata, self);
+	for (int i = 0; i < SAMPLES; i++, last = sample) {
+		sample = next_sample(_metadata, self);
+		EXPECT_EQ(kept, sample->period);
+		EXPECT_TRUE(near(sample->value[0] - last->value[0], LONG + WINDOW,
+				 SKID));
+	}
+}
+
+TEST_F(event, bpf_drops_windows)
+{
+	expect_dropping(_metadata, self, WINDOW, LONG);
+}
+
+TEST_F(event, bpf_drops_long_intervals)
+{
+	expect_dropping(_metadata, self, LONG, WINDOW);
+}
+
+static int other_cpu(EVENT *self)
+{
+	int cpu = 0;
+
+	while (cpu < CPU_SETSIZE && (cpu == self->cpu || !pin_to(cpu)))
+		cpu++;
+	pin_to(self->cpu);
+
+	return cpu < CPU_SETSIZE ? cpu : -1;
+}
+
+static void step_elsewhere(EVENT *self)
+{
+	pin_to(self->cpus[0]);
+	work(STEP);
+	pin_to(self->cpus[1]);
+	work(STEP);
+}
+
+TEST_F(event, migration_keeps_rest_of_interval)
+{
+	self->cpus[0] = self->cpu;
+	self->cpus[1] = other_cpu(self);
+	if (self->cpus[1] < 0)
+		SKIP(return, "needs two CPUs");
+
+	self->cpu = -1;
+	self->step = step_elsewhere;
+	start(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+}
+
+/* Takes a CPU for the test, and another one which stays. */
+static bool find_hotplug_cpu(EVENT *self)
+{
+	int other = other_cpu(self);
+
+	/* The first CPU often cannot go offline. */
+	self->cpus[0] = self->cpu ?: other;
+	self->cpus[1] = self->cpu ? other : self->cpu;
+	if (other < 0 || !set_online(self->cpus[0], true))
+		return false;
+
+	self->offline = self->cpus[0];
+
+	return pin_to(self->cpus[0]);
+}
+
+#define NO_HOTPLUG	"needs root and two CPUs, one of which can go offline"
+
+/* The task has to leave the CPU, its interval ends on another one. */
+TEST_F(event, hotplug_keeps_rest_of_interval)
+{
+	if (!find_hotplug_cpu(self))
+		SKIP(return, NO_HOTPLUG);
+
+	self->cpu = -1;
+	start(_metadata, self);
+	for (int window = 0; window < 2; window++) {
+		struct sample *sample = run_into(_metadata, self, window);
+
+		ASSERT_TRUE(set_online(self->offline, false));
+		EXPECT_FALSE(pin_to(self->offline));
+		expect_intervals(_metadata, self, sample, window);
+		ASSERT_TRUE(set_online(self->offline, true));
+		ASSERT_TRUE(pin_to(self->offline));
+	}
+}
+
+/* The events of a CPU end with it. */
+TEST_F(event, hotplug_ends_event_of_cpu)
+{
+	__u64 period = OTHER_LONG, ended;
+
+	if (!find_hotplug_cpu(self))
+		SKIP(return, NO_HOTPLUG);
+
+	self->cpu = self->offline;
+	self->target = -1;
+	self->tid = 0;
+	start(_metadata, self);
+	run_into(_metadata, self, true);
+
+	ASSERT_TRUE(pin_to(self->cpus[1]));
+	ASSERT_TRUE(set_online(self->offline, false));
+	ended = count(_metadata, self);
+	EXPECT_EQ(-1, perf_event_open(&self->attr, -1, self->cpu, -1));
+	EXPECT_EQ(ENODEV, errno);
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_PERIOD, &period));
+
+	ASSERT_TRUE(set_online(self->offline, true));
+	ASSERT_TRUE(pin_to(self->offline));
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_PERIOD, &period));
+	work(LONG);
+	EXPECT_EQ(ended, count(_metadata, self));
+
+	/* A new one begins at the beginning. */
+	close(self->leader);
+	self->position = 0;
+	start(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+}
+
+/* With perf_event_paranoid = 2 a user may look at user space alone. */
+TEST_F(event, unprivileged)
+{
+	int paranoid = read_number(PARANOID);
+
+	if (!geteuid()) {
+		ASSERT_TRUE(write_number(PARANOID, 2));
+		self->paranoid = paranoid;
+		if (setresuid(NOBODY, NOBODY, NOBODY))
+			SKIP(return, "cannot be another user: %s", strerror(errno));
+	} else if (paranoid != 2) {
+		SKIP(return, "needs root or perf_event_paranoid = 2");
+	}
+
+	start(_metadata, self);
+	expect_alternation(_metadata, self, 0);
+
+	self->attr.exclude_kernel = 0;
+	EXPECT_EQ(EACCES, try_open(&self->attr));
+}
+
+#define main test_main
 TEST_HARNESS_MAIN
+#undef main
+
+int main(int argc, char *argv[])
+{
+	if (!strcmp(argv[0], SERVER))
+		serve();
+
+	return test_main(argc, argv);
+}
