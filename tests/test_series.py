@@ -2,10 +2,11 @@
 """The series as the maintainers get it: applies, builds at each commit, is clean."""
 
 import re
+import subprocess
 import unittest
 from fnmatch import fnmatch
 
-from env import BUILD, LINUX, TOP, must, run
+from env import BUILD, CHECK, LINUX, TOP, must, run
 from pristine import WALK, build_kernel, build_perf, pristine
 
 MAIL = BUILD / "series"
@@ -68,6 +69,21 @@ class Series(unittest.TestCase):
     def test_uapi_header_and_its_copy_in_tools_are_identical(self):
         name = "include/uapi/linux/perf_event.h"
         self.assertEqual((LINUX / name).read_bytes(), (LINUX / "tools" / name).read_bytes())
+
+
+class ManPage(unittest.TestCase):
+
+    def test_patch_applies_to_the_page_and_leaves_no_warning(self):
+        folder = CHECK / "man"
+        folder.mkdir(parents=True, exist_ok=True)
+        # the package itself: a small system has no installed pages
+        must("sh", "-ec", "rm -rf *; mkdir man2; apt-get download manpages-dev; dpkg-deb -x *.deb .; "
+             "zcat usr/share/man/man2/perf_event_open.2.gz > man2/perf_event_open.2", cwd=folder)
+        for patch in sorted((TOP / "patches/man-pages").glob("*.patch")):
+            must("patch", "-p1", "--fuzz=0", "-i", patch, cwd=folder)
+        page = run("man", "--warnings", "-l", "man2/perf_event_open.2", cwd=folder, stderr=subprocess.PIPE)
+        self.assertEqual((page.returncode, page.stderr), (0, ""))
+        self.assertIn("jitter_alternate_period", page.stdout)
 
 
 class Maintainers(unittest.TestCase):
