@@ -11,7 +11,7 @@ from pristine import IMAGE, pristine
 
 NAME = "alternate_period"
 SHARE = CHECK / "syscalls"
-TESTS = 45                      # at least
+TESTS = 46                      # at least
 TWO_CPUS = ("migration_keeps_rest_of_interval", "hotplug_keeps_rest_of_interval", "hotplug_ends_event_of_cpu")
 
 
