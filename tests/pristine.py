@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The same Linux without our series, built beside ours: what tests compare with.
+"""The same Linux without our series, built beside ours: what tests and measurements compare with.
 
 A work tree of build/linux stands at the tag `pristine`; its kernel and its perfs
 are built once and kept. test_series.py walks the same work tree through the
@@ -7,11 +7,14 @@ commits, so that each needs an incremental build only.
 """
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 from env import ARCH, CHECK, LINUX, TOP, must, run
 
 WALK = CHECK / "linux"
 KERNEL, HOST_PERF, GUEST_PERF = CHECK / "kernel", CHECK / "perf", CHECK / f"perf-{ARCH}"
+CORE = "kernel/events/core.o"
 KEPT = CHECK / "pristine"
 IMAGE = KEPT / "Image"          # kernel for the emulated machine
 HOST = KEPT / "host/perf"       # perf for this machine
@@ -20,26 +23,61 @@ GUEST = KEPT / "root"           # perf for the emulated machine, as installed
 
 def pristine() -> None:
     """Makes the work tree and what is built from it, once."""
+    pristine_kernel()
+    keep(KEPT / "perf.made-by", "pristine", build_and_copy_perf)
+
+
+def pristine_kernel() -> None:
+    """Makes the work tree and its kernel alone, once."""
+    keep_kernel(KEPT, "pristine")
+
+
+def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
+    """Puts Image and core.o of the kernel at commit, with a patch that is not of the series, into folder, once."""
+    def build() -> None:
+        try:
+            if patch:
+                must("git", "-C", WALK, "apply", patch)
+            build_kernel()
+        finally:
+            must("git", "-C", WALK, "checkout", "--quiet", "--", ".")
+        shutil.copy(KERNEL / "arch/arm64/boot/Image", folder)
+        shutil.copy(KERNEL / CORE, folder)
+
+    keep(folder / "kernel.made-by", commit, build, *[patch] if patch else [])
+
+
+def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) -> None:
+    """Runs build, with the work tree at commit, unless stamp says that it was built from the same commit and sources."""
+    work_tree()
+    sources = (TOP / "scripts/build.sh", TOP / f"scripts/vm/{ARCH}.py", *sources)
+    made_by = "\n".join([must("git", "-C", LINUX, "rev-parse", f"{commit}^{{tree}}"), *(path.read_text() for path in sources)])
+    if stamp.is_file() and stamp.read_text() == made_by:
+        return
+    must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", commit)
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    build()
+    stamp.write_text(made_by)
+
+
+def work_tree() -> None:
+    """Makes the work tree, anew if build/linux was."""
     commit = must("git", "-C", LINUX, "rev-parse", "pristine")
     if run("git", "-C", WALK, "rev-parse", "pristine").stdout != commit:
         shutil.rmtree(WALK, ignore_errors=True)
         must("git", "-C", LINUX, "worktree", "prune")
         must("git", "-C", LINUX, "worktree", "add", "--quiet", "--detach", WALK, "pristine")
-    made_by = "\n".join([commit, *((TOP / name).read_text() for name in ("scripts/build.sh", f"scripts/vm/{ARCH}.py"))])
-    stamp = KEPT / "made-by"
-    if stamp.is_file() and stamp.read_text() == made_by:
-        return
-    must("git", "-C", WALK, "checkout", "--quiet", "--detach", "pristine")
-    HOST.parent.mkdir(parents=True, exist_ok=True)
-    build_kernel()
-    shutil.copy(KERNEL / "arch/arm64/boot/Image", IMAGE)
+
+
+def build_and_copy_perf() -> None:
+    """The pristine perfs, HOST and GUEST."""
     build_perf()
+    HOST.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(HOST_PERF / "perf", HOST)
     shutil.copytree(HOST_PERF / "dlfilters", HOST.parent / "dlfilters", dirs_exist_ok=True)
     must(TOP / "scripts/build.sh", "perf", WALK, GUEST_PERF, ARCH)
     shutil.rmtree(GUEST, ignore_errors=True)
     shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)
-    stamp.write_text(made_by)
 
 
 def build_kernel() -> None:
