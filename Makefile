@@ -37,7 +37,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null || \
 	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 	@echo
-	@echo 'Settings: ARCH=arm64, WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm), SUITE=bookworm (fresh),'
+	@echo 'Settings: ARCH=arm64, WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm), SUITE=bookworm (fresh), BENCH="cost" (bench),'
 	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), V=1 (show commands)'
 
 .PHONY: demo
@@ -69,6 +69,10 @@ vm: $(IMAGE) $(B)/root/$(ARCH).cpio ## boot the emulated machine, RUN='command' 
 series: $(B)/linux.built ## the mail-ready series in build/series
 	@scripts/series.py mail $(B)/series --base $(BASE)
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
+
+.PHONY: bench
+bench: check-needs ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
+	@scripts/bench/run.py $(BENCH)
 
 .PHONY: fresh
 fresh: | install-build ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an overflow costs, in instructions, and what the structures and the code have grown.
+
+The emulated machine takes a nanosecond for each instruction, so the time that
+overflows.c takes with and without an event is an exact count of instructions.
+It is divided into blocks; the median of them is one that neither the timer nor
+a kernel thread has interrupted.
+
+Three kernels are compared: Linux without the series, with it, and with it and
+stop-start.patch, which stops and starts the PMU on each overflow of an event
+that alternates, as the first proposal of the feature did (RFC, 2024).
+"""
+
+import statistics
+from pathlib import Path
+
+from env import ARCH, BUILD
+from guest import HERE, OUT, SHARE, program, tool, unthrottled
+from pristine import CORE, IMAGE, KEPT, keep_kernel, pristine_kernel
+
+TITLE = "Cost of an overflow"
+
+# the arguments of overflows.c for each kernel: one overflow in 1000 instructions in all cases
+RUNS = {
+    "pristine": {"pristine": "1000"},
+    "series": {"unused": "1000", "used": "1500 500", "jitter": "1500 500 12"},
+    "stop-start": {"stop-start": "1500 500"},
+}
+SIZES = "cat /sys/kernel/slab/perf_event/object_size && ./overflows"
+
+
+def per_overflow(blocks: str) -> float:
+    """Instructions of an overflow, from the output of overflows.c."""
+    rows = [tuple(map(int, line.split())) for line in blocks.splitlines()]
+    without = statistics.median(time for samples, time in rows if not samples)
+    return statistics.median((time - without) / samples for samples, time in rows if samples)
+
+
+def boot(image: Path, runs: dict[str, str]) -> tuple[dict[str, float], dict[str, int]]:
+    """Instructions of an overflow in each run, and the bytes that structures have, with a kernel."""
+    commands = [SIZES, *(f"./overflows {arguments} > {name}" for name, arguments in runs.items())]
+    event, attr = map(int, unthrottled("\n".join(commands), "--kernel", image, "--append", "slab_nomerge").split())
+    return ({name: per_overflow((SHARE / name).read_text()) for name in runs},
+            {"struct perf_event": event, "struct perf_event_attr": attr})
+
+
+def code_size(core: Path) -> int:
+    """Bytes of code in an object file."""
+    return sum(int(line.split()[1]) for line in tool("size", "-A", core).splitlines() if line.startswith(".text"))
+
+
+def measure() -> dict:
+    """Builds what is compared, runs it."""
+    program("overflows")
+    pristine_kernel()
+    stop_start = OUT / "stop-start"
+    keep_kernel(stop_start, "series", HERE / "stop-start.patch")
+    series = BUILD / "kernel" / ARCH
+    images = {"pristine": IMAGE, "series": series / "arch/arm64/boot/Image", "stop-start": stop_start / "Image"}
+
+    instructions, sizes = {}, {}
+    for name, image in images.items():
+        numbers, sizes[name] = boot(image, RUNS[name])
+        instructions.update(numbers)
+    sizes["pristine"][".text of core.o"] = code_size(KEPT / "core.o")
+    sizes["series"][".text of core.o"] = code_size(series / CORE)
+    added = {name: round(number - instructions["pristine"], 1) for name, number in instructions.items()}
+    return {"instructions": {name: round(number, 1) for name, number in instructions.items()}, "added": added,
+            "stop-start ratio": round(added["stop-start"] / added["used"], 1),
+            "bytes": {name: {"before": before, "after": sizes["series"][name]} for name, before in sizes["pristine"].items()}}
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+    rows = {"pristine": "without the series", "unused": "the event does not alternate",
+            "used": "it alternates", "jitter": "with jitter",
+            "stop-start": "stopped and started on each overflow, for comparison"}
+    lines = ["| an overflow of arm_pmuv3, with its sample | instructions | added |", "|---|--:|--:|"]
+    for name, text in rows.items():
+        added = f"{result['added'][name]:.0f}" if name != "pristine" else ""
+        lines.append(f"| {text} | {result['instructions'][name]:.0f} | {added} |")
+    lines += ["", "| bytes | without the series | with it | growth |", "|---|--:|--:|--:|"]
+    for name, size in result["bytes"].items():
+        lines.append(f"| `{name}` | {size['before']} | {size['after']} | {size['after'] - size['before']} |")
+    lines += ["", f"Stopping and starting the PMU adds {result['stop-start ratio']} times as much."]
+    return "\n".join(lines)

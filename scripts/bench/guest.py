@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the measurements do in the emulated machine."""
+
+import subprocess
+from pathlib import Path
+
+from env import BUILD, LINUX, TOP, in_guest, must
+
+HERE = TOP / "scripts/bench"
+OUT = BUILD / "bench"
+SHARE = OUT / "share"           # the guest's /share
+CROSS = "aarch64-linux-gnu-"
+# Overflows as fast as they come
+UNTHROTTLED = "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
+
+
+def program(name: str) -> Path:
+    """Compiles a program for the guest, where it is /share/NAME."""
+    SHARE.mkdir(parents=True, exist_ok=True)
+    must(f"{CROSS}gcc", "-O2", "-Wall", "-Werror", "-static", "-isystem", LINUX / "tools/include/uapi",
+         "-o", SHARE / name, HERE / f"{name}.c")
+    return SHARE / name
+
+
+def tool(name: str, *words: object) -> str:
+    """Output of a tool of the cross compiler's family."""
+    return must(CROSS + name, *words, stderr=subprocess.DEVNULL)
+
+
+def unthrottled(command: str, *options: object) -> str:
+    """Output of a command in the guest, where no event is throttled."""
+    return in_guest(UNTHROTTLED + command, *options, share=SHARE, timeout=1200)

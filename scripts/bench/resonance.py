@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which jitter breaks a resonance between a loop and the alternation.
+
+The loop of resonance.c goes round exactly 37 times in a long interval and a
+window, so that without jitter each window is at the same place. The shares of
+its three functions are known from their size: they have no branch.
+
+With jitter the place of the windows takes a random step in each pair, and what
+this is worth can be calculated: with L the length of the loop, the mean of
+exp(2 pi i place / L) falls by a factor r with each step, sin(pi (2h + 1) / L) /
+((2h + 1) sin(pi / L)) for an interval drawn from 2h + 1 integers. N windows then
+say at least as much as N (1 - |r|) / (1 + |r|) independent ones.
+
+The jittered rows differ from run to run, by the standard error: the kernel's
+random numbers are seeded from the times of interrupts, and those of the shared
+folder are the host's.
+"""
+
+import json
+import math
+import subprocess
+
+from env import PERF, SCRIPT, must
+from guest import OUT, SHARE, program, tool, unthrottled
+
+TITLE = "Resonance"
+JITTERS = (0, 7, 9, 11, 12, 14, 16)
+WINDOW, TURNS_IN_A_PAIR, WINDOWS = 300, 37, 3236
+NAMES = ("largest", "middle", "smallest")
+
+LENGTH = """
+for turns in 100 200; do
+	perf stat -x, -e instructions:u ./resonance $turns 2>&1 | cut -d, -f1
+done
+"""
+RECORD = """
+cd /tmp
+perf record -q -T --sample-cpu -m 16M -o {name} -e '{{cycles/period={long},alt-period={window}{jitter}/,instructions}}:uS' -- \\
+	/share/resonance {turns} > record.out 2>&1 || {{ cat record.out; exit 1; }}
+mv {name} /share
+"""
+
+
+def independent(windows: int, length: int, pair: int, jitter: int) -> float:
+    """What windows are worth: how many independent ones say as much (see the text above)."""
+    correlation = 1.0
+    for period in (pair - WINDOW, WINDOW) if jitter else ():
+        width = 2 * min(1 << jitter, period // 2) + 1
+        correlation *= math.sin(math.pi * width / length) / (width * math.sin(math.pi / length))
+    return windows * (1 - abs(correlation)) / (1 + abs(correlation))
+
+
+def windows_of(recording: str) -> dict[str, int]:
+    """How many windows end in each function."""
+    out = must(PERF, "script", "-i", SHARE / recording, "--symfs", OUT, "-s", SCRIPT, "--", "--json", "-s", "none",
+               stderr=subprocess.DEVNULL)
+    found = {row["symbol"]: row["sums"][0]["matched"] for row in json.loads(out)["functions"]}
+    return {name: found.get(name, 0) for name in NAMES}
+
+
+def row_of(windows: dict[str, int], truth: dict[str, float], length: int, pair: int, jitter: int) -> dict:
+    """Shares against the truth, and by how much they may differ from it."""
+    number = sum(windows.values())
+    worth = independent(number, length, pair, jitter)
+    share = truth[NAMES[0]]
+    return {"windows": number,
+            "shares": {name: count / number for name, count in windows.items()},
+            "independent": round(worth, 1),
+            "largest deviation": max(abs(windows[name] / number - truth[name]) for name in NAMES),
+            "standard error": math.sqrt(share * (1 - share) / worth) if worth >= 1 else None}
+
+
+def measure() -> dict:
+    """Records the loop with each jitter."""
+    table = (line.split() for line in tool("nm", "-S", program("resonance")).splitlines())
+    size = {words[3]: int(words[1], 16) // 4 for words in table if len(words) == 4}
+    short, long = map(int, unthrottled(LENGTH).split())
+    length = (long - short) // 100
+    truth = {name: size[name] / length for name in NAMES}
+    pair = TURNS_IN_A_PAIR * length
+    # the first interval opens no window, and the last pair may be short of a few instructions
+    unthrottled("".join(RECORD.format(name=f"resonance-{n}.data", long=pair - WINDOW, window=WINDOW,
+                                      jitter=f",alt-period-jitter={n}" if n else "",
+                                      turns=TURNS_IN_A_PAIR * (WINDOWS + 1)) for n in JITTERS))
+    rows = {str(n): row_of(windows_of(f"resonance-{n}.data"), truth, length, pair, n) for n in JITTERS}
+    return {"loop": length, "pair": pair, "truth": truth, "jitter": rows}
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+    def line(first: str, shares: dict[str, float], *rest: str) -> str:
+        return f"| {first} | " + " | ".join([*(f"{100 * shares[name]:.1f}" for name in NAMES), *rest]) + " |"
+
+    lines = [f"A loop of {result['loop']} instructions, {result['pair'] // result['loop']} times round in a pair; shares in percent.", "",
+             f"| jitter | {' | '.join(NAMES)} | deviation | standard error | windows | worth |", "|--:|--:|--:|--:|--:|--:|--:|--:|",
+             line("truth", result["truth"], "", "", "", "")]
+    for jitter, row in result["jitter"].items():
+        error = row["standard error"]
+        lines.append(line(jitter, row["shares"], f"{100 * row['largest deviation']:.1f}",
+                          "any" if error is None else f"{100 * error:.1f}", str(row["windows"]), f"{row['independent']:.0f}"))
+    lines += ["", "`worth`: how many windows at independent places would say as much, which gives the standard error."]
+    return "\n".join(lines)

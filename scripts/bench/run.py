@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Runs the measurements of scripts/bench/ and writes them down.
+
+usage: run.py [MEASUREMENT...]        default: all
+
+A measurement is a module with a TITLE, measure(), which returns what goes into
+build/bench/results.json under its name, and report(), which makes Markdown of it
+for build/bench/results.md. Both files hold what one run has measured.
+"""
+
+import importlib
+import json
+import sys
+import time
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+OUT = TOP / "build/bench"
+MEASUREMENTS = ("cost", "resonance")
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or MEASUREMENTS
+    unknown = [name for name in wanted if name not in MEASUREMENTS]
+    if unknown:
+        sys.exit(f"bench: no measurement {' '.join(unknown)}; there is: {' '.join(MEASUREMENTS)}")
+    sys.path.append(str(TOP / "tests"))
+    results, reports = {}, []
+    for name in wanted:
+        start = time.monotonic()
+        measurement = importlib.import_module(name)
+        try:
+            results[name] = measurement.measure()
+        except AssertionError as error:
+            sys.exit(f"bench: {name}: {error}")
+        reports.append(f"## {measurement.TITLE}\n\n{measurement.report(results[name])}\n")
+        print(f"  {name:58} {time.monotonic() - start:6.1f} s", flush=True)
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+    (OUT / "results.md").write_text("\n".join(reports))
+    print("\n" + "\n".join(reports), end="")
+
+
+if __name__ == "__main__":
+    main()

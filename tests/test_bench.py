@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`make bench`: the goals that it measures, its arithmetic, the same numbers twice."""
+
+import json
+import math
+import random
+import statistics
+import sys
+import unittest
+
+from env import BUILD, TOP, must, run
+
+sys.path.append(str(TOP / "scripts/bench"))
+# pylint: disable=wrong-import-position
+import cost
+import resonance
+
+OUT = BUILD / "bench"
+
+
+class Arithmetic(unittest.TestCase):
+
+    def test_interrupted_blocks_do_not_count(self):
+        blocks = [(0, 1000 + 16 * (n % 3)) for n in range(99)] + [(0, 9000)] * 5
+        blocks += [(10 + n % 2, 1016 + 70 * (10 + n % 2) + (5000 if n % 7 == 0 else 0)) for n in range(99)]
+        random.Random(1).shuffle(blocks)
+        self.assertEqual(cost.per_overflow("\n".join(f"{n} {time}" for n, time in blocks)), 70)
+
+    def test_what_jittered_windows_are_worth(self):
+        """Against random walks: the mean of cos(2 pi place / loop) has the standard error of so many independent windows."""
+        generator, windows, length, pair = random.Random(1), 400, 2700, 100 * 2700
+        for jitter in 8, 9:
+            widths, means = (2 * (1 << jitter) + 1, resonance.WINDOW + 1), []
+            for _ in range(400):
+                place, total = generator.randrange(length), 0.0
+                for _ in range(windows):
+                    place += sum(int(width * generator.random()) - width // 2 for width in widths)
+                    total += math.cos(2 * math.pi * place / length)
+                means.append(total / windows)
+            worth = resonance.independent(windows, length, pair, jitter)
+            self.assertAlmostEqual(statistics.stdev(means) / math.sqrt(0.5 / worth), 1, delta=0.12)
+
+    def test_without_jitter_windows_are_worth_nothing(self):
+        self.assertEqual(resonance.independent(1000, 2700, 270000, 0), 0)
+
+
+class Bench(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        must("make", "bench", "BENCH=cost", timeout=3600)
+        cls.first = json.loads((OUT / "results.json").read_text())
+        cls.output = must("make", "bench", timeout=3600)
+        results = json.loads((OUT / "results.json").read_text())
+        cls.cost, cls.resonance = results["cost"], results["resonance"]
+
+    def test_tables_are_shown_and_kept(self):
+        table = (OUT / "results.md").read_text()
+        self.assertIn(table, self.output)
+        for measurement in cost, resonance:
+            self.assertIn(f"## {measurement.TITLE}\n", table)
+
+    def test_cost_of_an_event_that_does_not_alternate(self):
+        self.assertLessEqual(self.cost["added"]["unused"], 4)
+
+    def test_cost_of_an_event_that_alternates(self):
+        self.assertGreater(self.cost["added"]["used"], self.cost["added"]["unused"])
+        self.assertLessEqual(self.cost["added"]["used"], 30)
+        self.assertGreater(self.cost["added"]["jitter"], self.cost["added"]["used"])
+
+    def test_stop_and_start_is_what_the_series_saves(self):
+        self.assertGreater(self.cost["stop-start ratio"], 5)
+
+    def test_struct_perf_event_grows_by_what_the_attr_grows(self):
+        growth = {name: size["after"] - size["before"] for name, size in self.cost["bytes"].items()}
+        self.assertGreater(growth["struct perf_event_attr"], 0)
+        self.assertEqual(growth["struct perf_event"], growth["struct perf_event_attr"])
+
+    def test_readme_says_what_was_measured(self):
+        rows = [line for line in cost.report(self.cost).splitlines() if line.startswith("|")][:2 + len(self.cost["added"])]
+        self.assertIn("\n".join(rows), (TOP / "README.md").read_text())
+
+    def test_loop_is_as_long_as_its_functions(self):
+        """The PMU counts what the symbols' sizes say, and the few instructions of the loop itself."""
+        truth, length = self.resonance["truth"], self.resonance["loop"]
+        own = length - round(sum(truth.values()) * length)
+        self.assertTrue(0 < own < 10, own)
+
+    def test_resonance_without_jitter(self):
+        self.assertEqual(sorted(self.resonance["jitter"]["0"]["shares"].values()), [0, 0, 1])
+
+    def test_wide_jitter_breaks_it(self):
+        for jitter in "12", "14", "16":
+            row = self.resonance["jitter"][jitter]
+            self.assertLess(row["standard error"], 0.04)
+            for name, share in row["shares"].items():
+                self.assertLess(abs(share - self.resonance["truth"][name]), 5 * row["standard error"], f"{jitter}: {row}")
+
+    def test_narrow_jitter_does_not(self):
+        self.assertGreater(self.resonance["jitter"]["7"]["largest deviation"], 0.1)
+
+    def test_first_run_gave_the_same_cost_and_no_more(self):
+        self.assertEqual(self.first, {"cost": self.cost})
+
+    def test_unknown_measurement(self):
+        done = run("scripts/bench/run.py", "speed")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: cost resonance$")
+
+
+if __name__ == "__main__":
+    unittest.main()
