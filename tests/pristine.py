@@ -13,7 +13,8 @@ from pathlib import Path
 from env import ARCH, CHECK, LINUX, TOP, must, run
 
 WALK = CHECK / "linux"
-KERNEL, HOST_PERF, GUEST_PERF = CHECK / "kernel", CHECK / "perf", CHECK / f"perf-{ARCH}"
+KERNEL, HOST_PERF, GUEST_PERF = CHECK / f"kernel-{ARCH}", CHECK / "perf", CHECK / f"perf-{ARCH}"
+BUILT = KERNEL / "arch/arm64/boot/Image"
 CORE = "kernel/events/core.o"
 KEPT = CHECK / "pristine"
 IMAGE = KEPT / "Image"          # kernel for the emulated machine
@@ -41,7 +42,7 @@ def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
             build_kernel()
         finally:
             must("git", "-C", WALK, "checkout", "--quiet", "--", ".")
-        shutil.copy(KERNEL / "arch/arm64/boot/Image", folder)
+        shutil.copy(BUILT, folder)
         shutil.copy(KERNEL / CORE, folder)
 
     keep(folder / "kernel.made-by", commit, build, *[patch] if patch else [])
@@ -61,12 +62,13 @@ def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) ->
 
 
 def work_tree() -> None:
-    """Makes the work tree, anew if build/linux was."""
+    """Makes the work tree, anew if build/linux was; it stands at the tag `pristine` then."""
     commit = must("git", "-C", LINUX, "rev-parse", "pristine")
     if run("git", "-C", WALK, "rev-parse", "pristine").stdout != commit:
         shutil.rmtree(WALK, ignore_errors=True)
         must("git", "-C", LINUX, "worktree", "prune")
         must("git", "-C", LINUX, "worktree", "add", "--quiet", "--detach", WALK, "pristine")
+    must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", "pristine")
 
 
 def build_and_copy_perf() -> None:
@@ -80,9 +82,9 @@ def build_and_copy_perf() -> None:
     shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)
 
 
-def build_kernel() -> None:
-    """The work tree's kernel for the emulated machine."""
-    must(TOP / "scripts/build.sh", "kernel", WALK, KERNEL, ARCH)
+def build_kernel(arch: str = ARCH) -> None:
+    """The work tree's kernel for an emulated machine."""
+    must(TOP / "scripts/build.sh", "kernel", WALK, CHECK / f"kernel-{arch}", arch)
 
 
 def build_perf() -> None:

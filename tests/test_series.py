@@ -5,9 +5,11 @@ import re
 import subprocess
 import unittest
 from fnmatch import fnmatch
+from pathlib import Path
 
-from env import BUILD, CHECK, LINUX, TOP, must, run
-from pristine import WALK, build_kernel, build_perf, pristine
+import test_syscalls
+from env import BUILD, CHECK, LINUX, TOP, must, run, vm
+from pristine import BUILT, WALK, build_kernel, build_perf, pristine
 
 MAIL = BUILD / "series"
 
@@ -39,18 +41,35 @@ class Series(unittest.TestCase):
         self.assertNotRegex(letter, r"\*\*\*|@[A-Z]+@")
         self.assertEqual(*(re.search(r"^From: (.*)", path.read_text(), re.M)[1] for path in sorted(MAIL.iterdir())[:2]))
 
-    def test_each_commit_builds(self):
-        """Kernel image for arm64 where the commit touches the kernel, perf for this machine where it touches tools."""
+    def test_each_commit_builds_and_keeps_what_worked(self):
+        """perf for this machine where the commit touches tools; kernel images for arm64 and x86_64 where it touches the kernel.
+
+        The one for arm64 boots, and passes each of the selftests of the whole series that any kernel before it passed.
+        """
+        test_syscalls.setUpModule()
+        passed, booted = set(), 0
         for commit in git("rev-list", "--reverse", "pristine..series").split():
             subject = git("log", "-1", "--format=%s", commit)
             files = git("diff-tree", "-r", "--no-commit-id", "--name-only", commit).split()
             git("checkout", "--quiet", "--detach", commit)
             with self.subTest(subject):
-                if any(re.match(r"(arch|drivers|include|init|kernel|lib)/", name) for name in files):
-                    build_kernel()
+                for arch, folder in (("arm64", "arm64"), ("x86_64", "x86")):
+                    if any(re.match(rf"(arch/{folder}|drivers|include|init|kernel|lib)/", name) for name in files):
+                        build_kernel(arch)
+                if booted != (booted := BUILT.stat().st_mtime_ns):
+                    passed = self.passing(passed)
                 if any(name.startswith("tools/") and not re.match(r"tools/perf/(Documentation|tests/shell|scripts)/", name)
                        for name in files):
                     build_perf()
+        self.assertTrue(passed)
+
+    def passing(self, before: set[str]) -> set[str]:
+        """The selftests that pass in the kernel just built: at least those that passed before."""
+        done = vm(f"./{test_syscalls.NAME}; true", "--smp", 1, "--kernel", BUILT, share=test_syscalls.SHARE)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        now = set(re.findall(r"^ok \d+ (\S+)$", done.stdout, re.M))
+        self.assertLessEqual(before, now, done.stdout)
+        return now
 
     def test_checkpatch_strict(self):
         for commit in git("rev-list", "--reverse", "pristine..series").split():
@@ -60,6 +79,21 @@ class Series(unittest.TestCase):
                 output = re.sub(r"(?m)^CHECK: Avoid CamelCase: <Py\w+>\n#.*\n.*\n\n", "", output)
                 output = re.sub(r"^total: 0 errors, 0 warnings, \d+ checks.*\n", "", output)
                 self.assertEqual(output, "")
+
+    def test_kernel_doc(self):
+        """Linux's own check of its comments; a struct of which it misses every member today may have one more."""
+        git("checkout", "--quiet", "--detach", "pristine")
+
+        def complaints(tree: Path, name: str) -> set[str]:
+            output = run("perl", "scripts/kernel-doc", "-none", "-Wall", name, cwd=tree).stdout
+            return {re.sub(r":\d+:|'\w+' (?=not described)", "", line) for line in output.splitlines() if "warning:" in line}
+
+        names = git("diff", "--name-only", "pristine", "series", "--", "*.c", "*.h").split()
+        self.assertIn("include/linux/perf_event.h", names)
+        for name in names:
+            if not name.startswith("tools/"):
+                known = complaints(WALK, name) if (WALK / name).exists() else set()
+                self.assertEqual(complaints(LINUX, name) - known, set(), name)
 
     def test_every_commit_is_signed_off_by_its_author(self):
         for entry in git("log", "--format=%an <%ae>%x00%b%x01", "pristine..series").split("\x01")[:-1]:
