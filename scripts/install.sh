@@ -15,8 +15,10 @@ need_gb=6
 
 build="linux-source-6.12 gcc libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config mmdebstrap
 	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
-check="shellcheck codespell pylint perl python3-git python3-ply patch man-db"
-all="sparse coccinelle"
+check="shellcheck codespell pylint perl python3-git python3-ply patch man-db qemu-system-x86"
+# and the compilers of the table of tests/test_builds.py
+all="sparse coccinelle python3-sphinx python3-yaml
+	$(sed -n 's/^[a-z0-9-]* | \(\(gcc\|clang\)[a-z0-9 -]*\) | ARCH=.*/\1/p' tests/test_builds.py | sort -u)"
 
 packages=()
 for purpose; do
@@ -28,6 +30,7 @@ for purpose; do
 	esac
 	packages+=("${words[@]}")
 done
+mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
 
 installed() {
 	dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2> /dev/null | sort -u | grep -c ' installed$'

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What no emulated machine runs is at least built: every architecture with a PMU.
+
+gcc's W=1, sparse and coccinelle say something about pristine Linux as well: what
+is compared is what each of them says about one object, with and without the
+series.
+"""
+
+import os
+import re
+import tempfile
+import unittest
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import NamedTuple
+
+from env import CHECK, LINUX, must
+from pristine import WALK, work_tree
+
+# name | Debian packages of the compiler | make's variables | configuration, what is set over it | objects
+# (scripts/install.sh takes the packages from here)
+TABLE = """
+x86_64 | gcc | ARCH=x86_64 | allmodconfig | kernel/events/ kernel/trace/trace_event_perf.o arch/x86/events/ drivers/perf/
+arm64 | gcc-aarch64-linux-gnu | ARCH=arm64 | allmodconfig | kernel/events/ drivers/perf/ arch/arm64/kernel/perf_callchain.o
+i386 | gcc | ARCH=i386 | allnoconfig SMP | kernel/events/ arch/x86/events/
+ppc64le | gcc-powerpc64le-linux-gnu | ARCH=powerpc | allnoconfig PPC64 PPC_BOOK3S_64 CPU_LITTLE_ENDIAN PPC_POWERNV PPC_PSERIES PPC_PERF_CTRS | kernel/events/ arch/powerpc/perf/
+ppc64-book3e | gcc-powerpc64-linux-gnu | ARCH=powerpc | allnoconfig PPC64 PPC_BOOK3E_64 FSL_SOC_BOOKE CORENET_GENERIC FSL_EMB_PERFMON FSL_EMB_PERF_EVENT | kernel/events/ arch/powerpc/perf/
+ppc32-e500 | gcc-powerpc-linux-gnu | ARCH=powerpc | allnoconfig PPC_85xx FSL_SOC_BOOKE MPC85xx_CDS FSL_EMB_PERFMON FSL_EMB_PERF_EVENT | kernel/events/ arch/powerpc/perf/
+ppc32-6xx | gcc-powerpc-linux-gnu | ARCH=powerpc | allnoconfig PPC_BOOK3S_32 PPC_PMAC PPC_PERF_CTRS | kernel/events/ arch/powerpc/perf/
+arm | gcc-arm-linux-gnueabi | ARCH=arm | allnoconfig MMU ARCH_MULTIPLATFORM ARCH_MULTI_V6 ARCH_MULTI_V7 ARCH_VIRT ARM_PMU | kernel/events/ drivers/perf/ drivers/perf/arm_xscale_pmu.o drivers/perf/arm_pmuv3.o
+armhf | gcc-arm-linux-gnueabihf | ARCH=arm | allnoconfig MMU ARCH_MULTIPLATFORM ARCH_MULTI_V7 ARCH_VIRT ARM_PMU ARM_PMUV3 | kernel/events/ drivers/perf/
+riscv64 | gcc-riscv64-linux-gnu | ARCH=riscv C=0 | allnoconfig 64BIT MMU RISCV_SBI RISCV_PMU RISCV_PMU_SBI RISCV_PMU_LEGACY | kernel/events/ drivers/perf/
+riscv32 | gcc-riscv64-linux-gnu | ARCH=riscv C=0 | allnoconfig ARCH_RV32I NONPORTABLE MMU RISCV_SBI RISCV_PMU RISCV_PMU_SBI | kernel/events/ drivers/perf/
+s390x | gcc-s390x-linux-gnu | ARCH=s390 | allnoconfig | kernel/events/ arch/s390/kernel/perf_cpum_sf.o arch/s390/kernel/perf_cpum_cf.o arch/s390/kernel/perf_pai_crypto.o arch/s390/kernel/perf_pai_ext.o
+sparc64 | gcc-sparc64-linux-gnu | ARCH=sparc | allnoconfig 64BIT SMP | kernel/events/ arch/sparc/kernel/perf_event.o
+mips32 | gcc-mipsel-linux-gnu | ARCH=mips | allnoconfig MIPS_MALTA CPU_LITTLE_ENDIAN CPU_MIPS32_R2 HW_PERF_EVENTS | kernel/events/ arch/mips/kernel/perf_event_mipsxx.o
+mips32-mt | gcc-mipsel-linux-gnu | ARCH=mips | allnoconfig MIPS_MALTA CPU_LITTLE_ENDIAN CPU_MIPS32_R2 MIPS_MT_SMP HW_PERF_EVENTS | arch/mips/kernel/perf_event_mipsxx.o
+mips64 | gcc-mips64el-linux-gnuabi64 | ARCH=mips | allnoconfig MACH_LOONGSON64 CPU_LOONGSON64 64BIT HW_PERF_EVENTS | kernel/events/ arch/mips/kernel/perf_event_mipsxx.o
+alpha | gcc-alpha-linux-gnu | ARCH=alpha | allnoconfig ALPHA_DP264 | kernel/events/ arch/alpha/kernel/perf_event.o
+sh4 | gcc-sh4-linux-gnu | ARCH=sh | allnoconfig CPU_SUBTYPE_SH7785 | kernel/events/ arch/sh/kernel/perf_event.o arch/sh/kernel/cpu/sh4a/perf_event.o arch/sh/kernel/cpu/sh4/perf_event.o
+parisc | gcc-hppa-linux-gnu | ARCH=parisc | allnoconfig | kernel/events/
+arc | gcc-arc-linux-gnu | ARCH=arc | allnoconfig ISA_ARCV2 | kernel/events/ arch/arc/kernel/perf_event.o
+loongarch | clang-19 lld-19 llvm-19 | ARCH=loongarch LLVM=-19 | allnoconfig 64BIT | kernel/events/ arch/loongarch/kernel/perf_event.o
+xtensa | gcc-xtensa-lx106 | ARCH=xtensa CROSS_COMPILE=xtensa-lx106-elf- | allnoconfig XTENSA_VARIANT_CUSTOM XTENSA_VARIANT_CUSTOM_NAME="test_kc705_hifi" XTENSA_VARIANT_HAVE_PERF_EVENTS XTENSA_VARIANT_MMU | arch/xtensa/kernel/perf_event.s
+"""
+# riscv (C=0): Debian's sparse does not know its instruction sets.
+# xtensa: Debian's compiler is for a core without the PMU's instructions, it cannot assemble them.
+# Every other architecture has no PMU, or no compiler in Debian:
+UNBUILT = {"csky": "Debian has no compiler for it"}
+
+# What every configuration has; and what only makes allmodconfig slow, or needs more packages.
+EVERYWHERE = ["PERF_EVENTS=y", "KUNIT=y", "RUNTIME_TESTING_MENU=y", "PERF_ALT_PERIOD_KUNIT_TEST=y"]
+WITHOUT = ["DEBUG_INFO_NONE=y", *(f"{option}=n" for option in (
+    "GCC_PLUGINS", "GCOV_KERNEL", "KASAN", "KCOV", "KCSAN", "KUNIT_ALL_TESTS", "MODVERSIONS", "RUST", "UBSAN", "WERROR"))]
+
+
+class Machine(NamedTuple):
+    """One row of the table."""
+    name: str
+    packages: str
+    variables: list[str]
+    config: str
+    options: list[str]
+    objects: list[str]
+
+
+def machines() -> list[Machine]:
+    """The rows of the table."""
+    rows = []
+    for line in TABLE.strip().splitlines():
+        name, packages, variables, config, objects = (cell.strip() for cell in line.split("|"))
+        cross = packages.removeprefix("gcc-") + "-" if packages.endswith(("gnu", "eabi", "eabihf", "abi64")) else ""
+        rows.append(Machine(name, packages, [f"CROSS_COMPILE={cross}", *variables.split()], *config.split(" ", 1)[:1],
+                            [word if "=" in word else word + "=y" for word in config.split()[1:]], objects.split()))
+    return rows
+
+
+def where_no_matter(line: str, tree: Path) -> str:
+    """A message without lines and columns, and without the folder that the tree is in."""
+    return re.sub(r":\d+(:\d+(-\d+)?)?:|\bline \d+", ":", line.replace(f"{tree}/", ""))
+
+
+def compile_objects(tree: Path, machine: Machine, objects: list[str]) -> dict[str, Counter]:
+    """What gcc and sparse complain of, by object. Raises AssertionError if one does not compile."""
+    with tempfile.TemporaryDirectory(dir=CHECK) as out:
+        make = ["make", "-C", tree, f"O={out}", "W=1", "C=1", *machine.variables]
+        wanted = [f"CONFIG_{option}" for option in EVERYWHERE + machine.options]
+        settings = Path(out) / "settings"
+        settings.write_text("\n".join(wanted + [f"CONFIG_{option}" for option in WITHOUT]) + "\n")
+        must(*make, machine.config, env={"KCONFIG_ALLCONFIG": str(settings)})
+        absent = set(wanted) - set((Path(out) / ".config").read_text().splitlines())
+        if absent and tree == LINUX:
+            raise AssertionError(f"{machine.name}: not to be had in this configuration: {' '.join(absent)}")
+        # not parallel: what is said is said about the object that was announced last
+        output = must(*make, *objects)
+    said, name = {}, ""
+    for line in output.splitlines():
+        if announced := re.match(r"  ([A-Z]+) (?:\[M\])? +(\S+)", line):
+            if announced[1] == "CC":
+                name = announced[2]
+                said[name] = Counter()
+            elif announced[1] != "CHECK":
+                name = ""
+        elif name and re.search(r"\b(warning|error): ", line):
+            said[name][where_no_matter(line, tree)] += 1
+    return said
+
+
+def new_complaints(machine: Machine) -> tuple[set[str], list[str]]:
+    """The objects that were compiled, and what is said of them but not of pristine Linux's."""
+    ours = compile_objects(LINUX, machine, machine.objects)
+    # not what `make prepare` compiles
+    loud = [name for name, said in ours.items() if said and name.startswith(tuple(machine.objects))]
+    known = [name for name in loud if (WALK / name).with_suffix(".c").is_file()]
+    theirs = compile_objects(WALK, machine, known) if known else {}
+    # of a new file only that is new which is said of no other: the rest is about headers
+    anywhere = reduce(or_, theirs.values(), Counter())
+    return set(ours), [text for name in loud for text in (ours[name] - theirs.get(name, anywhere)).elements()]
+
+
+def changed() -> list[str]:
+    """The kernel's C files and headers that the series touches."""
+    names = must("git", "-C", LINUX, "diff", "--name-only", "pristine", "series", "--", "*.c", "*.h").split()
+    return [name for name in names if not name.startswith("tools/")]
+
+
+def coccinelle(tree: Path, check: Path) -> Counter:
+    """What one of Linux's coccinelle checks reports about the changed files."""
+    with tempfile.TemporaryDirectory(dir=CHECK) as only:
+        for name in changed():
+            if (tree / name).exists():
+                (Path(only) / name).parent.mkdir(parents=True, exist_ok=True)
+                (Path(only) / name).write_bytes((tree / name).read_bytes())
+        output = must("bash", tree / "scripts/coccicheck", env={
+            "srctree": str(tree), "KBUILD_EXTMOD": only, "COCCI": str(check), "MODE": "report", "J": "1",
+            "LINUXINCLUDE": f"-I{tree}/include -I{tree}/include/uapi"})
+        return Counter(where_no_matter(line, only) for line in output.splitlines() if line.startswith(only))
+
+
+def setUpModule() -> None:
+    CHECK.mkdir(parents=True, exist_ok=True)
+    work_tree()
+
+
+class Builds(unittest.TestCase):
+
+    def test_every_architecture(self):
+        """No new warning of gcc or sparse; and no C file of the series that nobody compiled."""
+        compiled = set()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            jobs = {machine.name: pool.submit(new_complaints, machine) for machine in machines()}
+        for name, job in jobs.items():
+            with self.subTest(name):
+                objects, complaints = job.result()
+                compiled |= {name.rsplit(".", 1)[0] for name in objects}
+                self.assertEqual(complaints, [])
+        for name in changed():
+            with self.subTest(name):
+                if name.startswith("arch/") and name.split("/")[1] in UNBUILT:
+                    self.skipTest(f"not compiled: {UNBUILT[name.split('/')[1]]}")
+                self.assertTrue(name.endswith(".h") or name.removesuffix(".c") in compiled, "compiled for no architecture")
+
+    def test_coccinelle(self):
+        """Linux's own checks, but for two that need an OCaml compiler."""
+        checks = [path for path in (LINUX / "scripts/coccinelle").rglob("*.cocci") if "ocaml" not in path.read_text()]
+        self.assertGreater(len(checks), 60)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            reports = dict(zip(checks, pool.map(lambda check: coccinelle(LINUX, check), checks)))
+        for check, report in reports.items():
+            with self.subTest(check.name):
+                new = report - coccinelle(WALK, check) if report else report
+                self.assertEqual(list(new.elements()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
