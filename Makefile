@@ -14,7 +14,9 @@ OUT ?= $(B)/demo
 override WORKLOAD := $(value WORKLOAD)
 override EVENTS := $(value EVENTS)
 override RUN := $(value RUN)
-export V WORKLOAD EVENTS RUN TIMEOUT
+# of the verbs kernel and vm, said to make: not what a shell happens to have
+override DEBUG := $(if $(filter kernel vm,$(MAKECMDGOALS)),$(if $(filter command,$(origin DEBUG)),$(DEBUG)))
+export V WORKLOAD EVENTS RUN TIMEOUT DEBUG
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -29,7 +31,7 @@ endif
 PATCHES := patches/$(BASE)/series $(wildcard patches/$(BASE)/*.patch)
 NEW_FILES := $(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series)
 MACHINE := scripts/vm/$(ARCH).py
-IMAGE = $(B)/kernel/$(ARCH)/.built
+IMAGE = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 
 .PHONY: help
 help: ## this list
@@ -38,7 +40,8 @@ help: ## this list
 	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 	@echo
 	@echo 'Settings: ARCH=arm64, WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm), SUITE=bookworm (fresh), BENCH="cost" (bench),'
-	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), V=1 (show commands)'
+	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm),'
+	@echo '          DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
 .PHONY: demo
 demo: $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio ## the main job: record the benchmark in the emulated machine, print its table
@@ -63,7 +66,7 @@ kernel: $(IMAGE) ## the kernel of an emulated machine (ARCH=arm64)
 
 .PHONY: vm
 vm: $(IMAGE) $(B)/root/$(ARCH).cpio ## boot the emulated machine, RUN='command' in it (none: a shell)
-	@scripts/vm.py --arch $(ARCH) --timeout $(TIMEOUT) "$$RUN"
+	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --timeout $(TIMEOUT) "$$RUN"
 
 .PHONY: series
 series: $(B)/linux.built ## the mail-ready series in build/series
@@ -99,8 +102,8 @@ $(B)/perf/.built: $(B)/linux.built scripts/build.sh
 	@$(STEP) "perf for this machine" scripts/build.sh perf $(B)/linux $(B)/perf
 	@touch $@
 
-$(IMAGE): $(B)/linux.built scripts/build.sh $(MACHINE)
-	@$(STEP) "kernel for $(ARCH)" scripts/build.sh kernel $(B)/linux $(B)/kernel/$(ARCH) $(ARCH)
+$(IMAGE): $(B)/linux.built scripts/build.sh $(MACHINE) $(if $(DEBUG),scripts/vm/debug.config)
+	@$(STEP) "$(if $(DEBUG),debug )kernel for $(ARCH)" scripts/build.sh kernel $(B)/linux $(@D) $(ARCH)
 	@touch $@
 
 $(B)/sysroot/$(ARCH).built: scripts/root.sh $(MACHINE) | install-build

@@ -4,7 +4,8 @@
 #        build.sh perf TREE OUT ARCH   perf for a guest: OUT/perf, installed under OUT/root,
 #                                      and the benchmark: OUT/benchmark
 #        build.sh kernel TREE OUT ARCH [TARGET...]
-#                                      kernel for an emulated machine (default target: its image)
+#                                      kernel for an emulated machine (default target: its image);
+#                                      DEBUG=1: one that checks itself, see vm/debug.config
 # TREE is a Linux tree; only OUT is written.
 set -euo pipefail
 
@@ -56,6 +57,9 @@ build_kernel() {
 	local image make=(make -C "$tree" O="$out" "$jobs" ARCH="$(machine kernel_arch)"
 		CROSS_COMPILE="$(machine cross_compile)")
 	machine kconfig > "$out/allnoconfig.fragment"
+	if [ -n "${DEBUG:-}" ]; then
+		cat "$top/scripts/vm/debug.config" >> "$out/allnoconfig.fragment"
+	fi
 	KCONFIG_ALLCONFIG="$out/allnoconfig.fragment" "${make[@]}" allnoconfig
 	image=$(machine image)
 	shift 4

@@ -12,6 +12,7 @@ exit status: the command's; 124 after the time limit, 125 when the machine died.
 
 import argparse
 import importlib.util
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,10 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 BUILD = TOP / "build"
 TIMED_OUT, DIED = 124, 125
+COMPLAINT = re.compile(r"\b(BUG|WARNING|INFO|UBSAN|Oops|Kernel panic)\b.*:")
+# A warning is shown and ends the machine; an emulated processor may be slow,
+# and no memory is merged with another kind's, so that it can be counted.
+DEBUG_CMDLINE = "loglevel=5 panic_on_warn=1 rcupdate.rcu_cpu_stall_timeout=300 slab_nomerge"
 
 
 def machines() -> list[str]:
@@ -48,7 +53,11 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
         return ["-fsdev", f"local,id={tag},path={path},security_model=none",
                 "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
 
-    return [*arch["qemu"], "-m", args.memory, "-smp", str(args.smp), "-seed", "1",
+    qemu = list(arch["qemu"])
+    if args.no_icount and "-icount" in qemu:
+        at = qemu.index("-icount")
+        del qemu[at:at + 2]
+    return [*qemu, "-m", args.memory, "-smp", str(args.smp), "-seed", "1",
             "-kernel", str(args.kernel), "-initrd", str(args.root),
             "-append", f"console={arch['console']} panic=-1 quiet {arch['cmdline']} {args.append}",
             "-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot",
@@ -56,6 +65,12 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
             "-chardev", f"stdio,id=out,signal={'off' if args.terminal else 'on'}",
             "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=out",
             *folder("vm", control), *folder("share", args.share)]
+
+
+def last(lines: list[str]) -> list[str]:
+    """The end of a console: all since the kernel's first complaint, 30 lines at least, 200 at most."""
+    first = next((number for number, line in enumerate(lines) if COMPLAINT.search(line)), len(lines))
+    return lines[max(0, min(first, len(lines) - 30)):][:200]
 
 
 def run(arch: dict, args: argparse.Namespace) -> int:
@@ -81,7 +96,7 @@ def run(arch: dict, args: argparse.Namespace) -> int:
             return int(ended.read_text())
         console = control / "console"
         lines = console.read_text(errors="replace").splitlines() if console.is_file() else []
-        print(*lines[-30:], f"vm: {reason}", sep="\n", file=sys.stderr)
+        print(*last(lines), f"vm: {reason}", sep="\n", file=sys.stderr)
         return status
     finally:
         shutil.rmtree(control, ignore_errors=True)
@@ -95,6 +110,10 @@ def main() -> int:
     parser.add_argument("--share", type=Path, default=BUILD / "share", help="folder seen as /share (default: build/share)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds until a hang ends (default: %(default)s)")
     parser.add_argument("--smp", type=int, default=1, help="processors (default: %(default)s)")
+    parser.add_argument("--no-icount", action="store_true",
+                        help="let the processors run at once, each as fast as it can: nothing is repeatable")
+    parser.add_argument("--debug", action="store_true",
+                        help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends the machine")
     parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
     parser.add_argument("--get", metavar="KEY", help="print one value of the machine's description and end")
@@ -105,7 +124,9 @@ def main() -> int:
     if args.get:
         print(arch[args.get].strip() if args.get in arch else "")
         return 0
-    args.kernel = args.kernel or BUILD / "kernel" / args.arch / arch["image"]
+    if args.debug:
+        args.append = f"{DEBUG_CMDLINE} {args.append}"
+    args.kernel = args.kernel or BUILD / "kernel" / (args.arch + "-debug" * args.debug) / arch["image"]
     args.root = args.root or BUILD / "root" / f"{args.arch}.cpio"
     for needed, verb in ((args.kernel, "kernel"), (args.root, "vm")):
         if not needed.is_file():

@@ -23,7 +23,7 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
     own = {"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
     # nor what was said to the make that runs us
     ours = {name: value for name, value in os.environ.items()
-            if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "WORKLOAD", "EVENTS", "RUN", "TIMEOUT", "V")}
+            if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "WORKLOAD", "EVENTS", "RUN", "TIMEOUT", "DEBUG", "V")}
     options["env"] = {**ours, **own, **options.get("env", {})}
     return subprocess.run([str(word) for word in command], **options)  # pylint: disable=subprocess-run-check
 

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from env import BUILD, LINUX, TOP, must, run, vm
+from env import ARCH, BUILD, LINUX, TOP, must, run, vm
 
 
 class BadInput(unittest.TestCase):
@@ -112,6 +112,17 @@ class Clean(unittest.TestCase):
             (Path(copy) / "build/perf").mkdir(parents=True)
             must("make", "clean", cwd=copy)
             self.assertEqual(sorted(os.listdir(copy)), ["Makefile", "patches", "scripts"])
+
+
+class Debug(unittest.TestCase):
+
+    def test_is_what_is_said_to_make(self):
+        """DEBUG=1 is for the verbs kernel and vm; one that a shell happens to have is not ours."""
+        kernel = f"build/kernel/{ARCH}-debug"
+        self.assertIn(kernel, must("make", "-nB", "kernel", "DEBUG=1"))
+        self.assertIn("--debug", must("make", "-nB", "vm", "DEBUG=1", "RUN=true"))
+        self.assertNotIn(kernel, must("make", "-nB", "kernel", env={"DEBUG": "1"}))
+        self.assertNotIn(kernel, must("make", "-nB", "demo", "DEBUG=1"))
 
 
 class Help(unittest.TestCase):
