@@ -17,7 +17,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 LOGS = TESTS.parent / "build/check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
-CHECK = ("lint", "function_metrics", "verbs", "benchmark", "recording", "demo", "series", "syscalls", "perf", "kunit")
+CHECK = ("lint", "function_metrics", "verbs", "benchmark", "recording", "demo", "series", "syscalls", "fuzz", "perf", "kunit")
 # `make check-all` runs these too: they take longer, or need more packages.
 ALL = ("docs", "versions", "bench", "builds")
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""shellcheck, pylint and codespell over what is ours."""
+"""shellcheck, pylint, checkpatch and codespell over what is ours."""
 
+import re
 import unittest
 
-from env import TOP, must, run
+from env import LINUX, TOP, must, run
 
 
 def tracked() -> list[str]:
@@ -32,6 +33,12 @@ class Lint(unittest.TestCase):
         scripts = [name for name in tracked() if name.endswith(".py")]
         self.assertGreater(len(scripts), 5)
         self.check("/usr/bin/pylint", "--rcfile=tests/pylintrc", "--score=no", *scripts)
+
+    def test_checkpatch(self):
+        """The C files of the tests; those of the series are looked at commit by commit."""
+        files = [name for name in tracked() if re.fullmatch(r"tests/.*\.[ch]", name)]
+        self.assertTrue(files)
+        self.check("perl", LINUX / "scripts/checkpatch.pl", "--strict", "--no-tree", "--quiet", "--file", *files)
 
     def test_spelling(self):
         self.check("codespell", "--ignore-words-list=pevent", *(name for name in tracked() if name != "COPYING"))

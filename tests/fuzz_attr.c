@@ -1,0 +1,1134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Random calls around perf events which alternate between two sample periods.
+ *
+ * usage: fuzz_attr SEED CALLS
+ *
+ * Attrs are made valid and then bent, so that most events open, count and
+ * overflow. What the new members of an attr must lead to is predicted by a
+ * model which states the rules a second time: the same attr without them is
+ * opened too, and the difference of the two answers must be the predicted one.
+ * The periods in the samples must be periods of their event. Everything else
+ * is for the kernel's own checks to find.
+ *
+ * The calls by kind and by errno are printed. The exit status is 1 if the
+ * kernel broke a rule, 4 if it does not know alternate periods.
+ */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define SLOTS		24
+#define CHILDREN	4
+#define LONGS		8
+#define UNKNOWN		1
+
+enum kind {
+	OPEN, OPEN_WITHOUT, PROBE, CLOSE, MMAP, MUNMAP, READ, POLL,
+	IOC_ENABLE, IOC_DISABLE, IOC_REFRESH, IOC_RESET, IOC_PERIOD,
+	IOC_SET_OUTPUT, IOC_PAUSE_OUTPUT, IOC_MODIFY_ATTRIBUTES, IOC_SET_FILTER,
+	IOC_ID, IOC_SET_BPF, IOC_QUERY_BPF, IOC_NONE,
+	FORK, KILL, WAIT, THREAD, AFFINITY, PRCTL, HOTPLUG, KINDS
+};
+
+static const char * const kinds[] = {
+	"open", "open without", "probe", "close", "mmap", "munmap", "read", "poll",
+	"ENABLE", "DISABLE", "REFRESH", "RESET", "PERIOD",
+	"SET_OUTPUT", "PAUSE_OUTPUT", "MODIFY_ATTRIBUTES", "SET_FILTER",
+	"ID", "SET_BPF", "QUERY_BPF", "no ioctl",
+	"fork", "kill", "wait", "thread", "affinity", "prctl", "hotplug"
+};
+
+/* An event which is open. */
+struct slot {
+	int fd;			/* -1: the slot is free */
+	struct perf_event_attr attr;
+	pid_t pid;
+	int cpu;
+	bool leader;
+	bool alternates;
+	__u64 id;
+	__u64 longs[LONGS];	/* every sample_period that it has had ... */
+	int nr_longs;		/* ... or more than there is room for */
+	struct perf_event_mmap_page *page;
+	size_t mapped;
+	bool readable;		/* the ring buffer, from its tail on */
+};
+
+/* What the attrs are made of, and what a plain event of it answers. */
+struct base {
+	__u32 type;
+	__u64 config;
+	bool opens;
+	int alternates;
+};
+
+static struct base bases[] = {
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+	{ PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1D },
+	{ PERF_TYPE_RAW, 0x11 },
+	{ PERF_TYPE_RAW, 0x08 },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY },
+	{ PERF_TYPE_TRACEPOINT, 0 },
+	{ PERF_TYPE_BREAKPOINT, HW_BREAKPOINT_W },
+	{ PERF_TYPE_BREAKPOINT, HW_BREAKPOINT_X },
+};
+
+/* The attr that is opened, with room for more than the kernel knows. */
+static union {
+	struct perf_event_attr attr;
+	__u8 byte[8192];
+} request;
+
+static struct slot slots[SLOTS];
+static pid_t children[CHILDREN];
+static unsigned long calls, limit, violations, counts[KINDS][134];
+static unsigned long alternating, samples, alternating_samples, checked, lost, throttled;
+static unsigned long sigtraps, storm;
+static __u64 seed, state;
+static int cpus;
+static pid_t self;
+static long watched;
+
+/* splitmix64 */
+static __u64 rnd(void)
+{
+	__u64 z = (state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+
+	return z ^ (z >> 31);
+}
+
+static __u64 below(__u64 n)
+{
+	return rnd() % n;
+}
+
+static bool one_in(__u64 n)
+{
+	return !below(n);
+}
+
+/* Counts a call; returns what it returned, errno untouched. */
+static long called(enum kind kind, long ret)
+{
+	calls++;
+	counts[kind][ret < 0 ? errno : 0]++;
+
+	return ret;
+}
+
+static void violation(const char *what, const struct perf_event_attr *attr,
+		      long long expected, long long seen)
+{
+	if (++violations > 20)
+		return;
+	printf("VIOLATION seed %llu call %lu: %s: expected %lld, is %lld;",
+	       seed, calls, what, expected, seen);
+	printf(" type %u config %llx size %u freq %u period %llu alternative %llu",
+	       attr->type, attr->config, attr->size, attr->freq,
+	       attr->sample_period, attr->alternative_sample_period);
+	printf(" jitter %u reserved %u config4 %llx\n",
+	       attr->jitter_alternate_period, attr->__reserved_4, attr->config4);
+}
+
+static void executed(void)
+{
+	asm volatile("" ::: "memory");
+}
+
+static void work(unsigned long loops)
+{
+	static char pages[16 * 4096];
+	void (*breakpoint)(void) = executed;
+
+	/* not inline: the address is what is watched */
+	asm volatile("" : "+r" (breakpoint));
+	for (unsigned long i = 0; i < loops; i++) {
+		asm volatile("" ::: "memory");
+		if (i % 1024)
+			continue;
+		watched++;
+		asm volatile("" : "+m" (watched));
+		breakpoint();
+		getppid();
+		if (i % 8192)
+			continue;
+		sched_yield();
+		madvise(pages + 4096, sizeof(pages) - 8192, MADV_DONTNEED);
+		memset(pages, 1, sizeof(pages));
+	}
+}
+
+static void *thread(void *loops)
+{
+	work((unsigned long)loops);
+
+	return NULL;
+}
+
+static int start_thread(pthread_t *id, unsigned long loops)
+{
+	errno = pthread_create(id, NULL, thread, (void *)loops);
+
+	return errno ? -1 : 0;
+}
+
+/*
+ * A breakpoint may trap again where the handler returns to, for ever: disable
+ * what can be reached from here.
+ */
+static void on_sigtrap(int sig)
+{
+	int err = errno;
+
+	__atomic_add_fetch(&sigtraps, 1, __ATOMIC_RELAXED);
+	if (__atomic_add_fetch(&storm, 1, __ATOMIC_RELAXED) > 100) {
+		for (int i = 0; i < SLOTS; i++)
+			if (slots[i].fd >= 0)
+				ioctl(slots[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		prctl(PR_TASK_PERF_EVENTS_DISABLE);
+		if (storm > 1000 && getpid() != self)
+			_exit(0);
+	}
+	errno = err;
+}
+
+static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+		      unsigned long flags)
+{
+	return syscall(__NR_perf_event_open, attr, pid, cpu, group, flags);
+}
+
+/* 0 or -errno of opening an event, which is closed again. */
+static int try_open(enum kind kind, struct perf_event_attr *attr, pid_t pid, int cpu,
+		    int group, unsigned long flags)
+{
+	int fd = called(kind, event_open(attr, pid, cpu, group, flags));
+
+	if (fd < 0)
+		return -errno;
+	called(CLOSE, close(fd));
+
+	return 0;
+}
+
+/* Does the PMU of such an event honour alternate periods? */
+static int probe(const struct perf_event_attr *like, bool *opens)
+{
+	struct perf_event_attr attr = {
+		.type = like->type,
+		.config = like->config,
+		.config1 = like->config1,
+		.config2 = like->config2,
+		.bp_type = like->bp_type,
+		.size = sizeof(attr),
+		.sample_period = 1000000,
+		.disabled = 1,
+	};
+	int err = try_open(PROBE, &attr, 0, -1, -1, 0);
+
+	*opens = !err;
+	if (err)
+		return UNKNOWN;
+
+	attr.alternative_sample_period = 1000;
+	err = try_open(PROBE, &attr, 0, -1, -1, 0);
+	if (err == -E2BIG) {
+		puts("kernel without alternate sample periods");
+		exit(4);
+	}
+	if (err && err != -EOPNOTSUPP)
+		violation("smallest alternating attr", &attr, -EOPNOTSUPP, err);
+
+	return !err;
+}
+
+static bool has_new_members(const struct perf_event_attr *attr)
+{
+	return attr->alternative_sample_period || attr->jitter_alternate_period ||
+	       attr->__reserved_4 || attr->config4;
+}
+
+static int alternates(const struct perf_event_attr *attr)
+{
+	bool opens;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(bases); i++)
+		if (attr->type == bases[i].type && attr->config == bases[i].config &&
+		    attr->type != PERF_TYPE_BREAKPOINT)
+			return bases[i].alternates;
+
+	return probe(attr, &opens);
+}
+
+/*
+ * The model: what the new members, and the size, of the request must lead to,
+ * 0 for nothing. *attr is what the kernel takes the request for.
+ */
+static int predict(struct perf_event_attr *attr)
+{
+	__u32 size = request.attr.size ?: PERF_ATTR_SIZE_VER0;
+	__u64 window, period;
+
+	memset(attr, 0, sizeof(*attr));
+	if (size < PERF_ATTR_SIZE_VER0 || size > 4096)
+		return -E2BIG;
+	for (__u32 i = PERF_ATTR_SIZE_VER10; i < size; i++)
+		if (request.byte[i])
+			return -E2BIG;
+	memcpy(attr, &request, size < sizeof(*attr) ? size : sizeof(*attr));
+	attr->size = sizeof(*attr);
+
+	window = attr->alternative_sample_period;
+	period = attr->sample_period;
+	if (attr->config4 || attr->__reserved_4)
+		return -EINVAL;
+	if (!window)
+		return attr->jitter_alternate_period ? -EINVAL : 0;
+	if (attr->freq || !period || window >> 63 || period >> 63)
+		return -EINVAL;
+	if (attr->jitter_alternate_period > 30)
+		return -EINVAL;
+
+	switch (alternates(attr)) {
+	case 0:
+		return -EOPNOTSUPP;
+	case 1:
+		return 0;
+	default:
+		return UNKNOWN;
+	}
+}
+
+/*
+ * Is err the right answer, if the same attr without the new members gets the
+ * answer without?
+ */
+static bool right(int predicted, int without, int err)
+{
+	if (predicted == -E2BIG)
+		return err == -E2BIG && request.attr.size == sizeof(request.attr);
+	if (predicted == UNKNOWN)
+		return !without || err;
+	if (without)
+		return predicted ? err : err == without;
+
+	return err == predicted;
+}
+
+/* Opens the request and compares the answer with the model's. */
+static int open_checked(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+			unsigned long flags)
+{
+	__u32 size = request.attr.size;
+	int fd, err, without, predicted = predict(attr);
+	struct perf_event_attr plain = *attr;
+
+	plain.config4 = 0;
+	plain.alternative_sample_period = 0;
+	plain.jitter_alternate_period = 0;
+	plain.__reserved_4 = 0;
+
+	/* Between two calls a task may end or a CPU leave: ask again. */
+	for (int i = 0; ; i++) {
+		without = 0;
+		if (has_new_members(attr))
+			without = try_open(OPEN_WITHOUT, &plain, pid, cpu, group, flags);
+		request.attr.size = size;
+		fd = called(OPEN, event_open(&request.attr, pid, cpu, group, flags));
+		err = fd < 0 ? -errno : 0;
+
+		if (predicted != -E2BIG && !has_new_members(attr))
+			break;
+		if (right(predicted, without, err))
+			break;
+		if (fd >= 0)
+			called(CLOSE, close(fd));
+		if (i == 3) {
+			violation("perf_event_open", attr, predicted ?: without, err);
+			return -1;
+		}
+	}
+
+	return fd;
+}
+
+static __u64 a_period(void)
+{
+	static const __u64 odd[] = {
+		0, 1, 2, 3, 100, INT_MAX, UINT_MAX, 1ULL << 32, (1ULL << 63) - 1,
+		1ULL << 63, (1ULL << 63) + 1, ~0ULL,
+	};
+
+	if (one_in(12))
+		return odd[below(ARRAY_SIZE(odd))];
+	if (one_in(4))
+		return 1 + below(100);
+
+	return (200ULL << below(12)) + below(200);
+}
+
+static void bend(struct perf_event_attr *attr)
+{
+	__u64 *word = (__u64 *)attr;
+
+	/* the type and the size are bent elsewhere */
+	word += 1 + below(sizeof(*attr) / sizeof(*word) - 1);
+	switch (below(4)) {
+	case 0:
+		*word = rnd();
+		break;
+	case 1:
+		*word = ~0ULL;
+		break;
+	default:
+		*word ^= 1ULL << below(64);
+	}
+}
+
+static void set_size(void)
+{
+	static const __u32 sizes[] = {
+		0, PERF_ATTR_SIZE_VER0 - 1, PERF_ATTR_SIZE_VER0, PERF_ATTR_SIZE_VER1,
+		PERF_ATTR_SIZE_VER2, PERF_ATTR_SIZE_VER3, PERF_ATTR_SIZE_VER4,
+		PERF_ATTR_SIZE_VER5, PERF_ATTR_SIZE_VER6, PERF_ATTR_SIZE_VER7,
+		PERF_ATTR_SIZE_VER8, PERF_ATTR_SIZE_VER9, PERF_ATTR_SIZE_VER10 - 8,
+		PERF_ATTR_SIZE_VER10 - 4, PERF_ATTR_SIZE_VER10 + 8, 4096, 4097, UINT_MAX,
+	};
+	__u32 size = sizes[below(ARRAY_SIZE(sizes))];
+
+	request.attr.size = one_in(4) ? below(512) : size;
+	if (one_in(4))
+		request.byte[sizeof(request.attr) + below(512)] = 1;
+}
+
+static void set_new_members(struct perf_event_attr *attr)
+{
+	static const __u32 jitters[] = { 31, 32, 63, 64, 255, 1U << 31, ~0U };
+
+	/* An event without a period of its own can have none of them. */
+	if (one_in(3) || ((attr->freq || !attr->sample_period) && !one_in(8)))
+		return;
+	attr->alternative_sample_period = one_in(8) ? attr->sample_period : a_period();
+	if (one_in(2))
+		attr->jitter_alternate_period = below(31);
+	if (one_in(16))
+		attr->jitter_alternate_period = jitters[below(ARRAY_SIZE(jitters))];
+	if (one_in(32))
+		attr->config4 = 1ULL << below(64);
+	if (one_in(32))
+		attr->__reserved_4 = 1U << below(32);
+}
+
+static void set_sampling(struct perf_event_attr *attr)
+{
+	attr->sample_period = a_period();
+	if (one_in(8)) {
+		attr->freq = 1;
+		attr->sample_freq = 1 + below(5000);
+	}
+	/* The identifier finds the event of a sample in whatever ring buffer. */
+	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD;
+	if (one_in(2))
+		attr->sample_type |= rnd() &
+			(PERF_SAMPLE_IP | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
+			 PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID |
+			 PERF_SAMPLE_CPU | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_RAW |
+			 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |
+			 PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC |
+			 PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR |
+			 PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE |
+			 PERF_SAMPLE_CODE_PAGE_SIZE);
+	if (one_in(4))
+		attr->sample_type |= PERF_SAMPLE_READ;
+	attr->sample_regs_user = 1;
+	attr->sample_regs_intr = 1;
+	attr->sample_stack_user = 8 * below(32);
+	attr->wakeup_events = below(4);
+}
+
+/* What a base is: nothing but its event. */
+static void make_plain(struct perf_event_attr *attr, const struct base *base)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = base->type;
+	if (base->type != PERF_TYPE_BREAKPOINT) {
+		attr->config = base->config;
+		return;
+	}
+
+	attr->bp_type = base->config;
+	attr->bp_addr = (unsigned long)&watched;
+	attr->bp_len = HW_BREAKPOINT_LEN_4;
+	if (base->config == HW_BREAKPOINT_X) {
+		attr->bp_addr = (unsigned long)executed;
+#ifndef __aarch64__
+		attr->bp_len = sizeof(long);
+#endif
+	}
+}
+
+/* A request that is valid more often than not. */
+static void make_request(bool sibling)
+{
+	struct perf_event_attr *attr = &request.attr;
+	const struct base *base;
+
+	do {
+		base = &bases[one_in(2) ? below(2) : below(ARRAY_SIZE(bases))];
+	} while (!base->opens && !one_in(16));
+
+	memset(&request, 0, sizeof(request));
+	make_plain(attr, base);
+	if (!one_in(4))
+		set_sampling(attr);
+
+	attr->disabled = one_in(3);
+	attr->exclude_kernel = one_in(2);
+	attr->exclude_hv = one_in(2);
+	attr->exclude_user = one_in(8);
+	attr->inherit = one_in(2);
+	attr->inherit_thread = attr->inherit && one_in(4);
+	attr->inherit_stat = one_in(8);
+	attr->pinned = !sibling && one_in(16);
+	attr->exclusive = !sibling && one_in(16);
+	attr->comm = one_in(4);
+	attr->mmap = one_in(4);
+	attr->task = one_in(4);
+	attr->sample_id_all = one_in(2);
+	attr->context_switch = one_in(8);
+	attr->write_backward = one_in(16);
+	attr->enable_on_exec = attr->disabled && one_in(2);
+	if (one_in(16)) {
+		attr->sigtrap = 1;
+		attr->remove_on_exec = 1;
+		attr->enable_on_exec = 0;
+		attr->inherit_thread = attr->inherit;
+	} else {
+		attr->remove_on_exec = !attr->enable_on_exec && one_in(8);
+	}
+	attr->read_format = below(32);
+	if (!one_in(4))
+		attr->read_format &= ~PERF_FORMAT_GROUP;
+
+	set_new_members(attr);
+	if (one_in(8))
+		bend(attr);
+	if (one_in(32))
+		attr->type = below(8);
+	if (one_in(8))
+		set_size();
+	if (attr->sample_type)
+		attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
+}
+
+/* A slot which is open, or free: any one, NULL if there is none. */
+static struct slot *a_slot(bool open)
+{
+	int first = below(SLOTS);
+
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *slot = &slots[(first + i) % SLOTS];
+
+		if (open == !(slot->fd < 0))
+			return slot;
+	}
+
+	return NULL;
+}
+
+/* An open event of this type if there is one, else any. */
+static struct slot *a_slot_of(__u32 type)
+{
+	int first = below(SLOTS);
+
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *slot = &slots[(first + i) % SLOTS];
+
+		if (slot->fd >= 0 && slot->attr.type == type)
+			return slot;
+	}
+
+	return a_slot(true);
+}
+
+/* An event whose ring buffer another one can use, if there is one. */
+static long an_output(const struct slot *slot)
+{
+	int first = below(SLOTS);
+
+	for (int i = 0; i < SLOTS; i++) {
+		const struct slot *other = &slots[(first + i) % SLOTS];
+
+		if (other->fd >= 0 && other != slot && other->page &&
+		    other->cpu == slot->cpu && other->pid == slot->pid)
+			return other->fd;
+	}
+
+	return -1;
+}
+
+static void unmap_slot(struct slot *slot)
+{
+	if (!slot->page)
+		return;
+	called(MUNMAP, munmap(slot->page, slot->mapped));
+	slot->page = NULL;
+}
+
+static void close_slot(struct slot *slot)
+{
+	/* The mapping may outlive the descriptor for a while: either order. */
+	bool first = one_in(2);
+
+	if (first)
+		unmap_slot(slot);
+	called(CLOSE, close(slot->fd));
+	if (!first)
+		unmap_slot(slot);
+	slot->fd = -1;
+}
+
+static void do_open(void)
+{
+	struct slot *slot = a_slot(false), *leader = one_in(2) ? a_slot(true) : NULL;
+	unsigned long flags = one_in(2) ? PERF_FLAG_FD_CLOEXEC : 0;
+	struct perf_event_attr attr;
+	int fd, group = -1, cpu;
+	pid_t pid = 0;
+
+	if (!slot) {
+		slot = &slots[below(SLOTS)];
+		if (slot == leader)
+			leader = NULL;
+		close_slot(slot);
+	}
+
+	if (leader && !leader->leader && !one_in(8))
+		leader = NULL;
+
+	make_request(leader);
+	cpu = one_in(request.attr.inherit ? 2 : 4) ? (int)below(cpus) : -1;
+	switch (below(16)) {
+	case 0 ... 3:
+		pid = children[below(CHILDREN)];
+		break;
+	case 4 ... 5:
+		pid = -1;
+		break;
+	case 6:
+		if (one_in(2))
+			break;
+		pid = one_in(2) ? getppid() : (pid_t)below(500);
+	}
+	if (leader) {
+		group = leader->fd;
+		if (!one_in(16)) {
+			pid = leader->pid;
+			cpu = leader->cpu;
+		}
+		if (one_in(8))
+			flags |= PERF_FLAG_FD_OUTPUT;
+	}
+	if (pid == -1 && cpu == -1 && !one_in(8))
+		cpu = below(cpus);
+	if (one_in(64))
+		flags |= 1UL << below(5);
+
+	fd = open_checked(&attr, pid, cpu, group, flags);
+	if (fd < 0)
+		return;
+
+	memset(slot, 0, sizeof(*slot));
+	slot->fd = fd;
+	slot->attr = attr;
+	slot->pid = pid;
+	slot->cpu = cpu;
+	slot->leader = group == -1;
+	slot->longs[slot->nr_longs++] = attr.sample_period;
+	slot->alternates = attr.alternative_sample_period;
+	alternating += slot->alternates;
+	called(IOC_ID, ioctl(fd, PERF_EVENT_IOC_ID, &slot->id));
+}
+
+static void do_close(void)
+{
+	struct slot *slot = a_slot(true);
+
+	if (slot)
+		close_slot(slot);
+}
+
+static void do_mmap(void)
+{
+	struct slot *slot = a_slot(true);
+	int prot = PROT_READ;
+	void *page;
+
+	if (!slot || slot->page)
+		return;
+	if (!one_in(8))
+		prot |= PROT_WRITE;
+	slot->readable = prot & PROT_WRITE && !slot->attr.write_backward;
+	slot->mapped = (1 + (1UL << below(4))) * getpagesize();
+	page = mmap(NULL, slot->mapped, prot, MAP_SHARED, slot->fd, 0);
+	if (called(MMAP, page == MAP_FAILED ? -1 : 0) == 0)
+		slot->page = page;
+}
+
+static void do_munmap(void)
+{
+	struct slot *slot = a_slot(true);
+
+	if (slot)
+		unmap_slot(slot);
+}
+
+/* Is this an interval of the nominal length, jittered as the attr says? */
+static bool is_interval(const struct perf_event_attr *attr, __u64 period, __u64 nominal)
+{
+	__u64 half = 0;
+
+	if (attr->jitter_alternate_period)
+		half = 1ULL << attr->jitter_alternate_period;
+	if (half > nominal / 2)
+		half = nominal / 2;
+
+	return period >= nominal - half && period <= nominal + half;
+}
+
+static void check_sample(const __u64 *word)
+{
+	const __u64 before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			     PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+			     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+	const struct slot *slot = slots;
+	__u64 period;
+
+	samples++;
+	while (slot->fd < 0 || slot->id != word[0])
+		if (++slot == slots + SLOTS)
+			return;
+	alternating_samples += slot->alternates;
+
+	/* Clocks and other software events may report something else. */
+	if (slot->attr.type == PERF_TYPE_SOFTWARE || slot->attr.type == PERF_TYPE_TRACEPOINT ||
+	    slot->attr.type == PERF_TYPE_BREAKPOINT || slot->attr.freq ||
+	    slot->nr_longs > LONGS || !(slot->attr.sample_type & PERF_SAMPLE_PERIOD))
+		return;
+
+	checked++;
+	period = word[__builtin_popcountll(slot->attr.sample_type & before)];
+	if (slot->alternates &&
+	    is_interval(&slot->attr, period, slot->attr.alternative_sample_period))
+		return;
+	for (int i = 0; i < slot->nr_longs; i++)
+		if (is_interval(&slot->attr, period, slot->longs[i]))
+			return;
+	violation("period of a sample", &slot->attr, slot->longs[0], period);
+}
+
+/* Looks at what is in a ring buffer, and leaves it empty. */
+static void drain(struct slot *slot)
+{
+	struct perf_event_mmap_page *page = slot->page;
+	__u64 tail = page->data_tail, head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+
+	/* One that was first mapped read-only elsewhere is overwritten. */
+	while (tail < head && head - tail <= page->data_size) {
+		struct perf_event_header header;
+		__u64 record[16];
+
+		/* A record begins at a multiple of 8: the header never wraps. */
+		memcpy(&header, (char *)page + page->data_offset + tail % page->data_size,
+		       sizeof(header));
+		if (header.size < sizeof(header) || header.size % 8 || header.size > head - tail) {
+			violation("size of a record", &slot->attr, head - tail, header.size);
+			break;
+		}
+		for (int i = 0; i < 16 && 8 * i < header.size; i++)
+			memcpy(&record[i], (char *)page + page->data_offset +
+			       (tail + 8 * i) % page->data_size, 8);
+		if (header.type == PERF_RECORD_SAMPLE)
+			check_sample(record + 1);
+		lost += header.type == PERF_RECORD_LOST;
+		throttled += header.type == PERF_RECORD_THROTTLE;
+		tail += header.size;
+	}
+	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+static void do_read(void)
+{
+	struct slot *slot = a_slot(true);
+	__u64 values[256];
+
+	if (!slot)
+		return;
+	called(READ, read(slot->fd, values, one_in(8) ? below(64) : sizeof(values)));
+}
+
+static void do_poll(void)
+{
+	struct pollfd fds[4];
+
+	for (int i = 0; i < 4; i++) {
+		struct slot *slot = a_slot(true);
+
+		fds[i].fd = slot ? slot->fd : -1;
+		fds[i].events = POLLIN;
+	}
+	called(POLL, poll(fds, 4, 0));
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i].fd >= 0 && slots[i].page && slots[i].readable)
+			drain(&slots[i]);
+}
+
+static void do_period(struct slot *slot)
+{
+	__u64 period = a_period();
+	bool valid = slot->attr.sample_period && period && !(period >> 63);
+	int expected = valid ? 0 : -EINVAL, err = 0;
+
+	if (called(IOC_PERIOD, ioctl(slot->fd, PERF_EVENT_IOC_PERIOD, &period)))
+		err = -errno;
+
+	if (slot->attr.freq)
+		return;
+	if (err != expected)
+		violation("PERF_EVENT_IOC_PERIOD", &slot->attr, expected, err);
+	if (err)
+		return;
+	if (slot->nr_longs < LONGS)
+		slot->longs[slot->nr_longs] = period;
+	slot->nr_longs++;
+}
+
+static void do_modify(void)
+{
+	struct slot *slot = a_slot_of(PERF_TYPE_BREAKPOINT);
+	struct perf_event_attr attr;
+
+	if (!slot)
+		return;
+	request.attr = slot->attr;
+	memset(request.byte + sizeof(attr), 0, 512);
+	if (one_in(4))
+		request.attr.bp_addr += 4 * below(64);
+	if (one_in(16))
+		request.attr.bp_type = rnd();
+	request.attr.disabled = one_in(2);
+	if (one_in(4))
+		set_new_members(&request.attr);
+	if (one_in(8))
+		set_size();
+	if (!called(IOC_MODIFY_ATTRIBUTES,
+		    ioctl(slot->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &request))) {
+		/* Only a breakpoint can be modified, and none can alternate. */
+		predict(&attr);
+		if (has_new_members(&attr) && !slot->alternates)
+			violation("PERF_EVENT_IOC_MODIFY_ATTRIBUTES", &attr, -EINVAL, 0);
+	}
+}
+
+static void do_ioctl(void)
+{
+	static const char * const filters[] = {
+		"", "common_pid != 0", "id == 1 || ", "filter 0/1@/bin/sh"
+	};
+	struct slot *slot = a_slot(true);
+	unsigned long group = one_in(4) ? PERF_IOC_FLAG_GROUP : 0;
+	struct perf_event_query_bpf query = { .ids_len = 0 };
+	long output;
+
+	if (!slot)
+		return;
+	switch (below(24)) {
+	case 0 ... 4:
+		called(IOC_ENABLE, ioctl(slot->fd, PERF_EVENT_IOC_ENABLE, group));
+		break;
+	case 5 ... 6:
+		called(IOC_DISABLE, ioctl(slot->fd, PERF_EVENT_IOC_DISABLE, group));
+		break;
+	case 7 ... 8:
+		called(IOC_REFRESH, ioctl(slot->fd, PERF_EVENT_IOC_REFRESH, (long)below(6) - 1));
+		break;
+	case 9:
+		called(IOC_RESET, ioctl(slot->fd, PERF_EVENT_IOC_RESET, group));
+		break;
+	case 10 ... 15:
+		do_period(slot);
+		break;
+	case 16 ... 17:
+		output = one_in(4) ? (long)below(64) - 1 : an_output(slot);
+		called(IOC_SET_OUTPUT, ioctl(slot->fd, PERF_EVENT_IOC_SET_OUTPUT, output));
+		break;
+	case 18:
+		called(IOC_PAUSE_OUTPUT,
+		       ioctl(slot->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, (long)one_in(3)));
+		break;
+	case 19 ... 20:
+		do_modify();
+		break;
+	case 21:
+		slot = a_slot_of(PERF_TYPE_TRACEPOINT);
+		called(IOC_SET_FILTER, ioctl(slot->fd, PERF_EVENT_IOC_SET_FILTER,
+					     filters[below(ARRAY_SIZE(filters))]));
+		break;
+	case 22:
+		called(IOC_SET_BPF, ioctl(slot->fd, PERF_EVENT_IOC_SET_BPF, (long)below(64) - 1));
+		called(IOC_QUERY_BPF, ioctl(slot->fd, PERF_EVENT_IOC_QUERY_BPF, &query));
+		break;
+	case 23:
+		called(IOC_NONE, ioctl(slot->fd, rnd(), rnd()));
+	}
+}
+
+static void do_work(void)
+{
+	work(below(20000));
+}
+
+/* What a child does until it ends: everything by which events are inherited. */
+static void live(void)
+{
+	pthread_t id;
+	pid_t pid;
+
+	alarm(20);
+	for (int steps = below(6); steps; steps--) {
+		switch (below(8)) {
+		case 0:
+			pid = fork();
+			if (!pid) {
+				work(below(10000));
+				_exit(0);
+			}
+			if (pid > 0 && one_in(2))
+				waitpid(pid, NULL, 0);
+			break;
+		case 1:
+			if (!start_thread(&id, below(10000)) && one_in(2))
+				pthread_join(id, NULL);
+			break;
+		case 2:
+			execl("/proc/self/exe", "fuzz_attr", NULL);
+			break;
+		default:
+			work(below(50000));
+		}
+	}
+	_exit(0);
+}
+
+static void end_child(pid_t *child)
+{
+	if (!one_in(4))
+		called(KILL, kill(*child, SIGKILL));
+	while (called(WAIT, waitpid(*child, NULL, 0)) < 0 && errno == EINTR)
+		;
+	*child = 0;
+}
+
+static void do_fork(void)
+{
+	pid_t *child = &children[below(CHILDREN)];
+
+	if (*child)
+		end_child(child);
+	fflush(stdout);
+	*child = called(FORK, fork());
+	if (!*child)
+		live();
+	if (*child < 0)
+		*child = 0;
+}
+
+static void do_thread(void)
+{
+	pthread_t id;
+
+	if (called(THREAD, start_thread(&id, below(10000))))
+		return;
+	work(below(5000));
+	pthread_join(id, NULL);
+}
+
+static void do_affinity(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(below(cpus), &set);
+	if (one_in(4))
+		CPU_SET(below(cpus), &set);
+	called(AFFINITY, sched_setaffinity(one_in(4) ? children[below(CHILDREN)] : 0,
+					   sizeof(set), &set));
+}
+
+static void do_prctl(void)
+{
+	called(PRCTL, prctl(PR_TASK_PERF_EVENTS_DISABLE));
+	if (!one_in(4))
+		called(PRCTL, prctl(PR_TASK_PERF_EVENTS_ENABLE));
+}
+
+static int set_online(int cpu, const char *online)
+{
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, online, 1);
+	close(fd);
+
+	return ret;
+}
+
+/* The last CPU leaves and comes back; rare, it takes long. */
+static void do_hotplug(void)
+{
+	if (cpus < 2 || !one_in(200))
+		return;
+	called(HOTPLUG, set_online(cpus - 1, "0"));
+	for (int i = 0; i < 20; i++)
+		do_open();
+	work(below(10000));
+	called(HOTPLUG, set_online(cpus - 1, "1"));
+}
+
+static const struct {
+	void (*run)(void);
+	int weight;
+} actions[] = {
+	{ do_open, 200 }, { do_close, 100 }, { do_mmap, 80 }, { do_munmap, 10 },
+	{ do_read, 100 }, { do_poll, 20 }, { do_ioctl, 350 }, { do_work, 60 },
+	{ do_fork, 6 }, { do_thread, 6 }, { do_affinity, 10 }, { do_prctl, 10 },
+	{ do_hotplug, 10 },
+};
+
+static void act(void)
+{
+	int total = 0, i;
+
+	for (i = 0; i < (int)ARRAY_SIZE(actions); i++)
+		total += actions[i].weight;
+	total = below(total);
+	for (i = 0; total >= actions[i].weight; i++)
+		total -= actions[i].weight;
+	storm = 0;
+	actions[i].run();
+}
+
+static void setup(void)
+{
+	FILE *id = fopen("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", "r");
+	struct sigaction action = { .sa_handler = on_sigtrap, .sa_flags = SA_RESTART };
+
+	if (id) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(bases); i++)
+			if (bases[i].type == PERF_TYPE_TRACEPOINT &&
+			    fscanf(id, "%llu", &bases[i].config) != 1)
+				bases[i].config = 0;
+		fclose(id);
+	}
+	self = getpid();
+	sigaction(SIGTRAP, &action, NULL);
+	cpus = sysconf(_SC_NPROCESSORS_CONF);
+	for (int i = 0; i < SLOTS; i++)
+		slots[i].fd = -1;
+
+	printf("seed %llu, %d CPUs; events without and with alternate periods:", seed, cpus);
+	for (unsigned int i = 0; i < ARRAY_SIZE(bases); i++) {
+		struct base *base = &bases[i];
+
+		make_plain(&request.attr, base);
+		base->alternates = probe(&request.attr, &base->opens);
+		printf(" %u:%llx %s", base->type, base->config,
+		       !base->opens ? "no," : base->alternates ? "both," : "without,");
+	}
+	putchar('\n');
+}
+
+static void report(void)
+{
+	for (int kind = 0; kind < KINDS; kind++) {
+		unsigned long sum = 0;
+
+		for (unsigned int err = 0; err < ARRAY_SIZE(counts[kind]); err++)
+			sum += counts[kind][err];
+		printf("%-18s%8lu:", kinds[kind], sum);
+		for (unsigned int err = 0; err < ARRAY_SIZE(counts[kind]); err++)
+			if (counts[kind][err])
+				printf(" %s %lu", err ? strerrorname_np(err) : "ok",
+				       counts[kind][err]);
+		putchar('\n');
+	}
+	printf("seed %llu: %lu calls, %lu alternating events, ", seed, calls, alternating);
+	printf("%lu samples, %lu of alternating events, ", samples, alternating_samples);
+	printf("%lu periods checked, %lu lost, %lu throttled, ", checked, lost, throttled);
+	printf("%lu SIGTRAP, %lu violations\n", sigtraps, violations);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {		/* a child after its exec */
+		work(20000);
+		return 0;
+	}
+	if (argc != 3) {
+		fprintf(stderr, "usage: fuzz_attr SEED CALLS\n");
+		return 2;
+	}
+	seed = strtoull(argv[1], NULL, 0);
+	limit = strtoul(argv[2], NULL, 0);
+	state = seed;
+
+	setup();
+	while (calls < limit)
+		act();
+
+	for (int i = 0; i < CHILDREN; i++)
+		if (children[i])
+			end_child(&children[i]);
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i].fd >= 0)
+			close_slot(&slots[i]);
+	report();
+
+	return !!violations;
+}
