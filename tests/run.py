@@ -19,7 +19,7 @@ LOGS = TESTS.parent / "build/check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
 CHECK = ("lint", "function_metrics", "verbs", "benchmark", "recording", "demo", "series", "syscalls", "fuzz", "perf", "kunit")
 # `make check-all` runs these too: they take longer, or need more packages.
-ALL = ("docs", "versions", "bench", "builds")
+ALL = ("docs", "versions", "bench", "builds", "stress")
 
 
 def suites(names: list[str]) -> list[str]:

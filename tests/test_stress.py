@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A million random calls, and the selftest, with a kernel that checks itself.
+
+Memory (KASAN, kmemleak), arithmetic (UBSAN), locks (lockdep), sleeping and
+preemption: a complaint ends the machine or is found in its log. Afterwards
+there must be as many events, tasks and open files as before.
+"""
+
+import re
+import unittest
+
+import fuzz
+from env import ARCH, CHECK, LINUX, must, vm
+
+SHARE = CHECK / "stress"
+SELFTEST = "alternate_period"
+
+# Runs COMMAND. What is freed leaves late (RCU, KASAN's quarantine, the slab
+# allocator's own stock): what counts is the state that stays, after a minute
+# at most. Kernel threads come and go as they like.
+GUEST = """
+count() {
+	for cache in perf_event task_struct filp; do echo 1 > /sys/kernel/slab/$cache/shrink; done
+	read -r events _ < /sys/kernel/slab/perf_event/objects
+	read -r tasks _ < /sys/kernel/slab/task_struct/objects
+	read -r _ _ _ threads _ < /proc/loadavg
+	read -r files _ < /sys/kernel/slab/filp/objects
+	programs=$(readlink /proc/[0-9]*/exe | wc -l)
+	echo "events $events, dead tasks $((tasks - ${threads#*/})), files $files, programs $programs"
+}
+
+settled() {
+	for _ in $(seq 60); do
+		now=$(count)
+		[ "$now" != "${1-$last}" ] || break
+		last=$now
+		sleep 1
+	done
+	echo "$now"
+}
+
+# many samples, but not the processor's whole time for them; and not fewer
+# because such a machine takes long for each
+echo 5000 > /proc/sys/kernel/perf_event_max_sample_rate
+echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
+before=$(settled)
+{ COMMAND
+}
+status=$?
+echo "before: $before"
+echo "after: $(settled "$before")"
+echo scan > /sys/kernel/debug/kmemleak
+sleep 6
+echo scan > /sys/kernel/debug/kmemleak
+cat /sys/kernel/debug/kmemleak
+grep debug_locks /proc/lockdep_stats
+dmesg | grep -E -A 40 '(BUG|WARNING|UBSAN|INFO):|Call trace|suspected memory leak'
+exit $status
+"""
+
+
+def setUpModule() -> None:
+    must("make", "kernel", f"ARCH={ARCH}", "DEBUG=1")
+    fuzz.build(SHARE)
+    must("make", "-s", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={SHARE}",
+         "CROSS_COMPILE=aarch64-linux-gnu-", f"KHDR_INCLUDES=-isystem {LINUX}/tools/include/uapi",
+         "USERCFLAGS=-O2 -Werror -DSKID=0", "USERLDFLAGS=-static", SHARE / SELFTEST)
+
+
+class Stress(unittest.TestCase):
+
+    def guest(self, command: str, *options: object) -> str:
+        """The command's output, in a machine that had nothing to complain about and has lost nothing."""
+        done = vm(GUEST.replace("COMMAND", command), "--debug", *options, share=SHARE, timeout=3600)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        output, separator, end = done.stdout.partition("before: ")
+        self.assertTrue(separator, done.stdout)
+        self.assertRegex(end, r"\A(events \d+, .*)\nafter: \1\n *debug_locks: +1\n\Z", done.stdout)
+        return output
+
+    def test_kunit(self):
+        """The logic's unit tests, which this kernel has run when it booted."""
+        log = self.guest("dmesg")
+        self.assertRegex(log, r"\bok \d+ perf_alt_period\n")
+
+    def test_selftest(self):
+        output = self.guest(f"./{SELFTEST}")
+        self.assertRegex(output, r"# PASSED: \d+ / \d+ tests passed")
+
+    def test_one_processor(self):
+        """The same calls in each run."""
+        output = self.guest("for seed in 1 2 3; do ./fuzz_attr $seed 100000 || exit; done")
+        self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 300000)
+
+    def test_two_processors(self):
+        """Two of it at once; the processors, which come and go, run at once too."""
+        output = self.guest("""
+            pids=
+            for seed in 11 12; do
+                ./fuzz_attr $seed 400000 > $seed.out & pids="$pids $!"
+            done
+            status=0
+            for pid in $pids; do wait $pid || status=1; done
+            cat 11.out 12.out
+            (exit $status)""", "--smp", 2, "--no-icount")
+        self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 800000)
+        self.assertTrue(re.search(r"^hotplug +\d+: ok \d\d", output, re.M), output)
+
+
+if __name__ == "__main__":
+    unittest.main()
