@@ -598,7 +598,8 @@ class EventNames(unittest.TestCase):
         self.same("stall_backend", ("armv8_pmuv3_0/stall_backend/u", 8, 0x24),
                   ("stall_backend", 8, 0x24), ("stall_backend:S", 8, 0x24))
         self.same("L2_Stall", ("L2_Stall", 8, 0x124))
-        self.same("dTLB-load-misses", ("dTLB-load-misses:u", 3, 0x10003))
+        self.same("dTLB-load-misses", ("dTLB-load-misses:u", 3, 0x10003), ("r0005", 4, 5),
+                  ("armv8_pmuv3_0/l1d_tlb_refill/", 8, 5), ("misses", 3, 0x10003))
 
     def test_twice_in_a_group(self):
         """The second event of one meaning keeps its name: counts are not mixed."""
@@ -624,13 +625,14 @@ class Metrics(unittest.TestCase):
     def test_formulas(self):
         """Each column of the specification, from sums whose ratios are seen at once."""
         events = ("cycles", "instructions", "inst_spec", "branch-misses", "cache-references",
-                  "cache-misses", "page-faults")
-        table = table_of(events, f=(10, 8, 3000, 1000, 2000, 7, 400, 20, 3),
-                         g=(10, 10, 1000, 3000, 6000, 1, 400, 60, 1))
+                  "cache-misses", "page-faults", "dTLB-load-misses")
+        table = table_of(events, f=(10, 8, 3000, 1000, 2000, 7, 400, 20, 3, 4),
+                         g=(10, 10, 1000, 3000, 6000, 1, 400, 60, 1, 12))
         values = table.values(table.metrics())[fm.Function("f", "/bin/x")]
         self.assertEqual({column: value.value for column, value in values.items()}, {
-            "#": 10, "CPI": 3, "%RI": 50, "BM/KI": 7, "CM/KI": 20, "%CM": 5, "PF/KI": 3,
-            "%CY": 75, "%I": 25, "%BM": 87.5, "%L1DA": 50, "%L1DM": 25, "%IS": 25, "%PF": 75,
+            "#": 10, "CPI": 3, "%RI": 50, "BM/KI": 7, "CM/KI": 20, "%CM": 5, "TM/KI": 4,
+            "PF/KI": 3, "%CY": 75, "%I": 25, "%BM": 87.5, "%L1DA": 50, "%L1DM": 25, "%TM": 25,
+            "%IS": 25, "%PF": 75,
             "DIS": 20})
 
     def test_columns_need_events(self):
