@@ -13,6 +13,7 @@ import subprocess
 import unittest
 from itertools import pairwise
 
+import known
 import perfdata
 from env import BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, run, script
 
@@ -68,18 +69,7 @@ def read(name: str) -> perfdata.Recording:
 
 def truth() -> dict[str, dict[str, float]]:
     """Per function of the benchmark: length of a call, share, page faults in a call."""
-    rows = {}
-    for line in (SHARE / "truth").read_text().splitlines():
-        if not line.startswith("#"):
-            name, length, _calls, _instructions, share, faults = line.split()
-            rows[name] = {"length": int(length), "share": float(share) / 100, "faults": int(faults)}
-    return rows
-
-
-def predicted() -> dict[str, float]:
-    """The shares that windows which cross no call boundary have: share x (1 - window / call length), renormalised."""
-    rest = {name: row["share"] * max(0.0, 1 - WINDOW / row["length"]) for name, row in truth().items()}
-    return {name: value / sum(rest.values()) for name, value in rest.items()}
+    return known.truth((SHARE / "truth").read_text())
 
 
 def deltas(recording: perfdata.Recording, number: int = 0) -> list[int]:
@@ -143,15 +133,7 @@ class Truth(unittest.TestCase):
     """The table says what the benchmark does."""
 
     def check_shares(self, recording: str) -> None:
-        table = functions(SHARE / f"{recording}.data", "-s", "discard")
-        cycles = {name: table[name]["sums"][0]["totals"]["cycles"] if name in table else 0 for name in truth()}
-        # start and end of the program take part in the table, not in the truth
-        self.assertGreater(sum(cycles.values()), 0.98 * sum(row["sums"][0]["totals"]["cycles"] for row in table.values()))
-        windows = sum(cycles.values()) / WINDOW
-        for name, share in predicted().items():
-            error = math.sqrt(share * (1 - share) / windows)
-            measured = cycles[name] / sum(cycles.values())
-            self.assertLessEqual(abs(measured - share), 4 * error, f"{name}: {measured}, expected {share}")
+        known.check_shares(self, functions(SHARE / f"{recording}.data", "-s", "discard"), truth(), WINDOW)
 
     def test_shares_of_alternate_periods(self):
         self.check_shares("alternate")
@@ -160,29 +142,17 @@ class Truth(unittest.TestCase):
         self.check_shares("plain-window")
 
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
-        """Page faults per instruction of each function with the standard error, and their number.
-
-        The error is that of a ratio of sums over windows: sqrt(sum (f - r i)^2) / sum i.
-        """
-        rows = {}
-        for name, row in functions(SHARE / f"{recording}.data", "-s", "discard").items():
-            total, product = row["sums"][0]["totals"], row["sums"][0]["products"]
-            if row["sums"][0]["matched"] < 2:
-                continue
-            rate = total["page-faults"] / total["instructions"]
-            squares = (product["page-faults*page-faults"] - 2 * rate * product["instructions*page-faults"]
-                       + rate ** 2 * product["instructions*instructions"])
-            rows[name] = rate, math.sqrt(max(0, squares)) / total["instructions"], total["page-faults"]
-        return rows
+        """Page faults per instruction of each function with the standard error, and their number."""
+        return known.rates(functions(SHARE / f"{recording}.data", "-s", "discard"), "page-faults")
 
     def check_faults(self, recording: str) -> None:
-        known = truth()
+        expected = truth()
         rate, error, number = self.faults(recording)["dcache_miss"]
         self.assertGreaterEqual(number, 400)
         self.assertGreater(error, 0)
-        self.assertLess(abs(rate - known["dcache_miss"]["faults"] / known["dcache_miss"]["length"]), 4 * error)
+        self.assertLess(abs(rate - expected["dcache_miss"]["faults"] / expected["dcache_miss"]["length"]), 4 * error)
         for name, (rate, error, number) in self.faults(recording).items():
-            if name in known and not known[name]["faults"]:
+            if name in expected and not expected[name]["faults"]:
                 self.assertEqual(number, 0, name)
 
     def test_page_faults_of_alternate_periods(self):
@@ -201,9 +171,9 @@ class Truth(unittest.TestCase):
 
     def test_plain_long_period_does_not_separate_the_functions(self):
         rates = {name: row[0] for name, row in self.faults("plain-long").items() if name in truth()}
-        known = truth()["dcache_miss"]
+        row = truth()["dcache_miss"]
         # every interval holds all functions: all have the rate of the whole program
-        average = known["faults"] / (known["length"] / known["share"])
+        average = row["faults"] / (row["length"] / row["share"])
         for name in ("nops", "int_divider_stalls", "fp_divider_stalls", "double_to_int", "dcache_miss"):
             self.assertLess(abs(rates[name] / average - 1), 0.2, name)
 

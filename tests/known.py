@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the benchmark is known to do, and whether a table of metrics says so.
+
+`benchmark --truth` counts it one instruction at a time, without a PMU. The rows
+of a table are those of generate-function-metrics.py --json, by symbol.
+"""
+
+import bisect
+import math
+import re
+import unittest
+from typing import Any
+
+Rows = dict[str, dict[str, Any]]
+
+
+def truth(text: str) -> dict[str, dict[str, float]]:
+    """The output of --truth, per function: length of a call, share, page faults in a call."""
+    rows = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            name, length, _calls, _instructions, share, faults = line.split()
+            rows[name] = {"length": int(length), "share": float(share) / 100, "faults": int(faults)}
+    return rows
+
+
+def predicted(known: dict[str, dict[str, float]], window: int) -> dict[str, float]:
+    """The shares that windows which cross no call boundary have: share x (1 - window / call length), renormalised."""
+    rest = {name: row["share"] * max(0.0, 1 - window / row["length"]) for name, row in known.items()}
+    return {name: value / sum(rest.values()) for name, value in rest.items()}
+
+
+def check_shares(case: unittest.TestCase, table: Rows, known: dict[str, dict[str, float]], window: int,
+                 event: str = "cycles") -> None:
+    """Asserts that the shares of the event, the leader, are the predicted ones within 4 standard errors."""
+    counts = {name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in known}
+    # start and end of the program take part in the table, not in the truth
+    case.assertGreater(sum(counts.values()), 0.98 * sum(row["sums"][0]["totals"][event] for row in table.values()))
+    windows = sum(counts.values()) / window
+    for name, share in predicted(known, window).items():
+        error = math.sqrt(share * (1 - share) / windows)
+        measured = counts[name] / sum(counts.values())
+        case.assertLessEqual(abs(measured - share), 4 * error, f"{name}: {measured}, expected {share}")
+
+
+def rates(table: Rows, event: str, per: str = "instructions") -> dict[str, tuple[float, float, int]]:
+    """Per function with two windows or more: event / per, its standard error, the number of events.
+
+    The error is that of a ratio of sums over windows: sqrt(sum (e - r p)^2) / sum p.
+    """
+    rows = {}
+    for name, row in table.items():
+        total, product = row["sums"][0]["totals"], row["sums"][0]["products"]
+        if row["sums"][0]["matched"] < 2:
+            continue
+        rate = total[event] / total[per]
+        cross = product["*".join(sorted((event, per)))]
+        squares = product[f"{event}*{event}"] - 2 * rate * cross + rate ** 2 * product[f"{per}*{per}"]
+        rows[name] = rate, math.sqrt(max(0, squares)) / total[per], total[event]
+    return rows
+
+
+def executed(log: str, symbols: str) -> dict[str, int]:
+    """How many instructions of each function QEMU's log of executed blocks (-d exec), of one instruction each,
+    holds. symbols is the output of `nm`; a block which QEMU stopped before is not counted."""
+    starts = sorted((int(address, 16), name) for address, kind, name in
+                    (line.split() for line in symbols.splitlines() if len(line.split()) == 3) if kind in "tT")
+    addresses = [address for address, _ in starts]
+    counts: dict[str, int] = {}
+    for stopped, pc in re.findall(r"^(?:Trace \d+: \S+ \[[0-9a-f]+/|(Stopped) execution of TB chain before \S+ \[)([0-9a-f]+)",
+                                  log, re.M):
+        name = starts[bisect.bisect_right(addresses, int(pc, 16)) - 1][1]
+        counts[name] = counts.get(name, 0) + (-1 if stopped else 1)
+    return counts
