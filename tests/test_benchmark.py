@@ -112,10 +112,12 @@ class BenchmarkTest(unittest.TestCase):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.program = Path(folder) / "benchmark"
         subprocess.run(["gcc", *FLAGS, "-static", SOURCE, "-o", cls.program], check=True)
+        cls.long_calls = Path(folder) / "long_calls"
+        subprocess.run(["gcc", *FLAGS, "-static", f"-DPIECES={10 * PIECES}", SOURCE, "-o", cls.long_calls], check=True)
 
-    def truth(self, *args: str) -> dict[str, Row]:
+    def truth(self, *args: str, program: Path | None = None) -> dict[str, Row]:
         """The table for these arguments."""
-        out = subprocess.run([self.program, "--truth", *args], check=True,
+        out = subprocess.run([program or self.program, "--truth", *args], check=True,
                              stdout=subprocess.PIPE, text=True, timeout=60).stdout
         self.assertEqual(out.split("\n", 1)[0].split(),
                          ["#", "function", "instructions/call", "calls", "instructions",
@@ -149,6 +151,12 @@ class BenchmarkTest(unittest.TestCase):
                          if name in LEAVES)
         self.assertGreater(lengths[0], 3000)
         self.assertTrue(all(b > 1.01 * a for a, b in zip(lengths, lengths[1:])), lengths)
+
+    def test_more_pieces_make_longer_calls(self) -> None:
+        short, long = self.truth("--faults", "0", "1"), self.truth("--faults", "0", "1", program=self.long_calls)
+        for name in LEAVES:
+            self.assertAlmostEqual(long[name].per_call / short[name].per_call, 10, delta=0.05, msg=name)
+            self.assertEqual(long[name].faults, 10 * short[name].faults)
 
     def test_work_does_not_depend_on_order_seed_or_faults(self) -> None:
         for depth in "123":
