@@ -14,25 +14,19 @@ cd "$(dirname "$0")/.."
 
 what=$1 arch=$2
 debian=$(scripts/vm.py --arch "$arch" --get debian)
+suite=$(scripts/vm.py --arch "$arch" --get suite)
 
 sysroot_packages=libc6-dev,libelf-dev,libdw-dev,libtraceevent-dev,libzstd-dev,libslang2-dev,libpython3-dev
 guest_packages=bash,coreutils,busybox-static,grep,sed,mawk,findutils,diffutils,procps,python3,perl-base
-guest_packages+=,libelf1,libdw1,libtraceevent1,libzstd1,libslang2,libpython3.11
-
-# extract DIR PACKAGE,PACKAGE...: once for a list of packages
-extract() {
-	local dir=$1 packages=$2
-	[ "$(cat "$dir/.packages" 2> /dev/null)" != "$packages" ] || return 0
-	rm -rf "$dir"
-	mkdir -p "$dir"
-	"${SUDO[@]}" mmdebstrap --quiet --variant=extract --architectures="$debian" \
-		--include="$packages" bookworm - | tar -x -C "$dir" --exclude='./dev/*'
-	echo "$packages" > "$dir/.packages"
-}
+guest_packages+=,libtraceevent1,libzstd1,libslang2,libstdc++6
+case $suite in
+bookworm) guest_packages+=,libelf1,libdw1,libpython3.11 ;;
+trixie) guest_packages+=,libelf1t64,libdw1t64,libpython3.13 ;;
+esac
 
 sysroot() {
 	local dir=build/sysroot/$arch link
-	extract "$dir" "$sysroot_packages"
+	scripts/fetch.sh "$dir" "$suite" "$debian" "$sysroot_packages"
 	# a linker given --sysroot does not follow absolute links into it
 	find "$dir" -type l -lname '/*' | while read -r link; do
 		ln -sfn -r "$dir$(readlink "$link")" "$link"
@@ -41,7 +35,7 @@ sysroot() {
 
 guest() {
 	local dir=build/root/$arch perf=build/perf-$arch
-	extract "build/debian/$arch" "$guest_packages"
+	scripts/fetch.sh "build/debian/$arch" "$suite" "$debian" "$guest_packages"
 	rm -rf "$dir"
 	mkdir -p "$(dirname "$dir")"
 	cp -a "build/debian/$arch" "$dir"
@@ -57,6 +51,4 @@ guest() {
 	mv "build/root/$arch.cpio.new" "build/root/$arch.cpio"
 }
 
-SUDO=()
-[ "$(id -u)" = 0 ] || SUDO=(sudo)
 "$what"
