@@ -3,12 +3,14 @@
 
 ARCH ?= arm64
 SUITE ?= bookworm
-WORKLOAD ?= benchmark --faults 0 1
-EVENTS ?= {cycles/period=999700,alt-period=300/,instructions,page-faults}:uS
 TIMEOUT ?= 600
 BASE := 6.12
 B := build
 OUT ?= $(B)/demo
+
+# machines that `make check` needs, and those that `make check-all` needs
+CHECK_ARCHES := arm64 x86_64
+ALL_ARCHES := $(CHECK_ARCHES) riscv64 ppc64le
 
 # what the user wrote is for the guest's shell: make does not expand it
 override WORKLOAD := $(value WORKLOAD)
@@ -30,8 +32,10 @@ endif
 
 PATCHES := patches/$(BASE)/series $(wildcard patches/$(BASE)/*.patch)
 NEW_FILES := $(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series)
-MACHINE := scripts/vm/$(ARCH).py
-IMAGE = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
+# what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
+GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),$(B)/qemu/$(1).built)
+MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
+KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 
 .PHONY: help
 help: ## this list
@@ -39,20 +43,20 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null || \
 	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 	@echo
-	@echo 'Settings: ARCH=arm64, WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm), SUITE=bookworm (fresh), BENCH="cost" (bench),'
-	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm),'
+	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm),'
+	@echo '          SUITE=bookworm (fresh), BENCH="cost" (bench), LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm),'
 	@echo '          DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
 .PHONY: demo
-demo: $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio ## the main job: record the benchmark in the emulated machine, print its table
+demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: check
-check: install-check check-needs ## the tests of every change; the last line counts them
+check: install-check $(B)/perf/.built $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
 	@tests/run.py $(SUITES)
 
 .PHONY: check-all
-check-all: install-all check-needs ## all tests, those that take hours too
+check-all: install-all $(B)/perf/.built $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too
 	@tests/run.py --all $(SUITES)
 
 .PHONY: linux
@@ -62,10 +66,10 @@ linux: $(B)/linux.built ## the prepared tree: Debian's linux-source-6.12, our fi
 perf: $(B)/perf/.built ## perf for this machine, with the new terms
 
 .PHONY: kernel
-kernel: $(IMAGE) ## the kernel of an emulated machine (ARCH=arm64)
+kernel: $(KERNEL) ## the kernel of an emulated machine (ARCH=arm64)
 
 .PHONY: vm
-vm: $(IMAGE) $(B)/root/$(ARCH).cpio ## boot the emulated machine, RUN='command' in it (none: a shell)
+vm: $(KERNEL) $(call GUEST,$(ARCH)) ## boot the emulated machine, RUN='command' in it (none: a shell)
 	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --timeout $(TIMEOUT) "$$RUN"
 
 .PHONY: series
@@ -87,12 +91,13 @@ clean: ## empty build/
 
 # What the verbs stand on. A stamp is remade when what it depends on changed.
 
-.PHONY: check-needs
-check-needs: $(B)/perf/.built $(IMAGE) $(B)/root/$(ARCH).cpio
+INSTALL_build = $(1)
+INSTALL_check = $(sort $(1) $(CHECK_ARCHES)) check
+INSTALL_all = $(sort $(1) $(ALL_ARCHES)) check all
 
 .PHONY: always install-build install-check install-all
 install-build install-check install-all: install-%:
-	@scripts/install.sh build $(ARCH) $(if $(filter check all,$*),check) $(filter all,$*)
+	@scripts/install.sh build $(call INSTALL_$*,$(ARCH))
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build
 	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) $(if $(LINUX),--linux $(LINUX))
@@ -102,17 +107,29 @@ $(B)/perf/.built: $(B)/linux.built scripts/build.sh
 	@$(STEP) "perf for this machine" scripts/build.sh perf $(B)/linux $(B)/perf
 	@touch $@
 
-$(IMAGE): $(B)/linux.built scripts/build.sh $(MACHINE) $(if $(DEBUG),scripts/vm/debug.config)
-	@$(STEP) "$(if $(DEBUG),debug )kernel for $(ARCH)" scripts/build.sh kernel $(B)/linux $(@D) $(ARCH)
+# ... of one machine each
+.SECONDARY:
+CONFIG := scripts/vm/common.config
+
+$(B)/kernel/%/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(CONFIG)
+	@$(STEP) "kernel for $*" scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
-$(B)/sysroot/$(ARCH).built: scripts/root.sh $(MACHINE) | install-build
-	@$(STEP) "Debian's $(ARCH) headers and libraries" scripts/root.sh sysroot $(ARCH)
+$(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(CONFIG) scripts/vm/debug.config
+	@$(STEP) "debug kernel for $*" env DEBUG=1 scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
-$(B)/perf-$(ARCH)/.built: $(B)/linux.built $(B)/sysroot/$(ARCH).built scripts/build.sh
-	@$(STEP) "perf for $(ARCH)" scripts/build.sh perf $(B)/linux $(B)/perf-$(ARCH) $(ARCH)
+$(B)/sysroot/%.built: scripts/root.sh scripts/fetch.sh scripts/vm/%.py | install-build
+	@$(STEP) "Debian's $* headers and libraries" scripts/root.sh sysroot $*
 	@touch $@
 
-$(B)/root/$(ARCH).cpio: $(B)/perf-$(ARCH)/.built scripts/root.sh scripts/vm/init $(MACHINE)
-	@$(STEP) "root file system for $(ARCH)" scripts/root.sh guest $(ARCH)
+$(B)/perf-%/.built: $(B)/linux.built $(B)/sysroot/%.built scripts/build.sh
+	@$(STEP) "perf for $*" scripts/build.sh perf $(B)/linux $(B)/perf-$* $*
+	@touch $@
+
+$(B)/root/%.cpio: $(B)/perf-%/.built scripts/root.sh scripts/fetch.sh scripts/vm/init scripts/vm/%.py
+	@$(STEP) "root file system for $*" scripts/root.sh guest $*
+
+$(B)/qemu/%.built: scripts/qemu.sh scripts/fetch.sh scripts/vm/%.py | install-build
+	@$(STEP) "emulator for $*" scripts/qemu.sh $*
+	@touch $@

@@ -38,29 +38,46 @@ build_perf() {
 		perf PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
 		return
 	fi
-	local cross sysroot triplet
+	local cross sysroot triplet python flags own=()
 	cross=$(machine cross_compile)
 	triplet=$(machine multiarch)
 	sysroot=$top/build/sysroot/$arch
 	export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig PKG_CONFIG_SYSROOT_DIR=$sysroot
+	# Python's binding is made by setuptools for this machine's version: without
+	# them (-S) there is none where the guest has another one.
+	python=$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+	if [ ! -d "$sysroot/usr/include/$python" ]; then
+		python=$out/python-without-setuptools
+		printf '#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n' > "$python"
+		chmod +x "$python"
+		own=(PYTHON="$python")
+	fi
 	rm -rf "$out/root"
-	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" CC="${cross}gcc --sysroot=$sysroot" \
+	# -L: the C library is the guest's, which may be newer than the cross compiler's own
+	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" \
+		CC="${cross}gcc --sysroot=$sysroot -L$sysroot/usr/lib/$triplet" \
 		PKG_CONFIG=pkg-config PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
-		prefix=/usr DESTDIR="$out/root" install-bin
+		prefix=/usr DESTDIR="$out/root" "${own[@]}" install-bin
 	if [ -e "$tree/tools/perf/tests/workloads/benchmark.c" ]; then
-		"${cross}gcc" -O2 -g -static -pthread -DBENCHMARK_MAIN -o "$out/benchmark" \
+		read -r -a flags <<< "$(machine benchmark)"
+		"${cross}gcc" -O2 -g -static -pthread -DBENCHMARK_MAIN "${flags[@]}" -o "$out/benchmark" \
 			"$tree/tools/perf/tests/workloads/benchmark.c"
 	fi
 }
 
 build_kernel() {
-	local image make=(make -C "$tree" O="$out" "$jobs" ARCH="$(machine kernel_arch)"
+	local image missing make=(make -C "$tree" O="$out" "$jobs" ARCH="$(machine kernel_arch)"
 		CROSS_COMPILE="$(machine cross_compile)")
 	machine kconfig > "$out/allnoconfig.fragment"
 	if [ -n "${DEBUG:-}" ]; then
 		cat "$top/scripts/vm/debug.config" >> "$out/allnoconfig.fragment"
 	fi
 	KCONFIG_ALLCONFIG="$out/allnoconfig.fragment" "${make[@]}" allnoconfig
+	missing=$(grep '=y$' "$out/allnoconfig.fragment" | grep -vxFf "$out/.config" || true)
+	[ -z "$missing" ] || {
+		echo "build: this kernel has not all that scripts/vm/ asks for:" "$missing" >&2
+		exit 1
+	}
 	image=$(machine image)
 	shift 4
 	"${make[@]}" "${@:-${image##*/}}"

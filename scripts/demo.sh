@@ -3,12 +3,18 @@
 # usage: demo.sh ARCH OUT
 # Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
 # its table per function; leaves perf.data and functions.txt in the folder OUT.
+# Unless they are set, both are the machine's own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 arch=$1
 out=$2
 new=$out.new
+machine() {
+	scripts/vm.py --arch "$arch" --get "$1"
+}
+EVENTS=${EVENTS:-$(machine events)}
+WORKLOAD=${WORKLOAD:-$(machine workload)}
 script=tools/perf/scripts/python/generate-function-metrics.py
 record="perf record -T --sample-cpu -e '$EVENTS' -- $WORKLOAD"
 table=(build/perf/perf script -i "$new/perf.data" --symfs "build/root/$arch"
@@ -38,13 +44,5 @@ printf '\nRecorded, in the emulated machine, by\n\n  %s\n\nand read, on this one
 printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'
 cat "$out/functions.txt"
-cat << END
-
-The emulated machine takes each instruction for one cycle and one nanosecond:
-cycles and instructions are exact, CPI is 1 everywhere. It has no caches and no
-branch predictor, so their events are not supported. What the table shows is
-that windows are attributed to the right function. A rate that differs between
-the functions of the benchmark is that of page faults (PF/KI); what it really is,
-and the shares, \`make vm RUN='benchmark --truth --faults 0 1'\` counts one
-instruction at a time. Real counters need real hardware: see README.md.
-END
+echo
+machine about

@@ -11,7 +11,7 @@ fail() {
 	exit 1
 }
 
-need_gb=6
+need_gb=4	# and 2 for each machine
 
 build="linux-source-6.12 gcc libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config mmdebstrap
 	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
@@ -26,7 +26,10 @@ for purpose; do
 	build) read -r -d '' -a words <<< "$build" || true ;;
 	check) read -r -d '' -a words <<< "$check" || true ;;
 	all) read -r -d '' -a words <<< "$all" || true ;;
-	*) read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")" ;;
+	*)
+		read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")"
+		need_gb=$((need_gb + 2))
+		;;
 	esac
 	packages+=("${words[@]}")
 done

@@ -12,7 +12,9 @@ exit status: the command's; 124 after the time limit, 125 when the machine died.
 
 import argparse
 import importlib.util
+import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -44,11 +46,12 @@ def machine(arch: str) -> dict:
     spec = importlib.util.spec_from_file_location(arch, TOP / f"scripts/vm/{arch}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.ARCH
+    common = (TOP / "scripts/vm/common.config").read_text(encoding="utf-8")
+    return module.ARCH | {"kconfig": common + module.ARCH["kconfig"].lstrip(), "emulator": module.ARCH["qemu"][0]}
 
 
 def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[str]:
-    """The QEMU command line: kernel console to a file, the guest's hvc0 to us."""
+    """The QEMU command line: kernel console to a file, the guest's virtio console to us."""
     def folder(tag: str, path: Path) -> list[str]:
         return ["-fsdev", f"local,id={tag},path={path},security_model=none",
                 "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
@@ -64,7 +67,7 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
             "-serial", f"file:{control / 'console'}",
             "-chardev", f"stdio,id=out,signal={'off' if args.terminal else 'on'}",
             "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=out",
-            *folder("vm", control), *folder("share", args.share)]
+            *folder("vm", control), *folder("share", args.share), *shlex.split(args.qemu)]
 
 
 def last(lines: list[str]) -> list[str]:
@@ -116,6 +119,7 @@ def main() -> int:
                         help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends the machine")
     parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
+    parser.add_argument("--qemu", default="", help="more words for QEMU's command line")
     parser.add_argument("--get", metavar="KEY", help="print one value of the machine's description and end")
     parser.add_argument("command", nargs="?", default="", help="run by bash; none: a shell on this terminal")
     args = parser.parse_args()
@@ -131,8 +135,11 @@ def main() -> int:
     for needed, verb in ((args.kernel, "kernel"), (args.root, "vm")):
         if not needed.is_file():
             sys.exit(f"vm: {needed} is missing: run `make {verb} ARCH={args.arch}`")
-    if not shutil.which(arch["qemu"][0]):
-        sys.exit(f"vm: {arch['qemu'][0]} is missing: install {arch['packages']}")
+    # the one that scripts/qemu.sh has fetched, if it had to
+    emulator = shutil.which(arch["emulator"], path=f"{BUILD}/qemu/bin:{os.environ.get('PATH', os.defpath)}")
+    if not emulator:
+        sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")
+    arch["qemu"][0] = emulator
     args.terminal = not args.command
     if args.terminal:
         if not sys.stdin.isatty():

@@ -36,10 +36,16 @@ def must(*command: object, **options) -> str:
     return done.stdout
 
 
-def vm(command: str, *options: object, share: Path | None = None, timeout: int = 300) -> subprocess.CompletedProcess:
-    """Runs a command in the emulated machine; share is its /share and working directory."""
+def vm(command: str, *options: object, arch: str = ARCH, share: Path | None = None,
+       timeout: int = 300) -> subprocess.CompletedProcess:
+    """Runs a command in an emulated machine; share is its /share and working directory."""
     share = share or CHECK / "share"
-    return run(TOP / "scripts/vm.py", "--arch", ARCH, "--timeout", timeout, "--share", share, *options, command)
+    return run(TOP / "scripts/vm.py", "--arch", arch, "--timeout", timeout, "--share", share, *options, command)
+
+
+def machine(arch: str, key: str) -> str:
+    """One value of a machine's description, as in scripts/vm/ARCH.py."""
+    return must(TOP / "scripts/vm.py", "--arch", arch, "--get", key).strip()
 
 
 def in_guest(command: str, *options: object, **more) -> str:
@@ -50,16 +56,16 @@ def in_guest(command: str, *options: object, **more) -> str:
     return done.stdout
 
 
-def script(recording: Path, *options: str) -> subprocess.CompletedProcess:
-    """generate-function-metrics.py on a recording of the emulated machine."""
-    return run(PERF, "script", "-i", recording, "--symfs", BUILD / "root" / ARCH,
-               "--kallsyms", BUILD / "kernel" / ARCH / "System.map", "-s", SCRIPT, "--", *options,
+def script(recording: Path, *options: str, arch: str = ARCH) -> subprocess.CompletedProcess:
+    """generate-function-metrics.py on a recording of an emulated machine."""
+    return run(PERF, "script", "-i", recording, "--symfs", BUILD / "root" / arch,
+               "--kallsyms", BUILD / "kernel" / arch / "System.map", "-s", SCRIPT, "--", *options,
                stderr=subprocess.PIPE)
 
 
-def functions(recording: Path, *options: str) -> dict[str, dict]:
+def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dict]:
     """The script's rows by symbol: their metrics, sums and standard errors."""
-    done = script(recording, "--json", *options)
+    done = script(recording, "--json", *options, arch=arch)
     if done.returncode:
         raise AssertionError(f"generate-function-metrics: {done.returncode}: {done.stderr}")
     return {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}

@@ -51,7 +51,7 @@ def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
 def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) -> None:
     """Runs build, with the work tree at commit, unless stamp says that it was built from the same commit and sources."""
     work_tree()
-    sources = (TOP / "scripts/build.sh", TOP / f"scripts/vm/{ARCH}.py", *sources)
+    sources = *(TOP / "scripts" / name for name in ("build.sh", "vm/common.config", f"vm/{ARCH}.py")), *sources
     made_by = "\n".join([must("git", "-C", LINUX, "rev-parse", f"{commit}^{{tree}}"), *(path.read_text() for path in sources)])
     if stamp.is_file() and stamp.read_text() == made_by:
         return

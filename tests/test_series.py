@@ -7,8 +7,8 @@ import unittest
 from fnmatch import fnmatch
 from pathlib import Path
 
-import test_syscalls
-from env import BUILD, CHECK, LINUX, TOP, must, run, vm
+import machines
+from env import ARCH, BUILD, CHECK, LINUX, TOP, must, run, vm
 from pristine import BUILT, WALK, build_kernel, build_perf, pristine
 
 MAIL = BUILD / "series"
@@ -46,7 +46,7 @@ class Series(unittest.TestCase):
 
         The one for arm64 boots, and passes each of the selftests of the whole series that any kernel before it passed.
         """
-        test_syscalls.setUpModule()
+        machines.make_selftest(ARCH, *machines.PROGRAMS)
         passed, booted = set(), 0
         for commit in git("rev-list", "--reverse", "pristine..series").split():
             subject = git("log", "-1", "--format=%s", commit)
@@ -65,7 +65,7 @@ class Series(unittest.TestCase):
 
     def passing(self, before: set[str]) -> set[str]:
         """The selftests that pass in the kernel just built: at least those that passed before."""
-        done = vm(f"./{test_syscalls.NAME}; true", "--smp", 1, "--kernel", BUILT, share=test_syscalls.SHARE)
+        done = vm("; ".join(f"./{name}" for name in machines.PROGRAMS) + "; true", "--kernel", BUILT, share=machines.SELFTESTS / ARCH)
         self.assertEqual(done.returncode, 0, done.stdout)
         now = set(re.findall(r"^ok \d+ (\S+)$", done.stdout, re.M))
         self.assertLessEqual(before, now, done.stdout)

@@ -72,6 +72,23 @@ class BadInput(unittest.TestCase):
         self.refused(r"^vm: qemu-system-aarch64 is missing: install .*qemu-system-arm", TOP / "scripts/vm.py", "true",
                      env={"PATH": str(self.dir)})
 
+    def emulator(self, version: str) -> dict[str, str]:
+        """Where there is an emulator of this version, and no package source."""
+        must("cp", "-r", "scripts", self.dir)
+        for name, output in (("qemu-system-riscv64", f"QEMU emulator version {version}"), ("apt-get", "")):
+            (self.dir / name).write_text(f"#!/bin/sh\necho '{output}'\n")
+            (self.dir / name).chmod(0o755)
+        return {"PATH": f"{self.dir}:/usr/bin:/bin"}
+
+    def test_no_newer_emulator(self):
+        self.refused("^qemu: riscv64 needs qemu-system-riscv64 10 or newer, this machine has 7, and .*-backports cannot be fetched$",
+                     self.dir / "scripts/qemu.sh", "riscv64", env=self.emulator("7.2.22"))
+        self.assertFalse((self.dir / "build").exists())
+
+    def test_own_emulator_is_new_enough(self):
+        must(self.dir / "scripts/qemu.sh", "riscv64", env=self.emulator("10.0.2"))
+        self.assertFalse((self.dir / "build").exists())
+
     def test_shell_without_a_terminal(self):
         self.refused("^vm: a shell needs a terminal", "make", "vm")
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+"""ppc64le: QEMU's pseries machine with the PMU of a POWER10, which counts cycles and instructions."""
+
+ARCH = {
+    "debian": "ppc64el",
+    "suite": "bookworm",
+    "kernel_arch": "powerpc",
+    "cross_compile": "powerpc64le-linux-gnu-",
+    "multiarch": "powerpc64le-linux-gnu",
+    "image": "vmlinux",
+    "console": "hvc0",
+    "packages": "gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross",
+    "qemu_version": "10",
+    "qemu": ["qemu-system-ppc64", "-M", "pseries,x-vof=on", "-cpu", "power10", "-icount", "shift=0,sleep=off"],
+    # the virtio console comes after the machine's own
+    "cmdline": "output=hvc1",
+    "workload": "benchmark 0 1",
+    "events": "{cycles/period=999000,alt-period=1000/,instructions}:uS",
+    "about": """
+The emulated machine takes each instruction for one cycle and one nanosecond;
+its events of caches, branches and TLB count nothing. It needs windows of 700
+cycles or more, and counts in the kernel, too, whatever is asked for. What the
+shares of the instructions are, `make vm ARCH=ppc64le RUN='benchmark --truth 0 1'`
+counts one at a time. Real counters need real hardware: see README.md.
+""",
+    "kconfig": """
+CONFIG_PPC64=y
+CONFIG_CPU_LITTLE_ENDIAN=y
+CONFIG_PPC_BOOK3S_64=y
+CONFIG_POWER8_CPU=y
+CONFIG_ALTIVEC=y
+CONFIG_VSX=y
+CONFIG_PPC_64S_HASH_MMU=y
+CONFIG_PPC_RADIX_MMU=y
+CONFIG_PPC_RADIX_MMU_DEFAULT=y
+CONFIG_PPC_POWERNV=n
+CONFIG_PPC_PSERIES=y
+CONFIG_PPC_SPLPAR=y
+CONFIG_PPC_OF_BOOT_TRAMPOLINE=y
+CONFIG_PPC_4K_PAGES=y
+CONFIG_HVC_CONSOLE=y
+CONFIG_HVC_DRIVER=y
+CONFIG_PPC_PERF_CTRS=y
+""",
+}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""riscv64: QEMU's virt machine, whose Sscofpmf PMU counts cycles, instructions and TLB misses."""
+
+ARCH = {
+    "debian": "riscv64",
+    "suite": "trixie",
+    "kernel_arch": "riscv",
+    "cross_compile": "riscv64-linux-gnu-",
+    "multiarch": "riscv64-linux-gnu",
+    "image": "arch/riscv/boot/Image",
+    "console": "ttyS0",
+    "packages": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
+    "qemu_version": "10",
+    "qemu": ["qemu-system-riscv64", "-M", "virt", "-cpu", "rv64,sscofpmf=on", "-icount", "shift=0,sleep=off"],
+    "cmdline": "",
+    "workload": "benchmark --faults 0 1",
+    "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults,dTLB-load-misses}:uS",
+    "about": """
+The emulated machine takes each instruction for one cycle and one nanosecond:
+cycles and instructions are exact, CPI is 1 everywhere. It has no caches and no
+branch predictor, but a TLB whose misses it counts: TM/KI differs between the
+functions as misses of a cache do. Each page that dcache_miss() comes to misses
+twice, when it faults and when the load is done again, so its TM/KI is twice its
+PF/KI; the other functions come to no new page. (An event of the TLB cannot be
+the leader: QEMU ends.) Real counters need real hardware: see README.md.
+""",
+    "kconfig": """
+CONFIG_64BIT=y
+CONFIG_ARCH_RV64I=y
+CONFIG_MMU=y
+CONFIG_FPU=y
+CONFIG_RISCV_ISA_C=y
+CONFIG_RISCV_ISA_FALLBACK=y
+CONFIG_RISCV_SBI=y
+CONFIG_RISCV_SBI_V01=n
+CONFIG_SOC_VIRT=y
+CONFIG_ARCH_VIRT=y
+CONFIG_SERIAL_8250=y
+CONFIG_SERIAL_8250_CONSOLE=y
+CONFIG_SERIAL_OF_PLATFORM=y
+CONFIG_RISCV_PMU=y
+CONFIG_RISCV_PMU_LEGACY=n
+CONFIG_RISCV_PMU_SBI=y
+CONFIG_PCI_HOST_GENERIC=y
+CONFIG_POWER_RESET=y
+CONFIG_POWER_RESET_SYSCON=y
+CONFIG_POWER_RESET_SYSCON_POWEROFF=y
+CONFIG_MFD_SYSCON=y
+""",
+}

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""x86_64: QEMU's q35 machine. TCG emulates no PMU: software events, tracepoints, probes and breakpoints only."""
+
+ARCH = {
+    "debian": "amd64",
+    "suite": "bookworm",
+    "kernel_arch": "x86_64",
+    "cross_compile": "x86_64-linux-gnu-",
+    "multiarch": "x86_64-linux-gnu",
+    "image": "arch/x86/boot/bzImage",
+    "console": "ttyS0",
+    "packages": "qemu-system-x86",
+    # -icount: 1 instruction = 1 ns, so that two runs of one command are the same
+    "qemu": ["qemu-system-x86_64", "-M", "q35", "-cpu", "max", "-icount", "shift=0,sleep=off"],
+    "cmdline": "",
+    # the CPU clock is not sampled more often than every 10 us, which are 10,000
+    # instructions here: calls ten times as long
+    "benchmark": "-DPIECES=80",
+    "workload": "benchmark --iterations 500 --faults 0 1",
+    "events": "{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS",
+    "about": """
+The emulated machine has no PMU: only software events count, and the leader is
+the CPU clock, for which each instruction takes one nanosecond. The clock has no
+window below 10 microseconds, so the calls of this benchmark are ten times as
+long. %CLK is the share of the time, that in the kernel included, which page
+faults take; they are all dcache_miss()'s. What the instructions are,
+`make vm ARCH=x86_64 RUN='benchmark --truth --faults 0 1'` counts one at a time.
+""",
+    "kconfig": """
+CONFIG_64BIT=y
+CONFIG_ACPI=y
+CONFIG_SERIAL_8250=y
+CONFIG_SERIAL_8250_CONSOLE=y
+""",
+}

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What each emulated machine is tested for: a command goes in, its output and status come out;
+recordings alternate, and their tables say what the benchmark does; the series' selftest passes.
+
+A suite derives a class for a machine and gives it ARCH.
+"""
+
+import re
+import shutil
+import tempfile
+import unittest
+from itertools import pairwise
+from pathlib import Path
+
+import known
+import perfdata
+from env import CHECK, LINUX, functions, in_guest, machine, must, vm
+
+# the selftests, with the number of tests that each has at least
+PROGRAMS = {"alternate_period": 46, "alternate_software": 46}
+SELFTESTS = CHECK / "selftests"
+TWO_CPUS = "needs .*two CPUs"
+
+RECORD = """
+sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
+cd /tmp
+record() {
+	output=$1 events=$2
+	shift 2
+	perf record -q -T --sample-cpu -m 16M -o "$output" -e "$events" -- "$@" > /dev/null 2> record.err || { cat record.err; exit 1; }
+	mv "$output" /share
+}
+"""
+
+
+class Guest(unittest.TestCase):
+    """The emulated machine is a function call."""
+
+    ARCH = ""
+    UNAME = ""
+
+    def test_output_and_status_come_out(self):
+        done = vm("uname -m; echo $((6 * 7)); exit 3", arch=self.ARCH)
+        self.assertIn(f"{self.UNAME}\n42\n", done.stdout)
+        self.assertEqual(done.returncode, 3)
+
+    def test_shared_folder_is_the_working_directory(self):
+        with tempfile.TemporaryDirectory() as share:
+            (Path(share) / "in").write_text("from the host\n")
+            self.assertEqual(vm("tr a-z A-Z < in > out", arch=self.ARCH, share=Path(share)).returncode, 0)
+            self.assertEqual((Path(share) / "out").read_text(), "FROM THE HOST\n")
+
+    def test_hang_ends_at_the_time_limit(self):
+        done = vm("echo before; while :; do :; done", arch=self.ARCH, timeout=40)
+        self.assertEqual(done.returncode, 124)
+        self.assertIn("before", done.stdout)
+        self.assertRegex(done.stdout, "vm: no end after 40 s")
+
+    def test_panic_shows_the_console(self):
+        done = vm("echo c > /proc/sysrq-trigger", arch=self.ARCH, timeout=60)
+        self.assertEqual(done.returncode, 125)
+        self.assertRegex(done.stdout, r"(?s)Kernel panic.*the machine died before the command ended")
+
+
+class Recordings(Guest):
+    """What is recorded alternates, and the table says what the benchmark does."""
+
+    LONG, WINDOW = 999700, 300
+    LEADER = "cycles"
+    COMMANDS = ""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.share = CHECK / "machines" / cls.ARCH
+        cls.share.mkdir(parents=True, exist_ok=True)
+        for old in cls.share.glob("*"):
+            old.unlink()
+        in_guest(RECORD + cls.COMMANDS, arch=cls.ARCH, share=cls.share, timeout=580)
+
+    def read(self, name: str) -> perfdata.Recording:
+        return perfdata.read(self.share / f"{name}.data")
+
+    def table(self, name: str) -> known.Rows:
+        return functions(self.share / f"{name}.data", "-s", "discard", arch=self.ARCH)
+
+    def truth(self) -> dict[str, dict[str, float]]:
+        """Per function of the benchmark: length of a call, share, page faults in a call."""
+        return known.truth((self.share / "truth").read_text())
+
+    def test_periods_strictly_alternate_after_the_first_two(self):
+        periods = [sample.period for sample in self.read("alternate").stream()]
+        self.assertGreater(len(periods), 1000)
+        first = 2 + (periods[2] == self.LONG)
+        self.assertLessEqual(set(periods[:first]), {self.LONG, self.WINDOW})
+        self.assertEqual(set(periods[first::2]), {self.WINDOW})
+        self.assertEqual(set(periods[first + 1::2]), {self.LONG})
+
+    def test_reported_period_is_what_was_counted(self):
+        stream = self.read("alternate").stream()
+        values = [list(sample.values.values())[0] for sample in stream]
+        self.assertEqual([sample.period for sample in stream][1:], [late - early for early, late in pairwise(values)])
+
+    def test_shares(self):
+        known.check_shares(self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER)
+
+
+def make_selftest(arch: str, *words: object, skid: bool = False) -> Path:
+    """The selftests' own Makefile, with nothing but cross compiler and the tree's headers for the architecture.
+
+    Makes the words in the folder that it returns. With one processor, the
+    emulated machines stop at the very instruction that overflows, without skid.
+    """
+    share, headers, cross = SELFTESTS / arch, CHECK / "headers" / arch, machine(arch, "cross_compile")
+    out = share / "skid" if skid else share
+    out.mkdir(parents=True, exist_ok=True)
+    must("make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers")
+    must("make", "-s", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={out}", f"CROSS_COMPILE={cross}",
+         f"KHDR_INCLUDES=-isystem {headers}/usr/include", "USERLDFLAGS=-static",
+         f"USERCFLAGS=-O2 -Werror -D__SANE_USERSPACE_TYPES__{' -DSKID=0' * (not skid)}", *(out / word for word in words))
+    return share
+
+
+class Selftest(unittest.TestCase):
+    """The series' selftests of perf_event_open(2)."""
+
+    ARCH = ""
+    MAY_SKIP = TWO_CPUS         # reasons that a test may have instead of `ok`
+
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(SELFTESTS / cls.ARCH, ignore_errors=True)
+        make_selftest(cls.ARCH, *PROGRAMS)
+
+    def selftest(self, command: str, *options: object) -> list[str]:
+        """The lines `ok ...` and `not ok ...` of a run: as many as were announced."""
+        done = vm(f"./{command}", *options, arch=self.ARCH, share=SELFTESTS / self.ARCH)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)
+        self.assertEqual(re.findall(r"^1\.\.(\d+)$", done.stdout, re.M), [str(len(lines))], done.stdout)
+        return lines
+
+    def test_passes_with_the_series(self):
+        for name, number in PROGRAMS.items():
+            with self.subTest(name):
+                lines = self.selftest(name)
+                self.assertGreaterEqual(len(lines), number)
+                for line in lines:
+                    self.assertRegex(line, rf"^ok \d+ \S+($| # SKIP .*{self.MAY_SKIP})", "\n".join(lines))
