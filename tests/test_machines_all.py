@@ -60,7 +60,7 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
 class Riscv64Selftest(machines.Selftest):
 
     ARCH = "riscv64"
-    MAY_SKIP = "breakpoint"
+    MAY_SKIP = f"({machines.TWO_CPUS}|breakpoint)"
 
 
 class Ppc64le(machines.Recordings):
