@@ -12,6 +12,11 @@
 #     perf script record generate-function-metrics -- COMMAND
 #     perf script report generate-function-metrics -s discard --sort CPI --limit 20
 #
+# Sums of recordings add up, without perf too:
+#
+#     perf script -s generate-function-metrics.py -- --write-sums host1.sums
+#     python3 generate-function-metrics.py --sums host1.sums host2.sums
+#
 # perf's script names have dashes, its handlers as many arguments as a table has columns, and a
 # group as many attributes as it has properties:
 # pylint: disable=invalid-name,too-many-arguments,too-many-instance-attributes
@@ -44,9 +49,13 @@ event NAME has a column NAME/KI, its number per 1000 instructions, if instructio
 Several groups (more events than counters) are summed apart. A metric of two events uses the
 groups which hold both. If no group does, both events are taken relative to one which their
 groups share (cycles, as a rule), or to the number of windows.
+
+`perf functions` does the same in C. What one of them does the other one has to do, for the sums
+are identical. The format of sums files is in perf-functions(1).
 """
 
 import argparse
+import contextlib
 import csv
 import gc
 import json
@@ -173,7 +182,7 @@ def bare_name(name: str) -> Tuple[str, str]:
     if "/" not in name:
         return "", re.sub(r":[A-Za-z]+$", "", name)
     before, terms = name.split("/")[:2]
-    terms = [term for term in terms.split(",") if not re.match(
+    terms = [term for term in terms.split(",") if term and not re.match(
         r"(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|(no-)?overwrite|"
         r"branch_type|percore|aux-|metric-id=", term)]
     if before.lower() in ALIASES or before in HARDWARE or before in SOFTWARE or not terms:
@@ -327,11 +336,24 @@ def ratio(scale: int, number: int, y: int, x: int, yy: int = 0, xy: int = 0, xx:
     return Value(scale * y / x, scale * (number * squares / ((number - 1) * x ** 4)) ** 0.5)
 
 
+class GroupInfo(NamedTuple):
+    """How a group was recorded, and which of its windows count."""
+    events: Events
+    share: str
+    sample_period: int
+    alternative_sample_period: int
+    jitter_alternate_period: int
+    inherit: bool
+
+
 class Table:
-    """The sums of functions, apart for each group, and the metrics made from them."""
+    """The sums of functions, apart for each group, and the metrics made from them. `groups`, `lost`
+    and `throttled` say how they were recorded."""
 
     def __init__(self) -> None:
         self.functions: Dict[Function, Groups] = {}
+        self.groups: List[GroupInfo] = []
+        self.lost = self.throttled = 0
 
     def add(self, function: Function, events: Events, sums: Sums) -> None:
         """Add a function's sums."""
@@ -340,6 +362,9 @@ class Table:
     def __add__(self, other: "Table") -> "Table":
         table = Table()
         for part in self, other:
+            table.groups += [group for group in part.groups if group not in table.groups]
+            table.lost += part.lost
+            table.throttled += part.throttled
             for function, groups in part.functions.items():
                 for events, sums in groups.items():
                     table.add(function, events, sums)
@@ -411,6 +436,12 @@ class Group:
     def key(self) -> Events:
         """The events, in an order that does not depend on the recording."""
         return (self.events[0], *sorted(self.events[1:]))
+
+    def info(self) -> GroupInfo:
+        """How it was recorded."""
+        return GroupInfo(self.key, self.share, self.attr["sample_period"],
+                         self.attr.get("alternative_sample_period", 0),
+                         self.attr.get("jitter_alternate_period", 0), self.per_thread)
 
     def sum_up(self, symbol: SymbolKey) -> None:
         """Move the windows of a function to its sums."""
@@ -569,26 +600,13 @@ class Collector:
         for function, _, _ in results:
             addresses.setdefault(function[:2], set()).add(function.address)
         table = Table()
+        table.groups = [group.info() for group in self.groups.values()]
+        table.lost, table.throttled = max(self.lost_records, self.lost_samples), self.throttled
         for function, group, sums in results:
             if function.symbol and len(addresses[function[:2]]) == 1:
                 function = function._replace(address=None)
             table.add(function, group.key, sums)
         return table
-
-    def notes(self) -> List[str]:
-        """What the reader of the table should know about the recording."""
-        notes = []
-        number = max(self.lost_records, self.lost_samples)
-        if number:
-            notes.append(f"{number} records were lost: windows over a loss are discarded "
-                         "(larger buffers: perf record -m)")
-        if self.throttled:
-            notes.append(f"throttled {self.throttled} times: windows over it are discarded "
-                         "(longer periods, or raise sysctl kernel.perf_event_max_sample_rate)")
-        if self.ignored and self.groups:
-            notes.append("not in a counter group, or a tracepoint, and so ignored: "
-                         f"{', '.join(self.ignored)}")
-        return notes
 
 
 def fail(message: str) -> NoReturn:
@@ -610,9 +628,14 @@ def find_column(wanted: Optional[str], metrics: Sequence[Metric]) -> str:
 Row = Tuple[Function, Dict[str, Value]]
 
 
+def by_name(function: Function) -> Tuple[str, str, int]:
+    """Sort key of functions."""
+    return function.symbol, function.dso, function.address or 0
+
+
 def sorted_rows(values: Dict[Function, Dict[str, Value]], column: str) -> List[Row]:
     """Rows in the order of a column: largest first, undefined last, equal ones by name."""
-    rows = sorted(values.items(), key=lambda row: (row[0].symbol, row[0].dso, row[0].address or 0))
+    rows = sorted(values.items(), key=lambda row: by_name(row[0]))
     if column == "symbol":
         return rows
 
@@ -683,56 +706,178 @@ def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
                          for one in sorted(events) for other in sorted(events) if one <= other}}
 
 
-def print_json(rows: Sequence[Row], table: Table, collector: Collector, out: TextIO) -> None:
+def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
     """Print an object: groups as recorded, functions with sums, metrics and standard errors."""
-    groups = [{"events": group.key, "share": group.share,
-               "sample_period": group.attr["sample_period"],
-               "alternative_sample_period": group.attr.get("alternative_sample_period", 0),
-               "jitter_alternate_period": group.attr.get("jitter_alternate_period", 0),
-               "inherit": group.per_thread} for group in collector.groups.values()]
     functions = [{"symbol": function.symbol, "dso": function.dso, "address": function.address,
                   "sums": [json_sums(*item)
                            for item in sorted(table.functions[function].items())],
                   "metrics": {column: value.value for column, value in values.items()},
                   "errors": {column: value.error for column, value in values.items()
                              if value.error is not None}} for function, values in rows]
-    json.dump({"groups": groups, "throttled": collector.throttled,
-               "lost": max(collector.lost_records, collector.lost_samples),
-               "functions": functions}, out, indent=1)
+    json.dump({"groups": [group._asdict() for group in table.groups], "throttled": table.throttled,
+               "lost": table.lost, "functions": functions}, out, indent=1)
     print(file=out)
 
 
-def symbol_notes(table: Table) -> List[str]:
-    """Say so if many samples have no symbol: windows hardly ever match by address."""
+SUMS_FILE = "perf-function-sums 1"      # first line of a sums file
+
+
+def write_sums(table: Table, out: TextIO) -> None:
+    """Write a sums file."""
+    def line(*fields: Any) -> None:
+        escaped = (str(value).replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n")
+                   for value in fields)
+        print(*escaped, sep="\t", file=out)
+
+    print(SUMS_FILE, file=out)
+    line("lost", table.lost)
+    line("throttled", table.throttled)
+    for events in sorted({group.events for group in table.groups}):
+        # none is before discard in a sums file
+        infos = sorted({(group.share == "discard", *group[2:]) for group in table.groups
+                        if group.events == events})
+        for discard, *numbers, inherit in infos:
+            line("group", "discard" if discard else "none", *numbers, int(inherit), *events)
+        for function, groups in sorted(table.functions.items(), key=lambda item: by_name(item[0])):
+            sums = groups.get(events)
+            if sums:
+                line("sums", function.symbol, function.dso,
+                     "-" if function.address is None else f"{function.address:#x}",
+                     sums.samples, sums.matched, *(sums[event] for event in events),
+                     *(sums.product(one, other) for place, one in enumerate(events)
+                       for other in events[place:]))
+    line("end")
+
+
+def unescape(name: str) -> str:
+    """The text of a field."""
+    return re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n"}.get(match[1], match[1]), name)
+
+
+def sums_of_line(events: Events, numbers: Sequence[int]) -> Sums:
+    """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
+    pairs = [(min(one, other), max(one, other)) for place, one in enumerate(events)
+             for other in events[place:]]
+    samples, matched, *values = numbers
+    if len(values) != len(events) + len(pairs) or matched > samples:
+        raise ValueError
+    return Sums(samples, matched, samples - matched, dict(zip(events, values)),
+                dict(zip(pairs, values[len(events):])))
+
+
+def read_sums(lines: Sequence[str]) -> Table:
+    """The table in the lines of a sums file, without the first. Raises ValueError for one that
+    is none."""
+    table = Table()
+    events: Events = ()
+    for line in lines:
+        word, *fields = map(unescape, line.split("\t"))
+        if word == "sums" and events:
+            symbol, dso, address, *numbers = fields
+            table.add(Function(symbol, dso, None if address == "-" else int(address, 16)), events,
+                      sums_of_line(events, [int(number) for number in numbers]))
+        elif word == "group" and len(fields) > 5 and fields[0] in ("discard", "none"):
+            events = tuple(fields[5:])
+            table.groups.append(GroupInfo(events, fields[0], *map(int, fields[1:4]),
+                                          bool(int(fields[4]))))
+        elif word in ("lost", "throttled"):
+            setattr(table, word, int(*fields))
+        else:
+            raise ValueError
+    return table
+
+
+def read_sums_file(path: str) -> Table:
+    """The table in a sums file."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            first, *lines = file.read().split("\n")
+        if first != SUMS_FILE:
+            fail(f"{path}: not a sums file of this version, which begins with {SUMS_FILE}")
+        if lines[-2:] != ["end", ""]:
+            fail(f"{path}: the sums file is cut short")
+        return read_sums(lines[:-2])
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    except (ValueError, TypeError):
+        fail(f"{path}: not a sums file")
+
+
+def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
+    """The sum of tables, which have names."""
+    result = tables[0][1]
+    for name, table in tables[1:]:
+        if ({(group.events, group.share) for group in table.groups} !=
+                {(group.events, group.share) for group in result.groups}):
+            fail(f"{name}: does not add up with those before it: other events or share modes")
+        result += table
+    return result
+
+
+def notes(table: Table) -> List[str]:
+    """What the reader of the table should know about the recording."""
+    texts = []
+    if table.lost:
+        texts.append(f"{table.lost} records were lost: windows over a loss are discarded "
+                     "(larger buffers: perf record -m)")
+    if table.throttled:
+        texts.append(f"throttled {table.throttled} times: windows over it are discarded "
+                     "(longer periods, or raise sysctl kernel.perf_event_max_sample_rate)")
     samples = {True: 0, False: 0}
     for function, groups in table.functions.items():
         samples[not function.symbol] += pooled(groups).samples
-    percent = 100 * samples[True] / sum(samples.values())
-    return [f"{percent:.0f} % of the window samples have no symbol: are the debug symbols "
-            "installed?"] if percent >= 10 else []
+    percent = 100 * samples[True] / (sum(samples.values()) or 1)
+    if percent >= 10:
+        texts.append(f"{percent:.0f} % of the window samples have no symbol: are the debug symbols "
+                     "installed?")
+    return texts
 
 
-def report(collector: Collector, options: argparse.Namespace, out: TextIO) -> None:
-    """Print the table in the form that the options ask for."""
+def recorded_table(collector: Collector) -> Table:
+    """The table of a recording."""
     if not collector.groups:
         if collector.ignored:
             fail("the recording has no counter group: record with "
                  "-e '{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS'")
         fail("the recording has no samples")
-    table = collector.table()
+    if collector.ignored:
+        print("generate-function-metrics: not in a counter group, or a tracepoint, and so ignored: "
+              f"{', '.join(collector.ignored)}", file=sys.stderr)
+    return collector.table()
+
+
+def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
+    """Print the table in the form that the options ask for."""
     if not table.functions:
         fail("the recording has no window: too few samples")
     metrics = table.metrics()
     column = find_column(options.sort, metrics)
     rows = sorted_rows(table.values(metrics), column)[:options.limit]
-    for note in collector.notes() + symbol_notes(table):
+    for note in notes(table):
         print(f"generate-function-metrics: {note}", file=sys.stderr)
-    if options.csv:
+    if options.write_sums:
+        with (open(options.write_sums, "w", encoding="utf-8", errors="surrogateescape")
+              if options.write_sums != "-" else contextlib.nullcontext(out)) as file:
+            write_sums(table, file)
+    elif options.csv:
         print_csv(rows, metrics, out)
     elif options.json:
-        print_json(rows, table, collector, out)
+        print_json(rows, table, out)
     else:
         print_table(rows, labels(table.functions), metrics, out)
+
+
+def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
+    """Add up what there is and print it, without perf (no collector) or in it."""
+    tables = [("the recording", recorded_table(collector))] if collector else []
+    tables += [(path, read_sums_file(path)) for path in options.sums]
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # `| head` ends perf, silently
+    try:
+        # not through sys.stdout, which would try once more to write what it could not
+        with open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False) as out:
+            report(add_up(tables), options, out)
+    except OSError as error:
+        fail(f"cannot write the table: {error.strerror}")
 
 
 EXAMPLES = """
@@ -771,17 +916,25 @@ def parse_options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sort", metavar="COLUMN",
                         help="sort by this column, or symbol (default: %%CY, else #)")
     parser.add_argument("--limit", metavar="N", type=limit, help="print N functions only")
+    parser.add_argument("--sums", metavar="FILE", nargs="+", default=[],
+                        help="add the sums in these files; perf is not needed to read them")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated, all digits")
     form.add_argument("--json", action="store_true",
                       help="an object with the sums, the metrics and their standard errors")
+    form.add_argument("--write-sums", metavar="FILE",
+                      help="write the sums to this file, - for stdout, instead of printing metrics")
     return parser.parse_args(argv)
 
 
 if __name__ == "__main__":
     OPTIONS = parse_options(sys.argv[1:])
     if "perf_trace_context" not in sys.builtin_module_names:
-        fail("perf runs this script: perf script -s generate-function-metrics.py -- [OPTIONS]")
+        if not OPTIONS.sums:
+            fail("perf runs this script: perf script -s generate-function-metrics.py -- [OPTIONS], "
+                 "or give it --sums FILE...")
+        main(OPTIONS, None)
+        sys.exit()
     gc.disable()        # there are no cycles to find, but millions of lists to look at
     COLLECTOR = Collector(OPTIONS.share)
 
@@ -798,10 +951,4 @@ if __name__ == "__main__":
 
     def trace_end() -> None:
         """All samples were seen."""
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # `| head` ends perf, silently
-        try:
-            # not through sys.stdout, which would try once more to write what it could not
-            with open(1, "w", encoding="utf-8", closefd=False) as out:
-                report(COLLECTOR, OPTIONS, out)
-        except OSError as error:
-            fail(f"cannot write the table: {error.strerror}")
+        main(OPTIONS, COLLECTOR)

@@ -1,0 +1,979 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * builtin-functions.c - what the counters say about each function
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+#include <subcmd/pager.h>
+#include <subcmd/parse-options.h>
+
+#include "builtin.h"
+#include "util/addr_location.h"
+#include "util/data.h"
+#include "util/debug.h"
+#include "util/dso.h"
+#include "util/event.h"
+#include "util/evlist.h"
+#include "util/evsel.h"
+#include "util/function-columns.h"
+#include "util/function-metrics.h"
+#include "util/function-print.h"
+#include "util/function-sums.h"
+#include "util/hashmap.h"
+#include "util/header.h"
+#include "util/machine.h"
+#include "util/map.h"
+#include "util/print-events.h"
+#include "util/record.h"
+#include "util/session.h"
+#include "util/strlist.h"
+#include "util/symbol.h"
+#include "util/thread.h"
+#include "util/time-utils.h"
+#include "util/tool.h"
+#include "util/util.h"
+
+#define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
+
+static const char *const functions_subcommands[] = { "record", "report", NULL };
+
+static const char *const report_usage[] = {
+	"perf functions report [<options>] [<recording or sums file>...]",
+	NULL
+};
+
+struct report_options {
+	const char *share;
+	const char *fields;
+	const char *sort;
+	const char *separator;
+	const char *sums;
+	const char *time;
+	unsigned int limit;
+	bool json;
+	bool force;
+	bool stdio;
+};
+
+/* An address in a thread where samples were taken, and the function there. */
+struct place {
+	struct machine *machine;
+	u64 ip;
+	u32 pid;
+	u32 tid;
+	u8 cpumode;
+	bool filtered;
+	/* recording.nr_changes when it was looked up. */
+	u32 change;
+	u64 thread;
+	struct metrics_function *function;
+};
+
+#define PLACES_BITS	12
+
+/* A recording that is being read. */
+struct recording {
+	struct perf_tool tool;
+	struct perf_session *session;
+	struct function_metrics *metrics;
+	/* Functions that are in no map, by address. */
+	struct hashmap *unmapped;
+	/* Counts of the sample at hand, for each event of its group. */
+	u64 *counts;
+	unsigned int nr_counts;
+	u64 nr_threads;
+	/* Places by hash: samples gather at few, and to look one up takes long. */
+	struct place *places;
+	/* Threads and maps have changed so often, beginning with 1. */
+	u32 nr_changes;
+	bool has_group;
+	struct strlist *ignored;
+	u64 lost_records;
+	u64 lost_samples;
+	u64 throttled;
+	struct perf_time_interval *ranges;
+	int range_size;
+	int range_num;
+};
+
+/* evsel->priv: the place of an event's counts. */
+struct functions_evsel {
+	struct metrics_group *group;	/* NULL: not in a group, not counted */
+	unsigned int slot;
+};
+
+static void report_error(const char *path, const char *reason)
+{
+	pr_err("perf functions: %s: %s\n", path, reason);
+}
+
+static bool is_tracepoint(const struct evsel *evsel)
+{
+	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
+}
+
+/* The events that the samples of a leader count, NULL if it is no leader. */
+static struct metrics_group *new_group(struct recording *recording, struct evsel *leader)
+{
+	const struct perf_event_attr *attr = &leader->core.attr;
+
+	if (!evsel__is_group_leader(leader) || is_tracepoint(leader) ||
+	    !(attr->sample_type & PERF_SAMPLE_READ))
+		return NULL;
+	recording->has_group = true;
+	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
+}
+
+static int add_event(struct recording *recording, struct metrics_group *group,
+		     struct evsel *evsel)
+{
+	struct functions_evsel *event = zalloc(sizeof(*event));
+	int slot, err;
+
+	if (!event)
+		return -ENOMEM;
+	evsel->priv = event;
+
+	/* A script sees no tracepoint among the members. */
+	if (!group || is_tracepoint(evsel)) {
+		err = strlist__add(recording->ignored, evsel__name(evsel));
+		return err == -EEXIST ? 0 : err;
+	}
+
+	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel));
+	if (slot < 0)
+		return slot;
+	event->group = group;
+	event->slot = slot;
+
+	if (metrics_group__nr_events(group) > recording->nr_counts) {
+		recording->nr_counts = metrics_group__nr_events(group);
+		free(recording->counts);
+		recording->counts = calloc(recording->nr_counts, sizeof(*recording->counts));
+		if (!recording->counts)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Before the first sample of an event: take it up with its whole group. */
+static int add_events(struct recording *recording, struct evsel *evsel)
+{
+	struct evsel *leader = evsel__leader(evsel), *pos;
+	struct metrics_group *group = new_group(recording, leader);
+
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+
+	for_each_group_evsel(pos, leader) {
+		int err = pos->priv ? 0 : add_event(recording, group, pos);
+
+		if (err)
+			return err;
+	}
+	return evsel->priv ? 0 : -EINVAL;
+}
+
+static size_t hash_address(long key, void *ctx __maybe_unused)
+{
+	return *(const u64 *)key;
+}
+
+static bool equal_addresses(long key1, long key2, void *ctx __maybe_unused)
+{
+	return *(const u64 *)key1 == *(const u64 *)key2;
+}
+
+static struct metrics_function *unmapped_function(struct recording *recording, u64 ip)
+{
+	struct metrics_function *function;
+	u64 *key;
+
+	if (hashmap__find(recording->unmapped, &ip, &function))
+		return function;
+
+	function = function_metrics__add_function(recording->metrics, "", "", ip);
+	key = memdup(&ip, sizeof(ip));
+	if (!function || !key || hashmap__add(recording->unmapped, key, function)) {
+		free(key);
+		return NULL;
+	}
+	return function;
+}
+
+/* The function of a sample, NULL without memory. */
+static struct metrics_function *function_of(struct recording *recording, struct addr_location *al,
+					    u64 ip)
+{
+	struct metrics_function **function;
+	struct dso *dso;
+
+	if (!al->map)
+		return unmapped_function(recording, ip);
+
+	dso = map__dso(al->map);
+	if (!al->sym) {
+		/* Without a name, so that the same address is found the next time. */
+		al->sym = symbol__new(al->addr, 0, 0, 0, "");
+		if (!al->sym)
+			return NULL;
+		dso__insert_symbol(dso, al->sym);
+	}
+
+	function = symbol__priv(al->sym);
+	if (!*function) {
+		*function = function_metrics__add_function(recording->metrics, al->sym->name,
+							   dso__long_name(dso), al->sym->start);
+	}
+	return *function;
+}
+
+static u64 thread_number(struct recording *recording, struct thread *thread)
+{
+	if (!thread__db_id(thread))
+		thread__set_db_id(thread, ++recording->nr_threads);
+	return thread__db_id(thread);
+}
+
+/* What each event counted since the sample before. */
+static int read_counts(struct recording *recording, const struct functions_evsel *leader,
+		       struct evsel *evsel, struct perf_sample *sample)
+{
+	u64 read_format = evsel->core.attr.read_format, delta;
+	struct sample_read_value *v = sample->read.group.values;
+	struct functions_evsel *event;
+
+	memset(recording->counts, 0,
+	       metrics_group__nr_events(leader->group) * sizeof(*recording->counts));
+	recording->counts[leader->slot] = sample->period;
+	if (!(read_format & PERF_FORMAT_GROUP))
+		return 0;
+
+	for (u64 i = 1; i < sample->read.group.nr; i++) {
+		struct evsel *member;
+
+		v = next_sample_read_value(v, read_format);
+		member = evlist__read_member_delta(recording->session->evlist, evsel, sample, v,
+						   &delta);
+		if (IS_ERR(member))
+			return PTR_ERR(member);
+		if (!member)
+			continue;
+		/* The groups are told in the header, which is missing if the file is cut. */
+		if (evsel__leader(member) != evsel) {
+			pr_err("perf functions: %s is not in the group of %s, is the file cut short?\n",
+			       evsel__name(member), evsel__name(evsel));
+			return -EINVAL;
+		}
+		event = member->priv;
+		if (event && event->group)
+			recording->counts[event->slot] = delta;
+	}
+	return 0;
+}
+
+/* Look up thread and function of a sample. */
+static int look_up(struct recording *recording, struct machine *machine,
+		   struct perf_sample *sample, struct place *place)
+{
+	struct addr_location al;
+	int err = -EINVAL;
+
+	addr_location__init(&al);
+	if (machine__resolve(machine, &al, sample) < 0) {
+		pr_err("perf functions: a sample of no thread\n");
+		goto out;
+	}
+
+	*place = (struct place){
+		.machine	= machine,
+		.ip		= sample->ip,
+		.pid		= sample->pid,
+		.tid		= sample->tid,
+		.cpumode	= sample->cpumode,
+		.filtered	= al.filtered,
+		.change		= recording->nr_changes,
+		.thread		= thread_number(recording, al.thread),
+		.function	= function_of(recording, &al, sample->ip),
+	};
+	err = place->function ? 0 : -ENOMEM;
+out:
+	addr_location__exit(&al);
+	return err;
+}
+
+/* Where a sample was taken, NULL with a message if that cannot be said. */
+static const struct place *find_place(struct recording *recording, struct machine *machine,
+				      struct perf_sample *sample)
+{
+	struct place *place = &recording->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
+
+	if (place->change == recording->nr_changes && place->ip == sample->ip &&
+	    place->tid == sample->tid && place->pid == sample->pid &&
+	    place->cpumode == sample->cpumode && place->machine == machine)
+		return place;
+
+	return look_up(recording, machine, sample, place) ? NULL : place;
+}
+
+static int process_side_event(const struct perf_tool *tool, union perf_event *event,
+			      struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	recording->nr_changes++;
+	return machine__process_event(machine, event, sample);
+}
+
+static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
+			  struct perf_sample *sample, struct evsel *evsel,
+			  struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+	const struct place *place;
+	struct metrics_sample metrics_sample;
+	struct functions_evsel *leader;
+	int err;
+
+	if (!evsel->priv) {
+		err = add_events(recording, evsel);
+		if (err)
+			return err;
+	}
+	leader = evsel->priv;
+	if (!leader->group)
+		return 0;
+	err = read_counts(recording, leader, evsel, sample);
+	if (err)
+		return err;
+
+	place = find_place(recording, machine, sample);
+	if (!place)
+		return -EINVAL;
+
+	metrics_sample = (struct metrics_sample){
+		.id = sample->id,
+		.thread = place->thread,
+		.function = place->function,
+		.counts = recording->counts,
+		.filtered = place->filtered ||
+			perf_time__ranges_skip_sample(recording->ranges, recording->range_num,
+						      sample->time),
+	};
+	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
+}
+
+static int process_throttle(const struct perf_tool *tool, union perf_event *event,
+			    struct perf_sample *sample __maybe_unused,
+			    struct machine *machine __maybe_unused)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	recording->throttled += event->header.type == PERF_RECORD_THROTTLE;
+	function_metrics__throttle(recording->metrics, event->throttle.id);
+	return 0;
+}
+
+/*
+ * The kernel tells of a loss where it happens (with the id of an event), perf
+ * record tells the samples among them once more at the end (without id and time).
+ */
+static void count_loss(struct recording *recording, const struct perf_sample *sample, u64 id,
+		       u64 number)
+{
+	if (id)
+		recording->lost_records += number;
+	else
+		recording->lost_samples += number;
+	if (sample->time)
+		function_metrics__lost(recording->metrics);
+}
+
+static int process_lost(const struct perf_tool *tool, union perf_event *event,
+			struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	count_loss(recording, sample, event->lost.id, event->lost.lost);
+	return perf_event__process_lost(tool, event, sample, machine);
+}
+
+static int process_lost_samples(const struct perf_tool *tool, union perf_event *event,
+				struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	/* What a BPF filter has dropped was not wanted, so it is not lost. */
+	if (!(event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF))
+		count_loss(recording, sample, 0, event->lost_samples.lost);
+	return perf_event__process_lost_samples(tool, event, sample, machine);
+}
+
+static int process_feature(struct perf_session *session, union perf_event *event)
+{
+	/* HEADER_LAST_FEATURE says that there are no more. */
+	return event->feat.feat_id < HEADER_LAST_FEATURE ?
+	       perf_event__process_feature(session, event) : 0;
+}
+
+static void recording__init_tool(struct perf_tool *tool)
+{
+	perf_tool__init(tool, /*ordered_events=*/true);
+	tool->sample		= process_sample;
+	tool->mmap		= process_side_event;
+	tool->mmap2		= process_side_event;
+	tool->comm		= process_side_event;
+	tool->namespaces	= process_side_event;
+	tool->cgroup		= process_side_event;
+	tool->fork		= process_side_event;
+	tool->exit		= process_side_event;
+	tool->ksymbol		= process_side_event;
+	tool->throttle		= process_throttle;
+	tool->unthrottle	= process_throttle;
+	tool->lost		= process_lost;
+	tool->lost_samples	= process_lost_samples;
+	tool->attr		= perf_event__process_attr;
+	tool->event_update	= perf_event__process_event_update;
+	tool->feature		= process_feature;
+	tool->build_id		= perf_event__process_build_id;
+	tool->id_index		= perf_event__process_id_index;
+#ifdef HAVE_LIBTRACEEVENT
+	tool->tracing_data	= perf_event__process_tracing_data;
+#endif
+	tool->ordering_requires_timestamps = true;
+	tool->dont_split_sample_group = true;
+	tool->count_lost = true;
+	tool->count_lost_samples = true;
+}
+
+static void recording__exit(struct recording *recording)
+{
+	struct hashmap_entry *entry;
+	struct evsel *evsel;
+	size_t bucket;
+
+	if (!IS_ERR_OR_NULL(recording->session)) {
+		evlist__for_each_entry(recording->session->evlist, evsel)
+			zfree(&evsel->priv);
+		perf_session__delete(recording->session);
+	}
+	if (!IS_ERR_OR_NULL(recording->unmapped)) {
+		hashmap__for_each_entry(recording->unmapped, entry, bucket)
+			free((void *)entry->pkey);
+		hashmap__free(recording->unmapped);
+	}
+	function_metrics__delete(recording->metrics);
+	strlist__delete(recording->ignored);
+	free(recording->places);
+	free(recording->counts);
+	free(recording->ranges);
+}
+
+static int recording__process(struct recording *recording, const char *path,
+			      const struct report_options *options)
+{
+	struct perf_session *session = recording->session;
+	int err;
+
+	if (symbol__init(&session->header.env) < 0)
+		return -1;
+
+	if (options->time &&
+	    perf_time__parse_for_ranges(options->time, session, &recording->ranges,
+					&recording->range_size, &recording->range_num) < 0)
+		return -1;
+
+	err = perf_session__process_events(session);
+	if (err) {
+		report_error(path, "cannot be read to its end");
+		return err;
+	}
+
+	if (!recording->has_group) {
+		report_error(path, strlist__empty(recording->ignored) ? "no samples" :
+			     "no counter group: record with -e '" EXAMPLE_GROUP "'");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void recording__note_ignored(struct recording *recording)
+{
+	const char *separator = "";
+	struct str_node *name;
+
+	if (strlist__empty(recording->ignored))
+		return;
+	pr_warning("perf functions: not in a counter group, or a tracepoint, and so ignored: ");
+	strlist__for_each_entry(name, recording->ignored) {
+		pr_warning("%s%s", separator, name->s);
+		separator = ", ";
+	}
+	pr_warning("\n");
+}
+
+static int read_recording(const char *path, const struct report_options *options,
+			  enum function_share share, struct function_table *table)
+{
+	struct perf_data data = {
+		.path	= path,
+		.mode	= PERF_DATA_MODE_READ,
+		.force	= options->force,
+	};
+	struct recording recording = {
+		.metrics	= function_metrics__new(share),
+		.unmapped	= hashmap__new(hash_address, equal_addresses, NULL),
+		.ignored	= strlist__new(NULL, NULL),
+		.places		= calloc(1 << PLACES_BITS, sizeof(struct place)),
+		.nr_changes	= 1,
+	};
+	int err = -ENOMEM;
+
+	if (!recording.metrics || IS_ERR(recording.unmapped) || !recording.ignored ||
+	    !recording.places) {
+		report_error(path, "not enough memory");
+		goto out;
+	}
+
+	recording__init_tool(&recording.tool);
+	recording.session = perf_session__new(&data, &recording.tool);
+	if (IS_ERR(recording.session)) {
+		/* What is wrong has been printed. */
+		err = PTR_ERR(recording.session);
+		goto out;
+	}
+
+	err = recording__process(&recording, path, options);
+	if (err)
+		goto out;
+
+	recording__note_ignored(&recording);
+	err = function_metrics__table(recording.metrics, table);
+	table->lost = max(recording.lost_records, recording.lost_samples);
+	table->throttled = recording.throttled;
+out:
+	recording__exit(&recording);
+	return err;
+}
+
+static int read_sums(const char *path, struct function_table *table)
+{
+	FILE *fp = fopen(path, "r");
+	char msg[128];
+	int err;
+
+	if (!fp) {
+		report_error(path, strerror(errno));
+		return -1;
+	}
+	err = function_table__read(table, fp, msg, sizeof(msg));
+	if (err)
+		report_error(path, msg);
+	fclose(fp);
+	return err;
+}
+
+static int read_input(const char *path, const struct report_options *options,
+		      enum function_share share, struct function_table *table)
+{
+	struct function_table own = {};
+	const char *reason;
+	int err;
+
+	if (is_function_sums_file(path))
+		err = read_sums(path, &own);
+	else
+		err = read_recording(path, options, share, &own);
+
+	if (!err) {
+		reason = function_table__merge(table, &own);
+		if (reason) {
+			pr_err("perf functions: %s: does not add up with those before it: %s\n",
+			       path, reason);
+			err = -EINVAL;
+		}
+	}
+	function_table__exit(&own);
+	return err;
+}
+
+static void print_notes(const struct function_table *table)
+{
+	u64 samples = 0, without_symbol = 0;
+
+	if (table->lost)
+		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
+			   (unsigned long long)table->lost);
+	if (table->throttled)
+		pr_warning("perf functions: throttled %llu times: windows over it are discarded (longer periods, or raise sysctl kernel.perf_event_max_sample_rate)\n",
+			   (unsigned long long)table->throttled);
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		samples += table->sums[i]->samples;
+		if (!*table->sums[i]->symbol)
+			without_symbol += table->sums[i]->samples;
+	}
+	if (samples && 10 * without_symbol >= samples)
+		pr_warning("perf functions: %.0f %% of the window samples have no symbol: are the debug symbols installed?\n",
+			   100.0 * without_symbol / samples);
+}
+
+static void print_no_column(const struct function_columns *columns, const char *name, size_t length)
+{
+	pr_err("perf functions: no column %.*s in this recording, there are: symbol", (int)length,
+	       name);
+	for (unsigned int i = 0; i < columns->nr_columns; i++)
+		pr_err(" %s", columns->columns[i].name);
+	pr_err("\n");
+}
+
+/* Numbers of the columns to print, NULL with a message if there is a wrong name. */
+static int *find_fields(const struct function_columns *columns, const char *names,
+			unsigned int *nr_fields)
+{
+	unsigned int nr = 1;
+	int *fields;
+
+	if (!names) {
+		nr = columns->nr_columns;
+	} else {
+		for (const char *c = names; *c; c++)
+			nr += *c == ',';
+	}
+	fields = calloc(nr, sizeof(*fields));
+	*nr_fields = nr;
+	for (unsigned int i = 0; fields && i < nr; i++) {
+		size_t length;
+
+		if (!names) {
+			fields[i] = i;
+			continue;
+		}
+		length = strcspn(names, ",");
+		fields[i] = function_columns__find(columns, names, length);
+		if (fields[i] < 0) {
+			print_no_column(columns, names, length);
+			zfree(&fields);
+		}
+		names += length + 1;
+	}
+	return fields;
+}
+
+static int sort_rows(struct function_columns *columns, const char *name)
+{
+	int column;
+
+	if (name && !strcasecmp(name, "symbol"))
+		return 0;
+
+	column = name ? function_columns__find(columns, name, strlen(name)) :
+			function_columns__default_sort(columns);
+	if (column < 0) {
+		print_no_column(columns, name, strlen(name));
+		return -EINVAL;
+	}
+	function_columns__sort(columns, column);
+	return 0;
+}
+
+static int print_report(const struct report_options *options, const struct function_table *table)
+{
+	struct function_columns columns;
+	struct function_print print = { .table = table, .columns = &columns };
+	int *fields = NULL, err;
+
+	err = function_columns__init(&columns, table);
+	if (!err)
+		err = sort_rows(&columns, options->sort);
+	if (err)
+		goto out;
+
+	err = -EINVAL;
+	fields = find_fields(&columns, options->fields, &print.nr_fields);
+	if (!fields)
+		goto out;
+
+	print.fields = fields;
+	print.nr_rows = columns.nr_rows;
+	if (options->limit && options->limit < print.nr_rows)
+		print.nr_rows = options->limit;
+
+	print_notes(table);
+	setup_pager();
+	err = 0;
+	if (options->json)
+		function_print__json(&print, stdout);
+	else if (options->separator)
+		function_print__csv(&print, options->separator, stdout);
+	else
+		err = function_print__table(&print, stdout);
+	if (!err && (fflush(stdout) || ferror(stdout))) {
+		report_error("cannot write the table", strerror(errno));
+		err = -EIO;
+	}
+out:
+	free(fields);
+	function_columns__exit(&columns);
+	return err;
+}
+
+static int write_sums(const char *path, const struct function_table *table)
+{
+	FILE *fp = strcmp(path, "-") ? fopen(path, "w") : stdout;
+	int err;
+
+	if (!fp) {
+		report_error(path, strerror(errno));
+		return -1;
+	}
+	err = function_table__write(table, fp);
+	if (fp != stdout && fclose(fp) && !err)
+		err = -errno;
+	if (err)
+		report_error(path, strerror(-err));
+	return err;
+}
+
+static int parse_share(const char *name, enum function_share *share)
+{
+	static const char *const names[] = {
+		[FUNCTION_SHARE_AUTO]		= "auto",
+		[FUNCTION_SHARE_NONE]		= "none",
+		[FUNCTION_SHARE_DISCARD]	= "discard",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i])) {
+			*share = i;
+			return 0;
+		}
+	}
+	pr_err("perf functions: no share mode %s, there are: auto none discard\n", name);
+	return -EINVAL;
+}
+
+static int report_functions(const struct report_options *options, int argc, const char **argv)
+{
+	const char *const default_input[] = { input_name ?: "perf.data" };
+	struct function_table table = {};
+	enum function_share share;
+	int err;
+
+	if (parse_share(options->share, &share))
+		return -1;
+
+	/* A place for the function in each symbol. */
+	symbol_conf.priv_size = sizeof(struct metrics_function *);
+
+	if (!argc || input_name) {
+		err = read_input(default_input[0], options, share, &table);
+		if (err)
+			goto out;
+	}
+	for (int i = 0; i < argc; i++) {
+		err = read_input(argv[i], options, share, &table);
+		if (err)
+			goto out;
+	}
+
+	if (!table.nr_sums) {
+		pr_err("perf functions: the recording has no window: too few samples\n");
+		err = -EINVAL;
+	} else if (options->sums) {
+		print_notes(&table);
+		err = write_sums(options->sums, &table);
+	} else {
+		err = print_report(options, &table);
+	}
+out:
+	function_table__exit(&table);
+	return err ? -1 : 0;
+}
+
+static int cmd_functions_report(int argc, const char **argv)
+{
+	struct report_options report = { .share = "auto" };
+	const struct option options[] = {
+	OPT_STRING('i', "input", &input_name, "file", "input file name"),
+	OPT_BOOLEAN('f', "force", &report.force, "don't complain, do it"),
+	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
+	OPT_STRING(0, "share", &report.share, "auto|none|discard",
+		   "which windows count: all, or those in one function (default: auto)"),
+	OPT_STRING('s', "sort", &report.sort, "column",
+		   "sort by this column, or symbol (default: %CY, else #)"),
+	OPT_STRING('F', "fields", &report.fields, "column[,column...]",
+		   "print these columns only, in this order"),
+	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
+	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, the only one there is"),
+	OPT_STRING_NOEMPTY('x', "field-separator", &report.separator, "separator",
+			   "print values with all their digits and this separator"),
+	OPT_BOOLEAN('j', "json", &report.json,
+		    "print an object with the sums, the metrics and their standard errors"),
+	OPT_STRING(0, "sums", &report.sums, "file",
+		   "write the sums to this file (- for stdout) instead of printing metrics"),
+	OPT_STRING(0, "comm", &symbol_conf.comm_list_str, "comm[,comm...]",
+		   "only count windows in these comms"),
+	OPT_STRING(0, "dso", &symbol_conf.dso_list_str, "dso[,dso...]",
+		   "only count windows in these DSOs"),
+	OPT_STRING(0, "symbol", &symbol_conf.sym_list_str, "symbol[,symbol...]",
+		   "only count windows in these symbols"),
+	OPT_STRING(0, "time", &report.time, "start,stop",
+		   "only count windows in this span of time"),
+	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
+	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
+	OPT_CALLBACK(0, "symfs", NULL, "directory",
+		     "Look for files with symbols relative to this directory",
+		     symbol__config_symfs),
+	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle, "Disable symbol demangling"),
+	OPT_END()
+	};
+
+	argc = parse_options(argc, argv, options, report_usage, 0);
+	if (report.separator && !strcmp(report.separator, "\\t"))
+		report.separator = "\t";
+	return report_functions(&report, argc, argv);
+}
+
+static const struct option *find_record_option(const char *name, size_t length, int short_name)
+{
+	for (const struct option *opt = record_options; opt->type != OPTION_END; opt++) {
+		if (short_name ? opt->short_name == short_name :
+		    opt->long_name && !strncmp(opt->long_name, name, length) &&
+		    !opt->long_name[length])
+			return opt;
+	}
+	return NULL;
+}
+
+static bool takes_argument(const struct option *opt)
+{
+	return opt && opt->type >= OPTION_STRING &&
+	       !(opt->flags & (PARSE_OPT_NOARG | PARSE_OPT_OPTARG));
+}
+
+/*
+ * Look for -e and -v among the options of perf record, which end where the
+ * command begins.
+ */
+static void scan_record_options(int argc, const char **argv, bool *has_events, bool *is_verbose)
+{
+	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
+		const char *arg = argv[i] + 1;
+
+		if (*arg == '-') {
+			size_t length = strcspn(++arg, "=");
+
+			*has_events |= length == strlen("event") && strstarts(arg, "event");
+			*is_verbose |= !strcmp(arg, "verbose");
+			i += !arg[length] && takes_argument(find_record_option(arg, length, 0));
+			continue;
+		}
+		for (; *arg; arg++) {
+			const struct option *opt = find_record_option(NULL, 0, *arg);
+
+			*has_events |= *arg == 'e';
+			*is_verbose |= *arg == 'v';
+			if (opt && opt->flags & PARSE_OPT_OPTARG)
+				break;
+			if (takes_argument(opt)) {
+				i += !arg[1];
+				break;
+			}
+		}
+	}
+}
+
+/* The default group with those members that this machine can count. */
+static char *default_group(void)
+{
+	static const struct {
+		const char *name;
+		u64 config;
+	} members[] = {
+		{ "instructions",	PERF_COUNT_HW_INSTRUCTIONS },
+		{ "branch-misses",	PERF_COUNT_HW_BRANCH_MISSES },
+		{ "cache-references",	PERF_COUNT_HW_CACHE_REFERENCES },
+		{ "cache-misses",	PERF_COUNT_HW_CACHE_MISSES },
+	};
+	char names[128] = "", *group;
+	size_t length = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		if (is_event_supported(PERF_TYPE_HARDWARE, members[i].config))
+			length += scnprintf(names + length, sizeof(names) - length, ",%s",
+					    members[i].name);
+		else
+			pr_debug("not counted on this machine: %s\n", members[i].name);
+	}
+	return asprintf(&group, "{cycles/period=999700,alt-period=300/%s}:uS", names) < 0 ?
+		NULL : group;
+}
+
+static int cmd_functions_record(int argc, const char **argv)
+{
+	const char **rec_argv = calloc(argc + 5, sizeof(*rec_argv));
+	bool has_events = false, is_verbose = verbose > 0;
+	char *group = NULL;
+	int nr = 0, ret = -1;
+
+	if (!rec_argv)
+		return -1;
+
+	rec_argv[nr++] = "record";
+	rec_argv[nr++] = "-T";
+	rec_argv[nr++] = "--sample-cpu";
+	scan_record_options(argc - 1, argv + 1, &has_events, &is_verbose);
+	if (!has_events) {
+		group = default_group();
+		if (!group)
+			goto out;
+		rec_argv[nr++] = "-e";
+		rec_argv[nr++] = group;
+	}
+	for (int i = 1; i < argc; i++)
+		rec_argv[nr++] = argv[i];
+
+	if (is_verbose) {
+		pr_info("calling: perf");
+		for (int i = 0; i < nr; i++)
+			pr_info(" %s", rec_argv[i]);
+		pr_info("\n");
+	}
+
+	ret = cmd_record(nr, rec_argv);
+out:
+	free(group);
+	free(rec_argv);
+	return ret;
+}
+
+int cmd_functions(int argc, const char **argv)
+{
+	const char *functions_usage[2] = {};
+	const struct option options[] = {
+	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
+	OPT_END()
+	};
+	int ret = -1;
+
+	argc = parse_options_subcommand(argc, argv, options, functions_subcommands, functions_usage,
+					PARSE_OPT_STOP_AT_NON_OPTION);
+	if (argc && strlen(argv[0]) > 2 && strstarts("record", argv[0]))
+		ret = cmd_functions_record(argc, argv);
+	else if (argc && strlen(argv[0]) > 2 && strstarts("report", argv[0]))
+		ret = cmd_functions_report(argc, argv);
+	else
+		usage_with_options(functions_usage, options);
+
+	/* free usage string allocated by parse_options_subcommand */
+	free((void *)functions_usage[0]);
+	return ret;
+}

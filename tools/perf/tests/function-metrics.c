@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/types.h>
+
+#include "debug.h"
+#include "tests.h"
+#include "util/function-columns.h"
+#include "util/function-events.h"
+#include "util/function-metrics.h"
+#include "util/function-sums.h"
+
+#define LONG		999700
+#define WINDOW		300
+#define LEADER		7	/* ids */
+#define OTHER_LEADER	8
+
+/* A group of cycles and instructions, and two functions. */
+struct fixture {
+	struct function_metrics *metrics;
+	struct metrics_group *group;
+	struct metrics_function *f, *g;
+	struct function_table table;
+};
+
+static int fixture__init(struct fixture *fix, enum function_share share, u64 alternate)
+{
+	struct perf_event_attr cycles = {
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.sample_period = LONG,
+		.alternative_sample_period = alternate,
+		.inherit = 1,
+	};
+	struct perf_event_attr instructions = {
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+	};
+
+	memset(fix, 0, sizeof(*fix));
+	fix->metrics = function_metrics__new(share);
+	TEST_ASSERT_VAL("collector", fix->metrics);
+	fix->group = function_metrics__add_group(fix->metrics, &cycles);
+	TEST_ASSERT_VAL("group", fix->group);
+	TEST_ASSERT_EQUAL("leader", metrics_group__add_event(fix->group, &cycles, "cycles/x/"), 0);
+	TEST_ASSERT_EQUAL("member", metrics_group__add_event(fix->group, &instructions, "i"), 1);
+	fix->f = function_metrics__add_function(fix->metrics, "f", "/prog", 0x1000);
+	fix->g = function_metrics__add_function(fix->metrics, "g", "/prog", 0x2000);
+	TEST_ASSERT_VAL("functions", fix->f && fix->g);
+	return TEST_OK;
+}
+
+static void fixture__exit(struct fixture *fix)
+{
+	function_table__exit(&fix->table);
+	function_metrics__delete(fix->metrics);
+}
+
+static int take(struct fixture *fix, u64 id, u64 thread, struct metrics_function *function,
+		u64 cycles, u64 instructions)
+{
+	const u64 counts[] = { cycles, instructions };
+	const struct metrics_sample sample = {
+		.id = id, .thread = thread, .function = function, .counts = counts,
+	};
+
+	return function_metrics__sample(fix->metrics, fix->group, &sample);
+}
+
+/* The sums of a function, NULL if it has none. */
+static const struct function_sums *sums_of(struct fixture *fix, const char *symbol)
+{
+	function_table__exit(&fix->table);
+	if (function_metrics__table(fix->metrics, &fix->table))
+		return NULL;
+	for (size_t i = 0; i < fix->table.nr_sums; i++) {
+		if (!strcmp(fix->table.sums[i]->symbol, symbol))
+			return fix->table.sums[i];
+	}
+	return NULL;
+}
+
+static int check_sums(struct fixture *fix, const char *symbol, u64 samples, u64 matched,
+		      u64 cycles, u64 instructions)
+{
+	const struct function_sums *sums = sums_of(fix, symbol);
+
+	TEST_ASSERT_VAL("no sums", sums);
+	TEST_ASSERT_EQUAL("samples", (int)sums->samples, (int)samples);
+	TEST_ASSERT_EQUAL("matched", (int)sums->matched, (int)matched);
+	TEST_ASSERT_EQUAL("cycles", (int)sums->values[0].w[0], (int)cycles);
+	TEST_ASSERT_EQUAL("instructions", (int)sums->values[1].w[0], (int)instructions);
+	return TEST_OK;
+}
+
+static int check_matching(struct fixture *fix)
+{
+	/* The first sample of a stream has no interval that is known. */
+	take(fix, LEADER, 1, fix->f, 310, 1000);
+	TEST_ASSERT_VAL("first sample", !sums_of(fix, "f"));
+
+	/* A window after a long interval in the same function. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, 310, 100);
+	TEST_ASSERT_EQUAL("matched", check_sums(fix, "f", 1, 1, 310, 100), TEST_OK);
+
+	/* One after another window. */
+	take(fix, LEADER, 1, fix->f, 300, 100);
+	TEST_ASSERT_EQUAL("after a window", check_sums(fix, "f", 2, 1, 310, 100), TEST_OK);
+
+	/* One that begins elsewhere belongs to the function at its end. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->g, 300, 100);
+	TEST_ASSERT_EQUAL("other function", check_sums(fix, "g", 1, 0, 0, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("not the other", check_sums(fix, "f", 2, 1, 310, 100), TEST_OK);
+
+	/* Another thread and another leader are streams of their own. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 2, fix->f, 300, 100);
+	take(fix, OTHER_LEADER, 1, fix->f, 300, 100);
+	TEST_ASSERT_EQUAL("new streams", check_sums(fix, "f", 2, 1, 310, 100), TEST_OK);
+	take(fix, LEADER, 1, fix->f, 290, 90);
+	TEST_ASSERT_EQUAL("their samples in between", check_sums(fix, "f", 3, 2, 600, 190),
+			  TEST_OK);
+
+	/* An interval is a window below half of the sum of the periods. */
+	take(fix, LEADER, 1, fix->g, (LONG + WINDOW) / 2, 1);
+	take(fix, LEADER, 1, fix->g, (LONG + WINDOW) / 2 - 1, 1);
+	return check_sums(fix, "g", 2, 1, (LONG + WINDOW) / 2 - 1, 1);
+}
+
+static int check_interruptions(struct fixture *fix)
+{
+	take(fix, LEADER, 1, fix->f, LONG, 1);
+	take(fix, OTHER_LEADER, 1, fix->g, LONG, 1);
+
+	/* Of a leader that is throttled, no window counts, but those of others do. */
+	function_metrics__throttle(fix->metrics, LEADER);
+	function_metrics__throttle(fix->metrics, 12345);
+	take(fix, LEADER, 1, fix->f, 300, 100);
+	take(fix, OTHER_LEADER, 1, fix->g, 300, 100);
+	TEST_ASSERT_EQUAL("throttled", check_sums(fix, "f", 1, 0, 0, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("not throttled", check_sums(fix, "g", 1, 1, 300, 100), TEST_OK);
+
+	/* Afterwards they do again. */
+	take(fix, LEADER, 1, fix->f, LONG, 1);
+	take(fix, LEADER, 1, fix->f, 300, 100);
+	TEST_ASSERT_EQUAL("no longer", check_sums(fix, "f", 2, 1, 300, 100), TEST_OK);
+
+	/* A loss is one of all streams. */
+	take(fix, LEADER, 1, fix->f, LONG, 1);
+	take(fix, OTHER_LEADER, 1, fix->g, LONG, 1);
+	function_metrics__lost(fix->metrics);
+	take(fix, LEADER, 1, fix->f, 300, 100);
+	take(fix, OTHER_LEADER, 1, fix->g, 300, 100);
+	TEST_ASSERT_EQUAL("lost", check_sums(fix, "f", 3, 1, 300, 100), TEST_OK);
+	return check_sums(fix, "g", 2, 1, 300, 100);
+}
+
+/* Without alternate period each interval is a window. */
+static int check_plain(struct fixture *fix)
+{
+	take(fix, LEADER, 1, fix->f, LONG, 10);
+	take(fix, LEADER, 1, fix->f, LONG, 20);
+	take(fix, LEADER, 1, fix->g, LONG, 30);
+	take(fix, LEADER, 1, fix->g, LONG, 40);
+	TEST_ASSERT_EQUAL("plain", check_sums(fix, "f", 1, 1, LONG, 20), TEST_OK);
+	TEST_ASSERT_EQUAL("each counts", check_sums(fix, "g", 2, 2, 2 * LONG, 70), TEST_OK);
+
+	/* Save those over a throttle record, for the members counted on. */
+	function_metrics__throttle(fix->metrics, LEADER);
+	take(fix, LEADER, 1, fix->g, LONG, 50);
+	return check_sums(fix, "g", 3, 2, 2 * LONG, 70);
+}
+
+static int run(int (*check)(struct fixture *fix), enum function_share share, u64 alternate)
+{
+	struct fixture fix;
+	int ret = fixture__init(&fix, share, alternate);
+
+	if (ret == TEST_OK)
+		ret = check(&fix);
+	fixture__exit(&fix);
+	return ret;
+}
+
+static int test__streams(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	TEST_ASSERT_EQUAL("matching", run(check_matching, FUNCTION_SHARE_AUTO, WINDOW), TEST_OK);
+	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, FUNCTION_SHARE_AUTO, WINDOW),
+			  TEST_OK);
+	return run(check_plain, FUNCTION_SHARE_AUTO, 0);
+}
+
+/* Sums beyond 64 and 128 bits, against numbers computed by hand. */
+static int test__numbers(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	/* 5 x (2^64 - 1)^2 */
+	static const char five_squares[] = "1701411834604692317132405596421745541125";
+	/* 2^192 - 1, and one more */
+	static const char greatest[] =
+		"6277101735386680763835789423207666416102355444464034512895";
+	static const char too_great[] =
+		"6277101735386680763835789423207666416102355444464034512896";
+	char buf[U192_DECIMAL_SIZE];
+	struct u192 sum = {}, parsed;
+
+	TEST_ASSERT_VAL("zero", !strcmp(u192__decimal(&sum, buf), "0"));
+	for (int i = 0; i < 5; i++)
+		u192__add_product(&sum, ~0ULL, ~0ULL);
+	TEST_ASSERT_VAL("squares", !strcmp(u192__decimal(&sum, buf), five_squares));
+	TEST_ASSERT_VAL("parse", !u192__parse(&parsed, five_squares));
+	TEST_ASSERT_VAL("parsed", !memcmp(&parsed, &sum, sizeof(sum)));
+
+	u192__add(&sum, &parsed);
+	TEST_ASSERT_VAL("sum", !strcmp(u192__decimal(&sum, buf),
+				       "3402823669209384634264811192843491082250"));
+
+	TEST_ASSERT_EQUAL("word", u192__parse(&parsed, "12x"), -EINVAL);
+	TEST_ASSERT_EQUAL("nothing", u192__parse(&parsed, ""), -EINVAL);
+	TEST_ASSERT_VAL("greatest", !u192__parse(&parsed, greatest));
+	TEST_ASSERT_VAL("its digits", !strcmp(u192__decimal(&parsed, buf), greatest));
+	TEST_ASSERT_EQUAL("too great", u192__parse(&parsed, too_great), -ERANGE);
+	return TEST_OK;
+}
+
+static int check_name(u32 type, u64 config, const char *name, const char *expected)
+{
+	struct perf_event_attr attr = { .type = type, .config = config };
+	char *result = function_event_name(&attr, name);
+	bool is_same = result && !strcmp(result, expected);
+
+	if (!is_same)
+		pr_debug("%s: %s instead of %s\n", name, result, expected);
+	free(result);
+	return is_same ? TEST_OK : TEST_FAIL;
+}
+
+static int test__names(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	static const struct {
+		u32 type;
+		u64 config;
+		const char *name;
+		const char *expected;
+	} names[] = {
+		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "whatever", "cycles" },
+		{ PERF_TYPE_HARDWARE, 1ULL << 32 | PERF_COUNT_HW_INSTRUCTIONS, "cpu/x/",
+		  "instructions" },
+		{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "faults:u", "page-faults" },
+		{ PERF_TYPE_HW_CACHE, 0x10000, "L1-dcache-load-misses", "cache-misses" },
+		{ PERF_TYPE_HW_CACHE, 0x10003, "dTLB-load-misses:u", "dTLB-load-misses" },
+		{ PERF_TYPE_RAW, 0x1b, "r001b/period=3/u", "inst_spec" },
+		{ PERF_TYPE_RAW, 0x99, "r0099:u", "r0099" },
+		{ PERF_TYPE_MAX + 2, 0x11, "armv8_pmuv3_0/cpu_cycles,period=3/", "cycles" },
+		{ PERF_TYPE_MAX + 2, 0x11, "hisi_uncore/event=0x11/", "event=0x11" },
+		{ PERF_TYPE_MAX + 2, 0x77, "cpu/period=3,event=7,umask=1/u", "event=7,umask=1" },
+		{ PERF_TYPE_MAX + 2, 0x77, "cpu/INST_RETIRED,alt-period=2/", "instructions" },
+		{ PERF_TYPE_BREAKPOINT, 0x11, "mem:0x1000:rw", "mem:0x1000" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		TEST_ASSERT_EQUAL("name", check_name(names[i].type, names[i].config, names[i].name,
+						     names[i].expected), TEST_OK);
+	}
+	return TEST_OK;
+}
+
+static const char sums_file[] =
+	FUNCTION_SUMS_MAGIC " 1\n"
+	"lost\t3\n"
+	"throttled\t2\n"
+	"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+	"sums\ta\\tb\t/prog\t-\t4\t2\t600\t300\t180000\t90000\t50000\n"
+	"sums\tf\t/prog\t0x1000\t1\t1\t300\t100\t90000\t30000\t10000\n"
+	"end\n";
+
+static int read_text(const char *text, struct function_table *table)
+{
+	char msg[128];
+	FILE *fp = fmemopen((void *)text, strlen(text), "r");
+	int ret;
+
+	if (!fp)
+		return -errno;
+	ret = function_table__read(table, fp, msg, sizeof(msg));
+	fclose(fp);
+	return ret;
+}
+
+static int check_rewritten(const struct function_table *table, const char *expected)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *fp = open_memstream(&text, &size);
+	bool is_same;
+
+	TEST_ASSERT_VAL("memory", fp);
+	TEST_ASSERT_EQUAL("write", function_table__write(table, fp), 0);
+	fclose(fp);
+	is_same = !strcmp(text, expected);
+	if (!is_same)
+		pr_debug("%s", text);
+	free(text);
+	return is_same ? TEST_OK : TEST_FAIL;
+}
+
+static int check_refused(const char *text)
+{
+	struct function_table table = {};
+	int ret = read_text(text, &table);
+
+	function_table__exit(&table);
+	return ret ? TEST_OK : TEST_FAIL;
+}
+
+static int test__sums_file(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	static const char doubled[] =
+		FUNCTION_SUMS_MAGIC " 1\n"
+		"lost\t6\n"
+		"throttled\t4\n"
+		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+		"sums\ta\\tb\t/prog\t-\t8\t4\t1200\t600\t360000\t180000\t100000\n"
+		"sums\tf\t/prog\t0x1000\t2\t2\t600\t200\t180000\t60000\t20000\n"
+		"end\n";
+	struct function_table table = {}, other = {};
+	char cut[sizeof(sums_file)];
+
+	TEST_ASSERT_EQUAL("read", read_text(sums_file, &table), 0);
+	TEST_ASSERT_EQUAL("same file", check_rewritten(&table, sums_file), TEST_OK);
+	TEST_ASSERT_EQUAL("read again", read_text(sums_file, &other), 0);
+	TEST_ASSERT_VAL("add", !function_table__merge(&table, &other));
+	TEST_ASSERT_EQUAL("sums of two", check_rewritten(&table, doubled), TEST_OK);
+	function_table__exit(&other);
+	function_table__exit(&table);
+
+	/* However much of it is missing. */
+	for (size_t size = 0; size < strlen(sums_file); size++) {
+		scnprintf(cut, size + 1, "%s", sums_file);
+		TEST_ASSERT_EQUAL("cut short", check_refused(cut), TEST_OK);
+	}
+	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 2\nend\n"), TEST_OK);
+	return TEST_OK;
+}
+
+/* A column of the only function. */
+static int check_column(const struct function_columns *columns, const char *name, double value,
+			double error)
+{
+	int column = function_columns__find(columns, name, strlen(name));
+	const struct function_value *is;
+
+	TEST_ASSERT_VAL(name, column >= 0);
+	is = &columns->rows[0].values[column];
+	pr_debug("%s: %.17g +- %.17g\n", name, is->value, is->error);
+	TEST_ASSERT_VAL("defined", is->is_defined);
+	TEST_ASSERT_VAL("value", is->value == value);
+	TEST_ASSERT_VAL("error", is->has_error == (error >= 0));
+	TEST_ASSERT_VAL("its value", error < 0 || (is->error >= 0.999999 * error &&
+						   is->error <= 1.000001 * error));
+	return TEST_OK;
+}
+
+static int test__columns(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	/*
+	 * Three windows: cycles 300, 310, 290; instructions 100, 100, 200. CPI is
+	 * R = 2.25, its residuals 75, 85, -160; with n = 3 the error is
+	 * sqrt(3 / 2 x (75^2 + 85^2 + 160^2)) / 400.
+	 */
+	static const char text[] =
+		FUNCTION_SUMS_MAGIC " 1\n"
+		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+		"sums\tf\t/prog\t-\t4\t3\t900\t400\t270200\t119000\t60000\n"
+		"end\n";
+	struct function_table table = {};
+	struct function_columns columns;
+
+	TEST_ASSERT_EQUAL("read", read_text(text, &table), 0);
+	TEST_ASSERT_EQUAL("columns", function_columns__init(&columns, &table), 0);
+	TEST_ASSERT_EQUAL("columns", columns.nr_columns, 5);
+	TEST_ASSERT_EQUAL("windows", check_column(&columns, "#", 4, -1), TEST_OK);
+	TEST_ASSERT_EQUAL("ratio", check_column(&columns, "cpi", 2.25, 0.6003904979), TEST_OK);
+	TEST_ASSERT_EQUAL("share", check_column(&columns, "%CY", 100, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("discarded", check_column(&columns, "DIS", 25, -1), TEST_OK);
+	function_columns__exit(&columns);
+	function_table__exit(&table);
+	return TEST_OK;
+}
+
+static struct test_case function_metrics_tests[] = {
+	TEST_CASE("Function metrics: streams of samples", streams),
+	TEST_CASE("Function metrics: sums of many bits", numbers),
+	TEST_CASE("Function metrics: names of events", names),
+	TEST_CASE("Function metrics: sums file", sums_file),
+	TEST_CASE("Function metrics: columns", columns),
+	{ .name = NULL, }
+};
+
+struct test_suite suite__function_metrics = {
+	.desc = "Function metrics",
+	.test_cases = function_metrics_tests,
+};

@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# perf functions test
+
+# Records the benchmark in windows, checks the shares in the table against what the
+# benchmark says of itself, and the sums against those of the script.
+
+set -e
+
+script=$(dirname "$0")/../../scripts/python/generate-function-metrics.py
+temp_dir=$(mktemp -d /tmp/perf-test-functions.XXXXXXXXXX)
+perf_data="${temp_dir}/perf.data"
+truth="${temp_dir}/truth"
+table="${temp_dir}/table.csv"
+errors="${temp_dir}/errors"
+
+cleanup()
+{
+	trap - EXIT TERM INT
+	rm -rf "${temp_dir}"
+}
+
+trap 'cleanup; exit 1' EXIT TERM INT
+
+skip()
+{
+	echo "perf functions test [Skipped: $1]"
+	cleanup
+	exit 2
+}
+
+fail()
+{
+	echo "perf functions test [Failed: $1]"
+	cat "${errors}"
+	cleanup
+	exit 1
+}
+
+# Whatever the machine can count.
+test_bad_input()
+{
+	for input in /dev/null "$0" "${temp_dir}/missing"; do
+		if perf functions report "${input}" > "${table}" 2> "${errors}" ||
+		   [ -s "${table}" ] || ! [ -s "${errors}" ]; then
+			fail "${input} was read"
+		fi
+	done
+	printf 'perf-function-sums 2\nend\n' > "${temp_dir}/new.sums"
+	if perf functions report "${temp_dir}/new.sums" > /dev/null 2> "${errors}" ||
+	   ! grep -q 'version 2' "${errors}"; then
+		fail "sums of another version were read"
+	fi
+}
+
+# Of some 4000 windows the seven functions have all but a few, and each has its
+# own share within five standard errors and what discarding moves.
+test_shares()
+{
+	perf functions report -i "${perf_data}" -x , > "${table}" 2> "${errors}" ||
+		fail "report ended with status $?"
+	awk -F '[ ,]+' '
+		NR == FNR && !/^#/ { share[$1] = $5 }
+		NR == FNR { next }
+		FNR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		$1 in share {
+			n = $column["#"]
+			measured[$1] = $column["%I"]
+			windows += n
+		}
+		END {
+			for (name in share) {
+				p = share[name] / 100
+				error = 100 * sqrt(p * (1 - p) / windows)
+				off = measured[name] - share[name]
+				if (off < 0)
+					off = -off
+				if (off > 5 * error + 0.1 * share[name]) {
+					printf "%s has %.2f %% of the instructions, not %.2f\n",
+					       name, measured[name], share[name]
+					bad = 1
+				}
+			}
+			exit bad || windows < 1000
+		}' "${truth}" "${table}" >> "${errors}" ||
+		fail "the table is not what the benchmark does"
+}
+
+# The sums are those of the script, and those of the recording read twice double.
+test_sums()
+{
+	perf functions report -i "${perf_data}" --sums "${temp_dir}/one.sums" 2> "${errors}" ||
+		fail "report --sums ended with status $?"
+	perf functions report "${temp_dir}/one.sums" "${perf_data}" --sums "${temp_dir}/two.sums" \
+		2> "${errors}" || fail "the report of two ended with status $?"
+	awk -F '\t' '
+		$1 != "sums" { next }
+		NR == FNR { samples[$2 FS $3 FS $4] = $5; total[$2 FS $3 FS $4] = $7; n++; next }
+		{
+			n--
+			if ($5 != 2 * samples[$2 FS $3 FS $4] || $7 != 2 * total[$2 FS $3 FS $4])
+				exit 1
+		}
+		END { exit n != 0 }' "${temp_dir}/one.sums" "${temp_dir}/two.sums" ||
+		fail "the sums of two recordings are not those of both"
+
+	perf check feature -q libpython || return 0
+	perf script -i "${perf_data}" -s "${script}" -- --write-sums "${temp_dir}/script.sums" \
+		> "${errors}" 2>&1 || fail "the script ended with status $?"
+	diff "${temp_dir}/one.sums" "${temp_dir}/script.sums" > "${errors}" ||
+		fail "the sums are not those of the script"
+}
+
+test_bad_input
+
+perf test -w benchmark -- --truth 0 1 > "${truth}" 2> "${errors}" ||
+	skip "the benchmark does not know its truth: $(tail -n 1 "${errors}")"
+
+perf functions record -o "${perf_data}" \
+	-e '{cycles/period=199700,alt-period=300/,instructions}:uS' \
+	-- perf test -w benchmark 0 1 > /dev/null 2> "${errors}" || {
+	reason=$(grep -m 1 "alternate\|not supported\|No permission\|is limited" "${errors}") ||
+		fail "cannot record"
+	skip "${reason}"
+}
+
+test_shares
+test_sums
+
+cleanup
+exit 0

@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The columns of a table of functions: what is made of their sums.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "function-columns.h"
+#include "function-sums.h"
+
+/* What every set has besides its events. */
+#define SAMPLES		"samples"
+#define MATCHED		"matched"
+#define DISCARDED	"discarded"
+/* function_column.per of a share. */
+#define TOTAL		"total"
+
+static const struct function_column known_columns[] = {
+	{ "#", "window samples", SAMPLES, NULL, 1, 0 },
+	{ "CPI", "cycles per instruction", "cycles", "instructions", 1, 1 },
+	{ "%RI", "speculated instructions that retired", "instructions", "inst_spec", 100, 1 },
+	{ "BM/KI", "branch mispredicts per 1000 instructions",
+	  "branch-misses", "instructions", 1000, 1 },
+	{ "CM/KI", "L1D misses per 1000 instructions", "cache-misses", "instructions", 1000, 1 },
+	{ "%CM", "accesses that miss", "cache-misses", "cache-references", 100, 1 },
+	{ "PF/KI", "page faults per 1000 instructions", "page-faults", "instructions", 1000, 3 },
+	{ "MIN/KI", "minor page faults per 1000 instructions",
+	  "minor-faults", "instructions", 1000, 3 },
+	{ "MAJ/KI", "major page faults per 1000 instructions",
+	  "major-faults", "instructions", 1000, 3 },
+	{ "CS/KI", "context switches per 1000 instructions",
+	  "context-switches", "instructions", 1000, 3 },
+	{ "MIG/KI", "migrations to another CPU per 1000 instructions",
+	  "cpu-migrations", "instructions", 1000, 3 },
+	{ "AF/KI", "alignment faults per 1000 instructions",
+	  "alignment-faults", "instructions", 1000, 3 },
+	{ "EF/KI", "emulation faults per 1000 instructions",
+	  "emulation-faults", "instructions", 1000, 3 },
+	{ "%CY", "share of the cycles", "cycles", TOTAL, 100, 1 },
+	{ "%I", "share of the instructions", "instructions", TOTAL, 100, 1 },
+	{ "%BM", "share of the branch mispredicts", "branch-misses", TOTAL, 100, 1 },
+	{ "%L1DA", "share of the L1D accesses", "cache-references", TOTAL, 100, 1 },
+	{ "%L1DM", "share of the L1D misses", "cache-misses", TOTAL, 100, 1 },
+	{ "%IS", "share of the speculated instructions", "inst_spec", TOTAL, 100, 1 },
+	{ "%CLK", "share of the CPU clock", "cpu-clock", TOTAL, 100, 1 },
+	{ "%TCLK", "share of the task clock", "task-clock", TOTAL, 100, 1 },
+	{ "%PF", "share of the page faults", "page-faults", TOTAL, 100, 1 },
+	{ "%MIN", "share of the minor page faults", "minor-faults", TOTAL, 100, 1 },
+	{ "%MAJ", "share of the major page faults", "major-faults", TOTAL, 100, 1 },
+	{ "%CS", "share of the context switches", "context-switches", TOTAL, 100, 1 },
+	{ "%MIG", "share of the migrations", "cpu-migrations", TOTAL, 100, 1 },
+	{ "%AF", "share of the alignment faults", "alignment-faults", TOTAL, 100, 1 },
+	{ "%EF", "share of the emulation faults", "emulation-faults", TOTAL, 100, 1 },
+	{ "DIS", "windows discarded", DISCARDED, SAMPLES, 100, 1 },
+};
+
+/*
+ * Integers of any length that a formula needs: the difference of products that
+ * the error of a ratio is made of may be much smaller than they are.
+ */
+struct wide {
+	unsigned int nr;
+	u32 part[32];
+};
+
+static struct wide wide__from(const struct u192 *number)
+{
+	struct wide wide = { .nr = 2 * ARRAY_SIZE(number->w) };
+
+	for (unsigned int i = 0; i < wide.nr; i++)
+		wide.part[i] = number->w[i / 2] >> (i % 2 * 32);
+	while (wide.nr && !wide.part[wide.nr - 1])
+		wide.nr--;
+	return wide;
+}
+
+static struct wide wide__from_u64(u64 number)
+{
+	return wide__from(&(struct u192){ .w = { number } });
+}
+
+/* The product has room: the longest of all formulas is that of 26 parts. */
+static struct wide wide__mul(struct wide a, struct wide b)
+{
+	struct wide product = { .nr = 0 };
+
+	for (unsigned int i = 0; i < a.nr; i++) {
+		u64 carry = 0;
+
+		for (unsigned int j = 0; j < b.nr || carry; j++) {
+			carry += product.part[i + j];
+			if (j < b.nr)
+				carry += (u64)a.part[i] * b.part[j];
+			product.part[i + j] = carry;
+			carry >>= 32;
+			product.nr = max(product.nr, i + j + 1);
+		}
+	}
+	while (product.nr && !product.part[product.nr - 1])
+		product.nr--;
+	return product;
+}
+
+static struct wide wide__add(struct wide a, struct wide b)
+{
+	u64 carry = 0;
+
+	a.nr = max(a.nr, b.nr) + 1;
+	for (unsigned int i = 0; i < a.nr; i++) {
+		carry += (u64)a.part[i] + b.part[i];
+		a.part[i] = carry;
+		carry >>= 32;
+	}
+	while (a.nr && !a.part[a.nr - 1])
+		a.nr--;
+	return a;
+}
+
+/* a - b, 0 if that is negative. */
+static struct wide wide__sub(struct wide a, struct wide b)
+{
+	u64 borrow = 0;
+
+	if (b.nr > a.nr)
+		return wide__from_u64(0);
+	for (unsigned int i = 0; i < a.nr; i++) {
+		u64 part = (u64)a.part[i] - b.part[i] - borrow;
+
+		a.part[i] = part;
+		borrow = part >> 63;
+	}
+	if (borrow)
+		return wide__from_u64(0);
+	while (a.nr && !a.part[a.nr - 1])
+		a.nr--;
+	return a;
+}
+
+/* The nearest double. */
+static double wide__double(struct wide number)
+{
+	unsigned int nr = number.nr, shift;
+	u64 top = 0;
+
+	for (unsigned int i = 1; i <= 2; i++)
+		top = top << 32 | (nr >= i ? number.part[nr - i] : 0);
+	if (nr < 3)
+		return ldexp(top, (int)(nr - 2) * 32);
+
+	/* 64 bits of the number, the last of which stands for all that follow. */
+	shift = __builtin_clzll(top);
+	if (shift)
+		top = top << shift | number.part[nr - 3] >> (32 - shift);
+	if ((u32)((u64)number.part[nr - 3] << shift))
+		top |= 1;
+	for (unsigned int i = 4; i <= nr; i++)
+		top |= number.part[nr - i] != 0;
+	return ldexp(top, (int)(nr - 2) * 32 - (int)shift);
+}
+
+static bool wide__bit(const struct wide *number, unsigned int bit)
+{
+	return number->part[bit / 32] >> (bit % 32) & 1;
+}
+
+static unsigned int wide__bits(const struct wide *number)
+{
+	return number->nr ? 32 * number->nr - __builtin_clz(number->part[number->nr - 1]) : 0;
+}
+
+static bool wide__is_less(const struct wide *a, const struct wide *b)
+{
+	for (unsigned int i = max(a->nr, b->nr); i--; ) {
+		if (a->part[i] != b->part[i])
+			return a->part[i] < b->part[i];
+	}
+	return false;
+}
+
+/* The double that is nearest to a / b. */
+static double wide__quotient(struct wide a, struct wide b)
+{
+	const struct wide two = wide__from_u64(2);
+	int bits_a = wide__bits(&a), bits_b = wide__bits(&b);
+	/* So many bits below the point give a quotient of 63 or 64 bits. */
+	int shift = 63 - bits_a + bits_b;
+	struct wide rest = { .nr = 0 };
+	u64 quotient = 0;
+
+	if (bits_a <= 53 && bits_b <= 53)
+		return wide__double(a) / wide__double(b);
+
+	/* Long division, bit by bit. */
+	for (int bit = bits_a - 1; bit >= -shift; bit--) {
+		rest = wide__mul(rest, two);
+		if (bit >= 0 && wide__bit(&a, bit))
+			rest = wide__add(rest, wide__from_u64(1));
+		quotient <<= 1;
+		if (!wide__is_less(&rest, &b)) {
+			rest = wide__sub(rest, b);
+			quotient |= 1;
+		}
+	}
+	/* The last bit stands for all that would follow. */
+	return ldexp(quotient | (rest.nr || -shift > 0), -shift);
+}
+
+/* What the windows of one function or of all counted of two events. */
+struct pair_sums {
+	u64 matched;
+	struct u192 y, x, yy, xy, xx;
+};
+
+static bool is_windows(const char *name)
+{
+	return !strcmp(name, SAMPLES) || !strcmp(name, MATCHED) || !strcmp(name, DISCARDED);
+}
+
+static bool set_has(const struct event_set *set, const char *name)
+{
+	return is_windows(name) || event_set__find(set, name) >= 0;
+}
+
+static struct u192 sum_of(const struct function_sums *sums, const char *name)
+{
+	struct u192 number = {};
+
+	if (!strcmp(name, SAMPLES))
+		number.w[0] = sums->samples;
+	else if (!strcmp(name, MATCHED))
+		number.w[0] = sums->matched;
+	else if (!strcmp(name, DISCARDED))
+		number.w[0] = sums->samples - sums->matched;
+	else
+		number = sums->values[event_set__find(sums->set, name)];
+	return number;
+}
+
+static struct u192 product_of(const struct function_sums *sums, const char *a, const char *b)
+{
+	int first, second;
+
+	if (is_windows(a) || is_windows(b))
+		return (struct u192){};
+	first = event_set__find(sums->set, a);
+	second = event_set__find(sums->set, b);
+	return sums->values[event_set__product(sums->set, min(first, second),
+					       max(first, second))];
+}
+
+/* The sums of those sets which have both y and x. */
+static struct pair_sums pool(struct function_sums *const *sums, size_t nr_sums,
+			     const char *y, const char *x)
+{
+	struct pair_sums pair = {};
+
+	for (size_t i = 0; i < nr_sums; i++) {
+		struct u192 number;
+
+		if (!sums[i] || !set_has(sums[i]->set, y) || !set_has(sums[i]->set, x))
+			continue;
+		pair.matched += sums[i]->matched;
+		number = sum_of(sums[i], y);
+		u192__add(&pair.y, &number);
+		number = sum_of(sums[i], x);
+		u192__add(&pair.x, &number);
+		number = product_of(sums[i], y, y);
+		u192__add(&pair.yy, &number);
+		number = product_of(sums[i], y, x);
+		u192__add(&pair.xy, &number);
+		number = product_of(sums[i], x, x);
+		u192__add(&pair.xx, &number);
+	}
+	return pair;
+}
+
+/*
+ * scale x y / x. The error is that of a ratio estimator (Cochran, Sampling
+ * Techniques, 2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared.
+ */
+static struct function_value ratio(const struct pair_sums *sums, u64 number, unsigned int scale)
+{
+	struct wide y = wide__from(&sums->y), x = wide__from(&sums->x);
+	struct wide xx = wide__mul(x, x), minuend, subtrahend;
+	struct function_value value = { .is_defined = x.nr };
+
+	if (!value.is_defined)
+		return value;
+
+	value.value = wide__quotient(wide__mul(wide__from_u64(scale), y), x);
+	if (number < 2)
+		return value;
+
+	minuend = wide__add(wide__mul(wide__from(&sums->yy), xx),
+			    wide__mul(wide__from(&sums->xx), wide__mul(y, y)));
+	subtrahend = wide__mul(wide__mul(wide__from_u64(2), wide__from(&sums->xy)),
+			       wide__mul(x, y));
+	value.has_error = true;
+	value.error = scale * sqrt(wide__double(wide__mul(wide__from_u64(number),
+							  wide__sub(minuend, subtrahend))) /
+				   wide__double(wide__mul(wide__from_u64(number - 1),
+							  wide__mul(xx, xx))));
+	return value;
+}
+
+/* y / link of some sets times link / x of others. */
+static struct function_value linked_ratio(const struct pair_sums *one,
+					  const struct pair_sums *other, unsigned int scale)
+{
+	struct wide y = wide__mul(wide__from(&one->y), wide__from(&other->x));
+	struct wide x = wide__mul(wide__from(&one->x), wide__from(&other->y));
+	struct function_value value = { .is_defined = x.nr };
+
+	if (value.is_defined)
+		value.value = wide__quotient(wide__mul(wide__from_u64(scale), y), x);
+	return value;
+}
+
+static bool in_sets_with(struct function_sums *const *total, size_t nr_total, const char *event,
+			 const char *with)
+{
+	for (size_t i = 0; i < nr_total; i++) {
+		if (set_has(total[i]->set, with) && event_set__find(total[i]->set, event) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An event that both a set with one and a set with other have: cycles, or the
+ * first by name, or else the matched windows. NULL if a set has both.
+ */
+static const char *common_event(struct function_sums *const *total, size_t nr_total,
+				const char *one, const char *other)
+{
+	const char *common = MATCHED;
+
+	for (size_t i = 0; i < nr_total; i++) {
+		const struct event_set *set = total[i]->set;
+
+		if (set_has(set, one) && set_has(set, other))
+			return NULL;
+		if (!set_has(set, one))
+			continue;
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			const char *event = set->events[j];
+
+			if (!in_sets_with(total, nr_total, event, other) ||
+			    !strcmp(common, "cycles"))
+				continue;
+			if (!strcmp(event, "cycles") || !strcmp(common, MATCHED) ||
+			    strcmp(event, common) < 0)
+				common = event;
+		}
+	}
+	return common;
+}
+
+static struct function_value column_value(const struct function_column *column,
+					  const char *link, const struct function_row *row,
+					  struct function_sums *const *total, size_t nr_total)
+{
+	const char *event = column->event, *per = column->per;
+	struct pair_sums own, whole;
+
+	if (!per) {
+		own = pool(row->sums, row->nr_sums, event, event);
+		return (struct function_value){
+			.is_defined = true,
+			.value = column->scale * wide__double(wide__from(&own.y)),
+		};
+	}
+	if (function_column__is_share(column)) {
+		own = pool(row->sums, row->nr_sums, event, event);
+		whole = pool(total, nr_total, event, event);
+		/* A window of another function has y_i = 0. */
+		own.x = whole.x;
+		own.xx = whole.xx;
+		return ratio(&own, whole.matched, column->scale);
+	}
+	if (link) {
+		own = pool(row->sums, row->nr_sums, event, link);
+		whole = pool(row->sums, row->nr_sums, per, link);
+		return linked_ratio(&own, &(struct pair_sums){ .y = whole.y, .x = whole.x },
+				    column->scale);
+	}
+	own = pool(row->sums, row->nr_sums, event, per);
+	return ratio(&own, is_windows(event) ? 0 : own.matched, column->scale);
+}
+
+/**
+ * function_column__is_count - say whether a column's values are integers
+ * @column: the column
+ */
+bool function_column__is_count(const struct function_column *column)
+{
+	return !column->per;
+}
+
+/**
+ * function_column__is_share - say whether a column's values are shares
+ * @column: the column
+ */
+bool function_column__is_share(const struct function_column *column)
+{
+	return column->per && !strcmp(column->per, TOTAL);
+}
+
+/**
+ * function_column__known - list the columns with short names
+ * @i: number of the column
+ *
+ * Return: the column, NULL after the last.
+ */
+const struct function_column *function_column__known(size_t i)
+{
+	return i < ARRAY_SIZE(known_columns) ? &known_columns[i] : NULL;
+}
+
+static bool is_recorded(struct function_sums *const *total, size_t nr_total, const char *name)
+{
+	for (size_t i = 0; i < nr_total; i++) {
+		if (set_has(total[i]->set, name))
+			return true;
+	}
+	return false;
+}
+
+static int add_column(struct function_columns *columns, const struct function_column *column)
+{
+	struct function_column *all = realloc(columns->columns,
+					      (columns->nr_columns + 1) * sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	columns->columns = all;
+	all[columns->nr_columns++] = *column;
+	return 0;
+}
+
+static bool has_column(const struct function_columns *columns, const char *event)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
+		if (!strcmp(known_columns[i].event, event))
+			return true;
+	}
+	for (unsigned int i = 0; i < columns->nr_columns; i++) {
+		if (!strcmp(columns->columns[i].event, event))
+			return true;
+	}
+	return false;
+}
+
+/* Events without a short name: NAME/KI. */
+static int add_other_columns(struct function_columns *columns, struct function_sums *const *total,
+			     size_t nr_total)
+{
+	for (size_t i = 0; i < nr_total; i++) {
+		const struct event_set *set = total[i]->set;
+
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			struct function_column column = {
+				.event = set->events[j], .per = "instructions",
+				.scale = 1000, .digits = 3,
+			};
+			char *name, *meaning;
+
+			if (has_column(columns, column.event))
+				continue;
+			if (asprintf(&name, "%s/KI", column.event) < 0)
+				return -ENOMEM;
+			if (asprintf(&meaning, "%s per 1000 instructions", column.event) < 0) {
+				free(name);
+				return -ENOMEM;
+			}
+			column.name = name;
+			column.meaning = meaning;
+			if (add_column(columns, &column)) {
+				free(name);
+				free(meaning);
+				return -ENOMEM;
+			}
+		}
+	}
+	return 0;
+}
+
+/* The columns whose events were recorded. */
+static int add_columns(struct function_columns *columns, struct function_sums *const *total,
+		       size_t nr_total)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
+		const struct function_column *column = &known_columns[i];
+
+		if (i == ARRAY_SIZE(known_columns) - 1 &&
+		    is_recorded(total, nr_total, "instructions") &&
+		    add_other_columns(columns, total, nr_total))
+			return -ENOMEM;
+		if (is_recorded(total, nr_total, column->event) &&
+		    (!column->per || function_column__is_share(column) ||
+		     is_recorded(total, nr_total, column->per)) &&
+		    add_column(columns, column))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The sums over all functions, by set: those of one function with all windows. */
+static int add_up(const struct function_table *table, struct function_table *total)
+{
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		const struct function_sums *from = table->sums[i];
+		struct function_sums *sums = NULL;
+		unsigned int nr = from->set->nr_events;
+
+		for (size_t j = 0; j < total->nr_sums && !sums; j++) {
+			if (total->sums[j]->set == from->set)
+				sums = total->sums[j];
+		}
+		if (!sums)
+			sums = function_table__add_sums(total, from->set, "", "", NULL);
+		if (!sums)
+			return -ENOMEM;
+		sums->samples += from->samples;
+		sums->matched += from->matched;
+		for (unsigned int j = 0; j < nr + nr * (nr + 1) / 2; j++)
+			u192__add(&sums->values[j], &from->values[j]);
+	}
+	function_table__sort(total);
+	return 0;
+}
+
+static int add_rows(struct function_columns *columns, const struct function_table *table)
+{
+	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
+	if (!columns->rows)
+		return -ENOMEM;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		struct function_row *row = &columns->rows[columns->nr_rows];
+
+		if (i && function_sums__same_function(table->sums[i - 1], table->sums[i])) {
+			row[-1].nr_sums++;
+			continue;
+		}
+		row->sums = &table->sums[i];
+		row->nr_sums = 1;
+		row->values = calloc(columns->nr_columns, sizeof(*row->values));
+		if (!row->values)
+			return -ENOMEM;
+		columns->nr_rows++;
+	}
+	return 0;
+}
+
+/**
+ * function_columns__init - make the columns and rows of a table
+ * @columns: set to them
+ * @table: sums, sorted, to be kept as long as @columns
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_columns__init(struct function_columns *columns, const struct function_table *table)
+{
+	struct function_table total = {};
+	int err;
+
+	memset(columns, 0, sizeof(*columns));
+	err = add_up(table, &total) ?: add_columns(columns, total.sums, total.nr_sums) ?:
+	      add_rows(columns, table);
+	for (unsigned int i = 0; !err && i < columns->nr_columns; i++) {
+		const struct function_column *column = &columns->columns[i];
+		const char *link = NULL;
+
+		if (column->per && !function_column__is_share(column))
+			link = common_event(total.sums, total.nr_sums, column->event, column->per);
+		for (size_t j = 0; j < columns->nr_rows; j++) {
+			columns->rows[j].values[i] = column_value(column, link, &columns->rows[j],
+								  total.sums, total.nr_sums);
+		}
+	}
+	function_table__exit(&total);
+	return err;
+}
+
+/**
+ * function_columns__exit - free columns and rows
+ * @columns: what is freed
+ */
+void function_columns__exit(struct function_columns *columns)
+{
+	for (unsigned int i = 0; i < columns->nr_columns; i++) {
+		struct function_column *column = &columns->columns[i];
+		bool is_known = false;
+
+		for (size_t j = 0; j < ARRAY_SIZE(known_columns); j++)
+			is_known |= column->name == known_columns[j].name;
+		if (!is_known) {
+			free((char *)column->name);
+			free((char *)column->meaning);
+		}
+	}
+	free(columns->columns);
+	for (size_t i = 0; i < columns->nr_rows; i++)
+		free(columns->rows[i].values);
+	free(columns->rows);
+}
+
+/**
+ * function_columns__find - find a column
+ * @columns: the columns
+ * @name: its name, in upper or lower case
+ * @length: of @name
+ *
+ * Return: the number of the column, -1 if there is none.
+ */
+int function_columns__find(const struct function_columns *columns, const char *name, size_t length)
+{
+	for (unsigned int i = 0; i < columns->nr_columns; i++) {
+		if (!strncasecmp(columns->columns[i].name, name, length) &&
+		    !columns->columns[i].name[length])
+			return i;
+	}
+	return -1;
+}
+
+/**
+ * function_columns__default_sort - the column to sort by
+ * @columns: the columns
+ *
+ * Return: the share of what is mostly a leader, or the number of samples.
+ */
+int function_columns__default_sort(const struct function_columns *columns)
+{
+	static const char *const shares[] = { "%CY", "%CLK", "%TCLK" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		int column = function_columns__find(columns, shares[i], strlen(shares[i]));
+
+		if (column >= 0)
+			return column;
+	}
+	return 0;
+}
+
+static int compare_rows(const void *one, const void *other, void *arg)
+{
+	const struct function_row *a = one, *b = other;
+	const int column = *(const int *)arg;
+	const struct function_value *x = &a->values[column], *y = &b->values[column];
+
+	if (x->is_defined != y->is_defined)
+		return x->is_defined ? -1 : 1;
+	if (x->is_defined && x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	/* Rows were in the order of the table, by name. */
+	return a->sums < b->sums ? -1 : a->sums > b->sums;
+}
+
+/**
+ * function_columns__sort - sort the rows
+ * @columns: columns with rows
+ * @column: by which one: largest first, undefined last, equal ones by name
+ */
+void function_columns__sort(struct function_columns *columns, int column)
+{
+	qsort_r(columns->rows, columns->nr_rows, sizeof(*columns->rows), compare_rows, &column);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTION_COLUMNS_H
+#define __PERF_FUNCTION_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct function_sums;
+struct function_table;
+
+/*
+ * scale x event / per, where per is an event, the event's total over all
+ * functions or nothing. "samples" and "discarded" count windows.
+ */
+struct function_column {
+	const char *name;
+	const char *meaning;
+	const char *event;
+	const char *per;
+	unsigned int scale;
+	unsigned int digits;
+};
+
+struct function_value {
+	bool is_defined;
+	bool has_error;
+	double value;
+	double error;
+};
+
+/* A function and what its columns say. */
+struct function_row {
+	struct function_sums *const *sums;	/* one per set */
+	size_t nr_sums;
+	struct function_value *values;
+};
+
+struct function_columns {
+	struct function_column *columns;
+	unsigned int nr_columns;
+	struct function_row *rows;
+	size_t nr_rows;
+};
+
+bool function_column__is_count(const struct function_column *column);
+bool function_column__is_share(const struct function_column *column);
+
+int function_columns__init(struct function_columns *columns, const struct function_table *table);
+void function_columns__exit(struct function_columns *columns);
+int function_columns__find(const struct function_columns *columns, const char *name, size_t length);
+int function_columns__default_sort(const struct function_columns *columns);
+void function_columns__sort(struct function_columns *columns, int column);
+
+const struct function_column *function_column__known(size_t i);
+
+#endif /* __PERF_FUNCTION_COLUMNS_H */

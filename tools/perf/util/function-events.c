@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One name for each event, however the user wrote it: sums of different
+ * recordings add up by it, and the columns are found by it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <linux/ctype.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "function-events.h"
+
+/* By perf_event_attr.config. */
+static const char *const hardware[] = {
+	"cycles", "instructions", "cache-references", "cache-misses", "branches",
+	"branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend",
+	"ref-cycles",
+};
+
+static const char *const software[] = {
+	"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations",
+	"minor-faults", "major-faults", "alignment-faults", "emulation-faults", "dummy",
+	"bpf-output", "cgroup-switches",
+};
+
+struct number_name {
+	u64 config;
+	const char *name;
+};
+
+/* L1D, read: on Arm the same counters as cache-references and cache-misses. */
+static const struct number_name hw_cache[] = {
+	{ 0x00000, "cache-references" },
+	{ 0x10000, "cache-misses" },
+};
+
+/* Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers"). */
+static const struct number_name arm[] = {
+	{ 0x0003, "cache-misses" },		/* L1D_CACHE_REFILL */
+	{ 0x0004, "cache-references" },		/* L1D_CACHE */
+	{ 0x0008, "instructions" },		/* INST_RETIRED */
+	{ 0x0010, "branch-misses" },		/* BR_MIS_PRED */
+	{ 0x0011, "cycles" },			/* CPU_CYCLES */
+	{ 0x001b, "inst_spec" },		/* INST_SPEC */
+	{ 0x0022, "branch-misses" },		/* BR_MIS_PRED_RETIRED */
+};
+
+/* Names of the same events, for PMUs whose numbers are not known here. */
+static const char *const aliases[][2] = {
+	{ "cpu-cycles", "cycles" },
+	{ "cpu_cycles", "cycles" },
+	{ "inst_retired", "instructions" },
+	{ "l1d_cache", "cache-references" },
+	{ "l1-dcache-loads", "cache-references" },
+	{ "l1d_cache_refill", "cache-misses" },
+	{ "l1-dcache-load-misses", "cache-misses" },
+	{ "br_mis_pred", "branch-misses" },
+	{ "br_mis_pred_retired", "branch-misses" },
+	{ "branch-instructions", "branches" },
+	{ "faults", "page-faults" },
+	{ "cs", "context-switches" },
+	{ "migrations", "cpu-migrations" },
+};
+
+/* Terms that do not say what is counted, by their beginning. */
+static const char *const ignored_terms[] = {
+	"period", "alt-period", "freq", "name=", "time", "call-graph", "stack-size", "inherit",
+	"no-inherit", "max-", "overwrite", "no-overwrite", "branch_type", "percore", "aux-",
+	"metric-id=",
+};
+
+static const char *find_number(const struct number_name *names, size_t nr, u64 config)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (names[i].config == config)
+			return names[i].name;
+	}
+	return NULL;
+}
+
+static const char *find_name(const char *const *names, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!strcmp(names[i], name))
+			return names[i];
+	}
+	return NULL;
+}
+
+static const char *find_alias(const char *lower)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
+		if (!strcmp(aliases[i][0], lower))
+			return aliases[i][1];
+	}
+	return NULL;
+}
+
+static char *lower_case(const char *name)
+{
+	char *lower = strdup(name);
+
+	for (char *c = lower; c && *c; c++)
+		*c = tolower(*c);
+	return lower;
+}
+
+static bool is_generic_name(const char *name)
+{
+	char *lower = lower_case(name);
+	bool is_generic = lower && (find_alias(lower) ||
+				    find_name(hardware, ARRAY_SIZE(hardware), name) ||
+				    find_name(software, ARRAY_SIZE(software), name));
+
+	free(lower);
+	return is_generic;
+}
+
+static bool is_ignored_term(const char *term)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ignored_terms); i++) {
+		if (strstarts(term, ignored_terms[i]))
+			return true;
+	}
+	return !*term;
+}
+
+/* Take modifiers (:u) off a name. */
+static void cut_modifiers(char *name)
+{
+	char *colon = strrchr(name, ':');
+
+	if (!colon || !colon[1])
+		return;
+	for (char *c = colon + 1; *c; c++) {
+		if (!isalpha(*c))
+			return;
+	}
+	*colon = '\0';
+}
+
+/*
+ * Split perf's name of an event, which may be pmu/terms/modifiers,
+ * name/terms/modifiers or name:modifiers. Returns the event's own name and sets
+ * pmu to that of the PMU, or to "". Both are parts of name, which is overwritten.
+ */
+static char *bare_name(char *name, const char **pmu)
+{
+	char *terms = strchr(name, '/'), *from, *term, *to;
+
+	*pmu = "";
+	if (!terms) {
+		cut_modifiers(name);
+		return name;
+	}
+
+	*terms++ = '\0';
+	terms[strcspn(terms, "/")] = '\0';
+	from = terms;
+	to = terms;
+	while ((term = strsep(&from, ",")) != NULL) {
+		size_t length = strlen(term);
+
+		if (is_ignored_term(term))
+			continue;
+		if (to != terms)
+			*to++ = ',';
+		memmove(to, term, length);
+		to += length;
+	}
+	*to = '\0';
+
+	if (!*terms || is_generic_name(name))
+		return name;
+	*pmu = name;
+	return terms;
+}
+
+/* "" or the PMU of an Arm CPU: armv8_pmuv3_0, armv8_cortex_a72, ... */
+static bool is_arm_pmu(const char *pmu)
+{
+	return !*pmu || (strstarts(pmu, "armv") && isdigit(pmu[4]));
+}
+
+/* The event that the attr says, NULL if only the name does. */
+static const char *name_of_attr(const struct perf_event_attr *attr, const char *pmu)
+{
+	/* Of these the upper half may be the number of a PMU. */
+	u64 config = attr->config & 0xffffffff;
+
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+		return config < ARRAY_SIZE(hardware) ? hardware[config] : NULL;
+	case PERF_TYPE_HW_CACHE:
+		return find_number(hw_cache, ARRAY_SIZE(hw_cache), config);
+	case PERF_TYPE_SOFTWARE:
+		return attr->config < ARRAY_SIZE(software) ? software[attr->config] : NULL;
+	case PERF_TYPE_TRACEPOINT:
+	case PERF_TYPE_BREAKPOINT:
+		return NULL;
+	default:
+		return is_arm_pmu(pmu) ? find_number(arm, ARRAY_SIZE(arm), attr->config) : NULL;
+	}
+}
+
+/**
+ * function_event_name - say what an event counts
+ * @attr: its attr, which decides where it can, for the name may be the user's
+ * @name: the name that perf has for it
+ *
+ * Return: a name, to be freed: one that the columns know, if there is one, else
+ * @name without what does not say what is counted. NULL without memory.
+ */
+char *function_event_name(const struct perf_event_attr *attr, const char *name)
+{
+	char *copy = strdup(name), *bare, *lower, *result = NULL;
+	const char *known, *pmu;
+
+	if (!copy)
+		return NULL;
+
+	bare = bare_name(copy, &pmu);
+	lower = lower_case(bare);
+	known = name_of_attr(attr, pmu);
+	if (!known && lower && attr->type != PERF_TYPE_HW_CACHE) {
+		known = find_alias(lower) ?:
+			find_name(hardware, ARRAY_SIZE(hardware), lower) ?:
+			find_name(software, ARRAY_SIZE(software), lower);
+		if (!known && !strcmp(lower, "inst_spec"))
+			known = "inst_spec";
+	}
+	if (lower)
+		result = strdup(known ?: bare);
+	free(lower);
+	free(copy);
+	return result;
+}

@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What counters say about functions: from samples of groups to sums.
+ *
+ * - A stream is one leader on one thread, or on one CPU where the counts are not
+ *   inherited. Its samples end its intervals, of which the first is not known.
+ * - With alternate periods an interval is a window if it is nearer to the short
+ *   period than to the long one. Without, each one is a window.
+ * - A window is matched if the sample before it in its stream ended a long
+ *   interval in the same function and thread, and nothing was throttled or lost
+ *   since then.
+ *
+ * scripts/python/generate-function-metrics.py does the same. What one of them
+ * does the other one has to do, for the sums are identical.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "function-events.h"
+#include "function-metrics.h"
+#include "function-sums.h"
+#include "hashmap.h"
+
+/* An event that a group counts, by the place of its counts. */
+struct metrics_slot {
+	char *name;
+};
+
+struct metrics_group {
+	struct metrics_group *next;
+	unsigned int index;
+	struct function_group_desc desc;
+	bool alternates;
+	/* Intervals below are windows. */
+	u64 limit;
+	struct metrics_slot *slots;
+	unsigned int nr_slots;
+};
+
+/* Sums of a function in a group; the products are those of slots a <= b. */
+struct metrics_sums {
+	u64 samples;
+	u64 matched;
+	struct u192 values[];
+};
+
+struct metrics_function {
+	struct metrics_function *next;
+	char *symbol;
+	char *dso;
+	u64 address;
+	/* By index of the group. */
+	struct metrics_sums **sums;
+	unsigned int nr_sums;
+};
+
+/* Where a leader's samples were last interrupted by a throttle record. */
+struct metrics_leader {
+	u64 id;
+	u64 throttled;
+};
+
+struct metrics_stream {
+	u64 id;
+	u64 thread;		/* 0 if it is that of a CPU */
+	struct metrics_leader *leader;
+	/* The last sample: its time in the order of records, whether a window began. */
+	u64 seen;
+	bool opens_window;
+	u64 last_thread;
+	struct metrics_function *last_function;
+};
+
+struct function_metrics {
+	enum function_share share;
+	struct metrics_group *groups, **last_group;
+	unsigned int nr_groups;
+	struct metrics_function *functions;
+	struct hashmap *leaders;
+	struct hashmap *streams;
+	/* Samples often come from the same stream as the one before. */
+	struct metrics_stream *last_stream;
+	/* Counts the samples and what interrupts them, so that it says which was first. */
+	u64 now;
+	u64 lost;
+};
+
+static size_t hash_leader(long key, void *ctx __maybe_unused)
+{
+	const struct metrics_leader *leader = (const struct metrics_leader *)key;
+
+	return leader->id;
+}
+
+static bool equal_leader(long key1, long key2, void *ctx __maybe_unused)
+{
+	const struct metrics_leader *a = (const struct metrics_leader *)key1;
+	const struct metrics_leader *b = (const struct metrics_leader *)key2;
+
+	return a->id == b->id;
+}
+
+static size_t hash_stream(long key, void *ctx __maybe_unused)
+{
+	const struct metrics_stream *stream = (const struct metrics_stream *)key;
+
+	return stream->id * 31 + stream->thread;
+}
+
+static bool equal_stream(long key1, long key2, void *ctx __maybe_unused)
+{
+	const struct metrics_stream *a = (const struct metrics_stream *)key1;
+	const struct metrics_stream *b = (const struct metrics_stream *)key2;
+
+	return a->id == b->id && a->thread == b->thread;
+}
+
+/**
+ * function_metrics__new - begin to collect
+ * @share: which windows count
+ *
+ * Return: the collector, NULL without memory.
+ */
+struct function_metrics *function_metrics__new(enum function_share share)
+{
+	struct function_metrics *metrics = zalloc(sizeof(*metrics));
+
+	if (!metrics)
+		return NULL;
+
+	metrics->share = share;
+	metrics->last_group = &metrics->groups;
+	metrics->leaders = hashmap__new(hash_leader, equal_leader, NULL);
+	metrics->streams = hashmap__new(hash_stream, equal_stream, NULL);
+	if (IS_ERR(metrics->leaders) || IS_ERR(metrics->streams)) {
+		function_metrics__delete(metrics);
+		return NULL;
+	}
+	return metrics;
+}
+
+static void delete_values(struct hashmap *map)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	if (IS_ERR_OR_NULL(map))
+		return;
+	hashmap__for_each_entry(map, entry, bucket)
+		free(entry->pvalue);
+	hashmap__free(map);
+}
+
+/**
+ * function_metrics__delete - end of it
+ * @metrics: the collector, may be NULL
+ */
+void function_metrics__delete(struct function_metrics *metrics)
+{
+	struct metrics_function *function;
+	struct metrics_group *group;
+
+	if (!metrics)
+		return;
+
+	while ((group = metrics->groups) != NULL) {
+		metrics->groups = group->next;
+		for (unsigned int i = 0; i < group->nr_slots; i++)
+			free(group->slots[i].name);
+		free(group->slots);
+		free(group);
+	}
+	while ((function = metrics->functions) != NULL) {
+		metrics->functions = function->next;
+		for (unsigned int i = 0; i < function->nr_sums; i++)
+			free(function->sums[i]);
+		free(function->sums);
+		free(function->symbol);
+		free(function->dso);
+		free(function);
+	}
+	delete_values(metrics->streams);
+	delete_values(metrics->leaders);
+	free(metrics);
+}
+
+/**
+ * function_metrics__add_group - tell of a group in the recording
+ * @metrics: the collector
+ * @leader: attr of its leader, whose event is to be added next
+ *
+ * Return: the group, NULL without memory.
+ */
+struct metrics_group *function_metrics__add_group(struct function_metrics *metrics,
+						  const struct perf_event_attr *leader)
+{
+	struct metrics_group *group = zalloc(sizeof(*group));
+	struct function_group_desc *desc;
+	u64 period, alternate;
+
+	if (!group)
+		return NULL;
+
+	period = leader->freq ? 0 : leader->sample_period;
+	alternate = leader->alternative_sample_period;
+	/* Equal ones ask for a plain period with jitter. */
+	group->alternates = alternate && alternate != period;
+	/* Half of the sum, rounded up. */
+	group->limit = period / 2 + alternate / 2 + ((period | alternate) & 1);
+
+	desc = &group->desc;
+	desc->discard = metrics->share == FUNCTION_SHARE_DISCARD ||
+			(metrics->share == FUNCTION_SHARE_AUTO && group->alternates);
+	desc->inherit = leader->inherit;
+	desc->sample_period = period;
+	desc->alternative_sample_period = alternate;
+	desc->jitter_alternate_period = leader->jitter_alternate_period;
+
+	group->index = metrics->nr_groups++;
+	*metrics->last_group = group;
+	metrics->last_group = &group->next;
+	return group;
+}
+
+static bool metrics_group__has_event(const struct metrics_group *group, const char *name)
+{
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		if (!strcmp(group->slots[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * metrics_group__add_event - add an event to a group
+ * @group: the group, before its first sample
+ * @attr: attr of the event
+ * @name: name that perf gave it
+ *
+ * A second event of the same meaning (cycles:u and cycles:k, say) goes by the
+ * name that perf gave it.
+ *
+ * Return: the slot that the event has in the counts of a sample, or -ENOMEM.
+ */
+int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
+			     const char *name)
+{
+	struct metrics_slot *slots = realloc(group->slots, (group->nr_slots + 1) * sizeof(*slots));
+	char *own;
+
+	if (!slots)
+		return -ENOMEM;
+	group->slots = slots;
+
+	own = function_event_name(attr, name);
+	if (own && metrics_group__has_event(group, own)) {
+		free(own);
+		if (!metrics_group__has_event(group, name))
+			own = strdup(name);
+		else if (asprintf(&own, "%s#%u", name, group->nr_slots) < 0)
+			own = NULL;
+	}
+	if (!own)
+		return -ENOMEM;
+
+	slots[group->nr_slots].name = own;
+	return group->nr_slots++;
+}
+
+/**
+ * metrics_group__nr_events - number of events in a group
+ * @group: the group
+ */
+unsigned int metrics_group__nr_events(const struct metrics_group *group)
+{
+	return group->nr_slots;
+}
+
+/**
+ * function_metrics__add_function - tell of a function
+ * @metrics: the collector
+ * @symbol: its name, "" if it has none
+ * @dso: path of its DSO, "" if it is not known
+ * @address: its address in the DSO
+ *
+ * Return: the function, different from all others, NULL without memory.
+ */
+struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
+							const char *symbol, const char *dso,
+							u64 address)
+{
+	struct metrics_function *function = zalloc(sizeof(*function));
+
+	if (!function)
+		return NULL;
+
+	function->symbol = strdup(symbol);
+	function->dso = strdup(dso);
+	function->address = address;
+	function->next = metrics->functions;
+	metrics->functions = function;
+	return function->symbol && function->dso ? function : NULL;
+}
+
+static struct metrics_leader *function_metrics__leader(struct function_metrics *metrics, u64 id)
+{
+	struct metrics_leader key = { .id = id }, *leader;
+
+	return hashmap__find(metrics->leaders, &key, &leader) ? leader : NULL;
+}
+
+static struct metrics_leader *function_metrics__findnew_leader(struct function_metrics *metrics,
+							       u64 id)
+{
+	struct metrics_leader *leader = function_metrics__leader(metrics, id);
+
+	if (leader)
+		return leader;
+
+	leader = zalloc(sizeof(*leader));
+	if (!leader)
+		return NULL;
+	leader->id = id;
+	if (hashmap__add(metrics->leaders, leader, leader)) {
+		free(leader);
+		return NULL;
+	}
+	return leader;
+}
+
+/* A new stream has not seen a sample. */
+static struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
+							       u64 id, u64 thread)
+{
+	struct metrics_stream key = { .id = id, .thread = thread }, *stream = metrics->last_stream;
+
+	if (stream && stream->id == id && stream->thread == thread)
+		return stream;
+
+	if (!hashmap__find(metrics->streams, &key, &stream)) {
+		stream = zalloc(sizeof(*stream));
+		if (!stream)
+			return NULL;
+		stream->id = id;
+		stream->thread = thread;
+		stream->leader = function_metrics__findnew_leader(metrics, id);
+		if (!stream->leader || hashmap__add(metrics->streams, stream, stream)) {
+			free(stream);
+			return NULL;
+		}
+	}
+	metrics->last_stream = stream;
+	return stream;
+}
+
+static unsigned int nr_values(const struct metrics_group *group)
+{
+	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
+}
+
+static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
+						   const struct metrics_group *group)
+{
+	struct metrics_sums *sums;
+
+	if (group->index >= function->nr_sums) {
+		struct metrics_sums **all = realloc(function->sums,
+						    (group->index + 1) * sizeof(*all));
+
+		if (!all)
+			return NULL;
+		function->sums = all;
+		while (function->nr_sums <= group->index)
+			all[function->nr_sums++] = NULL;
+	}
+
+	sums = function->sums[group->index];
+	if (!sums) {
+		sums = zalloc(sizeof(*sums) + nr_values(group) * sizeof(*sums->values));
+		function->sums[group->index] = sums;
+	}
+	return sums;
+}
+
+static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
+			      const u64 *counts)
+{
+	struct u192 *product = sums->values + group->nr_slots;
+
+	sums->matched++;
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		if (!counts[i]) {
+			product += group->nr_slots - i;
+			continue;
+		}
+		u192__add_product(&sums->values[i], counts[i], 1);
+		for (unsigned int j = i; j < group->nr_slots; j++)
+			u192__add_product(product++, counts[i], counts[j]);
+	}
+}
+
+/**
+ * function_metrics__sample - take a sample of a group
+ * @metrics: the collector
+ * @group: the group
+ * @sample: the sample; those of a stream come in the order of time
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
+			     const struct metrics_sample *sample)
+{
+	bool is_window, is_first, is_broken, is_matched;
+	struct metrics_stream *stream;
+	struct metrics_sums *sums;
+
+	stream = function_metrics__findnew_stream(metrics, sample->id,
+						  group->desc.inherit ? sample->thread : 0);
+	if (!stream)
+		return -ENOMEM;
+
+	is_first = !stream->seen;
+	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
+	is_window = !group->alternates || sample->counts[0] < group->limit;
+	is_matched = !is_broken && stream->opens_window &&
+		     stream->last_function == sample->function &&
+		     stream->last_thread == sample->thread;
+
+	stream->seen = ++metrics->now;
+	stream->opens_window = !is_window || !group->alternates;
+	stream->last_function = sample->function;
+	stream->last_thread = sample->thread;
+
+	if (is_first || !is_window || sample->filtered)
+		return 0;
+
+	sums = metrics_function__sums(sample->function, group);
+	if (!sums)
+		return -ENOMEM;
+	sums->samples++;
+	/* While a leader is throttled the members count on, so never count this. */
+	if (is_matched || (!group->desc.discard && !is_broken))
+		metrics_sums__add(sums, group, sample->counts);
+	return 0;
+}
+
+/**
+ * function_metrics__throttle - a leader is throttled, or no longer
+ * @metrics: the collector
+ * @id: id of the leader
+ *
+ * Concerns all its threads: that of the record need not be the one meant.
+ */
+void function_metrics__throttle(struct function_metrics *metrics, u64 id)
+{
+	struct metrics_leader *leader = function_metrics__leader(metrics, id);
+
+	if (leader)
+		leader->throttled = metrics->now;
+}
+
+/**
+ * function_metrics__lost - records are lost here, of which streams is not known
+ * @metrics: the collector
+ */
+void function_metrics__lost(struct function_metrics *metrics)
+{
+	metrics->lost = metrics->now;
+}
+
+static int compare_names(const void *one, const void *other)
+{
+	const struct metrics_slot *const *a = one, *const *b = other;
+
+	return strcmp((*a)->name, (*b)->name);
+}
+
+/* The slots of a group in the order of its set. Slot 0 is the leader's. */
+static const struct metrics_slot **metrics_group__order(const struct metrics_group *group)
+{
+	const struct metrics_slot **order = calloc(group->nr_slots, sizeof(*order));
+
+	if (!order)
+		return NULL;
+	for (unsigned int i = 0; i < group->nr_slots; i++)
+		order[i] = &group->slots[i];
+	qsort(order + 1, group->nr_slots - 1, sizeof(*order), compare_names);
+	return order;
+}
+
+static struct event_set *metrics_group__set(const struct metrics_group *group,
+					    const struct metrics_slot **order,
+					    struct function_table *table)
+{
+	const char **events = calloc(group->nr_slots, sizeof(*events));
+	struct event_set *set = NULL;
+
+	if (events) {
+		for (unsigned int i = 0; i < group->nr_slots; i++)
+			events[i] = order[i]->name;
+		set = function_table__findnew_set(table, events, group->nr_slots);
+	}
+	free(events);
+	return set && !event_set__add_desc(set, &group->desc) ? set : NULL;
+}
+
+/* Product of two slots in the values of a function. */
+static unsigned int product_of(const struct metrics_group *group, unsigned int a, unsigned int b)
+{
+	unsigned int nr = group->nr_slots, first = min(a, b), second = max(a, b);
+
+	return nr + first * nr - first * (first + 1) / 2 + second;
+}
+
+static int add_to_table(const struct metrics_group *group, const struct metrics_slot **order,
+			const struct event_set *set, const struct metrics_function *function,
+			struct function_table *table)
+{
+	const struct metrics_sums *from = function->sums[group->index];
+	struct function_sums *sums = function_table__add_sums(table, set, function->symbol,
+							      function->dso, &function->address);
+
+	if (!sums)
+		return -ENOMEM;
+
+	sums->samples = from->samples;
+	sums->matched = from->matched;
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		unsigned int a = order[i] - group->slots;
+
+		sums->values[i] = from->values[a];
+		for (unsigned int j = i; j < group->nr_slots; j++) {
+			unsigned int b = order[j] - group->slots;
+
+			sums->values[event_set__product(set, i, j)] =
+				from->values[product_of(group, a, b)];
+		}
+	}
+	return 0;
+}
+
+static bool is_same_name(const struct function_sums *a, const struct function_sums *b)
+{
+	return !strcmp(a->symbol, b->symbol) && !strcmp(a->dso, b->dso);
+}
+
+/* A name that only one function of a DSO has needs no address. */
+static void drop_addresses(struct function_table *table)
+{
+	for (size_t i = 0, next; i < table->nr_sums; i = next) {
+		bool is_one = *table->sums[i]->symbol;
+
+		for (next = i + 1; next < table->nr_sums; next++) {
+			if (!is_same_name(table->sums[i], table->sums[next]))
+				break;
+			is_one &= table->sums[i]->address == table->sums[next]->address;
+		}
+		for (size_t j = i; is_one && j < next; j++) {
+			table->sums[j]->has_address = false;
+			table->sums[j]->address = 0;
+		}
+	}
+}
+
+/**
+ * function_metrics__table - make a table of all sums
+ * @metrics: the collector
+ * @table: empty; the table
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_metrics__table(const struct function_metrics *metrics, struct function_table *table)
+{
+	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
+		const struct metrics_slot **order = metrics_group__order(group);
+		struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
+		int err = set ? 0 : -ENOMEM;
+
+		for (const struct metrics_function *function = metrics->functions;
+		     !err && function; function = function->next) {
+			if (group->index < function->nr_sums && function->sums[group->index])
+				err = add_to_table(group, order, set, function, table);
+		}
+		free(order);
+		if (err)
+			return err;
+	}
+	function_table__sort(table);
+	drop_addresses(table);
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTION_METRICS_H
+#define __PERF_FUNCTION_METRICS_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+struct function_metrics;
+struct function_table;
+struct metrics_function;
+struct metrics_group;
+struct perf_event_attr;
+
+/* Which windows count. */
+enum function_share {
+	FUNCTION_SHARE_AUTO,	/* discard where periods alternate, else none */
+	FUNCTION_SHARE_NONE,	/* each one */
+	FUNCTION_SHARE_DISCARD,	/* those with the same function at both ends */
+};
+
+/* A sample of a group: the end of an interval. */
+struct metrics_sample {
+	u64 id;				/* of the leader */
+	u64 thread;			/* any number that is the thread's alone */
+	struct metrics_function *function;
+	const u64 *counts;		/* by slot, since the sample before */
+	bool filtered;			/* the user does not want to see it */
+};
+
+struct function_metrics *function_metrics__new(enum function_share share);
+void function_metrics__delete(struct function_metrics *metrics);
+
+struct metrics_group *function_metrics__add_group(struct function_metrics *metrics,
+						  const struct perf_event_attr *leader);
+int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
+			     const char *name);
+unsigned int metrics_group__nr_events(const struct metrics_group *group);
+struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
+							const char *symbol, const char *dso,
+							u64 address);
+
+int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
+			     const struct metrics_sample *sample);
+void function_metrics__throttle(struct function_metrics *metrics, u64 id);
+void function_metrics__lost(struct function_metrics *metrics);
+
+int function_metrics__table(const struct function_metrics *metrics, struct function_table *table);
+
+#endif /* __PERF_FUNCTION_METRICS_H */

@@ -1,0 +1,795 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sums of what was counted in the windows of functions, and the file that they
+ * are kept in: tools/perf/Documentation/perf-functions.txt, SUMS FILE.
+ *
+ * The sums are exact, so that those of parts of a recording, of threads or of
+ * hosts give the same result in whatever order they are added.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "function-sums.h"
+
+/**
+ * u192__add - add a number
+ * @sum: what is added to
+ * @other: the number
+ */
+void u192__add(struct u192 *sum, const struct u192 *other)
+{
+	bool carry = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sum->w); i++) {
+		u64 word = sum->w[i] + carry;
+
+		carry = word < carry;
+		sum->w[i] = word + other->w[i];
+		carry |= sum->w[i] < word;
+	}
+}
+
+/**
+ * u192__add_product - add the product of two numbers
+ * @sum: what is added to
+ * @a: one factor
+ * @b: the other
+ */
+void u192__add_product(struct u192 *sum, u64 a, u64 b)
+{
+	u64 low, high;
+
+#ifdef __SIZEOF_INT128__
+	__uint128_t product = (__uint128_t)a * b;
+
+	low = product;
+	high = product >> 64;
+#else
+	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
+	u64 cross = a1 * b0 + (a0 * b0 >> 32);
+	u64 other = a0 * b1 + (u32)cross;
+
+	low = a * b;
+	high = a1 * b1 + (cross >> 32) + (other >> 32);
+#endif
+	sum->w[0] += low;
+	/* The upper half of a product is at most 2^64 - 2. */
+	high += sum->w[0] < low;
+	sum->w[1] += high;
+	sum->w[2] += sum->w[1] < high;
+}
+
+/**
+ * u192__is_zero - say whether a number is 0
+ * @number: the number
+ */
+bool u192__is_zero(const struct u192 *number)
+{
+	return !(number->w[0] | number->w[1] | number->w[2]);
+}
+
+/**
+ * u192__decimal - format a number
+ * @number: the number
+ * @buf: where to
+ *
+ * Return: the first digit, which is in @buf but need not be its beginning.
+ */
+const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE])
+{
+	char *digit = buf + U192_DECIMAL_SIZE - 1;
+	u32 half[2 * ARRAY_SIZE(number->w)];
+	bool more;
+
+	for (size_t i = 0; i < ARRAY_SIZE(number->w); i++) {
+		half[2 * i] = number->w[i];
+		half[2 * i + 1] = number->w[i] >> 32;
+	}
+
+	*digit = '\0';
+	do {
+		u64 rest = 0;
+
+		more = false;
+		for (size_t i = ARRAY_SIZE(half); i--; ) {
+			rest = rest << 32 | half[i];
+			half[i] = rest / 10;
+			more |= half[i];
+			rest %= 10;
+		}
+		*--digit = '0' + rest;
+	} while (more);
+
+	return digit;
+}
+
+/**
+ * u192__parse - read a decimal number
+ * @number: set to it
+ * @str: its digits and nothing else
+ *
+ * Return: 0, -EINVAL if @str is no number, -ERANGE if it has more than 192 bits.
+ */
+int u192__parse(struct u192 *number, const char *str)
+{
+	u32 half[2 * ARRAY_SIZE(number->w)] = {};
+
+	if (!*str)
+		return -EINVAL;
+
+	for (; *str; str++) {
+		u64 carry = *str - '0';
+
+		if (!isdigit((unsigned char)*str))
+			return -EINVAL;
+		for (size_t i = 0; i < ARRAY_SIZE(half); i++) {
+			carry += 10ULL * half[i];
+			half[i] = carry;
+			carry >>= 32;
+		}
+		if (carry)
+			return -ERANGE;
+	}
+
+	for (size_t i = 0; i < ARRAY_SIZE(number->w); i++)
+		number->w[i] = (u64)half[2 * i + 1] << 32 | half[2 * i];
+	return 0;
+}
+
+/**
+ * event_set__find - find an event in a set
+ * @set: the set
+ * @event: the name of the event
+ *
+ * Return: its place, -1 if it is not there.
+ */
+int event_set__find(const struct event_set *set, const char *event)
+{
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		if (!strcmp(set->events[i], event))
+			return i;
+	}
+	return -1;
+}
+
+/**
+ * event_set__product - find the product of two events in function_sums.values
+ * @set: the set
+ * @first: place of one event in the set
+ * @second: place of the other, not below @first
+ */
+unsigned int event_set__product(const struct event_set *set, unsigned int first,
+				unsigned int second)
+{
+	/* nr totals; then a row of nr products, one of nr - 1, ... */
+	return set->nr_events + first * set->nr_events - first * (first + 1) / 2 + second;
+}
+
+static unsigned int nr_values(unsigned int nr_events)
+{
+	return nr_events + nr_events * (nr_events + 1) / 2;
+}
+
+static int compare_events(const struct event_set *set, const char *const *events,
+			  unsigned int nr_events)
+{
+	for (unsigned int i = 0; i < set->nr_events && i < nr_events; i++) {
+		int ret = strcmp(set->events[i], events[i]);
+
+		if (ret)
+			return ret;
+	}
+	return (int)set->nr_events - (int)nr_events;
+}
+
+static void event_set__delete(struct event_set *set)
+{
+	for (unsigned int i = 0; i < set->nr_events; i++)
+		free(set->events[i]);
+	free(set->events);
+	free(set->descs);
+	free(set);
+}
+
+static struct event_set *event_set__new(const char *const *events, unsigned int nr_events)
+{
+	struct event_set *set = zalloc(sizeof(*set));
+
+	if (!set)
+		return NULL;
+
+	set->events = calloc(nr_events, sizeof(*set->events));
+	if (!set->events)
+		goto out_delete;
+
+	for (; set->nr_events < nr_events; set->nr_events++) {
+		set->events[set->nr_events] = strdup(events[set->nr_events]);
+		if (!set->events[set->nr_events])
+			goto out_delete;
+	}
+	return set;
+
+out_delete:
+	event_set__delete(set);
+	return NULL;
+}
+
+/**
+ * function_table__findnew_set - find a set of events, or begin one
+ * @table: the table
+ * @events: names of the events: the leader, then the members by name
+ * @nr_events: number of them, at least one
+ *
+ * Return: the set, NULL without memory. The table keeps its sets sorted.
+ */
+struct event_set *function_table__findnew_set(struct function_table *table,
+					      const char *const *events, unsigned int nr_events)
+{
+	struct event_set **sets, *set;
+	unsigned int i;
+
+	for (i = 0; i < table->nr_sets; i++) {
+		int order = compare_events(table->sets[i], events, nr_events);
+
+		if (!order)
+			return table->sets[i];
+		if (order > 0)
+			break;
+	}
+
+	sets = realloc(table->sets, (table->nr_sets + 1) * sizeof(*sets));
+	if (!sets)
+		return NULL;
+	table->sets = sets;
+
+	set = event_set__new(events, nr_events);
+	if (!set)
+		return NULL;
+
+	memmove(sets + i + 1, sets + i, (table->nr_sets - i) * sizeof(*sets));
+	sets[i] = set;
+	table->nr_sets++;
+	return set;
+}
+
+static bool desc__is_equal(const struct function_group_desc *a,
+			   const struct function_group_desc *b)
+{
+	return a->discard == b->discard && a->inherit == b->inherit &&
+	       a->sample_period == b->sample_period &&
+	       a->alternative_sample_period == b->alternative_sample_period &&
+	       a->jitter_alternate_period == b->jitter_alternate_period;
+}
+
+/**
+ * event_set__add_desc - tell of a group whose windows are summed up in a set
+ * @set: the set
+ * @desc: how the group was recorded
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc)
+{
+	struct function_group_desc *descs;
+
+	for (unsigned int i = 0; i < set->nr_descs; i++) {
+		if (desc__is_equal(&set->descs[i], desc))
+			return 0;
+	}
+
+	descs = realloc(set->descs, (set->nr_descs + 1) * sizeof(*descs));
+	if (!descs)
+		return -ENOMEM;
+
+	set->descs = descs;
+	descs[set->nr_descs++] = *desc;
+	return 0;
+}
+
+static void function_sums__delete(struct function_sums *sums)
+{
+	free(sums->symbol);
+	free(sums->dso);
+	free(sums);
+}
+
+/**
+ * function_table__add_sums - begin the sums of a function
+ * @table: the table
+ * @set: the events, a set of the table
+ * @symbol: name of the function, "" if it has none
+ * @dso: path of its DSO, "" if it is not known
+ * @address: its address in the DSO, NULL if it needs none
+ *
+ * Return: sums of 0 windows, NULL without memory.
+ */
+struct function_sums *function_table__add_sums(struct function_table *table,
+					       const struct event_set *set, const char *symbol,
+					       const char *dso, const u64 *address)
+{
+	struct function_sums *sums;
+
+	if (table->nr_sums == table->allocated) {
+		size_t allocated = table->allocated ? 2 * table->allocated : 64;
+		struct function_sums **all = realloc(table->sums, allocated * sizeof(*all));
+
+		if (!all)
+			return NULL;
+		table->sums = all;
+		table->allocated = allocated;
+	}
+
+	sums = zalloc(sizeof(*sums) + nr_values(set->nr_events) * sizeof(*sums->values));
+	if (!sums)
+		return NULL;
+
+	sums->set = set;
+	sums->symbol = strdup(symbol);
+	sums->dso = strdup(dso);
+	sums->has_address = address;
+	sums->address = address ? *address : 0;
+	if (!sums->symbol || !sums->dso) {
+		function_sums__delete(sums);
+		return NULL;
+	}
+	table->sums[table->nr_sums++] = sums;
+	return sums;
+}
+
+static int compare_u64(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_functions(const struct function_sums *a, const struct function_sums *b)
+{
+	return strcmp(a->symbol, b->symbol) ?: strcmp(a->dso, b->dso) ?:
+	       compare_u64(a->address, b->address) ?:
+	       (int)a->has_address - (int)b->has_address;
+}
+
+/**
+ * function_sums__same_function - say whether two sums are of one function
+ * @a: one
+ * @b: the other
+ */
+bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b)
+{
+	return !compare_functions(a, b);
+}
+
+static int compare_sums(const void *one, const void *other)
+{
+	const struct function_sums *a = *(struct function_sums *const *)one;
+	const struct function_sums *b = *(struct function_sums *const *)other;
+
+	return compare_functions(a, b) ?:
+	       compare_events(a->set, (const char *const *)b->set->events, b->set->nr_events);
+}
+
+static int compare_descs(const void *one, const void *other)
+{
+	const struct function_group_desc *a = one, *b = other;
+
+	return ((int)a->discard - (int)b->discard) ?:
+	       compare_u64(a->sample_period, b->sample_period) ?:
+	       compare_u64(a->alternative_sample_period, b->alternative_sample_period) ?:
+	       compare_u64(a->jitter_alternate_period, b->jitter_alternate_period) ?:
+	       ((int)a->inherit - (int)b->inherit);
+}
+
+static void function_sums__add(struct function_sums *sums, const struct function_sums *other)
+{
+	sums->samples += other->samples;
+	sums->matched += other->matched;
+	for (unsigned int i = 0; i < nr_values(sums->set->nr_events); i++)
+		u192__add(&sums->values[i], &other->values[i]);
+}
+
+/**
+ * function_table__sort - bring a table in order and add up what is of one kind
+ * @table: the table
+ */
+void function_table__sort(struct function_table *table)
+{
+	size_t nr = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		qsort(table->sets[i]->descs, table->sets[i]->nr_descs,
+		      sizeof(*table->sets[i]->descs), compare_descs);
+	}
+
+	if (!table->nr_sums)
+		return;
+
+	qsort(table->sums, table->nr_sums, sizeof(*table->sums), compare_sums);
+	for (size_t i = 1; i < table->nr_sums; i++) {
+		if (compare_sums(&table->sums[nr], &table->sums[i])) {
+			table->sums[++nr] = table->sums[i];
+		} else {
+			function_sums__add(table->sums[nr], table->sums[i]);
+			function_sums__delete(table->sums[i]);
+		}
+	}
+	table->nr_sums = nr + 1;
+}
+
+/* Windows that were chosen in different ways do not add up. */
+static bool event_set__same_share(const struct event_set *a, const struct event_set *b)
+{
+	bool shares[2][2] = {};
+
+	for (unsigned int i = 0; i < a->nr_descs; i++)
+		shares[0][a->descs[i].discard] = true;
+	for (unsigned int i = 0; i < b->nr_descs; i++)
+		shares[1][b->descs[i].discard] = true;
+	return !memcmp(shares[0], shares[1], sizeof(shares[0]));
+}
+
+static const char *check_same_sets(const struct function_table *a, const struct function_table *b)
+{
+	if (a->nr_sets != b->nr_sets)
+		return "it has other events";
+
+	for (unsigned int i = 0; i < a->nr_sets; i++) {
+		if (compare_events(a->sets[i], (const char *const *)b->sets[i]->events,
+				   b->sets[i]->nr_events))
+			return "it has other events";
+		if (!event_set__same_share(a->sets[i], b->sets[i]))
+			return "its windows have another share mode";
+	}
+	return NULL;
+}
+
+/**
+ * function_table__merge - add the sums of one table to those of another
+ * @table: what is added to; if it is empty it becomes what @other was
+ * @other: what is added; empty afterwards
+ *
+ * Return: NULL, or why they do not add up.
+ */
+const char *function_table__merge(struct function_table *table, struct function_table *other)
+{
+	const char *reason;
+
+	if (!table->nr_sets) {
+		*table = *other;
+		memset(other, 0, sizeof(*other));
+		return NULL;
+	}
+
+	reason = check_same_sets(table, other);
+	if (reason)
+		return reason;
+
+	for (unsigned int i = 0; i < other->nr_sets; i++) {
+		for (unsigned int j = 0; j < other->sets[i]->nr_descs; j++) {
+			if (event_set__add_desc(table->sets[i], &other->sets[i]->descs[j]))
+				return "not enough memory";
+		}
+	}
+
+	for (size_t i = 0; i < other->nr_sums; i++) {
+		const struct function_sums *from = other->sums[i];
+		const u64 *address = from->has_address ? &from->address : NULL;
+		struct function_sums *sums;
+		struct event_set *set;
+
+		set = function_table__findnew_set(table, (const char *const *)from->set->events,
+						  from->set->nr_events);
+		if (!set)
+			return "not enough memory";
+		sums = function_table__add_sums(table, set, from->symbol, from->dso, address);
+		if (!sums)
+			return "not enough memory";
+		function_sums__add(sums, from);
+	}
+	table->lost += other->lost;
+	table->throttled += other->throttled;
+	function_table__sort(table);
+	function_table__exit(other);
+	return NULL;
+}
+
+/**
+ * function_table__exit - free what a table holds
+ * @table: the table, empty afterwards
+ */
+void function_table__exit(struct function_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++)
+		event_set__delete(table->sets[i]);
+	for (size_t i = 0; i < table->nr_sums; i++)
+		function_sums__delete(table->sums[i]);
+	free(table->sets);
+	free(table->sums);
+	memset(table, 0, sizeof(*table));
+}
+
+/* Fields are separated by tabs and lines by newlines, so names have neither. */
+static void write_name(const char *name, FILE *fp)
+{
+	fputc('\t', fp);
+	for (; *name; name++) {
+		switch (*name) {
+		case '\\':
+			fputs("\\\\", fp);
+			break;
+		case '\t':
+			fputs("\\t", fp);
+			break;
+		case '\n':
+			fputs("\\n", fp);
+			break;
+		default:
+			fputc(*name, fp);
+		}
+	}
+}
+
+static void write_set(const struct event_set *set, FILE *fp)
+{
+	for (unsigned int i = 0; i < set->nr_descs; i++) {
+		const struct function_group_desc *desc = &set->descs[i];
+
+		fprintf(fp, "group\t%s\t%llu\t%llu\t%u\t%d", desc->discard ? "discard" : "none",
+			(unsigned long long)desc->sample_period,
+			(unsigned long long)desc->alternative_sample_period,
+			desc->jitter_alternate_period, desc->inherit);
+		for (unsigned int j = 0; j < set->nr_events; j++)
+			write_name(set->events[j], fp);
+		fputc('\n', fp);
+	}
+}
+
+static void write_sums(const struct function_sums *sums, FILE *fp)
+{
+	char buf[U192_DECIMAL_SIZE];
+
+	fputs("sums", fp);
+	write_name(sums->symbol, fp);
+	write_name(sums->dso, fp);
+	if (sums->has_address)
+		fprintf(fp, "\t0x%llx", (unsigned long long)sums->address);
+	else
+		fputs("\t-", fp);
+	fprintf(fp, "\t%llu\t%llu", (unsigned long long)sums->samples,
+		(unsigned long long)sums->matched);
+	for (unsigned int i = 0; i < nr_values(sums->set->nr_events); i++)
+		fprintf(fp, "\t%s", u192__decimal(&sums->values[i], buf));
+	fputc('\n', fp);
+}
+
+/**
+ * function_table__write - write a sums file
+ * @table: what is written, sorted
+ * @fp: where to
+ *
+ * Return: 0, or -errno.
+ */
+int function_table__write(const struct function_table *table, FILE *fp)
+{
+	fprintf(fp, "%s %d\n", FUNCTION_SUMS_MAGIC, FUNCTION_SUMS_VERSION);
+	fprintf(fp, "lost\t%llu\n", (unsigned long long)table->lost);
+	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		write_set(table->sets[i], fp);
+		for (size_t j = 0; j < table->nr_sums; j++) {
+			if (table->sums[j]->set == table->sets[i])
+				write_sums(table->sums[j], fp);
+		}
+	}
+	fputs("end\n", fp);
+	errno = 0;
+	return fflush(fp) || ferror(fp) ? -(errno ?: EIO) : 0;
+}
+
+/* A line of a sums file in parts. */
+struct fields {
+	char **field;
+	unsigned int nr;
+	unsigned int allocated;
+};
+
+static int unescape(char *name)
+{
+	char *to = name;
+
+	for (; *name; name++, to++) {
+		*to = *name;
+		if (*name != '\\')
+			continue;
+		switch (*++name) {
+		case '\\':
+			break;
+		case 't':
+			*to = '\t';
+			break;
+		case 'n':
+			*to = '\n';
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+	*to = '\0';
+	return 0;
+}
+
+static int fields__split(struct fields *fields, char *line)
+{
+	char *field;
+
+	for (fields->nr = 0; (field = strsep(&line, "\t")) != NULL; fields->nr++) {
+		if (fields->nr == fields->allocated) {
+			unsigned int allocated = fields->allocated + 64;
+			char **all = realloc(fields->field, allocated * sizeof(*all));
+
+			if (!all)
+				return -ENOMEM;
+			fields->field = all;
+			fields->allocated = allocated;
+		}
+		if (unescape(field))
+			return -EINVAL;
+		fields->field[fields->nr] = field;
+	}
+	return 0;
+}
+
+static int parse_u64(const char *str, int base, u64 *value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*str))
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(str, &end, base);
+	return errno || *end ? -EINVAL : 0;
+}
+
+/* group SHARE PERIOD ALTERNATE JITTER INHERIT LEADER MEMBER... */
+static int read_group(struct function_table *table, struct fields *fields,
+		      struct event_set **set)
+{
+	char **field = fields->field;
+	struct function_group_desc desc = {};
+	u64 jitter, inherit;
+
+	if (fields->nr < 7 || (strcmp(field[1], "discard") && strcmp(field[1], "none")) ||
+	    parse_u64(field[2], 10, &desc.sample_period) ||
+	    parse_u64(field[3], 10, &desc.alternative_sample_period) ||
+	    parse_u64(field[4], 10, &jitter) || parse_u64(field[5], 10, &inherit))
+		return -EINVAL;
+
+	desc.discard = !strcmp(field[1], "discard");
+	desc.jitter_alternate_period = jitter;
+	desc.inherit = inherit;
+	*set = function_table__findnew_set(table, (const char *const *)field + 6, fields->nr - 6);
+	return *set ? event_set__add_desc(*set, &desc) : -ENOMEM;
+}
+
+/* sums SYMBOL DSO ADDRESS SAMPLES MATCHED TOTAL... PRODUCT... */
+static int read_sums(struct function_table *table, struct fields *fields,
+		     const struct event_set *set)
+{
+	char **field = fields->field;
+	struct function_sums *sums;
+	bool has_address;
+	u64 address = 0;
+
+	if (!set || fields->nr != 6 + nr_values(set->nr_events))
+		return -EINVAL;
+	has_address = strcmp(field[3], "-");
+	if (has_address && parse_u64(field[3], 16, &address))
+		return -EINVAL;
+
+	sums = function_table__add_sums(table, set, field[1], field[2],
+					has_address ? &address : NULL);
+	if (!sums)
+		return -ENOMEM;
+	if (parse_u64(field[4], 10, &sums->samples) || parse_u64(field[5], 10, &sums->matched) ||
+	    sums->matched > sums->samples)
+		return -EINVAL;
+	for (unsigned int i = 0; i < nr_values(set->nr_events); i++) {
+		int err = u192__parse(&sums->values[i], field[6 + i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Returns 1 for the last line. */
+static int read_line(struct function_table *table, struct fields *fields, struct event_set **set)
+{
+	const char *word = fields->field[0];
+
+	if (!strcmp(word, "sums"))
+		return read_sums(table, fields, *set);
+	if (!strcmp(word, "group"))
+		return read_group(table, fields, set);
+	if (fields->nr == 2 && !strcmp(word, "lost"))
+		return parse_u64(fields->field[1], 10, &table->lost);
+	if (fields->nr == 2 && !strcmp(word, "throttled"))
+		return parse_u64(fields->field[1], 10, &table->throttled);
+	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
+}
+
+/**
+ * function_table__read - read a sums file
+ * @table: empty; what was read
+ * @fp: the file
+ * @msg: set to what is wrong with the file
+ * @size: size of @msg in bytes
+ *
+ * Return: 0, or -errno.
+ */
+int function_table__read(struct function_table *table, FILE *fp, char *msg, size_t size)
+{
+	struct event_set *set = NULL;
+	struct fields fields = {};
+	char *line = NULL;
+	size_t allocated = 0;
+	unsigned int nr = 1;
+	int version, ret = -EINVAL;
+
+	if (getline(&line, &allocated, fp) < 0 ||
+	    sscanf(line, FUNCTION_SUMS_MAGIC " %d", &version) != 1) {
+		scnprintf(msg, size, "it is not a sums file");
+		goto out;
+	}
+	if (version != FUNCTION_SUMS_VERSION) {
+		scnprintf(msg, size, "it is a sums file of version %d, this perf reads version %d",
+			  version, FUNCTION_SUMS_VERSION);
+		goto out;
+	}
+
+	for (ret = 0; !ret; ) {
+		ssize_t length = getline(&line, &allocated, fp);
+
+		nr++;
+		if (length <= 0 || line[length - 1] != '\n') {
+			scnprintf(msg, size, "the sums file is cut short");
+			ret = -EINVAL;
+			goto out;
+		}
+		line[length - 1] = '\0';
+		ret = fields__split(&fields, line);
+		if (!ret)
+			ret = read_line(table, &fields, &set);
+	}
+	if (ret < 0) {
+		if (ret == -ENOMEM)
+			scnprintf(msg, size, "not enough memory");
+		else
+			scnprintf(msg, size, "line %u is not one of a sums file", nr);
+		goto out;
+	}
+	function_table__sort(table);
+	ret = 0;
+out:
+	free(fields.field);
+	free(line);
+	return ret;
+}
+
+/**
+ * is_function_sums_file - say whether a file begins as a sums file does
+ * @path: its path
+ */
+bool is_function_sums_file(const char *path)
+{
+	char begin[sizeof(FUNCTION_SUMS_MAGIC)] = "";
+	FILE *fp = fopen(path, "r");
+	bool is_sums = fp && fgets(begin, sizeof(begin), fp) && !strcmp(begin, FUNCTION_SUMS_MAGIC);
+
+	if (fp)
+		fclose(fp);
+	return is_sums;
+}

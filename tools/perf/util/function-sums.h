@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTION_SUMS_H
+#define __PERF_FUNCTION_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <linux/types.h>
+
+#define FUNCTION_SUMS_MAGIC	"perf-function-sums"
+#define FUNCTION_SUMS_VERSION	1
+
+/* Least significant word first. 2^64 products of two 64-bit counts fit. */
+struct u192 {
+	u64 w[3];
+};
+
+#define U192_DECIMAL_SIZE	59	/* 58 digits and the final 0 */
+
+void u192__add(struct u192 *sum, const struct u192 *other);
+void u192__add_product(struct u192 *sum, u64 a, u64 b);
+bool u192__is_zero(const struct u192 *number);
+const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
+int u192__parse(struct u192 *number, const char *str);
+
+/* How a group was recorded and which windows count, for the reader's information. */
+struct function_group_desc {
+	bool discard;
+	bool inherit;
+	u64 sample_period;
+	u64 alternative_sample_period;
+	u32 jitter_alternate_period;
+};
+
+/* Events of a group: the leader, then the members by name. */
+struct event_set {
+	char **events;
+	unsigned int nr_events;
+	struct function_group_desc *descs;
+	unsigned int nr_descs;
+};
+
+int event_set__find(const struct event_set *set, const char *event);
+/* Of pairs of events by their places, first <= second. */
+unsigned int event_set__product(const struct event_set *set, unsigned int first,
+				unsigned int second);
+
+/*
+ * What adds up, over the windows of a function which counted the events of a
+ * set. An address (in the DSO) tells functions of one name in one DSO apart and
+ * stands for the name, then empty, where there is no symbol.
+ */
+struct function_sums {
+	const struct event_set *set;
+	char *symbol;
+	char *dso;
+	bool has_address;
+	u64 address;
+	u64 samples;
+	u64 matched;
+	/* The total of each event, then that of the product of each pair. */
+	struct u192 values[];
+};
+
+/* All sums of a recording or of several, sorted by function, then by set. */
+struct function_table {
+	struct event_set **sets;
+	unsigned int nr_sets;
+	struct function_sums **sums;
+	size_t nr_sums;
+	size_t allocated;
+	u64 lost;
+	u64 throttled;
+};
+
+struct event_set *function_table__findnew_set(struct function_table *table,
+					      const char *const *events, unsigned int nr_events);
+int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
+struct function_sums *function_table__add_sums(struct function_table *table,
+					       const struct event_set *set, const char *symbol,
+					       const char *dso, const u64 *address);
+void function_table__sort(struct function_table *table);
+const char *function_table__merge(struct function_table *table, struct function_table *other);
+void function_table__exit(struct function_table *table);
+
+bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b);
+
+int function_table__write(const struct function_table *table, FILE *fp);
+int function_table__read(struct function_table *table, FILE *fp, char *msg, size_t size);
+bool is_function_sums_file(const char *path);
+
+#endif /* __PERF_FUNCTION_SUMS_H */
