@@ -294,7 +294,8 @@ class Matching(unittest.TestCase):
         recording.collector.lost(5, 1, 3, 0, 9, 9)
         recording.collector.lost(6, 1, 4, 0, 9, 9)
         recording.collector.lost(0, 0, 6, 0, 9, 9)
-        self.assertTrue(any(note.startswith("7 records") for note in recording.collector.notes()))
+        self.assertTrue(any(note.startswith("7 records")
+                            for note in fm.notes(recording.collector.table())))
 
     def test_jitter(self):
         """Intervals up to half shorter or longer than their period are told apart. (Of the long
@@ -772,7 +773,7 @@ class Output(unittest.TestCase):
         """What is printed, on both outputs; a failure's message is its exit status."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stderr(err):
-            fm.report(recording.collector, fm.parse_options(options), out)
+            fm.report(fm.recorded_table(recording.collector), fm.parse_options(options), out)
         return out.getvalue(), err.getvalue()
 
     def recording(self):
@@ -971,7 +972,7 @@ class Output(unittest.TestCase):
             with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
                 fm.parse_options(options)
         self.assertEqual(fm.parse_options([]), argparse.Namespace(
-            share="auto", sort=None, limit=None, csv=False, json=False))
+            share="auto", sort=None, limit=None, csv=False, json=False, sums=[], write_sums=None))
 
     def test_without_perf(self):
         """Run by Python alone: help, or who runs it."""

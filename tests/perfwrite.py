@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Writes perf.data files without perf's code: recordings of known content, for tests.
+
+The format is that of tools/perf/Documentation/perf.data-file-format.txt and of
+include/uapi/linux/perf_event.h; perfdata.py reads the same.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE, LOST_SAMPLES = 10, 2, 3, 4, 5, 6, 7, 9, 13
+FINISHED_ROUND = 68
+MISC_USER = 2
+IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 16))
+FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
+FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL = 1 << 1, 1 << 5, 1 << 18
+HEADER_EVENT_DESC, HEADER_GROUP_DESC = 12, 17
+ATTR_SIZE = 160
+
+
+@dataclass
+class Event:
+    """An event: what it counts, its name, its ids (one per CPU)."""
+    name: str
+    type: int
+    config: int
+    ids: list[int]
+    sample_period: int = 0
+    alternative_sample_period: int = 0
+    jitter_alternate_period: int = 0
+    sample_type: int = IP | TID | TIME | READ | CPU | PERIOD | IDENTIFIER
+    read_format: int = FORMAT_ID | FORMAT_GROUP
+    flags: int = FLAG_EXCLUDE_KERNEL | FLAG_SAMPLE_ID_ALL
+
+    def attr(self) -> bytes:
+        """Its perf_event_attr."""
+        begin = struct.pack("<IIQQQQQ", self.type, ATTR_SIZE, self.config, self.sample_period, self.sample_type,
+                            self.read_format, self.flags)
+        end = struct.pack("<QII", self.alternative_sample_period, self.jitter_alternate_period, 0)
+        return begin + bytes(ATTR_SIZE - len(begin) - len(end)) + end
+
+
+@dataclass
+class Where:
+    """When, on which thread and on which CPU something happened."""
+    time: int
+    pid: int
+    tid: int
+    cpu: int = 0
+
+
+@dataclass
+class Writer:
+    """The records of a recording, in the order of the file. Groups are lists of events, leader first."""
+    groups: list[list[Event]]
+    records: list[bytes] = field(default_factory=list)
+
+    @property
+    def leader(self) -> Event:
+        return self.groups[0][0]
+
+    def record(self, kind: int, body: bytes, misc: int = MISC_USER) -> None:
+        self.records.append(struct.pack("<IHH", kind, misc, 8 + len(body)) + body)
+
+    def side(self, kind: int, body: bytes, where: Where, number: int = 0) -> None:
+        """A record that is no sample; it ends with what of a sample tells where (sample_id_all)."""
+        kinds = self.leader.sample_type
+        trailer = b""
+        for bit, value in ((TID, struct.pack("<II", where.pid, where.tid)), (TIME, struct.pack("<Q", where.time)),
+                           (ID, struct.pack("<Q", number)), (CPU, struct.pack("<II", where.cpu, 0)),
+                           (IDENTIFIER, struct.pack("<Q", number))):
+            if kinds & bit:
+                trailer += value
+        self.record(kind, body + trailer)
+
+    def comm(self, where: Where, name: str) -> None:
+        self.side(COMM, struct.pack("<II", where.pid, where.tid) + padded(name), where, self.leader.ids[0])
+
+    def mmap2(self, where: Where, start: int, length: int, path: str, offset: int = 0) -> None:
+        """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are none."""
+        self.side(MMAP2, struct.pack("<IIQQQIIQQII", where.pid, where.tid, start, length, offset, 0, 0, 0, 0, 5, 2) +
+                  padded(path), where, self.leader.ids[0])
+
+    def task(self, kind: int, where: Where, parent: Where) -> None:
+        """FORK or EXIT."""
+        self.side(kind, struct.pack("<IIIIQ", where.pid, parent.pid, where.tid, parent.tid, where.time), where,
+                  self.leader.ids[0])
+
+    def throttle(self, kind: int, where: Where, number: int) -> None:
+        """THROTTLE or UNTHROTTLE of the event with this id."""
+        self.side(kind, struct.pack("<QQQ", where.time, number, number), where, number)
+
+    def lost(self, where: Where, number: int, count: int) -> None:
+        """As the kernel tells it: the event with this id could not write."""
+        self.side(LOST, struct.pack("<QQ", number, count), where, number)
+
+    def lost_samples(self, where: Where, count: int) -> None:
+        self.side(LOST_SAMPLES, struct.pack("<Q", count), where)
+
+    def finished_round(self) -> None:
+        self.record(FINISHED_ROUND, b"", 0)
+
+    def sample(self, leader: Event, where: Where, ip: int, period: int, values: Sequence[tuple[int, int]]) -> None:
+        """A sample of a group: values are (id, value), the leader's first."""
+        number = values[0][0]
+        parts = {IDENTIFIER: struct.pack("<Q", number), IP: struct.pack("<Q", ip),
+                 TID: struct.pack("<II", where.pid, where.tid), TIME: struct.pack("<Q", where.time),
+                 ID: struct.pack("<Q", number), CPU: struct.pack("<II", where.cpu, 0), PERIOD: struct.pack("<Q", period),
+                 READ: self.read(leader, values), CALLCHAIN: struct.pack("<QQQ", 2, 2**64 - 512, ip)}
+        self.record(SAMPLE, b"".join(value for bit, value in parts.items() if leader.sample_type & bit))
+
+    @staticmethod
+    def read(leader: Event, values: Sequence[tuple[int, int]]) -> bytes:
+        """The values of a sample."""
+        form = leader.read_format
+        times = [7] * (bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING))
+        if not form & FORMAT_GROUP:
+            words = [values[0][1], *times, values[0][0]] + [0] * bool(form & FORMAT_LOST)
+        else:
+            words = [len(values), *times]
+            for number, value in values:
+                words += [value, number] + [0] * bool(form & FORMAT_LOST)
+        return struct.pack(f"<{len(words)}Q", *words)
+
+    def write(self, path: Path) -> None:
+        """The whole file: header, ids, attrs, records, features."""
+        events = [event for group in self.groups for event in group]
+        ids_at, ids = 104, b""
+        attrs = b""
+        for event in events:
+            own = struct.pack(f"<{len(event.ids)}Q", *event.ids)
+            attrs += event.attr() + struct.pack("<QQ", ids_at + len(ids), len(own))
+            ids += own
+        attrs_at = ids_at + len(ids)
+        data = b"".join(self.records)
+        data_at = attrs_at + len(attrs)
+        header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, ATTR_SIZE + 16, attrs_at, len(attrs), data_at, len(data),
+                             0, 0) + struct.pack("<QQQQ", 1 << HEADER_EVENT_DESC | 1 << HEADER_GROUP_DESC, 0, 0, 0)
+        features = sections(data_at + len(data), self.event_desc(events), self.group_desc())
+        path.write_bytes(header + ids + attrs + data + features)
+
+    @staticmethod
+    def event_desc(events: Iterable[Event]) -> bytes:
+        """HEADER_EVENT_DESC: the names of the events."""
+        events = list(events)
+        text = struct.pack("<II", len(events), ATTR_SIZE)
+        for event in events:
+            text += event.attr() + struct.pack("<I", len(event.ids)) + sized(event.name)
+            text += struct.pack(f"<{len(event.ids)}Q", *event.ids)
+        return text
+
+    def group_desc(self) -> bytes:
+        """HEADER_GROUP_DESC: which events are in groups."""
+        groups, first = [], 0
+        for group in self.groups:
+            if len(group) > 1:
+                groups.append(sized("{anon_group}") + struct.pack("<II", first, len(group)))
+            first += len(group)
+        return struct.pack("<I", len(groups)) + b"".join(groups)
+
+
+def sections(at: int, *texts: bytes) -> bytes:
+    """The features of the header, which are at the end of the file: where each one is, then all of them."""
+    at += 16 * len(texts)
+    table = b""
+    for text in texts:
+        table += struct.pack("<QQ", at, len(text))
+        at += len(text)
+    return table + b"".join(texts)
+
+
+def padded(text: str) -> bytes:
+    """A string of a record: with its final 0, to the next multiple of 8."""
+    raw = text.encode() + b"\0"
+    return raw + bytes(-len(raw) % 8)
+
+
+def sized(text: str) -> bytes:
+    """A string of the header: its length, padded to 64, and the string."""
+    raw = text.encode() + b"\0"
+    raw += bytes(-len(raw) % 64)
+    return struct.pack("<I", len(raw)) + raw

@@ -1,0 +1,567 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions: the same sums as generate-function-metrics.py and as what the
+recording was made of, on recordings that are made up at random; sums files,
+output and bad input.
+
+A recording is simulated interval by interval; the sums it must have are taken
+from the simulation by the rules of the specification, not by either collector.
+"""
+
+import csv
+import io
+import json
+import math
+import os
+import random
+import resource
+import unittest
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import perfwrite as pw
+from env import CHECK, PERF, SCRIPT, must, run
+
+DATA = CHECK / "functions"
+RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
+# Two libraries with functions of 64 bytes each; `twice` is in both, and twice in the first.
+LIBRARIES = {"one": ("alpha", "beta", "twice", "gamma"), "two": ("delta", "twice", "epsilon")}
+BASE = {"one": 0x10000000, "two": 0x20000000}
+EVENTS = (("cycles", 0, 0), ("instructions", 0, 1), ("branch-misses", 0, 5), ("page-faults", 1, 2),
+          ("armv8_pmuv3_0/l1d_cache/", 8, 4), ("r001b", 4, 0x1b), ("branches", 0, 4), ("my,own\tname", 8, 0x77))
+
+
+def build_libraries() -> None:
+    """ELF files with the symbols above; in `one` a second, local `twice` follows."""
+    for name, functions in LIBRARIES.items():
+        text = ".text\n"
+        for function in functions:
+            text += f".globl {function}\n.type {function}, @function\n{function}: .skip 64\n.size {function}, 64\n"
+        (DATA / f"{name}.s").write_text(text)
+        sources = [DATA / f"{name}.s"]
+        if name == "one":
+            sources.append(DATA / "local.s")
+            sources[-1].write_text(".text\n.type twice, @function\ntwice: .skip 64\n.size twice, 64\n.skip 64\n")
+        must("gcc", "-shared", "-nostdlib", "-Wl,--build-id=none", "-o", DATA / f"lib{name}.so", *sources)
+
+
+def symbols() -> dict[tuple[str, int], str]:
+    """(library, address) of each function: its name, as nm reads them."""
+    found = {}
+    for name in LIBRARIES:
+        for line in must("nm", "--defined-only", DATA / f"lib{name}.so").splitlines():
+            address, kind, symbol = line.split()
+            if kind in "tT":
+                found[name, int(address, 16)] = symbol
+    return found
+
+
+@dataclass
+class Stream:
+    """What the simulation knows of a leader on a thread or CPU."""
+    values: dict[int, int] = field(default_factory=dict)    # recorded last, by id
+    pending: Counter = field(default_factory=Counter)       # counted, but left out of the samples so far, by slot
+    last: tuple | None = None                               # thread, function and kind of the last sample
+    broken: bool = False
+
+
+@dataclass
+class Task:
+    number: int
+    pid: int
+    tid: int
+
+
+class Simulation:
+    """A random recording, and the sums that are in it."""
+
+    def __init__(self, seed: int, functions: dict[tuple[str, int], str], events: int = 0, read: bool = True) -> None:
+        """events: one group, and the same one with every seed, of so many events; read: with their values."""
+        self.random = random.Random(seed)
+        self.functions = functions
+        self.nr_cpus = self.random.choice((1, 2, 4))
+        self.inherit = self.random.random() < 0.6
+        self.share = self.random.choice(("auto", "none", "discard"))
+        self.next_id = 1
+        if events:
+            self.share = "auto"
+            self.groups = [self.make_group(EVENTS[:events], 10000, 300, pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD |
+                                           pw.IDENTIFIER | (pw.READ if read else 0), pw.FORMAT_ID | pw.FORMAT_GROUP)]
+        else:
+            self.groups = self.make_groups()
+        self.writer = pw.Writer(self.groups)
+        self.time = 1000
+        self.numbers = 0
+        self.streams: dict[tuple, Stream] = {}
+        self.sums: dict[tuple, dict] = {}
+        self.lost = self.throttled = 0
+        self.tasks = [self.new_task(100, 100)]
+        self.free: list[int] = []
+        self.pages = [*functions, ("one", None), ("", None)]
+
+    def make_groups(self) -> list[list[pw.Event]]:
+        kinds = pw.IP | pw.TID | pw.TIME | pw.READ | pw.CPU | pw.PERIOD | self.random.choice((pw.ID, pw.IDENTIFIER))
+        kinds |= self.random.choice((0, pw.CALLCHAIN))
+        form = pw.FORMAT_ID | pw.FORMAT_GROUP | self.random.choice((0, pw.FORMAT_LOST)) | self.random.choice(
+            (0, pw.FORMAT_ENABLED | pw.FORMAT_RUNNING))
+        groups = []
+        for _ in range(self.random.choice((1, 1, 2, 3))):
+            chosen = [self.random.choice(EVENTS[:2])]
+            others = [event for event in EVENTS if event != chosen[0]]
+            chosen += self.random.sample(others, self.random.randrange(0, 6))
+            if self.random.random() < 0.2:
+                chosen.append((f"{chosen[0][0]}:k", *chosen[0][1:]))       # the same once more
+            period, alternate = self.random.choice(((10000, 300), (10000, 0), (300, 0), (999, 998), (5000, 5000)))
+            groups.append(self.make_group(chosen, period, alternate, kinds, form))
+        return groups
+
+    def make_group(self, chosen: Sequence[tuple], period: int, alternate: int, kinds: int, form: int) -> list[pw.Event]:
+        group = []
+        for name, kind, config in chosen:
+            ids = list(range(self.next_id, self.next_id + self.nr_cpus))
+            self.next_id += self.nr_cpus
+            flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL | (pw.FLAG_INHERIT if self.inherit else 0)
+            periods = (0, 0, 0) if group else (period, alternate, 5 if alternate else 0)
+            group.append(pw.Event(name, kind, config, ids, *periods, kinds, form, flags))
+        return group
+
+    def new_task(self, pid: int, tid: int) -> Task:
+        self.numbers += 1
+        return Task(self.numbers, pid, tid)
+
+    def tick(self) -> int:
+        self.time += self.random.randrange(1, 100)
+        return self.time
+
+    def where(self, task: Task, cpu: int = 0) -> pw.Where:
+        return pw.Where(self.tick(), task.pid, task.tid, cpu)
+
+    def begin(self) -> None:
+        """The program and its mappings."""
+        task = self.tasks[0]
+        self.writer.comm(self.where(task), "program")
+        for library, base in BASE.items():
+            self.writer.mmap2(self.where(task), base, 0x10000, str(DATA / f"lib{library}.so"))
+
+    def fork(self) -> None:
+        parent = self.random.choice(self.tasks)
+        tid = self.free.pop() if self.free and self.random.random() < 0.5 else 200 + self.numbers
+        pid = self.random.choice((parent.pid, tid))
+        task = self.new_task(pid, tid)
+        self.writer.task(pw.FORK, self.where(task), pw.Where(0, parent.pid, parent.tid))
+        self.tasks.append(task)
+
+    def exit(self) -> None:
+        """The end of a task, if there is one that no thread belongs to: perf forgets the maps with the process."""
+        ready = [task for task in self.tasks[1:] if all(other is task or other.pid != task.tid for other in self.tasks)]
+        if not ready:
+            return
+        task = self.random.choice(ready)
+        self.tasks.remove(task)
+        self.writer.task(pw.EXIT, self.where(task), task_of(task))
+        self.free.append(task.tid)
+
+    def interrupt(self) -> None:
+        """A throttle record of a leader, or a loss."""
+        cpu = self.random.randrange(self.nr_cpus)
+        where = self.where(self.random.choice(self.tasks), cpu)
+        leader = self.random.choice(self.groups)[0].ids[cpu]
+        if self.random.random() < 0.6:
+            kind = self.random.choice((pw.THROTTLE, pw.UNTHROTTLE))
+            self.writer.throttle(kind, where, leader)
+            self.throttled += kind == pw.THROTTLE
+            hit = [stream for key, stream in self.streams.items() if key[0] == leader]
+        else:
+            number = self.random.randrange(1, 9)
+            self.writer.lost(where, leader, number)
+            self.lost += number
+            hit = list(self.streams.values())
+        for stream in hit:
+            stream.broken = True
+
+    def sample(self) -> None:
+        """One interval of a group ends."""
+        group = self.random.choice(self.groups)
+        leader = group[0]
+        task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
+        key = (leader.ids[cpu], task.number if self.inherit else 0)
+        stream = self.streams.setdefault(key, Stream())
+        alternates = alternating(leader)
+        was_long = stream.last is not None and stream.last[2] == "long"
+        nominal = leader.alternative_sample_period if alternates and was_long else leader.sample_period
+        counts = [self.random.randrange(nominal * 3 // 4, nominal * 3 // 2)]
+        counts += [self.random.choice((0, self.random.randrange(500), self.random.randrange(2**40))) for _ in group[1:]]
+        # mostly stay in the function of the last sample
+        page = stream.last[3] if stream.last and self.random.random() < 0.6 else self.random.choice(self.pages)
+        ip = self.address_in(*page)
+        self.write_sample(group, stream, cpu, ip, task, counts)
+        function = self.function_of(*page, ip)
+        kind = "long" if alternates and 2 * counts[0] >= leader.sample_period + leader.alternative_sample_period else "window"
+        self.count(group, stream, function, task, counts, kind)
+        stream.last = (task.number, function, kind, page)
+        stream.broken = False
+
+    def address_in(self, library: str, start: int | None) -> int:
+        """An address in a function, in a library without function, or in none."""
+        if not library:
+            return 0x70000000 + 16 * self.random.randrange(3)
+        return BASE[library] + (0x8000 + 16 * self.random.randrange(3) if start is None else start + self.random.randrange(64))
+
+    def write_sample(self, group: list[pw.Event], stream: Stream, cpu: int, ip: int, task: Task, counts: list[int]) -> None:
+        """Turn counts into values; a member is left out now and then, and its count comes with the next."""
+        values = []
+        for slot, event in enumerate(group):
+            number = event.ids[cpu]
+            if slot and self.random.random() < 0.03:
+                stream.pending[slot] += counts[slot]
+                counts[slot] = 0
+                continue
+            counts[slot] += stream.pending.pop(slot, 0)
+            stream.values[number] = stream.values.get(number, 0) + counts[slot]
+            values.append((number, stream.values[number]))
+        self.writer.sample(group[0], self.where(task, cpu), ip, counts[0], values)
+
+    def function_of(self, library: str, start: int | None, ip: int) -> tuple:
+        """Symbol, DSO, address, as the table has them."""
+        if not library:
+            return ("", "", ip)
+        path = str(DATA / f"lib{library}.so")
+        if start is None:
+            return ("", path, ip - BASE[library])
+        return (self.functions[library, start], path, start)
+
+    def count(self, group: list[pw.Event], stream: Stream, function: tuple, task: Task, counts: list[int], kind: str) -> None:
+        """What the specification says of the interval."""
+        alternates = alternating(group[0])
+        share = self.share if self.share != "auto" else "discard" if alternates else "none"
+        if kind == "long" or stream.last is None:
+            return
+        sums = self.sums.setdefault((function, self.key(group)), {"samples": 0, "windows": []})
+        sums["samples"] += 1
+        same = stream.last[:2] == (task.number, function) and (stream.last[2] == "long" or not alternates)
+        if not stream.broken and (same or share == "none"):
+            sums["windows"].append(dict(zip(self.names(group), counts)))
+
+    def names(self, group: list[pw.Event]) -> list[str]:
+        """Names of the events of a group in the table."""
+        known = {"armv8_pmuv3_0/l1d_cache/": "cache-references", "r001b": "inst_spec"}
+        names = [known.get(event.name, event.name) for event in group]
+        return names
+
+    def key(self, group: list[pw.Event]) -> tuple[str, ...]:
+        first, *rest = self.names(group)
+        return (first, *sorted(rest))
+
+    def run(self, number: int, path: Path) -> None:
+        """A recording with this number of samples. In the file, the records of a CPU are together in each round."""
+        self.begin()
+        first = len(self.writer.records)
+        for _ in range(number):
+            what = self.random.random()
+            if what < 0.02 and len(self.tasks) < 9:
+                self.fork()
+            elif what < 0.03 and len(self.tasks) > 1:
+                self.exit()
+            elif what < 0.05:
+                self.interrupt()
+            self.sample()
+        records, self.writer.records = self.writer.records[first:], self.writer.records[:first]
+        for at in range(0, len(records), 50):
+            chunk = records[at:at + 50]
+            self.random.shuffle(chunk)
+            self.writer.records += chunk
+            self.writer.finished_round()
+        self.writer.write(path)
+
+    def expected(self) -> dict[tuple, dict]:
+        """By function and group what JSON must say."""
+        addresses: dict[tuple, set] = {}
+        for function, _ in self.sums:
+            addresses.setdefault(function[:2], set()).add(function[2])
+        result = {}
+        for (function, events), sums in self.sums.items():
+            plain = function[0] and len(addresses[function[:2]]) == 1
+            windows = sums["windows"]
+            products = {f"{a}*{b}": sum(window[a] * window[b] for window in windows)
+                        for a in sorted(events) for b in sorted(events) if a <= b}
+            result[(function[0], function[1], None if plain else function[2]), events] = {
+                "events": list(events), "samples": sums["samples"], "matched": len(windows),
+                "discarded": sums["samples"] - len(windows), "products": products,
+                "totals": {event: sum(window[event] for window in windows) for event in events}}
+        return result
+
+
+def alternating(leader: pw.Event) -> bool:
+    """Whether its intervals differ: equal periods are plain ones with jitter."""
+    return leader.alternative_sample_period not in (0, leader.sample_period)
+
+
+def task_of(task: Task) -> pw.Where:
+    return pw.Where(0, task.pid, task.tid)
+
+
+def native(path: Path, *options: object):
+    """perf functions report."""
+    return run(PERF, "functions", "report", "-i", path, *options, stderr=-1)
+
+
+def script(path: Path, *options: object):
+    return run(PERF, "script", "-i", path, "-s", SCRIPT, "--", *options, stderr=-1)
+
+
+def sums_of(report: dict) -> dict[tuple, dict]:
+    """The sums of a JSON report by function and group."""
+    return {((row["symbol"], row["dso"], row["address"]), tuple(sums["events"])): sums
+            for row in report["functions"] for sums in row["sums"]}
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+    build_libraries()
+
+
+class RandomRecordings(unittest.TestCase):
+
+    def check(self, seed: int, functions: dict) -> None:
+        simulation = Simulation(seed, functions)
+        path = DATA / "random.data"
+        simulation.run(simulation.random.choice((5, 100, 1000)), path)
+        share = ("--share", simulation.share)
+        ours, theirs = native(path, "-j", *share), script(path, "--json", *share)
+        if not simulation.sums:
+            self.assertNotEqual(ours.returncode, 0)
+            self.assertNotEqual(theirs.returncode, 0)
+            return
+        self.assertEqual((ours.returncode, theirs.returncode), (0, 0), ours.stderr + theirs.stderr)
+        ours, theirs = json.loads(ours.stdout), json.loads(theirs.stdout)
+        self.assertEqual(sums_of(ours), simulation.expected())
+        self.assertEqual(sums_of(theirs), simulation.expected())
+        self.assertEqual((ours["lost"], ours["throttled"]), (simulation.lost, simulation.throttled))
+        self.assert_same_report(ours, theirs)
+        self.assertEqual(native(path, *share).stdout, script(path, *share).stdout)
+
+    def assert_same_report(self, ours: dict, theirs: dict) -> None:
+        """The same metrics to the last digits, the same order of rows, all else equal."""
+        self.assertEqual([row["symbol"] for row in ours["functions"]], [row["symbol"] for row in theirs["functions"]])
+        for mine, other in zip(ours["functions"], theirs["functions"]):
+            for what in ("metrics", "errors"):
+                self.assertEqual(mine[what].keys(), other[what].keys())
+                for column, value in other[what].items():
+                    self.assertTrue(mine[what][column] is None if value is None else
+                                    math.isclose(mine[what][column], value, rel_tol=1e-12, abs_tol=1e-300),
+                                    (mine["symbol"], column, mine[what][column], value))
+        self.assertEqual((ours["lost"], ours["throttled"]), (theirs["lost"], theirs["throttled"]))
+
+    def test_sums(self):
+        """The sums of both collectors are those of the simulation."""
+        functions = symbols()
+        for seed in range(RANDOM):
+            with self.subTest(seed=seed):
+                self.check(seed, functions)
+
+
+def recording(name: str, seed: int, **options) -> Path:
+    """A recording of 1000 samples of one group."""
+    path = DATA / f"{name}.data"
+    simulation = Simulation(seed, symbols(), **options)
+    simulation.run(1000, path)
+    return path
+
+
+def user_time(*command: object) -> float:
+    """Seconds that a command computes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    must(*command)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+class Report(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.one, cls.two = recording("one", 1, events=3), recording("two", 2, events=3)
+
+    def report(self, *options: object) -> str:
+        """What is printed; it is an error to fail."""
+        done = run(PERF, "functions", "report", *options, stderr=-1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def assert_refused(self, reason: str, *options: object) -> None:
+        """A reason on one line, nothing printed."""
+        done = run(PERF, "functions", "report", *options, stderr=-1)
+        self.assertGreater(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, reason)
+        self.assertEqual(len([line for line in done.stderr.splitlines() if line.startswith("perf functions:")]), 1)
+
+    def test_sums_files_are_the_same(self):
+        for path in (self.one, self.two):
+            ours, theirs = DATA / "ours.sums", DATA / "theirs.sums"
+            self.report(path, "--sums", ours)
+            must(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--write-sums", theirs)
+            self.assertEqual(ours.read_text(), theirs.read_text())
+
+    def test_sums_add_up(self):
+        """Recordings and sums files, in any order, by either reader; each number is the sum of its parts."""
+        sums = {}
+        for name, path in (("one", self.one), ("two", self.two)):
+            self.report(path, "--sums", DATA / f"{name}.sums")
+            sums[name] = sums_of(json.loads(self.report(path, "-j")))
+        total = self.report("-j", self.one, self.two)
+        for inputs in ((self.two, self.one), (DATA / "one.sums", self.two), (DATA / "two.sums", DATA / "one.sums")):
+            self.assertEqual(json.loads(self.report("-j", *inputs)), json.loads(total))
+        script_total = must("/usr/bin/python3", SCRIPT, "--json", "--sums", DATA / "two.sums", DATA / "one.sums", stderr=-1)
+        self.assertEqual(sums_of(json.loads(script_total)), sums_of(json.loads(total)))
+        for key, both in sums_of(json.loads(total)).items():
+            parts = [part[key] for part in sums.values() if key in part]
+            self.assertEqual(both["samples"], sum(part["samples"] for part in parts))
+            for what in ("totals", "products"):
+                for name, number in both[what].items():
+                    self.assertEqual(number, sum(part[what][name] for part in parts))
+
+    def test_sums_are_what_is_reported(self):
+        """A table from a sums file is that of its recording, by either reader; in JSON too."""
+        self.report(self.one, "--sums", DATA / "one.sums")
+        for ours, theirs in ((("-x", ","), "--csv"), ((), "--limit=99")):
+            table = self.report(*ours, self.one)
+            self.assertEqual(self.report(*ours, DATA / "one.sums"), table)
+            self.assertEqual(must("/usr/bin/python3", SCRIPT, theirs, "--sums", DATA / "one.sums", stderr=-1), table)
+        self.assertEqual(json.loads(self.report("-j", DATA / "one.sums")), json.loads(self.report("-j", self.one)))
+        self.assertEqual(self.report("--sums", "-", DATA / "one.sums"), (DATA / "one.sums").read_text())
+
+    def test_csv(self):
+        """As the script's, all digits included."""
+        self.assertEqual(self.report("-x", ",", self.one), script(self.one, "--csv").stdout)
+        rows = list(csv.DictReader(io.StringIO(self.report("-x", ";", self.one)), delimiter=";"))
+        sums = sums_of(json.loads(self.report("-j", self.one)))
+        samples = Counter()
+        for ((symbol, dso, _), _), part in sums.items():
+            samples[symbol, dso] += part["samples"] if symbol else 0
+        for row in rows:
+            if row["symbol"] in ("alpha", "beta", "gamma", "delta", "epsilon"):
+                self.assertEqual(int(row["#"]), samples[row["symbol"], row["dso"]])
+
+    def test_fields_sort_and_limit(self):
+        full = [line.split() for line in self.report(self.one, "--symbol", "alpha,beta,gamma").splitlines()]
+        names = full[0]
+        lines = [line.split() for line in self.report(
+            self.one, "--symbol", "alpha,beta,gamma", "-F", "dis,#", "-s", "#", "--limit", 2).splitlines()]
+        self.assertEqual(lines[0], ["symbol", "DIS", "#"])
+        most = sorted(full[1:], key=lambda row: -int(row[1]))[:2]
+        self.assertEqual(lines[1:], [[row[0], row[names.index("DIS")], row[1]] for row in most])
+        by_name = [line.split()[0] for line in self.report(self.one, "-s", "symbol", "--symbol", "gamma,alpha").splitlines()]
+        self.assertEqual(by_name, ["symbol", "alpha", "gamma"])
+
+    def test_filter_leaves_matching_alone(self):
+        """What comes before a window is looked at, though it is filtered out itself."""
+        every = sums_of(json.loads(self.report("-j", self.one)))
+        some = sums_of(json.loads(self.report("-j", self.one, "--symbol", "alpha")))
+        self.assertEqual(some, {key: value for key, value in every.items() if key[0][0] == "alpha"})
+        library = str(DATA / "libtwo.so")
+        some = sums_of(json.loads(self.report("-j", self.one, "--dso", library)))
+        self.assertEqual(some.keys(), {key for key in every if key[0][1] == library})
+
+    def test_time(self):
+        """Two halves have the windows of the whole."""
+        whole = sums_of(json.loads(self.report("-j", self.one)))
+        halves = [sums_of(json.loads(self.report("-j", self.one, "--time", span))) for span in (",0.000025", "0.000025001,")]
+        for key, sums in whole.items():
+            self.assertEqual(sums["samples"], sum(half[key]["samples"] for half in halves if key in half), key)
+
+    def test_bad_input(self):
+        sums = DATA / "one.sums"
+        self.report(self.one, "--sums", sums)
+        text = sums.read_text()
+        bad = DATA / "bad.sums"
+        for content, reason in ((text[:-5], "cut short"), (text.replace("sums 1", "sums 2"), "version 2"),
+                                (text.replace("lost\t", "last\t"), "line 2 is not one of a sums file"),
+                                (text.replace("end\n", "sums\tx\n"), "is not one of a sums file")):
+            bad.write_text(content)
+            self.assert_refused(reason, bad)
+            done = run("/usr/bin/python3", SCRIPT, "--sums", bad)
+            self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
+        other = recording("other", 3, events=2)
+        self.assert_refused("other.data: does not add up.*other events", self.one, other)
+        self.assert_refused("does not add up.*share mode", sums, self.one, "--share", "none")
+        self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
+        self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
+        self.assert_refused("no share mode some", self.one, "--share", "some")
+        for options in ((DATA / "missing.data",), (self.one, "--sums", DATA / "no/such/folder")):
+            done = run(PERF, "functions", "report", *options, stderr=-1)
+            self.assertGreater(done.returncode, 0)
+            self.assertEqual(done.stdout, "")
+            self.assertIn("No such file", done.stderr.splitlines()[-1])
+
+    def test_cut_recording(self):
+        """However much is missing: a table of what is there, or a reason, and no signal."""
+        raw = self.one.read_bytes()
+        cut = DATA / "cut.data"
+        for size in [*range(0, len(raw), len(raw) // 20), len(raw) - 1, len(raw) - 300]:
+            cut.write_bytes(raw[:size])
+            done = native(cut)
+            self.assertGreater(done.returncode, 0, size)
+            self.assertTrue(done.stderr)
+            self.assertEqual(done.stdout, "")
+
+    def test_no_group(self):
+        path = recording("single", 4, events=1, read=False)
+        self.assert_refused("no counter group: record with -e '{", path)
+
+    def test_pipe(self):
+        """From stdin: of a file that is none, as perf record -o - writes it, a reason."""
+        done = run("sh", "-c", f"head -c 5000 {self.one} | {PERF} functions report -i -", stderr=-1)
+        self.assertNotEqual(done.returncode, 0)
+
+
+class Speed(unittest.TestCase):
+
+    def test_speed(self):
+        """Of user time, at most three times what it takes to decode, and an eighth of the script's at most."""
+        group = [pw.Event("cycles", 0, 0, [1], 300, flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT),
+                 pw.Event("instructions", 0, 1, [2], flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT)]
+        writer = pw.Writer([group])
+        generator = random.Random(1)
+        starts = [BASE[library] + start for library, start in symbols()]
+        for library, base in BASE.items():
+            writer.mmap2(pw.Where(1, 100, 100), base, 0x10000, str(DATA / f"lib{library}.so"))
+        for number in range(1, 500001):
+            if number % 40 == 1:
+                start = generator.choice(starts)
+            writer.sample(group[0], pw.Where(300 * number, 100, 100), start + 4 * generator.randrange(16), 300,
+                          ((1, 301 * number), (2, 200 * number + generator.randrange(100))))
+            if number % 50000 == 0:
+                writer.finished_round()
+        path = DATA / "speed.data"
+        writer.write(path)
+        commands = {"decode": ("report", "--stats", "-i", path), "ours": ("functions", "report", "-i", path),
+                    "script": ("script", "-i", path, "-s", SCRIPT)}
+        times = {name: min(user_time(PERF, *command) for _ in range(3)) for name, command in commands.items()}
+        path.unlink()
+        self.assertLess(times["ours"], 3 * times["decode"], times)
+        self.assertLess(times["ours"], times["script"] / 8, times)
+
+
+class Record(unittest.TestCase):
+
+    def command(self, *options: str) -> str:
+        """The perf record that is run."""
+        done = run(PERF, "functions", "record", "-v", "-o", DATA / "record.data", *options)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("calling: ")]
+        self.assertEqual(len(lines), 1)
+        return lines[0]
+
+    def test_default_group(self):
+        for options in (("true",), ("--", "true"), ("-F", "99", "--", "sh", "-e", "x"), ("true", "-e", "cycles")):
+            self.assertRegex(self.command(*options),
+                             r" -T --sample-cpu -e \{cycles/period=999700,alt-period=300/[a-z,-]*\}:uS -v -o .*" + " ".join(options))
+
+    def test_own_events(self):
+        for options in (("-e", "faults", "true"), ("--event=faults", "true"), ("-g", "--event", "faults", "--", "true"),
+                        ("-ge", "faults", "true")):
+            self.assertNotIn("alt-period", self.command(*options))
+
+
+if __name__ == "__main__":
+    unittest.main()
