@@ -63,6 +63,12 @@ def script(recording: Path, *options: str, arch: str = ARCH) -> subprocess.Compl
                stderr=subprocess.PIPE)
 
 
+def native(recording: Path, *options: object) -> subprocess.CompletedProcess:
+    """perf functions report on a recording of the emulated machine."""
+    return run(PERF, "functions", "report", "-i", recording, "--symfs", BUILD / "root" / ARCH,
+               "--kallsyms", BUILD / "kernel" / ARCH / "System.map", *options, stderr=subprocess.PIPE)
+
+
 def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dict]:
     """The script's rows by symbol: their metrics, sums and standard errors."""
     done = script(recording, "--json", *options, arch=arch)

@@ -517,31 +517,6 @@ class Report(unittest.TestCase):
 
 class Speed(unittest.TestCase):
 
-    def test_speed(self):
-        """Of user time, at most three times what it takes to decode, and an eighth of the script's at most."""
-        group = [pw.Event("cycles", 0, 0, [1], 300, flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT),
-                 pw.Event("instructions", 0, 1, [2], flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT)]
-        writer = pw.Writer([group])
-        generator = random.Random(1)
-        starts = [BASE[library] + start for library, start in symbols()]
-        for library, base in BASE.items():
-            writer.mmap2(pw.Where(1, 100, 100), base, 0x10000, str(DATA / f"lib{library}.so"))
-        for number in range(1, 500001):
-            if number % 40 == 1:
-                start = generator.choice(starts)
-            writer.sample(group[0], pw.Where(300 * number, 100, 100), start + 4 * generator.randrange(16), 300,
-                          ((1, 301 * number), (2, 200 * number + generator.randrange(100))))
-            if number % 50000 == 0:
-                writer.finished_round()
-        path = DATA / "speed.data"
-        writer.write(path)
-        commands = {"decode": ("report", "--stats", "-i", path), "ours": ("functions", "report", "-i", path),
-                    "script": ("script", "-i", path, "-s", SCRIPT)}
-        times = {name: min(user_time(PERF, *command) for _ in range(3)) for name, command in commands.items()}
-        path.unlink()
-        self.assertLess(times["ours"], 3 * times["decode"], times)
-        self.assertLess(times["ours"], times["script"] / 8, times)
-
 
 class Record(unittest.TestCase):
 

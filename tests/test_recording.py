@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import known
 import perfdata
-from env import BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, run, script
+from env import BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, native, run, script
 
 SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
@@ -226,6 +226,33 @@ class Script(unittest.TestCase):
         self.assertEqual(len(rows), 2)
         self.assertEqual(rows[0]["symbol"], "dcache_miss")
         self.assertAlmostEqual(float(rows[0]["PF/KI"]), functions(SHARE / "alternate.data")["dcache_miss"]["metrics"]["PF/KI"])
+
+
+class Native(unittest.TestCase):
+    """perf functions report: what the script says of the same recordings."""
+
+    NAMES = ("alternate", "plain-window", "plain-long", "short-alternate", "jitter", "threads", "children", "two-cpus")
+
+    def test_sums(self):
+        for name in self.NAMES:
+            for share in ("auto", "none", "discard"):
+                with self.subTest(name, share=share):
+                    path = SHARE / f"{name}.data"
+                    ours = native(path, "--share", share, "--sums", "-")
+                    theirs = script(path, "--share", share, "--write-sums", "-")
+                    self.assertEqual((ours.returncode, theirs.returncode), (0, 0), ours.stderr + theirs.stderr)
+                    self.assertTrue(ours.stdout == theirs.stdout)
+                    self.assertGreater(ours.stdout.count("\nsums\t"), 5)
+
+    def test_table(self):
+        self.assertEqual(native(SHARE / "alternate.data").stdout, script(SHARE / "alternate.data").stdout)
+
+    def test_bad_recordings(self):
+        for name, reason in (("no-group", "no counter group: record with -e"), ("empty", "no samples")):
+            done = native(SHARE / f"{name}.data")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr.strip(), rf"^perf functions: .*{reason}[^\n]*$")
 
 
 class Threads(unittest.TestCase):
