@@ -13,7 +13,6 @@ import json
 import math
 import os
 import random
-import resource
 import unittest
 from collections import Counter
 from collections.abc import Sequence
@@ -369,13 +368,6 @@ def recording(name: str, seed: int, **options) -> Path:
     return path
 
 
-def user_time(*command: object) -> float:
-    """Seconds that a command computes."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    must(*command)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-
-
 class Report(unittest.TestCase):
 
     @classmethod
@@ -513,9 +505,6 @@ class Report(unittest.TestCase):
         """From stdin: of a file that is none, as perf record -o - writes it, a reason."""
         done = run("sh", "-c", f"head -c 5000 {self.one} | {PERF} functions report -i -", stderr=-1)
         self.assertNotEqual(done.returncode, 0)
-
-
-class Speed(unittest.TestCase):
 
 
 class Record(unittest.TestCase):
