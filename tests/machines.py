@@ -118,7 +118,7 @@ def make_selftest(arch: str, *words: object, skid: bool = False) -> Path:
     must("make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers")
     must("make", "-s", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={out}", f"CROSS_COMPILE={cross}",
          f"KHDR_INCLUDES=-isystem {headers}/usr/include", "USERLDFLAGS=-static",
-         f"USERCFLAGS=-O2 -Werror -D__SANE_USERSPACE_TYPES__{' -DSKID=0' * (not skid)}", *(out / word for word in words))
+         f"USERCFLAGS=-O2 -Werror{' -DSKID=0' * (not skid)}", *(out / word for word in words))
     return share
 
 
