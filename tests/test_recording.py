@@ -242,7 +242,7 @@ class Native(unittest.TestCase):
                     theirs = script(path, "--share", share, "--write-sums", "-")
                     self.assertEqual((ours.returncode, theirs.returncode), (0, 0), ours.stderr + theirs.stderr)
                     self.assertTrue(ours.stdout == theirs.stdout)
-                    self.assertGreater(ours.stdout.count("\nsums\t"), 5)
+                    self.assertGreaterEqual(ours.stdout.count("\nsums\t"), 3)
 
     def test_table(self):
         self.assertEqual(native(SHARE / "alternate.data").stdout, script(SHARE / "alternate.data").stdout)

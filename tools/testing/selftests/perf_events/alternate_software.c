@@ -657,6 +657,7 @@ TEST_F(single, many_intervals_throttle)
 #define LONG		1000000LL
 #define WINDOW		130000LL
 #define SHORTEST	10000LL	/* that the kernel allows */
+#define NSEC_PER_SEC	1000000000LL
 #define SAMPLES		40
 
 FIXTURE(clock) {
@@ -700,6 +701,18 @@ FIXTURE_TEARDOWN(clock)
 
 #define CLOCK struct _test_data_clock
 
+/* Lets a timer of the shortest period expire a few times. */
+static void spin(void)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) * NSEC_PER_SEC +
+		 now.tv_nsec - start.tv_nsec < 5 * SHORTEST);
+}
+
 /*
  * Takes samples of a long interval and a window in turn. If the timer is late
  * it skips periods, so an interval may be any number of them. There may be more
@@ -721,6 +734,7 @@ static void take_samples(CLOCK *self, __u64 period, __u64 window, bool toggle)
 			if (toggle) {
 				ioctl(self->event.fd, PERF_EVENT_IOC_DISABLE, 0);
 				ioctl(self->event.fd, PERF_EVENT_IOC_ENABLE, 0);
+				spin();
 			}
 
 		self->exact += sample->period && sample->period % nominal[i % 2] == 0;
