@@ -13,6 +13,7 @@ LINUX = BUILD / "linux"
 PERF = BUILD / "perf/perf"
 SCRIPT = TOP / "tools/perf/scripts/python/generate-function-metrics.py"
 ARCH = "arm64"
+ALL = "CHECK_ALL" in os.environ    # `make check-all`
 
 
 def run(*command: object, **options) -> subprocess.CompletedProcess:

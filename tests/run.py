@@ -9,6 +9,7 @@ log in build/check/NAME.log; failures and the reasons of skips are printed. The
 last line is `N passed, N failed, N skipped`.
 """
 
+import os
 import sys
 import time
 import unittest
@@ -27,6 +28,8 @@ def suites(names: list[str]) -> list[str]:
     """The suites to run, in order. Raises SystemExit for one that does not exist."""
     every = names[:1] == ["--all"]
     names = names[every:]
+    if every:
+        os.environ["CHECK_ALL"] = "1"
     there = sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
     unknown = [name for name in names if name not in there]
     if unknown:
