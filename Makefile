@@ -78,7 +78,7 @@ series: $(B)/linux.built ## the mail-ready series in build/series
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
 
 .PHONY: bench
-bench: check-needs ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
+bench: $(call MACHINE,arm64) ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
 	@scripts/bench/run.py $(BENCH)
 
 .PHONY: fresh

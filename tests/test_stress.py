@@ -63,8 +63,9 @@ exit $status
 def setUpModule() -> None:
     must("make", "kernel", f"ARCH={ARCH}", "DEBUG=1")
     fuzz.build(SHARE)
+    made = make_selftest(ARCH, *PROGRAMS)
     for name in PROGRAMS:
-        shutil.copy(make_selftest(ARCH, *PROGRAMS) / name, SHARE)
+        shutil.copy(made / name, SHARE)
 
 
 class Stress(unittest.TestCase):

@@ -149,6 +149,8 @@ class Help(unittest.TestCase):
         self.assertGreaterEqual(verbs, set("demo check check-all linux perf kernel vm series bench fresh clean help".split()))
         listed = set(re.findall(r"^  make ([\w-]+) +\S", must("make", "help"), re.M))
         self.assertEqual(listed, verbs)
+        for verb in sorted(verbs):
+            must("make", "-n", verb)
 
 
 if __name__ == "__main__":
