@@ -110,6 +110,7 @@ $(B)/perf/.built: $(B)/linux.built scripts/build.sh
 # ... of one machine each
 .SECONDARY:
 CONFIG := scripts/vm/common.config
+FETCH := scripts/fetch.sh scripts/apt.sh
 
 $(B)/kernel/%/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(CONFIG)
 	@$(STEP) "kernel for $*" scripts/build.sh kernel $(B)/linux $(@D) $*
@@ -119,7 +120,7 @@ $(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(
 	@$(STEP) "debug kernel for $*" env DEBUG=1 scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
-$(B)/sysroot/%.built: scripts/root.sh scripts/fetch.sh scripts/vm/%.py | install-build
+$(B)/sysroot/%.built: scripts/root.sh $(FETCH) scripts/vm/%.py | install-build
 	@$(STEP) "Debian's $* headers and libraries" scripts/root.sh sysroot $*
 	@touch $@
 
@@ -127,9 +128,9 @@ $(B)/perf-%/.built: $(B)/linux.built $(B)/sysroot/%.built scripts/build.sh
 	@$(STEP) "perf for $*" scripts/build.sh perf $(B)/linux $(B)/perf-$* $*
 	@touch $@
 
-$(B)/root/%.cpio: $(B)/perf-%/.built scripts/root.sh scripts/fetch.sh scripts/vm/init scripts/vm/%.py
+$(B)/root/%.cpio: $(B)/perf-%/.built scripts/root.sh $(FETCH) scripts/vm/init scripts/vm/%.py
 	@$(STEP) "root file system for $*" scripts/root.sh guest $*
 
-$(B)/qemu/%.built: scripts/qemu.sh scripts/fetch.sh scripts/vm/%.py | install-build
+$(B)/qemu/%.built: scripts/qemu.sh $(FETCH) scripts/vm/%.py | install-build
 	@$(STEP) "emulator for $*" scripts/qemu.sh $*
 	@touch $@
