@@ -9,28 +9,39 @@ import bisect
 import math
 import re
 import unittest
-from typing import Any
+from typing import Any, NamedTuple
 
+LEAVES = ["nops", "int_divider_stalls", "fp_divider_stalls", "isb", "branch_mispredicts", "double_to_int", "dcache_miss"]
+PAGES = 96          # that dcache_miss comes to in an iteration
 Rows = dict[str, dict[str, Any]]
 
 
-def truth(text: str) -> dict[str, dict[str, float]]:
-    """The output of --truth, per function: length of a call, share, page faults in a call."""
-    rows = {}
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            name, length, _calls, _instructions, share, faults = line.split()
-            rows[name] = {"length": int(length), "share": float(share) / 100, "faults": int(faults)}
-    return rows
+class Known(NamedTuple):
+    """A line of --truth."""
+    length: int             # instructions of a call
+    calls: int
+    instructions: int
+    share: float            # of all instructions
+    faults: int             # page faults in a call
 
 
-def predicted(known: dict[str, dict[str, float]], window: int) -> dict[str, float]:
+Truth = dict[str, Known]
+
+
+def truth(text: str) -> Truth:
+    """The output of --truth by function."""
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return {name: Known(int(length), int(calls), int(total), float(share) / 100, int(faults))
+            for name, length, calls, total, share, faults in lines}
+
+
+def predicted(known: Truth, window: int) -> dict[str, float]:
     """The shares that windows which cross no call boundary have: share x (1 - window / call length), renormalised."""
-    rest = {name: row["share"] * max(0.0, 1 - window / row["length"]) for name, row in known.items()}
+    rest = {name: row.share * max(0.0, 1 - window / row.length) for name, row in known.items()}
     return {name: value / sum(rest.values()) for name, value in rest.items()}
 
 
-def check_shares(case: unittest.TestCase, table: Rows, known: dict[str, dict[str, float]], window: int,
+def check_shares(case: unittest.TestCase, table: Rows, known: Truth, window: int,
                  event: str = "cycles", most: float = 0.98) -> None:
     """Asserts that the shares of the event, the leader, are the predicted ones within 4 standard errors, and that
     the known functions have most of it."""

@@ -85,8 +85,7 @@ class Recordings(Guest):
     def table(self, name: str) -> known.Rows:
         return functions(self.share / f"{name}.data", "-s", "discard", arch=self.ARCH)
 
-    def truth(self) -> dict[str, dict[str, float]]:
-        """Per function of the benchmark: length of a call, share, page faults in a call."""
+    def truth(self) -> known.Truth:
         return known.truth((self.share / "truth").read_text())
 
     def test_periods_strictly_alternate_after_the_first_two(self):

@@ -13,17 +13,15 @@ import shutil
 import subprocess
 import tempfile
 import unittest
-from dataclasses import dataclass
 from pathlib import Path
+
+from known import LEAVES, PAGES, Truth, truth
 
 TOP = Path(__file__).resolve().parent.parent
 SOURCE = TOP / "tools/perf/tests/workloads/benchmark.c"
 FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow",
          "-pthread", "-DBENCHMARK_MAIN"]
-LEAVES = ["nops", "int_divider_stalls", "fp_divider_stalls", "isb",
-          "branch_mispredicts", "double_to_int", "dcache_miss"]
 PIECES = 8          # calls of a leaf per iteration at depth 2 and 3
-PAGES = 96          # that dcache_miss comes to in an iteration
 MEMORY = 64 << 20   # that it walks through
 
 # prefix of the tools -> what must be in the code of a function, and what must not
@@ -86,24 +84,6 @@ CALLS = {
 }
 
 
-@dataclass
-class Row:
-    """A line of --truth."""
-
-    per_call: int
-    calls: int
-    instructions: int
-    share: float
-    faults: int
-
-
-def parse_truth(text: str) -> dict[str, Row]:
-    """The table of --truth by function."""
-    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
-    return {name: Row(int(per_call), int(calls), int(total), float(share), int(faults))
-            for name, per_call, calls, total, share, faults in lines}
-
-
 class BenchmarkTest(unittest.TestCase):
     """The program on this machine."""
 
@@ -115,14 +95,14 @@ class BenchmarkTest(unittest.TestCase):
         cls.long_calls = Path(folder) / "long_calls"
         subprocess.run(["gcc", *FLAGS, "-static", f"-DPIECES={10 * PIECES}", SOURCE, "-o", cls.long_calls], check=True)
 
-    def truth(self, *args: str, program: Path | None = None) -> dict[str, Row]:
+    def truth(self, *args: str, program: Path | None = None) -> Truth:
         """The table for these arguments."""
         out = subprocess.run([program or self.program, "--truth", *args], check=True,
                              stdout=subprocess.PIPE, text=True, timeout=60).stdout
         self.assertEqual(out.split("\n", 1)[0].split(),
                          ["#", "function", "instructions/call", "calls", "instructions",
                           "share%", "faults/call"])
-        return parse_truth(out)
+        return truth(out)
 
     def minor_faults(self, *args: str) -> int:
         """Page faults of a run with these arguments."""
@@ -139,15 +119,15 @@ class BenchmarkTest(unittest.TestCase):
                 self.assertEqual(list(rows), [*LEAVES, *wrappers, "iteration"])
                 total = sum(row.instructions for row in rows.values())
                 for name, row in rows.items():
-                    self.assertEqual(row.instructions, row.per_call * row.calls, name)
-                    self.assertAlmostEqual(row.share, 100 * row.instructions / total, 3, name)
+                    self.assertEqual(row.instructions, row.length * row.calls, name)
+                    self.assertAlmostEqual(row.share, row.instructions / total, 5, name)
                 self.assertEqual(rows["iteration"].calls, 3000)
                 for name in LEAVES:
                     self.assertEqual(rows[name].calls, 3000 * (1 if depth == "1" else PIECES))
-                self.assertLess(rows["iteration"].share, 1)
+                self.assertLess(rows["iteration"].share, 0.01)
 
     def test_calls_are_long_and_differ(self) -> None:
-        lengths = sorted(row.per_call for name, row in self.truth("0", "1").items()
+        lengths = sorted(row.length for name, row in self.truth("0", "1").items()
                          if name in LEAVES)
         self.assertGreater(lengths[0], 3000)
         self.assertTrue(all(b > 1.01 * a for a, b in zip(lengths, lengths[1:])), lengths)
@@ -155,7 +135,7 @@ class BenchmarkTest(unittest.TestCase):
     def test_more_pieces_make_longer_calls(self) -> None:
         short, long = self.truth("--faults", "0", "1"), self.truth("--faults", "0", "1", program=self.long_calls)
         for name in LEAVES:
-            self.assertAlmostEqual(long[name].per_call / short[name].per_call, 10, delta=0.05, msg=name)
+            self.assertAlmostEqual(long[name].length / short[name].length, 10, delta=0.05, msg=name)
             self.assertEqual(long[name].faults, 10 * short[name].faults)
 
     def test_work_does_not_depend_on_order_seed_or_faults(self) -> None:
@@ -165,10 +145,10 @@ class BenchmarkTest(unittest.TestCase):
                 with self.subTest(depth=depth, args=args):
                     rows = self.truth(args[0], depth, *args[1:])
                     for name in rows.keys() - {"iteration"}:
-                        self.assertEqual(rows[name].per_call, expected[name].per_call, name)
+                        self.assertEqual(rows[name].length, expected[name].length, name)
                     if args[0] == "0":
-                        self.assertEqual(rows["iteration"].per_call,
-                                         expected["iteration"].per_call)
+                        self.assertEqual(rows["iteration"].length,
+                                         expected["iteration"].length)
 
     def test_faults(self) -> None:
         page = os.sysconf("SC_PAGESIZE")
@@ -220,7 +200,7 @@ class CodeTest(unittest.TestCase):
             subprocess.run(["clang", *FLAGS, SOURCE, "-o", program], check=True)
             out = subprocess.run([program, "--truth", "0", "2"], check=True,
                                  stdout=subprocess.PIPE, text=True).stdout
-        self.assertEqual(list(parse_truth(out)), [*LEAVES, "middle", "iteration"])
+        self.assertEqual(list(truth(out)), [*LEAVES, "middle", "iteration"])
 
     def test_instructions(self) -> None:
         there = [prefix for prefix in COMPILERS if shutil.which(prefix + "objdump") and self.has_library(prefix)]
@@ -274,7 +254,7 @@ class CounterTest(unittest.TestCase):
                     out = subprocess.run([TOP / "scripts/vm.py", "--share", share, command],
                                          check=True, stdout=subprocess.PIPE, text=True,
                                          timeout=300).stdout
-                rows = parse_truth("".join(line for line in out.splitlines(True)
+                rows = truth("".join(line for line in out.splitlines(True)
                                            if re.match(r"[a-z_]+ +\d", line)))
                 for event, expected in (
                         ("instructions", sum(row.instructions for row in rows.values())),

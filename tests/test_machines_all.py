@@ -6,9 +6,7 @@ import unittest
 import known
 import machines
 from env import BUILD, in_guest, machine, must
-
-LEAVES = ("nops", "int_divider_stalls", "fp_divider_stalls", "isb", "branch_mispredicts", "double_to_int", "dcache_miss")
-PAGES = 96          # that dcache_miss comes to in a call
+from known import LEAVES, PAGES
 
 
 class Riscv64(machines.Recordings):
@@ -31,9 +29,9 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
                  f"-dfilter 0x{start}+0x{size} -D {cls.share}/executed", arch=cls.ARCH, share=cls.share, timeout=580)
         cls.counts = known.executed((cls.share / "executed").read_text(), must(tools + "nm", program))
 
-    def truth(self) -> dict[str, dict[str, float]]:
-        return {name: {"length": self.counts[name], "share": self.counts[name] / sum(self.counts.values()),
-                       "faults": PAGES * (name == "dcache_miss")} for name in (*LEAVES, "iteration")}
+    def truth(self) -> known.Truth:
+        return {name: known.Known(self.counts[name], 1, self.counts[name], self.counts[name] / sum(self.counts.values()),
+                                  PAGES * (name == "dcache_miss")) for name in (*LEAVES, "iteration")}
 
     def test_truth_without_single_steps_says_so(self):
         self.assertRegex((self.share / "no-truth").read_text(), r"\Abenchmark: no single steps on this architecture: [^\n]+\n\Z")
@@ -45,7 +43,7 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
         rate, error, number = found["dcache_miss"]
         self.assertGreaterEqual(number, 400)
         self.assertGreater(error, 0)
-        self.assertLess(abs(rate - per_page * PAGES / expected["dcache_miss"]["length"]), 4 * error)
+        self.assertLess(abs(rate - per_page * PAGES / expected["dcache_miss"].length), 4 * error)
         for name in LEAVES[:-1]:
             self.assertEqual(found[name][2], 0, name)
 

@@ -67,7 +67,7 @@ def read(name: str) -> perfdata.Recording:
     return perfdata.read(SHARE / f"{name}.data")
 
 
-def truth() -> dict[str, dict[str, float]]:
+def truth() -> known.Truth:
     """Per function of the benchmark: length of a call, share, page faults in a call."""
     return known.truth((SHARE / "truth").read_text())
 
@@ -150,9 +150,9 @@ class Truth(unittest.TestCase):
         rate, error, number = self.faults(recording)["dcache_miss"]
         self.assertGreaterEqual(number, 400)
         self.assertGreater(error, 0)
-        self.assertLess(abs(rate - expected["dcache_miss"]["faults"] / expected["dcache_miss"]["length"]), 4 * error)
+        self.assertLess(abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error)
         for name, (rate, error, number) in self.faults(recording).items():
-            if name in expected and not expected[name]["faults"]:
+            if name in expected and not expected[name].faults:
                 self.assertEqual(number, 0, name)
 
     def test_page_faults_of_alternate_periods(self):
@@ -173,7 +173,7 @@ class Truth(unittest.TestCase):
         rates = {name: row[0] for name, row in self.faults("plain-long").items() if name in truth()}
         row = truth()["dcache_miss"]
         # every interval holds all functions: all have the rate of the whole program
-        average = row["faults"] / (row["length"] / row["share"])
+        average = row.faults / (row.length / row.share)
         for name in ("nops", "int_divider_stalls", "fp_divider_stalls", "double_to_int", "dcache_miss"):
             self.assertLess(abs(rates[name] / average - 1), 0.2, name)
 
@@ -185,8 +185,8 @@ class Truth(unittest.TestCase):
                   re.findall(r"^ *([\d.]+)%(?: +[\d.]+%)* +\[\.\] (\w+)", out, re.M)}
         samples = len(read("alternate").samples) / 2
         for name, row in truth().items():
-            error = math.sqrt(row["share"] * (1 - row["share"]) / samples)
-            self.assertLess(abs(shares.get(name, 0) - row["share"]), 4 * error, name)
+            error = math.sqrt(row.share * (1 - row.share) / samples)
+            self.assertLess(abs(shares.get(name, 0) - row.share), 4 * error, name)
 
 
 class Script(unittest.TestCase):
@@ -270,7 +270,7 @@ class Threads(unittest.TestCase):
     def check(self, name: str, iterations: list[int]) -> None:
         """One thread for each entry of iterations, which counted that many iterations of the benchmark."""
         counted = self.counted(name)
-        length = sum(row["length"] for row in truth().values())
+        length = sum(row.length for row in truth().values())
         self.assertEqual(len(counted), len(iterations))
         for instructions, expected in zip(counted, sorted(iterations)):
             self.assertAlmostEqual(instructions / length / expected, 1, delta=0.02)
