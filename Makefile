@@ -82,7 +82,7 @@ bench: $(call MACHINE,arm64) ## our measurements, as tables and JSON in build/be
 	@scripts/bench/run.py $(BENCH)
 
 .PHONY: fresh
-fresh: | install-build ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
+fresh: | install-fresh ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
 	@scripts/fresh.sh $(SUITE)
 
 .PHONY: clean
@@ -94,9 +94,10 @@ clean: ## empty build/
 INSTALL_build = $(1)
 INSTALL_check = $(sort $(1) $(CHECK_ARCHES)) check
 INSTALL_all = $(sort $(1) $(ALL_ARCHES)) check all
+INSTALL_fresh = $(1) fresh
 
-.PHONY: always install-build install-check install-all
-install-build install-check install-all: install-%:
+.PHONY: always install-build install-check install-all install-fresh
+install-build install-check install-all install-fresh: install-%:
 	@scripts/install.sh build $(call INSTALL_$*,$(ARCH))
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build

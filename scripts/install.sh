@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh build|ARCH|check|all...
+# usage: install.sh build|ARCH|check|all|fresh...
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
@@ -13,7 +13,7 @@ fail() {
 
 need_gb=4	# and 2 for each machine
 
-build="linux-source-6.12 gcc libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config mmdebstrap
+build="linux-source-6.12 gcc libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config
 	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 check="shellcheck codespell pylint perl python3-git python3-ply patch man-db"
 all="sparse coccinelle python3-sphinx python3-yaml"
@@ -29,6 +29,7 @@ for purpose; do
 	build) read -r -d '' -a words <<< "$build" || true ;;
 	check) read -r -d '' -a words <<< "$check" || true ;;
 	all) read -r -d '' -a words <<< "$all $(compilers)" || true ;;
+	fresh) words=(mmdebstrap) ;;
 	*)
 		read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")"
 		need_gb=$((need_gb + 2))
