@@ -20,6 +20,11 @@ from env import CHECK, LINUX, functions, in_guest, machine, must, vm
 PROGRAMS = {"alternate_period": 46, "alternate_software": 46}
 SELFTESTS = CHECK / "selftests"
 TWO_CPUS = "needs .*two CPUs"
+# How many events there may be between an overflow and its sample: none, as the
+# emulated machines with one processor stop at the very instruction. Only the
+# driver of ppc64le lets an overflow that it finds when it stops the event come
+# with the next one.
+SKID = {"ppc64le": 1}
 
 RECORD = """
 sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
@@ -99,7 +104,8 @@ class Recordings(Guest):
     def test_reported_period_is_what_was_counted(self):
         stream = self.read("alternate").stream()
         values = [list(sample.values.values())[0] for sample in stream]
-        self.assertEqual([sample.period for sample in stream][1:], [late - early for early, late in pairwise(values)])
+        for sample, (early, late) in zip(stream[1:], pairwise(values)):
+            self.assertIn(late - early - sample.period, range(SKID.get(self.ARCH, 0) + 1))
 
     def test_shares(self):
         known.check_shares(self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER, self.KNOWN)
@@ -108,8 +114,7 @@ class Recordings(Guest):
 def make_selftest(arch: str, *words: object, skid: bool = False) -> Path:
     """The selftests' own Makefile, with nothing but cross compiler and the tree's headers for the architecture.
 
-    Makes the words in the folder that it returns. With one processor, the
-    emulated machines stop at the very instruction that overflows, without skid.
+    Makes the words in the folder that it returns; skid: for more than one processor.
     """
     share, headers, cross = SELFTESTS / arch, CHECK / "headers" / arch, machine(arch, "cross_compile")
     out = share / "skid" if skid else share
@@ -117,7 +122,7 @@ def make_selftest(arch: str, *words: object, skid: bool = False) -> Path:
     must("make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers")
     must("make", "-s", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={out}", f"CROSS_COMPILE={cross}",
          f"KHDR_INCLUDES=-isystem {headers}/usr/include", "USERLDFLAGS=-static",
-         f"USERCFLAGS=-O2 -Werror{' -DSKID=0' * (not skid)}", *(out / word for word in words))
+         f"USERCFLAGS=-O2 -Werror{f' -DSKID={SKID.get(arch, 0)}' * (not skid)}", *(out / word for word in words))
     return share
 
 
@@ -125,7 +130,7 @@ class Selftest(unittest.TestCase):
     """The series' selftests of perf_event_open(2)."""
 
     ARCH = ""
-    MAY_SKIP = TWO_CPUS         # reasons that a test may have instead of `ok`
+    MAY_SKIP = TWO_CPUS         # reasons, or names, of tests that may be skipped
 
     @classmethod
     def setUpClass(cls):
@@ -146,4 +151,4 @@ class Selftest(unittest.TestCase):
                 lines = self.selftest(name)
                 self.assertGreaterEqual(len(lines), number)
                 for line in lines:
-                    self.assertRegex(line, rf"^ok \d+ \S+($| # SKIP .*{self.MAY_SKIP})", "\n".join(lines))
+                    self.assertRegex(line, rf"^ok \d+ (\S+$|(?=\S+ # SKIP ).*{self.MAY_SKIP})", "\n".join(lines))

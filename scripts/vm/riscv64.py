@@ -11,6 +11,7 @@ ARCH = {
     "console": "ttyS0",
     "packages": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
     "qemu_version": "10",
+    # many counters, but of two for one event QEMU lets only one count
     "qemu": ["qemu-system-riscv64", "-M", "virt", "-cpu", "rv64,sscofpmf=on", "-icount", "shift=0,sleep=off"],
     "cmdline": "",
     "workload": "benchmark --faults 0 1",
@@ -33,7 +34,6 @@ CONFIG_RISCV_ISA_C=y
 CONFIG_RISCV_ISA_FALLBACK=y
 CONFIG_RISCV_SBI=y
 CONFIG_RISCV_SBI_V01=n
-CONFIG_SOC_VIRT=y
 CONFIG_ARCH_VIRT=y
 CONFIG_SERIAL_8250=y
 CONFIG_SERIAL_8250_CONSOLE=y

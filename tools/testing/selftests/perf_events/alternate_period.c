@@ -51,7 +51,8 @@
 
 /*
  * How many events may pass between an overflow and its sample; they are missing
- * in the next interval. None do on an emulated machine with one processor.
+ * in the next interval. None do on an emulated machine with one processor, or
+ * one where the driver (book3s) puts an overflow off when the event is stopped.
  */
 #ifndef SKID
 #define SKID		WINDOW
@@ -77,10 +78,11 @@ static int try_open(struct perf_event_attr *attr)
 	return 0;
 }
 
+/* A few instructions for each loop, which the compiler must not join with others. */
 static void work(unsigned int loops)
 {
 	while (loops--)
-		asm volatile("" ::: "memory");
+		asm volatile("" : "+r" (loops) : : "memory");
 }
 
 /* The rules which do not need a PMU: they are checked before it is asked. */
@@ -619,7 +621,7 @@ static struct sample *run_into(struct __test_metadata *_metadata, EVENT *self,
 		if (window)
 			sample = next_sample(_metadata, self);
 
-		for (int i = 0; i < 10; i++)
+		for (int i = 0; i < 5; i++)
 			self->step(self);
 	} while (poll_sample(self));
 
@@ -767,6 +769,12 @@ static void start_hog(struct __test_metadata *_metadata, EVENT *self)
 	start(_metadata, self);
 }
 
+/* A driver may let a throttled event go on, riscv_pmu_sbi does. */
+static bool goes_on_throttled(EVENT *self)
+{
+	return self->while_throttled > self->throttled;
+}
+
 TEST_F(event, ioc_period_while_throttled)
 {
 	start_hog(_metadata, self);
@@ -778,6 +786,8 @@ TEST_F(event, ioc_period_while_throttled)
 		do {
 			do {
 				next_sample(_metadata, self);
+				if (goes_on_throttled(self))
+					SKIP(return, "no stop when throttled");
 			} while (self->throttled == self->unthrottled);
 			begin = count(_metadata, self);
 			self->step(self);
@@ -810,6 +820,8 @@ TEST_F(event, throttling_keeps_phase)
 	while (self->unthrottled < 4) {
 		sample = expect_interval(_metadata, self, sample,
 					 sample->period == self->attr.sample_period);
+		if (goes_on_throttled(self))
+			SKIP(return, "no stop when throttled");
 		/* The number of samples until the next time may be even or odd. */
 		if (pauses < self->unthrottled)
 			usleep(1000 + 700 * pauses++);
@@ -1122,9 +1134,28 @@ TEST_F(event, enable_on_exec)
 	expect_alternation(_metadata, self, 0);
 }
 
+/* QEMU's riscv64 has many counters, but counts an event with one of them only. */
+static bool two_counters_count(EVENT *self)
+{
+	int fd[2] = { open_counter(self, -1), open_counter(self, -1) };
+	__u64 now[2] = {};	/* nr, the event */
+	bool counted = true;
+
+	work(STEP);
+	for (int i = 0; i < 2; i++) {
+		counted &= read(fd[i], now, sizeof(now)) == sizeof(now) && now[1];
+		close(fd[i]);
+	}
+
+	return counted;
+}
+
 /* More events than counters: they take turns, also inside of intervals. */
 TEST_F(event, multiplexing_keeps_rest_of_interval)
 {
+	if (!two_counters_count(self))
+		SKIP(return, "no two counters of one event");
+
 	self->attr.sample_period = 8 * LONG;
 	self->attr.alternative_sample_period = 3 * LONG;
 	for (int i = 0; i < 40; i++)
