@@ -12,10 +12,11 @@ from pathlib import Path
 
 MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE, LOST_SAMPLES = 10, 2, 3, 4, 5, 6, 7, 9, 13
 FINISHED_ROUND = 68
-MISC_USER = 2
+MISC_KERNEL, MISC_USER = 1, 2
+CLOCK_MONOTONIC = 1
 IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 16))
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
-FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL = 1 << 1, 1 << 5, 1 << 18
+FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID = 1 << 1, 1 << 5, 1 << 18, 1 << 25
 HEADER_EVENT_DESC, HEADER_GROUP_DESC = 12, 17
 ATTR_SIZE = 160
 
@@ -38,6 +39,7 @@ class Event:
         """Its perf_event_attr."""
         begin = struct.pack("<IIQQQQQ", self.type, ATTR_SIZE, self.config, self.sample_period, self.sample_type,
                             self.read_format, self.flags)
+        begin += bytes(92 - len(begin)) + struct.pack("<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0)
         end = struct.pack("<QII", self.alternative_sample_period, self.jitter_alternate_period, 0)
         return begin + bytes(ATTR_SIZE - len(begin) - len(end)) + end
 
@@ -64,7 +66,7 @@ class Writer:
     def record(self, kind: int, body: bytes, misc: int = MISC_USER) -> None:
         self.records.append(struct.pack("<IHH", kind, misc, 8 + len(body)) + body)
 
-    def side(self, kind: int, body: bytes, where: Where, number: int = 0) -> None:
+    def side(self, kind: int, body: bytes, where: Where, number: int = 0, misc: int = MISC_USER) -> None:
         """A record that is no sample; it ends with what of a sample tells where (sample_id_all)."""
         kinds = self.leader.sample_type
         trailer = b""
@@ -73,15 +75,16 @@ class Writer:
                            (IDENTIFIER, struct.pack("<Q", number))):
             if kinds & bit:
                 trailer += value
-        self.record(kind, body + trailer)
+        self.record(kind, body + trailer, misc)
 
     def comm(self, where: Where, name: str) -> None:
         self.side(COMM, struct.pack("<II", where.pid, where.tid) + padded(name), where, self.leader.ids[0])
 
-    def mmap2(self, where: Where, start: int, length: int, path: str, offset: int = 0) -> None:
-        """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are none."""
-        self.side(MMAP2, struct.pack("<IIQQQIIQQII", where.pid, where.tid, start, length, offset, 0, 0, 0, 0, 5, 2) +
-                  padded(path), where, self.leader.ids[0])
+    def mmap2(self, where: Where, start: int, length: int, path: str, offset: int = 0, misc: int = MISC_USER) -> None:
+        """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are none. The kernel's has pid -1."""
+        pid = -1 if misc == MISC_KERNEL else where.pid
+        self.side(MMAP2, struct.pack("<iIQQQIIQQII", pid, where.tid, start, length, offset, 0, 0, 0, 0, 5, 2) +
+                  padded(path), where, self.leader.ids[0], misc)
 
     def task(self, kind: int, where: Where, parent: Where) -> None:
         """FORK or EXIT."""
@@ -102,14 +105,16 @@ class Writer:
     def finished_round(self) -> None:
         self.record(FINISHED_ROUND, b"", 0)
 
-    def sample(self, leader: Event, where: Where, ip: int, period: int, values: Sequence[tuple[int, int]]) -> None:
-        """A sample of a group: values are (id, value), the leader's first."""
+    def sample(self, leader: Event, where: Where, ip: int, period: int, values: Sequence[tuple[int, int]],
+               callers: Sequence[int] = (), misc: int = MISC_USER) -> None:
+        """A sample of a group: values are (id, value), the leader's first; callers are return addresses, last call first."""
         number = values[0][0]
+        chain = (2 + len(callers), 2**64 - 512, ip, *callers)
         parts = {IDENTIFIER: struct.pack("<Q", number), IP: struct.pack("<Q", ip),
                  TID: struct.pack("<II", where.pid, where.tid), TIME: struct.pack("<Q", where.time),
                  ID: struct.pack("<Q", number), CPU: struct.pack("<II", where.cpu, 0), PERIOD: struct.pack("<Q", period),
-                 READ: self.read(leader, values), CALLCHAIN: struct.pack("<QQQ", 2, 2**64 - 512, ip)}
-        self.record(SAMPLE, b"".join(value for bit, value in parts.items() if leader.sample_type & bit))
+                 READ: self.read(leader, values), CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain)}
+        self.record(SAMPLE, b"".join(value for bit, value in parts.items() if leader.sample_type & bit), misc)
 
     @staticmethod
     def read(leader: Event, values: Sequence[tuple[int, int]]) -> bytes:

@@ -18,10 +18,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 LOGS = TESTS.parent / "build/check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
-CHECK = ("lint", "function_metrics", "functions", "verbs", "benchmark", "recording", "demo", "syscalls", "machines", "fuzz",
-         "series", "perf", "kunit")
+CHECK = ("lint", "function_metrics", "functions", "identity", "browser", "terms", "verbs", "benchmark", "recording",
+         "compat", "demo", "syscalls", "machines", "fuzz", "series", "perf", "kunit")
 # `make check-all` runs these too: they take longer, or need more packages.
-ALL = ("docs", "versions", "machines_all", "bench", "builds", "stress")
+ALL = ("docs", "versions", "parser_fuzz", "machines_all", "bench", "builds", "stress")
 
 
 def suites(names: list[str]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Linux's documentation of the kernel side, as a web page."""
+"""Linux's documentation of the kernel side, as a web page; perf's man pages."""
 
 import re
 import tempfile
@@ -24,6 +24,20 @@ class Documentation(unittest.TestCase):
             self.assertIn(f'href="{PAGE}.html"', index)
         ours = re.compile(rf"({PAGE}|perf_alt_period)\S*: (WARNING|ERROR|CRITICAL|warning|error)\b")
         self.assertEqual([line for line in output.splitlines() if ours.search(line)], [])
+
+    def test_man_pages_are_made_without_a_warning(self):
+        """Those of perf that the series writes or changes."""
+        folder = LINUX / "tools/perf/Documentation"
+        pages = [Path(name).name for name in must(
+            "git", "-C", LINUX, "diff", "--name-only", "pristine..series", "--", "tools/perf/Documentation").split()]
+        pages = [name for name in pages if re.match(r"perf-.*\.txt$", name)]
+        self.assertIn("perf-functions.txt", pages)
+        with tempfile.TemporaryDirectory(dir=CHECK) as out:
+            output = must("make", "-s", "-C", folder, "man", f"OUTPUT={out}/", "USE_ASCIIDOCTOR=1", f"MAN1_TXT={' '.join(pages)}")
+            self.assertEqual(output, "")
+            for name in pages:
+                text = must("man", "--warnings", "-l", Path(out) / Path(name).with_suffix(".1"), env={"MANWIDTH": "80"})
+                self.assertTrue(text.startswith(name.removesuffix(".txt").upper() + "(1)"), text[:200])
 
 
 if __name__ == "__main__":

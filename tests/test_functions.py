@@ -8,27 +8,36 @@ from the simulation by the rules of the specification, not by either collector.
 """
 
 import csv
+import importlib.util
 import io
+import itertools
 import json
 import math
 import os
 import random
+import re
+import sys
 import unittest
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import perfwrite as pw
-from env import CHECK, PERF, SCRIPT, must, run
+from env import CHECK, LINUX, PERF, SCRIPT, must, run
 
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
-# Two libraries with functions of 64 bytes each; `twice` is in both, and twice in the first.
+# Two libraries with functions of 64 bytes each, four lines of 16; `twice` is in both, and twice in the first.
 LIBRARIES = {"one": ("alpha", "beta", "twice", "gamma"), "two": ("delta", "twice", "epsilon")}
 BASE = {"one": 0x10000000, "two": 0x20000000}
 EVENTS = (("cycles", 0, 0), ("instructions", 0, 1), ("branch-misses", 0, 5), ("page-faults", 1, 2),
-          ("armv8_pmuv3_0/l1d_cache/", 8, 4), ("r001b", 4, 0x1b), ("branches", 0, 4), ("my,own\tname", 8, 0x77))
+          ("armv8_pmuv3_0/l1d_cache/", 8, 4), ("r001b", 4, 0x1b), ("dTLB-load-misses:u", 3, 0x10003),
+          ("branches", 0, 4), ("my,own\tname", 8, 0x77))
+
+
+BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain")
+LINE = "nop;" * 16 + "\n"
 
 
 def build_libraries() -> None:
@@ -36,13 +45,13 @@ def build_libraries() -> None:
     for name, functions in LIBRARIES.items():
         text = ".text\n"
         for function in functions:
-            text += f".globl {function}\n.type {function}, @function\n{function}: .skip 64\n.size {function}, 64\n"
+            text += f".globl {function}\n.type {function}, @function\n{function}:\n{4 * LINE}.size {function}, 64\n"
         (DATA / f"{name}.s").write_text(text)
         sources = [DATA / f"{name}.s"]
         if name == "one":
             sources.append(DATA / "local.s")
-            sources[-1].write_text(".text\n.type twice, @function\ntwice: .skip 64\n.size twice, 64\n.skip 64\n")
-        must("gcc", "-shared", "-nostdlib", "-Wl,--build-id=none", "-o", DATA / f"lib{name}.so", *sources)
+            sources[-1].write_text(f".text\n.type twice, @function\ntwice:\n{4 * LINE}.size twice, 64\n{4 * LINE}")
+        must("gcc", "-g", "-shared", "-nostdlib", "-Wl,--build-id=none", "-o", DATA / f"lib{name}.so", *sources)
 
 
 def symbols() -> dict[tuple[str, int], str]:
@@ -53,6 +62,20 @@ def symbols() -> dict[tuple[str, int], str]:
             address, kind, symbol = line.split()
             if kind in "tT":
                 found[name, int(address, 16)] = symbol
+    return found
+
+
+def source_lines() -> dict[tuple[str, int], str]:
+    """(library, address of 16 bytes): file and line, as they were written."""
+    found = {}
+    for (library, start), function in symbols().items():
+        file = f"{library}.s" if function in LIBRARIES[library] else "local.s"
+        if function == "twice" and library == "one":    # the one that follows all others is local
+            local = start == max(address for (other, address) in symbols() if other == library)
+            file = "local.s" if local else "one.s"
+        text = (DATA / file).read_text().splitlines()
+        first = text.index(f"{function}:") + 2          # lines count from 1
+        found.update({(library, start + 16 * line): f"{file}:{first + line}" for line in range(4)})
     return found
 
 
@@ -70,13 +93,19 @@ class Task:
     number: int
     pid: int
     tid: int
+    comm: str
 
 
 class Simulation:
     """A random recording, and the sums that are in it."""
 
-    def __init__(self, seed: int, functions: dict[tuple[str, int], str], events: int = 0, read: bool = True) -> None:
-        """events: one group, and the same one with every seed, of so many events; read: with their values."""
+    def __init__(self, seed: int, functions: dict[tuple[str, int], str], events: int = 0, read: bool = True,
+                 by: str = "symbol") -> None:
+        """events: one group, and the same one with every seed, of so many events; read: with their values; by: what
+        tells samples apart."""
+        self.by = by
+        self.wants: Callable[[Task], bool] = lambda _task: True     # the windows of a task
+        self.lines = source_lines()
         self.random = random.Random(seed)
         self.functions = functions
         self.nr_cpus = self.random.choice((1, 2, 4))
@@ -94,14 +123,15 @@ class Simulation:
         self.numbers = 0
         self.streams: dict[tuple, Stream] = {}
         self.sums: dict[tuple, dict] = {}
+        self.rows: dict[tuple, tuple] = {}      # what tells samples apart: symbol, DSO, address
         self.lost = self.throttled = 0
-        self.tasks = [self.new_task(100, 100)]
+        self.tasks = [self.new_task(100, 100, "program")]
         self.free: list[int] = []
         self.pages = [*functions, ("one", None), ("", None)]
 
     def make_groups(self) -> list[list[pw.Event]]:
         kinds = pw.IP | pw.TID | pw.TIME | pw.READ | pw.CPU | pw.PERIOD | self.random.choice((pw.ID, pw.IDENTIFIER))
-        kinds |= self.random.choice((0, pw.CALLCHAIN))
+        kinds |= pw.CALLCHAIN if self.by == "callchain" else self.random.choice((0, pw.CALLCHAIN))
         form = pw.FORMAT_ID | pw.FORMAT_GROUP | self.random.choice((0, pw.FORMAT_LOST)) | self.random.choice(
             (0, pw.FORMAT_ENABLED | pw.FORMAT_RUNNING))
         groups = []
@@ -125,9 +155,9 @@ class Simulation:
             group.append(pw.Event(name, kind, config, ids, *periods, kinds, form, flags))
         return group
 
-    def new_task(self, pid: int, tid: int) -> Task:
+    def new_task(self, pid: int, tid: int, comm: str) -> Task:
         self.numbers += 1
-        return Task(self.numbers, pid, tid)
+        return Task(self.numbers, pid, tid, comm)
 
     def tick(self) -> int:
         self.time += self.random.randrange(1, 100)
@@ -139,7 +169,7 @@ class Simulation:
     def begin(self) -> None:
         """The program and its mappings."""
         task = self.tasks[0]
-        self.writer.comm(self.where(task), "program")
+        self.writer.comm(self.where(task), task.comm)
         for library, base in BASE.items():
             self.writer.mmap2(self.where(task), base, 0x10000, str(DATA / f"lib{library}.so"))
 
@@ -147,7 +177,7 @@ class Simulation:
         parent = self.random.choice(self.tasks)
         tid = self.free.pop() if self.free and self.random.random() < 0.5 else 200 + self.numbers
         pid = self.random.choice((parent.pid, tid))
-        task = self.new_task(pid, tid)
+        task = self.new_task(pid, tid, parent.comm)
         self.writer.task(pw.FORK, self.where(task), pw.Where(0, parent.pid, parent.tid))
         self.tasks.append(task)
 
@@ -184,8 +214,7 @@ class Simulation:
         group = self.random.choice(self.groups)
         leader = group[0]
         task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
-        key = (leader.ids[cpu], task.number if self.inherit else 0)
-        stream = self.streams.setdefault(key, Stream())
+        stream = self.streams.setdefault((leader.ids[cpu], task.number if self.inherit else 0), Stream())
         alternates = alternating(leader)
         was_long = stream.last is not None and stream.last[2] == "long"
         nominal = leader.alternative_sample_period if alternates and was_long else leader.sample_period
@@ -193,13 +222,18 @@ class Simulation:
         counts += [self.random.choice((0, self.random.randrange(500), self.random.randrange(2**40))) for _ in group[1:]]
         # mostly stay in the function of the last sample
         page = stream.last[3] if stream.last and self.random.random() < 0.6 else self.random.choice(self.pages)
-        ip = self.address_in(*page)
-        self.write_sample(group, stream, cpu, ip, task, counts)
-        function = self.function_of(*page, ip)
+        callers = stream.last[4] if stream.last and self.random.random() < 0.6 else self.make_callers()
+        chain = [(*place, self.address_in(*place)) for place in (page, *callers)]
+        self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
+        function = self.row(task, cpu, chain)
         kind = "long" if alternates and 2 * counts[0] >= leader.sample_period + leader.alternative_sample_period else "window"
         self.count(group, stream, function, task, counts, kind)
-        stream.last = (task.number, function, kind, page)
+        stream.last = (task.number, function, kind, page, callers)
         stream.broken = False
+
+    def make_callers(self) -> list[tuple]:
+        """Up to two functions."""
+        return self.random.choices(self.pages, k=self.random.randrange(3)) if self.by == "callchain" else []
 
     def address_in(self, library: str, start: int | None) -> int:
         """An address in a function, in a library without function, or in none."""
@@ -207,7 +241,8 @@ class Simulation:
             return 0x70000000 + 16 * self.random.randrange(3)
         return BASE[library] + (0x8000 + 16 * self.random.randrange(3) if start is None else start + self.random.randrange(64))
 
-    def write_sample(self, group: list[pw.Event], stream: Stream, cpu: int, ip: int, task: Task, counts: list[int]) -> None:
+    def write_sample(self, group: list[pw.Event], stream: Stream, cpu: int, task: Task, counts: list[int],
+                     chain: list[int]) -> None:
         """Turn counts into values; a member is left out now and then, and its count comes with the next."""
         values = []
         for slot, event in enumerate(group):
@@ -219,7 +254,7 @@ class Simulation:
             counts[slot] += stream.pending.pop(slot, 0)
             stream.values[number] = stream.values.get(number, 0) + counts[slot]
             values.append((number, stream.values[number]))
-        self.writer.sample(group[0], self.where(task, cpu), ip, counts[0], values)
+        self.writer.sample(group[0], self.where(task, cpu), chain[0], counts[0], values, chain[1:])
 
     def function_of(self, library: str, start: int | None, ip: int) -> tuple:
         """Symbol, DSO, address, as the table has them."""
@@ -230,11 +265,29 @@ class Simulation:
             return ("", path, ip - BASE[library])
         return (self.functions[library, start], path, start)
 
+    def row(self, task: Task, cpu: int, chain: list[tuple]) -> tuple:
+        """What tells this sample from others; notes what it is called."""
+        frames = tuple(self.function_of(*place) for place in chain)
+        (library, _, ip), function = chain[0], frames[0]
+        path = Path(function[1])
+        source = (library, ip - BASE.get(library, 0) & ~15)
+        name = ";".join(symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]" for symbol, dso, address in frames)
+        identity, row = {
+            "symbol": (function, function),
+            "dso": (path, (path.name or "[unknown]", function[1], 0)),
+            "comm": (task.comm, (task.comm, "", 0)),
+            "thread": (task.number, (f"{task.tid}:{task.comm}", "", 0)),
+            "cpu": (cpu, (f"{cpu:03}", "", 0)),
+            "srcline": ((line := self.lines.get(source) or unknown_line(path, function[2])), (line, "", 0)),
+            "callchain": (frames, (name, *function[1:]))}[self.by]
+        self.rows[identity] = row
+        return identity
+
     def count(self, group: list[pw.Event], stream: Stream, function: tuple, task: Task, counts: list[int], kind: str) -> None:
         """What the specification says of the interval."""
         alternates = alternating(group[0])
         share = self.share if self.share != "auto" else "discard" if alternates else "none"
-        if kind == "long" or stream.last is None:
+        if kind == "long" or stream.last is None or not self.wants(task):
             return
         sums = self.sums.setdefault((function, self.key(group)), {"samples": 0, "windows": []})
         sums["samples"] += 1
@@ -244,7 +297,7 @@ class Simulation:
 
     def names(self, group: list[pw.Event]) -> list[str]:
         """Names of the events of a group in the table."""
-        known = {"armv8_pmuv3_0/l1d_cache/": "cache-references", "r001b": "inst_spec"}
+        known = {"armv8_pmuv3_0/l1d_cache/": "cache-references", "r001b": "inst_spec", "dTLB-load-misses:u": "dTLB-load-misses"}
         names = [known.get(event.name, event.name) for event in group]
         return names
 
@@ -264,6 +317,10 @@ class Simulation:
                 self.exit()
             elif what < 0.05:
                 self.interrupt()
+            elif what < 0.06:
+                task = self.random.choice(self.tasks)
+                task.comm = self.random.choice(("program", "sh", "my worker"))
+                self.writer.comm(self.where(task), task.comm)
             self.sample()
         records, self.writer.records = self.writer.records[first:], self.writer.records[:first]
         for at in range(0, len(records), 50):
@@ -276,10 +333,15 @@ class Simulation:
     def expected(self) -> dict[tuple, dict]:
         """By function and group what JSON must say."""
         addresses: dict[tuple, set] = {}
-        for function, _ in self.sums:
+        merged: dict[tuple, dict] = {}
+        for (identity, events), sums in self.sums.items():
+            function = self.rows[identity]
             addresses.setdefault(function[:2], set()).add(function[2])
+            both = merged.setdefault((function, events), {"samples": 0, "windows": []})
+            both["samples"] += sums["samples"]
+            both["windows"] = both["windows"] + sums["windows"]
         result = {}
-        for (function, events), sums in self.sums.items():
+        for (function, events), sums in merged.items():
             plain = function[0] and len(addresses[function[:2]]) == 1
             windows = sums["windows"]
             products = {f"{a}*{b}": sum(window[a] * window[b] for window in windows)
@@ -289,6 +351,11 @@ class Simulation:
                 "discarded": sums["samples"] - len(windows), "products": products,
                 "totals": {event: sum(window[event] for window in windows) for event in events}}
         return result
+
+
+def unknown_line(path: Path, address: int) -> str:
+    """What perf prints in place of a line."""
+    return f"{path.name}[{address:x}]" if path.name else "??:0"
 
 
 def alternating(leader: pw.Event) -> bool:
@@ -341,14 +408,16 @@ class RandomRecordings(unittest.TestCase):
         self.assertEqual(native(path, *share).stdout, script(path, *share).stdout)
 
     def assert_same_report(self, ours: dict, theirs: dict) -> None:
-        """The same metrics to the last digits, the same order of rows, all else equal."""
+        """The same metrics, the same order of rows, all else equal."""
         self.assertEqual([row["symbol"] for row in ours["functions"]], [row["symbol"] for row in theirs["functions"]])
         for mine, other in zip(ours["functions"], theirs["functions"]):
             for what in ("metrics", "errors"):
                 self.assertEqual(mine[what].keys(), other[what].keys())
                 for column, value in other[what].items():
+                    # the command takes doubles for sums: an error that is 0 comes to 1e-8 of its metric
+                    close = what == "errors" and 1e-7 * abs(other["metrics"][column])
                     self.assertTrue(mine[what][column] is None if value is None else
-                                    math.isclose(mine[what][column], value, rel_tol=1e-12, abs_tol=1e-300),
+                                    math.isclose(mine[what][column], value, rel_tol=1e-9, abs_tol=close),
                                     (mine["symbol"], column, mine[what][column], value))
         self.assertEqual((ours["lost"], ours["throttled"]), (theirs["lost"], theirs["throttled"]))
 
@@ -358,6 +427,25 @@ class RandomRecordings(unittest.TestCase):
         for seed in range(RANDOM):
             with self.subTest(seed=seed):
                 self.check(seed, functions)
+
+    def test_rows_by_anything_else(self):
+        """The sums of rows that are no functions; the script prints the same of their sums file."""
+        functions = symbols()
+        path, sums = DATA / "by.data", DATA / "by.sums"
+        for seed in range(RANDOM // len(BY)):
+            for by in BY:
+                simulation = Simulation(seed, functions, by=by)
+                simulation.run(500, path)
+                options = ("--by", by, "--share", simulation.share)
+                with self.subTest(seed=seed, by=by):
+                    report = json.loads(must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1))
+                    self.assertEqual(sums_of(report), simulation.expected())
+                    self.assertEqual(report["by"], by)
+                    must(PERF, "functions", "report", "-i", path, "--sums", sums, *options)
+                    for ours, theirs in (((), ()), (("-x", ","), ("--csv",))):
+                        table = must(PERF, "functions", "report", "-i", path, *options, *ours, "-s", by, stderr=-1)
+                        self.assertEqual(must("/usr/bin/python3", SCRIPT, *theirs, "--sort", by, "--sums", sums, stderr=-1), table)
+                        self.assertEqual(must(PERF, "functions", "report", sums, *ours, "-s", by, stderr=-1), table)
 
 
 def recording(name: str, seed: int, **options) -> Path:
@@ -455,6 +543,31 @@ class Report(unittest.TestCase):
         some = sums_of(json.loads(self.report("-j", self.one, "--dso", library)))
         self.assertEqual(some.keys(), {key for key in every if key[0][1] == library})
 
+    def test_source_lines(self):
+        """Short and full names of files; those that another addr2line says."""
+        short = {row[0][0] for row in sums_of(json.loads(self.report("-j", self.one, "--by", "srcline")))}
+        full = {row[0][0] for row in sums_of(json.loads(self.report("-j", self.one, "--by", "srcline", "--full-source-path")))}
+        self.assertEqual({name for name in short if ".s:" in name}, {Path(name).name for name in full if ".s:" in name})
+        self.assertEqual({str(Path(name).parent) for name in full if ".s:" in name}, {str(DATA)})
+        must("sh", "-c", f"{PERF} functions report -i {self.one} --by srcline -j 2>{DATA}/errors | head -n 1")
+        self.assertNotIn("Broken pipe", (DATA / "errors").read_text())
+        tool = DATA / "addr2line"
+        tool.write_text('#!/bin/sh\naddr2line "$@" | sed -u s/one[.]s:/uno.s:/\n')
+        tool.chmod(0o755)
+        report = json.loads(self.report("-j", self.one, "--by", "srcline", "--addr2line", tool))
+        self.assertEqual({row[0][0] for row in sums_of(report)}, {name.replace("one.s:", "uno.s:") for name in short})
+
+    def test_filters_of_tasks(self):
+        """By comm at the time, pid and tid: windows of others are not counted, but what they do to streams is."""
+        filters = {"--comm": ("sh,my worker", lambda task: task.comm in ("sh", "my worker")),
+                   "--pid": ("100", lambda task: task.pid == 100), "--tid": ("100", lambda task: task.tid == 100)}
+        for seed, (option, (value, wants)) in itertools.product(range(4), filters.items()):
+            simulation = Simulation(seed, symbols(), events=3)
+            simulation.wants = wants
+            simulation.run(1000, DATA / "filter.data")
+            report = json.loads(self.report("-j", "-i", DATA / "filter.data", option, value))
+            self.assertEqual(sums_of(report), simulation.expected(), (seed, option))
+
     def test_time(self):
         """Two halves have the windows of the whole."""
         whole = sums_of(json.loads(self.report("-j", self.one)))
@@ -467,8 +580,9 @@ class Report(unittest.TestCase):
         self.report(self.one, "--sums", sums)
         text = sums.read_text()
         bad = DATA / "bad.sums"
-        for content, reason in ((text[:-5], "cut short"), (text.replace("sums 1", "sums 2"), "version 2"),
-                                (text.replace("lost\t", "last\t"), "line 2 is not one of a sums file"),
+        for content, reason in ((text[:-5], "cut short"), (text.replace("sums 2", "sums 3"), "version 3"),
+                                (text.replace("by\tsymbol", "by\tname"), "line 2 is not one of a sums file"),
+                                (text.replace("lost\t", "last\t"), "line 3 is not one of a sums file"),
                                 (text.replace("end\n", "sums\tx\n"), "is not one of a sums file")):
             bad.write_text(content)
             self.assert_refused(reason, bad)
@@ -480,6 +594,14 @@ class Report(unittest.TestCase):
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")
+        self.assert_refused("no --by line, there are: symbol dso comm thread cpu srcline callchain$", self.one, "--by", "line")
+        self.assert_refused("recorded without what this takes: perf record --call-graph fp,4$", self.one, "--by", "callchain")
+        self.assert_refused("--inline goes with --by symbol and --by callchain$", self.one, "--by", "comm", "--inline")
+        self.report(self.one, "--by", "comm", "--sums", bad)
+        self.assert_refused("does not add up.*another kind", self.one, bad)
+        self.assert_refused("bad.sums: these are sums by comm$", bad, "--by", "dso")
+        done = run("/usr/bin/python3", SCRIPT, "--sums", sums, bad)
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
         for options in ((DATA / "missing.data",), (self.one, "--sums", DATA / "no/such/folder")):
             done = run(PERF, "functions", "report", *options, stderr=-1)
             self.assertGreater(done.returncode, 0)
@@ -505,6 +627,30 @@ class Report(unittest.TestCase):
         """From stdin: of a file that is none, as perf record -o - writes it, a reason."""
         done = run("sh", "-c", f"head -c 5000 {self.one} | {PERF} functions report -i -", stderr=-1)
         self.assertNotEqual(done.returncode, 0)
+
+
+class Manual(unittest.TestCase):
+    """perf-functions(1) says what there is, and all of it."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        text = (LINUX / "tools/perf/Documentation/perf-functions.txt").read_text()
+        cls.sections = dict(re.findall(r"^([A-Z ]+)\n-+\n((?s:.*?))(?=^[A-Z ]+\n-+\n|\Z)", text, re.M))
+
+    def test_options(self):
+        there = set(run(PERF, "functions", "report", "--list-opts").stdout.split())
+        told = set(re.findall(r"^(--[a-z0-9-]+)(?:=\S*)?::$", self.sections["REPORT OPTIONS"], re.M))
+        self.assertEqual(told, there)
+
+    def test_columns(self):
+        """Those of the script, which has a table of them."""
+        spec = importlib.util.spec_from_file_location("metrics", SCRIPT)
+        metrics = importlib.util.module_from_spec(spec)
+        sys.modules["metrics"] = metrics
+        spec.loader.exec_module(metrics)
+        told = [word for line in self.sections["COLUMNS"].splitlines() for word in line[:15].split() if line[14:15] == " "]
+        for metric in metrics.METRICS:
+            self.assertIn(metric.column, told)
 
 
 class Record(unittest.TestCase):

@@ -3,6 +3,7 @@
  * builtin-functions.c - what the counters say about each function
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,29 +17,38 @@
 
 #include "builtin.h"
 #include "util/addr_location.h"
+#include "util/annotate.h"
+#include "util/callchain.h"
+#include "util/cache.h"
 #include "util/data.h"
 #include "util/debug.h"
-#include "util/dso.h"
 #include "util/event.h"
 #include "util/evlist.h"
 #include "util/evsel.h"
 #include "util/function-columns.h"
+#include "util/function-find.h"
 #include "util/function-metrics.h"
 #include "util/function-print.h"
 #include "util/function-sums.h"
 #include "util/hashmap.h"
 #include "util/header.h"
+#include "util/hist.h"
 #include "util/machine.h"
 #include "util/map.h"
+#include "util/map_symbol.h"
 #include "util/print-events.h"
 #include "util/record.h"
 #include "util/session.h"
+#include "util/srcline.h"
 #include "util/strlist.h"
 #include "util/symbol.h"
-#include "util/thread.h"
 #include "util/time-utils.h"
 #include "util/tool.h"
 #include "util/util.h"
+
+#include "arch/common.h"
+#include "ui/browsers/functions.h"
+#include "ui/ui.h"
 
 #define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
 
@@ -50,16 +60,24 @@ static const char *const report_usage[] = {
 };
 
 struct report_options {
-	const char *share;
+	const char *share_name;
+	const char *by_name;
+	enum function_share share;
+	enum function_by by;
 	const char *fields;
 	const char *sort;
 	const char *separator;
 	const char *sums;
 	const char *time;
+	const char *objdump;
 	unsigned int limit;
 	bool json;
+	bool inlines;
 	bool force;
 	bool stdio;
+	bool tui;
+	/* Those whose functions can be annotated, in the order of the inputs. */
+	struct recording *recordings, **last_recording;
 };
 
 /* An address in a thread where samples were taken, and the function there. */
@@ -80,20 +98,24 @@ struct place {
 
 /* A recording that is being read. */
 struct recording {
+	struct recording *next;
 	struct perf_tool tool;
+	struct perf_data data;
 	struct perf_session *session;
 	struct function_metrics *metrics;
-	/* Functions that are in no map, by address. */
-	struct hashmap *unmapped;
+	struct function_finder *finder;
 	/* Counts of the sample at hand, for each event of its group. */
 	u64 *counts;
 	unsigned int nr_counts;
-	u64 nr_threads;
 	/* Places by hash: samples gather at few, and to look one up takes long. */
 	struct place *places;
 	/* Threads and maps have changed so often, beginning with 1. */
 	u32 nr_changes;
 	bool has_group;
+	/* By function where there is code to annotate, NULL if that is not wanted. */
+	struct hashmap *symbols;
+	/* Why it cannot be read has been said. */
+	bool is_refused;
 	struct strlist *ignored;
 	u64 lost_records;
 	u64 lost_samples;
@@ -119,15 +141,36 @@ static bool is_tracepoint(const struct evsel *evsel)
 	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
 }
 
+static bool is_leader(struct evsel *evsel)
+{
+	return evsel__is_group_leader(evsel) && !is_tracepoint(evsel) &&
+	       evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+}
+
+/* Returns false if its samples tell what is asked for, else says why not. */
+static bool refuse_leader(struct recording *recording, struct evsel *leader)
+{
+	const char *lacks = function_finder__lacks(recording->finder, leader);
+
+	if (!lacks)
+		return false;
+	pr_err("perf functions: %s was recorded without what this takes: perf record %s\n",
+	       evsel__name(leader), lacks);
+	recording->is_refused = true;
+	return true;
+}
+
 /* The events that the samples of a leader count, NULL if it is no leader. */
 static struct metrics_group *new_group(struct recording *recording, struct evsel *leader)
 {
 	const struct perf_event_attr *attr = &leader->core.attr;
 
-	if (!evsel__is_group_leader(leader) || is_tracepoint(leader) ||
-	    !(attr->sample_type & PERF_SAMPLE_READ))
+	if (!is_leader(leader))
 		return NULL;
 	recording->has_group = true;
+	if (refuse_leader(recording, leader))
+		return ERR_PTR(-EINVAL);
+	callchain_param_setup(attr->sample_type, perf_env__arch(&recording->session->header.env));
 	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
 }
 
@@ -181,67 +224,6 @@ static int add_events(struct recording *recording, struct evsel *evsel)
 	return evsel->priv ? 0 : -EINVAL;
 }
 
-static size_t hash_address(long key, void *ctx __maybe_unused)
-{
-	return *(const u64 *)key;
-}
-
-static bool equal_addresses(long key1, long key2, void *ctx __maybe_unused)
-{
-	return *(const u64 *)key1 == *(const u64 *)key2;
-}
-
-static struct metrics_function *unmapped_function(struct recording *recording, u64 ip)
-{
-	struct metrics_function *function;
-	u64 *key;
-
-	if (hashmap__find(recording->unmapped, &ip, &function))
-		return function;
-
-	function = function_metrics__add_function(recording->metrics, "", "", ip);
-	key = memdup(&ip, sizeof(ip));
-	if (!function || !key || hashmap__add(recording->unmapped, key, function)) {
-		free(key);
-		return NULL;
-	}
-	return function;
-}
-
-/* The function of a sample, NULL without memory. */
-static struct metrics_function *function_of(struct recording *recording, struct addr_location *al,
-					    u64 ip)
-{
-	struct metrics_function **function;
-	struct dso *dso;
-
-	if (!al->map)
-		return unmapped_function(recording, ip);
-
-	dso = map__dso(al->map);
-	if (!al->sym) {
-		/* Without a name, so that the same address is found the next time. */
-		al->sym = symbol__new(al->addr, 0, 0, 0, "");
-		if (!al->sym)
-			return NULL;
-		dso__insert_symbol(dso, al->sym);
-	}
-
-	function = symbol__priv(al->sym);
-	if (!*function) {
-		*function = function_metrics__add_function(recording->metrics, al->sym->name,
-							   dso__long_name(dso), al->sym->start);
-	}
-	return *function;
-}
-
-static u64 thread_number(struct recording *recording, struct thread *thread)
-{
-	if (!thread__db_id(thread))
-		thread__set_db_id(thread, ++recording->nr_threads);
-	return thread__db_id(thread);
-}
-
 /* What each event counted since the sample before. */
 static int read_counts(struct recording *recording, const struct functions_evsel *leader,
 		       struct evsel *evsel, struct perf_sample *sample)
@@ -279,8 +261,85 @@ static int read_counts(struct recording *recording, const struct functions_evsel
 	return 0;
 }
 
+static size_t hash_function(long key, void *ctx __maybe_unused)
+{
+	return hash_long(key, BITS_PER_LONG);
+}
+
+static bool equal_functions(long key1, long key2, void *ctx __maybe_unused)
+{
+	return key1 == key2;
+}
+
+/* Note where the code of a function is. */
+static int note_symbol(struct recording *recording, const struct metrics_function *function,
+		       const struct addr_location *al)
+{
+	struct map_symbol *ms;
+
+	if (!al->map || !al->sym || !*al->sym->name ||
+	    hashmap__find(recording->symbols, function, NULL))
+		return 0;
+
+	ms = zalloc(sizeof(*ms));
+	if (!ms)
+		return -ENOMEM;
+	ms->maps = maps__get(al->maps);
+	ms->map = map__get(al->map);
+	ms->sym = al->sym;
+	if (hashmap__add(recording->symbols, function, ms)) {
+		map_symbol__exit(ms);
+		free(ms);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * What the members counted in the interval goes to the instruction at its end,
+ * as perf annotate has it.
+ */
+static int annotate_sample(struct recording *recording, struct evsel *leader,
+			   struct perf_sample *sample, struct addr_location *al)
+{
+	struct addr_map_symbol ams = {
+		.ms		= { .maps = al->maps, .map = al->map, .sym = al->sym },
+		.addr		= sample->ip,
+		.al_addr	= al->addr,
+		.al_level	= al->level,
+	};
+	struct evsel *evsel;
+
+	if (!al->map || !al->sym || !*al->sym->name)
+		return 0;
+
+	for_each_group_evsel(evsel, leader) {
+		struct functions_evsel *event = evsel->priv;
+		struct perf_sample part = *sample;
+		struct hists *hists = evsel__hists(evsel);
+		int err;
+
+		if (!event || !event->group || !recording->counts[event->slot])
+			continue;
+		part.period = recording->counts[event->slot];
+		hists__inc_nr_samples(hists, /*filtered=*/false);
+		hists->stats.total_period += part.period;
+		err = addr_map_symbol__inc_samples(&ams, &part, evsel);
+		if (err && err != -ERANGE)
+			return err;
+	}
+	return 0;
+}
+
+/* Whether a sample is not in the spans of time that the user wants to see. */
+static bool is_outside(const struct recording *recording, const struct perf_sample *sample)
+{
+	return perf_time__ranges_skip_sample(recording->ranges, recording->range_num,
+					     sample->time);
+}
+
 /* Look up thread and function of a sample. */
-static int look_up(struct recording *recording, struct machine *machine,
+static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		   struct perf_sample *sample, struct place *place)
 {
 	struct addr_location al;
@@ -300,10 +359,15 @@ static int look_up(struct recording *recording, struct machine *machine,
 		.cpumode	= sample->cpumode,
 		.filtered	= al.filtered,
 		.change		= recording->nr_changes,
-		.thread		= thread_number(recording, al.thread),
-		.function	= function_of(recording, &al, sample->ip),
+		.thread		= function_finder__thread(recording->finder, al.thread),
+		.function	= function_finder__find(recording->finder, evsel, sample, &al),
 	};
 	err = place->function ? 0 : -ENOMEM;
+	if (!err && recording->symbols) {
+		err = note_symbol(recording, place->function, &al);
+		if (!err && !al.filtered && !is_outside(recording, sample))
+			err = annotate_sample(recording, evsel, sample, &al);
+	}
 out:
 	addr_location__exit(&al);
 	return err;
@@ -311,16 +375,17 @@ out:
 
 /* Where a sample was taken, NULL with a message if that cannot be said. */
 static const struct place *find_place(struct recording *recording, struct machine *machine,
-				      struct perf_sample *sample)
+				      struct evsel *evsel, struct perf_sample *sample)
 {
 	struct place *place = &recording->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
 
-	if (place->change == recording->nr_changes && place->ip == sample->ip &&
+	if (!recording->symbols && !function_finder__needs_sample(recording->finder) &&
+	    place->change == recording->nr_changes && place->ip == sample->ip &&
 	    place->tid == sample->tid && place->pid == sample->pid &&
 	    place->cpumode == sample->cpumode && place->machine == machine)
 		return place;
 
-	return look_up(recording, machine, sample, place) ? NULL : place;
+	return look_up(recording, machine, evsel, sample, place) ? NULL : place;
 }
 
 static int process_side_event(const struct perf_tool *tool, union perf_event *event,
@@ -354,7 +419,7 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 	if (err)
 		return err;
 
-	place = find_place(recording, machine, sample);
+	place = find_place(recording, machine, evsel, sample);
 	if (!place)
 		return -EINVAL;
 
@@ -363,9 +428,7 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 		.thread = place->thread,
 		.function = place->function,
 		.counts = recording->counts,
-		.filtered = place->filtered ||
-			perf_time__ranges_skip_sample(recording->ranges, recording->range_num,
-						      sample->time),
+		.filtered = place->filtered || is_outside(recording, sample),
 	};
 	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
 }
@@ -453,34 +516,45 @@ static void recording__init_tool(struct perf_tool *tool)
 	tool->count_lost_samples = true;
 }
 
-static void recording__exit(struct recording *recording)
+static void recording__delete(struct recording *recording)
 {
 	struct hashmap_entry *entry;
 	struct evsel *evsel;
 	size_t bucket;
 
+	if (!IS_ERR_OR_NULL(recording->symbols)) {
+		hashmap__for_each_entry(recording->symbols, entry, bucket) {
+			map_symbol__exit(entry->pvalue);
+			free(entry->pvalue);
+		}
+		hashmap__free(recording->symbols);
+	}
 	if (!IS_ERR_OR_NULL(recording->session)) {
 		evlist__for_each_entry(recording->session->evlist, evsel)
 			zfree(&evsel->priv);
 		perf_session__delete(recording->session);
 	}
-	if (!IS_ERR_OR_NULL(recording->unmapped)) {
-		hashmap__for_each_entry(recording->unmapped, entry, bucket)
-			free((void *)entry->pkey);
-		hashmap__free(recording->unmapped);
-	}
+	function_finder__delete(recording->finder);
 	function_metrics__delete(recording->metrics);
 	strlist__delete(recording->ignored);
 	free(recording->places);
 	free(recording->counts);
 	free(recording->ranges);
+	free(recording);
 }
 
 static int recording__process(struct recording *recording, const char *path,
 			      const struct report_options *options)
 {
 	struct perf_session *session = recording->session;
+	struct evsel *evsel;
 	int err;
+
+	/* From a pipe, the events come with the samples. */
+	evlist__for_each_entry(session->evlist, evsel) {
+		if (is_leader(evsel) && refuse_leader(recording, evsel))
+			return -EINVAL;
+	}
 
 	if (symbol__init(&session->header.env) < 0)
 		return -1;
@@ -492,7 +566,8 @@ static int recording__process(struct recording *recording, const char *path,
 
 	err = perf_session__process_events(session);
 	if (err) {
-		report_error(path, "cannot be read to its end");
+		if (!recording->is_refused)
+			report_error(path, "cannot be read to its end");
 		return err;
 	}
 
@@ -519,47 +594,78 @@ static void recording__note_ignored(struct recording *recording)
 	pr_warning("\n");
 }
 
-static int read_recording(const char *path, const struct report_options *options,
-			  enum function_share share, struct function_table *table)
+/* Whether each row is in one function. */
+static bool has_code(enum function_by by)
 {
-	struct perf_data data = {
+	return by == FUNCTION_BY_SYMBOL || by == FUNCTION_BY_SRCLINE || by == FUNCTION_BY_CALLCHAIN;
+}
+
+static struct recording *recording__new(const struct report_options *options)
+{
+	struct recording *recording = zalloc(sizeof(*recording));
+
+	if (!recording)
+		return NULL;
+
+	recording->nr_changes = 1;
+	recording->ignored = strlist__new(NULL, NULL);
+	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
+	recording->metrics = function_metrics__new(options->share);
+	if (recording->metrics) {
+		recording->finder = function_finder__new(recording->metrics, options->by,
+							 options->inlines);
+	}
+	if (options->tui && has_code(options->by))
+		recording->symbols = hashmap__new(hash_function, equal_functions, NULL);
+	if (!recording->finder || !recording->ignored || !recording->places ||
+	    IS_ERR(recording->symbols)) {
+		recording__delete(recording);
+		return NULL;
+	}
+	recording__init_tool(&recording->tool);
+	return recording;
+}
+
+static int read_recording(const char *path, struct report_options *options,
+			  struct function_table *table)
+{
+	struct recording *recording = recording__new(options);
+	int err;
+
+	if (!recording) {
+		report_error(path, "not enough memory");
+		return -ENOMEM;
+	}
+
+	recording->data = (struct perf_data){
 		.path	= path,
 		.mode	= PERF_DATA_MODE_READ,
 		.force	= options->force,
 	};
-	struct recording recording = {
-		.metrics	= function_metrics__new(share),
-		.unmapped	= hashmap__new(hash_address, equal_addresses, NULL),
-		.ignored	= strlist__new(NULL, NULL),
-		.places		= calloc(1 << PLACES_BITS, sizeof(struct place)),
-		.nr_changes	= 1,
-	};
-	int err = -ENOMEM;
-
-	if (!recording.metrics || IS_ERR(recording.unmapped) || !recording.ignored ||
-	    !recording.places) {
-		report_error(path, "not enough memory");
-		goto out;
-	}
-
-	recording__init_tool(&recording.tool);
-	recording.session = perf_session__new(&data, &recording.tool);
-	if (IS_ERR(recording.session)) {
+	recording->session = perf_session__new(&recording->data, &recording->tool);
+	if (IS_ERR(recording->session)) {
 		/* What is wrong has been printed. */
-		err = PTR_ERR(recording.session);
+		err = PTR_ERR(recording->session);
 		goto out;
 	}
 
-	err = recording__process(&recording, path, options);
+	err = recording__process(recording, path, options);
 	if (err)
 		goto out;
 
-	recording__note_ignored(&recording);
-	err = function_metrics__table(recording.metrics, table);
-	table->lost = max(recording.lost_records, recording.lost_samples);
-	table->throttled = recording.throttled;
+	recording__note_ignored(recording);
+	err = function_metrics__table(recording->metrics, table);
+	table->lost = max(recording->lost_records, recording->lost_samples);
+	table->throttled = recording->throttled;
+	table->by = options->by;
+	table->inlines = options->inlines;
 out:
-	recording__exit(&recording);
+	if (err || !options->tui) {
+		recording__delete(recording);
+	} else {
+		*options->last_recording = recording;
+		options->last_recording = &recording->next;
+	}
 	return err;
 }
 
@@ -580,8 +686,8 @@ static int read_sums(const char *path, struct function_table *table)
 	return err;
 }
 
-static int read_input(const char *path, const struct report_options *options,
-		      enum function_share share, struct function_table *table)
+static int read_input(const char *path, struct report_options *options,
+		      struct function_table *table)
 {
 	struct function_table own = {};
 	const char *reason;
@@ -590,8 +696,13 @@ static int read_input(const char *path, const struct report_options *options,
 	if (is_function_sums_file(path))
 		err = read_sums(path, &own);
 	else
-		err = read_recording(path, options, share, &own);
+		err = read_recording(path, options, &own);
 
+	if (!err && options->by_name && own.by != options->by) {
+		pr_err("perf functions: %s: these are sums by %s\n", path,
+		       function_by__name(own.by));
+		err = -EINVAL;
+	}
 	if (!err) {
 		reason = function_table__merge(table, &own);
 		if (reason) {
@@ -625,18 +736,19 @@ static void print_notes(const struct function_table *table)
 			   100.0 * without_symbol / samples);
 }
 
-static void print_no_column(const struct function_columns *columns, const char *name, size_t length)
+static void print_no_column(const struct function_columns *columns, enum function_by by,
+			    const char *name, size_t length)
 {
-	pr_err("perf functions: no column %.*s in this recording, there are: symbol", (int)length,
-	       name);
+	pr_err("perf functions: no column %.*s in this recording, there are: %s", (int)length,
+	       name, function_by__name(by));
 	for (unsigned int i = 0; i < columns->nr_columns; i++)
 		pr_err(" %s", columns->columns[i].name);
 	pr_err("\n");
 }
 
 /* Numbers of the columns to print, NULL with a message if there is a wrong name. */
-static int *find_fields(const struct function_columns *columns, const char *names,
-			unsigned int *nr_fields)
+static int *find_fields(const struct function_columns *columns, enum function_by by,
+			const char *names, unsigned int *nr_fields)
 {
 	unsigned int nr = 1;
 	int *fields;
@@ -659,7 +771,7 @@ static int *find_fields(const struct function_columns *columns, const char *name
 		length = strcspn(names, ",");
 		fields[i] = function_columns__find(columns, names, length);
 		if (fields[i] < 0) {
-			print_no_column(columns, names, length);
+			print_no_column(columns, by, names, length);
 			zfree(&fields);
 		}
 		names += length + 1;
@@ -667,24 +779,75 @@ static int *find_fields(const struct function_columns *columns, const char *name
 	return fields;
 }
 
-static int sort_rows(struct function_columns *columns, const char *name)
+static int sort_rows(struct function_columns *columns, enum function_by by, const char *name)
 {
 	int column;
 
-	if (name && !strcasecmp(name, "symbol"))
+	if (name && (!strcasecmp(name, "symbol") || !strcmp(name, function_by__name(by))))
 		return 0;
 
 	column = name ? function_columns__find(columns, name, strlen(name)) :
 			function_columns__default_sort(columns);
 	if (column < 0) {
-		print_no_column(columns, name, strlen(name));
+		print_no_column(columns, by, name, strlen(name));
 		return -EINVAL;
 	}
 	function_columns__sort(columns, column);
 	return 0;
 }
 
-static int print_report(const struct report_options *options, const struct function_table *table)
+/* Returns why a function cannot be annotated. */
+static const char *annotate_function(void *data, const struct function_sums *sums)
+{
+	const struct report_options *options = data;
+	struct metrics_function *function;
+	struct map_symbol *ms = NULL;
+	struct recording *recording;
+	struct evsel *evsel;
+
+	if (!options->recordings)
+		return "sums files have no code to annotate";
+	for (recording = options->recordings; recording; recording = recording->next) {
+		function = function_metrics__find(recording->metrics, sums);
+		if (function && recording->symbols &&
+		    hashmap__find(recording->symbols, function, &ms))
+			break;
+	}
+	if (!ms)
+		return "not one function with a symbol, whose code could be annotated";
+	if (!symbol__annotation(ms->sym)->src)
+		return "no samples that are to be annotated";
+
+	if (!annotate_opts.objdump_path &&
+	    perf_env__lookup_objdump(&recording->session->header.env,
+				     &annotate_opts.objdump_path))
+		return "no objdump for the recorded architecture";
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		struct functions_evsel *event = evsel->priv;
+
+		if (event && event->group)
+			break;
+	}
+	map_symbol__tui_annotate(ms, evsel, NULL);
+	return NULL;
+}
+
+static int browse(const struct function_print *print, struct function_columns *columns,
+		  struct report_options *options)
+{
+	int ret;
+
+	annotation_options__init();
+	annotation_config__init();
+	if (options->objdump)
+		annotate_opts.objdump_path = strdup(options->objdump);
+	ret = function_print__browse(print, columns, annotate_function, options);
+	annotation_options__exit();
+	return ret;
+}
+
+static int print_report(struct report_options *options, const struct function_table *table)
 {
 	struct function_columns columns;
 	struct function_print print = { .table = table, .columns = &columns };
@@ -692,12 +855,12 @@ static int print_report(const struct report_options *options, const struct funct
 
 	err = function_columns__init(&columns, table);
 	if (!err)
-		err = sort_rows(&columns, options->sort);
+		err = sort_rows(&columns, table->by, options->sort);
 	if (err)
 		goto out;
 
 	err = -EINVAL;
-	fields = find_fields(&columns, options->fields, &print.nr_fields);
+	fields = find_fields(&columns, table->by, options->fields, &print.nr_fields);
 	if (!fields)
 		goto out;
 
@@ -707,9 +870,16 @@ static int print_report(const struct report_options *options, const struct funct
 		print.nr_rows = options->limit;
 
 	print_notes(table);
-	setup_pager();
+	if (options->tui) {
+		use_browser = 1;
+		setup_browser(true);
+	} else {
+		setup_pager();
+	}
 	err = 0;
-	if (options->json)
+	if (use_browser == 1)
+		err = browse(&print, &columns, options);
+	else if (options->json)
 		function_print__json(&print, stdout);
 	else if (options->separator)
 		function_print__csv(&print, options->separator, stdout);
@@ -760,29 +930,61 @@ static int parse_share(const char *name, enum function_share *share)
 	return -EINVAL;
 }
 
-static int report_functions(const struct report_options *options, int argc, const char **argv)
+static int parse_by(const char *name, enum function_by *by)
+{
+	int found = function_by__find(name);
+
+	if (found < 0) {
+		pr_err("perf functions: no --by %s, there are:", name);
+		for (int i = 0; i < FUNCTION_BY_MAX; i++)
+			pr_err(" %s", function_by__name(i));
+		pr_err("\n");
+		return -EINVAL;
+	}
+	*by = found;
+	return 0;
+}
+
+static int report_functions(struct report_options *options, int argc, const char **argv)
 {
 	const char *const default_input[] = { input_name ?: "perf.data" };
 	struct function_table table = {};
-	enum function_share share;
 	int err;
 
-	if (parse_share(options->share, &share))
+	if (parse_share(options->share_name, &options->share) ||
+	    parse_by(options->by_name ?: "symbol", &options->by))
 		return -1;
+	if (options->inlines && options->by != FUNCTION_BY_SYMBOL &&
+	    options->by != FUNCTION_BY_CALLCHAIN) {
+		pr_err("perf functions: --inline goes with --by symbol and --by callchain\n");
+		return -1;
+	}
+
+	/* No browser to be left as long as there is none. */
+	options->tui &= !options->json && !options->separator && !options->sums;
+	options->last_recording = &options->recordings;
+	use_browser = 0;
 
 	/* A place for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
+	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
+		return -1;
+	symbol_conf.use_callchain = options->by == FUNCTION_BY_CALLCHAIN;
 
 	if (!argc || input_name) {
-		err = read_input(default_input[0], options, share, &table);
+		err = read_input(default_input[0], options, &table);
 		if (err)
 			goto out;
 	}
 	for (int i = 0; i < argc; i++) {
-		err = read_input(argv[i], options, share, &table);
+		err = read_input(argv[i], options, &table);
 		if (err)
 			goto out;
 	}
+
+	/* To ask addr2line is to ignore it: `| head` ends this silently all the same. */
+	if (!options->tui)
+		signal(SIGPIPE, SIG_DFL);
 
 	if (!table.nr_sums) {
 		pr_err("perf functions: the recording has no window: too few samples\n");
@@ -795,24 +997,37 @@ static int report_functions(const struct report_options *options, int argc, cons
 	}
 out:
 	function_table__exit(&table);
+	while (options->recordings) {
+		struct recording *recording = options->recordings;
+
+		options->recordings = recording->next;
+		recording__delete(recording);
+	}
 	return err ? -1 : 0;
 }
 
 static int cmd_functions_report(int argc, const char **argv)
 {
-	struct report_options report = { .share = "auto" };
+	struct report_options report = { .share_name = "auto" };
 	const struct option options[] = {
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
 	OPT_BOOLEAN('f', "force", &report.force, "don't complain, do it"),
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
-	OPT_STRING(0, "share", &report.share, "auto|none|discard",
+	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
 		   "which windows count: all, or those in one function (default: auto)"),
+	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain",
+		   "what rows are, and both ends of a window have in common (default: symbol)"),
+	OPT_BOOLEAN(0, "inline", &report.inlines,
+		    "tell inlined functions from those which they are in"),
 	OPT_STRING('s', "sort", &report.sort, "column",
 		   "sort by this column, or symbol (default: %CY, else #)"),
 	OPT_STRING('F', "fields", &report.fields, "column[,column...]",
 		   "print these columns only, in this order"),
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
-	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, the only one there is"),
+	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
+	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
+	OPT_STRING(0, "objdump", &report.objdump, "path",
+		   "objdump binary to use for disassembly"),
 	OPT_STRING_NOEMPTY('x', "field-separator", &report.separator, "separator",
 			   "print values with all their digits and this separator"),
 	OPT_BOOLEAN('j', "json", &report.json,
@@ -823,6 +1038,10 @@ static int cmd_functions_report(int argc, const char **argv)
 		   "only count windows in these comms"),
 	OPT_STRING(0, "dso", &symbol_conf.dso_list_str, "dso[,dso...]",
 		   "only count windows in these DSOs"),
+	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
+		   "only count windows in these processes"),
+	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
+		   "only count windows in these threads"),
 	OPT_STRING(0, "symbol", &symbol_conf.sym_list_str, "symbol[,symbol...]",
 		   "only count windows in these symbols"),
 	OPT_STRING(0, "time", &report.time, "start,stop",
@@ -832,11 +1051,16 @@ static int cmd_functions_report(int argc, const char **argv)
 	OPT_CALLBACK(0, "symfs", NULL, "directory",
 		     "Look for files with symbols relative to this directory",
 		     symbol__config_symfs),
+	OPT_STRING(0, "addr2line", &symbol_conf.addr2line_path, "path",
+		   "addr2line binary to use for line numbers and inlined functions"),
+	OPT_BOOLEAN(0, "full-source-path", &srcline_full_filename,
+		    "Show full source file name path for source lines"),
 	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle, "Disable symbol demangling"),
 	OPT_END()
 	};
 
 	argc = parse_options(argc, argv, options, report_usage, 0);
+	report.tui = report.tui || (use_browser == 1 && !report.stdio);
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";
 	return report_functions(&report, argc, argv);

@@ -254,6 +254,7 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
 		{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "faults:u", "page-faults" },
 		{ PERF_TYPE_HW_CACHE, 0x10000, "L1-dcache-load-misses", "cache-misses" },
 		{ PERF_TYPE_HW_CACHE, 0x10003, "dTLB-load-misses:u", "dTLB-load-misses" },
+		{ PERF_TYPE_RAW, 0x05, "r0005:u", "dTLB-load-misses" },
 		{ PERF_TYPE_RAW, 0x1b, "r001b/period=3/u", "inst_spec" },
 		{ PERF_TYPE_RAW, 0x99, "r0099:u", "r0099" },
 		{ PERF_TYPE_MAX + 2, 0x11, "armv8_pmuv3_0/cpu_cycles,period=3/", "cycles" },
@@ -271,7 +272,8 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
 }
 
 static const char sums_file[] =
-	FUNCTION_SUMS_MAGIC " 1\n"
+	FUNCTION_SUMS_MAGIC " 2\n"
+	"by\tsymbol\t0\n"
 	"lost\t3\n"
 	"throttled\t2\n"
 	"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
@@ -321,12 +323,19 @@ static int check_refused(const char *text)
 static int test__sums_file(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
 	static const char doubled[] =
-		FUNCTION_SUMS_MAGIC " 1\n"
+		FUNCTION_SUMS_MAGIC " 2\n"
+		"by\tsymbol\t0\n"
 		"lost\t6\n"
 		"throttled\t4\n"
 		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
 		"sums\ta\\tb\t/prog\t-\t8\t4\t1200\t600\t360000\t180000\t100000\n"
 		"sums\tf\t/prog\t0x1000\t2\t2\t600\t200\t180000\t60000\t20000\n"
+		"end\n";
+	static const char by_comm[] =
+		FUNCTION_SUMS_MAGIC " 2\n"
+		"by\tcomm\t0\n"
+		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+		"sums\tprog\t\t-\t1\t1\t300\t100\t90000\t30000\t10000\n"
 		"end\n";
 	struct function_table table = {}, other = {};
 	char cut[sizeof(sums_file)];
@@ -344,7 +353,17 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		scnprintf(cut, size + 1, "%s", sums_file);
 		TEST_ASSERT_EQUAL("cut short", check_refused(cut), TEST_OK);
 	}
-	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 2\nend\n"), TEST_OK);
+	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 3\nend\n"), TEST_OK);
+	TEST_ASSERT_EQUAL("key", check_refused(FUNCTION_SUMS_MAGIC " 2\nby\tname\t0\nend\n"),
+			  TEST_OK);
+
+	/* What the rows are is kept, and rows of two kinds do not add up. */
+	TEST_ASSERT_EQUAL("read", read_text(sums_file, &table), 0);
+	TEST_ASSERT_EQUAL("read another", read_text(by_comm, &other), 0);
+	TEST_ASSERT_EQUAL("kind", (int)other.by, (int)FUNCTION_BY_COMM);
+	TEST_ASSERT_VAL("two kinds", function_table__merge(&table, &other));
+	function_table__exit(&other);
+	function_table__exit(&table);
 	return TEST_OK;
 }
 
@@ -374,7 +393,7 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 	 * sqrt(3 / 2 x (75^2 + 85^2 + 160^2)) / 400.
 	 */
 	static const char text[] =
-		FUNCTION_SUMS_MAGIC " 1\n"
+		FUNCTION_SUMS_MAGIC " 2\n"
 		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
 		"sums\tf\t/prog\t-\t4\t3\t900\t400\t270200\t119000\t60000\n"
 		"end\n";

@@ -30,6 +30,8 @@ static const struct function_column known_columns[] = {
 	  "branch-misses", "instructions", 1000, 1 },
 	{ "CM/KI", "L1D misses per 1000 instructions", "cache-misses", "instructions", 1000, 1 },
 	{ "%CM", "accesses that miss", "cache-misses", "cache-references", 100, 1 },
+	{ "TM/KI", "data TLB misses per 1000 instructions",
+	  "dTLB-load-misses", "instructions", 1000, 3 },
 	{ "PF/KI", "page faults per 1000 instructions", "page-faults", "instructions", 1000, 3 },
 	{ "MIN/KI", "minor page faults per 1000 instructions",
 	  "minor-faults", "instructions", 1000, 3 },
@@ -48,6 +50,7 @@ static const struct function_column known_columns[] = {
 	{ "%BM", "share of the branch mispredicts", "branch-misses", TOTAL, 100, 1 },
 	{ "%L1DA", "share of the L1D accesses", "cache-references", TOTAL, 100, 1 },
 	{ "%L1DM", "share of the L1D misses", "cache-misses", TOTAL, 100, 1 },
+	{ "%TM", "share of the data TLB misses", "dTLB-load-misses", TOTAL, 100, 1 },
 	{ "%IS", "share of the speculated instructions", "inst_spec", TOTAL, 100, 1 },
 	{ "%CLK", "share of the CPU clock", "cpu-clock", TOTAL, 100, 1 },
 	{ "%TCLK", "share of the task clock", "task-clock", TOTAL, 100, 1 },
@@ -61,155 +64,22 @@ static const struct function_column known_columns[] = {
 	{ "DIS", "windows discarded", DISCARDED, SAMPLES, 100, 1 },
 };
 
-/*
- * Integers of any length that a formula needs: the difference of products that
- * the error of a ratio is made of may be much smaller than they are.
- */
-struct wide {
-	unsigned int nr;
-	u32 part[32];
-};
-
-static struct wide wide__from(const struct u192 *number)
-{
-	struct wide wide = { .nr = 2 * ARRAY_SIZE(number->w) };
-
-	for (unsigned int i = 0; i < wide.nr; i++)
-		wide.part[i] = number->w[i / 2] >> (i % 2 * 32);
-	while (wide.nr && !wide.part[wide.nr - 1])
-		wide.nr--;
-	return wide;
-}
-
-static struct wide wide__from_u64(u64 number)
-{
-	return wide__from(&(struct u192){ .w = { number } });
-}
-
-/* The product has room: the longest of all formulas is that of 26 parts. */
-static struct wide wide__mul(struct wide a, struct wide b)
-{
-	struct wide product = { .nr = 0 };
-
-	for (unsigned int i = 0; i < a.nr; i++) {
-		u64 carry = 0;
-
-		for (unsigned int j = 0; j < b.nr || carry; j++) {
-			carry += product.part[i + j];
-			if (j < b.nr)
-				carry += (u64)a.part[i] * b.part[j];
-			product.part[i + j] = carry;
-			carry >>= 32;
-			product.nr = max(product.nr, i + j + 1);
-		}
-	}
-	while (product.nr && !product.part[product.nr - 1])
-		product.nr--;
-	return product;
-}
-
-static struct wide wide__add(struct wide a, struct wide b)
-{
-	u64 carry = 0;
-
-	a.nr = max(a.nr, b.nr) + 1;
-	for (unsigned int i = 0; i < a.nr; i++) {
-		carry += (u64)a.part[i] + b.part[i];
-		a.part[i] = carry;
-		carry >>= 32;
-	}
-	while (a.nr && !a.part[a.nr - 1])
-		a.nr--;
-	return a;
-}
-
-/* a - b, 0 if that is negative. */
-static struct wide wide__sub(struct wide a, struct wide b)
-{
-	u64 borrow = 0;
-
-	if (b.nr > a.nr)
-		return wide__from_u64(0);
-	for (unsigned int i = 0; i < a.nr; i++) {
-		u64 part = (u64)a.part[i] - b.part[i] - borrow;
-
-		a.part[i] = part;
-		borrow = part >> 63;
-	}
-	if (borrow)
-		return wide__from_u64(0);
-	while (a.nr && !a.part[a.nr - 1])
-		a.nr--;
-	return a;
-}
-
 /* The nearest double. */
-static double wide__double(struct wide number)
+static double u192__double(const struct u192 *number)
 {
-	unsigned int nr = number.nr, shift;
-	u64 top = 0;
+	const u64 *w = number->w;
+	unsigned int top = w[2] ? 2 : w[1] ? 1 : 0, shift;
+	u64 bits = w[top];
 
-	for (unsigned int i = 1; i <= 2; i++)
-		top = top << 32 | (nr >= i ? number.part[nr - i] : 0);
-	if (nr < 3)
-		return ldexp(top, (int)(nr - 2) * 32);
+	if (!top)
+		return bits;
 
-	/* 64 bits of the number, the last of which stands for all that follow. */
-	shift = __builtin_clzll(top);
+	/* The first 64 bits, the last of which stands for all that follow. */
+	shift = __builtin_clzll(bits);
 	if (shift)
-		top = top << shift | number.part[nr - 3] >> (32 - shift);
-	if ((u32)((u64)number.part[nr - 3] << shift))
-		top |= 1;
-	for (unsigned int i = 4; i <= nr; i++)
-		top |= number.part[nr - i] != 0;
-	return ldexp(top, (int)(nr - 2) * 32 - (int)shift);
-}
-
-static bool wide__bit(const struct wide *number, unsigned int bit)
-{
-	return number->part[bit / 32] >> (bit % 32) & 1;
-}
-
-static unsigned int wide__bits(const struct wide *number)
-{
-	return number->nr ? 32 * number->nr - __builtin_clz(number->part[number->nr - 1]) : 0;
-}
-
-static bool wide__is_less(const struct wide *a, const struct wide *b)
-{
-	for (unsigned int i = max(a->nr, b->nr); i--; ) {
-		if (a->part[i] != b->part[i])
-			return a->part[i] < b->part[i];
-	}
-	return false;
-}
-
-/* The double that is nearest to a / b. */
-static double wide__quotient(struct wide a, struct wide b)
-{
-	const struct wide two = wide__from_u64(2);
-	int bits_a = wide__bits(&a), bits_b = wide__bits(&b);
-	/* So many bits below the point give a quotient of 63 or 64 bits. */
-	int shift = 63 - bits_a + bits_b;
-	struct wide rest = { .nr = 0 };
-	u64 quotient = 0;
-
-	if (bits_a <= 53 && bits_b <= 53)
-		return wide__double(a) / wide__double(b);
-
-	/* Long division, bit by bit. */
-	for (int bit = bits_a - 1; bit >= -shift; bit--) {
-		rest = wide__mul(rest, two);
-		if (bit >= 0 && wide__bit(&a, bit))
-			rest = wide__add(rest, wide__from_u64(1));
-		quotient <<= 1;
-		if (!wide__is_less(&rest, &b)) {
-			rest = wide__sub(rest, b);
-			quotient |= 1;
-		}
-	}
-	/* The last bit stands for all that would follow. */
-	return ldexp(quotient | (rest.nr || -shift > 0), -shift);
+		bits = bits << shift | w[top - 1] >> (64 - shift);
+	bits |= w[top - 1] << shift || (top == 2 && w[0]);
+	return ldexp(bits, 64 * top - shift);
 }
 
 /* What the windows of one function or of all counted of two events. */
@@ -287,26 +157,21 @@ static struct pair_sums pool(struct function_sums *const *sums, size_t nr_sums,
  */
 static struct function_value ratio(const struct pair_sums *sums, u64 number, unsigned int scale)
 {
-	struct wide y = wide__from(&sums->y), x = wide__from(&sums->x);
-	struct wide xx = wide__mul(x, x), minuend, subtrahend;
-	struct function_value value = { .is_defined = x.nr };
+	double y = u192__double(&sums->y), x = u192__double(&sums->x), r = y / x, squares;
+	struct function_value value = { .is_defined = x > 0 };
 
 	if (!value.is_defined)
 		return value;
 
-	value.value = wide__quotient(wide__mul(wide__from_u64(scale), y), x);
+	value.value = scale * y / x;
 	if (number < 2)
 		return value;
 
-	minuend = wide__add(wide__mul(wide__from(&sums->yy), xx),
-			    wide__mul(wide__from(&sums->xx), wide__mul(y, y)));
-	subtrahend = wide__mul(wide__mul(wide__from_u64(2), wide__from(&sums->xy)),
-			       wide__mul(x, y));
+	/* Not exactly 0 where all y_i are R x_i, but then less than 0, maybe. */
+	squares = u192__double(&sums->yy) - 2 * r * u192__double(&sums->xy) +
+		  r * r * u192__double(&sums->xx);
 	value.has_error = true;
-	value.error = scale * sqrt(wide__double(wide__mul(wide__from_u64(number),
-							  wide__sub(minuend, subtrahend))) /
-				   wide__double(wide__mul(wide__from_u64(number - 1),
-							  wide__mul(xx, xx))));
+	value.error = scale * sqrt(number / (number - 1.0) * fmax(squares, 0)) / x;
 	return value;
 }
 
@@ -314,13 +179,10 @@ static struct function_value ratio(const struct pair_sums *sums, u64 number, uns
 static struct function_value linked_ratio(const struct pair_sums *one,
 					  const struct pair_sums *other, unsigned int scale)
 {
-	struct wide y = wide__mul(wide__from(&one->y), wide__from(&other->x));
-	struct wide x = wide__mul(wide__from(&one->x), wide__from(&other->y));
-	struct function_value value = { .is_defined = x.nr };
+	double y = u192__double(&one->y) * u192__double(&other->x);
+	double x = u192__double(&one->x) * u192__double(&other->y);
 
-	if (value.is_defined)
-		value.value = wide__quotient(wide__mul(wide__from_u64(scale), y), x);
-	return value;
+	return (struct function_value){ .is_defined = x > 0, .value = x > 0 ? scale * y / x : 0 };
 }
 
 static bool in_sets_with(struct function_sums *const *total, size_t nr_total, const char *event,
@@ -374,7 +236,7 @@ static struct function_value column_value(const struct function_column *column,
 		own = pool(row->sums, row->nr_sums, event, event);
 		return (struct function_value){
 			.is_defined = true,
-			.value = column->scale * wide__double(wide__from(&own.y)),
+			.value = column->scale * u192__double(&own.y),
 		};
 	}
 	if (function_column__is_share(column)) {

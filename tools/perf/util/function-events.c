@@ -31,16 +31,18 @@ struct number_name {
 	const char *name;
 };
 
-/* L1D, read: on Arm the same counters as cache-references and cache-misses. */
+/* L1D, read: on Arm the same counters as cache-references and cache-misses; data TLB, read. */
 static const struct number_name hw_cache[] = {
 	{ 0x00000, "cache-references" },
 	{ 0x10000, "cache-misses" },
+	{ 0x10003, "dTLB-load-misses" },
 };
 
 /* Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers"). */
 static const struct number_name arm[] = {
 	{ 0x0003, "cache-misses" },		/* L1D_CACHE_REFILL */
 	{ 0x0004, "cache-references" },		/* L1D_CACHE */
+	{ 0x0005, "dTLB-load-misses" },		/* L1D_TLB_REFILL */
 	{ 0x0008, "instructions" },		/* INST_RETIRED */
 	{ 0x0010, "branch-misses" },		/* BR_MIS_PRED */
 	{ 0x0011, "cycles" },			/* CPU_CYCLES */
@@ -57,6 +59,8 @@ static const char *const aliases[][2] = {
 	{ "l1-dcache-loads", "cache-references" },
 	{ "l1d_cache_refill", "cache-misses" },
 	{ "l1-dcache-load-misses", "cache-misses" },
+	{ "dtlb-load-misses", "dTLB-load-misses" },
+	{ "l1d_tlb_refill", "dTLB-load-misses" },
 	{ "br_mis_pred", "branch-misses" },
 	{ "br_mis_pred_retired", "branch-misses" },
 	{ "branch-instructions", "branches" },

@@ -284,7 +284,8 @@ unsigned int metrics_group__nr_events(const struct metrics_group *group)
 }
 
 /**
- * function_metrics__add_function - tell of a function
+ * function_metrics__add_function - tell of a function, or of what else the
+ *				    samples are told apart by
  * @metrics: the collector
  * @symbol: its name, "" if it has none
  * @dso: path of its DSO, "" if it is not known
@@ -307,6 +308,46 @@ struct metrics_function *function_metrics__add_function(struct function_metrics 
 	function->next = metrics->functions;
 	metrics->functions = function;
 	return function->symbol && function->dso ? function : NULL;
+}
+
+/**
+ * function_metrics__find - find the function that sums in the table are of
+ * @metrics: the collector
+ * @sums: the sums
+ *
+ * Return: the function, NULL if it is one of another collector.
+ */
+struct metrics_function *function_metrics__find(const struct function_metrics *metrics,
+						const struct function_sums *sums)
+{
+	struct metrics_function *function = metrics->functions;
+
+	while (function && (strcmp(function->symbol, sums->symbol) ||
+			    strcmp(function->dso, sums->dso) ||
+			    (sums->has_address && function->address != sums->address)))
+		function = function->next;
+	return function;
+}
+
+/**
+ * metrics_function__rename - a function is called something else now
+ * @function: the function
+ * @symbol: its name
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int metrics_function__rename(struct metrics_function *function, const char *symbol)
+{
+	char *own;
+
+	if (!strcmp(function->symbol, symbol))
+		return 0;
+	own = strdup(symbol);
+	if (!own)
+		return -ENOMEM;
+	free(function->symbol);
+	function->symbol = own;
+	return 0;
 }
 
 static struct metrics_leader *function_metrics__leader(struct function_metrics *metrics, u64 id)

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct function_metrics;
+struct function_sums;
 struct function_table;
 struct metrics_function;
 struct metrics_group;
@@ -38,6 +39,9 @@ unsigned int metrics_group__nr_events(const struct metrics_group *group);
 struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
 							const char *symbol, const char *dso,
 							u64 address);
+struct metrics_function *function_metrics__find(const struct function_metrics *metrics,
+						const struct function_sums *sums);
+int metrics_function__rename(struct metrics_function *function, const char *symbol);
 
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
 			     const struct metrics_sample *sample);

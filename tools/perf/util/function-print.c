@@ -17,10 +17,12 @@
 #include "function-sums.h"
 
 #define LABEL_WIDTH	60
-#define NUMBER_SIZE	32
 
-/* Characters of a text in UTF-8, for columns to be straight. */
-static int width_of(const char *text)
+/**
+ * function_text_width - count characters in UTF-8, for columns to be straight
+ * @text: the text
+ */
+int function_text_width(const char *text)
 {
 	int width = 0;
 
@@ -42,7 +44,7 @@ static char *character(char *text, int n)
 /* Cut the middle out of a long text. */
 static void shorten(char *text)
 {
-	const int half = (LABEL_WIDTH - 3) / 2, width = width_of(text);
+	const int half = (LABEL_WIDTH - 3) / 2, width = function_text_width(text);
 	char *end;
 
 	if (width <= LABEL_WIDTH)
@@ -76,7 +78,7 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
 		      bool is_short_unique)
 {
 	const char *dso = function->dso;
-	char address[NUMBER_SIZE] = "", *label;
+	char address[FUNCTION_CELL_SIZE] = "", *label;
 	bool with_symbol = *function->symbol;
 	int ret;
 
@@ -144,13 +146,94 @@ static char **label_functions(const struct function_table *table)
 	return labels;
 }
 
-static const char *cell(const struct function_column *column, const struct function_value *value,
-			char buf[NUMBER_SIZE])
+/**
+ * function_print__cell - format a value
+ * @print: what is printed
+ * @row: the row
+ * @field: the field
+ * @buf: where to
+ */
+const char *function_print__cell(const struct function_print *print,
+				 const struct function_row *row, unsigned int field,
+				 char buf[FUNCTION_CELL_SIZE])
 {
-	if (!value->is_defined)
+	int column = print->fields[field];
+
+	if (!row->values[column].is_defined)
 		return "-";
-	scnprintf(buf, NUMBER_SIZE, "%.*f", column->digits, value->value);
+	scnprintf(buf, FUNCTION_CELL_SIZE, "%.*f", print->columns->columns[column].digits,
+		  row->values[column].value);
 	return buf;
+}
+
+/**
+ * function_layout__init - lay a table out in columns
+ * @layout: the layout
+ * @print: what is printed
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_layout__init(struct function_layout *layout, const struct function_print *print)
+{
+	char buf[FUNCTION_CELL_SIZE];
+
+	layout->print = print;
+	layout->key = function_by__name(print->table->by);
+	layout->key_width = strlen(layout->key);
+	layout->widths = calloc(print->nr_fields ?: 1, sizeof(*layout->widths));
+	layout->labels = label_functions(print->table);
+	if (!layout->widths || !layout->labels) {
+		function_layout__exit(layout);
+		return -ENOMEM;
+	}
+
+	for (unsigned int i = 0; i < print->nr_fields; i++)
+		layout->widths[i] = function_text_width(function_layout__title(layout, i));
+	for (size_t r = 0; r < print->nr_rows; r++) {
+		const struct function_row *row = &print->columns->rows[r];
+
+		layout->key_width = max(layout->key_width,
+					function_text_width(function_layout__label(layout, row)));
+		for (unsigned int i = 0; i < print->nr_fields; i++) {
+			const char *text = function_print__cell(print, row, i, buf);
+
+			layout->widths[i] = max(layout->widths[i], function_text_width(text));
+		}
+	}
+	return 0;
+}
+
+/**
+ * function_layout__exit - free what a layout holds
+ * @layout: the layout
+ */
+void function_layout__exit(struct function_layout *layout)
+{
+	for (size_t i = 0; layout->labels && i < layout->print->table->nr_sums; i++)
+		free(layout->labels[i]);
+	zfree(&layout->labels);
+	zfree(&layout->widths);
+}
+
+/**
+ * function_layout__label - name a row
+ * @layout: the layout
+ * @row: the row
+ */
+const char *function_layout__label(const struct function_layout *layout,
+				   const struct function_row *row)
+{
+	return layout->labels[row->sums - layout->print->table->sums];
+}
+
+/**
+ * function_layout__title - name a field
+ * @layout: the layout
+ * @field: the field
+ */
+const char *function_layout__title(const struct function_layout *layout, unsigned int field)
+{
+	return layout->print->columns->columns[layout->print->fields[field]].name;
 }
 
 /**
@@ -163,85 +246,63 @@ static const char *cell(const struct function_column *column, const struct funct
 int function_print__table(const struct function_print *print, FILE *fp)
 {
 	const struct function_columns *columns = print->columns;
-	int *widths = calloc(print->nr_fields + 1, sizeof(*widths));
-	char **labels = label_functions(print->table);
-	char buf[NUMBER_SIZE];
-	int ret = -ENOMEM;
+	struct function_layout layout;
+	char buf[FUNCTION_CELL_SIZE];
 
-	if (!widths || !labels)
-		goto out;
+	if (function_layout__init(&layout, print))
+		return -ENOMEM;
 
-	widths[print->nr_fields] = strlen("symbol");
-	for (unsigned int i = 0; i < print->nr_fields; i++)
-		widths[i] = width_of(columns->columns[print->fields[i]].name);
-	for (size_t r = 0; r < print->nr_rows; r++) {
-		const struct function_row *row = &columns->rows[r];
-		const char *label = labels[row->sums - print->table->sums];
-
-		widths[print->nr_fields] = max(widths[print->nr_fields], width_of(label));
-		for (unsigned int i = 0; i < print->nr_fields; i++) {
-			int field = print->fields[i];
-			const char *text = cell(&columns->columns[field], &row->values[field], buf);
-
-			widths[i] = max(widths[i], width_of(text));
-		}
-	}
-
-	fprintf(fp, "%-*s", widths[print->nr_fields], "symbol");
+	fprintf(fp, "%-*s", layout.key_width, layout.key);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
-		const char *name = columns->columns[print->fields[i]].name;
+		const char *name = function_layout__title(&layout, i);
 
-		fprintf(fp, " %*s%s", widths[i] - width_of(name), "", name);
+		fprintf(fp, " %*s%s", layout.widths[i] - function_text_width(name), "", name);
 	}
 	fputc('\n', fp);
 
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_row *row = &columns->rows[r];
-		const char *label = labels[row->sums - print->table->sums];
+		const char *label = function_layout__label(&layout, row);
 
-		fprintf(fp, "%s%*s", label, widths[print->nr_fields] - width_of(label), "");
+		fprintf(fp, "%s%*s", label, layout.key_width - function_text_width(label), "");
 		for (unsigned int i = 0; i < print->nr_fields; i++) {
 			const struct function_column *column = &columns->columns[print->fields[i]];
 			const struct function_value *value = &row->values[print->fields[i]];
 			const char *color = function_column__is_share(column) && value->is_defined ?
 					    get_percent_color(value->value) : PERF_COLOR_NORMAL;
 
-			color_fprintf(fp, color, " %*s", widths[i], cell(column, value, buf));
+			color_fprintf(fp, color, " %*s", layout.widths[i],
+				      function_print__cell(print, row, i, buf));
 		}
 		fputc('\n', fp);
 	}
-	ret = 0;
-out:
-	for (size_t i = 0; labels && i < print->table->nr_sums; i++)
-		free(labels[i]);
-	free(labels);
-	free(widths);
-	return ret;
+	function_layout__exit(&layout);
+	return 0;
 }
 
 /* As few digits as give the same number when they are read. */
-static const char *shortest(double value, char buf[NUMBER_SIZE])
+static const char *shortest(double value, char buf[FUNCTION_CELL_SIZE])
 {
 	int digits, exponent;
 
 	for (digits = 1; digits < 17; digits++) {
-		scnprintf(buf, NUMBER_SIZE, "%.*e", digits - 1, value);
+		scnprintf(buf, FUNCTION_CELL_SIZE, "%.*e", digits - 1, value);
 		if (strtod(buf, NULL) == value)
 			break;
 	}
-	scnprintf(buf, NUMBER_SIZE, "%.*e", digits - 1, value);
+	scnprintf(buf, FUNCTION_CELL_SIZE, "%.*e", digits - 1, value);
 	exponent = atoi(strchr(buf, 'e') + 1);
 	if (exponent >= -4 && exponent < 16)
-		scnprintf(buf, NUMBER_SIZE, "%.*f", max(digits - 1 - exponent, 1), value);
+		scnprintf(buf, FUNCTION_CELL_SIZE, "%.*f", max(digits - 1 - exponent, 1), value);
 	return buf;
 }
 
 static const char *full_value(const struct function_column *column, double value,
-			      char buf[NUMBER_SIZE])
+			      char buf[FUNCTION_CELL_SIZE])
 {
 	if (!function_column__is_count(column))
 		return shortest(value, buf);
-	scnprintf(buf, NUMBER_SIZE, "%.0f", value);
+	scnprintf(buf, FUNCTION_CELL_SIZE, "%.0f", value);
 	return buf;
 }
 
@@ -270,9 +331,10 @@ static void print_quoted(const char *text, const char *separator, FILE *fp)
 void function_print__csv(const struct function_print *print, const char *separator, FILE *fp)
 {
 	const struct function_columns *columns = print->columns;
-	char buf[NUMBER_SIZE];
+	char buf[FUNCTION_CELL_SIZE];
 
-	fprintf(fp, "symbol%sdso", separator);
+	fprintf(fp, "%s%s%s", function_by__name(print->table->by), separator,
+		print->table->by == FUNCTION_BY_DSO ? "path" : "dso");
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		fputs(separator, fp);
 		print_quoted(columns->columns[print->fields[i]].name, separator, fp);
@@ -338,7 +400,8 @@ static void json_groups(const struct function_table *table, FILE *fp)
 {
 	const char *comma = "";
 
-	fputs("{\n \"groups\": [", fp);
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n \"groups\": [",
+		function_by__name(table->by), table->inlines ? "true" : "false");
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		for (unsigned int j = 0; j < table->sets[i]->nr_descs; j++) {
 			const struct function_group_desc *desc = &table->sets[i]->descs[j];
@@ -400,7 +463,7 @@ static void json_values(const struct function_print *print, const struct functio
 			bool errors, FILE *fp)
 {
 	const char *comma = "";
-	char buf[NUMBER_SIZE];
+	char buf[FUNCTION_CELL_SIZE];
 
 	fputc('{', fp);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {

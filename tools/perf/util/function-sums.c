@@ -141,6 +141,40 @@ int u192__parse(struct u192 *number, const char *str)
 	return 0;
 }
 
+static const char *const by_names[FUNCTION_BY_MAX] = {
+	[FUNCTION_BY_SYMBOL]	= "symbol",
+	[FUNCTION_BY_DSO]	= "dso",
+	[FUNCTION_BY_COMM]	= "comm",
+	[FUNCTION_BY_THREAD]	= "thread",
+	[FUNCTION_BY_CPU]	= "cpu",
+	[FUNCTION_BY_SRCLINE]	= "srcline",
+	[FUNCTION_BY_CALLCHAIN]	= "callchain",
+};
+
+/**
+ * function_by__name - name a kind of rows
+ * @by: the kind
+ */
+const char *function_by__name(enum function_by by)
+{
+	return by_names[by];
+}
+
+/**
+ * function_by__find - find a kind of rows
+ * @name: its name
+ *
+ * Return: the kind, -1 if there is none of this name.
+ */
+int function_by__find(const char *name)
+{
+	for (int by = 0; by < FUNCTION_BY_MAX; by++) {
+		if (!strcmp(name, by_names[by]))
+			return by;
+	}
+	return -1;
+}
+
 /**
  * event_set__find - find an event in a set
  * @set: the set
@@ -433,6 +467,8 @@ static bool event_set__same_share(const struct event_set *a, const struct event_
 
 static const char *check_same_sets(const struct function_table *a, const struct function_table *b)
 {
+	if (a->by != b->by || a->inlines != b->inlines)
+		return "its rows are of another kind (--by, --inline)";
 	if (a->nr_sets != b->nr_sets)
 		return "it has other events";
 
@@ -575,6 +611,7 @@ static void write_sums(const struct function_sums *sums, FILE *fp)
 int function_table__write(const struct function_table *table, FILE *fp)
 {
 	fprintf(fp, "%s %d\n", FUNCTION_SUMS_MAGIC, FUNCTION_SUMS_VERSION);
+	fprintf(fp, "by\t%s\t%d\n", function_by__name(table->by), table->inlines);
 	fprintf(fp, "lost\t%llu\n", (unsigned long long)table->lost);
 	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
@@ -705,6 +742,22 @@ static int read_sums(struct function_table *table, struct fields *fields,
 	return 0;
 }
 
+/* by KEY INLINES */
+static int read_by(struct function_table *table, struct fields *fields)
+{
+	u64 inlines;
+	int by;
+
+	if (fields->nr != 3 || parse_u64(fields->field[2], 10, &inlines) || inlines > 1)
+		return -EINVAL;
+	by = function_by__find(fields->field[1]);
+	if (by < 0)
+		return -EINVAL;
+	table->by = by;
+	table->inlines = inlines;
+	return 0;
+}
+
 /* Returns 1 for the last line. */
 static int read_line(struct function_table *table, struct fields *fields, struct event_set **set)
 {
@@ -714,6 +767,8 @@ static int read_line(struct function_table *table, struct fields *fields, struct
 		return read_sums(table, fields, *set);
 	if (!strcmp(word, "group"))
 		return read_group(table, fields, set);
+	if (!strcmp(word, "by"))
+		return read_by(table, fields);
 	if (fields->nr == 2 && !strcmp(word, "lost"))
 		return parse_u64(fields->field[1], 10, &table->lost);
 	if (fields->nr == 2 && !strcmp(word, "throttled"))

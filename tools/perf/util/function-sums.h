@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
-#define FUNCTION_SUMS_VERSION	1
+#define FUNCTION_SUMS_VERSION	2
 
 /* Least significant word first. 2^64 products of two 64-bit counts fit. */
 struct u192 {
@@ -22,6 +22,18 @@ void u192__add_product(struct u192 *sum, u64 a, u64 b);
 bool u192__is_zero(const struct u192 *number);
 const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
 int u192__parse(struct u192 *number, const char *str);
+
+/* What the rows of a table are. */
+enum function_by {
+	FUNCTION_BY_SYMBOL,
+	FUNCTION_BY_DSO,
+	FUNCTION_BY_COMM,
+	FUNCTION_BY_THREAD,
+	FUNCTION_BY_CPU,
+	FUNCTION_BY_SRCLINE,
+	FUNCTION_BY_CALLCHAIN,
+	FUNCTION_BY_MAX,
+};
 
 /* How a group was recorded and which windows count, for the reader's information. */
 struct function_group_desc {
@@ -48,7 +60,8 @@ unsigned int event_set__product(const struct event_set *set, unsigned int first,
 /*
  * What adds up, over the windows of a function which counted the events of a
  * set. An address (in the DSO) tells functions of one name in one DSO apart and
- * stands for the name, then empty, where there is no symbol.
+ * stands for the name, then empty, where there is no symbol. A row that is no
+ * function has its name in place of the symbol, and a DSO if it is in one.
  */
 struct function_sums {
 	const struct event_set *set;
@@ -64,6 +77,9 @@ struct function_sums {
 
 /* All sums of a recording or of several, sorted by function, then by set. */
 struct function_table {
+	enum function_by by;
+	/* Inlined functions are told from those which they are in. */
+	bool inlines;
 	struct event_set **sets;
 	unsigned int nr_sets;
 	struct function_sums **sums;
@@ -72,6 +88,9 @@ struct function_table {
 	u64 lost;
 	u64 throttled;
 };
+
+const char *function_by__name(enum function_by by);
+int function_by__find(const char *name);
 
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);

@@ -318,22 +318,25 @@ def metric_value(metric: Metric, groups: Groups, total: Groups) -> Value:
     link = common_event(total, event, per)
     if link:
         one, other = pooled(groups, event, link), pooled(groups, per, link)
-        return ratio(metric.scale, 0, one[event] * other[link], one[link] * other[per])
+        return ratio(metric.scale, 0, float(one[event]) * other[link], float(one[link]) * other[per])
     both = pooled(groups, event, per)
     return ratio(metric.scale, 0 if event in WINDOWS else both.matched, both[event], both[per],
                  both.product(event, event), both.product(event, per), both.product(per, per))
 
 
-def ratio(scale: int, number: int, y: int, x: int, yy: int = 0, xy: int = 0, xx: int = 0) -> Value:
+def ratio(scale: int, number: int, y: float, x: float, yy: int = 0, xy: int = 0,
+          xx: int = 0) -> Value:
     """scale x y / x, where y and x are totals over a number of windows, and yy, xy and xx the
     totals of products. The error is that of a ratio estimator (Cochran, Sampling Techniques,
-    2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. All sums are exact."""
+    2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. The integers in it are exact, the
+    division is one of floats, as in perf functions."""
     if not x:
         return Value(None)
+    value = scale * float(y) / float(x)
     if number < 2:
-        return Value(scale * y / x)
+        return Value(value)
     squares = yy * x * x - 2 * xy * x * y + xx * y * y
-    return Value(scale * y / x, scale * (number * squares / ((number - 1) * x ** 4)) ** 0.5)
+    return Value(value, scale * (number * squares / ((number - 1) * x ** 4)) ** 0.5)
 
 
 class GroupInfo(NamedTuple):
@@ -350,7 +353,8 @@ class Table:
     """The sums of functions, apart for each group, and the metrics made from them. `groups`, `lost`
     and `throttled` say how they were recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, by: str = "symbol", inline: bool = False) -> None:
+        self.by, self.inline = by, inline       # what the rows are; the script makes no others
         self.functions: Dict[Function, Groups] = {}
         self.groups: List[GroupInfo] = []
         self.lost = self.throttled = 0
@@ -360,7 +364,7 @@ class Table:
         add_sums(self.functions.setdefault(function, {}), events, sums)
 
     def __add__(self, other: "Table") -> "Table":
-        table = Table()
+        table = Table(self.by, self.inline)
         for part in self, other:
             table.groups += [group for group in part.groups if group not in table.groups]
             table.lost += part.lost
@@ -495,10 +499,10 @@ class Collector:
             self.slots[evsel] = 0
             self.ignored.append(name)
 
-    def dso_table(self, dso: int, _machine: int, _short_name: str, long_name: str,
+    def dso_table(self, dso: int, _machine: int, short_name: str, long_name: str,
                   _build_id: str) -> None:
-        """A DSO."""
-        self.dsos[dso] = long_name
+        """A DSO. That of the vdso is a copy which perf has put somewhere."""
+        self.dsos[dso] = short_name if short_name.startswith("[vdso") else long_name
 
     def symbol_table(self, symbol: int, dso: int, start: int, end: int, _binding: int,
                      name: str) -> None:
@@ -614,10 +618,12 @@ def fail(message: str) -> NoReturn:
     sys.exit(f"generate-function-metrics: {message}")
 
 
-def find_column(wanted: Optional[str], metrics: Sequence[Metric]) -> str:
+def find_column(wanted: Optional[str], by: str, metrics: Sequence[Metric]) -> str:
     """The column to sort by: the wanted one, or the share of a leader, or the samples."""
     columns = {metric.column.lower(): metric.column for metric in metrics}
     columns["symbol"] = "symbol"
+    if wanted == by:
+        return "symbol"
     if wanted is None:
         wanted = next((name for name in ("%cy", "%clk", "%tclk") if name in columns), "#")
     if wanted.lower() not in columns:
@@ -671,12 +677,12 @@ def shorten(text: str, width: int = 60) -> str:
 
 
 def print_table(rows: Sequence[Row], names: Dict[Function, str], metrics: Sequence[Metric],
-                out: TextIO) -> None:
+                out: TextIO, by: str = "symbol") -> None:
     """Print aligned columns."""
     def text(metric: Metric, value: Value) -> str:
         return "-" if value.value is None else f"{value.value:.{metric.digits}f}"
 
-    lines = [["symbol", *(metric.column for metric in metrics)]]
+    lines = [[by, *(metric.column for metric in metrics)]]
     for function, values in rows:
         lines.append([shorten(names[function]),
                       *(text(metric, values[metric.column]) for metric in metrics)])
@@ -686,10 +692,11 @@ def print_table(rows: Sequence[Row], names: Dict[Function, str], metrics: Sequen
                                        for cell, width in zip(cells, widths[1:])), file=out)
 
 
-def print_csv(rows: Sequence[Row], metrics: Sequence[Metric], out: TextIO) -> None:
+def print_csv(rows: Sequence[Row], metrics: Sequence[Metric], out: TextIO,
+              by: str = "symbol") -> None:
     """Print comma-separated values with all their digits."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["symbol", "dso", *(metric.column for metric in metrics)])
+    writer.writerow([by, "path" if by == "dso" else "dso", *(metric.column for metric in metrics)])
     for function, values in rows:
         cells = (values[metric.column].value for metric in metrics)
         writer.writerow([function._replace(dso="").label(False) if function.symbol
@@ -714,12 +721,14 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
                   "metrics": {column: value.value for column, value in values.items()},
                   "errors": {column: value.error for column, value in values.items()
                              if value.error is not None}} for function, values in rows]
-    json.dump({"groups": [group._asdict() for group in table.groups], "throttled": table.throttled,
+    json.dump({"by": table.by, "inline": table.inline,
+               "groups": [group._asdict() for group in table.groups], "throttled": table.throttled,
                "lost": table.lost, "functions": functions}, out, indent=1)
     print(file=out)
 
 
-SUMS_FILE = "perf-function-sums 1"      # first line of a sums file
+SUMS_FILE = "perf-function-sums 2"      # first line of a sums file
+BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
 
 
 def write_sums(table: Table, out: TextIO) -> None:
@@ -730,6 +739,7 @@ def write_sums(table: Table, out: TextIO) -> None:
         print(*escaped, sep="\t", file=out)
 
     print(SUMS_FILE, file=out)
+    line("by", table.by, int(table.inline))
     line("lost", table.lost)
     line("throttled", table.throttled)
     for events in sorted({group.events for group in table.groups}):
@@ -780,6 +790,8 @@ def read_sums(lines: Sequence[str]) -> Table:
             events = tuple(fields[5:])
             table.groups.append(GroupInfo(events, fields[0], *map(int, fields[1:4]),
                                           bool(int(fields[4]))))
+        elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):
+            table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled"):
             setattr(table, word, int(*fields))
         else:
@@ -807,6 +819,8 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
     """The sum of tables, which have names."""
     result = tables[0][1]
     for name, table in tables[1:]:
+        if (table.by, table.inline) != (result.by, result.inline):
+            fail(f"{name}: does not add up with those before it: its rows are of another kind")
         if ({(group.events, group.share) for group in table.groups} !=
                 {(group.events, group.share) for group in result.groups}):
             fail(f"{name}: does not add up with those before it: other events or share modes")
@@ -851,7 +865,7 @@ def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
     if not table.functions:
         fail("the recording has no window: too few samples")
     metrics = table.metrics()
-    column = find_column(options.sort, metrics)
+    column = find_column(options.sort, table.by, metrics)
     rows = sorted_rows(table.values(metrics), column)[:options.limit]
     for note in notes(table):
         print(f"generate-function-metrics: {note}", file=sys.stderr)
@@ -860,11 +874,11 @@ def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
               if options.write_sums != "-" else contextlib.nullcontext(out)) as file:
             write_sums(table, file)
     elif options.csv:
-        print_csv(rows, metrics, out)
+        print_csv(rows, metrics, out, table.by)
     elif options.json:
         print_json(rows, table, out)
     else:
-        print_table(rows, labels(table.functions), metrics, out)
+        print_table(rows, labels(table.functions), metrics, out, table.by)
 
 
 def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:

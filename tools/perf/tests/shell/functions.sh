@@ -46,9 +46,9 @@ test_bad_input()
 			fail "${input} was read"
 		fi
 	done
-	printf 'perf-function-sums 2\nend\n' > "${temp_dir}/new.sums"
+	printf 'perf-function-sums 3\nend\n' > "${temp_dir}/new.sums"
 	if perf functions report "${temp_dir}/new.sums" > /dev/null 2> "${errors}" ||
-	   ! grep -q 'version 2' "${errors}"; then
+	   ! grep -q 'version 3' "${errors}"; then
 		fail "sums of another version were read"
 	fi
 }
@@ -111,6 +111,25 @@ test_sums()
 		fail "the sums are not those of the script"
 }
 
+# Whatever the rows are, they have the same windows.
+test_rows()
+{
+	perf functions report -i "${perf_data}" -x '\t' -F '#' > "${table}" 2> "${errors}" ||
+		fail "report ended with status $?"
+	windows=$(awk -F '\t' '{ n += $3 } END { print n }' "${table}")
+	for by in dso comm thread cpu; do
+		perf functions report -i "${perf_data}" --by "${by}" -x '\t' -F '#' > "${table}" \
+			2> "${errors}" || fail "report --by ${by} ended with status $?"
+		awk -F '\t' -v by="${by}" -v windows="${windows}" '
+			NR == 1 && $1 != by { exit 1 }
+			{ n += $3 }
+			END { exit n != windows }' "${table}" ||
+			fail "the rows by ${by} have not all windows"
+	done
+	perf functions report -i "${perf_data}" --by comm -x '\t' > "${table}" 2> "${errors}"
+	grep -q '^perf' "${table}" || fail "no row of the comm perf"
+}
+
 test_bad_input
 
 perf test -w benchmark -- --truth 0 1 > "${truth}" 2> "${errors}" ||
@@ -126,6 +145,7 @@ perf functions record -o "${perf_data}" \
 
 test_shares
 test_sums
+test_rows
 
 cleanup
 exit 0

@@ -1378,6 +1378,8 @@ TEST_F(event, hotplug_ends_event_of_cpu)
 
 	ASSERT_TRUE(set_online(self->offline, true));
 	ASSERT_TRUE(pin_to(self->offline));
+	EXPECT_EQ(-1, perf_event_open(&self->attr, -1, self->cpu, self->leader));
+	EXPECT_EQ(ENODEV, errno);
 	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_PERIOD, &period));
 	work(LONG);
 	EXPECT_EQ(ended, count(_metadata, self));

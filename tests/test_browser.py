@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions report --tui, at a terminal: the rows, the code of a function,
+sorting, names, and back. What is seen is held against the printed table."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+import unittest
+from collections.abc import Iterator
+
+from env import PERF, must, run
+from test_identity import BASE, DATA, Recording, addresses, assembly, build
+
+LINES, COLUMNS = 30, 110
+PATIENCE = 20
+DOWN, ENTER = "\x1b[B", "\r"
+TOKEN = re.compile(r"\x1b\[([?\d;]*)([@-~])|\x1b[()].|\x1b[=>78M]|[\s\S]")
+
+
+class Terminal:
+    """A command with a terminal, and what is on its screen. It knows the sequences that a browser uses."""
+
+    def __init__(self, *command: object, **environment: str) -> None:
+        self.screen = [[" "] * COLUMNS for _ in range(LINES)]
+        self.line = self.column = 0
+        self.raw = ""
+        self.pid, self.file = pty.fork()
+        if not self.pid:
+            os.environ.update({"TERM": "xterm", "LC_ALL": "C.UTF-8", "PERF_CONFIG": "/dev/null", "PERF_PAGER": "cat",
+                               "PATH": "/usr/bin:/bin", **environment})
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+            os.execv(str(command[0]), [str(word) for word in command])
+
+    def feed(self, text: str) -> None:
+        """Change the screen."""
+        for token in TOKEN.finditer(text):
+            if token[2]:
+                self.control(token[2], [int(number or 1) for number in token[1].strip("?").split(";")])
+            elif token[0] == "\r":
+                self.column = 0
+            elif token[0] == "\n":
+                self.line = min(self.line + 1, LINES - 1)
+            elif token[0] == "\b":
+                self.column = max(self.column - 1, 0)
+            elif token[0] >= " ":
+                self.screen[self.line][min(self.column, COLUMNS - 1)] = token[0]
+                self.column += 1
+
+    def control(self, what: str, numbers: list[int]) -> None:
+        """One control sequence."""
+        if what == "H":
+            self.line, self.column = numbers[0] - 1, (numbers + [1])[1] - 1
+        elif what == "C":
+            self.column += numbers[0]
+        elif what == "K":
+            self.screen[self.line][self.column:] = [" "] * (COLUMNS - self.column)
+        elif what == "J":
+            self.screen = [[" "] * COLUMNS for _ in range(LINES)]
+
+    def lines(self) -> list[str]:
+        """The screen, without the scroll bar."""
+        return ["".join(line[:-1]).rstrip() for line in self.screen]
+
+    def until(self, pattern: str) -> list[str]:
+        """The screen once it has this. Raises AssertionError if it does not come."""
+        end = time.monotonic() + PATIENCE
+        while not re.search(pattern, "\n".join(self.lines()), re.M):
+            if time.monotonic() > end or not self.read():
+                raise AssertionError(f"no {pattern} in:\n" + "\n".join(self.lines()))
+        return self.lines()
+
+    def read(self) -> bool:
+        """Take what the command has written; False when it has ended."""
+        if select.select([self.file], [], [], 1)[0]:
+            try:
+                text = os.read(self.file, 65536).decode(errors="replace")
+            except OSError:
+                return False
+            self.raw += text
+            self.feed(text)
+        return True
+
+    def press(self, keys: str) -> None:
+        os.write(self.file, keys.encode())
+
+    def end(self) -> int:
+        """Wait for the end of the command, which does not get forever; its exit status."""
+        late = time.monotonic() + PATIENCE
+        while self.read():
+            if time.monotonic() > late:
+                os.kill(self.pid, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@contextlib.contextmanager
+def browser(*options: object) -> Iterator[Terminal]:
+    """The browser; it must be left by a q."""
+    terminal = Terminal(PERF, "functions", "report", "--tui", *options)
+    try:
+        yield terminal
+    finally:
+        terminal.press("q")
+        status = terminal.end()
+    if status:
+        raise AssertionError(f"exit status {status}")
+
+
+class Browser(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        library = build("browse.s", assembly("alpha", "beta", "gamma").replace(".skip 64", ".fill 63, 1, 0x90; ret"), "-g0")
+        recording = Recording()
+        recording.map(library, BASE)
+        for name, number in (("alpha", 2), ("beta", 7), ("gamma", 4)):
+            for _ in range(number):
+                recording.window(BASE + addresses(library)[name] + 8)
+        recording.window(BASE + addresses(library)["beta"], BASE + addresses(library)["alpha"])
+        cls.data = recording.write("browse.data")
+        cls.sums = DATA / "browse.sums"
+        must(PERF, "functions", "report", "-i", cls.data, "--sums", cls.sums)
+        cls.table = must(PERF, "functions", "report", "-i", cls.data, stderr=-1).splitlines()
+
+    def test_rows(self):
+        """Those of the table, in its order; of a sums file too."""
+        for options in (("-i", self.data), (self.sums,)):
+            with browser(*options) as terminal:
+                lines = terminal.until("^alpha .*\n*")
+                self.assertEqual(lines[0], "Metrics of 3 functions")
+                self.assertEqual(lines[1:5], self.table)
+                self.assertEqual(lines[-1], "Press '?' for help on key bindings")
+
+    def test_annotate(self):
+        """From the second row to its code, whose samples are at one instruction, and back."""
+        with browser("-i", self.data) as terminal:
+            terminal.until("^alpha")
+            terminal.press(DOWN + ENTER)
+            lines = terminal.until(r"<gamma>:(\n.*nop){20}")
+            self.assertRegex(lines[1], "^gamma  .*browse.so")
+            code = [line for line in lines if line.endswith("nop")]
+            self.assertRegex(code[8], r"^ *100.00 +100.00 ")
+            self.assertEqual([line for line in code if "100.00" in line], [code[8]])
+            terminal.press("q")
+            self.assertEqual(terminal.until("^alpha")[1:5], self.table)
+
+    def test_sort_and_names(self):
+        with browser("-i", self.data) as terminal:
+            terminal.until("^alpha")
+            terminal.press("s")
+            terminal.until("^DIS")
+            terminal.press(DOWN * 4 + ENTER)
+            lines = terminal.until("^symbol.*\nalpha")
+            by_discarded = must(PERF, "functions", "report", "-i", self.data, "-s", "DIS", stderr=-1).splitlines()
+            self.assertEqual(lines[1:5], by_discarded)
+            terminal.press("/")
+            terminal.until("Name to show")
+            terminal.press("amm" + ENTER)
+            lines = terminal.until("^symbol.*\ngamma")
+            self.assertEqual([line.split()[0] for line in lines[2:-1] if line], ["gamma"])
+            terminal.press("/")
+            terminal.until("Name to show")
+            terminal.press("nothing" + ENTER)
+            terminal.until("No row has nothing in its name")
+            terminal.press("x")
+            terminal.until("^symbol.*\ngamma")
+
+    def test_without_code(self):
+        """Why there is nothing to annotate."""
+        for options, reason in (((self.sums,), "sums files have no code"),
+                                (("-i", self.data, "--by", "comm"), "not one function with a symbol")):
+            with browser(*options) as terminal:
+                terminal.until("^(alpha|program)")
+                terminal.press(ENTER)
+                terminal.until(reason)
+                terminal.press("x")
+                terminal.until("^(alpha|program)")
+
+    def test_objdump(self):
+        """The code is what --objdump says."""
+        tool = DATA / "objdump"
+        tool.write_text('#!/bin/sh\nobjdump "$@" | sed s/nop/pon/\n')
+        tool.chmod(0o755)
+        with browser("-i", self.data, "--objdump", tool) as terminal:
+            terminal.until("^alpha")
+            terminal.press(ENTER)
+            terminal.until("<beta>:(\n.*pon){20}")
+            terminal.press("q")
+            terminal.until("^alpha")
+
+    def test_made_the_default(self):
+        """By perf's configuration; --stdio has the last word."""
+        config = DATA / "perfconfig"
+        config.write_text("[tui]\nfunctions = true\n")
+        terminal = Terminal(PERF, "functions", "report", "-i", self.data, PERF_CONFIG=str(config))
+        terminal.until("^Metrics of 3 functions")
+        terminal.press("q")
+        self.assertEqual(terminal.end(), 0)
+        terminal = Terminal(PERF, "functions", "report", "-i", self.data, "--stdio", PERF_CONFIG=str(config))
+        self.assertEqual(terminal.end(), 0)
+        self.assertEqual(terminal.lines()[:4], self.table)
+
+    def test_needs_a_terminal(self):
+        """Without one the table is printed; so are values with separators."""
+        done = run(PERF, "functions", "report", "--tui", "-i", self.data, stderr=-1)
+        self.assertEqual((done.returncode, done.stdout.splitlines()), (0, self.table))
+        terminal = Terminal(PERF, "functions", "report", "--tui", "-x", ",", "-i", self.data)
+        self.assertEqual(terminal.end(), 0)
+        self.assertIn("symbol,dso,#", terminal.raw)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What counts as one function: kernel and modules, JITs, C++ and Rust, vdso,
+inlined functions. The addresses in the recordings are chosen, so it is known
+what is there; the native command and the script have to agree."""
+
+import ctypes
+import itertools
+import json
+import os
+import struct
+import subprocess
+import unittest
+from pathlib import Path
+
+import perfwrite as pw
+from env import CHECK, PERF, SCRIPT, must
+
+DATA = CHECK / "identity"
+DATA.mkdir(parents=True, exist_ok=True)
+LONG, WINDOW = 10000, 300
+BASE = 0x10000000
+
+
+class Recording:
+    """A process whose windows open and close at the same place."""
+
+    def __init__(self, pid: int = 100, flags: int = 0) -> None:
+        flags |= pw.FLAG_SAMPLE_ID_ALL
+        self.group = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW, flags=flags), pw.Event("instructions", 0, 1, [2], flags=flags)]
+        self.writer = pw.Writer([self.group])
+        self.pid = pid
+        self.values = [0, 0]
+        self.clock = itertools.count(1000)
+        self.writer.comm(self.where(), "program")
+        self.take(0x1000, LONG)     # opens the stream
+
+    def where(self) -> pw.Where:
+        return pw.Where(next(self.clock), self.pid, self.pid)
+
+    def map(self, path: object, start: int, length: int = 0x10000, **more: int) -> None:
+        """A mapping."""
+        self.writer.mmap2(self.where(), start, length, str(path), **more)
+
+    def take(self, address: int, cycles: int, misc: int = pw.MISC_USER) -> None:
+        """One sample."""
+        self.values = [self.values[0] + cycles, self.values[1] + cycles // 3]
+        self.writer.sample(self.group[0], self.where(), address, cycles, list(zip((1, 2), self.values)), misc=misc)
+
+    def window(self, *places: int, misc: int = pw.MISC_USER) -> None:
+        """A window that opens at the first address and closes at the last."""
+        self.take(places[0], LONG, misc)
+        self.take(places[-1], WINDOW, misc)
+
+    def write(self, name: str) -> Path:
+        path = DATA / name
+        self.writer.write(path)
+        return path
+
+
+def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Symbol and DSO: samples and matched."""
+    found = {}
+    for row in json.loads(report)["functions"]:
+        key = row["symbol"] or hex(row["address"]), row["dso"]
+        found[key] = row["sums"][0]["samples"], row["sums"][0]["matched"]
+    return found
+
+
+def native(path: Path, *options: object) -> dict[tuple[str, str], tuple[int, int]]:
+    return rows(must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1))
+
+
+def build(name: str, source: str, *options: str) -> Path:
+    """A shared library of C or assembler (by the suffix of the name)."""
+    (DATA / name).write_text(source)
+    library = (DATA / name).with_suffix(".so")
+    must("gcc", "-O2", "-g", "-fPIC", "-shared", "-nostdlib", "-Wl,--build-id=none", *options, "-o", library, DATA / name)
+    return library
+
+
+def addresses(library: Path, *options: str) -> dict[str, int]:
+    """Where its symbols are."""
+    lines = (line.split() for line in must("nm", "--defined-only", *options, library).splitlines())
+    return {words[2]: int(words[0], 16) for words in lines if len(words) == 3}
+
+
+def assembly(*names: str) -> str:
+    """Functions of 64 bytes."""
+    return ".text\n" + "".join(f'.globl "{name}"\n.type "{name}", @function\n"{name}": .skip 64\n.size "{name}", 64\n'
+                               for name in names)
+
+
+class Identity(unittest.TestCase):
+
+    maxDiff = None
+
+    def check(self, path: Path, expected: dict, *options: object) -> None:
+        """Both collectors have these rows and no others."""
+        self.assertEqual(native(path, *options), expected)
+        script = must(PERF, "script", "-i", path, *options, "-s", SCRIPT, "--", "--json", stderr=-1)
+        self.assertEqual(rows(script), expected)
+
+    def test_kernel_and_modules(self):
+        """The same name in the kernel and in a module; a module that kallsyms does not have."""
+        text, module, other = 0xffff800008000000, 0xffff800001000000, 0xffff800002000000
+        kallsyms = DATA / "kallsyms"
+        kallsyms.write_text(f"{text:016x} T _text\n{text:016x} T _stext\n{text + 0x1000:016x} T do_work\n"
+                            f"{text + 0x2000:016x} t helper\n{text + 0x10000:016x} T _etext\n"
+                            f"{module + 0x100:016x} t do_work\t[veryfast]\n{module + 0x200:016x} t helper_two\t[veryfast]\n")
+        recording = Recording()
+        recording.map("[kernel.kallsyms]_text", text, 0x10000, offset=text, misc=pw.MISC_KERNEL)
+        recording.map("[veryfast]", module, 0x1000, misc=pw.MISC_KERNEL)
+        recording.map("/lib/modules/6/kernel/other.ko", other, 0x1000, misc=pw.MISC_KERNEL)
+        recording.window(text + 0x1004, text + 0x1100, misc=pw.MISC_KERNEL)
+        recording.window(text + 0x1004, text + 0x2000, misc=pw.MISC_KERNEL)
+        recording.window(module + 0x104, module + 0x1f0, misc=pw.MISC_KERNEL)
+        recording.window(text + 0x1004, module + 0x1f0, misc=pw.MISC_KERNEL)
+        recording.window(other + 0x10, misc=pw.MISC_KERNEL)
+        self.check(recording.write("kernel.data"), {
+            ("do_work", "[kernel.kallsyms]"): (1, 1), ("helper", "[kernel.kallsyms]"): (1, 0),
+            ("do_work", "[veryfast]"): (2, 1), ("0x10", "/lib/modules/6/kernel/other.ko"): (1, 1)},
+                   "--kallsyms", kallsyms)
+
+    def test_perf_map(self):
+        """/tmp/perf-PID.map, of which every process has its own."""
+        pids = [subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip() for _ in "12"]
+        paths = [Path(f"/tmp/perf-{pid}.map") for pid in pids]
+        expected = {}
+        recording = Recording()
+        for pid, path, name in zip(pids, paths, ("one", "two")):
+            self.addCleanup(path.unlink)
+            path.write_text(f"{BASE:x} 40 jit {name}\n{BASE + 0x40:x} 40 other {name}\n")
+            recording.pid = int(pid)
+            recording.writer.comm(recording.where(), "jit")
+            recording.map("//anon", BASE)
+            recording.window(BASE, BASE + 0x3f)
+            recording.window(BASE, BASE + 0x40)
+            expected |= {(f"jit {name}", str(path)): (1, 1), (f"other {name}", str(path)): (1, 0)}
+        self.check(recording.write("map.data"), expected)
+
+    def test_jitdump(self):
+        """What perf inject --jit makes of a JIT's own notes."""
+        pid = os.getpid()
+        dump = DATA / f"jit-{pid}.dump"
+        code = b"\x90" * 63 + b"\xc3"
+        dump.write_bytes(struct.pack("<IIIIIIQQ", 0x4a695444, 1, 40, 62, 0, pid, 1, 0) + b"".join(
+            struct.pack("<IIQIIQQQQ", 0, 56 + len(name) + 1 + len(code), 1001, pid, pid, at, at, len(code), index) + name.encode() +
+            b"\0" + code for index, (name, at) in enumerate((("loop", BASE), ("add_numbers", BASE + 0x1000)))))
+        recording = Recording(pid, pw.FLAG_USE_CLOCKID)
+        recording.map(dump, 0x70000000)
+        recording.window(BASE, BASE + 63)
+        recording.window(BASE + 0x1000, BASE)
+        raw, injected = recording.write("jit.data"), DATA / "injected.data"
+        must(PERF, "inject", "--jit", "-i", raw, "-o", injected)
+        self.check(injected, {("loop", str(DATA / f"jitted-{pid}-0.so")): (2, 1)})
+
+    def test_demangling(self):
+        """C++ and Rust; --no-demangle leaves the names alone."""
+        mangled = {"_ZN3geo6VectorIdE3dotERKS1_": "geo::Vector<double>::dot(geo::Vector<double> const&)",
+                   "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad"}
+        library = build("mangled.s", assembly(*mangled))
+        recording = Recording()
+        recording.map(library, BASE)
+        for name in mangled:
+            recording.window(BASE + addresses(library)[name], BASE + addresses(library)[name] + 63)
+        path = recording.write("mangled.data")
+        self.check(path, {(name, str(library)): (1, 1) for name in mangled.values()})
+        self.assertEqual(native(path, "--no-demangle"), {(name, str(library)): (1, 1) for name in mangled})
+
+    def test_stripped(self):
+        """Without symbols an address is a function of its own."""
+        script = DATA / "stripped.map"
+        script.write_text("{ local: *; };")
+        library = build("stripped.s", assembly("gone"), "-s", f"-Wl,--version-script={script}")
+        self.assertEqual(addresses(library), {})
+        recording = Recording()
+        recording.map(library, BASE)
+        recording.window(BASE + 0x1000)
+        recording.window(BASE + 0x1000, BASE + 0x1004)
+        self.check(recording.write("stripped.data"), {("0x1000", str(library)): (1, 1), ("0x1004", str(library)): (1, 0)})
+
+    def test_vdso(self):
+        """Of this machine: its own memory has the symbols."""
+        start, end = next(([int(part, 16) for part in line.split()[0].split("-")] for line in
+                           Path("/proc/self/maps").read_text(encoding="utf-8").splitlines() if line.endswith("[vdso]")), (0, 0))
+        if not start:
+            self.skipTest("this machine has no vdso")
+        image = DATA / "vdso.so"
+        image.write_bytes(ctypes.string_at(start, end - start))
+        here = {}
+        for name, address in addresses(image, "-D").items():
+            here.setdefault(address, set()).add(name.split("@")[0])
+        address = next(at for at, names in here.items() if "__vdso_clock_gettime" in names or "__kernel_clock_gettime" in names)
+        recording = Recording()
+        recording.map("[vdso]", BASE, end - start)
+        recording.window(BASE + address, BASE + address + 4)
+        found = native(path := recording.write("vdso.data"))
+        self.assertEqual(list(found.values()), [(1, 1)])
+        symbol, dso = next(iter(found))
+        self.assertIn(symbol, here[address])
+        self.assertEqual(dso, "[vdso]")
+        self.check(path, found)
+
+
+class Inlined(unittest.TestCase):
+
+    SOURCE = """
+#define HERE(name) asm volatile(".globl " #name "\\n.hidden " #name "\\n" #name ": .fill 16, 1, 0x90")
+static inline __attribute__((always_inline)) void deep(void) { HERE(in_deep); }
+static inline __attribute__((always_inline)) void callee(void) { HERE(in_callee); deep(); }
+void outer(void) { HERE(in_outer); callee(); HERE(after); }
+void other(void) { HERE(in_other); }
+"""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.library = build("inlined.c", cls.SOURCE, "-fno-asynchronous-unwind-tables")
+        cls.at = {name: BASE + address for name, address in addresses(cls.library).items()}
+
+    def record(self, library: Path) -> Path:
+        at = self.at
+        recording = Recording()
+        recording.map(library, BASE)
+        recording.window(at["in_outer"], at["after"])
+        recording.window(at["in_callee"], at["in_callee"] + 8)
+        recording.window(at["in_outer"], at["in_callee"])
+        recording.window(at["in_deep"])
+        recording.window(at["in_callee"], at["in_deep"])
+        recording.window(at["in_other"])
+        return recording.write("inlined.data")
+
+    def rows(self, library: Path, *options: str) -> dict[str, tuple[int, int]]:
+        """By symbol, without those which are labels in the functions."""
+        return {symbol: counts for (symbol, _dso), counts in native(self.record(library), *options).items()}
+
+    def test_windows_are_split(self):
+        symbols = self.stripped_of_labels()
+        self.assertEqual(self.rows(symbols), {"outer": (5, 5), "other": (1, 1)})
+        self.assertEqual(self.rows(symbols, "--inline"), {
+            "outer": (1, 1), "callee (inlined);outer": (2, 1), "deep (inlined);callee (inlined);outer": (2, 1),
+            "other": (1, 1)})
+
+    def test_without_debug_information(self):
+        bare = DATA / "bare.so"
+        must("objcopy", "--strip-debug", self.stripped_of_labels(), bare)
+        self.assertEqual(self.rows(bare, "--inline"), {"outer": (5, 5), "other": (1, 1)})
+
+    def stripped_of_labels(self) -> Path:
+        """The library without the symbols inside of its functions."""
+        plain = DATA / "plain.so"
+        must("objcopy", *(f"--strip-symbol={name}" for name in self.at if name.startswith("in_") or name == "after"),
+             self.library, plain)
+        return plain
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * In which function a sample was taken, or in which of what else the rows of a
+ * table are: DSOs, comms, threads, CPUs, lines of source, call chains.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "addr_location.h"
+#include "callchain.h"
+#include "dso.h"
+#include "event.h"
+#include "evsel.h"
+#include "function-find.h"
+#include "function-metrics.h"
+#include "hashmap.h"
+#include "machine.h"
+#include "map.h"
+#include "sample.h"
+#include "srcline.h"
+#include "strbuf.h"
+#include "symbol.h"
+#include "thread.h"
+#include "vdso.h"
+
+struct function_finder {
+	struct function_metrics *metrics;
+	enum function_by by;
+	bool inlines;
+	u64 nr_threads;
+	/* Functions that are in no map, by address. */
+	struct hashmap *unmapped;
+	/* All that is not one symbol, by a text that tells it from others. */
+	struct hashmap *named;
+	struct strbuf identity;
+	struct strbuf name;
+};
+
+static size_t hash_address(long key, void *ctx __maybe_unused)
+{
+	return *(const u64 *)key;
+}
+
+static bool equal_addresses(long key1, long key2, void *ctx __maybe_unused)
+{
+	return *(const u64 *)key1 == *(const u64 *)key2;
+}
+
+static size_t hash_text(long key, void *ctx __maybe_unused)
+{
+	return str_hash((const char *)key);
+}
+
+static bool equal_texts(long key1, long key2, void *ctx __maybe_unused)
+{
+	return !strcmp((const char *)key1, (const char *)key2);
+}
+
+/**
+ * function_finder__new - begin to find functions
+ * @metrics: where they are told
+ * @by: what the samples are told apart by
+ * @inlines: tell inlined functions from those which they are in
+ *
+ * symbol_conf.priv_size is to be increased by the size of a pointer, before there
+ * are symbols.
+ *
+ * Return: the finder, NULL without memory.
+ */
+struct function_finder *function_finder__new(struct function_metrics *metrics, enum function_by by,
+					     bool inlines)
+{
+	struct function_finder *finder = zalloc(sizeof(*finder));
+
+	if (!finder)
+		return NULL;
+
+	finder->metrics = metrics;
+	finder->by = by;
+	finder->inlines = inlines;
+	strbuf_init(&finder->identity, 0);
+	strbuf_init(&finder->name, 0);
+	finder->unmapped = hashmap__new(hash_address, equal_addresses, NULL);
+	finder->named = hashmap__new(hash_text, equal_texts, NULL);
+	if (IS_ERR(finder->unmapped) || IS_ERR(finder->named)) {
+		function_finder__delete(finder);
+		return NULL;
+	}
+
+	/* Those of call chains, which take long to find. */
+	symbol_conf.inline_name = inlines;
+	return finder;
+}
+
+static void delete_keys(struct hashmap *map)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	if (IS_ERR_OR_NULL(map))
+		return;
+	hashmap__for_each_entry(map, entry, bucket)
+		free((void *)entry->pkey);
+	hashmap__free(map);
+}
+
+/**
+ * function_finder__delete - end of it
+ * @finder: the finder, may be NULL
+ */
+void function_finder__delete(struct function_finder *finder)
+{
+	if (!finder)
+		return;
+	delete_keys(finder->unmapped);
+	delete_keys(finder->named);
+	strbuf_release(&finder->identity);
+	strbuf_release(&finder->name);
+	free(finder);
+}
+
+/**
+ * function_finder__needs_sample - say whether thread and address do not suffice
+ * @finder: the finder
+ */
+bool function_finder__needs_sample(const struct function_finder *finder)
+{
+	return finder->by == FUNCTION_BY_CPU || finder->by == FUNCTION_BY_CALLCHAIN;
+}
+
+/**
+ * function_finder__lacks - say what an event was not recorded with
+ * @finder: the finder
+ * @evsel: the event
+ *
+ * Return: an option of perf record, NULL if there is all it takes.
+ */
+const char *function_finder__lacks(const struct function_finder *finder, struct evsel *evsel)
+{
+	if (finder->by == FUNCTION_BY_CPU && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
+		return "--sample-cpu";
+	if (finder->by == FUNCTION_BY_CALLCHAIN && !evsel__has_callchain(evsel))
+		return "--call-graph fp,4";
+	return NULL;
+}
+
+/**
+ * function_finder__thread - number the threads: their tids may be used again
+ * @finder: the finder
+ * @thread: the thread
+ */
+u64 function_finder__thread(struct function_finder *finder, struct thread *thread)
+{
+	if (!thread__db_id(thread))
+		thread__set_db_id(thread, ++finder->nr_threads);
+	return thread__db_id(thread);
+}
+
+/* Not where perf has put a copy of the vdso, which is another path each time. */
+static const char *dso_path(struct dso *dso)
+{
+	return dso__is_vdso(dso) ? dso__short_name(dso) : dso__long_name(dso);
+}
+
+static struct metrics_function *unmapped_function(struct function_finder *finder, u64 ip)
+{
+	struct metrics_function *function;
+	u64 *key;
+
+	if (hashmap__find(finder->unmapped, &ip, &function))
+		return function;
+
+	function = function_metrics__add_function(finder->metrics, "", "", ip);
+	key = memdup(&ip, sizeof(ip));
+	if (!function || !key || hashmap__add(finder->unmapped, key, function)) {
+		free(key);
+		return NULL;
+	}
+	return function;
+}
+
+/* Next to the symbol: at symbol__priv() is its annotation, if there are any. */
+static struct metrics_function **symbol_place(struct symbol *sym)
+{
+	return (void *)sym - sizeof(struct metrics_function *);
+}
+
+static struct metrics_function *symbol_function(struct function_finder *finder,
+						struct addr_location *al, u64 ip)
+{
+	struct metrics_function **function;
+	struct dso *dso;
+
+	if (!al->map)
+		return unmapped_function(finder, ip);
+
+	dso = map__dso(al->map);
+	if (!al->sym) {
+		/* Without a name, so that the same address is found the next time. */
+		al->sym = symbol__new(al->addr, 0, 0, 0, "");
+		if (!al->sym)
+			return NULL;
+		dso__insert_symbol(dso, al->sym);
+	}
+
+	function = symbol_place(al->sym);
+	if (!*function) {
+		*function = function_metrics__add_function(finder->metrics, al->sym->name,
+							   dso_path(dso), al->sym->start);
+	}
+	return *function;
+}
+
+/* What an identity tells from all others. */
+static struct metrics_function *named_function(struct function_finder *finder,
+					       const char *identity, const char *name,
+					       const char *dso, u64 address)
+{
+	struct metrics_function *function;
+	char *key;
+
+	if (hashmap__find(finder->named, identity, &function))
+		return function;
+
+	function = function_metrics__add_function(finder->metrics, name, dso, address);
+	key = strdup(identity);
+	if (!function || !key || hashmap__add(finder->named, key, function)) {
+		free(key);
+		return NULL;
+	}
+	return function;
+}
+
+static struct metrics_function *dso_function(struct function_finder *finder,
+					     struct addr_location *al)
+{
+	struct dso *dso = al->map ? map__dso(al->map) : NULL;
+
+	if (!dso)
+		return named_function(finder, "", "[unknown]", "", 0);
+	return named_function(finder, dso_path(dso), dso__short_name(dso),
+			      dso_path(dso), 0);
+}
+
+static struct metrics_function *comm_function(struct function_finder *finder,
+					      struct addr_location *al)
+{
+	const char *comm = thread__comm_str(al->thread);
+
+	return named_function(finder, comm, comm, "", 0);
+}
+
+/* A thread goes by the last of its names. */
+static struct metrics_function *thread_function(struct function_finder *finder,
+						struct addr_location *al)
+{
+	struct metrics_function *function;
+	char identity[32];
+
+	strbuf_setlen(&finder->name, 0);
+	if (strbuf_addf(&finder->name, "%d:%s", thread__tid(al->thread),
+			thread__comm_str(al->thread)) < 0)
+		return NULL;
+	scnprintf(identity, sizeof(identity), "%llu",
+		  (unsigned long long)function_finder__thread(finder, al->thread));
+	function = named_function(finder, identity, finder->name.buf, "", 0);
+	return function && !metrics_function__rename(function, finder->name.buf) ? function : NULL;
+}
+
+static struct metrics_function *cpu_function(struct function_finder *finder,
+					     const struct perf_sample *sample)
+{
+	char name[16];
+
+	scnprintf(name, sizeof(name), "%03u", sample->cpu);
+	return named_function(finder, name, name, "", 0);
+}
+
+static struct metrics_function *srcline_function(struct function_finder *finder,
+						 struct addr_location *al)
+{
+	char *srcline = SRCLINE_UNKNOWN;
+	struct dso *dso;
+
+	if (al->map) {
+		dso = map__dso(al->map);
+		srcline = srcline__tree_find(dso__srclines(dso), al->addr);
+		if (!srcline) {
+			srcline = map__srcline(al->map, al->addr, al->sym);
+			srcline__tree_insert(dso__srclines(dso), al->addr, srcline);
+		}
+	}
+	return named_function(finder, srcline, srcline, "", 0);
+}
+
+/* Add a frame, callees first, to the name and to what tells it from others. */
+static int add_frame(struct function_finder *finder, const struct map *map,
+		     const struct symbol *sym, bool is_inlined, u64 address)
+{
+	const char *separator = finder->name.len ? ";" : "";
+	const struct dso *dso = map ? map__dso(map) : NULL;
+
+	if (strbuf_addf(&finder->identity, "%p %llx %s;", dso,
+			(unsigned long long)(sym ? sym->start : address), sym ? sym->name : "") < 0)
+		return -1;
+	if (sym)
+		return strbuf_addf(&finder->name, "%s%s%s", separator, sym->name,
+				   is_inlined ? " (inlined)" : "");
+	return strbuf_addf(&finder->name, "%s0x%llx [%s]", separator, (unsigned long long)address,
+			   dso ? dso__short_name(dso) : "unknown");
+}
+
+static void begin_frames(struct function_finder *finder)
+{
+	strbuf_setlen(&finder->identity, 0);
+	strbuf_setlen(&finder->name, 0);
+}
+
+/* The function that all the frames make up, in that which the sample is in. */
+static struct metrics_function *frames_function(struct function_finder *finder,
+						struct addr_location *al, u64 ip)
+{
+	if (!al->map)
+		return named_function(finder, finder->identity.buf, finder->name.buf, "", ip);
+	return named_function(finder, finder->identity.buf, finder->name.buf,
+			      dso_path(map__dso(al->map)),
+			      al->sym ? al->sym->start : al->addr);
+}
+
+/* NULL without debug information. */
+static struct inline_node *find_inlines(struct addr_location *al, u64 ip)
+{
+	struct dso *dso = map__dso(al->map);
+	u64 address = map__rip_2objdump(al->map, map__dso_map_ip(al->map, ip));
+	struct inline_node *node = inlines__tree_find(dso__inlined_nodes(dso), address);
+
+	if (!node) {
+		node = dso__parse_addr_inlines(dso, address, al->sym);
+		if (node)
+			inlines__tree_insert(dso__inlined_nodes(dso), node);
+	}
+	return node;
+}
+
+static struct metrics_function *inlined_function(struct function_finder *finder,
+						 struct addr_location *al, u64 ip)
+{
+	struct inline_node *node = NULL;
+	struct inline_list *entry;
+
+	if (al->map && al->sym && *al->sym->name)
+		node = find_inlines(al, ip);
+	if (!node || list_empty(&node->val) || list_is_singular(&node->val))
+		return symbol_function(finder, al, ip);
+
+	begin_frames(finder);
+	list_for_each_entry(entry, &node->val, list) {
+		/* The last one is the function itself, whatever the debug information calls it. */
+		bool is_inlined = !list_is_last(&entry->list, &node->val);
+
+		if (add_frame(finder, al->map, is_inlined ? entry->symbol : al->sym, is_inlined,
+			      0) < 0)
+			return NULL;
+	}
+	return frames_function(finder, al, ip);
+}
+
+static struct metrics_function *callchain_function(struct function_finder *finder,
+						   struct evsel *evsel,
+						   struct perf_sample *sample,
+						   struct addr_location *al)
+{
+	struct callchain_cursor *cursor = get_tls_callchain_cursor();
+	struct callchain_cursor_node *node;
+
+	begin_frames(finder);
+	if (thread__resolve_callchain(al->thread, cursor, evsel, sample, NULL, NULL,
+				      PERF_MAX_STACK_DEPTH))
+		return NULL;
+
+	callchain_cursor_commit(cursor);
+	while ((node = callchain_cursor_current(cursor)) != NULL) {
+		u64 address = node->ms.map ? map__map_ip(node->ms.map, node->ip) : node->ip;
+
+		if (add_frame(finder, node->ms.map, node->ms.sym,
+			      node->ms.sym && node->ms.sym->inlined, address) < 0)
+			return NULL;
+		callchain_cursor_advance(cursor);
+	}
+	/* One that has only been cut off: the address of the sample is known. */
+	if (!finder->name.len &&
+	    add_frame(finder, al->map, al->sym, false, al->map ? al->addr : sample->ip) < 0)
+		return NULL;
+	return frames_function(finder, al, sample->ip);
+}
+
+/**
+ * function_finder__find - find the function of a sample
+ * @finder: the finder
+ * @evsel: the event of the sample
+ * @sample: the sample
+ * @al: what is at its address, with its thread
+ *
+ * Return: the function, NULL without memory.
+ */
+struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
+					       struct perf_sample *sample,
+					       struct addr_location *al)
+{
+	switch (finder->by) {
+	case FUNCTION_BY_DSO:
+		return dso_function(finder, al);
+	case FUNCTION_BY_COMM:
+		return comm_function(finder, al);
+	case FUNCTION_BY_THREAD:
+		return thread_function(finder, al);
+	case FUNCTION_BY_CPU:
+		return cpu_function(finder, sample);
+	case FUNCTION_BY_SRCLINE:
+		return srcline_function(finder, al);
+	case FUNCTION_BY_CALLCHAIN:
+		return callchain_function(finder, evsel, sample, al);
+	case FUNCTION_BY_SYMBOL:
+	case FUNCTION_BY_MAX:
+	default:
+		return finder->inlines ? inlined_function(finder, al, sample->ip) :
+					 symbol_function(finder, al, sample->ip);
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTION_FIND_H
+#define __PERF_FUNCTION_FIND_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "function-sums.h"
+
+struct addr_location;
+struct evsel;
+struct function_finder;
+struct function_metrics;
+struct metrics_function;
+struct perf_sample;
+struct thread;
+
+struct function_finder *function_finder__new(struct function_metrics *metrics, enum function_by by,
+					     bool inlines);
+void function_finder__delete(struct function_finder *finder);
+
+bool function_finder__needs_sample(const struct function_finder *finder);
+const char *function_finder__lacks(const struct function_finder *finder, struct evsel *evsel);
+u64 function_finder__thread(struct function_finder *finder, struct thread *thread);
+struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
+					       struct perf_sample *sample,
+					       struct addr_location *al);
+
+#endif /* __PERF_FUNCTION_FIND_H */
