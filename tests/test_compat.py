@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Old and new together: perf and kernel with and without the series, recordings of the other byte order, and the
+ways that a recording can take.
+
+In the emulated machine a program executes the same instructions in each run and
+only those are counted, so however it is recorded, the sums of its functions are
+equal to the last digit. That they are right is known from test_recording.py.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import unittest
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import known
+import perfdata
+import perfswap
+from env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, native, run, script
+from pristine import GUEST, HOST, IMAGE, pristine
+
+SHARE = CHECK / "compat"
+LONG, WINDOW = 99700, 300
+MEMBERS = "instructions,page-faults"
+WORK, LONGER_WORK = (f"benchmark --faults --iterations {number} 0 1" for number in (1000, 1600))
+# of a thread: three iterations, which are some five long periods
+THREAD_LONG, THREAD_ITERATIONS = 29700, 3
+MANY, CROWD, TEAMS, TEAM = 1000, 250, 15, 20
+SYMBOLS = "--symfs", BUILD / "root" / ARCH, "--kallsyms", BUILD / "kernel" / ARCH / "System.map"
+
+SHELL = f"""
+set -o pipefail
+sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
+cd /tmp
+group='{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS'
+plain='{{cycles/period={LONG + WINDOW}/,{MEMBERS}}}:uS'
+threads='{{cycles/period={THREAD_LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS'
+record() {{
+	perf record -q -T --sample-cpu -m 16M "$@" 2> record.err || {{ cat record.err >&2; exit 1; }}
+}}
+old() {{
+	/share/old/perf record -q -T --sample-cpu "$@" 2> record.err || {{ cat record.err >&2; exit 1; }}
+}}
+"""
+
+COMMANDS = SHELL + f"""
+benchmark --truth --faults 0 1 > truth
+record -o plain.data -e "$group" -- {WORK}
+record -o compressed.data -z -e "$group" -- {WORK}
+record -o - -e "$group" -- {WORK} > piped.data
+record -o - -e "$group" -- {WORK} | perf script -i - -F ip,sym,event,period > live.script
+record -o - -e "$group" -- {WORK} | perf inject -b | perf functions report -i - --sums - > live.sums
+# the process must live when perf begins another file, which names the process's maps again
+record -o switched.data -m 64K --switch-output=100K -e "$group" -- {LONGER_WORK}
+record -o all.data -a -e "$group" -- {WORK}
+record -o long.data -e "$plain" -- {WORK}
+for from in plain compressed piped; do perf inject -i $from.data -o inject-$from.data; done
+perf inject -b -i plain.data -o inject-b.data
+perf inject -j -i plain.data -o inject-j.data
+perf archive plain.data > /dev/null
+old -o old.data -e "$plain" -- {WORK}
+old -o old-graph.data -g -e cycles/period=100000/u -e page-faults -- {WORK}
+old -o - -e "$plain" -- {WORK} > old-piped.data
+mv truth *.data *.data.* live.* /share
+"""
+
+THREADS = SHELL + f"""
+record -o threads.data -e "$threads" -- sh -c 'for team in $(seq {MANY // CROWD}); do
+		benchmark --faults --iterations {THREAD_ITERATIONS} --threads {CROWD} 0 1 &
+	done
+	wait'
+mv threads.data /share
+# numbers from 300 to this, so that new threads get those of old ones
+sysctl -qw kernel.pid_max=500
+record -o teams.data -e "$threads" -- sh -c 'i=0
+	while [ $((i = i + 1)) -le {TEAMS} ]; do benchmark --faults --iterations {THREAD_ITERATIONS} --threads {TEAM} 0 1; done'
+mv teams.data /share
+"""
+
+ON_FOUR_CPUS = SHELL + """
+record -o four.data -a -e "$group" -- benchmark --faults --iterations 300 --threads 8 0 1
+mv four.data /share
+"""
+
+ON_OLD_KERNEL = SHELL + f"""
+record -o new-perf.data -e "$plain" -- {WORK}
+mv new-perf.data /share
+refused() {{
+	local name=$1
+	shift
+	status=0
+	"$@" > $name.out 2>&1 || status=$?
+	echo $status >> $name.out
+	mv $name.out /share
+}}
+refused group perf record -q -o group.data -e "$group" -- echo ran
+refused single perf record -q -o single.data -e cycles/period=100000/u -e cycles/period=99700,alt-period=300/u -- echo ran
+refused jitter perf record -q -o jitter.data -e faults/period=3,alt-period=3,alt-period-jitter=1/u -- echo ran
+refused functions perf functions record -q -o functions.data -- echo ran
+mv -f group.data single.data jitter.data functions.data /share || true
+"""
+
+
+def setUpModule() -> None:
+    pristine()
+    shutil.rmtree(SHARE, ignore_errors=True)
+    (SHARE / "old").mkdir(parents=True)
+    shutil.copy(GUEST / "usr/bin/perf", SHARE / "old")
+    in_guest(COMMANDS, share=SHARE, timeout=580)
+    in_guest(THREADS, share=SHARE, timeout=580)
+
+
+def path(name: str) -> Path:
+    return SHARE / f"{name}.data"
+
+
+def sums(recording: Path) -> str:
+    """The sums of a recording, of which script and command say the same."""
+    ours, theirs = native(recording, "--sums", "-"), script(recording, "--write-sums", "-")
+    if ours.returncode or theirs.returncode or ours.stdout != theirs.stdout:
+        raise AssertionError(f"{recording}: {ours.returncode} {theirs.returncode}\n{ours.stderr}{theirs.stderr}"
+                             f"{ours.stdout}{theirs.stdout}")
+    return ours.stdout
+
+
+def said(perf: Path, recording: Path, *words: object, pipe: bool = False) -> str:
+    """What a perf says of a recording, on the standard output."""
+    if not pipe:
+        return must(perf, *words, "-i", recording, stderr=subprocess.PIPE)
+    with subprocess.Popen(["cat", recording], stdout=subprocess.PIPE) as source:
+        return must(perf, *words, "-i", "-", stdin=source.stdout, stderr=subprocess.PIPE)
+
+
+SAMPLES = "script", *SYMBOLS, "-F", "ip,sym,event,period"
+REPORT = "report", *SYMBOLS, "--stdio", "-g", "none", "--no-children", "-s", "sym"
+# what a recording is read with, whoever made it
+READERS = (("evlist", "-v"), ("script", *SYMBOLS, "--show-mmap-events", "--show-task-events"), SAMPLES, REPORT,
+           ("report", "--header-only", "--stdio"), ("report", "--stats", "--stdio"), ("buildid-list",))
+
+
+def windows(*recordings: Path) -> int:
+    """The windows of all functions in recordings that perf functions adds up."""
+    report = json.loads(must(PERF, "functions", "report", *SYMBOLS, "-j", *recordings, stderr=subprocess.PIPE))
+    return sum(row["sums"][0]["samples"] for row in report["functions"])
+
+
+def truth() -> dict[str, dict[str, float]]:
+    return known.truth((SHARE / "truth").read_text())
+
+
+def facts(recording: Path) -> list[tuple]:
+    """What was sampled, without when and by which process."""
+    return [(sample.ip, sample.fields.get("period"), *sample.values.values()) for sample in perfdata.read(recording).samples]
+
+
+class Ways(unittest.TestCase):
+    """The same run, recorded and passed on in another way."""
+
+    def test_plain_recording_is_true(self):
+        """What the others are compared with."""
+        recording = perfdata.read(path("plain"))
+        periods = [sample.period for sample in recording.stream()]
+        self.assertGreater(len(periods), 900)
+        self.assertEqual((set(periods[2::2]), set(periods[1::2])), ({WINDOW}, {LONG}))
+        known.check_shares(self, functions(path("plain")), truth(), WINDOW)
+
+    def check(self, name: str, pipe: bool = False) -> None:
+        """Sums, report and samples are those of the plain recording."""
+        self.assertEqual(sums(path(name)), sums(path("plain")))
+        for words in (SAMPLES, REPORT):
+            self.assertEqual(said(PERF, path(name), *words, pipe=pipe), said(PERF, path("plain"), *words))
+
+    def test_compressed(self):
+        self.assertLess(path("compressed").stat().st_size, path("plain").stat().st_size / 3)
+        self.check("compressed")
+
+    def test_pipe(self):
+        self.check("piped", pipe=True)
+        self.assertEqual((SHARE / "live.script").read_text(), said(PERF, path("plain"), *SAMPLES))
+        ours = said(PERF, path("piped"), "functions", "report", *SYMBOLS, "--sums", "-", pipe=True)
+        self.assertEqual(ours, sums(path("plain")))
+
+    def test_pipe_through_inject_into_functions(self):
+        self.assertEqual((SHARE / "live.sums").read_text(), sums(path("plain")))
+
+    def test_inject(self):
+        for name in ("plain", "compressed", "piped", "b", "j"):
+            with self.subTest(name):
+                self.check(f"inject-{name}")
+
+    def test_switch_output(self):
+        """The parts have all samples, and their sums add up: only each part's first sample has nothing before it."""
+        parts = sorted(SHARE.glob("switched.data.*"))
+        self.assertGreater(len(parts), 1)
+        whole, number = [], 0
+        for part in parts:
+            sums(part)
+            known.check_shares(self, functions(part), truth(), WINDOW)
+            found = facts(part)
+            whole += found
+            number += sum(period == WINDOW for _ip, period, *_values in found[1:])
+        # the program is that of the plain recording, but for its end
+        same = facts(path("plain"))[:-10]
+        self.assertTrue(whole[:len(same)] == same)
+        self.assertEqual(windows(*parts), number)
+
+    def test_archive(self):
+        """On a machine that has not the program."""
+        folder = SHARE / "debug"
+        folder.mkdir()
+        must("tar", "-x", "-C", folder, "-f", SHARE / "plain.data.tar.bz2")
+
+        def report(buildids: Path) -> str:
+            return must(PERF, "--buildid-dir", buildids, "functions", "report", "-i", path("plain"), "--sums", "-",
+                        stderr=subprocess.PIPE)
+
+        self.assertEqual(report(folder), sums(path("plain")))
+        self.assertNotIn("dcache_miss", report(SHARE / "none"))
+
+    def test_diff(self):
+        """Of alternating periods and a plain one: what perf report says of both, which is the same within error."""
+        def shares(recording: Path) -> dict[str, float]:
+            text = said(PERF, recording, "report", *SYMBOLS, "--stdio", "-s", "sym", "-F", "overhead,sym", "--no-group")
+            return {name: float(share) for share, name in re.findall(r"^ +([\d.]+)% +\[\.\] (\w+)", text.split("# Samples")[1],
+                                                                     re.M)}
+        one, two = shares(path("plain")), shares(path("long"))
+        text = must(PERF, "diff", *SYMBOLS[:2], "-s", "sym", path("plain"), path("long"), stderr=subprocess.PIPE)
+        rows = re.findall(r"^ +([\d.]+)% +([+-][\d.]+)% +\[\.\] (\w+)", text.split("# Event")[1], re.M)
+        found = {name: (float(base), float(delta)) for base, delta, name in rows}
+        self.assertLessEqual(truth().keys() - {"iteration"}, found.keys())
+        for name, (base, delta) in found.items():
+            self.assertAlmostEqual(base, one[name], delta=0.011)
+            self.assertAlmostEqual(base + delta, two[name], delta=0.021)
+            share = truth().get(name, {"share": 0})["share"]
+            self.assertLess(abs(delta), 100 * 4 * (2 * max(share, 0.001) * (1 - share) / 500) ** 0.5, name)
+
+    def test_data_convert(self):
+        """JSON has the samples; what CTF needs is not built in, and perf says so."""
+        target = SHARE / "plain.json"
+        must(PERF, "data", "convert", "--force", "--to-json", target, "-i", path("plain"))
+        told = [(sample["timestamp"], sample["pid"], sample["tid"], sample["cpu"], int(sample["callchain"][0]["ip"], 16))
+                for sample in json.loads(target.read_text())["samples"]]
+        # perf tells the members of a group one by one
+        once = [sample for before, sample in pairwise([None, *told]) if sample != before]
+        self.assertTrue(once == [(sample.time, sample.pid, sample.tid, sample.cpu, sample.ip)
+                                 for sample in perfdata.read(path("plain")).samples])
+        done = run(PERF, "data", "convert", "--to-ctf", SHARE / "ctf", "-i", path("plain"))
+        self.assertGreater(done.returncode, 0)
+        self.assertIn("unknown option `to-ctf'", done.stdout)
+
+
+class Threads(unittest.TestCase):
+    """Many of them, and such that come and go."""
+
+    def runs(self, name: str) -> Iterator[list[perfdata.Sample]]:
+        """The samples of each thread that has run, also of those with the same number."""
+        recording = perfdata.read(path(name))
+        for stream in recording.streams(recording.leader()).values():
+            begin = 0
+            for at, (early, late) in enumerate(pairwise(list(sample.values.values())[0] for sample in stream), 1):
+                if late < early:
+                    yield stream[begin:at]
+                    begin = at
+            yield stream[begin:]
+
+    def check(self, name: str, number: int, repeats: int) -> list[list[perfdata.Sample]]:
+        """So many threads did all the same, each with its own alternation, and none is missing in the table.
+
+        repeats: a program's threads differ in the order of what they do, but the same program was run so many times.
+        """
+        counted = THREAD_ITERATIONS * sum(row["length"] for row in truth().values())
+        # a program's first thread only starts the others
+        runs = [samples for samples in self.runs(name) if samples[0].tid != samples[0].pid]
+        self.assertEqual(len(runs), number)
+        for samples in runs:
+            values = [0, *(list(sample.values.values())[0] for sample in samples)]
+            periods = [sample.period for sample in samples]
+            self.assertTrue([late - early for early, late in pairwise(values)] == periods)
+            self.assertEqual((set(periods[2::2]), set(periods[1::2])), ({WINDOW}, {THREAD_LONG}))
+            # to the last sample
+            self.assertLess(abs(counted - values[-1]), THREAD_LONG + WINDOW + 0.05 * counted)
+        sums(path(name))
+        self.assertEqual(windows(path(name)), sum(sample.period == WINDOW for sample in perfdata.read(path(name)).samples))
+        rows = functions(path(name))
+        matched = {function: rows[function]["sums"][0]["matched"] if function in rows else 0 for function in truth()}
+        self.assertGreater(sum(matched.values()), 0.8 * (sum(map(len, runs)) // 2 - number))
+        for function, share in known.predicted(truth(), WINDOW).items():
+            error = (share * (1 - share) / (sum(matched.values()) / repeats)) ** 0.5
+            self.assertLess(abs(matched[function] / sum(matched.values()) - share), 4 * error + 1 / sum(matched.values()), function)
+        return runs
+
+    def test_a_thousand(self):
+        runs = self.check("threads", MANY, MANY // CROWD)
+        self.assertEqual(len({samples[0].tid for samples in runs}), MANY)
+
+    def test_come_and_go(self):
+        runs = self.check("teams", TEAMS * TEAM, TEAMS)
+        # some have the number of one that was before
+        self.assertLess(len({samples[0].tid for samples in runs}), TEAMS * TEAM)
+
+
+class AllCpus(unittest.TestCase):
+    """perf record -a: a stream is a CPU's."""
+
+    def check(self, name: str, cpus: int) -> None:
+        recording = perfdata.read(path(name))
+        self.assertFalse(recording.leader().inherit)
+        self.assertEqual({sample.cpu for sample in recording.samples}, set(range(cpus)))
+        for number in recording.leader().ids:
+            stream = sorted((sample for sample in recording.samples if sample.id == number), key=lambda sample: sample.time)
+            periods = [sample.period for sample in stream]
+            self.assertGreater(len(periods), 100)
+            self.assertEqual((set(periods[2::2]), set(periods[1::2])), ({WINDOW}, {LONG}))
+        sums(path(name))
+
+    def test_one(self):
+        self.check("all", 1)
+        known.check_shares(self, functions(path("all")), truth(), WINDOW, most=0.3)
+
+    def test_four(self):
+        in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE, timeout=580)
+        self.check("four", 4)
+        # QEMU counts the instructions of all processors, so the shares are not exact
+        self.assertLessEqual(truth().keys() - {"iteration"}, functions(path("four")).keys())
+
+
+class OldKernel(unittest.TestCase):
+    """Our perf with a kernel without the series."""
+
+    @classmethod
+    def setUpClass(cls):
+        in_guest(ON_OLD_KERNEL, "--kernel", IMAGE, share=SHARE, timeout=580)
+
+    def test_plain_event(self):
+        """Works, with the attr as long as ever, and records what it does with the series' kernel."""
+        leader = perfdata.read(path("new-perf")).leader()
+        self.assertEqual((leader.size, leader.alternative_sample_period, leader.inherit), (160, 0, True))
+        self.assertGreater(len(facts(path("new-perf"))), 400)
+        self.assertTrue(facts(path("new-perf")) == facts(path("long")))
+        self.assertEqual(sums(path("new-perf")), sums(path("long")))
+
+    def test_alternating_event(self):
+        """One sentence, no program run, nothing recorded, never a silent fall-back."""
+        for name in ("group", "single", "jitter", "functions"):
+            with self.subTest(name):
+                *text, status = (SHARE / f"{name}.out").read_text().splitlines()
+                self.assertEqual(int(status), 255)
+                self.assertNotIn("ran", text)
+                sentences = [line for line in text if line.strip()]
+                self.assertEqual(len([line for line in sentences if "does not know alternate sample periods" in line]), 1)
+                self.assertLessEqual(len(sentences), 2, sentences)      # the other one is "Error:"
+                self.assertFalse(path(name).exists() and path(name).stat().st_size)
+
+
+class OldPerf(unittest.TestCase):
+    """perf without the series, and recordings of both."""
+
+    def test_refuses_a_new_file(self):
+        for recording in (path("plain"), path("long")):
+            for words in (*READERS, ("annotate", "--stdio"), ("report", "-D"), ("inject", "-o", SHARE / "refused")):
+                done = run(HOST, *words, "-i", recording)
+                self.assertGreater(done.returncode, 0, words)
+                self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)", words)
+
+    def test_reads_a_new_pipe(self):
+        """There it takes what it knows of an attr, and the samples are the same."""
+        self.assertEqual(said(HOST, path("piped"), *SAMPLES, pipe=True), said(PERF, path("piped"), *SAMPLES, pipe=True))
+
+    def test_its_files(self):
+        for name in ("old", "old-graph"):
+            for words in READERS:
+                with self.subTest(name, words=words):
+                    text = said(PERF, path(name), *words)
+                    self.assertTrue(text)
+                    self.assertEqual(text, said(HOST, path(name), *words))
+        rows = functions(path("old"))
+        for name, row in truth().items():
+            share, number = row["share"], windows(path("old"))
+            measured = rows[name]["sums"][0]["samples"] / number if name in rows else 0
+            self.assertLess(abs(measured - share), 4 * (share * (1 - share) / number) ** 0.5 + 1 / number, name)
+
+    def test_its_pipe(self):
+        for words in (("evlist", "-v"), SAMPLES, REPORT):
+            text = said(PERF, path("old-piped"), *words, pipe=True)
+            self.assertTrue(text)
+            self.assertEqual(text, said(HOST, path("old-piped"), *words, pipe=True))
+        self.assertEqual(sums(path("old-piped")), sums(path("old")))
+
+
+class ByteOrder(unittest.TestCase):
+    """A recording as a big-endian machine would have made it."""
+
+    NAMES = ("plain", "all", "threads", "long", "old", "old-graph")
+
+    @classmethod
+    def setUpClass(cls):
+        for name in cls.NAMES:
+            perfswap.swap(path(name), path(f"big-{name}"))
+            shutil.copystat(path(name), path(f"big-{name}"))
+
+    def test_back(self):
+        for name in self.NAMES:
+            perfswap.swap(path(f"big-{name}"), path("little"))
+            self.assertNotEqual(path(name).read_bytes(), path(f"big-{name}").read_bytes())
+            self.assertEqual(path(name).read_bytes(), path("little").read_bytes())
+
+    def test_perf_says_the_same(self):
+        for name in self.NAMES:
+            for words in READERS:
+                with self.subTest(name, words=words):
+                    text = said(PERF, path(f"big-{name}"), *words)
+                    self.assertGreater(len(text.splitlines()), 1)
+                    self.assertEqual(text, said(PERF, path(name), *words))
+
+    def test_functions(self):
+        for name in self.NAMES:
+            if name != "old-graph":
+                self.assertEqual(sums(path(f"big-{name}")), sums(path(name)))
+
+    def test_old_perf_refuses(self):
+        self.assertEqual(run(HOST, "evlist", "-v", "-i", path("big-plain")).stdout.strip(),
+                         "incompatible file format (rerun with -v to learn more)")
+
+
+if __name__ == "__main__":
+    unittest.main()
