@@ -5,7 +5,7 @@ import re
 import unittest
 from pathlib import Path
 
-from env import LINUX, TOP, must
+from env import ARCH, LINUX, TOP, machine, must
 
 # what its last line counts, in this order
 TOTALS = ("calls", "alternating events", "samples", "of alternating events", "periods checked", "violations")
@@ -14,7 +14,7 @@ TOTALS = ("calls", "alternating events", "samples", "of alternating events", "pe
 def build(folder: Path) -> None:
     """Puts fuzz_attr into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    must("aarch64-linux-gnu-gcc", "-O2", "-Wall", "-Werror", "-static", "-pthread", "-isystem",
+    must(machine(ARCH, "cross_compile") + "gcc", "-O2", "-Wall", "-Werror", "-static", "-pthread", "-isystem",
          LINUX / "tools/include/uapi", "-o", folder / "fuzz_attr", TOP / "tests/fuzz_attr.c")
 
 
