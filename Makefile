@@ -78,8 +78,12 @@ series: $(B)/linux.built ## the mail-ready series in build/series
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
 
 .PHONY: bench
-bench: $(call MACHINE,arm64) ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
+bench: $(B)/perf/.built $(call MACHINE,arm64) ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
 	@scripts/bench/run.py $(BENCH)
+
+.PHONY: bench-collect
+bench-collect: ## the one of them for large recordings: what it costs to make a table, as ratios
+	@$(MAKE) bench BENCH=collect
 
 .PHONY: fresh
 fresh: | install-fresh ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)

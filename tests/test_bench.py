@@ -12,6 +12,7 @@ from env import BUILD, TOP, must, run
 
 sys.path.append(str(TOP / "scripts/bench"))
 # pylint: disable=wrong-import-position
+import collect
 import cost
 import resonance
 
@@ -52,12 +53,12 @@ class Bench(unittest.TestCase):
         cls.first = json.loads((OUT / "results.json").read_text())
         cls.output = must("make", "bench", timeout=3600)
         results = json.loads((OUT / "results.json").read_text())
-        cls.cost, cls.resonance = results["cost"], results["resonance"]
+        cls.cost, cls.resonance, cls.collect = results["cost"], results["resonance"], results["collect"]
 
     def test_tables_are_shown_and_kept(self):
         table = (OUT / "results.md").read_text()
         self.assertIn(table, self.output)
-        for measurement in cost, resonance:
+        for measurement in cost, resonance, collect:
             self.assertIn(f"## {measurement.TITLE}\n", table)
 
     def test_cost_of_an_event_that_does_not_alternate(self):
@@ -102,10 +103,43 @@ class Bench(unittest.TestCase):
     def test_first_run_gave_the_same_cost_and_no_more(self):
         self.assertEqual(self.first, {"cost": self.cost})
 
+    def test_size_of_the_recordings(self):
+        small, _, large = self.collect["sizes"]
+        self.assertGreaterEqual(large["group samples"], 2_000_000)
+        self.assertGreater(large["group samples"], 3 * small["group samples"])
+        for row in self.collect["sizes"]:
+            self.assertGreater(row["event samples"], 2 * row["group samples"])
+
+    def test_native_command_to_decode(self):
+        self.assertLessEqual(self.collect["native to decode"], 3)
+
+    def test_script_to_native_command(self):
+        self.assertGreaterEqual(self.collect["script to native"], 10)
+
+    def test_time_is_linear_in_samples(self):
+        for name, exponent in self.collect["exponent"].items():
+            self.assertLess(abs(exponent - 1), 0.3, name)
+
+    def test_memory_does_not_grow_with_samples(self):
+        for name, ratio in self.collect["memory of the largest to the smallest"].items():
+            self.assertLess(ratio, 1.25, name)
+
+    def test_call_chains_cost_next_to_nothing(self):
+        """Per group sample, against the smallest recording without; to resolve one takes 28 us."""
+        row, plain = self.collect["call chains"], self.collect["sizes"][0]
+        for name in "native", "script":
+            more = row["seconds"][name] / row["group samples"] - plain["seconds"][name] / plain["group samples"]
+            self.assertLess(more, 2e-6, name)
+
+    def test_plot(self):
+        text = collect.PLOT.read_text()
+        for name in collect.COMMANDS:
+            self.assertIn(f">{name}</text>", text)
+
     def test_unknown_measurement(self):
         done = run("scripts/bench/run.py", "speed")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: cost resonance$")
+        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: cost resonance collect$")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ record short-alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBER
 record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
 	benchmark --iterations 1000 0 1
 record no-group.data cycles/period=1000000/u benchmark --iterations 500 0 1
+record tracepoint.data raw_syscalls:sys_enter/alt-period=2,period=4/ sh -c 'i=0; while [ $i -lt 100 ]; do echo; i=$((i + 1)); done'
 record empty.data '{{cycles/period=1000000000000,alt-period=300/,instructions}}:uS' true
 record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' benchmark --threads 3 --iterations 500 0 1
 record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
@@ -91,6 +92,13 @@ class Alternation(unittest.TestCase):
         self.assertEqual(periods[:2], [LONG, LONG])
         self.assertEqual(set(periods[2::2]), {WINDOW})
         self.assertEqual(set(periods[3::2]), {LONG})
+
+    def test_tracepoint(self):
+        periods = [sample.period for sample in read("tracepoint").stream()]
+        self.assertGreater(len(periods), 20)
+        self.assertEqual(set(periods[:2]), {4})
+        self.assertEqual(set(periods[2::2]), {2})
+        self.assertEqual(set(periods[3::2]), {4})
 
     def test_reported_period_is_what_was_counted(self):
         recording = read("alternate")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / "build/bench"
-MEASUREMENTS = ("cost", "resonance")
+MEASUREMENTS = ("cost", "resonance", "collect")
 
 
 def main() -> None:

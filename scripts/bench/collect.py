@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What it costs to make the table of a large recording, against a pure decode of the same file.
+
+The emulated machine records groups with short alternating periods, so that
+there are millions of samples, in three sizes; a smaller recording has call
+chains as well, which neither command looks at. Each command is run on this
+machine and takes the processor time that the kernel accounts to it; its memory
+is what it has allocated, without the pages of the file. Ratios compare runs on
+the same file.
+"""
+
+import math
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+from env import ARCH, BUILD, PERF, SCRIPT
+from guest import HERE, OUT, SHARE, unthrottled
+
+TITLE = "Cost of a table"
+PLOT = OUT / "collect.svg"
+ITERATIONS = 4000, 8000, 16000      # the last one makes two million group samples
+CHAINS = 1000
+LONG, WINDOW = 500, 300
+RUNS = 3
+RECORD = """
+cd /tmp
+perf record -q -T --sample-cpu -m 16M -o collect.data -e '{{cycles/period={long},alt-period={window}/,instructions,page-faults}}:uS' {options} \\
+	-- benchmark --faults --iterations {iterations} 0 1 > record.out 2>&1 || {{ cat record.out; exit 1; }}
+mv collect.data /share/{name}
+"""
+SYMBOLS = "--symfs", BUILD / "root" / ARCH, "--kallsyms", BUILD / "kernel" / ARCH / "System.map"
+COMMANDS = {
+    "decode": ("report", "--stats"),
+    "native": ("functions", "report", *SYMBOLS),
+    "script": ("script", *SYMBOLS, "-s", SCRIPT),
+    "empty": ("script", *SYMBOLS, "-s", HERE / "empty_sample_table.py"),
+}
+MEANING = {
+    "decode": "`perf report --stats`: decode alone",
+    "native": "`perf functions report`",
+    "script": "`generate-function-metrics.py`",
+    "empty": "a script whose `sample_table` only counts",
+}
+
+
+def record(iterations: int, options: str = "") -> Path:
+    """A recording of the benchmark, made by the emulated machine."""
+    name = f"collect-{iterations}.data"
+    unthrottled(RECORD.format(long=LONG, window=WINDOW, iterations=iterations, options=options, name=name))
+    return SHARE / name
+
+
+def anonymous(pid: int) -> int:
+    """Memory that a process has allocated, in bytes; 0 when it has ended."""
+    try:
+        found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"), re.M)
+    except OSError:
+        found = None
+    return int(found[1]) << 10 if found else 0
+
+
+def run(recording: Path, *words: object) -> tuple[float, int, str]:
+    """Runs perf on a recording: processor time in seconds, most memory in bytes, output. Raises AssertionError if it fails."""
+    output = OUT / "collect.out"
+    command = [str(word) for word in (PERF, *words, "-i", recording)]
+    with open(output, "w", encoding="utf-8") as out:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as child:
+            memory = 0
+            while True:
+                memory = max(memory, anonymous(child.pid))
+                pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+                if pid:
+                    break
+                time.sleep(0.02)
+            child.returncode = os.waitstatus_to_exitcode(status)
+    text = output.read_text(encoding="utf-8")
+    if child.returncode:
+        raise AssertionError(f"{' '.join(command)}: exit status {child.returncode}\n{text[-2000:]}")
+    return usage.ru_utime + usage.ru_stime, memory, text
+
+
+def cost(recording: Path) -> dict:
+    """Of each command the best of several runs."""
+    row: dict = {"bytes": recording.stat().st_size, "seconds": {}, "memory": {}}
+    for name, words in COMMANDS.items():
+        runs = [run(recording, *words) for _ in range(RUNS)]
+        row["seconds"][name] = min(seconds for seconds, _, _ in runs)
+        row["memory"][name] = max(memory for _, memory, _ in runs)
+        if name == "decode":
+            row["group samples"] = int(re.search(r"^\s*SAMPLE events:\s+(\d+)", runs[0][2], re.M)[1])
+        if name == "empty":
+            row["event samples"] = int(re.search(r"^event samples: (\d+)$", runs[0][2], re.M)[1])
+    return row
+
+
+def slope(rows: list[dict], name: str) -> float:
+    """Exponent of the growth of time with the number of samples, from the first to the last row: 1 is linear."""
+    first, last = rows[0], rows[-1]
+    return (math.log(last["seconds"][name] / first["seconds"][name]) /
+            math.log(last["group samples"] / first["group samples"]))
+
+
+def measure() -> dict:
+    """Makes the recordings, reads them with each command."""
+    rows = []
+    for iterations in ITERATIONS:
+        recording = record(iterations)
+        rows.append(cost(recording))
+        recording.unlink()
+    recording = record(CHAINS, "--call-graph fp,4 --user-callchains")
+    chains = cost(recording)
+    recording.unlink()
+
+    large = rows[-1]
+    seconds = large["seconds"]
+    result = {"sizes": rows, "call chains": chains,
+              "native to decode": seconds["native"] / seconds["decode"],
+              "script to native": seconds["script"] / seconds["native"],
+              "script, us per event sample": 1e6 * seconds["script"] / large["event samples"],
+              "empty, us per event sample": 1e6 * seconds["empty"] / large["event samples"],
+              "exponent": {name: slope(rows, name) for name in COMMANDS},
+              "memory of the largest to the smallest": {name: large["memory"][name] / rows[0]["memory"][name] for name in COMMANDS}}
+    plot(result)
+    return result
+
+
+def plot(result: dict) -> None:
+    """Seconds over group samples, as SVG."""
+    width, height, edge = 640, 400, 60
+    rows = result["sizes"]
+    right, top = rows[-1]["group samples"], max(rows[-1]["seconds"].values())
+
+    def point(samples: float, seconds: float) -> str:
+        return f"{edge + samples / right * (width - 3 * edge):.1f},{height - edge - seconds / top * (height - 2 * edge):.1f}"
+
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="13">',
+             f'<path d="M{point(0, top)} L{point(0, 0)} L{point(right, 0)}" fill="none" stroke="black"/>',
+             f'<text x="{width // 2 - edge}" y="{height - edge // 3}" text-anchor="middle">group samples, up to {right:,}</text>',
+             f'<text x="{edge}" y="{edge // 2}">seconds, up to {top:.1f}</text>']
+    for name, colour in zip(COMMANDS, ("#777777", "#cc3311", "#0077bb", "#009988")):
+        points = " ".join(point(row["group samples"], row["seconds"][name]) for row in rows)
+        x, y = points.split()[-1].split(",")
+        lines += [f'<polyline points="{point(0, 0)} {points}" fill="none" stroke="{colour}" stroke-width="2"/>',
+                  f'<text x="{float(x) + 6}" y="{y}" fill="{colour}">{name}</text>']
+    OUT.mkdir(parents=True, exist_ok=True)
+    PLOT.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+    rows = [*result["sizes"], result["call chains"]]
+    names = [f"{row['group samples']:,}" for row in rows]
+    names[-1] += " with call chains"
+    head = f"| group samples | {' | '.join(names)} | exponent |"
+    lines = [head, "|---|" + "--:|" * (len(rows) + 1)]
+    for name, text in MEANING.items():
+        cells = [f"{1e6 * row['seconds'][name] / row['group samples']:.2f}" for row in rows]
+        lines.append(f"| {text}, µs | {' | '.join(cells)} | {result['exponent'][name]:.2f} |")
+    for name, text in MEANING.items():
+        cells = [f"{row['memory'][name] / 2**20:.0f}" for row in rows]
+        lines.append(f"| {text}, MB | {' | '.join(cells)} | |")
+    lines += ["", f"`perf functions report` takes {result['native to decode']:.2f} times as long as a decode, "
+              f"the script {result['script to native']:.1f} times as long as `perf functions report`: "
+              f"{result['script, us per event sample']:.2f} µs per event sample, of which there are "
+              f"{rows[-2]['event samples'] / rows[-2]['group samples']:.2f} in a group sample; "
+              f"one that only counts takes {result['empty, us per event sample']:.2f}.",
+              "Times are of the processor, per group sample; an exponent of 1 is a time linear in their number."]
+    return "\n".join(lines)

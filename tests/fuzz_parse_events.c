@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Input of libFuzzer to perf's parser of events, as perf record uses it.
+ *
+ * The first byte chooses the options of perf record, the rest are the events.
+ * parserfuzz.py builds this with clang and with perf's own objects, gives the two
+ * functions that libFuzzer calls the names that it wants, and makes the sysfs and
+ * the tracefs at which the parser looks.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "util/debug.h"
+#include "util/evlist.h"
+#include "util/evsel.h"
+#include "util/parse-events.h"
+#include "util/perf_api_probe.h"
+#include "util/record.h"
+
+#define PERIOD 1000
+#define FREQUENCY 99
+
+static FILE *sink;
+
+/* What follows is called instead of perf's own: no event is opened here. */
+bool perf_can_comm_exec(void)
+{
+	return true;
+}
+
+bool perf_can_sample_identifier(void)
+{
+	return true;
+}
+
+static int print(FILE *file, const char *name, const char *value, void *priv)
+{
+	(void)priv;
+	return fprintf(file, "%s%s", name, value);
+}
+
+static void fail(const char *what)
+{
+	dprintf(STDERR_FILENO, "fuzz_parse_events: %s\n", what);
+	abort();
+}
+
+/* What perf_event_open(2) would refuse must not come so far. */
+static void check(const struct perf_event_attr *attr)
+{
+	if (attr->alternative_sample_period > LLONG_MAX)
+		fail("alternate period is too long");
+	if (attr->jitter_alternate_period > 30)
+		fail("jitter is too wide");
+	if (attr->jitter_alternate_period && !attr->alternative_sample_period)
+		fail("jitter without an alternate period");
+	if (!attr->alternative_sample_period)
+		return;
+	if (attr->freq || !attr->sample_period)
+		fail("alternate period without a period");
+	if (!(attr->sample_type & PERF_SAMPLE_PERIOD))
+		fail("alternate period without the samples' periods");
+}
+
+static void configure(struct evlist *evlist, int options)
+{
+	struct record_opts opts = {
+		.freq = 4000,
+		.user_freq = options & 1 ? FREQUENCY : UINT_MAX,
+		.user_interval = options & 2 ? PERIOD : ULLONG_MAX,
+		.no_inherit = options & 4,
+	};
+	struct evsel *evsel;
+
+	if (opts.user_interval != ULLONG_MAX) {
+		opts.default_interval = opts.user_interval;
+		opts.freq = 0;
+	} else {
+		opts.default_interval = opts.freq;
+	}
+	evlist__config(evlist, &opts, /*callchain=*/NULL);
+	if (evlist__check_alt_period(evlist, &opts))
+		return;
+	evlist__for_each_entry(evlist, evsel)
+		check(&evsel->core.attr);
+	evlist__for_each_entry(evlist, evsel) {
+		fputs(evsel__name(evsel), sink);
+		perf_event_attr__fprintf(sink, &evsel->core.attr, print, NULL);
+	}
+}
+
+int fuzz_initialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	verbose = -1;
+	sink = fopen("/dev/null", "w");
+	if (!sink)
+		return -1;
+	/* What perf has to say about most of the inputs; the sanitizers use the descriptor. */
+	stderr = sink;
+	return 0;
+}
+
+int fuzz_one_input(const unsigned char *data, size_t size)
+{
+	struct parse_events_error error;
+	struct evlist *evlist;
+	char *events;
+
+	if (!size)
+		return 0;
+	events = strndup((const char *)data + 1, size - 1);
+	evlist = evlist__new();
+	if (!events || !evlist)
+		abort();
+
+	parse_events_error__init(&error);
+	if (__parse_events(evlist, events, /*pmu_filter=*/NULL, &error, /*fake_pmu=*/false,
+			   /*warn_if_reordered=*/true, /*fake_tp=*/true))
+		parse_events_error__print(&error, events);
+	else
+		configure(evlist, data[0]);
+	parse_events_error__exit(&error);
+
+	evlist__delete(evlist);
+	free(events);
+	return 0;
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The terms alt-period and alt-period-jitter on the command line, for every kind of event.
+
+What perf asks of perf_event_open(2) is what `perf record -vv` prints before it
+opens an event: this needs neither a PMU nor a kernel that can alternate. The
+PMU, its aliases and the tracepoint are those of a sysfs and a tracefs of our own.
+"""
+
+import platform
+import re
+import shutil
+import tempfile
+import unittest
+from itertools import permutations
+from pathlib import Path
+
+from env import PERF, run
+
+PERIOD, ALTERNATE, JITTER = 1000, 300, 4
+TERMS = f"period={PERIOD}", f"alt-period={ALTERNATE}", f"alt-period-jitter={JITTER}"
+# where the terms of each kind of event go; `other` is an alias with a period of its own
+KINDS = {
+    "hardware": "cycles/{}/",
+    "legacy cache": "L1-dcache-load-misses/{}/",
+    "raw": "r1a/{}/",
+    "numbers": "1:2/{}/",
+    "terms of a PMU": "cpu/event=0x3c,{}/",
+    "alias of sysfs": "cpu/other,{}/",
+    "alias of sysfs, last": "cpu/{},other/",
+    "alias of sysfs by its name": "other/{}/",
+    "software": "page-faults/{}/",
+    "clock": "cpu-clock/{}/",
+    "software PMU": "software/config=2,{}/",
+    "tracepoint": "sched:sched_switch/{}/",
+    "tracepoints": "sched:sched_s*/{}/",
+    "breakpoint": "mem:0x1000/8:w/{}/",
+    "modifiers": "cycles/{}/upp",
+}
+JSON = {
+    "alias of JSON": "cpu/inst_retired.any,{}/",
+    "alias of JSON, last": "cpu/{},inst_retired.any/",
+    "alias of JSON by its name": "inst_retired.any/{}/",
+}
+ALIAS_PERIOD = 77777
+
+FILES = {
+    "sys/bus/event_source/devices/cpu/type": "4",
+    "sys/bus/event_source/devices/cpu/format/event": "config:0-7",
+    "sys/bus/event_source/devices/cpu/format/umask": "config:8-15",
+    **{f"sys/bus/event_source/devices/cpu/format/{name}": bits for name, bits in
+       {"edge": "config:18", "any": "config:21", "inv": "config:23", "cmask": "config:24-31", "offcore_rsp": "config1:0-63",
+        "ldlat": "config1:0-15", "frontend": "config1:0-23"}.items()},
+    "sys/bus/event_source/devices/cpu/events/other": f"event=0xc4,period={ALIAS_PERIOD}",
+    "sys/bus/event_source/devices/software/type": "1",
+    "sys/bus/event_source/devices/software/events/own": "config=2,period=5",
+    "sys/bus/event_source/devices/breakpoint/type": "5",
+    "sys/devices/system/cpu/online": "0",
+    "tracing/events/header_page": "",
+    "tracing/events/sched/sched_switch/id": "300",
+    "tracing/events/sched/sched_switch/format": """name: sched_switch
+ID: 300
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+
+print fmt: "%d", REC->common_type
+""",
+}
+
+
+def make_system(folder: Path) -> dict[str, str]:
+    """Makes a sysfs and a tracefs; returns the environment in which perf takes them, and a CPU whose JSON it has."""
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return {"SYSFS_PATH": str(folder / "sys"), "TRACEFS_PATH": str(folder / "tracing"), "PERF_CPUID": "GenuineIntel-6-8C-1"}
+
+
+class Terms(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        folder = Path(tempfile.mkdtemp(prefix="terms."))
+        cls.addClassCleanup(shutil.rmtree, folder)
+        cls.env = make_system(folder)
+
+    def perf(self, command: str, *words: str) -> tuple[int, str]:
+        workload = ["true"] if command != "top" else []
+        done = run(PERF, command, *words, *workload, env=self.env, timeout=60)
+        return done.returncode, done.stdout
+
+    def attrs(self, *options: str) -> list[tuple[int, int, int, bool]]:
+        """Of each event that perf opened or tried to: period, alternate period, jitter, whether its samples have their periods."""
+        _, output = self.perf("record", "-vv", "-o", "/dev/null", *options)
+        blocks = [dict(re.findall(r"^  (.*?)  +(.*)$", block, re.M))
+                  for block in re.findall(r"^perf_event_attr:\n((?:  .*\n)+)", output, re.M)]
+        # without sample_type perf asks what the kernel can do
+        found = [(0 if "freq" in values else int(values.get("{ sample_period, sample_freq }", 0)),
+                  int(values.get("alternative_sample_period", 0)), int(values.get("jitter_alternate_period", 0)),
+                  "PERIOD" in values["sample_type"].split("|")) for values in blocks if "sample_type" in values]
+        self.assertTrue(found, output)
+        return found
+
+    def attr(self, *options: str) -> tuple[int, int, int, bool]:
+        """Of the first event."""
+        return self.attrs(*options)[0]
+
+    def refused(self, message: str, *words: str) -> str:
+        status, output = self.perf(*words)
+        self.assertNotEqual(status, 0)
+        self.assertIn(message, output)
+        return output
+
+    def test_each_kind_of_event_in_any_order_of_the_terms(self):
+        for kind, event in {**KINDS, **(JSON if platform.machine() == "x86_64" else {})}.items():
+            for terms in permutations(TERMS):
+                with self.subTest(kind, terms=terms):
+                    self.assertEqual(self.attr("-e", event.format(",".join(terms))), (PERIOD, ALTERNATE, JITTER, True))
+
+    def test_no_jitter(self):
+        for kind, event in KINDS.items():
+            with self.subTest(kind):
+                self.assertEqual(self.attr("-e", event.format(",".join(TERMS[:2]))), (PERIOD, ALTERNATE, 0, True))
+
+    def test_period_of_the_command_line(self):
+        for kind, event in KINDS.items():
+            with self.subTest(kind):
+                self.assertEqual(self.attr("-c", "555", "-e", event.format(TERMS[1])), (555, ALTERNATE, 0, True))
+                self.assertEqual(self.attr("-c", "555", "-e", event.format(",".join(TERMS[:2]))), (PERIOD, ALTERNATE, 0, True))
+
+    def test_period_of_an_alias(self):
+        for event in "cpu/other,alt-period=300/", "other/alt-period=300/":
+            self.assertEqual(self.attr("-e", event), (ALIAS_PERIOD, ALTERNATE, 0, True))
+
+    def test_member_with_the_period_of_an_alias_does_not_sample(self):
+        found = self.attrs("-e", "{page-faults/period=1000/u,software/own/u}:S")
+        if len(found) < 2:
+            self.skipTest("this user may not open events")
+        self.assertEqual([period for period, *_ in found][:2], [1000, 0])
+
+    def test_options(self):
+        for option in "--no-inherit", "-a", "--per-thread", "-P", "-n":
+            with self.subTest(option):
+                self.assertEqual(self.attr(option, "-e", f"cycles/{','.join(TERMS)}/u"), (PERIOD, ALTERNATE, JITTER, True))
+
+    def test_without_a_period(self):
+        for kind, event in KINDS.items():
+            if "alias" in kind:
+                continue
+            for quiet in (), ("-q",):
+                with self.subTest(kind):
+                    output = self.refused("'alt-period' needs 'period', as in 'period=1000000,alt-period=300', or -c",
+                                          "record", *quiet, "-o", "/dev/null", "-e", event.format(TERMS[1]))
+                    self.assertNotIn("sys_perf_event_open", output)
+
+    def test_with_a_frequency(self):
+        for events in "cycles/period=1000,alt-period=300/", "cycles/alt-period=300/", "{instructions,cycles/alt-period=300/}:S":
+            for quiet in (), ("-q",):
+                self.refused("'alt-period' is not possible with a frequency", "record", *quiet, "-o", "/dev/null", "-F", "99", "-e", events)
+
+    def test_perf_top_and_trace_check_too(self):
+        for command in "top", "trace":
+            self.refused("'alt-period' needs 'period'", command, "-e", "cycles/alt-period=300/")
+            self.refused("not possible with 'freq'", command, "-e", "cycles/freq=9,alt-period=300/")
+
+    def test_perf_stat_does_not_sample(self):
+        for term in "alt-period=300", "alt-period-jitter=3":
+            for kind, event in KINDS.items():
+                with self.subTest(kind):
+                    name = term.split("=", maxsplit=1)[0]
+                    self.refused(f"'{name}' is not usable in 'perf stat'", "stat", "-e", event.format(f"period=1000,{term}"))
+
+
+if __name__ == "__main__":
+    unittest.main()
