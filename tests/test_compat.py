@@ -147,7 +147,7 @@ def windows(*recordings: Path) -> int:
     return sum(row["sums"][0]["samples"] for row in report["functions"])
 
 
-def truth() -> dict[str, dict[str, float]]:
+def truth() -> known.Truth:
     return known.truth((SHARE / "truth").read_text())
 
 
@@ -234,7 +234,7 @@ class Ways(unittest.TestCase):
         for name, (base, delta) in found.items():
             self.assertAlmostEqual(base, one[name], delta=0.011)
             self.assertAlmostEqual(base + delta, two[name], delta=0.021)
-            share = truth().get(name, {"share": 0})["share"]
+            share = truth()[name].share if name in truth() else 0
             self.assertLess(abs(delta), 100 * 4 * (2 * max(share, 0.001) * (1 - share) / 500) ** 0.5, name)
 
     def test_data_convert(self):
@@ -271,7 +271,7 @@ class Threads(unittest.TestCase):
 
         repeats: a program's threads differ in the order of what they do, but the same program was run so many times.
         """
-        counted = THREAD_ITERATIONS * sum(row["length"] for row in truth().values())
+        counted = THREAD_ITERATIONS * sum(row.length for row in truth().values())
         # a program's first thread only starts the others
         runs = [samples for samples in self.runs(name) if samples[0].tid != samples[0].pid]
         self.assertEqual(len(runs), number)
@@ -378,7 +378,7 @@ class OldPerf(unittest.TestCase):
                     self.assertEqual(text, said(HOST, path(name), *words))
         rows = functions(path("old"))
         for name, row in truth().items():
-            share, number = row["share"], windows(path("old"))
+            share, number = row.share, windows(path("old"))
             measured = rows[name]["sums"][0]["samples"] / number if name in rows else 0
             self.assertLess(abs(measured - share), 4 * (share * (1 - share) / number) ** 0.5 + 1 / number, name)
 
