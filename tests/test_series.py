@@ -66,7 +66,7 @@ class Series(unittest.TestCase):
 
     def passing(self, before: set[str]) -> set[str]:
         """The selftests that pass in the kernel just built: at least those that passed before."""
-        done = vm("; ".join(f"./{name}" for name in machines.PROGRAMS) + "; true", "--kernel", BUILT, share=machines.SELFTESTS / ARCH)
+        done = vm("; ".join(map(machines.in_memory, machines.PROGRAMS)) + "; true", "--kernel", BUILT, share=machines.SELFTESTS / ARCH)
         self.assertEqual(done.returncode, 0, done.stdout)
         now = set(re.findall(r"^ok \d+ (\S+)$", done.stdout, re.M))
         self.assertLessEqual(before, now, done.stdout)
