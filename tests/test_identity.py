@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import json
 import os
+import re
 import struct
 import subprocess
 import unittest
@@ -168,16 +169,29 @@ class Identity(unittest.TestCase):
         self.assertEqual(native(path, "--no-demangle"), {(name, str(library)): (1, 1) for name in mangled})
 
     def test_stripped(self):
-        """Without symbols an address is a function of its own."""
+        """A function is the range that unwind information has; without it an address is a function of its own."""
         script = DATA / "stripped.map"
-        script.write_text("{ local: *; };")
-        library = build("stripped.s", assembly("gone"), "-s", f"-Wl,--version-script={script}")
+        script.write_text("{ global: shown; local: *; };")
+        unwound = "".join(f'.type {name}, @function\n{name}: .cfi_startproc\n.skip 64\n.cfi_def_cfa_offset 32\n.skip 64\n.cfi_endproc\n'
+                          f'.size {name}, {size}\n' for name, size in (("one", 128), ("shown", 64), ("two", 128)))
+        library = build("stripped.s", f".globl shown\n{assembly('gone')}{unwound}", f"-Wl,--version-script={script}")
+        at = addresses(library)
+        must("strip", library)
         self.assertEqual(addresses(library), {})
+        self.assertEqual(addresses(library, "-D"), {"shown": at["shown"]})
         recording = Recording()
         recording.map(library, BASE)
-        recording.window(BASE + 0x1000)
-        recording.window(BASE + 0x1000, BASE + 0x1004)
-        self.check(recording.write("stripped.data"), {("0x1000", str(library)): (1, 1), ("0x1004", str(library)): (1, 0)})
+        for opens, closes in (("one", 0), ("one", 127)), (("two", 127), ("two", 2)), (("one", 64), ("two", 64)), \
+                (("shown", 3), ("shown", 127)), (("gone", 0), ("gone", 0)), (("gone", 0), ("gone", 4)):
+            recording.window(BASE + at[opens[0]] + opens[1], BASE + at[closes[0]] + closes[1])
+        path = recording.write("stripped.data")
+        one, two = (f"{at[name]:#x}-{at[name] + 128:#x}" for name in ("one", "two"))
+        self.check(path, {(one, str(library)): (1, 1), (two, str(library)): (2, 1), ("shown", str(library)): (1, 1),
+                          (hex(at["gone"]), str(library)): (1, 1), (hex(at["gone"] + 4), str(library)): (1, 0)})
+        labels = [f"{two} [stripped.so]", "shown", f"{at['gone']:#x} [stripped.so]"]
+        for table in must(PERF, "functions", "report", "-i", path), must(PERF, "script", "-i", path, "-s", SCRIPT):
+            for label in labels:
+                self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
 
     def test_vdso(self):
         """Of this machine: its own memory has the symbols."""

@@ -21,6 +21,7 @@
 #include "hashmap.h"
 #include "machine.h"
 #include "map.h"
+#include "maps.h"
 #include "sample.h"
 #include "srcline.h"
 #include "strbuf.h"
@@ -201,11 +202,10 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 
 	dso = map__dso(al->map);
 	if (!al->sym) {
-		/* Without a name, so that the same address is found the next time. */
-		al->sym = symbol__new(al->addr, 0, 0, 0, "");
+		/* It is found the next time; without a name if it is the address alone. */
+		al->sym = dso__synthesize_symbol(dso, maps__machine(al->maps), al->addr, "");
 		if (!al->sym)
 			return NULL;
-		dso__insert_symbol(dso, al->sym);
 	}
 
 	function = symbol_place(al->sym);

@@ -87,7 +87,8 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
 			  (unsigned long long)function->address);
 	if (!with_symbol || is_short_unique)
 		dso = base_name(dso);
-	if (!with_symbol || nr_dsos > 1) {
+	/* dso__synthesize_symbol() names a function without a name by its range. */
+	if (!with_symbol || nr_dsos > 1 || (*dso && strstarts(function->symbol, "0x"))) {
 		ret = asprintf(&label, "%s%s [%s]", function->symbol, address,
 			       *dso ? dso : "unknown");
 	} else {

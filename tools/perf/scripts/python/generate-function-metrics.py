@@ -266,7 +266,9 @@ class Function(NamedTuple):
         label = self.symbol or f"{self.address:#x}"
         if self.symbol and self.address is not None:
             label += f" {self.address:#x}"
-        return f"{label} [{self.dso or 'unknown'}]" if with_dso or not self.symbol else label
+        # perf names a function without a name by its range
+        with_dso = with_dso or not self.symbol or (self.dso != "" and label.startswith("0x"))
+        return f"{label} [{self.dso or 'unknown'}]" if with_dso else label
 
 
 Events = Tuple[str, ...]                # of a group, leader first
