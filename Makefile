@@ -78,7 +78,7 @@ series: $(B)/linux.built ## the mail-ready series in build/series
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
 
 .PHONY: bench
-bench: $(B)/perf/.built $(call MACHINE,arm64) ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
+bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
 	@scripts/bench/run.py $(BENCH)
 
 .PHONY: bench-collect
@@ -97,11 +97,12 @@ clean: ## empty build/
 
 INSTALL_build = $(1)
 INSTALL_check = $(sort $(1) $(CHECK_ARCHES)) check
-INSTALL_all = $(sort $(1) $(ALL_ARCHES)) check all
+INSTALL_all = $(sort $(1) $(ALL_ARCHES)) check all bench
+INSTALL_bench = arm64 bench
 INSTALL_fresh = $(1) fresh
 
-.PHONY: always install-build install-check install-all install-fresh
-install-build install-check install-all install-fresh: install-%:
+.PHONY: always install-build install-check install-all install-bench install-fresh
+install-build install-check install-all install-bench install-fresh: install-%:
 	@scripts/install.sh build $(call INSTALL_$*,$(ARCH))
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build

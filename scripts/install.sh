@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh build|ARCH|check|all|fresh...
+# usage: install.sh build|ARCH|check|all|bench|fresh...
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
@@ -17,6 +17,7 @@ build="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-u
 	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db"
 all="sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
+bench="python3-matplotlib"
 
 # the compilers of the table of tests/test_builds.py
 compilers() {
@@ -29,6 +30,7 @@ for purpose; do
 	build) read -r -d '' -a words <<< "$build" || true ;;
 	check) read -r -d '' -a words <<< "$check" || true ;;
 	all) read -r -d '' -a words <<< "$all $(compilers)" || true ;;
+	bench) read -r -d '' -a words <<< "$bench" || true ;;
 	fresh) words=(mmdebstrap) ;;
 	*)
 		read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")"

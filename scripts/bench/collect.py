@@ -16,6 +16,9 @@ import subprocess
 import time
 from pathlib import Path
 
+import matplotlib
+from matplotlib.figure import Figure
+
 from env import ARCH, BUILD, PERF, SCRIPT
 from guest import HERE, OUT, SHARE, unthrottled
 
@@ -128,25 +131,18 @@ def measure() -> dict:
 
 
 def plot(result: dict) -> None:
-    """Seconds over group samples, as SVG."""
-    width, height, edge = 640, 400, 60
+    """Seconds over group samples, as SVG whose text is text."""
     rows = result["sizes"]
-    right, top = rows[-1]["group samples"], max(rows[-1]["seconds"].values())
-
-    def point(samples: float, seconds: float) -> str:
-        return f"{edge + samples / right * (width - 3 * edge):.1f},{height - edge - seconds / top * (height - 2 * edge):.1f}"
-
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="13">',
-             f'<path d="M{point(0, top)} L{point(0, 0)} L{point(right, 0)}" fill="none" stroke="black"/>',
-             f'<text x="{width // 2 - edge}" y="{height - edge // 3}" text-anchor="middle">group samples, up to {right:,}</text>',
-             f'<text x="{edge}" y="{edge // 2}">seconds, up to {top:.1f}</text>']
-    for name, colour in zip(COMMANDS, ("#777777", "#cc3311", "#0077bb", "#009988")):
-        points = " ".join(point(row["group samples"], row["seconds"][name]) for row in rows)
-        x, y = points.split()[-1].split(",")
-        lines += [f'<polyline points="{point(0, 0)} {points}" fill="none" stroke="{colour}" stroke-width="2"/>',
-                  f'<text x="{float(x) + 6}" y="{y}" fill="{colour}">{name}</text>']
-    OUT.mkdir(parents=True, exist_ok=True)
-    PLOT.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")
+    samples = [row["group samples"] / 1e6 for row in rows]
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "collect"}):
+        figure = Figure(figsize=(6.4, 4), layout="constrained")
+        axes = figure.add_subplot()
+        for name in COMMANDS:
+            axes.plot([0, *samples], [0, *(row["seconds"][name] for row in rows)], marker=".", label=name)
+        axes.set(xlabel="group samples, millions", ylabel="processor time, s", xlim=(0, None), ylim=(0, None))
+        axes.legend()
+        OUT.mkdir(parents=True, exist_ok=True)
+        figure.savefig(PLOT, metadata={"Date": None})
 
 
 def report(result: dict) -> str:
