@@ -44,8 +44,8 @@ help: ## this list
 	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 	@echo
 	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm),'
-	@echo '          SUITE=bookworm (fresh), BENCH="cost" (bench), LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm),'
-	@echo '          DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
+	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (fresh), BENCH="cost" (bench),'
+	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
 .PHONY: demo
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
@@ -87,7 +87,7 @@ bench-collect: ## the one of them for large recordings: what it costs to make a 
 
 .PHONY: fresh
 fresh: | install-fresh ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
-	@scripts/fresh.sh $(SUITE)
+	@scripts/fresh.sh $(SUITE) "$(SUITES)"
 
 .PHONY: clean
 clean: ## empty build/

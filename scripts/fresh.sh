@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: fresh.sh SUITE
+# usage: fresh.sh SUITE [TESTS]
 # Both README commands as a newcomer types them: in a clean Debian root that has
 # only git, make and sudo beside what the installer leaves, as a user with sudo,
-# in a clone of the committed repository. The log is build/fresh-SUITE.log.
+# in a clone of the committed repository. The log is build/fresh-SUITE.log. TESTS
+# are the suites of `make check`, all of them by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suite=$1
+tests=${2:-}
 root=$PWD/build/fresh-$suite
 log=$PWD/build/fresh-$suite.log
 SUDO=()
@@ -45,7 +47,7 @@ newcomer() {
 }
 
 {
-	for command in 'make demo' 'make demo' 'make check'; do
+	for command in 'make demo' 'make demo' "make check SUITES='$tests'"; do
 		start=$SECONDS
 		echo "\$ $command"
 		newcomer "$command"
