@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -911,8 +912,10 @@ static pid_t fork_twice(EVENT *self)
 	if (!child) {
 		pid_t grandchild = fork();
 
-		if (!grandchild)
+		if (!grandchild) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			work_for_ever();
+		}
 		__atomic_store_n(pid, grandchild, __ATOMIC_RELEASE);
 		alarm(10);
 		pause();
