@@ -15,7 +15,9 @@ need_gb=4	# and 2 for each machine
 
 build="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config
 	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
-check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db"
+check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db
+	python3-distributed python3-psycopg2"
+bench="python3-distributed python3-matplotlib"
 all="sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
 bench="python3-matplotlib"
 

@@ -17,7 +17,7 @@ CLOCK_MONOTONIC = 1
 IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 16))
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
 FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID = 1 << 1, 1 << 5, 1 << 18, 1 << 25
-HEADER_EVENT_DESC, HEADER_GROUP_DESC = 12, 17
+HEADER_EVENT_DESC, HEADER_GROUP_DESC, HEADER_SAMPLE_TIME = 12, 17, 21
 ATTR_SIZE = 160
 
 
@@ -55,9 +55,11 @@ class Where:
 
 @dataclass
 class Writer:
-    """The records of a recording, in the order of the file. Groups are lists of events, leader first."""
+    """The records of a recording, in the order of the file. Groups are lists of events, leader first; times are those of
+    the first and the last sample, if the header is to tell them."""
     groups: list[list[Event]]
     records: list[bytes] = field(default_factory=list)
+    times: tuple[int, int] | None = None
 
     @property
     def leader(self) -> Event:
@@ -142,8 +144,10 @@ class Writer:
         data = b"".join(self.records)
         data_at = attrs_at + len(attrs)
         header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, ATTR_SIZE + 16, attrs_at, len(attrs), data_at, len(data),
-                             0, 0) + struct.pack("<QQQQ", 1 << HEADER_EVENT_DESC | 1 << HEADER_GROUP_DESC, 0, 0, 0)
-        features = sections(data_at + len(data), self.event_desc(events), self.group_desc())
+                             0, 0) + struct.pack("<QQQQ", 1 << HEADER_EVENT_DESC | 1 << HEADER_GROUP_DESC |
+                                                 bool(self.times) << HEADER_SAMPLE_TIME, 0, 0, 0)
+        features = sections(data_at + len(data), self.event_desc(events), self.group_desc(),
+                            *([struct.pack("<QQ", *self.times)] if self.times else []))
         path.write_bytes(header + ids + attrs + data + features)
 
     @staticmethod

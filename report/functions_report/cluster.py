@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Collects sums on a Dask cluster: a task for each recording, or span of time of a large one, and a tree that adds them up.
+
+A task reads files and returns sums, nothing else, so Dask may run it again when
+a worker has died. Workers need perf and python3-distributed, and see the files
+under the same names.
+"""
+
+import argparse
+import logging
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+
+from . import sums
+from .sums import Problem
+
+FAN_IN = 16             # parts that a task adds up
+UNREACHABLE = 10        # seconds to find the scheduler
+NO_WORKER = 30          # seconds without any worker
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this module."""
+    group = parser.add_argument_group("cluster")
+    group.add_argument("--cluster", metavar="ADDRESS", nargs="?", const="", help="collect on the workers of this Dask scheduler "
+                       "(tcp://HOST:8786), or without an address on the processors of this machine; the workers need perf and see "
+                       "the files under the same names as this machine does")
+    group.add_argument("--slice-size", metavar="MB", type=float, default=0, help="let several tasks, each for a span of time, read a "
+                       "recording that is larger than this (default: one task; each of them has to decode the whole recording)")
+
+
+def separate(args: argparse.Namespace) -> None:
+    """What follows --cluster is the first input if it is no address."""
+    if args.cluster and "://" not in args.cluster:
+        args.inputs.insert(0, args.cluster)
+        args.cluster = ""
+
+
+def size(path: str) -> int:
+    """Bytes of a recording, which may be a folder. Raises OSError."""
+    return sum(entry.stat().st_size for entry in os.scandir(path)) if os.path.isdir(path) else os.path.getsize(path)
+
+
+def span(perf: str, path: str) -> tuple[int, int] | None:
+    """Times of first and last sample in the header of a recording, in us; None if it has none."""
+    done = subprocess.run([perf, "report", "--header-only", "-i", path], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    times = [int(second) * 10**6 + int(micro)
+             for second, micro in re.findall(rb"^# time of (?:first|last) sample : (\d+)\.(\d{6})$", done.stdout, re.M)]
+    return (times[0], times[1]) if len(times) == 2 and 0 < times[0] < times[1] else None
+
+
+def slices(perf: str, path: str, most: float) -> list[str]:
+    """Options --time for spans that have each window once, [""] for all of it. perf takes both ends as part of a span."""
+    number = int(-(-size(path) // (most or math.inf)))
+    times = span(perf, path) if number > 1 else None
+    if not times:
+        return [""]
+    first, last = times
+    ends = [first + (last - first) * part // number for part in range(1, number)]
+    starts = ["", *(f"{end // 10**6}.{end % 10**6:06}000" for end in ends)]
+    stops = [*(f"{(end - 1) // 10**6}.{(end - 1) % 10**6:06}999" for end in ends), ""]
+    return [f"--time={start},{stop}" for start, stop in zip(starts, stops)]
+
+
+def tasks(inputs: Sequence[str], options: argparse.Namespace) -> list[tuple]:
+    """What is to be called for each part, with its arguments."""
+    found = []
+    for path in map(os.path.abspath, inputs):
+        try:
+            spans = slices(options.perf, path, options.slice_size * 2**20)
+        except OSError as error:
+            raise Problem(f"{path}: {error.strerror}") from None
+        if "--time" in options.perf_options:
+            spans = [""]
+        for number, when in enumerate(spans):
+            found.append((sums.collect_later if number else sums.collect, options.perf, path,
+                          [*options.perf_options, *([when] if when else [])]))
+    return found
+
+
+class Progress:
+    """How many parts are collected, on a terminal."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.start = number, time.monotonic()
+        self.shown = sys.stderr.isatty()
+
+    def show(self, done: int) -> None:
+        """Update the line."""
+        if self.shown:
+            left = (time.monotonic() - self.start) * (self.number - done) / done if done else 0
+            print(f"\r{done}/{self.number} collected" + (f", {left:.0f} s left" if done else "") + "\033[K", end="", file=sys.stderr,
+                  flush=True)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self.shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def connect(address: str):
+    """A client of the scheduler, or of a cluster of threads here: their tasks wait for perf."""
+    try:
+        import cloudpickle              # pylint: disable=import-outside-toplevel
+        import distributed              # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        raise Problem(f"--cluster needs {error.name}: install python3-distributed") from None
+    logging.disable()           # what is wrong is said in one line
+    cloudpickle.register_pickle_by_value(sums)
+    if not address:
+        return distributed.Client(processes=False, n_workers=1, threads_per_worker=len(os.sched_getaffinity(0)),
+                                  dashboard_address=None, set_as_default=False)
+    if not re.fullmatch(r"(tcp|tls|wss?)://([^][/:]+|\[[^]]+\]):\d+", address):
+        raise Problem(f"--cluster {address}: the address of a scheduler is tcp://HOST:PORT")
+    try:
+        return distributed.Client(address, timeout=UNREACHABLE, set_as_default=False)
+    except OSError as error:        # time-outs, too
+        raise Problem(f"--cluster {address}: cannot reach the scheduler: {str(error).splitlines()[0]}") from None
+
+
+def plant(client, todo: Sequence[tuple], perf: str) -> tuple[list, object]:
+    """Start the tasks: the collecting ones, and the root of the tree that adds up what they return."""
+    leaves = [client.submit(*task, pure=False) for task in todo]
+    layer = list(zip(leaves, (task[2] for task in todo)))
+    while len(layer) > 1 or layer[0][0] in leaves:
+        chunks = [layer[at:at + FAN_IN] for at in range(0, len(layer), FAN_IN)]
+        layer = [(client.submit(sums.add, perf, [name for _, name in chunk], *(part for part, _ in chunk), pure=False), chunk[0][1])
+                 for chunk in chunks]
+    return leaves, layer[0][0]
+
+
+def harvest(client, leaves: list, root) -> sums.Part:
+    """Wait for the result."""
+    from distributed import KilledWorker        # pylint: disable=import-outside-toplevel
+    progress, alone = Progress(len(leaves)), time.monotonic()
+    try:
+        while root.status == "pending":
+            time.sleep(0.05)
+            progress.show(sum(leaf.status == "finished" for leaf in leaves))
+            if client.scheduler_info()["workers"]:
+                alone = time.monotonic()
+            elif time.monotonic() - alone > NO_WORKER:
+                raise Problem(f"the scheduler has had no workers for {NO_WORKER} s: dask-worker {client.scheduler.address} starts one")
+        return root.result()
+    except ValueError as error:
+        raise Problem(str(error)) from None
+    except KilledWorker as error:
+        raise Problem(f"workers died again and again, the last one {error.last_worker.address}: is their memory enough?") from None
+    finally:
+        progress.clear()
+
+
+def collect(inputs: Sequence[str], address: str, options: argparse.Namespace) -> bytes:
+    """The sums of recordings and sums files. options: perf, perf_options (those of perf functions report), slice_size.
+    Raises Problem."""
+    todo = tasks(inputs, options)
+    client = connect(address)
+    try:
+        text, notes = harvest(client, *plant(client, todo, options.perf))
+    except (CancelledError, OSError):
+        raise Problem(f"the scheduler {address} is gone") from None
+    finally:
+        client.close()
+    for note in sorted(notes):
+        print(note, file=sys.stderr)
+    return text

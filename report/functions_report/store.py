@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Keeps sums in PostgreSQL, per build, host and time: a continuous profile. What is asked for, the database adds up.
+
+A sums file (perf-functions(1), SUMS FILE) is kept in parts: the lines before
+the first sums and between them, which say what adds up (a kind); what is lost
+and throttled; per function its numbers. Lines are kept as bytes, as they are in
+the file, for names have no encoding. Numbers are exact.
+"""
+
+import argparse
+import io
+import re
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+from . import sums
+from .sums import Problem
+
+VERSION = 1
+SCHEMA = """
+create schema perf_functions;
+create table perf_functions.version (version integer not null);
+insert into perf_functions.version values (1);
+-- what is not a number in a sums file: its lines but those of functions, lost and throttled
+create table perf_functions.kind (
+	id bigint generated always as identity primary key,
+	lines bytea not null
+);
+create unique index on perf_functions.kind (sha256(lines));
+-- symbol, DSO and address as a line has them
+create table perf_functions.function (
+	id bigint generated always as identity primary key,
+	name bytea not null
+);
+create unique index on perf_functions.function (sha256(name));
+create table perf_functions.profile (
+	id bigint generated always as identity primary key,
+	build text not null,
+	host text not null,
+	time timestamptz not null,
+	rows bytea not null, -- the line that says what the rows are: such sums are kept apart
+	kind bigint not null references perf_functions.kind,
+	lost numeric(20, 0) not null,
+	throttled numeric(20, 0) not null,
+	unique (build, host, time, rows)
+);
+create index on perf_functions.profile (host, time);
+create index on perf_functions.profile (time);
+-- numbers: windows, those which count, totals, totals of products; events: the how manieth group line it follows
+create table perf_functions.sums (
+	profile bigint not null references perf_functions.profile on delete cascade,
+	events integer not null,
+	function bigint not null references perf_functions.function,
+	numbers numeric(58, 0)[] not null,
+	primary key (profile, events, function)
+);
+"""
+INCOMING = """
+create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[]) on commit drop
+"""
+# in one order, so that two who bring the same new names wait for each other and do not lock up
+NEW_FUNCTIONS = """
+insert into perf_functions.function (name) select distinct name from incoming i
+where not exists (select from perf_functions.function f where sha256(f.name) = sha256(i.name)) order by name on conflict do nothing
+"""
+NEW_SUMS = """
+insert into perf_functions.sums select %s, events, f.id, numbers
+from incoming i join perf_functions.function f on sha256(f.name) = sha256(i.name)
+"""
+PROFILE = """
+insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled) values (%s, %s, %s, %s, %s, %s, %s)
+on conflict (build, host, time, rows) do update set kind = excluded.kind, lost = excluded.lost, throttled = excluded.throttled
+returning id
+"""
+ASKED = """
+from perf_functions.profile p where (%(build)s is null or build = %(build)s) and (%(host)s is null or host = %(host)s)
+and (%(rows)s is null or rows = %(rows)s) and (%(since)s::timestamptz is null or time >= %(since)s) and (%(until)s::timestamptz is null or time < %(until)s)
+"""
+KINDS = f"select p.kind, k.lines, sum(lost), sum(throttled) from (select * {ASKED}) p join perf_functions.kind k on k.id = p.kind " \
+    "group by p.kind, k.lines order by p.kind"
+TOTALS = f"""
+select events, f.name, totals from (
+	select events, function, array_agg(total order by place) as totals from (
+		select events, function, place, sum(number) as total
+		from (select id {ASKED} and kind = %(kind)s) p join perf_functions.sums s on s.profile = p.id,
+		unnest(numbers) with ordinality as n (number, place)
+		group by events, function, place
+	) one group by events, function
+) every join perf_functions.function f on f.id = function order by events
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this module."""
+    group = parser.add_argument_group("store", "URL is that of a PostgreSQL database, postgresql://user@host/database. Times are "
+                                      "as in 2026-11-20 or 2026-11-20T19:30+01:00, those without a zone local. Sums that are "
+                                      "stored for the same build, host, time and --by once more take the place of the old ones.")
+    group.add_argument("--store", metavar="URL", help="keep the sums of the inputs in this database")
+    group.add_argument("--from", dest="source", metavar="URL", help="take sums from this database instead of inputs, all or those "
+                       "of --build, --host, --since, --until")
+    group.add_argument("--build", help="what was running: a version or a build ID")
+    group.add_argument("--host", help="where it was recorded (--store: this machine unless said)")
+    group.add_argument("--at", metavar="T", help="when it was recorded (--store: when the last input was written unless said)")
+    group.add_argument("--since", metavar="T", help="from this time on")
+    group.add_argument("--until", metavar="T", help="before this time")
+
+
+def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """End with a message if options do not go together."""
+    if args.store and args.source:
+        parser.error("--store and --from are for different runs")
+    if args.store and not args.build:
+        parser.error("--store needs --build: what was running")
+    if args.source and args.inputs:
+        parser.error("--from takes the place of inputs")
+    for option, value, needs in (("--build", args.build, args.store or args.source), ("--host", args.host, args.store or args.source),
+                                 ("--at", args.at, args.store), ("--since", args.since, args.source), ("--until", args.until, args.source)):
+        if value and not needs:
+            parser.error(f"{option} goes with {'--store' if option == '--at' else '--from' if option[2] in 'su' else '--store and --from'}")
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time of the command line. Raises Problem."""
+    try:
+        return datetime.fromisoformat(text).astimezone() if text else None
+    except ValueError:
+        raise Problem(f"{text}: no time; one is 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00") from None
+
+
+@contextmanager
+def database(url: str, writes: bool) -> Iterator:
+    """A cursor in a transaction: it is undone if the block fails, and a reader sees one state. Raises Problem."""
+    try:
+        import psycopg2         # pylint: disable=import-outside-toplevel
+    except ImportError:
+        raise Problem("--store and --from need psycopg2: install python3-psycopg2") from None
+    if not re.match("postgres(ql)?://", url):
+        raise Problem(f"{url}: no URL of a database: postgresql://user@host/database")
+    try:
+        connection = psycopg2.connect(url, connect_timeout=10)
+        try:
+            if not writes:
+                connection.set_session("repeatable read", readonly=True)
+            with connection, connection.cursor() as cursor:
+                yield cursor
+        finally:
+            connection.close()
+    except psycopg2.Error as error:
+        address = re.sub(r"//[^@/]*@", "//", url)       # no password in messages
+        raise Problem(f"{address}: {' '.join(str(error).split())}") from None
+
+
+def check_schema(cursor, create: bool) -> None:
+    """See to it that the tables are there, and those that this program knows."""
+    there = "select exists (select from pg_namespace where nspname = 'perf_functions')"    # not what the session remembers
+    cursor.execute(there)
+    if not cursor.fetchone()[0]:
+        if not create:
+            raise Problem("nothing has been stored in this database")
+        cursor.execute("select pg_advisory_xact_lock(hashtext('perf_functions'))")      # another one may make them
+        cursor.execute(there)
+        if not cursor.fetchone()[0]:
+            cursor.execute(SCHEMA)
+    cursor.execute("select version from perf_functions.version")
+    version = cursor.fetchone()[0]
+    if version != VERSION:
+        raise Problem(f"the tables in this database are of version {version}, this program knows {VERSION}: " +
+                      ("use a newer one" if version > VERSION else "store into a new database, or use an older program"))
+
+
+def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
+    """A sums file in parts: its kind; lost and throttled; of each function the group lines before it, its name, its numbers."""
+    kind, counts, rows = [], {}, []
+    for line in text.splitlines(keepends=True):
+        word, *fields = line.rstrip(b"\n").split(b"\t")
+        if word == b"sums":
+            rows.append((len(kind), b"\t".join(fields[:3]), fields[3:]))
+        elif word in (b"lost", b"throttled"):
+            counts[word] = int(fields[0])
+            kind.append(word + b"\n")
+        else:
+            kind.append(line)
+    return b"".join(kind), counts, rows
+
+
+def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) -> bytes:
+    """The sums file of parts."""
+    lines = []
+    for number, line in enumerate(kind.splitlines(keepends=True)):
+        word = line.rstrip(b"\n")
+        lines += rows.get(number, []) + [word + b"\t%d\n" % counts[word] if word in counts else line]
+    return b"".join(lines)
+
+
+def find_kind(cursor, lines: bytes) -> int:
+    """The number of a kind, a new one if need be."""
+    for _ in "12":
+        cursor.execute("insert into perf_functions.kind (lines) select %(lines)s where not exists (select from perf_functions.kind "
+                       "where sha256(lines) = sha256(%(lines)s)) on conflict do nothing", {"lines": lines})
+        cursor.execute("select id from perf_functions.kind where sha256(lines) = sha256(%s)", (lines,))
+    return cursor.fetchone()[0]
+
+
+def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
+    """Keep a sums file, all of it or nothing. Raises Problem."""
+    kind, counts, rows = split(text)
+    incoming = io.StringIO("".join(f"{events}\t\\\\x{name.hex()}\t{{{b','.join(numbers).decode()}}}\n" for events, name, numbers in rows))
+    with database(url, writes=True) as cursor:
+        check_schema(cursor, create=True)
+        rows_are = next(line for line in kind.splitlines() if line.startswith(b"by\t"))
+        cursor.execute(PROFILE, (build, host, time, rows_are, find_kind(cursor, kind), counts[b"lost"], counts[b"throttled"]))
+        profile = cursor.fetchone()[0]
+        cursor.execute("delete from perf_functions.sums where profile = %s", (profile,))
+        cursor.execute(INCOMING)
+        cursor.copy_expert("copy incoming from stdin", incoming)
+        cursor.execute(NEW_FUNCTIONS)
+        cursor.execute(NEW_SUMS, (profile,))
+
+
+def stored(cursor) -> str:
+    """A word on what there is."""
+    cursor.execute("select count(*), array_agg(distinct build), min(time), max(time) from perf_functions.profile")
+    number, builds, first, last = cursor.fetchone()
+    if not number:
+        return "there is nothing"
+    more = f" and {len(builds) - 5} more" if len(builds) > 5 else ""
+    return f"there are builds {', '.join(builds[:5])}{more}, from {first.astimezone():%FT%T%z} to {last.astimezone():%FT%T%z}"
+
+
+def totals(cursor, asked: dict) -> Iterator[bytes]:
+    """What is asked for, a sums file for each kind."""
+    cursor.execute(KINDS, asked)
+    for kind, lines, lost, throttled in cursor.fetchall():
+        cursor.execute(TOTALS, {**asked, "kind": kind})
+        rows: dict[int, list[bytes]] = {}
+        for events, name, numbers in cursor:
+            rows.setdefault(events, []).append(b"\t".join((b"sums", bytes(name), *(b"%d" % int(number) for number in numbers))) + b"\n")
+        yield join(bytes(lines), {b"lost": int(lost), b"throttled": int(throttled)}, rows)
+
+
+def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) -> bytes:
+    """The sum of what is kept of this build, host, rows (a line of sums files), from since on and before until (None: any).
+    Raises Problem."""
+    with tempfile.TemporaryDirectory() as folder, database(url, writes=False) as cursor:
+        check_schema(cursor, create=False)
+        paths = []
+        for number, text in enumerate(totals(cursor, asked)):
+            paths.append(Path(folder) / str(number))
+            paths[-1].write_bytes(text)
+        if not paths:
+            words = " ".join(f"{name} {value}" for name, value in asked.items() if value and name != "rows")
+            raise Problem(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
+        try:
+            return sums.merge(perf, paths)      # which knows what adds up, and the order of lines
+        except ValueError as error:
+            raise Problem("what is stored does not add up: " + re.sub(r"^.*before it: | \(on [^()]*\)$", "", str(error)) +
+                          ": ask for less (--by, --build, --host, --since, --until)") from None
+
+
+def keep(args: argparse.Namespace, text: bytes, inputs: list[str]) -> None:
+    """--store: keep the sums of these inputs. Raises Problem."""
+    time = moment(args.at) or datetime.fromtimestamp(max(Path(path).stat().st_mtime for path in inputs), timezone.utc)
+    put(args.store, text, args.build, args.host or socket.gethostname(), time)
+
+
+def ask(args: argparse.Namespace) -> bytes:
+    """--from: the sums that are asked for. Raises Problem."""
+    rows = f"by\t{args.by}\t{args.inline:d}".encode() if args.by else None
+    asked = {"build": args.build, "host": args.host, "rows": rows, "since": moment(args.since), "until": moment(args.until)}
+    return get(args.source, asked, args.perf)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Sums files (perf-functions(1), SUMS FILE): perf makes them of recordings and adds them up.
+
+The workers of a cluster run what is here. They have perf, but not this package,
+so it takes nothing but the standard library. Raises ValueError, with one line
+that says what is wrong with which file.
+"""
+
+import os
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+Part = tuple[bytes, frozenset[str]]     # a sums file, and what perf had to say on what it left out
+
+
+class Problem(Exception):
+    """What ends the program with one line, on which message and cause are."""
+
+
+def reason(output: str) -> str:
+    """The line that says why perf failed: the last one of its own, else the last one."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    own = [line.removeprefix("perf functions: ") for line in lines if line.startswith("perf functions: ")]
+    return (own or lines or ["no reason given"])[-1]
+
+
+def run(perf: str, arguments: Sequence[str], name: str) -> Part:
+    """What `perf functions report --sums -` makes of these arguments; name is the input's, for the message."""
+    command = [perf, "functions", "report", "--sums", "-", *arguments]
+    here = socket.gethostname()
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError as error:
+        raise ValueError(f"{here}: cannot run {perf}: {error.strerror}") from None
+    said = done.stderr.decode(errors="replace")
+    if done.returncode < 0:
+        raise ValueError(f"{name}: perf on {here} ended with signal {-done.returncode}")
+    if done.returncode or not done.stdout.endswith(b"\nend\n"):
+        why = reason(said)
+        raise ValueError(f"{why if name in why else f'{name}: {why}'} (on {here})")
+    return done.stdout, frozenset(line for line in said.splitlines() if " ignored: " in line)
+
+
+def collect(perf: str, path: str, options: Sequence[str]) -> Part:
+    """The sums of one recording, or of a span of its time, or of a sums file."""
+    return run(perf, [*options, path], path)
+
+
+def without_losses(part: Part) -> Part:
+    """The same sums with no record lost and no throttle: every span of a recording tells those of the whole."""
+    head, word, rest = part[0].partition(b"\ngroup\t")
+    lines = (line.split(b"\t")[0] + b"\t0" if line.startswith((b"lost\t", b"throttled\t")) else line for line in head.split(b"\n"))
+    return b"\n".join(lines) + word + rest, part[1]
+
+
+def collect_later(perf: str, path: str, options: Sequence[str]) -> Part:
+    """Like collect(), for all spans of a recording but the first."""
+    return without_losses(collect(perf, path, options))
+
+
+def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
+    """The sum of parts, of which each one has a name."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, str(number)) for number in range(len(parts))]
+        for path, part in zip(paths, parts):
+            Path(path).write_bytes(part[0])
+        try:
+            total, _ = run(perf, paths, folder)
+        except ValueError as error:
+            text = str(error)
+            for path, name in reversed(list(zip(paths, names))):
+                text = text.replace(path, name)
+            raise ValueError(text) from None
+    return total, frozenset().union(*(part[1] for part in parts))
+
+
+def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> bytes:
+    """The sums of recordings and sums files, all read by one perf."""
+    paths = [os.path.abspath(str(path)) for path in paths]
+    return run(perf, [*options, *paths], paths[0])[0]
+
+
+def write(path: Path, text: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_bytes(text)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise Problem(f"{path}: {error.strerror}") from None
