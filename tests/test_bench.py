@@ -14,6 +14,7 @@ sys.path.append(str(TOP / "scripts/bench"))
 # pylint: disable=wrong-import-position
 import collect
 import cost
+import hosts
 import resonance
 
 OUT = BUILD / "bench"
@@ -45,7 +46,7 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(resonance.independent(1000, 2700, 270000, 0), 0)
 
 
-class Bench(unittest.TestCase):
+class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
 
     @classmethod
     def setUpClass(cls):
@@ -53,12 +54,12 @@ class Bench(unittest.TestCase):
         cls.first = json.loads((OUT / "results.json").read_text())
         cls.output = must("make", "bench", timeout=3600)
         results = json.loads((OUT / "results.json").read_text())
-        cls.cost, cls.resonance, cls.collect = results["cost"], results["resonance"], results["collect"]
+        cls.cost, cls.resonance, cls.collect, cls.hosts = (results[name] for name in ("cost", "resonance", "collect", "hosts"))
 
     def test_tables_are_shown_and_kept(self):
         table = (OUT / "results.md").read_text()
         self.assertIn(table, self.output)
-        for measurement in cost, resonance, collect:
+        for measurement in cost, resonance, collect, hosts:
             self.assertIn(f"## {measurement.TITLE}\n", table)
 
     def test_cost_of_an_event_that_does_not_alternate(self):
@@ -131,6 +132,23 @@ class Bench(unittest.TestCase):
             more = row["seconds"][name] / row["group samples"] - plain["seconds"][name] / plain["group samples"]
             self.assertLess(more, 2e-6, name)
 
+    def test_more_hosts_cost_no_more_each(self):
+        one, *_, many = [row for row in self.hosts["rows"] if "cluster" in row]
+        self.assertEqual(many["hosts"], 100)
+        for name in "cluster", "one process":
+            self.assertLess(many[name] / many["hosts"], 1.5 * one[name], name)
+
+    def test_sums_of_many_hosts_are_as_large_as_their_functions(self):
+        """They end to grow when all functions are known: more hosts have more digits, not more lines."""
+        one, *_, many, synthetic = self.hosts["rows"]
+        self.assertEqual(synthetic["hosts"], 1000)
+        self.assertGreater(many["bytes"], 3 * one["bytes"])
+        self.assertLess(synthetic["bytes"], 1.5 * many["bytes"])
+        self.assertLess(synthetic["functions"], 1.1 * many["functions"])
+
+    def test_plot_of_hosts(self):
+        self.assertIn("<svg", hosts.PLOT.read_text())
+
     def test_plot(self):
         text = collect.PLOT.read_text()
         for name in collect.COMMANDS:
@@ -139,7 +157,7 @@ class Bench(unittest.TestCase):
     def test_unknown_measurement(self):
         done = run("scripts/bench/run.py", "speed")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: cost resonance collect$")
+        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: cost resonance collect hosts$")
 
 
 if __name__ == "__main__":

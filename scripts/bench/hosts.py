@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What it costs to collect and add up recordings of many hosts on a cluster, and how large their sums become.
+
+Each host's recording has samples in a part of the functions of one library. Up
+to 100 hosts are recorded; their sums, and synthetic ones of more hosts with as
+many functions, are then added up from sums files. The workers are processes on
+this machine, so they share its processors.
+"""
+
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import fleet
+import servers
+from env import PERF, TOP, must
+from guest import OUT
+
+TITLE = "Many hosts"
+PLOT = OUT / "hosts.svg"
+WORKERS = 4
+RECORDED, SYNTHETIC = (1, 10, 100), 1000
+SAMPLES = 50_000
+FUNCTIONS, OF_A_HOST = 2000, 400
+SLICES = 1, 2, 4, 8             # of one large recording
+LARGE = 2_000_000
+DATA = OUT / "hosts"
+REPORT = TOP / "report/functions-report"
+
+
+def timed(*command: object, others: Callable[[], float] = lambda: 0.0) -> float:
+    """Seconds of processor time that a command takes, and others meanwhile."""
+    def now() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime + others()
+    start = now()
+    must(*command)
+    return now() - start
+
+
+class Synthetic(fleet.Host):
+    """The sums of a host without its recording."""
+
+    def make(self) -> None:
+        """Windows of a tenth of a recording count for ten."""
+        for _ in range(SAMPLES // 20):
+            place = self.places[int(self.random.random() * len(self.places))]
+            self.count(place, (fleet.WINDOW + int(self.random.random() * 30), 1 + int(self.random.random() * 1200), 1), True)
+        for numbers in self.sums.values():
+            numbers[:] = [10 * number for number in numbers]
+
+
+def make(code: Path) -> tuple[list[Path], list[Path]]:
+    """Recordings, and sums files of more hosts."""
+    names = fleet.library(code, FUNCTIONS)
+    files, sums = [], []
+    for number in range(max(RECORDED)):
+        files.append(DATA / f"{number}.data")
+        fleet.Host(number, code, names, OF_A_HOST).write(files[-1], SAMPLES)
+        sums.append(DATA / f"{number}.sums")
+        must(PERF, "functions", "report", "--sums", sums[-1], files[-1])
+    version = sums[0].read_bytes().partition(b"\n")[0] + b"\n"
+    for number in range(len(sums), SYNTHETIC):
+        host = Synthetic(number, code, names, OF_A_HOST)
+        host.make()
+        sums.append(DATA / f"{number}.sums")
+        sums[-1].write_bytes(version + fleet.total([host]))
+    return files, sums
+
+
+def rows(dask: servers.Dask, files: list[Path], sums: list[Path]) -> list[dict]:
+    """Of each number of hosts the seconds and the bytes. Raises AssertionError if a cluster's sums are not those of one process."""
+    cluster, one = DATA / "cluster.sums", DATA / "one.sums"
+    collect = REPORT, "--cluster", dask.address, "--sums", cluster
+    found = []
+    for number in (*RECORDED, SYNTHETIC):
+        row: dict = {"hosts": number}
+        if number <= len(files):
+            row["cluster"] = timed(*collect, *files[:number], others=dask.seconds)
+            row["one process"] = timed(PERF, "functions", "report", "--sums", one, *files[:number])
+            if cluster.read_bytes() != one.read_bytes():
+                raise AssertionError(f"the sums of {number} recordings are others on a cluster")
+        row["sums on the cluster"] = timed(*collect, *sums[:number], others=dask.seconds)
+        row["sums in one process"] = timed(PERF, "functions", "report", "--sums", one, *sums[:number])
+        if cluster.read_bytes() != one.read_bytes():
+            raise AssertionError(f"the sums of {number} sums files are others on a cluster")
+        row["bytes"] = one.stat().st_size
+        row["functions"] = one.read_bytes().count(b"\nsums\t")
+        found.append(row)
+    return found
+
+
+def spans(dask: servers.Dask, code: Path) -> dict[int, float]:
+    """Seconds for one large recording by the number of tasks that read it."""
+    large = DATA / "large.data"
+    fleet.Host(0, code, fleet.library(code)).write(large, LARGE)
+    size = large.stat().st_size / 2**20
+    collect = REPORT, "--cluster", dask.address, "--sums", DATA / "cluster.sums"
+    seconds = {number: timed(*collect, "--slice-size", size / (number - 0.5), large, others=dask.seconds) for number in SLICES}
+    large.unlink()
+    return seconds
+
+
+def measure() -> dict:
+    """Makes the recordings, collects them on a cluster."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    code = DATA / "code.so"
+    files, sums = make(code)
+    with servers.dask(DATA / "dask", WORKERS) as dask:
+        must(REPORT, "--cluster", dask.address, "--sums", DATA / "cluster.sums", *files[:WORKERS])      # workers are there and warm
+        result = {"processors": len(os.sched_getaffinity(0)), "workers": WORKERS, "rows": rows(dask, files, sums),
+                  "bytes of a recording": files[0].stat().st_size, "spans": spans(dask, DATA / "large.so")}
+    for path in files + sums:
+        path.unlink()
+    plot(result)
+    return result
+
+
+def plot(result: dict) -> None:
+    """Seconds per host, and bytes of the sum, over the number of hosts."""
+    import matplotlib               # pylint: disable=import-outside-toplevel
+    matplotlib.use("svg")
+    from matplotlib import pyplot   # pylint: disable=import-outside-toplevel
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for name, label in (("cluster", "recordings, cluster"), ("one process", "recordings, one process"),
+                        ("sums on the cluster", "sums files, cluster"), ("sums in one process", "sums files, one process")):
+        found = [(row["hosts"], 1000 * row[name] / row["hosts"]) for row in result["rows"] if name in row]
+        axes[0].loglog(*zip(*found), "o-", label=label)
+    axes[0].set(xlabel="hosts", ylabel="ms of processor time per host")
+    axes[0].legend()
+    axes[1].loglog([row["hosts"] for row in result["rows"]], [row["bytes"] / 1024 for row in result["rows"]], "o-")
+    axes[1].set(xlabel="hosts", ylabel="KB of the merged sums")
+    OUT.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PLOT, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+    lines = ["| hosts | recordings, cluster | one process | sums files, cluster | one process | functions | merged sums |",
+             "|--:|--:|--:|--:|--:|--:|--:|"]
+    for row in result["rows"]:
+        cells = [f"{1000 * row[name] / row['hosts']:.1f}" if name in row else ""
+                 for name in ("cluster", "one process", "sums on the cluster", "sums in one process")]
+        lines.append(f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} | {row['bytes'] / 1024:.0f} KB |")
+    large = ", ".join(f"{number}: {seconds:.2f}" for number, seconds in result["spans"].items())
+    lines += ["", "ms of processor time per host, all processes together, from start to end. "
+              f"{result['workers']} workers on {result['processors']} processors; "
+              f"a recording has {SAMPLES:,} samples ({result['bytes of a recording'] / 2**20:.1f} MB) in {OF_A_HOST} of {FUNCTIONS:,} "
+              f"functions; {SYNTHETIC} hosts are synthetic sums, but for the first {max(RECORDED)}. Processor "
+              f"time in s of one recording of {LARGE:,} samples, by the number of tasks that read it: {large}."]
+    return "\n".join(lines)
