@@ -19,7 +19,6 @@ check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-
 	python3-distributed python3-psycopg2"
 bench="python3-distributed python3-matplotlib"
 all="sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
-bench="python3-matplotlib"
 
 # the compilers of the table of tests/test_builds.py
 compilers() {
