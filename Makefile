@@ -35,6 +35,7 @@ NEW_FILES := $(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series)
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),$(B)/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
+REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 
 .PHONY: help
@@ -43,7 +44,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null || \
 	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 	@echo
-	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo), RUN="command" (vm),'
+	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo, report), RUN="command" (vm),'
 	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (fresh), BENCH="cost" (bench),'
 	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
@@ -51,12 +52,22 @@ help: ## this list
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
 	@scripts/demo.sh $(ARCH) $(OUT)
 
+.PHONY: report
+report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(B)/report/template.html ## the same with call chains, and as a page for a browser: build/demo/report.html
+	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
+	@echo
+	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
+	@echo
+	@echo 'Open $(OUT)/report.html in a browser. It was made by'
+	@echo
+	@echo '  $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data'
+
 .PHONY: check
-check: install-check $(B)/perf/.built $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
+check: install-check $(B)/perf/.built $(B)/report/template.html $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
 	@tests/run.py $(SUITES)
 
 .PHONY: check-all
-check-all: install-all $(B)/perf/.built $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too
+check-all: install-all $(B)/perf/.built $(B)/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too
 	@tests/run.py --all $(SUITES)
 
 .PHONY: linux
@@ -96,13 +107,14 @@ clean: ## empty build/
 # What the verbs stand on. A stamp is remade when what it depends on changed.
 
 INSTALL_build = $(1)
-INSTALL_check = $(sort $(1) $(CHECK_ARCHES)) check
-INSTALL_all = $(sort $(1) $(ALL_ARCHES)) check all bench
+INSTALL_report = report
+INSTALL_check = $(sort $(1) $(CHECK_ARCHES)) report check
+INSTALL_all = $(sort $(1) $(ALL_ARCHES)) report check all bench
 INSTALL_bench = arm64 bench
 INSTALL_fresh = $(1) fresh
 
-.PHONY: always install-build install-check install-all install-bench install-fresh
-install-build install-check install-all install-bench install-fresh: install-%:
+.PHONY: always install-build install-report install-check install-all install-bench install-fresh
+install-build install-report install-check install-all install-bench install-fresh: install-%:
 	@scripts/install.sh build $(call INSTALL_$*,$(ARCH))
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build
@@ -112,6 +124,17 @@ $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always
 $(B)/perf/.built: $(B)/linux.built scripts/build.sh
 	@$(STEP) "perf for this machine" scripts/build.sh perf $(B)/linux $(B)/perf
 	@touch $@
+
+WEB := $(B)/report/web
+
+$(WEB)/.built: report/web/package.json report/web/package-lock.json | install-report
+	@rm -rf $(WEB) && mkdir -p $(WEB) && cp $^ $(WEB)/
+	@$(STEP) "npm packages of the page" npm ci --prefix $(WEB) --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(B)/report/template.html: $(WEB)/.built report/web/build.js $(wildcard report/web/src/*)
+	@rm -rf $(WEB)/src && cp -r report/web/build.js report/web/src $(WEB)/
+	@$(STEP) "template of the page" sh -c 'cd $(WEB) && node build.js ../template.html'
 
 # ... of one machine each
 .SECONDARY:

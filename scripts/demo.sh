@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: demo.sh ARCH OUT
+# usage: demo.sh ARCH OUT [OPTION...]
 # Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
 # its table per function; leaves perf.data and functions.txt in the folder OUT.
-# Unless they are set, both are the machine's own.
+# Unless they are set, both are the machine's own. Options are for perf record.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 arch=$1
 out=$2
+shift 2
 new=$out.new
 machine() {
 	scripts/vm.py --arch "$arch" --get "$1"
@@ -16,7 +17,7 @@ machine() {
 EVENTS=${EVENTS:-$(machine events)}
 WORKLOAD=${WORKLOAD:-$(machine workload)}
 script=tools/perf/scripts/python/generate-function-metrics.py
-record="perf record -T --sample-cpu -e '$EVENTS' -- $WORKLOAD"
+record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
 table=(build/perf/perf script -i "$new/perf.data" --symfs "build/root/$arch"
 	--kallsyms "build/kernel/$arch/System.map" -s "$script" -- -s discard)
 

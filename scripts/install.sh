@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh build|ARCH|check|all|bench|fresh...
+# usage: install.sh build|ARCH|report|check|all|bench|fresh...
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
@@ -15,8 +15,9 @@ need_gb=4	# and 2 for each machine
 
 build="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config
 	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
+report="python3-argcomplete"
 check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db
-	python3-distributed python3-psycopg2"
+	chromium chromium-driver python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
 bench="python3-distributed python3-matplotlib"
 all="sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
 
@@ -29,6 +30,11 @@ packages=()
 for purpose; do
 	case $purpose in
 	build) read -r -d '' -a words <<< "$build" || true ;;
+	report)
+		read -r -d '' -a words <<< "$report" || true
+		# whoever has npm from elsewhere cannot have Debian's as well
+		command -v npm > /dev/null || words+=(nodejs npm)
+		;;
 	check) read -r -d '' -a words <<< "$check" || true ;;
 	all) read -r -d '' -a words <<< "$all $(compilers)" || true ;;
 	bench) read -r -d '' -a words <<< "$bench" || true ;;

@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reports made of what `perf functions report` knows: tables, clusters, a store."""
+"""Reports of what `perf functions report` makes of recordings: pages, pictures, profiles of many hosts."""
+
+
+class ReportError(Exception):
+    """What the user is told in one line; the command ends with status 1."""

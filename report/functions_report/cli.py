@@ -1,81 +1,214 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The command line."""
+"""The command line of functions-report."""
 
 import argparse
-import subprocess
+import os
+import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from . import cluster, store, sums
-from .sums import Problem
+from . import ReportError, cluster, flame, page, plot, store
+from .progress import Progress
+from .table import Perf, Table, is_diff, replacing
 
-BUILT = Path(__file__).resolve().parents[2] / "build/perf/perf"
-# options of perf functions report that choose what is counted, with their argument if they take one
-FILTERS = {"by": "KEY", "inline": "", "share": "MODE", "comm": "COMM", "pid": "PID", "tid": "TID", "dso": "DSO", "symbol": "SYMBOL",
-           "time": "START,STOP", "vmlinux": "FILE", "kallsyms": "FILE", "symfs": "DIRECTORY", "addr2line": "PATH",
-           "full-source-path": "", "force": ""}
-EXAMPLES = """
+BUILT = page.TEMPLATE.parent.parent / "perf/perf"
+BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
+# options of `perf functions report` that are handed on: which windows count, where symbols are ...
+COLLECT = (("--share", "MODE", "windows that count: auto, none or discard"), ("--comm", "LIST", "only these comms"),
+           ("--pid", "LIST", "only these processes"), ("--tid", "LIST", "only these threads"),
+           ("--dso", "LIST", "only these DSOs"), ("--symbol", "LIST", "only these symbols"),
+           ("--time", "START,STOP", "only this span of time"), ("--symfs", "DIR", "look for files with symbols in this folder"),
+           ("--vmlinux", "FILE", "the kernel's symbols"), ("--kallsyms", "FILE", "the kernel's symbols"),
+           ("--addr2line", "FILE", "program that tells lines and inlined functions"))
+# ... and of the table itself
+SHOW = (("--metrics", "LIST", "metrics of the CPU's vendor as well"),)
+
+EXAMPLES = """\
 examples:
-  functions-report host*.data
+  functions-report perf.data                                    print the table, as perf functions report does
+  functions-report --html report.html perf.data                 a page: table, flame graph
+  functions-report --html report.html one.data two.data         of several recordings, added up
+  functions-report --html report.html --by dso perf.data        a row for each executable and library
+  functions-report --html change.html --diff old.data new.data  what changed
+  functions-report --plot figure.svg perf.data                  a picture for a paper; .png works, too
+  functions-report --sums hosts.sums a.data b.data              the sums, which add up and make reports, too
   functions-report --cluster tcp://scheduler:8786 --sums all.sums /shared/host*.data
   functions-report --store postgresql://db/profile --build v1.2 --host web7 perf.data
-  functions-report --from postgresql://db/profile --build v1.2 --since 2026-11-01 --until 2026-12-01
+  functions-report --from postgresql://db/profile --build v1.2 --since 2026-11-01 --html november.html
+
+A flame graph has call chains if they were recorded:
+  perf functions record --call-graph fp,4 --user-callchains -- COMMAND
+
+Completion in bash: eval "$(register-python-argcomplete functions-report)"
 """
 
 
-def parse(argv: list[str] | None) -> argparse.Namespace:
-    """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="functions-report", description="Metrics per function of recordings and sums files.",
-                                     epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("inputs", metavar="INPUT", nargs="*", help="recordings and sums files (default: perf.data)")
-    parser.add_argument("--perf", default=str(BUILT) if BUILT.exists() else "perf", help="perf (default: %(default)s)")
-    parser.add_argument("--sums", metavar="FILE", type=Path, help="write the sums to this file instead of printing a table")
-    filters = parser.add_argument_group("options of perf functions report, see perf-functions(1)")
-    for name, argument in FILTERS.items():
-        filters.add_argument(f"--{name}", **({"metavar": argument} if argument else {"action": "store_true"}))
-    cluster.add_arguments(parser)
-    store.add_arguments(parser)
-    args = parser.parse_intermixed_args(argv)
-    cluster.separate(args)
-    store.check_arguments(args, parser)
-    args.inputs = args.inputs or ["perf.data"]
-    args.perf_options = []
-    for name, argument in FILTERS.items():
-        value = getattr(args, name.replace("-", "_"))
-        if value:
-            args.perf_options += [f"--{name}", value] if argument else [f"--{name}"]
-    return args
+def parser() -> argparse.ArgumentParser:
+    """All options."""
+    result = argparse.ArgumentParser(
+        prog="functions-report", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Makes a page, a picture or a table of recordings of per-function metrics, with perf functions report.")
+    result.add_argument("inputs", nargs="*", metavar="INPUT",
+                        help="recordings and files of sums, which are added up (default: perf.data)")
+    output = result.add_argument_group("what is made (none: perf's table is printed)")
+    output.add_argument("--html", metavar="FILE", type=Path, help="a page that opens without a network")
+    output.add_argument("--plot", metavar="FILE", type=Path, help="a picture, .png or .svg")
+    output.add_argument("--sums", metavar="FILE", type=Path, help="a file of sums")
+    output.add_argument("--diff", action="store_true", help="compare two INPUTs, BEFORE and AFTER")
+    output.add_argument("--top", metavar="N", type=positive, default=20, help="rows of a picture (default: 20)")
+    output.add_argument("--fields", metavar="LIST",
+                        help="columns of a picture (default: one share, three ratios); two fit in a paper's column")
+    choice = result.add_argument_group("options for perf functions report")
+    choice.add_argument("--perf", metavar="PERF", help="the perf to use (default: that of `make perf`, else perf)")
+    choice.add_argument("--by", choices=BY, help="what the rows are (default: symbol)")
+    choice.add_argument("--inline", action="store_true", help="tell inlined functions from those which they are in")
+    for name, metavar, text in COLLECT + SHOW:
+        names = ("-M", name) if name == "--metrics" else (name,)
+        choice.add_argument(*names, metavar=metavar, help=text)
+    cluster.add_arguments(result)
+    store.add_arguments(result)
+    return result
 
 
-def gather(args: argparse.Namespace) -> bytes:
-    """The sums that are asked for."""
-    if args.source:
-        return store.ask(args)
-    if args.cluster is not None:
-        return cluster.collect(args.inputs, args.cluster, args)
-    return sums.merge(args.perf, args.inputs, args.perf_options)
+def parse(words: Sequence[str] | None) -> argparse.Namespace:
+    """The command line; ends with a message if it is wrong."""
+    result = parser()
+    complete(result)
+    arguments = result.parse_intermixed_args(words)
+    cluster.separate(arguments)
+    store.check_arguments(arguments, result)
+    arguments.inputs = arguments.inputs or ["perf.data"]
+    return arguments
 
 
-def show(args: argparse.Namespace, text: bytes) -> int:
-    """What is to be done with the sums."""
-    if args.store:
-        store.keep(args, text, args.inputs)
-    if args.sums:
-        sums.write(args.sums, text)
-    if args.sums or args.store:
-        return 0
-    with tempfile.NamedTemporaryFile(suffix=".sums") as file:
-        file.write(text)
-        file.flush()
-        return subprocess.run([args.perf, "functions", "report", file.name], check=False).returncode
+def positive(text: str) -> int:
+    """A number above 0."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run it; returns the exit status."""
-    args = parse(argv)
+def passed(arguments: argparse.Namespace, options: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Those options which were given, for perf."""
+    given = ((name, getattr(arguments, name.lstrip("-"))) for name, _, _ in options)
+    return [f"{name}={value}" for name, value in given if value is not None]
+
+
+def find_perf(name: str | None) -> str:
+    """The perf to use."""
+    if name:
+        return name
+    return str(BUILT) if os.access(BUILT, os.X_OK) else shutil.which("perf") or str(BUILT)
+
+
+def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Table:
+    """What the page shows: a table and its flame graph, and the comparison if it is one."""
+    inputs = arguments.inputs
+    data: Table = {}
+    if arguments.diff:
+        data["diff"] = page.diff_data(compare(perf, inputs, by))
+        inputs = inputs[1:]
+    table = perf.table(inputs, *by)
+    data["table"] = page.table_data(table)
+    note = ""
     try:
-        return show(args, gather(args))
-    except (Problem, ValueError) as problem:
-        print(f"functions-report: {problem}", file=sys.stderr)
+        event, tree = flame.of_chains(perf, inputs, arguments.inline)
+    except ReportError as error:
+        note = "The recording has no call chains" if "--call-graph" in str(error) else f"No call chains: {error}"
+        event, tree = flame.of_table(table)
+    data["flame"] = page.flame_data(event, tree, table["columns"], note)
+    data["warnings"] = perf.warnings
+    return data
+
+
+def compare(perf: Perf, inputs: Sequence[str], by: Sequence[str]) -> Table:
+    """The comparison of two inputs."""
+    table = perf.table(inputs, "--diff", *by, what="comparing")
+    if not is_diff(table):
+        raise ReportError(f"{perf.program} cannot compare: it made one table of both")
+    return table
+
+
+def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> bytes | None:
+    """The sums that are asked for, None if perf is to read the inputs for each output. Raises ReportError."""
+    if arguments.source:
+        return store.ask(arguments, perf.program)
+    for name in arguments.inputs:
+        if not os.path.exists(name):
+            raise ReportError(f"{name}: there is no such file")
+    if arguments.cluster is not None:
+        return cluster.collect(arguments.inputs, arguments.cluster, perf.program, [*perf.collect, *by], arguments.slice_size * 2**20)
+    if arguments.sums or arguments.store:
+        return perf.sums(arguments.inputs, *by).encode()
+    return None
+
+
+def make(arguments: argparse.Namespace) -> None:
+    """Does what was asked for. Raises ReportError."""
+    if arguments.diff and len(arguments.inputs) != 2:
+        raise ReportError(f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}")
+    if arguments.diff and (arguments.sums or arguments.store or arguments.source or arguments.cluster is not None):
+        raise ReportError("--diff compares its inputs as they are: it cannot be with --sums, --store, --from or --cluster")
+    perf = Perf(find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress())
+    by = ([f"--by={arguments.by}"] if arguments.by else []) + (["--inline"] if arguments.inline else [])
+    title = arguments.source or (" → " if arguments.diff else ", ").join(arguments.inputs)
+    # what is missing is told before the work
+    if arguments.html:
+        page.template()
+    if arguments.plot:
+        plot.checked(arguments.plot)
+
+    with tempfile.NamedTemporaryFile(suffix=".sums") as file:
+        text = gather(arguments, perf, by)
+        if text is not None:
+            if arguments.store:
+                store.keep(arguments, text)
+            if arguments.sums:
+                with replacing(arguments.sums) as new:
+                    new.write_bytes(text)
+            file.write(text)
+            file.flush()
+            # about sums nothing can be chosen any more
+            arguments.inputs, perf.collect, by = [file.name], [], []
+        write(arguments, perf, by, title)
+    for warning in perf.warnings:
+        print(warning, file=sys.stderr)
+
+
+def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: str) -> None:
+    """Makes the page, the picture, or if nothing is asked for, prints the table. Raises ReportError."""
+    if arguments.html:
+        page.write(arguments.html, title, page_data(perf, arguments, by))
+    if arguments.plot:
+        table = compare(perf, arguments.inputs, by) if arguments.diff else perf.table(arguments.inputs, *by)
+        plot.write(arguments.plot, table, arguments.top, arguments.fields.split(",") if arguments.fields else None)
+    if not (arguments.html or arguments.plot or arguments.sums or arguments.store):
+        sys.stdout.write(perf.text(arguments.inputs, *(["--diff"] if arguments.diff else []), *by))
+
+
+def complete(result: argparse.ArgumentParser) -> None:
+    """Completes the command line where bash asks for it and argcomplete is installed."""
+    try:
+        import argcomplete  # pylint: disable=import-outside-toplevel # is optional
+    except ImportError:
+        return
+    argcomplete.autocomplete(result)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The exit status."""
+    arguments = parse(words)
+    try:
+        make(arguments)
+    except ReportError as error:
+        print(f"functions-report: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0

@@ -17,8 +17,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
 
-from . import sums
-from .sums import Problem
+from . import ReportError, sums
+from .progress import Progress
 
 FAN_IN = 16             # parts that a task adds up
 UNREACHABLE = 10        # seconds to find the scheduler
@@ -68,40 +68,20 @@ def slices(perf: str, path: str, most: float) -> list[str]:
     return [f"--time={start},{stop}" for start, stop in zip(starts, stops)]
 
 
-def tasks(inputs: Sequence[str], options: argparse.Namespace) -> list[tuple]:
+def tasks(inputs: Sequence[str], perf: str, options: Sequence[str], most: float) -> list[tuple]:
     """What is to be called for each part, with its arguments."""
     found = []
     for path in map(os.path.abspath, inputs):
         try:
-            spans = slices(options.perf, path, options.slice_size * 2**20)
+            spans = slices(perf, path, most)
         except OSError as error:
-            raise Problem(f"{path}: {error.strerror}") from None
-        if "--time" in options.perf_options:
+            raise ReportError(f"{path}: {error.strerror}") from None
+        if any(option.startswith("--time") for option in options):
             spans = [""]
         for number, when in enumerate(spans):
-            found.append((sums.collect_later if number else sums.collect, options.perf, path,
-                          [*options.perf_options, *([when] if when else [])]))
+            found.append((sums.collect_later if number else sums.collect, perf, path,
+                          [*options, *([when] if when else [])]))
     return found
-
-
-class Progress:
-    """How many parts are collected, on a terminal."""
-
-    def __init__(self, number: int) -> None:
-        self.number, self.start = number, time.monotonic()
-        self.shown = sys.stderr.isatty()
-
-    def show(self, done: int) -> None:
-        """Update the line."""
-        if self.shown:
-            left = (time.monotonic() - self.start) * (self.number - done) / done if done else 0
-            print(f"\r{done}/{self.number} collected" + (f", {left:.0f} s left" if done else "") + "\033[K", end="", file=sys.stderr,
-                  flush=True)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self.shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def connect(address: str):
@@ -110,18 +90,18 @@ def connect(address: str):
         import cloudpickle              # pylint: disable=import-outside-toplevel
         import distributed              # pylint: disable=import-outside-toplevel
     except ImportError as error:
-        raise Problem(f"--cluster needs {error.name}: install python3-distributed") from None
+        raise ReportError(f"--cluster needs {error.name}: install python3-distributed") from None
     logging.disable()           # what is wrong is said in one line
     cloudpickle.register_pickle_by_value(sums)
     if not address:
         return distributed.Client(processes=False, n_workers=1, threads_per_worker=len(os.sched_getaffinity(0)),
                                   dashboard_address=None, set_as_default=False)
     if not re.fullmatch(r"(tcp|tls|wss?)://([^][/:]+|\[[^]]+\]):\d+", address):
-        raise Problem(f"--cluster {address}: the address of a scheduler is tcp://HOST:PORT")
+        raise ReportError(f"--cluster {address}: the address of a scheduler is tcp://HOST:PORT")
     try:
         return distributed.Client(address, timeout=UNREACHABLE, set_as_default=False)
     except OSError as error:        # time-outs, too
-        raise Problem(f"--cluster {address}: cannot reach the scheduler: {str(error).splitlines()[0]}") from None
+        raise ReportError(f"--cluster {address}: cannot reach the scheduler: {str(error).splitlines()[0]}") from None
 
 
 def plant(client, todo: Sequence[tuple], perf: str) -> tuple[list, object]:
@@ -138,33 +118,35 @@ def plant(client, todo: Sequence[tuple], perf: str) -> tuple[list, object]:
 def harvest(client, leaves: list, root) -> sums.Part:
     """Wait for the result."""
     from distributed import KilledWorker        # pylint: disable=import-outside-toplevel
-    progress, alone = Progress(len(leaves)), time.monotonic()
+    progress, alone = Progress(), time.monotonic()
     try:
         while root.status == "pending":
             time.sleep(0.05)
-            progress.show(sum(leaf.status == "finished" for leaf in leaves))
+            done = sum(leaf.status == "finished" for leaf in leaves)
+            left = (time.monotonic() - progress.start) * (len(leaves) / done - 1) if done else 0
+            progress.show(f"{done} of {len(leaves)} collected" + (f", {left:.0f} s left" if done else ""))
             if client.scheduler_info()["workers"]:
                 alone = time.monotonic()
             elif time.monotonic() - alone > NO_WORKER:
-                raise Problem(f"the scheduler has had no workers for {NO_WORKER} s: dask-worker {client.scheduler.address} starts one")
+                raise ReportError(f"the scheduler has had no workers for {NO_WORKER} s: dask-worker {client.scheduler.address} starts one")
         return root.result()
     except ValueError as error:
-        raise Problem(str(error)) from None
+        raise ReportError(str(error)) from None
     except KilledWorker as error:
-        raise Problem(f"workers died again and again, the last one {error.last_worker.address}: is their memory enough?") from None
+        raise ReportError(f"workers died again and again, the last one {error.last_worker.address}: is their memory enough?") from None
     finally:
         progress.clear()
 
 
-def collect(inputs: Sequence[str], address: str, options: argparse.Namespace) -> bytes:
-    """The sums of recordings and sums files. options: perf, perf_options (those of perf functions report), slice_size.
-    Raises Problem."""
-    todo = tasks(inputs, options)
+def collect(inputs: Sequence[str], address: str, perf: str, options: Sequence[str] = (), most: float = 0) -> bytes:
+    """The sums of recordings and sums files, collected by perf functions report with these options; several tasks read a
+    recording of more than most bytes (0: one). Raises ReportError."""
+    todo = tasks(inputs, perf, options, most)
     client = connect(address)
     try:
-        text, notes = harvest(client, *plant(client, todo, options.perf))
+        text, notes = harvest(client, *plant(client, todo, perf))
     except (CancelledError, OSError):
-        raise Problem(f"the scheduler {address} is gone") from None
+        raise ReportError(f"the scheduler {address} is gone") from None
     finally:
         client.close()
     for note in sorted(notes):

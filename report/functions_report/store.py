@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from . import sums
-from .sums import Problem
+from . import ReportError, sums
 
 VERSION = 1
 SCHEMA = """
@@ -124,22 +123,22 @@ def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -
 
 
 def moment(text: str | None) -> datetime | None:
-    """A time of the command line. Raises Problem."""
+    """A time of the command line. Raises ReportError."""
     try:
         return datetime.fromisoformat(text).astimezone() if text else None
     except ValueError:
-        raise Problem(f"{text}: no time; one is 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00") from None
+        raise ReportError(f"{text}: no time; one is 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00") from None
 
 
 @contextmanager
 def database(url: str, writes: bool) -> Iterator:
-    """A cursor in a transaction: it is undone if the block fails, and a reader sees one state. Raises Problem."""
+    """A cursor in a transaction: it is undone if the block fails, and a reader sees one state. Raises ReportError."""
     try:
         import psycopg2         # pylint: disable=import-outside-toplevel
     except ImportError:
-        raise Problem("--store and --from need psycopg2: install python3-psycopg2") from None
+        raise ReportError("--store and --from need psycopg2: install python3-psycopg2") from None
     if not re.match("postgres(ql)?://", url):
-        raise Problem(f"{url}: no URL of a database: postgresql://user@host/database")
+        raise ReportError(f"{url}: no URL of a database: postgresql://user@host/database")
     try:
         connection = psycopg2.connect(url, connect_timeout=10)
         try:
@@ -151,7 +150,7 @@ def database(url: str, writes: bool) -> Iterator:
             connection.close()
     except psycopg2.Error as error:
         address = re.sub(r"//[^@/]*@", "//", url)       # no password in messages
-        raise Problem(f"{address}: {' '.join(str(error).split())}") from None
+        raise ReportError(f"{address}: {' '.join(str(error).split())}") from None
 
 
 def check_schema(cursor, create: bool) -> None:
@@ -160,7 +159,7 @@ def check_schema(cursor, create: bool) -> None:
     cursor.execute(there)
     if not cursor.fetchone()[0]:
         if not create:
-            raise Problem("nothing has been stored in this database")
+            raise ReportError("nothing has been stored in this database")
         cursor.execute("select pg_advisory_xact_lock(hashtext('perf_functions'))")      # another one may make them
         cursor.execute(there)
         if not cursor.fetchone()[0]:
@@ -168,7 +167,7 @@ def check_schema(cursor, create: bool) -> None:
     cursor.execute("select version from perf_functions.version")
     version = cursor.fetchone()[0]
     if version != VERSION:
-        raise Problem(f"the tables in this database are of version {version}, this program knows {VERSION}: " +
+        raise ReportError(f"the tables in this database are of version {version}, this program knows {VERSION}: " +
                       ("use a newer one" if version > VERSION else "store into a new database, or use an older program"))
 
 
@@ -206,7 +205,7 @@ def find_kind(cursor, lines: bytes) -> int:
 
 
 def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
-    """Keep a sums file, all of it or nothing. Raises Problem."""
+    """Keep a sums file, all of it or nothing. Raises ReportError."""
     kind, counts, rows = split(text)
     incoming = io.StringIO("".join(f"{events}\t\\\\x{name.hex()}\t{{{b','.join(numbers).decode()}}}\n" for events, name, numbers in rows))
     with database(url, writes=True) as cursor:
@@ -244,7 +243,7 @@ def totals(cursor, asked: dict) -> Iterator[bytes]:
 
 def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) -> bytes:
     """The sum of what is kept of this build, host, rows (a line of sums files), from since on and before until (None: any).
-    Raises Problem."""
+    Raises ReportError."""
     with tempfile.TemporaryDirectory() as folder, database(url, writes=False) as cursor:
         check_schema(cursor, create=False)
         paths = []
@@ -253,22 +252,22 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
             paths[-1].write_bytes(text)
         if not paths:
             words = " ".join(f"{name} {value}" for name, value in asked.items() if value and name != "rows")
-            raise Problem(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
+            raise ReportError(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
         try:
             return sums.merge(perf, paths)      # which knows what adds up, and the order of lines
         except ValueError as error:
-            raise Problem("what is stored does not add up: " + re.sub(r"^.*before it: | \(on [^()]*\)$", "", str(error)) +
+            raise ReportError("what is stored does not add up: " + re.sub(r"^.*before it: | \(on [^()]*\)$", "", str(error)) +
                           ": ask for less (--by, --build, --host, --since, --until)") from None
 
 
-def keep(args: argparse.Namespace, text: bytes, inputs: list[str]) -> None:
-    """--store: keep the sums of these inputs. Raises Problem."""
-    time = moment(args.at) or datetime.fromtimestamp(max(Path(path).stat().st_mtime for path in inputs), timezone.utc)
+def keep(args: argparse.Namespace, text: bytes) -> None:
+    """--store: keep the sums of these inputs. Raises ReportError."""
+    time = moment(args.at) or datetime.fromtimestamp(max(Path(path).stat().st_mtime for path in args.inputs), timezone.utc)
     put(args.store, text, args.build, args.host or socket.gethostname(), time)
 
 
-def ask(args: argparse.Namespace) -> bytes:
-    """--from: the sums that are asked for. Raises Problem."""
+def ask(args: argparse.Namespace, perf: str) -> bytes:
+    """--from: the sums that are asked for. Raises ReportError."""
     rows = f"by\t{args.by}\t{args.inline:d}".encode() if args.by else None
     asked = {"build": args.build, "host": args.host, "rows": rows, "since": moment(args.since), "until": moment(args.until)}
-    return get(args.source, asked, args.perf)
+    return get(args.source, asked, perf)

@@ -16,10 +16,6 @@ from pathlib import Path
 Part = tuple[bytes, frozenset[str]]     # a sums file, and what perf had to say on what it left out
 
 
-class Problem(Exception):
-    """What ends the program with one line, on which message and cause are."""
-
-
 def reason(output: str) -> str:
     """The line that says why perf failed: the last one of its own, else the last one."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
@@ -81,14 +77,3 @@ def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> by
     """The sums of recordings and sums files, all read by one perf."""
     paths = [os.path.abspath(str(path)) for path in paths]
     return run(perf, [*options, *paths], paths[0])[0]
-
-
-def write(path: Path, text: bytes) -> None:
-    """Write a file as a whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_bytes(text)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise Problem(f"{path}: {error.strerror}") from None

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A tree of call chains for a flame graph: nodes as wide as their cycles, with perf's metrics.
+
+The metrics of an inner node are those of all windows below it. perf makes them:
+chains that are cut at one depth (counted from the outermost caller) are a
+partition of all windows, so their sums are a table like any other.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import ReportError
+from .table import Perf, Table, label
+
+Node = dict[str, Any]
+ALL = "all"
+
+
+@dataclass
+class Chains:
+    """The sums of call chains: the head of their sums file, and by group line the numbers of each chain."""
+    head: list[str]
+    groups: list[tuple[list[str], dict[str, list[int]]]]
+
+    @classmethod
+    def parse(cls, text: str) -> "Chains":
+        """Reads a sums file, see SUMS FILE in perf-functions(1)."""
+        head: list[str] = []
+        groups: list[tuple[list[str], dict[str, list[int]]]] = []
+        for line in text.rstrip("\n").split("\n"):
+            kind, *fields = line.split("\t")
+            if kind == "group":
+                if not groups or groups[-1][1]:
+                    groups.append(([], {}))
+                groups[-1][0].append(line)
+            elif kind == "sums":
+                add(groups[-1][1], fields[0], [int(number) for number in fields[3:]])
+            elif kind != "end":
+                head.append(line)
+        return cls(head, groups)
+
+    def depth(self) -> int:
+        """Length of the longest chain."""
+        return max((len(chain.split(";")) for _, chains in self.groups for chain in chains), default=0)
+
+    def cut(self, depth: int) -> str:
+        """A sums file of the chains' outermost frames, so many (0: of all chains together)."""
+        lines = list(self.head)
+        for descriptions, chains in self.groups:
+            lines += descriptions
+            cut: dict[str, list[int]] = {}
+            for chain, numbers in chains.items():
+                add(cut, ";".join(chain.split(";")[-depth:]) if depth else ALL, numbers)
+            lines += ["\t".join(("sums", chain, "", "-", *map(str, numbers)))
+                      for chain, numbers in sorted(cut.items(), key=lambda item: unescape(item[0]).encode())]
+        return "\n".join((*lines, "end\n"))
+
+
+def add(sums: dict[str, list[int]], chain: str, numbers: Sequence[int]) -> None:
+    """Adds numbers to those of a chain."""
+    before = sums.get(chain)
+    sums[chain] = [a + b for a, b in zip(before, numbers)] if before else list(numbers)
+
+
+def unescape(name: str) -> str:
+    """A name in a sums file."""
+    return "\\".join(part.replace("\\t", "\t").replace("\\n", "\n") for part in name.split("\\\\"))
+
+
+def width_event(table: Table) -> str | None:
+    """The event whose total is the width: cycles, else the first leader."""
+    sets = [sums["events"] for function in table["functions"] for sums in function["sums"]]
+    if any("cycles" in events for events in sets):
+        return "cycles"
+    return sets[0][0] if sets else None
+
+
+def node(function: Table, name: str, event: str | None) -> Node:
+    """A node of a row of a table."""
+    width = sum(sums["totals"].get(event, 0) for sums in function["sums"])
+    return {"name": name, "value": width, "metrics": function["metrics"], "intervals": function["intervals"],
+            "weak": function["weak"], "windows": sum(sums["matched"] for sums in function["sums"]), "children": []}
+
+
+def of_table(table: Table) -> tuple[str | None, Node]:
+    """The event that is the width, and a tree of one level: the rows of a table."""
+    event = width_event(table)
+    children = [node(function, label(function), event) for function in table["functions"]]
+    return event, {"name": ALL, "value": sum(child["value"] for child in children), "metrics": {}, "intervals": {}, "weak": [],
+                   "windows": sum(child["windows"] for child in children), "children": [child for child in children if child["value"]]}
+
+
+def add_level(above: dict[str, Node], table: Table, depth: int, event: str | None) -> dict[str, Node]:
+    """Adds the frames of one depth to those above, by their callers; returns them by their chains."""
+    level = {}
+    for function in table["functions"]:
+        callee, _, callers = function["symbol"].partition(";")
+        if function["symbol"].count(";") == depth - 1:      # a shorter chain has its node
+            level[function["symbol"]] = child = node(function, callee, event)
+            if child["value"]:
+                above[callers]["children"].append(child)
+    return level
+
+
+def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[str | None, Node]:
+    """The same, of call chains, with inlined functions or without. Raises ReportError if there are none."""
+    options = ["--by", "callchain", *(["--inline"] if inline else [])]
+    chains = Chains.parse(perf.sums(inputs, *options, what="reading the call chains"))
+    if "callchain" not in "\n".join(chains.head):
+        raise ReportError("these sums are not by call chain")
+    depths = chains.depth()
+    with tempfile.TemporaryDirectory(prefix="functions-report-") as folder:
+        file = Path(folder) / "cut.sums"
+        for depth in range(depths + 1):
+            file.write_text(chains.cut(depth), encoding="utf-8")
+            table = perf.table_of_sums(file, what=f"metrics of call chains, depth {depth} of {depths}")
+            if depth:
+                level = add_level(level, table, depth, event)
+            else:
+                event = width_event(table)
+                root = node(table["functions"][0], ALL, event) if table["functions"] else of_table(table)[1]
+                level = {"": root}
+    return event, root

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A report as one HTML file that needs nothing but a browser.
+
+The page itself is the template that `make report` builds of report/web; here its
+data is put into it: JSON in which nothing can end the element it is in.
+"""
+
+import html
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import ReportError, flame
+from .table import Table, label, replacing
+
+TEMPLATE = Path(__file__).resolve().parent.parent.parent / "build/report/template.html"
+DATA, TITLE = "@DATA@", "@TITLE@"
+DEEPEST = 20000
+# characters that mean something in HTML or end a line in a script
+ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def script_json(data: Any) -> str:
+    """JSON for an element of a page, whatever the strings in it are."""
+    # a list in a list for each call of a chain
+    sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
+
+
+def values(item: Table, columns: list[Table]) -> tuple[list, list, list]:
+    """Metrics and intervals in the order of the columns, and the numbers of those columns whose value is weak."""
+    names = [column["name"] for column in columns]
+    return ([item["metrics"].get(name) for name in names], [item["intervals"].get(name) for name in names],
+            [i for i, name in enumerate(names) if name in item["weak"]])
+
+
+def table_data(table: Table) -> Table:
+    """A table for the page: rows as lists, without the products of events."""
+    columns = table["columns"]
+    sets: list[list[str]] = []
+    rows = []
+    for function in table["functions"]:
+        sums = []
+        for one in function["sums"]:
+            if one["events"] not in sets:
+                sets.append(one["events"])
+            sums.append([sets.index(one["events"]), one["samples"], one["matched"],
+                         [str(one["totals"][event]) for event in one["events"]]])
+        rows.append([label(function), function["symbol"], function["dso"], *values(function, columns), sums])
+    return {"by": table["by"], "inline": table["inline"], "groups": table["groups"], "throttled": table["throttled"],
+            "lost": table["lost"], "columns": columns, "sets": sets, "rows": rows}
+
+
+def diff_data(table: Table) -> Table:
+    """A comparison for the page."""
+    columns = table["columns"]
+    rows = [[label(function), function["symbol"], function["dso"], function["status"],
+             [function["metrics"].get(column["name"]) for column in columns]] for function in table["functions"]]
+    return {"by": table["by"], "before": table["before"], "after": table["after"], "columns": columns, "rows": rows}
+
+
+def flame_data(event: str | None, root: flame.Node, columns: list[Table], note: str) -> Table:
+    """A tree for the page; note: why it has one level only, else empty."""
+    def short(node: flame.Node) -> list:
+        return [node["name"], node["value"], node["windows"], *values(node, columns)]
+
+    # iteratively: chains may be deeper than Python's stack
+    tree = [*short(root), []]
+    stack = [(root, tree)]
+    while stack:
+        node, data = stack.pop()
+        for child in node["children"]:
+            data[-1].append([*short(child), []])
+            stack.append((child, data[-1][-1]))
+    return {"event": event, "columns": columns, "root": tree, "note": note}
+
+
+def template() -> str:
+    """The page without data."""
+    try:
+        return TEMPLATE.read_text(encoding="utf-8")
+    except OSError:
+        raise ReportError(f"{TEMPLATE}: there is no template of the page: `make report` builds it") from None
+
+
+def write(path: Path, title: str, data: Table) -> None:
+    """Writes the page of a table, or of a comparison."""
+    before, after = template().split(DATA)
+    page = before.replace(TITLE, html.escape(title)) + script_json({"title": title, **data}) + after
+    with replacing(path) as new:
+        new.write_text(page, encoding="utf-8")

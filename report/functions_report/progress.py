@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tells a terminal how far long work is; anything else is told nothing."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import BinaryIO
+
+CLEAR = "\r\033[K"
+# of what a program writes to a terminal: colours and the like; a line that another one is written over
+ESCAPES, PASSING = re.compile(r"\033\[[0-9;?]*[A-Za-z]"), re.compile(r"[^\n]*\r(?!\n)")
+
+
+class Progress:
+    """One line on a terminal's standard error, which is gone when the work is done."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet or not sys.stderr.isatty()
+        self.start = time.monotonic()
+
+    def show(self, text: str) -> None:
+        """Takes the place of what was shown before."""
+        if not self.quiet:
+            seconds = time.monotonic() - self.start
+            sys.stderr.write(f"{CLEAR}{text} ({seconds:.0f} s)" if seconds >= 1 else f"{CLEAR}{text}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Nothing is shown any more."""
+        if not self.quiet:
+            sys.stderr.write(CLEAR)
+            sys.stderr.flush()
+
+    def run(self, command: Sequence[str], output: BinaryIO, text: str) -> tuple[int, str]:
+        """A program's exit status and what it says, but for its own progress, which is shown as well."""
+        if self.quiet:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, check=False)
+            return done.returncode, done.stderr.decode("utf-8", "replace")
+        ours, theirs = pty.openpty()
+        try:
+            with os.fdopen(theirs, "wb") as errors:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+            with process:
+                said = self.listen(ours, text)
+        finally:
+            os.close(ours)
+            self.clear()
+        said = PASSING.sub("", said)
+        return process.returncode, ESCAPES.sub("", said).replace("\r\n", "\n")
+
+    def listen(self, terminal: int, text: str) -> str:
+        """All that is written to a terminal until its other end is closed."""
+        said = b""
+        while True:
+            passing = ESCAPES.sub("", said.decode("utf-8", "replace")).rstrip("\r").replace("\n", "\r").rpartition("\r")[2].strip()
+            self.show(f"{text}: {passing}" if passing else text)
+            if select.select([terminal], [], [], 0.25)[0]:
+                try:
+                    said += os.read(terminal, 4096)
+                except OSError:     # EIO: closed
+                    return said.decode("utf-8", "replace")

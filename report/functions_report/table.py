@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tables of functions, as `perf functions report -j` makes them.
+
+All metrics and intervals are perf's own; nothing is computed here that it tells.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from . import ReportError
+from .progress import Progress
+
+Table = dict[str, Any]
+# of the normal distribution: 95 % lie within so many standard errors
+Z95 = 1.96
+
+
+class Perf:
+    """`perf functions report` with the user's options. Raises ReportError where it fails."""
+
+    def __init__(self, program: str, collect: Sequence[str] = (), show: Sequence[str] = (),
+                 progress: Progress | None = None) -> None:
+        """collect: options that say which windows count; show: options of all tables, also of those of sums."""
+        self.program = program
+        self.collect = list(collect)
+        self.show = list(show)
+        self.progress = progress or Progress(quiet=True)
+        self.warnings: list[str] = []
+
+    def run(self, *arguments: str | Path, what: str) -> str:
+        """Standard output of `perf functions report`; what perf says besides is added to the warnings."""
+        command = [self.program, "functions", "report", *map(str, arguments)]
+        with tempfile.TemporaryFile() as output:
+            try:
+                status, text = self.progress.run(command, output, what)
+            except OSError as error:
+                raise ReportError(f"{self.program}: {error.strerror}: `make perf` builds perf, --perf says where it is") from None
+            said = [line.strip() for line in text.splitlines() if line.strip()]
+            if status:
+                raise ReportError(said[-1] if said else f"{' '.join(command)}: exit status {status}")
+            self.warnings += [line for line in said if line not in self.warnings]
+            output.seek(0)
+            return output.read().decode("utf-8", "replace")
+
+    def table(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> Table:
+        """The table of recordings and sums files, in the form of tidy()."""
+        return self.read(*self.collect, *self.show, "-j", *options, *paths(inputs), what=what)
+
+    def table_of_sums(self, sums: str | Path, *options: str, what: str = "adding up") -> Table:
+        """The table of a sums file, about which nothing can be chosen any more."""
+        return self.read(*self.show, "-j", *options, sums, what=what)
+
+    def sums(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> str:
+        """The text of a sums file."""
+        return self.run(*self.collect, *options, "--sums", "-", *paths(inputs), what=what)
+
+    def text(self, inputs: Sequence[str | Path], *options: str) -> str:
+        """The table as perf prints it."""
+        return self.run(*self.collect, *self.show, *options, *paths(inputs), what="reading")
+
+    def read(self, *arguments: str | Path, what: str) -> Table:
+        """A table in the form of tidy()."""
+        text = self.run(*arguments, what=what)
+        try:
+            return tidy(json.loads(text, strict=False, parse_constant=lambda _name: None))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ReportError(f"{self.program} functions report -j wrote what this does not understand: {error}") from None
+
+
+def paths(inputs: Sequence[str | Path]) -> list[str]:
+    """Names of files that are no options."""
+    return [f"./{name}" if str(name).startswith("-") else str(name) for name in inputs]
+
+
+def tidy(table: Table) -> Table:
+    """Adds to perf's table what this perf does not tell: columns, intervals, which values are weak. Raises ValueError."""
+    diff = is_diff(table)
+    needed = {"by", "functions", *(("before", "after") if diff else ("inline", "groups", "throttled", "lost"))}
+    if not needed <= table.keys():
+        raise ValueError(f"there is no {', '.join(sorted(needed - table.keys()))}")
+    if "columns" not in table:
+        names: dict[str, None] = {}
+        for function in table["functions"]:
+            names.update(dict.fromkeys(function["metrics"]))
+        table["columns"] = [column(name) for name in names]
+    for function in table["functions"]:
+        if diff:
+            continue
+        if "intervals" not in function:
+            function["intervals"] = {
+                name: [function["metrics"][name] - Z95 * error, function["metrics"][name] + Z95 * error]
+                for name, error in function.get("errors", {}).items() if function["metrics"].get(name) is not None}
+        if "weak" not in function:
+            function["weak"] = [name for name, value in function["metrics"].items() if is_weak(value, function["intervals"].get(name))]
+    return table
+
+
+def column(name: str) -> dict[str, Any]:
+    """What can be said of a column by its name."""
+    if name == "#":
+        return {"name": name, "meaning": "window samples", "kind": "count", "digits": 0}
+    share = name.startswith("%") and name not in ("%RI", "%CM")
+    return {"name": name, "meaning": "", "kind": "share" if share else "ratio", "digits": 3 if name.endswith("/KI") else 1}
+
+
+def is_diff(table: Table) -> bool:
+    """Whether this is a comparison of two."""
+    return "before" in table
+
+
+def label(function: Table) -> str:
+    """The name of a row: symbol, and address where names do not suffice; without a symbol its DSO, too."""
+    address = "" if function.get("address") is None else f"{function['address']:#x}"
+    if function["symbol"]:
+        return f"{function['symbol']} {address}".strip()
+    return f"{address} [{os.path.basename(function.get('dso') or '') or 'unknown'}]".strip()
+
+
+def is_weak(value: float | None, interval: Sequence[float] | None) -> bool:
+    """Whether the data cannot support a value: its interval is not narrower than the value itself."""
+    return bool(value) and interval is not None and interval[1] - interval[0] >= abs(value)
+
+
+@contextmanager
+def replacing(path: Path):
+    """A path to write to, which takes the place of the other when all is well and is no more when not."""
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir():
+        raise ReportError(f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder'}")
+    new = folder / f".{path.name}.{os.getpid()}{path.suffix}"
+    try:
+        yield new
+        os.replace(new, path)
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror or error}") from None
+    finally:
+        new.unlink(missing_ok=True)

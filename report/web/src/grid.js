@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+// A table that is sorted, filtered and walked in. What is shown of which rows is
+// table-core's business, how it looks the view's.
+
+import {
+	createTable, getCoreRowModel, getFilteredRowModel, getPaginationRowModel, getSortedRowModel,
+} from '@tanstack/table-core';
+import { element } from './element.js';
+import { matcher } from './values.js';
+
+const PAGE = 100;
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -Infinity],
+	End: [0, Infinity], PageUp: [-20, 0], PageDown: [20, 0] };
+const ARROWS = { asc: '▲', desc: '▼', none: '' };
+const SORTS = { asc: 'ascending', desc: 'descending' };
+
+/*
+ * rows: any objects. title: of the first column. name(row): what is in it and is
+ * looked through by the filter besides more(row). columns: { name, meaning,
+ * get(row): what it sorts by, draw(cell, row), say(row): a sentence on the cell }.
+ * detail(row): an element. sorted: the column that the rows are sorted by, if any.
+ */
+export function grid(panel, { rows, title, name, more, columns, detail, label, intervals, sorted = -1 }) {
+	const opened = new Set();
+	let match = () => true;
+	let table, focused = 0;
+
+	const filter = element('input', { type: 'search', placeholder: `Filter ${label}`, 'aria-label': `Filter ${label}`,
+		autocomplete: 'off', spellcheck: 'false' });
+	const shown = element('output', { class: 'shown' });
+	const hint = element('output', { class: 'hint' });
+	const pages = element('div', { class: 'pages', role: 'group', 'aria-label': 'Pages' });
+	const check = element('input', { type: 'checkbox' });
+	const head = element('tr'), body = element('tbody');
+	const whole = element('table', { role: 'grid', class: 'grid', 'aria-rowcount': rows.length + 1 },
+		element('thead', {}, head), body);
+	panel.append(
+		element('div', { class: 'controls' }, filter,
+			...(intervals ? [element('label', {}, check, ' 95 % intervals')] : []), shown, pages),
+		element('div', { class: 'scroll tall' }, whole), hint);
+
+	const all = [
+		{ id: 'name', name: title, accessorFn: row => name(row), sortingFn: 'text', sortDescFirst: false },
+		...columns.map((column, i) => ({ id: `c${i}`, accessorFn: row => column.get(row) ?? undefined, sortingFn: 'basic',
+			sortUndefined: 'last', sortDescFirst: true, enableGlobalFilter: false })),
+	];
+	const options = {
+		data: rows,
+		columns: all,
+		renderFallbackValue: null,
+		enableSortingRemoval: false,
+		autoResetPageIndex: false,
+		getCoreRowModel: getCoreRowModel(),
+		getFilteredRowModel: getFilteredRowModel(),
+		getSortedRowModel: getSortedRowModel(),
+		getPaginationRowModel: getPaginationRowModel(),
+		globalFilterFn: row => match(name(row.original)) || match(more(row.original)),
+		state: {},
+		onStateChange: change => update(typeof change === 'function' ? change(table.getState()) : change),
+	};
+
+	function update(state) {
+		table.setOptions(before => ({ ...before, state }));
+		render();
+	}
+
+	function headCell(i) {
+		const column = i ? columns[i - 1] : { name: title, meaning: '' };
+		const button = element('button', { type: 'button', title: column.meaning || undefined }, column.name, element('span',
+			{ 'aria-hidden': 'true', class: 'arrow' }));
+		button.addEventListener('click', () => {
+			focused = 0;
+			table.setPageIndex(0);
+			table.getColumn(all[i].id).toggleSorting();
+		});
+		return element('th', { scope: 'col', class: i ? undefined : 'name' }, button);
+	}
+
+	function rowCells(row, at) {
+		const first = element('th', { scope: 'row', class: 'name', role: 'rowheader', title: more(row),
+			'aria-expanded': String(opened.has(row)) }, element('span', {}, name(row)));
+		const cells = columns.map(column => {
+			const cell = element('td', { title: column.say(row) });
+			column.draw(cell, row);
+			return cell;
+		});
+		const line = element('tr', { class: 'row', 'aria-rowindex': at + 2 }, first, ...cells);
+		for (const cell of line.children)
+			cell.tabIndex = -1;
+		line.addEventListener('click', () => {
+			if (String(getSelection()))		// the user copies a name
+				return;
+			opened.delete(row) || opened.add(row);
+			focused = lines().indexOf(line);
+			render(true);
+		});
+		const about = opened.has(row) && element('tr', { class: 'detail' }, element('td', { colspan: columns.length + 1 }, detail(row)));
+		return about ? [line, about] : [line];
+	}
+
+	const lines = () => [...body.querySelectorAll('tr.row')];
+
+	function focusCell(row, column) {
+		const there = lines(), line = there[Math.max(0, Math.min(row, there.length - 1))];
+		const cell = line?.children[Math.max(0, Math.min(column, line.children.length - 1))];
+
+		if (!cell)
+			return;
+		body.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
+		cell.tabIndex = 0;
+		focused = there.indexOf(line);
+		cell.focus();
+	}
+
+	function page(text, name, index, possible) {
+		const button = element('button', { type: 'button', 'aria-label': name, disabled: !possible }, text);
+		button.addEventListener('click', () => {
+			focused = 0;
+			table.setPageIndex(index);
+		});
+		return button;
+	}
+
+	function render(focus) {
+		const { pagination: { pageIndex, pageSize }, sorting } = table.getState();
+		const found = table.getFilteredRowModel().rows.length, count = Math.max(1, table.getPageCount());
+		const here = table.getRowModel().rows, column = document.activeElement?.cellIndex ?? 0;
+
+		all.forEach(({ id }, i) => {
+			const cell = head.children[i], order = table.getColumn(id).getIsSorted();
+			cell.querySelector('.arrow').textContent = ARROWS[order || 'none'];
+			if (order)
+				cell.setAttribute('aria-sort', SORTS[order]);
+			else
+				cell.removeAttribute('aria-sort');
+		});
+		body.replaceChildren(...here.flatMap((row, i) => rowCells(row.original, pageIndex * pageSize + i)));
+		if (!here.length)
+			body.append(element('tr', { class: 'none' }, element('td', { colspan: columns.length + 1 },
+				rows.length ? 'No name matches.' : `There are no ${label}.`)));
+		shown.textContent = found === rows.length ? `${found} ${label}` : `${found} of ${rows.length} ${label}`;
+		pages.hidden = count < 2;
+		pages.replaceChildren(
+			page('«', 'First page', 0, pageIndex > 0), page('‹', 'Previous page', pageIndex - 1, pageIndex > 0),
+			element('span', {}, `${pageIndex + 1} / ${count}`),
+			page('›', 'Next page', pageIndex + 1, pageIndex + 1 < count), page('»', 'Last page', count - 1, pageIndex + 1 < count));
+		body.querySelectorAll('th.name').forEach((cell, i) => {
+			if (i === focused)
+				cell.tabIndex = 0;
+		});
+		if (focus)
+			focusCell(focused, column);
+		whole.dataset.sorted = sorting.map(({ id, desc }) => `${desc ? '-' : '+'}${id}`).join();
+	}
+
+	filter.addEventListener('input', () => {
+		const found = matcher(filter.value);
+		filter.setAttribute('aria-invalid', !found);
+		filter.title = found ? '' : 'This is not a regular expression';
+		match = found ?? (() => false);
+		focused = 0;
+		table.setPageIndex(0);
+		// a new value each time: the function that looks at it is another one
+		table.setGlobalFilter(filter.value === '' ? undefined : { text: filter.value });
+	});
+	filter.addEventListener('keydown', event => {
+		if (event.key === 'Escape' && filter.value) {
+			filter.value = '';
+			filter.dispatchEvent(new Event('input'));
+			event.preventDefault();
+		} else if (event.key === 'ArrowDown' || event.key === 'Enter') {
+			focusCell(0, 0);
+			event.preventDefault();
+		}
+	});
+	check.addEventListener('change', () => whole.classList.toggle('intervals', check.checked));
+	body.addEventListener('keydown', event => {
+		const cell = event.target.closest('[tabindex]'), step = STEPS[event.key];
+		const row = lines().indexOf(cell?.parentElement);
+
+		if (row < 0 || event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		if (step) {
+			focusCell(row + step[0], cell.cellIndex + step[1]);
+			event.preventDefault();
+		} else if (event.key === 'Enter' || event.key === ' ') {
+			cell.click();
+			event.preventDefault();
+		} else if (event.key === 'Escape') {
+			filter.focus();
+		}
+	});
+	const tell = event => {
+		const cell = event.target.closest('tbody td[title], tbody th.name');
+		if (cell)
+			hint.textContent = cell.matches('th') ? `${cell.textContent}  ${cell.title}` :
+				`${cell.parentElement.firstChild.textContent}: ${cell.title}`;
+	};
+	body.addEventListener('focusin', tell);
+	body.addEventListener('mouseover', tell);
+
+	table = createTable(options);
+	head.append(...all.map((_, i) => headCell(i)));
+	update({ ...table.initialState, sorting: sorted < 0 ? [] : [{ id: `c${sorted}`, desc: true }],
+		pagination: { pageIndex: 0, pageSize: PAGE } });
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+// How values are written, coloured and looked for.
+
+import { scaleQuantile } from 'd3-scale';
+
+export const CLASSES = 5;
+
+// As printf rounds: of two that are as near, the even one.
+function fixed(value, digits) {
+	const near = value.toFixed(digits), tail = value.toFixed(digits + 30).slice(-30);
+
+	if (tail !== '5'.padEnd(30, '0'))
+		return near;
+	const less = value.toFixed(digits + 1).slice(0, -1).replace(/\.$/, '');
+	return /[02468]$/.test(less) ? less : near;
+}
+
+export function format(value, column) {
+	return value === null || value === undefined ? '–' : fixed(value, column.kind === 'count' ? 0 : column.digits);
+}
+
+export function interval(bounds, column) {
+	return bounds ? `${format(bounds[0], column)} … ${format(bounds[1], column)}` : '';
+}
+
+// Classes of the values that are told apart when they are printed: many equal ones are one value, and one is no scale.
+export function quantiles(values, column) {
+	const known = new Set(values.filter(value => value !== null && value !== undefined).map(value => Number(format(value, column))));
+
+	if (known.size < 2)
+		return { of: () => 0, bounds: [], low: [...known][0] };
+	const classes = Math.min(CLASSES, known.size);
+	const range = Array.from({ length: classes }, (_, i) => Math.round(i * (CLASSES - 1) / (classes - 1)));
+	const scale = scaleQuantile([...known], range);
+	return { of: value => scale(Number(format(value, column))), bounds: scale.quantiles(), range };
+}
+
+// Part of a name, or /an expression/; null for an expression that is none.
+export function matcher(text) {
+	const pattern = text.match(/^\/(.*)\/$/s) ?? text.match(/^\/(.+)$/s);
+
+	if (!pattern) {
+		const part = text.toLowerCase();
+		return name => name.toLowerCase().includes(part);
+	}
+	try {
+		const expression = new RegExp(pattern[1], 'i');
+		return name => expression.test(name);
+	} catch {
+		return null;
+	}
+}
