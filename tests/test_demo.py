@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`make demo`: the same table twice, programs nobody here wrote, clear words for bad input."""
 
+import json
 import re
 import unittest
 
@@ -59,6 +60,21 @@ class Demo(unittest.TestCase):
         self.assertTrue(any("clear_user" in symbol for symbol in symbols()), symbols())
         # without pseudo-NMI all samples would be where interrupts are enabled again
         self.assertGreater(len(symbols()), 3)
+
+    def test_page(self):
+        """`make report` shows who calls whom."""
+        said, page = must("make", "report", f"OUT={OUT}"), OUT / "report.html"
+        self.assertIn(f"Open {page} in a browser", said)
+        self.assertIn("perf record -T --sample-cpu --call-graph fp,4 --user-callchains -e", said)
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))[1])
+        self.assertEqual({row[1] for row in data["table"]["rows"]} & set(LEAVES), set(LEAVES))
+        callers = {()}
+        nodes = [((), data["flame"]["root"])]
+        while nodes:
+            above, (*_, children) = nodes.pop()
+            nodes += [((*above, child[0]), child) for child in children]
+            callers |= {(*above[-2:], child[0]) for child in children}
+        self.assertLessEqual({("main", "benchmark_run", leaf) for leaf in LEAVES}, callers)
 
     def test_missing_program(self):
         before = TABLE.read_text() if TABLE.exists() else None

@@ -34,6 +34,12 @@ class Lint(unittest.TestCase):
         self.assertGreater(len(scripts), 5)
         self.check("/usr/bin/pylint", "--rcfile=tests/pylintrc", "--score=no", *scripts)
 
+    def test_javascript(self):
+        scripts = [name for name in tracked() if name.endswith(".js")]
+        self.assertGreater(len(scripts), 5)
+        for name in scripts:
+            self.check("node", "--check", name)
+
     def test_checkpatch(self):
         """The C files of the tests; those of the series are looked at commit by commit."""
         files = [name for name in tracked() if re.fullmatch(r"tests/.*\.[ch]", name)]

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A page in headless Chromium, and what it asked of the network."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+
+class Browser:
+    """One window. Pages are read from files; nothing moves, so that pictures are the same each time."""
+
+    def __init__(self) -> None:
+        self.profile = tempfile.TemporaryDirectory(prefix="chromium-")
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        # the pages are our own; where tests run (containers, a chroot) there may be no sandbox to have
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-prefers-reduced-motion",
+                         "--no-first-run", "--disable-background-networking", f"--user-data-dir={self.profile.name}"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        self.window()
+
+    def close(self) -> None:
+        self.driver.quit()
+        self.profile.cleanup()
+
+    def window(self, width: int = 1200, height: int = 800, mobile: bool = False) -> None:
+        """The size of the page, on a phone's screen or another."""
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if mobile else 1, mobile=mobile)
+
+    def cdp(self, command: str, **parameters: Any) -> Any:
+        return self.driver.execute_cdp_cmd(command, parameters)
+
+    def open(self, page: Path) -> None:
+        self.told()
+        self.driver.get(page.as_uri())
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """What a function body returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def one(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def keys(self, *keys: str) -> None:
+        """Types where the focus is."""
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def told(self) -> tuple[list[str], list[str]]:
+        """What the console says, and the addresses that were asked for, since the last call."""
+        console = [entry["message"] for entry in self.driver.get_log("browser")]
+        asked = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                asked.append(message["params"]["request"]["url"])
+        return console, asked
+
+    def picture(self, path: Path) -> None:
+        """The page as it is seen."""
+        self.driver.save_screenshot(str(path))
