@@ -151,7 +151,7 @@ def make(arguments: argparse.Namespace) -> None:
     if arguments.diff and len(arguments.inputs) != 2:
         raise ReportError(f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}")
     if arguments.diff and (arguments.sums or arguments.store or arguments.source or arguments.cluster is not None):
-        raise ReportError("--diff compares its inputs as they are: it cannot be with --sums, --store, --from or --cluster")
+        raise ReportError("--diff compares its inputs as they are: --sums, --store, --from and --cluster cannot be with --diff")
     perf = Perf(find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress())
     by = ([f"--by={arguments.by}"] if arguments.by else []) + (["--inline"] if arguments.inline else [])
     title = arguments.source or (" → " if arguments.diff else ", ").join(arguments.inputs)
