@@ -35,7 +35,11 @@ perf() {
 
 build_perf() {
 	if [ -z "$arch" ]; then
-		perf PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
+		# the metrics of every CPU, for recordings of other machines; not made anew by
+		# Linux's make where those of this machine were made before
+		local events=$out/pmu-events/pmu-events.c
+		grep -q '[.]arch = "arm64"' "$events" 2> /dev/null || rm -f "$events"
+		perf JEVENTS_ARCH=all PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
 		return
 	fi
 	local cross sysroot triplet python flags own=()

@@ -70,6 +70,11 @@ def native(recording: Path, *options: object) -> subprocess.CompletedProcess:
                "--kallsyms", BUILD / "kernel" / ARCH / "System.map", *options, stderr=subprocess.PIPE)
 
 
+def words(table: str) -> list[list[str]]:
+    """A table's lines as words, without the marks of values that the data do not support."""
+    return [[word.removesuffix("?") for word in line.split()] for line in table.splitlines()]
+
+
 def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dict]:
     """The script's rows by symbol: their metrics, sums and standard errors."""
     done = script(recording, "--json", *options, arch=arch)

@@ -17,7 +17,8 @@ CLOCK_MONOTONIC = 1
 IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 16))
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
 FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID = 1 << 1, 1 << 5, 1 << 18, 1 << 25
-HEADER_EVENT_DESC, HEADER_GROUP_DESC, HEADER_SAMPLE_TIME = 12, 17, 21
+HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = 9, 12, 13, 17
+HEADER_SAMPLE_TIME, HEADER_PMU_CAPS = 21, 31
 ATTR_SIZE = 160
 
 
@@ -60,6 +61,9 @@ class Writer:
     groups: list[list[Event]]
     records: list[bytes] = field(default_factory=list)
     times: tuple[int, int] | None = None
+    cpuid: str = ""
+    slots: int = 0                      # that the PMU tells of
+    threads: tuple[str, ...] = ()       # those of each core
 
     @property
     def leader(self) -> Event:
@@ -143,12 +147,27 @@ class Writer:
         attrs_at = ids_at + len(ids)
         data = b"".join(self.records)
         data_at = attrs_at + len(attrs)
+        features = {HEADER_EVENT_DESC: self.event_desc(events), HEADER_GROUP_DESC: self.group_desc(), **self.cpu()}
+        if self.times:
+            features[HEADER_SAMPLE_TIME] = struct.pack("<QQ", *self.times)
+        bits = sum(1 << feature for feature in features)
         header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, ATTR_SIZE + 16, attrs_at, len(attrs), data_at, len(data),
-                             0, 0) + struct.pack("<QQQQ", 1 << HEADER_EVENT_DESC | 1 << HEADER_GROUP_DESC |
-                                                 bool(self.times) << HEADER_SAMPLE_TIME, 0, 0, 0)
-        features = sections(data_at + len(data), self.event_desc(events), self.group_desc(),
-                            *([struct.pack("<QQ", *self.times)] if self.times else []))
+                             0, 0) + struct.pack("<QQQQ", bits, 0, 0, 0)
+        features = sections(data_at + len(data), *(text for _, text in sorted(features.items())))
         path.write_bytes(header + ids + attrs + data + features)
+
+    def cpu(self) -> dict[int, bytes]:
+        """What is known of the CPU."""
+        features = {}
+        if self.cpuid:
+            features[HEADER_CPUID] = sized(self.cpuid)
+        if self.threads:
+            cores = struct.pack("<I", 1) + sized("0-63")
+            features[HEADER_CPU_TOPOLOGY] = cores + struct.pack("<I", len(self.threads)) + b"".join(map(sized, self.threads))
+        if self.slots:
+            caps = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
+            features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + caps + sized("armv8_pmuv3_0")
+        return features
 
     @staticmethod
     def event_desc(events: Iterable[Event]) -> bytes:

@@ -18,8 +18,9 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 LOGS = TESTS.parent / "build/check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
-CHECK = ("lint", "function_metrics", "functions", "report", "page", "identity", "browser", "terms", "verbs", "benchmark", "recording",
-         "compat", "demo", "guide", "cluster", "store", "syscalls", "machines", "fuzz", "series", "perf", "kunit")
+CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff", "report", "page", "identity", "browser", "terms",
+         "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines", "fuzz", "series",
+         "perf", "kunit")
 # `make check-all` runs these too: they take longer, or need more packages.
 ALL = ("docs", "versions", "parser_fuzz", "machines_all", "bench", "builds", "stress")
 

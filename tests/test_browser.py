@@ -14,8 +14,9 @@ import termios
 import time
 import unittest
 from collections.abc import Iterator
+from pathlib import Path
 
-from env import PERF, must, run
+from env import PERF, must, run, words
 from test_identity import BASE, DATA, Recording, addresses, assembly, build
 
 LINES, COLUMNS = 30, 110
@@ -126,7 +127,7 @@ class Browser(unittest.TestCase):
         cls.data = recording.write("browse.data")
         cls.sums = DATA / "browse.sums"
         must(PERF, "functions", "report", "-i", cls.data, "--sums", cls.sums)
-        cls.table = must(PERF, "functions", "report", "-i", cls.data, stderr=-1).splitlines()
+        cls.table = words(must(PERF, "functions", "report", "-i", cls.data, stderr=-1))
 
     def test_rows(self):
         """Those of the table, in its order; of a sums file too."""
@@ -134,7 +135,7 @@ class Browser(unittest.TestCase):
             with browser(*options) as terminal:
                 lines = terminal.until("^alpha .*\n*")
                 self.assertEqual(lines[0], "Metrics of 3 functions")
-                self.assertEqual(lines[1:5], self.table)
+                self.assertEqual(words("\n".join(lines[1:5])), self.table)
                 self.assertEqual(lines[-1], "Press '?' for help on key bindings")
 
     def test_annotate(self):
@@ -148,7 +149,7 @@ class Browser(unittest.TestCase):
             self.assertRegex(code[8], r"^ *100.00 +100.00 ")
             self.assertEqual([line for line in code if "100.00" in line], [code[8]])
             terminal.press("q")
-            self.assertEqual(terminal.until("^alpha")[1:5], self.table)
+            self.assertEqual(words("\n".join(terminal.until("^alpha")[1:5])), self.table)
 
     def test_sort_and_names(self):
         with browser("-i", self.data) as terminal:
@@ -157,8 +158,8 @@ class Browser(unittest.TestCase):
             terminal.until("^DIS")
             terminal.press(DOWN * 4 + ENTER)
             lines = terminal.until("^symbol.*\nalpha")
-            by_discarded = must(PERF, "functions", "report", "-i", self.data, "-s", "DIS", stderr=-1).splitlines()
-            self.assertEqual(lines[1:5], by_discarded)
+            by_discarded = must(PERF, "functions", "report", "-i", self.data, "-s", "DIS", stderr=-1)
+            self.assertEqual(words("\n".join(lines[1:5])), words(by_discarded))
             terminal.press("/")
             terminal.until("Name to show")
             terminal.press("amm" + ENTER)
@@ -204,15 +205,76 @@ class Browser(unittest.TestCase):
         self.assertEqual(terminal.end(), 0)
         terminal = Terminal(PERF, "functions", "report", "-i", self.data, "--stdio", PERF_CONFIG=str(config))
         self.assertEqual(terminal.end(), 0)
-        self.assertEqual(terminal.lines()[:4], self.table)
+        self.assertEqual(words("\n".join(terminal.lines()[:4])), self.table)
+
+    def test_intervals(self):
+        """Those of the table, and nothing is grey."""
+        table = must(PERF, "functions", "report", "-i", self.data, "--ci", stderr=-1)
+        with browser("-i", self.data, "--ci") as terminal:
+            lines = terminal.until("^alpha")
+            self.assertEqual([line.rstrip() for line in lines[1:5]], table.splitlines())
+            self.assertNotIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)
+
+    def test_values_without_support_are_grey(self):
+        """In the browser and in a table with colours, which has no marks then."""
+        with browser("-i", self.data) as terminal:
+            terminal.until("^alpha")
+            self.assertIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)     # bold black, which is grey
+        terminal = Terminal(PERF, "functions", "report", "-i", self.data)
+        self.assertEqual(terminal.end(), 0)
+        self.assertIn("\x1b[90m", terminal.raw)
+        self.assertNotIn("?", terminal.raw)
 
     def test_needs_a_terminal(self):
         """Without one the table is printed; so are values with separators."""
         done = run(PERF, "functions", "report", "--tui", "-i", self.data, stderr=-1)
-        self.assertEqual((done.returncode, done.stdout.splitlines()), (0, self.table))
+        self.assertEqual((done.returncode, words(done.stdout)), (0, self.table))
         terminal = Terminal(PERF, "functions", "report", "--tui", "-x", ",", "-i", self.data)
         self.assertEqual(terminal.end(), 0)
         self.assertIn("symbol,dso,#", terminal.raw)
+
+
+class Progress(unittest.TestCase):
+    """How far the reading of a recording has come."""
+
+    def large(self, samples: int) -> Path:
+        """A recording of so many samples: windows that are all alike."""
+        recording = Recording()
+        recording.window(BASE)
+        kinds = [recording.writer.records.pop() for _ in range(2)]
+        # behind the header: the event's id, address, thread, time
+        time_at = 8 + 3 * 8
+        for number in range(1, samples, 10000):
+            recording.writer.records.append(b"".join(
+                kinds[time % 2][:time_at] + (1000000 + time).to_bytes(8, "little") + kinds[time % 2][time_at + 8:]
+                for time in range(number, number + 10000)))
+            recording.writer.finished_round()
+        return recording.write("large.data")
+
+    def test_long_work(self):
+        """A line at the terminal, which is gone afterwards; without a terminal, nothing."""
+        path = self.large(4000000)
+        terminal = Terminal(PERF, "functions", "report", "-i", path)
+        self.assertEqual(terminal.end(), 0)
+        done = run(PERF, "functions", "report", "-i", path, stderr=-1)
+        path.unlink()
+        told = re.findall(r"large.data: (\d+) samples, (\d+) %, (\d+) s left\x1b\[K\r", terminal.raw)
+        self.assertGreater(len(told), 0, terminal.raw)
+        self.assertEqual(len(told), terminal.raw.count(" samples, "))
+        samples, percents, _ = (list(map(int, column)) for column in zip(*told))
+        self.assertEqual((samples, percents), (sorted(samples), sorted(percents)))
+        self.assertTrue(0 < percents[-1] <= 100 and abs(samples[-1] / 40000 - percents[-1]) < 5, told)
+        self.assertNotIn("samples,", "\n".join(terminal.lines()))
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn("samples,", done.stdout + done.stderr)
+        self.assertIn(done.stdout.splitlines()[0].split(), words("\n".join(terminal.lines())))
+
+    def test_short_work(self):
+        """Is over before anybody reads this."""
+        path = self.large(10000)
+        terminal = Terminal(PERF, "functions", "report", "-i", path)
+        self.assertEqual(terminal.end(), 0)
+        self.assertNotIn(" samples, ", terminal.raw)
 
 
 if __name__ == "__main__":

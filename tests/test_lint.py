@@ -47,7 +47,7 @@ class Lint(unittest.TestCase):
         self.check("perl", LINUX / "scripts/checkpatch.pl", "--strict", "--no-tree", "--quiet", "--file", *files)
 
     def test_spelling(self):
-        self.check("codespell", "--ignore-words-list=pevent,filp", *(name for name in tracked() if name != "COPYING"))
+        self.check("codespell", "--ignore-words-list=pevent,filp,nd", *(name for name in tracked() if name != "COPYING"))
 
 
 if __name__ == "__main__":

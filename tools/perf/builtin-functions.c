@@ -26,9 +26,12 @@
 #include "util/evlist.h"
 #include "util/evsel.h"
 #include "util/function-columns.h"
+#include "util/function-diff.h"
+#include "util/function-exprs.h"
 #include "util/function-find.h"
 #include "util/function-metrics.h"
 #include "util/function-print.h"
+#include "util/function-progress.h"
 #include "util/function-sums.h"
 #include "util/hashmap.h"
 #include "util/header.h"
@@ -50,12 +53,24 @@
 #include "ui/browsers/functions.h"
 #include "ui/ui.h"
 
+/* Exit status: with --fail-on, a change is beyond a limit. */
+#define STATUS_EXCEEDED	2
+
 #define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
 
 static const char *const functions_subcommands[] = { "record", "report", NULL };
 
 static const char *const report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
+	"perf functions report [<options>] --diff <before> <after>",
+	"",
+	"Examples:",
+	"perf functions report --sort CPI --limit 20",
+	"perf functions report --ci -F '#,CPI,%CY' --dso libc.so.6",
+	"perf functions report --by callchain --symbol memcpy",
+	"perf functions report --diff before.data after.data --fail-on 'CPI>5%'",
+	"perf functions report host1.data --sums host1.sums",
+	"perf functions report host1.sums host2.sums -x , > functions.csv",
 	NULL
 };
 
@@ -65,6 +80,7 @@ struct report_options {
 	enum function_share share;
 	enum function_by by;
 	const char *fields;
+	const char *metrics;
 	const char *sort;
 	const char *separator;
 	const char *sums;
@@ -72,6 +88,9 @@ struct report_options {
 	const char *objdump;
 	unsigned int limit;
 	bool json;
+	bool intervals;
+	bool diff;
+	const char *fail_on;
 	bool inlines;
 	bool force;
 	bool stdio;
@@ -407,6 +426,7 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 	struct functions_evsel *leader;
 	int err;
 
+	function_progress__count();
 	if (!evsel->priv) {
 		err = add_events(recording, evsel);
 		if (err)
@@ -428,7 +448,8 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 		.thread = place->thread,
 		.function = place->function,
 		.counts = recording->counts,
-		.filtered = place->filtered || is_outside(recording, sample),
+		.filtered = place->filtered,
+		.outside = is_outside(recording, sample),
 	};
 	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
 }
@@ -564,7 +585,9 @@ static int recording__process(struct recording *recording, const char *path,
 					&recording->range_size, &recording->range_num) < 0)
 		return -1;
 
+	function_progress__begin(path);
 	err = perf_session__process_events(session);
+	function_progress__end();
 	if (err) {
 		if (!recording->is_refused)
 			report_error(path, "cannot be read to its end");
@@ -626,6 +649,15 @@ static struct recording *recording__new(const struct report_options *options)
 	return recording;
 }
 
+static int add_cpu(const struct recording *recording, struct function_table *table)
+{
+	char *cpu = perf_env__describe_cpu(&recording->session->header.env);
+	int err = cpu ? function_table__add_cpu(table, cpu) : 0;
+
+	free(cpu);
+	return err;
+}
+
 static int read_recording(const char *path, struct report_options *options,
 			  struct function_table *table)
 {
@@ -659,6 +691,8 @@ static int read_recording(const char *path, struct report_options *options,
 	table->throttled = recording->throttled;
 	table->by = options->by;
 	table->inlines = options->inlines;
+	if (!err)
+		err = add_cpu(recording, table);
 out:
 	if (err || !options->tui) {
 		recording__delete(recording);
@@ -779,21 +813,48 @@ static int *find_fields(const struct function_columns *columns, enum function_by
 	return fields;
 }
 
-static int sort_rows(struct function_columns *columns, enum function_by by, const char *name)
+/* With -M: the windows, and the metrics, which begin at column first. */
+static int *metric_fields(const struct function_columns *columns, unsigned int first,
+			  unsigned int *nr_fields)
+{
+	unsigned int nr = columns->nr_columns - first;
+	int *fields = calloc(nr + 2, sizeof(*fields));
+
+	if (!fields)
+		return NULL;
+	fields[0] = function_columns__find(columns, "#", 1);
+	for (unsigned int i = 0; i < nr; i++)
+		fields[1 + i] = first + i;
+	fields[1 + nr] = function_columns__find(columns, "DIS", 3);
+	*nr_fields = nr + 2;
+	return fields;
+}
+
+/* The number of the column to sort by, -1 if that is the first, -EINVAL with a message. */
+static int find_sort(const struct function_columns *columns, enum function_by by,
+		     const char *name)
 {
 	int column;
 
-	if (name && (!strcasecmp(name, "symbol") || !strcmp(name, function_by__name(by))))
-		return 0;
-
-	column = name ? function_columns__find(columns, name, strlen(name)) :
-			function_columns__default_sort(columns);
+	if (!name)
+		return function_columns__default_sort(columns);
+	if (!strcasecmp(name, "symbol") || !strcmp(name, function_by__name(by)))
+		return -1;
+	column = function_columns__find(columns, name, strlen(name));
 	if (column < 0) {
 		print_no_column(columns, by, name, strlen(name));
 		return -EINVAL;
 	}
-	function_columns__sort(columns, column);
-	return 0;
+	return column;
+}
+
+static int sort_rows(struct function_columns *columns, enum function_by by, const char *name)
+{
+	int column = find_sort(columns, by, name);
+
+	if (column >= 0)
+		function_columns__sort(columns, column);
+	return column < -1 ? column : 0;
 }
 
 /* Returns why a function cannot be annotated. */
@@ -847,20 +908,37 @@ static int browse(const struct function_print *print, struct function_columns *c
 	return ret;
 }
 
+static int flush_table(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	report_error("cannot write the table", strerror(errno));
+	return -EIO;
+}
+
 static int print_report(struct report_options *options, const struct function_table *table)
 {
 	struct function_columns columns;
-	struct function_print print = { .table = table, .columns = &columns };
+	struct function_print print = {
+		.table = table, .columns = &columns, .intervals = options->intervals,
+	};
 	int *fields = NULL, err;
+	unsigned int first;
 
 	err = function_columns__init(&columns, table);
+	first = columns.nr_columns;
+	if (!err && options->metrics)
+		err = function_exprs__add_columns(&columns, table, options->metrics);
 	if (!err)
 		err = sort_rows(&columns, table->by, options->sort);
 	if (err)
 		goto out;
 
 	err = -EINVAL;
-	fields = find_fields(&columns, table->by, options->fields, &print.nr_fields);
+	if (options->metrics && !options->fields)
+		fields = metric_fields(&columns, first, &print.nr_fields);
+	else
+		fields = find_fields(&columns, table->by, options->fields, &print.nr_fields);
 	if (!fields)
 		goto out;
 
@@ -885,13 +963,160 @@ static int print_report(struct report_options *options, const struct function_ta
 		function_print__csv(&print, options->separator, stdout);
 	else
 		err = function_print__table(&print, stdout);
-	if (!err && (fflush(stdout) || ferror(stdout))) {
-		report_error("cannot write the table", strerror(errno));
-		err = -EIO;
-	}
+	if (!err)
+		err = flush_table();
 out:
 	free(fields);
 	function_columns__exit(&columns);
+	return err;
+}
+
+/* How recordings differ, whose numbers are compared. */
+static void print_diff_notes(const struct function_table *before,
+			     const struct function_table *after)
+{
+	print_notes(before);
+	print_notes(after);
+	for (unsigned int i = 0; i < before->nr_sets; i++) {
+		const struct event_set *old = before->sets[i];
+
+		for (unsigned int j = 0; j < after->nr_sets; j++) {
+			const struct event_set *new = after->sets[j];
+
+			if (strcmp(old->events[0], new->events[0]))
+				continue;
+			if (old->descs->discard == new->descs->discard &&
+			    old->descs->sample_period == new->descs->sample_period &&
+			    old->descs->alternative_sample_period ==
+			    new->descs->alternative_sample_period)
+				return;
+			pr_warning("perf functions: recorded with other periods or share modes, which move the shares\n");
+			return;
+		}
+	}
+}
+
+/* Print what is beyond the limits of --fail-on. Returns how many changes are. */
+static int print_exceeded(const struct function_diff_print *print, const char *limits)
+{
+	int total = 0;
+
+	while (limits && *limits) {
+		struct function_limit limit = {};
+		int nr;
+
+		limits = function_limit__parse(&limit, limits);
+		nr = function_diff_print__exceeded(print, &limit, stderr);
+		free(limit.column);
+		if (nr < 0)
+			return nr;
+		total += nr;
+	}
+	return total;
+}
+
+/* Whether the limits of --fail-on can be understood; a message if they cannot. */
+static bool check_limits(const char *limits, const struct function_columns *columns,
+			 enum function_by by)
+{
+	bool is_good = true;
+
+	if (!limits)
+		return true;
+	do {
+		struct function_limit limit = {};
+		const char *rest = function_limit__parse(&limit, limits);
+
+		if (!rest) {
+			pr_err("perf functions: cannot read --fail-on %s: a limit is COLUMN>NUMBER, or <-NUMBER for a decrease, with %% if relative to the value before\n",
+			       limits);
+			is_good = false;
+		} else if (columns && function_columns__find(columns, limit.column,
+							     strlen(limit.column)) < 0) {
+			print_no_column(columns, by, limit.column, strlen(limit.column));
+			is_good = false;
+		}
+		free(limit.column);
+		limits = rest;
+	} while (is_good && *limits);
+	return is_good;
+}
+
+static int print_changes(const struct report_options *options, struct function_diff *diff,
+			 struct function_diff_print *print)
+{
+	int column = find_sort(&diff->columns, print->after->by, options->sort), err = 0;
+
+	if (column < -1)
+		return column;
+	function_diff__sort(diff, column);
+	print->nr_rows = diff->nr_rows;
+	if (options->limit && options->limit < print->nr_rows)
+		print->nr_rows = options->limit;
+
+	print_diff_notes(print->before, print->after);
+	setup_pager();
+	if (options->json)
+		function_diff_print__json(print, stdout);
+	else if (options->separator)
+		function_diff_print__csv(print, options->separator, stdout);
+	else
+		err = function_diff_print__table(print, stdout);
+	err = err ?: flush_table();
+	if (!err)
+		err = print_exceeded(print, options->fail_on);
+	return err > 0 ? STATUS_EXCEEDED : err;
+}
+
+static int print_diff(const struct report_options *options, const struct function_table *before,
+		      const struct function_table *after)
+{
+	struct function_columns old = {}, new = {};
+	struct function_diff diff = {};
+	struct function_diff_print print = {
+		.diff = &diff, .before = before, .after = after, .intervals = options->intervals,
+	};
+	int *fields = NULL, err;
+
+	err = function_columns__init(&old, before) ?: function_columns__init(&new, after) ?:
+	      function_diff__init(&diff, &old, &new);
+	if (err)
+		goto out;
+
+	err = -EINVAL;
+	fields = find_fields(&diff.columns, after->by, options->fields, &print.nr_fields);
+	print.fields = fields;
+	if (fields && check_limits(options->fail_on, &diff.columns, after->by))
+		err = print_changes(options, &diff, &print);
+out:
+	free(fields);
+	function_diff__exit(&diff);
+	function_columns__exit(&new);
+	function_columns__exit(&old);
+	return err;
+}
+
+static int report_diff(struct report_options *options, const char **inputs)
+{
+	struct function_table before = {}, after = {};
+	int err;
+
+	err = read_input(inputs[0], options, &before) ?: read_input(inputs[1], options, &after);
+	if (err)
+		goto out;
+
+	signal(SIGPIPE, SIG_DFL);
+	err = -EINVAL;
+	if (!before.nr_sums || !after.nr_sums)
+		report_error(inputs[before.nr_sums != 0],
+			     "the recording has no window: too few samples");
+	else if (before.by != after.by || before.inlines != after.inlines)
+		report_error(inputs[1], "its rows are of another kind than those before");
+	else
+		err = print_diff(options, &before, &after);
+out:
+	function_table__exit(&after);
+	function_table__exit(&before);
 	return err;
 }
 
@@ -960,8 +1185,20 @@ static int report_functions(struct report_options *options, int argc, const char
 		return -1;
 	}
 
+	if (options->diff && (argc != 2 || input_name || options->sums)) {
+		pr_err("perf functions: --diff takes two recordings or sums files, before and after, and prints\n");
+		return -1;
+	}
+	if (options->fail_on && !options->diff) {
+		pr_err("perf functions: --fail-on goes with --diff\n");
+		return -1;
+	}
+	if (!check_limits(options->fail_on, NULL, options->by))
+		return -1;
+
 	/* No browser to be left as long as there is none. */
-	options->tui &= !options->json && !options->separator && !options->sums;
+	options->tui &= !options->json && !options->separator && !options->sums &&
+			!options->diff;
 	options->last_recording = &options->recordings;
 	use_browser = 0;
 
@@ -971,6 +1208,10 @@ static int report_functions(struct report_options *options, int argc, const char
 		return -1;
 	symbol_conf.use_callchain = options->by == FUNCTION_BY_CALLCHAIN;
 
+	if (options->diff) {
+		err = report_diff(options, argv);
+		goto out;
+	}
 	if (!argc || input_name) {
 		err = read_input(default_input[0], options, &table);
 		if (err)
@@ -986,7 +1227,8 @@ static int report_functions(struct report_options *options, int argc, const char
 	if (!options->tui)
 		signal(SIGPIPE, SIG_DFL);
 
-	if (!table.nr_sums) {
+	/* Those of no window are still a part of the sums of several recordings. */
+	if (!table.nr_sums && !options->sums) {
 		pr_err("perf functions: the recording has no window: too few samples\n");
 		err = -EINVAL;
 	} else if (options->sums) {
@@ -1003,12 +1245,26 @@ out:
 		options->recordings = recording->next;
 		recording__delete(recording);
 	}
-	return err ? -1 : 0;
+	return err < 0 ? -1 : err;
+}
+
+/* --fail-on may be given more than once. */
+static int add_limits(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	const char **limits = opt->value;
+	char *all;
+
+	if (asprintf(&all, "%s%s%s", *limits ?: "", *limits ? "," : "", str) < 0)
+		return -ENOMEM;
+	free((char *)*limits);
+	*limits = all;
+	return 0;
 }
 
 static int cmd_functions_report(int argc, const char **argv)
 {
 	struct report_options report = { .share_name = "auto" };
+	int err;
 	const struct option options[] = {
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
 	OPT_BOOLEAN('f', "force", &report.force, "don't complain, do it"),
@@ -1023,6 +1279,9 @@ static int cmd_functions_report(int argc, const char **argv)
 		   "sort by this column, or symbol (default: %CY, else #)"),
 	OPT_STRING('F', "fields", &report.fields, "column[,column...]",
 		   "print these columns only, in this order"),
+	OPT_BOOLEAN(0, "ci", &report.intervals, "print the 95 % interval of each metric, too"),
+	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
+		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
 	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
 	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
@@ -1031,9 +1290,13 @@ static int cmd_functions_report(int argc, const char **argv)
 	OPT_STRING_NOEMPTY('x', "field-separator", &report.separator, "separator",
 			   "print values with all their digits and this separator"),
 	OPT_BOOLEAN('j', "json", &report.json,
-		    "print an object with the sums, the metrics and their standard errors"),
+		    "print an object with sums, metrics, their standard errors and intervals"),
 	OPT_STRING(0, "sums", &report.sums, "file",
 		   "write the sums to this file (- for stdout) instead of printing metrics"),
+	OPT_BOOLEAN(0, "diff", &report.diff,
+		    "print what has changed from the first input to the second"),
+	OPT_CALLBACK(0, "fail-on", &report.fail_on, "column>number[%][,...]",
+		     "with --diff: exit status 2 if a function has changed by more", add_limits),
 	OPT_STRING(0, "comm", &symbol_conf.comm_list_str, "comm[,comm...]",
 		   "only count windows in these comms"),
 	OPT_STRING(0, "dso", &symbol_conf.dso_list_str, "dso[,dso...]",
@@ -1063,7 +1326,9 @@ static int cmd_functions_report(int argc, const char **argv)
 	report.tui = report.tui || (use_browser == 1 && !report.stdio);
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";
-	return report_functions(&report, argc, argv);
+	err = report_functions(&report, argc, argv);
+	free((char *)report.fail_on);
+	return err;
 }
 
 static const struct option *find_record_option(const char *name, size_t length, int short_name)
@@ -1115,6 +1380,66 @@ static void scan_record_options(int argc, const char **argv, bool *has_events, b
 	}
 }
 
+/*
+ * Take -M, which perf record has not, out of its options. Returns 0, or -EINVAL
+ * if there is nothing behind it.
+ */
+static int take_metrics(int *argc, const char **argv, const char **metrics)
+{
+	static const char *const names[] = { "-M", "--metrics=", "--metrics" };
+
+	for (int i = 1; i < *argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
+		const struct option *opt = NULL;
+		const char *arg = argv[i];
+		size_t name = 0, length;
+		int nr = 1;
+
+		while (name < ARRAY_SIZE(names) && !strstarts(arg, names[name]))
+			name++;
+		if (name == ARRAY_SIZE(names)) {
+			length = strcspn(arg + 1, "=");
+			if (arg[1] == '-')
+				opt = find_record_option(arg + 2, length - 1, 0);
+			else if (length == 1)
+				opt = find_record_option(NULL, 0, arg[1]);
+			i += opt && !arg[1 + length] && takes_argument(opt);
+			continue;
+		}
+		*metrics = arg + strlen(names[name]);
+		if (!**metrics && !strchr(arg, '=')) {
+			*metrics = i + 1 < *argc ? argv[i + 1] : NULL;
+			nr = 2;
+		}
+		if (!*metrics || !**metrics) {
+			pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
+			return -EINVAL;
+		}
+		memmove(argv + i, argv + i + nr, (*argc - i - nr) * sizeof(*argv));
+		*argc -= nr;
+		i--;
+	}
+	return 0;
+}
+
+/* As a shell reads it. */
+static void print_command(int nr, const char **argv)
+{
+	fputs("perf", stderr);
+	for (int i = 0; i < nr; i++) {
+		const char *arg = argv[i];
+
+		if (*arg && !arg[strcspn(arg, " \t\n'\"\\|&;<>(){}$`*?[]#~!")]) {
+			fprintf(stderr, " %s", arg);
+			continue;
+		}
+		fputs(" '", stderr);
+		for (; *arg; arg++)
+			fprintf(stderr, "%s%c", *arg == '\'' ? "'\\'" : "", *arg);
+		fputc('\'', stderr);
+	}
+	fputc('\n', stderr);
+}
+
 /* The default group with those members that this machine can count. */
 static char *default_group(void)
 {
@@ -1145,18 +1470,25 @@ static int cmd_functions_record(int argc, const char **argv)
 {
 	const char **rec_argv = calloc(argc + 5, sizeof(*rec_argv));
 	bool has_events = false, is_verbose = verbose > 0;
+	const char *metrics = NULL;
 	char *group = NULL;
 	int nr = 0, ret = -1;
 
 	if (!rec_argv)
 		return -1;
+	if (take_metrics(&argc, argv, &metrics))
+		goto out;
 
 	rec_argv[nr++] = "record";
 	rec_argv[nr++] = "-T";
 	rec_argv[nr++] = "--sample-cpu";
 	scan_record_options(argc - 1, argv + 1, &has_events, &is_verbose);
+	if (has_events && metrics) {
+		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
+		goto out;
+	}
 	if (!has_events) {
-		group = default_group();
+		group = metrics ? function_exprs__event_groups(metrics) : default_group();
 		if (!group)
 			goto out;
 		rec_argv[nr++] = "-e";
@@ -1171,6 +1503,8 @@ static int cmd_functions_record(int argc, const char **argv)
 			pr_info(" %s", rec_argv[i]);
 		pr_info("\n");
 	}
+	if (metrics)
+		print_command(nr, rec_argv);
 
 	ret = cmd_record(nr, rec_argv);
 out:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 #include "debug.h"
 #include "tests.h"
 #include "util/function-columns.h"
+#include "util/function-diff.h"
 #include "util/function-events.h"
+#include "util/function-interval.h"
 #include "util/function-metrics.h"
 #include "util/function-sums.h"
 
@@ -272,10 +275,11 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
 }
 
 static const char sums_file[] =
-	FUNCTION_SUMS_MAGIC " 2\n"
+	FUNCTION_SUMS_MAGIC " 3\n"
 	"by\tsymbol\t0\n"
 	"lost\t3\n"
 	"throttled\t2\n"
+	"cpu\tGenuineIntel,6,85,4 smt_on=1\n"
 	"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
 	"sums\ta\\tb\t/prog\t-\t4\t2\t600\t300\t180000\t90000\t50000\n"
 	"sums\tf\t/prog\t0x1000\t1\t1\t300\t100\t90000\t30000\t10000\n"
@@ -323,16 +327,17 @@ static int check_refused(const char *text)
 static int test__sums_file(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
 	static const char doubled[] =
-		FUNCTION_SUMS_MAGIC " 2\n"
+		FUNCTION_SUMS_MAGIC " 3\n"
 		"by\tsymbol\t0\n"
 		"lost\t6\n"
 		"throttled\t4\n"
+		"cpu\tGenuineIntel,6,85,4 smt_on=1\n"
 		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
 		"sums\ta\\tb\t/prog\t-\t8\t4\t1200\t600\t360000\t180000\t100000\n"
 		"sums\tf\t/prog\t0x1000\t2\t2\t600\t200\t180000\t60000\t20000\n"
 		"end\n";
 	static const char by_comm[] =
-		FUNCTION_SUMS_MAGIC " 2\n"
+		FUNCTION_SUMS_MAGIC " 3\n"
 		"by\tcomm\t0\n"
 		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
 		"sums\tprog\t\t-\t1\t1\t300\t100\t90000\t30000\t10000\n"
@@ -353,8 +358,8 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		scnprintf(cut, size + 1, "%s", sums_file);
 		TEST_ASSERT_EQUAL("cut short", check_refused(cut), TEST_OK);
 	}
-	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 3\nend\n"), TEST_OK);
-	TEST_ASSERT_EQUAL("key", check_refused(FUNCTION_SUMS_MAGIC " 2\nby\tname\t0\nend\n"),
+	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 9\nend\n"), TEST_OK);
+	TEST_ASSERT_EQUAL("key", check_refused(FUNCTION_SUMS_MAGIC " 3\nby\tname\t0\nend\n"),
 			  TEST_OK);
 
 	/* What the rows are is kept, and rows of two kinds do not add up. */
@@ -385,6 +390,48 @@ static int check_column(const struct function_columns *columns, const char *name
 	return TEST_OK;
 }
 
+static bool is_about(double value, double expected)
+{
+	pr_debug("%.9g, expected %.9g\n", value, expected);
+	return fabs(value - expected) < 0.00001;
+}
+
+/* Against tables of Student's t distribution. */
+static int test__student(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	static const struct {
+		double freedom;
+		double t;
+	} quantiles[] = {
+		{ 1, 12.706205 }, { 2, 4.302653 }, { 3, 3.182446 }, { 10, 2.228139 },
+		{ 30, 2.042272 }, { 1000, 1.962339 }, { 1e6, 1.959964 }, { 0, 1.959964 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++) {
+		TEST_ASSERT_VAL("quantile", is_about(student_t__quantile(quantiles[i].freedom),
+						     quantiles[i].t));
+		TEST_ASSERT_VAL("tail", is_about(student_t__tail(-quantiles[i].t,
+								 quantiles[i].freedom), 0.05));
+	}
+	TEST_ASSERT_VAL("middle", student_t__tail(0, 5) == 1);
+	/* 2 / pi atan(1 / t) */
+	TEST_ASSERT_VAL("near", is_about(student_t__tail(0.1, 1), 0.9365490));
+	TEST_ASSERT_VAL("far", is_about(1e6 * student_t__tail(1e6, 1), 0.6366198));
+	return TEST_OK;
+}
+
+static int check_interval(const struct function_columns *columns, const char *name, double low,
+			  double high)
+{
+	int column = function_columns__find(columns, name, strlen(name));
+	const struct function_value *is = &columns->rows[0].values[column];
+
+	TEST_ASSERT_VAL("interval", is->has_interval);
+	TEST_ASSERT_VAL("low", is_about(is->low, low));
+	TEST_ASSERT_VAL("high", is_about(is->high, high));
+	return TEST_OK;
+}
+
 static int test__columns(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
 	/*
@@ -393,7 +440,7 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 	 * sqrt(3 / 2 x (75^2 + 85^2 + 160^2)) / 400.
 	 */
 	static const char text[] =
-		FUNCTION_SUMS_MAGIC " 2\n"
+		FUNCTION_SUMS_MAGIC " 3\n"
 		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
 		"sums\tf\t/prog\t-\t4\t3\t900\t400\t270200\t119000\t60000\n"
 		"end\n";
@@ -406,10 +453,114 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 	TEST_ASSERT_EQUAL("windows", check_column(&columns, "#", 4, -1), TEST_OK);
 	TEST_ASSERT_EQUAL("ratio", check_column(&columns, "cpi", 2.25, 0.6003904979), TEST_OK);
 	TEST_ASSERT_EQUAL("share", check_column(&columns, "%CY", 100, 0), TEST_OK);
-	TEST_ASSERT_EQUAL("discarded", check_column(&columns, "DIS", 25, -1), TEST_OK);
+	TEST_ASSERT_EQUAL("discarded", check_column(&columns, "DIS", 25, 25), TEST_OK);
+	/*
+	 * (2.25 - R)^2 = (4.302653 x 0.6003905)^2 R / 2.25, and so on; of the share
+	 * none else is known but that 3 windows (900^2 / 270200) had no other function.
+	 */
+	TEST_ASSERT_EQUAL("its interval", check_interval(&columns, "CPI", 0.7542888, 6.7116204),
+			  TEST_OK);
+	TEST_ASSERT_EQUAL("of the share", check_interval(&columns, "%CY", 0.0682934, 100), TEST_OK);
+	TEST_ASSERT_EQUAL("of the discarded", check_interval(&columns, "DIS", 1.642968, 86.931042),
+			  TEST_OK);
+	TEST_ASSERT_VAL("wider than the value", columns.rows[0].values[1].is_weak);
 	function_columns__exit(&columns);
 	function_table__exit(&table);
 	return TEST_OK;
+}
+
+static const struct function_diff_row *diff_row(const struct function_diff *diff,
+						const char *symbol)
+{
+	for (size_t i = 0; i < diff->nr_rows; i++) {
+		const struct function_diff_row *row = &diff->rows[i];
+
+		if (!strcmp((row->before ?: row->after)->sums[0]->symbol, symbol))
+			return row;
+	}
+	return NULL;
+}
+
+static int check_diff(const struct function_diff *diff)
+{
+	const struct function_diff_row *f = diff_row(diff, "f"), *g = diff_row(diff, "g");
+	int cpi = function_columns__find(&diff->columns, "CPI", 3);
+	const struct function_change *change = &f->changes[cpi];
+
+	TEST_ASSERT_EQUAL("rows", (int)diff->nr_rows, 4);
+	TEST_ASSERT_VAL("both", f->before && f->after && g->before && g->after);
+	TEST_ASSERT_VAL("vanished", !diff_row(diff, "old")->after);
+	TEST_ASSERT_VAL("appeared", !diff_row(diff, "new")->before);
+
+	TEST_ASSERT_VAL("change", change->is_defined && is_about(change->change, 0.5));
+	TEST_ASSERT_VAL("significant", change->is_significant && change->low > 0);
+	TEST_ASSERT_VAL("chance", !g->changes[cpi].is_significant && g->changes[cpi].low < 0);
+	TEST_ASSERT_VAL("first", &diff->rows[0] == f && f->is_significant);
+	TEST_ASSERT_VAL("then", &diff->rows[1] == g && diff->rows[2].after);
+	return TEST_OK;
+}
+
+static int check_limit(const char *text, const char *column, bool exceeded)
+{
+	const struct function_value before = { .value = 2 };
+	const struct function_change change = {
+		.before = &before, .is_defined = true, .is_significant = true, .change = 0.5,
+	};
+	struct function_limit limit = {};
+	const char *rest = function_limit__parse(&limit, text);
+
+	TEST_ASSERT_VAL(text, !!rest == !!column);
+	if (rest) {
+		TEST_ASSERT_VAL(text, !strcmp(limit.column, column));
+		TEST_ASSERT_VAL(text, function_limit__is_exceeded(&limit, &change) == exceeded);
+	}
+	free(limit.column);
+	return TEST_OK;
+}
+
+static int test__diff(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
+{
+	/* CPI of f from 2.5 to 3, with 40 windows; that of g with 3. The build has moved. */
+	static const char before[] =
+		FUNCTION_SUMS_MAGIC " 2\n"
+		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+		"sums\tf\t/a/prog\t-\t40\t40\t12000\t4800\t3600000\t1440000\t578000\n"
+		"sums\tg\t/a/prog\t-\t4\t3\t900\t400\t270200\t119000\t60000\n"
+		"sums\told\t/a/prog\t-\t1\t1\t300\t100\t90000\t30000\t10000\n"
+		"end\n";
+	static const char after[] =
+		FUNCTION_SUMS_MAGIC " 2\n"
+		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+		"sums\tf\t/b/prog\t-\t40\t40\t12000\t4000\t3600000\t1200000\t401000\n"
+		"sums\tg\t/b/prog\t-\t4\t3\t900\t300\t270200\t90000\t35000\n"
+		"sums\tnew\t/b/prog\t-\t1\t1\t300\t100\t90000\t30000\t10000\n"
+		"end\n";
+	struct function_table old_table = {}, new_table = {};
+	struct function_columns old, new;
+	struct function_diff diff;
+	int ret;
+
+	TEST_ASSERT_EQUAL("read", read_text(before, &old_table), 0);
+	TEST_ASSERT_EQUAL("read", read_text(after, &new_table), 0);
+	TEST_ASSERT_EQUAL("columns", function_columns__init(&old, &old_table), 0);
+	TEST_ASSERT_EQUAL("columns", function_columns__init(&new, &new_table), 0);
+	TEST_ASSERT_EQUAL("diff", function_diff__init(&diff, &old, &new), 0);
+	function_diff__sort(&diff, function_columns__find(&diff.columns, "%CY", 3));
+	ret = check_diff(&diff);
+	function_diff__exit(&diff);
+	function_columns__exit(&new);
+	function_columns__exit(&old);
+	function_table__exit(&new_table);
+	function_table__exit(&old_table);
+	TEST_ASSERT_EQUAL("diff", ret, TEST_OK);
+
+	/* From 2 to 2.5. */
+	TEST_ASSERT_EQUAL("more", check_limit("CPI>20%", "CPI", true), TEST_OK);
+	TEST_ASSERT_EQUAL("as much", check_limit("CPI>25%", "CPI", false), TEST_OK);
+	TEST_ASSERT_EQUAL("absolute", check_limit("a,b/KI > 0.4, CPI>1", "a,b/KI", true), TEST_OK);
+	TEST_ASSERT_EQUAL("less", check_limit("CPI<-1%", "CPI", false), TEST_OK);
+	TEST_ASSERT_EQUAL("no number", check_limit("CPI>x", NULL, false), TEST_OK);
+	return check_limit("CPI<5", NULL, false);
 }
 
 static struct test_case function_metrics_tests[] = {
@@ -417,7 +568,9 @@ static struct test_case function_metrics_tests[] = {
 	TEST_CASE("Function metrics: sums of many bits", numbers),
 	TEST_CASE("Function metrics: names of events", names),
 	TEST_CASE("Function metrics: sums file", sums_file),
+	TEST_CASE("Function metrics: Student's t", student),
 	TEST_CASE("Function metrics: columns", columns),
+	TEST_CASE("Function metrics: comparison", diff),
 	{ .name = NULL, }
 };
 

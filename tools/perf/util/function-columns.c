@@ -13,6 +13,7 @@
 #include <linux/zalloc.h>
 
 #include "function-columns.h"
+#include "function-interval.h"
 #include "function-sums.h"
 
 /* What every set has besides its events. */
@@ -64,8 +65,13 @@ static const struct function_column known_columns[] = {
 	{ "DIS", "windows discarded", DISCARDED, SAMPLES, 100, 1 },
 };
 
-/* The nearest double. */
-static double u192__double(const struct u192 *number)
+/**
+ * u192__double - round a number
+ * @number: the number
+ *
+ * Return: the nearest double.
+ */
+double u192__double(const struct u192 *number)
 {
 	const u64 *w = number->w;
 	unsigned int top = w[2] ? 2 : w[1] ? 1 : 0, shift;
@@ -117,8 +123,11 @@ static struct u192 product_of(const struct function_sums *sums, const char *a, c
 {
 	int first, second;
 
-	if (is_windows(a) || is_windows(b))
-		return (struct u192){};
+	/* A window counts for 1, if at all. */
+	if (is_windows(b))
+		return sum_of(sums, a);
+	if (is_windows(a))
+		return sum_of(sums, b);
 	first = event_set__find(sums->set, a);
 	second = event_set__find(sums->set, b);
 	return sums->values[event_set__product(sums->set, min(first, second),
@@ -172,17 +181,38 @@ static struct function_value ratio(const struct pair_sums *sums, u64 number, uns
 		  r * r * u192__double(&sums->xx);
 	value.has_error = true;
 	value.error = scale * sqrt(number / (number - 1.0) * fmax(squares, 0)) / x;
+	value.freedom = number - 1.0;
 	return value;
 }
 
-/* y / link of some sets times link / x of others. */
+/*
+ * y / link of some sets times link / x of others. As they have no windows in
+ * common, the squares of the relative errors add up, and so do the degrees of
+ * freedom (Welch, Satterthwaite).
+ */
 static struct function_value linked_ratio(const struct pair_sums *one,
 					  const struct pair_sums *other, unsigned int scale)
 {
 	double y = u192__double(&one->y) * u192__double(&other->x);
 	double x = u192__double(&one->x) * u192__double(&other->y);
+	struct function_value value = { .is_defined = x > 0 }, first, second;
+	double a, b;
 
-	return (struct function_value){ .is_defined = x > 0, .value = x > 0 ? scale * y / x : 0 };
+	if (!value.is_defined)
+		return value;
+	value.value = scale * y / x;
+	first = ratio(one, one->matched, 1);
+	second = ratio(other, other->matched, 1);
+	if (!first.has_error || !second.has_error)
+		return value;
+
+	a = first.value ? first.error / first.value : 0;
+	b = second.error / second.value;
+	value.has_error = true;
+	value.error = value.value * sqrt(a * a + b * b);
+	value.freedom = a || b ? pow(a * a + b * b, 2) /
+			(pow(a, 4) / first.freedom + pow(b, 4) / second.freedom) : first.freedom;
+	return value;
 }
 
 static bool in_sets_with(struct function_sums *const *total, size_t nr_total, const char *event,
@@ -225,14 +255,59 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 	return common;
 }
 
+/* A share of the total, or of the windows: of what is weighed by x. */
+static struct function_value share(const struct pair_sums *own, u64 number, unsigned int scale)
+{
+	struct function_value value = ratio(own, number, scale);
+	double x = u192__double(&own->x);
+
+	/* As many windows of equal weight would tell as much (Kish's effective size). */
+	if (value.is_defined)
+		function_value__share_interval(&value, scale, x * x / u192__double(&own->xx));
+	return value;
+}
+
+/* How many events windows hold which hold any, as an event sees it. */
+static double burst_of(const struct pair_sums *whole)
+{
+	double y = u192__double(&whole->y);
+
+	return y > 0 ? u192__double(&whole->yy) / y : 1;
+}
+
+/* One event by another, directly or through an event that both sets have. */
+static struct function_value rate(const struct function_column *column, const char *link,
+				  const struct function_row *row, const struct function_row *total)
+{
+	const char *per = link ?: column->per;
+	struct pair_sums own = pool(row->sums, row->nr_sums, column->event, per);
+	struct pair_sums whole = pool(total->sums, total->nr_sums, column->event, per);
+	double x = u192__double(&own.x);
+	struct function_value value;
+
+	if (link) {
+		struct pair_sums other = pool(row->sums, row->nr_sums, column->per, link);
+
+		value = linked_ratio(&own, &other, column->scale);
+		x *= u192__double(&other.y) / u192__double(&other.x);
+	} else {
+		value = ratio(&own, own.matched, column->scale);
+	}
+	if (value.is_defined)
+		function_value__rate_interval(&value, u192__double(&own.y), column->scale / x,
+					      burst_of(&whole));
+	return value;
+}
+
+/* The value of a column for a row, where total is the row of all functions. */
 static struct function_value column_value(const struct function_column *column,
 					  const char *link, const struct function_row *row,
-					  struct function_sums *const *total, size_t nr_total)
+					  const struct function_row *total)
 {
-	const char *event = column->event, *per = column->per;
+	const char *event = column->event;
 	struct pair_sums own, whole;
 
-	if (!per) {
+	if (!column->per) {
 		own = pool(row->sums, row->nr_sums, event, event);
 		return (struct function_value){
 			.is_defined = true,
@@ -241,20 +316,46 @@ static struct function_value column_value(const struct function_column *column,
 	}
 	if (function_column__is_share(column)) {
 		own = pool(row->sums, row->nr_sums, event, event);
-		whole = pool(total, nr_total, event, event);
+		whole = pool(total->sums, total->nr_sums, event, event);
 		/* A window of another function has y_i = 0. */
 		own.x = whole.x;
 		own.xx = whole.xx;
-		return ratio(&own, whole.matched, column->scale);
+		return share(&own, whole.matched, column->scale);
 	}
-	if (link) {
-		own = pool(row->sums, row->nr_sums, event, link);
-		whole = pool(row->sums, row->nr_sums, per, link);
-		return linked_ratio(&own, &(struct pair_sums){ .y = whole.y, .x = whole.x },
-				    column->scale);
+	if (is_windows(event)) {
+		own = pool(row->sums, row->nr_sums, event, column->per);
+		return share(&own, own.x.w[0], column->scale);
 	}
-	own = pool(row->sums, row->nr_sums, event, per);
-	return ratio(&own, is_windows(event) ? 0 : own.matched, column->scale);
+	return rate(column, link, row, total);
+}
+
+/*
+ * A value is weak if its interval is not narrower than the value itself; 0, if
+ * it is not even known to be less than the value of all functions.
+ */
+static bool is_weak(const struct function_value *value, const struct function_value *whole)
+{
+	if (!value->is_defined)
+		return false;
+	if (!value->has_interval)
+		return true;
+	if (value->value)
+		return value->high - value->low >= fabs(value->value);
+	return whole->is_defined && whole->value && value->high >= fabs(whole->value);
+}
+
+/* What a column's values say of themselves, whatever made them. */
+static void finish_values(struct function_columns *columns, unsigned int column,
+			  const struct function_value *whole)
+{
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_value *value = &columns->rows[i].values[column];
+
+		if (!value->has_interval)
+			function_value__plain_interval(value);
+		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
+				 is_weak(value, whole);
+	}
 }
 
 /**
@@ -432,24 +533,54 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 int function_columns__init(struct function_columns *columns, const struct function_table *table)
 {
 	struct function_table total = {};
+	struct function_row all;
 	int err;
 
 	memset(columns, 0, sizeof(*columns));
 	err = add_up(table, &total) ?: add_columns(columns, total.sums, total.nr_sums) ?:
 	      add_rows(columns, table);
+	all = (struct function_row){ .sums = total.sums, .nr_sums = total.nr_sums };
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++) {
 		const struct function_column *column = &columns->columns[i];
+		struct function_value whole;
 		const char *link = NULL;
 
 		if (column->per && !function_column__is_share(column))
 			link = common_event(total.sums, total.nr_sums, column->event, column->per);
 		for (size_t j = 0; j < columns->nr_rows; j++) {
 			columns->rows[j].values[i] = column_value(column, link, &columns->rows[j],
-								  total.sums, total.nr_sums);
+								  &all);
 		}
+		whole = column_value(column, link, &all, &all);
+		finish_values(columns, i, &whole);
 	}
 	function_table__exit(&total);
 	return err;
+}
+
+/**
+ * function_columns__add - add a column, after those that there are
+ * @columns: columns with rows
+ * @column: the column, whose name and meaning will be freed
+ * @values: its values, by row
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_columns__add(struct function_columns *columns, const struct function_column *column,
+			  const struct function_value *values)
+{
+	unsigned int nr = columns->nr_columns;
+
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row *row = &columns->rows[i];
+		struct function_value *all = realloc(row->values, (nr + 1) * sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		row->values = all;
+		all[nr] = values[i];
+	}
+	return add_column(columns, column);
 }
 
 /**

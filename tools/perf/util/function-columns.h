@@ -7,6 +7,7 @@
 
 struct function_sums;
 struct function_table;
+struct u192;
 
 /*
  * scale x event / per, where per is an event, the event's total over all
@@ -21,11 +22,20 @@ struct function_column {
 	unsigned int digits;
 };
 
+/*
+ * A value, its standard error with degrees of freedom (0: no limit), and its
+ * 95 % interval. The data do not support a value which is weak.
+ */
 struct function_value {
 	bool is_defined;
 	bool has_error;
+	bool has_interval;
+	bool is_weak;
 	double value;
 	double error;
+	double freedom;
+	double low;
+	double high;
 };
 
 /* A function and what its columns say. */
@@ -46,11 +56,15 @@ bool function_column__is_count(const struct function_column *column);
 bool function_column__is_share(const struct function_column *column);
 
 int function_columns__init(struct function_columns *columns, const struct function_table *table);
+int function_columns__add(struct function_columns *columns, const struct function_column *column,
+			  const struct function_value *values);
 void function_columns__exit(struct function_columns *columns);
 int function_columns__find(const struct function_columns *columns, const char *name, size_t length);
 int function_columns__default_sort(const struct function_columns *columns);
 void function_columns__sort(struct function_columns *columns, int column);
 
 const struct function_column *function_column__known(size_t i);
+
+double u192__double(const struct u192 *number);
 
 #endif /* __PERF_FUNCTION_COLUMNS_H */

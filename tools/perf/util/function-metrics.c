@@ -485,6 +485,9 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	sums = metrics_function__sums(sample->function, group);
 	if (!sums)
 		return -ENOMEM;
+	/* It has a part in the names: spans of a recording are to add up. */
+	if (sample->outside)
+		return 0;
 	sums->samples++;
 	/* While a leader is throttled the members count on, so never count this. */
 	if (is_matched || (!group->desc.discard && !is_broken))
@@ -635,5 +638,6 @@ int function_metrics__table(const struct function_metrics *metrics, struct funct
 	}
 	function_table__sort(table);
 	drop_addresses(table);
+	function_table__drop_empty(table);
 	return 0;
 }

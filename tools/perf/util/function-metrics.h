@@ -26,6 +26,7 @@ struct metrics_sample {
 	struct metrics_function *function;
 	const u64 *counts;		/* by slot, since the sample before */
 	bool filtered;			/* the user does not want to see it */
+	bool outside;			/* of the spans of time that the user wants to see */
 };
 
 struct function_metrics *function_metrics__new(enum function_share share);

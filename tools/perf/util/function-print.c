@@ -7,9 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
+#include <subcmd/pager.h>
 
 #include "color.h"
 #include "function-columns.h"
@@ -17,6 +19,7 @@
 #include "function-sums.h"
 
 #define LABEL_WIDTH	60
+#define COLOR_GREY	"\033[90m"
 
 /**
  * function_text_width - count characters in UTF-8, for columns to be straight
@@ -129,7 +132,13 @@ static int label_symbol(const struct function_table *table, size_t from, size_t 
 	return 0;
 }
 
-static char **label_functions(const struct function_table *table)
+/**
+ * function_table__labels - name the rows of a table
+ * @table: the table
+ *
+ * Return: the names, by place in the table, NULL without memory.
+ */
+char **function_table__labels(const struct function_table *table)
 {
 	char **labels = calloc(table->nr_sums ?: 1, sizeof(*labels));
 
@@ -145,6 +154,18 @@ static char **label_functions(const struct function_table *table)
 		}
 	}
 	return labels;
+}
+
+/**
+ * function_table__free_labels - free the names of rows
+ * @table: the table
+ * @labels: its names, may be NULL
+ */
+void function_table__free_labels(const struct function_table *table, char **labels)
+{
+	for (size_t i = 0; labels && i < table->nr_sums; i++)
+		free(labels[i]);
+	free(labels);
 }
 
 /**
@@ -168,6 +189,34 @@ const char *function_print__cell(const struct function_print *print,
 }
 
 /**
+ * function_print__interval - format the interval of a value
+ * @print: what is printed
+ * @row: the row
+ * @field: the field
+ * @buf: where to
+ */
+const char *function_print__interval(const struct function_print *print,
+				     const struct function_row *row, unsigned int field,
+				     char buf[FUNCTION_INTERVAL_SIZE])
+{
+	int column = print->fields[field], digits = print->columns->columns[column].digits;
+	const struct function_value *value = &row->values[column];
+
+	if (!value->is_defined || !value->has_interval)
+		return "-";
+	scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%.*f..%.*f", digits, value->low, digits,
+		  value->high);
+	return buf;
+}
+
+/* Whether a field has intervals that are to be printed. */
+static bool has_intervals(const struct function_print *print, unsigned int field)
+{
+	return print->intervals &&
+	       !function_column__is_count(&print->columns->columns[print->fields[field]]);
+}
+
+/**
  * function_layout__init - lay a table out in columns
  * @layout: the layout
  * @print: what is printed
@@ -176,20 +225,24 @@ const char *function_print__cell(const struct function_print *print,
  */
 int function_layout__init(struct function_layout *layout, const struct function_print *print)
 {
-	char buf[FUNCTION_CELL_SIZE];
+	char buf[FUNCTION_INTERVAL_SIZE];
 
 	layout->print = print;
 	layout->key = function_by__name(print->table->by);
 	layout->key_width = strlen(layout->key);
 	layout->widths = calloc(print->nr_fields ?: 1, sizeof(*layout->widths));
-	layout->labels = label_functions(print->table);
-	if (!layout->widths || !layout->labels) {
+	layout->interval_widths = calloc(print->nr_fields ?: 1, sizeof(*layout->interval_widths));
+	layout->labels = function_table__labels(print->table);
+	if (!layout->widths || !layout->interval_widths || !layout->labels) {
 		function_layout__exit(layout);
 		return -ENOMEM;
 	}
 
-	for (unsigned int i = 0; i < print->nr_fields; i++)
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		layout->widths[i] = function_text_width(function_layout__title(layout, i));
+		if (has_intervals(print, i))
+			layout->interval_widths[i] = strlen(FUNCTION_INTERVAL_TITLE);
+	}
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_row *row = &print->columns->rows[r];
 
@@ -199,6 +252,11 @@ int function_layout__init(struct function_layout *layout, const struct function_
 			const char *text = function_print__cell(print, row, i, buf);
 
 			layout->widths[i] = max(layout->widths[i], function_text_width(text));
+			if (!layout->interval_widths[i])
+				continue;
+			text = function_print__interval(print, row, i, buf);
+			layout->interval_widths[i] = max(layout->interval_widths[i],
+							 function_text_width(text));
 		}
 	}
 	return 0;
@@ -210,10 +268,10 @@ int function_layout__init(struct function_layout *layout, const struct function_
  */
 void function_layout__exit(struct function_layout *layout)
 {
-	for (size_t i = 0; layout->labels && i < layout->print->table->nr_sums; i++)
-		free(layout->labels[i]);
-	zfree(&layout->labels);
+	function_table__free_labels(layout->print->table, layout->labels);
+	layout->labels = NULL;
 	zfree(&layout->widths);
+	zfree(&layout->interval_widths);
 }
 
 /**
@@ -237,6 +295,56 @@ const char *function_layout__title(const struct function_layout *layout, unsigne
 	return layout->print->columns->columns[layout->print->fields[field]].name;
 }
 
+/* Whether there is a weak value among those to print. */
+static bool has_weak(const struct function_print *print, unsigned int field)
+{
+	for (size_t r = 0; r < print->nr_rows; r++) {
+		if (print->columns->rows[r].values[print->fields[field]].is_weak)
+			return true;
+	}
+	return false;
+}
+
+static bool uses_color(FILE *fp)
+{
+	return perf_use_color_default < 0 ? isatty(fileno(fp)) || pager_in_use() :
+	       perf_use_color_default;
+}
+
+static const char *color_of(const struct function_print *print, unsigned int field,
+			    const struct function_value *value)
+{
+	if (!value->is_defined)
+		return PERF_COLOR_NORMAL;
+	if (value->is_weak && !print->intervals)
+		return COLOR_GREY;
+	return function_column__is_share(&print->columns->columns[print->fields[field]]) ?
+		get_percent_color(value->value) : PERF_COLOR_NORMAL;
+}
+
+/* Weak values are grey, or where there are no colours, marked. */
+static void print_row(const struct function_layout *layout, const struct function_row *row,
+		      const bool *marked, FILE *fp)
+{
+	const struct function_print *print = layout->print;
+	const char *label = function_layout__label(layout, row);
+	char buf[FUNCTION_INTERVAL_SIZE];
+
+	fprintf(fp, "%s%*s", label, layout->key_width - function_text_width(label), "");
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		const struct function_value *value = &row->values[print->fields[i]];
+
+		color_fprintf(fp, color_of(print, i, value), " %*s", layout->widths[i],
+			      function_print__cell(print, row, i, buf));
+		if (marked[i])
+			fputs(value->is_weak ? "?" : i + 1 < print->nr_fields ? " " : "", fp);
+		if (layout->interval_widths[i])
+			fprintf(fp, " %*s", layout->interval_widths[i],
+				function_print__interval(print, row, i, buf));
+	}
+	fputc('\n', fp);
+}
+
 /**
  * function_print__table - print aligned columns
  * @print: what is printed
@@ -246,43 +354,43 @@ const char *function_layout__title(const struct function_layout *layout, unsigne
  */
 int function_print__table(const struct function_print *print, FILE *fp)
 {
-	const struct function_columns *columns = print->columns;
 	struct function_layout layout;
-	char buf[FUNCTION_CELL_SIZE];
+	bool *marked;
 
 	if (function_layout__init(&layout, print))
 		return -ENOMEM;
+	marked = calloc(print->nr_fields ?: 1, sizeof(*marked));
+	if (!marked) {
+		function_layout__exit(&layout);
+		return -ENOMEM;
+	}
 
 	fprintf(fp, "%-*s", layout.key_width, layout.key);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const char *name = function_layout__title(&layout, i);
 
-		fprintf(fp, " %*s%s", layout.widths[i] - function_text_width(name), "", name);
+		marked[i] = !print->intervals && !uses_color(fp) && has_weak(print, i);
+		fprintf(fp, " %*s%s", layout.widths[i] + marked[i] - function_text_width(name), "",
+			name);
+		if (layout.interval_widths[i])
+			fprintf(fp, " %*s", layout.interval_widths[i], FUNCTION_INTERVAL_TITLE);
 	}
 	fputc('\n', fp);
+	for (size_t r = 0; r < print->nr_rows; r++)
+		print_row(&layout, &print->columns->rows[r], marked, fp);
 
-	for (size_t r = 0; r < print->nr_rows; r++) {
-		const struct function_row *row = &columns->rows[r];
-		const char *label = function_layout__label(&layout, row);
-
-		fprintf(fp, "%s%*s", label, layout.key_width - function_text_width(label), "");
-		for (unsigned int i = 0; i < print->nr_fields; i++) {
-			const struct function_column *column = &columns->columns[print->fields[i]];
-			const struct function_value *value = &row->values[print->fields[i]];
-			const char *color = function_column__is_share(column) && value->is_defined ?
-					    get_percent_color(value->value) : PERF_COLOR_NORMAL;
-
-			color_fprintf(fp, color, " %*s", layout.widths[i],
-				      function_print__cell(print, row, i, buf));
-		}
-		fputc('\n', fp);
-	}
+	free(marked);
 	function_layout__exit(&layout);
 	return 0;
 }
 
-/* As few digits as give the same number when they are read. */
-static const char *shortest(double value, char buf[FUNCTION_CELL_SIZE])
+/**
+ * function_print__shortest - format as few digits as give the same number when
+ *			      they are read
+ * @value: the number
+ * @buf: where to
+ */
+const char *function_print__shortest(double value, char buf[FUNCTION_CELL_SIZE])
 {
 	int digits, exponent;
 
@@ -298,11 +406,17 @@ static const char *shortest(double value, char buf[FUNCTION_CELL_SIZE])
 	return buf;
 }
 
-static const char *full_value(const struct function_column *column, double value,
-			      char buf[FUNCTION_CELL_SIZE])
+/**
+ * function_print__full - format a value with all its digits
+ * @column: its column
+ * @value: the value
+ * @buf: where to
+ */
+const char *function_print__full(const struct function_column *column, double value,
+				 char buf[FUNCTION_CELL_SIZE])
 {
 	if (!function_column__is_count(column))
-		return shortest(value, buf);
+		return function_print__shortest(value, buf);
 	scnprintf(buf, FUNCTION_CELL_SIZE, "%.0f", value);
 	return buf;
 }
@@ -324,6 +438,47 @@ static void print_quoted(const char *text, const char *separator, FILE *fp)
 }
 
 /**
+ * function_print__csv_title - print a title that a column has besides its name
+ * @name: of the column
+ * @what: what it says of that
+ * @separator: what is between the values
+ * @fp: where to
+ */
+void function_print__csv_title(const char *name, const char *what, const char *separator,
+			       FILE *fp)
+{
+	char *title;
+
+	fputs(separator, fp);
+	if (asprintf(&title, "%s %s", name, what) >= 0) {
+		print_quoted(title, separator, fp);
+		free(title);
+	}
+}
+
+/**
+ * function_print__csv_name - print what a function is called
+ * @function: the function
+ * @separator: what is between the values
+ * @fp: where to
+ */
+void function_print__csv_name(const struct function_sums *function, const char *separator,
+			      FILE *fp)
+{
+	char *name;
+
+	if (!function->has_address) {
+		print_quoted(function->symbol, separator, fp);
+	} else if (asprintf(&name, "%s%s0x%llx", function->symbol, *function->symbol ? " " : "",
+			    (unsigned long long)function->address) >= 0) {
+		print_quoted(name, separator, fp);
+		free(name);
+	}
+	fputs(separator, fp);
+	print_quoted(function->dso, separator, fp);
+}
+
+/**
  * function_print__csv - print values with all their digits
  * @print: what is printed
  * @separator: what is between the values
@@ -337,38 +492,44 @@ void function_print__csv(const struct function_print *print, const char *separat
 	fprintf(fp, "%s%s%s", function_by__name(print->table->by), separator,
 		print->table->by == FUNCTION_BY_DSO ? "path" : "dso");
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		const char *name = columns->columns[print->fields[i]].name;
+
 		fputs(separator, fp);
-		print_quoted(columns->columns[print->fields[i]].name, separator, fp);
+		print_quoted(name, separator, fp);
+		if (has_intervals(print, i)) {
+			function_print__csv_title(name, "low", separator, fp);
+			function_print__csv_title(name, "high", separator, fp);
+		}
 	}
 	fputc('\n', fp);
 
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_row *row = &columns->rows[r];
-		const struct function_sums *function = function_of(row);
-		char *name;
 
-		if (!function->has_address) {
-			print_quoted(function->symbol, separator, fp);
-		} else if (asprintf(&name, "%s%s0x%llx", function->symbol,
-				    *function->symbol ? " " : "",
-				    (unsigned long long)function->address) >= 0) {
-			print_quoted(name, separator, fp);
-			free(name);
-		}
-		fputs(separator, fp);
-		print_quoted(function->dso, separator, fp);
+		function_print__csv_name(function_of(row), separator, fp);
 		for (unsigned int i = 0; i < print->nr_fields; i++) {
 			const struct function_value *value = &row->values[print->fields[i]];
 			const struct function_column *column = &columns->columns[print->fields[i]];
 
 			fprintf(fp, "%s%s", separator, !value->is_defined ? "-" :
-				full_value(column, value->value, buf));
+				function_print__full(column, value->value, buf));
+			if (!has_intervals(print, i))
+				continue;
+			fprintf(fp, "%s%s", separator, !value->has_interval ? "-" :
+				function_print__shortest(value->low, buf));
+			fprintf(fp, "%s%s", separator, !value->has_interval ? "-" :
+				function_print__shortest(value->high, buf));
 		}
 		fputc('\n', fp);
 	}
 }
 
-static void json_string(const char *text, FILE *fp)
+/**
+ * function_json__string - print a string
+ * @text: the string
+ * @fp: where to
+ */
+void function_json__string(const char *text, FILE *fp)
 {
 	fputc('"', fp);
 	for (; *text; text++) {
@@ -387,7 +548,7 @@ static void json_events(const struct event_set *set, FILE *fp)
 	fputs("\"events\": [", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		fputs(i ? ", " : "", fp);
-		json_string(set->events[i], fp);
+		function_json__string(set->events[i], fp);
 	}
 	fputc(']', fp);
 }
@@ -397,12 +558,16 @@ static void json_number(const char *before, u64 number, FILE *fp)
 	fprintf(fp, "%s%llu", before, (unsigned long long)number);
 }
 
-static void json_groups(const struct function_table *table, FILE *fp)
+/**
+ * function_json__recorded - print how a table was recorded, as members of an object
+ * @table: the table
+ * @fp: where to
+ */
+void function_json__recorded(const struct function_table *table, FILE *fp)
 {
 	const char *comma = "";
 
-	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n \"groups\": [",
-		function_by__name(table->by), table->inlines ? "true" : "false");
+	fputs(" \"groups\": [", fp);
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		for (unsigned int j = 0; j < table->sets[i]->nr_descs; j++) {
 			const struct function_group_desc *desc = &table->sets[i]->descs[j];
@@ -421,7 +586,6 @@ static void json_groups(const struct function_table *table, FILE *fp)
 	}
 	json_number("\n ],\n \"throttled\": ", table->throttled, fp);
 	json_number(",\n \"lost\": ", table->lost, fp);
-	fputs(",\n", fp);
 }
 
 static void json_sums(const struct function_sums *sums, FILE *fp)
@@ -437,7 +601,7 @@ static void json_sums(const struct function_sums *sums, FILE *fp)
 	fputs(",\n     \"totals\": {", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		fputs(i ? ", " : "", fp);
-		json_string(set->events[i], fp);
+		function_json__string(set->events[i], fp);
 		fprintf(fp, ": %s", u192__decimal(&sums->values[i], buf));
 	}
 	fputs("},\n     \"products\": {", fp);
@@ -452,7 +616,7 @@ static void json_sums(const struct function_sums *sums, FILE *fp)
 				     set->events[in_order ? j : i]) < 0)
 				continue;
 			fputs(j ? ", " : "", fp);
-			json_string(pair, fp);
+			function_json__string(pair, fp);
 			fprintf(fp, ": %s", u192__decimal(&sums->values[product], buf));
 			free(pair);
 		}
@@ -460,64 +624,126 @@ static void json_sums(const struct function_sums *sums, FILE *fp)
 	fputs("}}", fp);
 }
 
+enum json_part { JSON_METRICS, JSON_ERRORS, JSON_INTERVALS };
+
+static void json_value(const struct function_column *column, const struct function_value *value,
+		       enum json_part part, FILE *fp)
+{
+	char buf[FUNCTION_CELL_SIZE];
+
+	if (part == JSON_ERRORS) {
+		fputs(function_print__shortest(value->error, buf), fp);
+	} else if (part == JSON_INTERVALS) {
+		fprintf(fp, "[%s, ", function_print__shortest(value->low, buf));
+		fprintf(fp, "%s]", function_print__shortest(value->high, buf));
+	} else if (value->is_defined) {
+		fputs(function_print__full(column, value->value, buf), fp);
+	} else {
+		fputs("null", fp);
+	}
+}
+
 static void json_values(const struct function_print *print, const struct function_row *row,
-			bool errors, FILE *fp)
+			enum json_part part, FILE *fp)
 {
 	const char *comma = "";
-	char buf[FUNCTION_CELL_SIZE];
 
 	fputc('{', fp);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const struct function_column *column = &print->columns->columns[print->fields[i]];
 		const struct function_value *value = &row->values[print->fields[i]];
 
-		if (errors && !value->has_error)
+		if ((part == JSON_ERRORS && !value->has_error) ||
+		    (part == JSON_INTERVALS && !value->has_interval))
 			continue;
 		fputs(comma, fp);
-		json_string(column->name, fp);
+		function_json__string(column->name, fp);
 		fputs(": ", fp);
-		if (errors)
-			fputs(shortest(value->error, buf), fp);
-		else if (value->is_defined)
-			fputs(full_value(column, value->value, buf), fp);
-		else
-			fputs("null", fp);
+		json_value(column, value, part, fp);
 		comma = ", ";
 	}
 	fputc('}', fp);
 }
 
+static const char *kind_of(const struct function_column *column)
+{
+	return function_column__is_count(column) ? "count" :
+	       function_column__is_share(column) ? "share" : "ratio";
+}
+
 /**
- * function_print__json - print an object: groups, functions with sums, values
- *			  and standard errors
+ * function_json__columns - print a list of columns, as a member of an object
+ * @columns: the columns
+ * @fields: numbers of those to print
+ * @nr_fields: how many there are
+ * @fp: where to
+ */
+void function_json__columns(const struct function_columns *columns, const int *fields,
+			    unsigned int nr_fields, FILE *fp)
+{
+	fputs(" \"columns\": [", fp);
+	for (unsigned int i = 0; i < nr_fields; i++) {
+		const struct function_column *column = &columns->columns[fields[i]];
+
+		fputs(i ? ",\n  {\"name\": " : "\n  {\"name\": ", fp);
+		function_json__string(column->name, fp);
+		fputs(", \"meaning\": ", fp);
+		function_json__string(column->meaning, fp);
+		fprintf(fp, ", \"kind\": \"%s\", \"digits\": %u}", kind_of(column),
+			column->digits);
+	}
+	fputs("\n ],\n", fp);
+}
+
+/**
+ * function_json__name - print what a function is called, as members of an object
+ * @function: the function
+ * @fp: where to
+ */
+void function_json__name(const struct function_sums *function, FILE *fp)
+{
+	fputs("\"symbol\": ", fp);
+	function_json__string(function->symbol, fp);
+	fputs(", \"dso\": ", fp);
+	function_json__string(function->dso, fp);
+	if (function->has_address)
+		json_number(", \"address\": ", function->address, fp);
+	else
+		fputs(", \"address\": null", fp);
+}
+
+/**
+ * function_print__json - print an object: groups, columns, functions with sums,
+ *			  values, standard errors and intervals
  * @print: what is printed
  * @fp: where to
  */
 void function_print__json(const struct function_print *print, FILE *fp)
 {
-	json_groups(print->table, fp);
+	const struct function_table *table = print->table;
+
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", function_by__name(table->by),
+		table->inlines ? "true" : "false");
+	function_json__recorded(table, fp);
+	fputs(",\n", fp);
+	function_json__columns(print->columns, print->fields, print->nr_fields, fp);
 	fputs(" \"functions\": [", fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_row *row = &print->columns->rows[r];
-		const struct function_sums *function = function_of(row);
 
-		fputs(r ? ",\n  {\"symbol\": " : "\n  {\"symbol\": ", fp);
-		json_string(function->symbol, fp);
-		fputs(", \"dso\": ", fp);
-		json_string(function->dso, fp);
-		if (function->has_address)
-			json_number(", \"address\": ", function->address, fp);
-		else
-			fputs(", \"address\": null", fp);
+		fputs(r ? ",\n  {" : "\n  {", fp);
+		function_json__name(function_of(row), fp);
 		fputs(",\n   \"sums\": [", fp);
 		for (size_t i = 0; i < row->nr_sums; i++) {
 			fputs(i ? "," : "", fp);
 			json_sums(row->sums[i], fp);
 		}
 		fputs("],\n   \"metrics\": ", fp);
-		json_values(print, row, /*errors=*/false, fp);
+		json_values(print, row, JSON_METRICS, fp);
 		fputs(",\n   \"errors\": ", fp);
-		json_values(print, row, /*errors=*/true, fp);
+		json_values(print, row, JSON_ERRORS, fp);
+		fputs(",\n   \"intervals\": ", fp);
+		json_values(print, row, JSON_INTERVALS, fp);
 		fputc('}', fp);
 	}
 	fputs("\n ]\n}\n", fp);

@@ -2,14 +2,19 @@
 #ifndef __PERF_FUNCTION_PRINT_H
 #define __PERF_FUNCTION_PRINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
+struct function_column;
 struct function_columns;
 struct function_row;
+struct function_sums;
 struct function_table;
 
 #define FUNCTION_CELL_SIZE	32
+#define FUNCTION_INTERVAL_SIZE	(2 * FUNCTION_CELL_SIZE)
+#define FUNCTION_INTERVAL_TITLE	"95 %"
 
 /* What is printed of a table, and in which order. */
 struct function_print {
@@ -18,6 +23,7 @@ struct function_print {
 	const int *fields;		/* numbers of columns */
 	unsigned int nr_fields;
 	size_t nr_rows;
+	bool intervals;			/* those of the values, too */
 };
 
 /* How wide the columns are, and what the rows are called. */
@@ -26,6 +32,7 @@ struct function_layout {
 	const char *key;
 	int key_width;
 	int *widths;		/* by field */
+	int *interval_widths;	/* by field, 0 where there is none */
 	char **labels;		/* by place in the table */
 };
 
@@ -33,14 +40,33 @@ int function_text_width(const char *text);
 const char *function_print__cell(const struct function_print *print,
 				 const struct function_row *row, unsigned int field,
 				 char buf[FUNCTION_CELL_SIZE]);
+const char *function_print__interval(const struct function_print *print,
+				     const struct function_row *row, unsigned int field,
+				     char buf[FUNCTION_INTERVAL_SIZE]);
 int function_layout__init(struct function_layout *layout, const struct function_print *print);
 void function_layout__exit(struct function_layout *layout);
 const char *function_layout__label(const struct function_layout *layout,
 				   const struct function_row *row);
 const char *function_layout__title(const struct function_layout *layout, unsigned int field);
 
+char **function_table__labels(const struct function_table *table);
+void function_table__free_labels(const struct function_table *table, char **labels);
+
 int function_print__table(const struct function_print *print, FILE *fp);
 void function_print__csv(const struct function_print *print, const char *separator, FILE *fp);
 void function_print__json(const struct function_print *print, FILE *fp);
+
+const char *function_print__shortest(double value, char buf[FUNCTION_CELL_SIZE]);
+const char *function_print__full(const struct function_column *column, double value,
+				 char buf[FUNCTION_CELL_SIZE]);
+void function_print__csv_title(const char *name, const char *what, const char *separator,
+			       FILE *fp);
+void function_print__csv_name(const struct function_sums *function, const char *separator,
+			      FILE *fp);
+void function_json__string(const char *text, FILE *fp);
+void function_json__recorded(const struct function_table *table, FILE *fp);
+void function_json__columns(const struct function_columns *columns, const int *fields,
+			    unsigned int nr_fields, FILE *fp);
+void function_json__name(const struct function_sums *function, FILE *fp);
 
 #endif /* __PERF_FUNCTION_PRINT_H */

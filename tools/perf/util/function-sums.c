@@ -325,6 +325,40 @@ int event_set__add_desc(struct event_set *set, const struct function_group_desc 
 	return 0;
 }
 
+/**
+ * function_table__add_cpu - tell of a kind of CPU that has counted
+ * @table: the table
+ * @cpu: as perf_env__describe_cpu() describes it
+ *
+ * Return: 0, or -ENOMEM. The table keeps its CPUs sorted.
+ */
+int function_table__add_cpu(struct function_table *table, const char *cpu)
+{
+	char **cpus, *own;
+	unsigned int i;
+
+	for (i = 0; i < table->nr_cpus; i++) {
+		int order = strcmp(table->cpus[i], cpu);
+
+		if (!order)
+			return 0;
+		if (order > 0)
+			break;
+	}
+
+	cpus = realloc(table->cpus, (table->nr_cpus + 1) * sizeof(*cpus));
+	if (!cpus)
+		return -ENOMEM;
+	table->cpus = cpus;
+	own = strdup(cpu);
+	if (!own)
+		return -ENOMEM;
+	memmove(cpus + i + 1, cpus + i, (table->nr_cpus - i) * sizeof(*cpus));
+	cpus[i] = own;
+	table->nr_cpus++;
+	return 0;
+}
+
 static void function_sums__delete(struct function_sums *sums)
 {
 	free(sums->symbol);
@@ -453,6 +487,23 @@ void function_table__sort(struct function_table *table)
 	table->nr_sums = nr + 1;
 }
 
+/**
+ * function_table__drop_empty - remove the sums of no window
+ * @table: the table
+ */
+void function_table__drop_empty(struct function_table *table)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (table->sums[i]->samples)
+			table->sums[nr++] = table->sums[i];
+		else
+			function_sums__delete(table->sums[i]);
+	}
+	table->nr_sums = nr;
+}
+
 /* Windows that were chosen in different ways do not add up. */
 static bool event_set__same_share(const struct event_set *a, const struct event_set *b)
 {
@@ -503,6 +554,10 @@ const char *function_table__merge(struct function_table *table, struct function_
 	if (reason)
 		return reason;
 
+	for (unsigned int i = 0; i < other->nr_cpus; i++) {
+		if (function_table__add_cpu(table, other->cpus[i]))
+			return "not enough memory";
+	}
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
 		for (unsigned int j = 0; j < other->sets[i]->nr_descs; j++) {
 			if (event_set__add_desc(table->sets[i], &other->sets[i]->descs[j]))
@@ -542,6 +597,9 @@ void function_table__exit(struct function_table *table)
 		event_set__delete(table->sets[i]);
 	for (size_t i = 0; i < table->nr_sums; i++)
 		function_sums__delete(table->sums[i]);
+	for (unsigned int i = 0; i < table->nr_cpus; i++)
+		free(table->cpus[i]);
+	free(table->cpus);
 	free(table->sets);
 	free(table->sums);
 	memset(table, 0, sizeof(*table));
@@ -614,6 +672,11 @@ int function_table__write(const struct function_table *table, FILE *fp)
 	fprintf(fp, "by\t%s\t%d\n", function_by__name(table->by), table->inlines);
 	fprintf(fp, "lost\t%llu\n", (unsigned long long)table->lost);
 	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
+	for (unsigned int i = 0; i < table->nr_cpus; i++) {
+		fputs("cpu", fp);
+		write_name(table->cpus[i], fp);
+		fputc('\n', fp);
+	}
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		write_set(table->sets[i], fp);
 		for (size_t j = 0; j < table->nr_sums; j++) {
@@ -773,6 +836,8 @@ static int read_line(struct function_table *table, struct fields *fields, struct
 		return parse_u64(fields->field[1], 10, &table->lost);
 	if (fields->nr == 2 && !strcmp(word, "throttled"))
 		return parse_u64(fields->field[1], 10, &table->throttled);
+	if (fields->nr == 2 && !strcmp(word, "cpu"))
+		return function_table__add_cpu(table, fields->field[1]);
 	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
 }
 

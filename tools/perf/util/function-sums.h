@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
-#define FUNCTION_SUMS_VERSION	2
+#define FUNCTION_SUMS_VERSION	3
 
 /* Least significant word first. 2^64 products of two 64-bit counts fit. */
 struct u192 {
@@ -87,6 +87,9 @@ struct function_table {
 	size_t allocated;
 	u64 lost;
 	u64 throttled;
+	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
+	char **cpus;
+	unsigned int nr_cpus;
 };
 
 const char *function_by__name(enum function_by by);
@@ -95,10 +98,12 @@ int function_by__find(const char *name);
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
+int function_table__add_cpu(struct function_table *table, const char *cpu);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,
 					       const char *dso, const u64 *address);
 void function_table__sort(struct function_table *table);
+void function_table__drop_empty(struct function_table *table);
 const char *function_table__merge(struct function_table *table, struct function_table *other);
 void function_table__exit(struct function_table *table);
 

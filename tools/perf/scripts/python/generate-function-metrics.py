@@ -66,7 +66,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from operator import mul
 from typing import (Any, Callable, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence,
-                    TextIO, Tuple)
+                    Set, TextIO, Tuple)
 
 PERF_TYPE_HARDWARE = 0
 PERF_TYPE_SOFTWARE = 1
@@ -240,7 +240,9 @@ class Sums:
         return getattr(self, name) if name in WINDOWS else self.totals.get(name, 0)
 
     def product(self, one: str, other: str) -> int:
-        """The total of one x other."""
+        """The total of one x other. A window counts for 1, if at all."""
+        if one in WINDOWS or other in WINDOWS:
+            return self[one if other in WINDOWS else other]
         return self.products.get((min(one, other), max(one, other)), 0)
 
     @staticmethod
@@ -320,10 +322,25 @@ def metric_value(metric: Metric, groups: Groups, total: Groups) -> Value:
     link = common_event(total, event, per)
     if link:
         one, other = pooled(groups, event, link), pooled(groups, per, link)
-        return ratio(metric.scale, 0, float(one[event]) * other[link], float(one[link]) * other[per])
-    both = pooled(groups, event, per)
-    return ratio(metric.scale, 0 if event in WINDOWS else both.matched, both[event], both[per],
-                 both.product(event, event), both.product(event, per), both.product(per, per))
+        return linked_ratio(
+            ratio(metric.scale, 0, float(one[event]) * other[link], float(one[link]) * other[per]),
+            sums_ratio(one, event, link), sums_ratio(other, per, link))
+    return sums_ratio(pooled(groups, event, per), event, per, metric.scale)
+
+
+def sums_ratio(sums: Sums, event: str, per: str, scale: int = 1) -> Value:
+    """scale x event / per."""
+    return ratio(scale, sums.samples if event in WINDOWS else sums.matched, sums[event], sums[per],
+                 sums.product(event, event), sums.product(event, per), sums.product(per, per))
+
+
+def linked_ratio(whole: Value, one: Value, other: Value) -> Value:
+    """A ratio of two which have no windows in common: the squares of their relative errors add
+    up."""
+    if whole.value is None or one.error is None or other.error is None:
+        return whole
+    first = one.error / one.value if one.value else 0.0
+    return Value(whole.value, whole.value * (first ** 2 + (other.error / other.value) ** 2) ** 0.5)
 
 
 def ratio(scale: int, number: int, y: float, x: float, yy: int = 0, xy: int = 0,
@@ -359,6 +376,7 @@ class Table:
         self.by, self.inline = by, inline       # what the rows are; the script makes no others
         self.functions: Dict[Function, Groups] = {}
         self.groups: List[GroupInfo] = []
+        self.cpus: Set[str] = set()             # the kinds of CPUs that counted
         self.lost = self.throttled = 0
 
     def add(self, function: Function, events: Events, sums: Sums) -> None:
@@ -369,6 +387,7 @@ class Table:
         table = Table(self.by, self.inline)
         for part in self, other:
             table.groups += [group for group in part.groups if group not in table.groups]
+            table.cpus |= part.cpus
             table.lost += part.lost
             table.throttled += part.throttled
             for function, groups in part.functions.items():
@@ -482,6 +501,7 @@ class Collector:
         self.dsos: Dict[int, str] = {}
         self.symbols: Dict[int, Tuple[int, int, int, str]] = {}
         self.ignored: List[str] = []                        # events that are not in a group
+        self.cpus: Set[str] = set()
         self.lost_records = self.lost_samples = self.throttled = 0
         self.sample_table = self.sample_handler()
 
@@ -489,8 +509,9 @@ class Collector:
         """An event."""
         self.names[evsel] = name
 
-    def attr_table(self, evsel: int, leader: int, attr: Dict[str, int]) -> None:
-        """The attr of an event, that of the leader before those of the members."""
+    def attr_table(self, evsel: int, leader: int, attr: Dict[str, int], cpu: str = "") -> None:
+        """The attr of an event, that of the leader before those of the members; and the CPU."""
+        self.cpus |= {cpu} - {""}
         name = self.names.get(evsel, f"event{evsel}")
         is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT    # perf keeps their samples
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
@@ -607,6 +628,7 @@ class Collector:
             addresses.setdefault(function[:2], set()).add(function.address)
         table = Table()
         table.groups = [group.info() for group in self.groups.values()]
+        table.cpus = self.cpus
         table.lost, table.throttled = max(self.lost_records, self.lost_samples), self.throttled
         for function, group, sums in results:
             if function.symbol and len(addresses[function[:2]]) == 1:
@@ -729,7 +751,7 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
     print(file=out)
 
 
-SUMS_FILE = "perf-function-sums 2"      # first line of a sums file
+SUMS_FILE = "perf-function-sums 3"      # first line of a sums file
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
 
 
@@ -744,6 +766,8 @@ def write_sums(table: Table, out: TextIO) -> None:
     line("by", table.by, int(table.inline))
     line("lost", table.lost)
     line("throttled", table.throttled)
+    for cpu in sorted(table.cpus):
+        line("cpu", cpu)
     for events in sorted({group.events for group in table.groups}):
         # none is before discard in a sums file
         infos = sorted({(group.share == "discard", *group[2:]) for group in table.groups
@@ -796,6 +820,8 @@ def read_sums(lines: Sequence[str]) -> Table:
             table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled"):
             setattr(table, word, int(*fields))
+        elif word == "cpu" and len(fields) == 1:
+            table.cpus.add(fields[0])
         else:
             raise ValueError
     return table
@@ -864,7 +890,7 @@ def recorded_table(collector: Collector) -> Table:
 
 def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
     """Print the table in the form that the options ask for."""
-    if not table.functions:
+    if not table.functions and not options.write_sums:
         fail("the recording has no window: too few samples")
     metrics = table.metrics()
     column = find_column(options.sort, table.by, metrics)

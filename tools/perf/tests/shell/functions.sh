@@ -3,7 +3,7 @@
 # perf functions test
 
 # Records the benchmark in windows, checks the shares in the table against what the
-# benchmark says of itself, and the sums against those of the script.
+# benchmark says of itself, and the sums against those of the script; compares them.
 
 set -e
 
@@ -46,9 +46,9 @@ test_bad_input()
 			fail "${input} was read"
 		fi
 	done
-	printf 'perf-function-sums 3\nend\n' > "${temp_dir}/new.sums"
+	printf 'perf-function-sums 9\nend\n' > "${temp_dir}/new.sums"
 	if perf functions report "${temp_dir}/new.sums" > /dev/null 2> "${errors}" ||
-	   ! grep -q 'version 3' "${errors}"; then
+	   ! grep -q 'version 9' "${errors}"; then
 		fail "sums of another version were read"
 	fi
 }
@@ -130,7 +130,50 @@ test_rows()
 	grep -q '^perf' "${table}" || fail "no row of the comm perf"
 }
 
+# The sums against themselves, and against ones of half of the instructions.
+test_diff()
+{
+	perf functions report --diff "${perf_data}" "${temp_dir}/one.sums" --fail-on 'CPI>0.1%' \
+		-x '\t' > "${table}" 2> "${errors}" || fail "report --diff ended with status $?"
+	awk -F '\t' '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		$3 != "both" || $column["CPI significant"] || $column["CPI change"] + 0 { exit 1 }
+		END { exit NR < 8 }' "${table}" || fail "the same sums differ"
+
+	# Fields: 6 matched, 7 cycles, 8 instructions, 9 to 11 their products.
+	awk -F '\t' -v OFS='\t' '
+		$1 == "sums" { $8 = int($8 / 2); $10 = int($10 / 2); $11 = int($11 / 4) }
+		{ print }' "${temp_dir}/one.sums" > "${temp_dir}/half.sums"
+	status=0
+	perf functions report --diff "${temp_dir}/one.sums" "${temp_dir}/half.sums" \
+		--fail-on 'CPI>50%' > /dev/null 2> "${errors}" || status=$?
+	if [ "${status}" -ne 2 ] || ! grep -q 'CPI of nops .*beyond CPI>50%$' "${errors}"; then
+		fail "report --fail-on ended with status ${status}"
+	fi
+}
+
+# A vendor's metric: of Neoverse N1, if perf was built with its tables.
+test_metrics()
+{
+	n1_sums="${temp_dir}/n1.sums"
+	{
+		printf 'perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n'
+		printf 'cpu\t0x00000000413fd0c1\n'
+		printf 'group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n'
+		printf 'sums\tf\t/prog\t-\t2\t2\t600\t300\t180000\t90000\t50000\nend\n'
+	} > "${n1_sums}"
+	if perf functions report "${n1_sums}" -M ipc -F ipc -x , > "${table}" 2> "${errors}"; then
+		[ "$(tail -n 1 "${table}")" = "f,/prog,0.5" ] || fail "ipc is not what it is"
+	else
+		grep -q "no metrics of the CPU" "${errors}" || fail "report -M ended with status $?"
+	fi
+	if perf functions report "${n1_sums}" -M ipc,missing > "${table}" 2> "${errors}"; then
+		fail "an unknown metric was taken"
+	fi
+}
+
 test_bad_input
+test_metrics
 
 perf test -w benchmark -- --truth 0 1 > "${truth}" 2> "${errors}" ||
 	skip "the benchmark does not know its truth: $(tail -n 1 "${errors}")"
@@ -146,6 +189,7 @@ perf functions record -o "${perf_data}" \
 test_shares
 test_sums
 test_rows
+test_diff
 
 cleanup
 exit 0

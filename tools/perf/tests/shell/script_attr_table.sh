@@ -79,7 +79,8 @@ def evsel_table(evsel_id, name, *x):
     names[evsel_id] = name
     order.append(('evsel', evsel_id))
 
-def attr_table(evsel_id, leader_id, attr, *x):
+def attr_table(evsel_id, leader_id, attr, cpu, *x):
+    assert cpu.split(' ')[0] == sys.argv[2], cpu
     attrs[evsel_id] = attr
     leaders[evsel_id] = leader_id
     order.append(('attr', evsel_id))
@@ -125,9 +126,11 @@ then
 fi
 
 perf evlist -v -i "${perf_data}" > "${evlist}"
+cpuid=$(perf report --header-only -i "${perf_data}" | sed -n 's/^# cpuid : //p')
 
 # Disable lsan to avoid warnings about python memory leaks.
-if ! ASAN_OPTIONS=detect_leaks=0 perf script -i "${perf_data}" -s "${script}" "${evlist}" |
+if ! ASAN_OPTIONS=detect_leaks=0 perf script -i "${perf_data}" -s "${script}" "${evlist}" \
+	"${cpuid}" |
 	grep -q "attr_table ok"
 then
 	echo "FAIL: attr_table does not give the attr of perf evlist -v"

@@ -64,6 +64,11 @@ static void write_title(struct functions_browser *browser)
 		ui_browser__printf(b, " %*s%s", layout->widths[i] - function_text_width(name), "",
 				   name);
 		used += 1 + layout->widths[i];
+		if (layout->interval_widths[i]) {
+			ui_browser__printf(b, " %*s", layout->interval_widths[i],
+					   FUNCTION_INTERVAL_TITLE);
+			used += 1 + layout->interval_widths[i];
+		}
 	}
 	fill_line(b, used - 1);
 }
@@ -84,7 +89,7 @@ static void functions_browser__write(struct ui_browser *b, void *entry, int line
 	bool is_current = ui_browser__is_current_entry(b, line);
 	int color = is_current ? HE_COLORSET_SELECTED : HE_COLORSET_NORMAL;
 	int used = layout->key_width;
-	char buf[FUNCTION_CELL_SIZE];
+	char buf[FUNCTION_INTERVAL_SIZE];
 
 	ui_browser__set_color(b, color);
 	/* Rows that --limit left out when the widths were set may come by sorting. */
@@ -93,14 +98,22 @@ static void functions_browser__write(struct ui_browser *b, void *entry, int line
 	for (unsigned int i = b->horiz_scroll; i < print->nr_fields; i++) {
 		const struct function_value *value = &row->values[print->fields[i]];
 
-		if (value->is_defined &&
-		    function_column__is_share(&print->columns->columns[print->fields[i]]))
+		if (value->is_weak && !print->intervals && !is_current)
+			ui_browser__set_color(b, HE_COLORSET_WEAK);
+		else if (value->is_defined &&
+			 function_column__is_share(&print->columns->columns[print->fields[i]]))
 			ui_browser__set_percent_color(b, value->value, is_current);
 		else
 			ui_browser__set_color(b, color);
 		ui_browser__printf(b, " %*s", layout->widths[i],
 				   function_print__cell(print, row, i, buf));
 		used += 1 + layout->widths[i];
+		if (layout->interval_widths[i]) {
+			ui_browser__set_color(b, color);
+			ui_browser__printf(b, " %*s", layout->interval_widths[i],
+					   function_print__interval(print, row, i, buf));
+			used += 1 + layout->interval_widths[i];
+		}
 	}
 	ui_browser__set_color(b, color);
 	fill_line(b, used);

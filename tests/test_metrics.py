@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions -M: the metrics that vendors give for their CPUs, per function.
+
+Formulas of perf's tables are written down here once more and evaluated on the
+windows of recordings that are made up; a standard error is compared with that
+of leaving each window out in turn (the jackknife). That every metric of every
+CPU is the one of perf stat is what `perf test` compares, which runs here.
+"""
+
+import csv
+import itertools
+import json
+import random
+import re
+import shlex
+import statistics
+import unittest
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import perfwrite as pw
+from env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
+
+DATA = CHECK / "metrics"
+TABLES = LINUX / "tools/perf/pmu-events/arch"
+LONG, WINDOW = 10000, 300
+N1, V1, N2_OLD, N2, V2 = (f"0x00000000{midr:08x}" for midr in (0x413fd0c1, 0x411fd401, 0x410fd490, 0x410fd493, 0x410fd4f0))
+PLACES = (0x1000, 0x2000)       # of the two functions
+Counts = dict[str, float]
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+def named(event: str, config: int) -> tuple[str, int, int]:
+    """An event of an Arm PMU as perf's tables call it."""
+    return event, 8, config
+
+
+CYCLES = ("cycles", 0, 0)
+TOPDOWN = [CYCLES, named("STALL_SLOT", 0x3f), named("STALL_SLOT_BACKEND", 0x3d), named("STALL_SLOT_FRONTEND", 0x3e),
+           named("OP_RETIRED", 0x3a), named("OP_SPEC", 0x3b), named("BR_MIS_PRED", 0x10)]
+
+
+class Recording:
+    """Windows with random counts in two functions. Groups of events: (name, type, config), leader first."""
+
+    def __init__(self, groups: Sequence[Sequence[tuple[str, int, int]]], windows: int = 50, **cpu: object) -> None:
+        numbers = itertools.count(1)
+        flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
+        self.groups = [[pw.Event(*event, [next(numbers)], *((0, 0) if place else (LONG, WINDOW)), flags=flags)
+                        for place, event in enumerate(group)] for group in groups]
+        self.writer = pw.Writer(self.groups, **cpu)
+        self.windows: dict[tuple[int, int], list[list[int]]] = {}   # by group, place
+        clock, dice = itertools.count(1000), random.Random(5)
+        self.writer.comm(pw.Where(next(clock), 1, 1), "program")
+        for number, group in enumerate(self.groups):
+            values, place = [0] * len(group), PLACES[0]
+            for count in range(2 * windows + 1):
+                if not count % 2:
+                    place = dice.choice(PLACES)
+                delta = [LONG if not count % 2 else WINDOW + dice.randrange(20)]
+                delta += [dice.randrange(50 * slot, 90 * slot) for slot in range(1, len(group))]
+                values = [one + other for one, other in zip(values, delta)]
+                self.writer.sample(group[0], pw.Where(next(clock), 1, 1), place, delta[0],
+                                   [(event.ids[0], value) for event, value in zip(group, values)])
+                if count % 2:
+                    self.windows.setdefault((number, place), []).append(delta)
+
+    def write(self, name: str) -> Path:
+        path = DATA / name
+        self.writer.write(path)
+        return path
+
+    def totals(self, place: int, without: int | None = None, group: int = 0) -> Counts:
+        """What a function has counted, in all windows or all but one."""
+        windows = [window for number, window in enumerate(self.windows[group, place]) if number != without]
+        return dict(zip((event.name for event in self.groups[group]), map(sum, zip(*windows))))
+
+    def error(self, place: int, formula: Callable[[Counts], float]) -> float:
+        """The standard error by the jackknife."""
+        number = len(self.windows[0, place])
+        values = [formula(self.totals(place, without)) for without in range(number)]
+        return ((number - 1) * statistics.pvariance(values)) ** 0.5
+
+
+def topdown(slots: int, mispredict: int, skewed: bool = False, frontend: int = 0, backend: int = 0) -> dict[str, Callable[[Counts], float]]:
+    """Arm's four shares of the slots. mispredict, frontend, backend: slots or cycles lost for each mispredicted branch in
+    the tables; skewed: of old versions of Neoverse N2, whose events count too much."""
+    def lost(c: Counts, event: str) -> float:
+        return (c[event] - c["cycles"] * skewed) / (c["cycles"] * slots)
+
+    def flush(c: Counts, number: int) -> float:
+        return number * c["BR_MIS_PRED"] / c["cycles"]
+
+    return {"frontend_bound": lambda c: 100 * (lost(c, "STALL_SLOT_FRONTEND") - flush(c, frontend)),
+            "backend_bound": lambda c: 100 * (c["STALL_SLOT_BACKEND"] / (c["cycles"] * slots) - flush(c, backend)),
+            "bad_speculation": lambda c: 100 * ((1 - c["OP_RETIRED"] / c["OP_SPEC"]) * (1 - lost(c, "STALL_SLOT")) +
+                                                flush(c, mispredict)),
+            "retiring": lambda c: 100 * c["OP_RETIRED"] / c["OP_SPEC"] * (1 - lost(c, "STALL_SLOT"))}
+
+
+def report(*options: object, **more: object) -> dict:
+    return json.loads(must(PERF, "functions", "report", "-j", *options, stderr=-1, **more))
+
+
+def messages(errors: str) -> list[str]:
+    """Without the one that these recordings have no symbols."""
+    return [line for line in errors.splitlines() if "have no symbol" not in line]
+
+
+class Metrics(unittest.TestCase):
+    """Values and errors."""
+
+    def compare(self, recording: Recording, metrics: dict[str, Callable[[Counts], float]], *options: object) -> None:
+        """The columns of a recording are these, besides the windows and the discarded."""
+        path = recording.write("metrics.data")
+        rows = {row["address"]: row for row in report("-i", path, *options)["functions"]}
+        self.assertEqual(set(rows), set(PLACES))
+        for place, row in rows.items():
+            self.assertEqual(set(row["metrics"]), {"#", "DIS", *metrics})
+            for name, formula in metrics.items():
+                with self.subTest(name=name, place=place):
+                    self.assertAlmostEqual(row["metrics"][name] / formula(recording.totals(place)), 1, 10)
+                    self.assertAlmostEqual(row["errors"][name] / recording.error(place, formula), 1, delta=0.05)
+
+    def test_topdown(self):
+        """Of each Neoverse CPU, in all its versions that the formulas tell apart."""
+        for cpuid, slots, formulas in ((V1, 8, topdown(8, 4, frontend=4)), (N2, 5, topdown(5, 4, frontend=1, backend=3)),
+                                       (N2_OLD, 5, topdown(5, 4, skewed=True, frontend=1, backend=3)),
+                                       (V2, 8, topdown(8, 4, frontend=1, backend=3))):
+            with self.subTest(cpuid=cpuid):
+                self.compare(Recording([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1")
+
+    def test_topdown_without_slots(self):
+        """Neoverse N1 has no slots; its first level is another group, which a line says."""
+        recording = Recording([[CYCLES, named("STALL_FRONTEND", 0x23), named("STALL_BACKEND", 0x24)]], cpuid=N1)
+        self.compare(recording, {f"{end}_stalled_cycles": lambda c, end=end: 100 * c[f"STALL_{end.upper()}"] / c["cycles"]
+                                 for end in ("frontend", "backend")}, "-M", "topdownl1")
+        done = run(PERF, "functions", "report", "-i", DATA / "metrics.data", "-M", "TopdownL1", stderr=-1)
+        self.assertEqual(messages(done.stderr), ["perf functions: the top-down level 1 of the CPU 0x00000000410fd0c0 is "
+                                                 "Cycle_Accounting"])
+
+    def test_ways_to_write_an_event(self):
+        """By name in either case, by number, with terms, or as the kernel's own."""
+        for event in (named("BR_RETIRED", 0x21), named("br_retired", 0x21), ("r0021", 4, 0x21), ("r21:u", 4, 0x21), ("branches", 0, 4),
+                      named("armv8_pmuv3_0/event=0x21/", 0x21), named("armv8_pmuv3_0/br_retired,period=3/u", 0x21)):
+            for other in (named("BR_MIS_PRED_RETIRED", 0x22), ("branch-misses", 0, 5), ("r0022", 4, 0x22)):
+                with self.subTest(event=event, other=other):
+                    self.compare(Recording([[CYCLES, event, other]], windows=20, cpuid=N1), {
+                        "branch_misprediction_ratio": lambda c, event=event, other=other: c[other[0]] / c[event[0]]},
+                        "-M", "branch_misprediction_ratio")
+
+    def test_two_events_of_one_short_name(self):
+        """Both are what perf functions calls branch-misses; each metric takes its own."""
+        events = [CYCLES, named("BR_MIS_PRED", 0x10), named("BR_MIS_PRED_RETIRED", 0x22), named("BR_RETIRED", 0x21), *TOPDOWN[1:-1]]
+        for order in (1, -1):
+            recording = Recording([[CYCLES, *events[1:][::order]]], cpuid=V2, slots=8)
+            self.compare(recording, {"branch_misprediction_ratio": lambda c: c["BR_MIS_PRED_RETIRED"] / c["BR_RETIRED"],
+                                     "bad_speculation": topdown(8, 4)["bad_speculation"]},
+                         "-M", "branch_misprediction_ratio,bad_speculation")
+
+    def test_x86(self):
+        """By the events of the kernel and of Intel's and AMD's tables."""
+        for cpuid, metric, members in (
+                ("GenuineIntel,6,85,4", "tma_info_thread_ipc", (("instructions", 0, 1),)),
+                ("GenuineIntel,6,85,7", "tma_info_thread_ipc", (("INST_RETIRED.ANY", 4, 0xc0),)),
+                ("GenuineIntel,6,143,8", "tma_info_thread_ipc", (("instructions:u", 0, 1),))):
+            self.compare(Recording([[CYCLES, *members]], cpuid=cpuid, threads=("0-1",)),
+                         {metric: lambda c, name=members[0][0]: c[name] / c["cycles"]}, "-M", metric)
+
+    def test_threads_of_a_core(self):
+        """Metrics that refer to others, and ask whether the recorded machine's cores have several threads."""
+        members = [(name, 4, number) for number, name in enumerate(
+            ("IDQ_UOPS_NOT_DELIVERED.CORE", "CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE", "CPU_CLK_UNHALTED.REF_XCLK"))]
+
+        def both(c: Counts) -> float:
+            alone = c["CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE"] / c["CPU_CLK_UNHALTED.REF_XCLK"]
+            return 100 * c["IDQ_UOPS_NOT_DELIVERED.CORE"] / (4 * c["cycles"] / 2 * (1 + alone))
+
+        for threads, formula, number in ((("0-1", "2-3"), both, 3), (("0", "1"), lambda c: 25 * c[members[0][0]] / c["cycles"], 1)):
+            self.compare(Recording([[CYCLES, *members[:number]]], cpuid="GenuineIntel,6,85,4", threads=threads),
+                         {"tma_frontend_bound": formula}, "-M", "tma_frontend_bound")
+
+    def test_groups(self):
+        """Events in two groups are related by the cycles that both count, or else by the windows; there is no error then."""
+        for leader in (CYCLES, ("instructions", 0, 1)):
+            recording = Recording([[CYCLES, named("BR_MIS_PRED_RETIRED", 0x22)], [leader, named("BR_RETIRED", 0x21)]], cpuid=N1)
+            path = recording.write("groups.data")
+            for row in report("-i", path, "-M", "branch_misprediction_ratio")["functions"]:
+                one, other = (recording.totals(row["address"], group=group) for group in (0, 1))
+                if leader == CYCLES:
+                    links = one["cycles"], other["cycles"]
+                else:
+                    links = tuple(len(recording.windows[group, row["address"]]) for group in (0, 1))
+                ratio = one["BR_MIS_PRED_RETIRED"] / links[0] * links[1] / other["BR_RETIRED"]
+                self.assertAlmostEqual(row["metrics"]["branch_misprediction_ratio"] / ratio, 1, 10)
+                self.assertNotIn("branch_misprediction_ratio", row["errors"])
+
+    def test_sums_files(self):
+        """They say which CPU it was, by either writer, and give the same table."""
+        path, sums = Recording([TOPDOWN], cpuid=N2, slots=5, threads=("0", "1")).write("sums.data"), DATA / "native.sums"
+        must(PERF, "functions", "report", "-i", path, "--sums", sums)
+        self.assertIn(f"\ncpu\t{N2} slots=5 smt_on=0\n", sums.read_text())
+        self.assertEqual(report(sums, "-M", "TopdownL1"), report("-i", path, "-M", "TopdownL1"))
+
+    def test_columns(self):
+        """Without --fields the windows, the metrics and the discarded; with it any; all: those that can be."""
+        path = Recording([TOPDOWN], cpuid=V1, slots=8).write("columns.data")
+        for options, columns in ((("-M", "retiring"), ["#", "retiring", "DIS"]),
+                                 (("-M", "retiring", "-F", "%CY,retiring"), ["%CY", "retiring"]),
+                                 (("-M", "retiring,bad_speculation,retiring"), ["#", "retiring", "bad_speculation", "DIS"])):
+            table = list(csv.reader(must(PERF, "functions", "report", "-i", path, "-x", ",", *options, stderr=-1).splitlines()))
+            self.assertEqual(table[0][2:], columns)
+        done = run(PERF, "functions", "report", "-i", path, "-M", "all", "-x", ",", stderr=-1)
+        self.assertEqual(set(done.stdout.splitlines()[0].split(",")[2:]),
+                         {"#", "DIS", "frontend_bound", "backend_bound", "bad_speculation", "retiring"})
+        self.assertEqual(messages(done.stderr), [])
+        sort = must(PERF, "functions", "report", "-i", path, "-M", "retiring", "-s", "retiring", "-x", ",", stderr=-1)
+        values = [float(row["retiring"]) for row in csv.DictReader(sort.splitlines())]
+        self.assertEqual(values, sorted(values, reverse=True))
+
+
+class Missing(unittest.TestCase):
+    """One line for what cannot be done."""
+
+    def lines(self, path: Path, *options: object, **more: object) -> tuple[int, str, list[str]]:
+        """Status, table and messages."""
+        done = run(PERF, "functions", "report", "-i", path, *options, stderr=-1, **more)
+        return done.returncode, done.stdout, messages(done.stderr)
+
+    def assert_refused(self, reason: str, path: Path, *options: object, **more: object) -> None:
+        status, table, (line,) = self.lines(path, *options, **more)
+        self.assertGreater(status, 0)
+        self.assertEqual(table, "")
+        self.assertRegex(line, f"^perf functions: {reason}")
+
+    def test_events_and_literals(self):
+        path = Recording([TOPDOWN[:-2]], cpuid=N2).write("missing.data")
+        status, table, (line,) = self.lines(path, "-M", "retiring,ipc,ipc_rate", "-x", ",")
+        self.assertEqual(status, 0)
+        self.assertEqual([row.split(",")[3:6] for row in table.splitlines()[1:]], [["-"] * 3] * 2)
+        self.assertEqual(line, "perf functions: - for retiring (#slots of the recorded machine is not known), "
+                               "ipc (INST_RETIRED was not recorded), ipc_rate (#slots of the recorded machine is not known)")
+        status, table, (line,) = self.lines(path, "-M", "retiring,backend_bound", env={"PERF_CPUID": f"{N2} slots=5"})
+        self.assertEqual(line, "perf functions: - for retiring (OP_SPEC was not recorded), backend_bound (BR_MIS_PRED was not recorded)")
+
+    def test_names(self):
+        path = Recording([TOPDOWN], cpuid=N1).write("names.data")
+        self.assert_refused("no metric or group mispredict for the CPU 0x00000000410fd0c0, but branch_misprediction_ratio: "
+                            "see PERF_CPUID=0x00000000410fd0c0 perf list metric$", path, "-M", "mispredict")
+        self.assert_refused("-M takes names", path, "-M", "")
+        listed = must(PERF, "list", "metric", env={"PERF_CPUID": "0x00000000410fd0c0"})
+        self.assertIn("branch_misprediction_ratio", listed)
+
+    def test_cpus(self):
+        unknown = Recording([TOPDOWN], cpuid="0x00000000000f0510").write("unknown.data")
+        self.assert_refused("-M: perf has no metrics of the CPU 0x00000000000f0510", unknown, "-M", "ipc")
+        none = Recording([TOPDOWN]).write("none.data")
+        self.assert_refused("-M: the recording does not tell its CPU", none, "-M", "ipc")
+        one, two = (Recording([TOPDOWN], cpuid=cpu).write(f"{cpu}.data") for cpu in (N1, V1))
+        self.assert_refused(f"-M: these are sums of several kinds of CPUs \\({V1}, {N1}\\)", one, two, "-M", "ipc")
+        for inputs in ((unknown,), (none,), (one, two)):
+            status, table, _ = self.lines(*inputs, "-M", "Cycle_Accounting,retiring", env={"PERF_CPUID": f"{V1} slots=8"})
+            self.assertEqual(status, 0)
+            self.assertRegex(table, "retiring +DIS\n0x.*[0-9.]+ +0.0\n")
+
+
+class Tables(unittest.TestCase):
+    """perf's tables of all CPUs."""
+
+    def metrics_of(self, folder: Path) -> list[str]:
+        """The metrics of a CPU, those that are the architecture's included."""
+        entries = [entry for file in sorted(folder.glob("*.json")) for entry in json.loads(file.read_text()) if isinstance(entry, dict)]
+        standard = {entry["MetricName"] for file in folder.parents[1].glob("*.json") for entry in json.loads(file.read_text())
+                    if isinstance(entry, dict) and "MetricName" in entry}
+        return [entry.get("MetricName") or entry["ArchStdEvent"] for entry in entries
+                if "MetricExpr" in entry or entry.get("ArchStdEvent") in standard]
+
+    def test_every_metric_is_that_of_perf_stat(self):
+        number = 0
+        for arch in ("arm64", "x86"):
+            for row in (TABLES / arch / "mapfile.csv").read_text().splitlines():
+                fields = row.split(",")
+                if len(fields) == 4 and fields[3] == "core":
+                    number += len(self.metrics_of(TABLES / arch / fields[2]))
+        self.assertGreater(number, 4500)
+        output = must("sh", "-c", f"{PERF} test -vv 'metrics as in perf stat' 2>&1 | grep '^metrics: \\|as in perf stat: [OF]'")
+        self.assertRegex(output, "perf stat: Ok")
+        found, same, undefined, different, *_ = map(int, re.findall(r": (\d+)", output[output.index("metrics: "):]))
+        self.assertGreaterEqual(found, number)
+        self.assertEqual(different, 0)
+        self.assertGreater(same + undefined, 0.9 * number)
+
+    def test_every_cpu_is_found(self):
+        """A sums file of each Arm CPU, and of some of x86, asks for the last metric in its folder."""
+        rows = [line.split(",") for line in (TABLES / "arm64/mapfile.csv").read_text().splitlines() if ",core" in line]
+        cpus = [(cpuid, TABLES / "arm64" / folder) for cpuid, _, folder, _ in rows]
+        cpus += [(cpuid, TABLES / "x86" / folder) for cpuid, folder in (
+            ("GenuineIntel,6,85,4", "skylakex"), ("GenuineIntel,6,85,7", "cascadelakex"), ("GenuineIntel,6,106,6", "icelakex"),
+            ("GenuineIntel,6,143,8", "sapphirerapids"), ("GenuineIntel,6,151,2", "alderlake"), ("AuthenticAMD,23,49,0", "amdzen2"),
+            ("AuthenticAMD,25,17,1", "amdzen4"), ("AuthenticAMD,26,2,1", "amdzen5"))]
+        asked = 0
+        for cpuid, folder in cpus:
+            names = self.metrics_of(folder)
+            if not names:
+                continue
+            asked += 1
+            path = Recording([[CYCLES]], windows=2, cpuid=cpuid).write("cpu.data")
+            with self.subTest(cpuid=cpuid):
+                self.assertIn(names[-1], report("-i", path, "-M", names[-1])["functions"][0]["metrics"])
+        self.assertGreater(asked, 12)
+
+
+# Takes the place of perf_event_open(2): opens whatever event, as many in a group as there are COUNTERS.
+COUNTERS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+static int members[4096];
+
+long syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	int fd, leader = d;
+
+	if (number != SYS_perf_event_open)
+		return real(number, a, b, c, d, e, f);
+	if (leader >= 0 && members[leader] >= atoi(getenv("COUNTERS"))) {
+		errno = EINVAL;
+		return -1;
+	}
+	fd = open("/dev/null", O_RDONLY);
+	members[fd] = 1;
+	if (leader >= 0)
+		members[leader]++;
+	return fd;
+}
+"""
+RECORD = f"""
+cd /share
+for number in 1 2 4 7; do
+	COUNTERS=$number LD_PRELOAD=/share/counters.so PERF_CPUID={N2} perf functions record -M branch,cache -o /dev/null -- true \\
+		> messages.$number 2>&1 || true
+done
+PERF_CPUID={N2} perf functions record -M ipc,Cycle_Accounting,branch_mpki -o /tmp/guest.data -- benchmark 0 1 2> messages > /dev/null
+mv /tmp/guest.data .
+perf functions record -M ipc true 2> unknown || true
+"""
+
+
+class Record(unittest.TestCase):
+
+    def refused(self, *options: str) -> str:
+        """What is said instead of recording."""
+        done = run(PERF, "functions", "record", *options, cwd=DATA)
+        self.assertNotEqual(done.returncode, 0)
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("perf functions")]
+        return line
+
+    def test_bad_input(self):
+        self.assertIn("does not go with -e", self.refused("-M", "ipc", "-e", "cycles", "--", "true"))
+        self.assertIn("does not go with -e", self.refused("-o", "-M", "-Mipc", "--event=cycles", "true"))
+        self.assertIn("-M takes names", self.refused("-M"))
+        self.assertIn("-M takes names", self.refused("--metrics=", "true"))
+
+    def test_in_the_emulated_machine(self):
+        """Groups for any number of counters hold each metric's events together where they fit; then a real recording."""
+        for old in DATA.glob("messages*"):
+            old.unlink()
+        (DATA / "counters.c").write_text(COUNTERS)
+        must("aarch64-linux-gnu-gcc", "-shared", "-fPIC", "-w", "-o", DATA / "counters.so", DATA / "counters.c", "-ldl")
+        in_guest(RECORD, share=DATA)
+        leader = "cycles/period=999700,alt-period=300/"
+        metrics = ({"BR_MIS_PRED_RETIRED", "BR_RETIRED"}, {"BR_MIS_PRED_RETIRED", "INST_RETIRED"}, {"L1D_CACHE", "L1D_CACHE_REFILL"},
+                   {"L1I_CACHE_REFILL", "INST_RETIRED"}, {"LL_CACHE_RD", "LL_CACHE_MISS_RD"}, {"L3D_CACHE", "L3D_CACHE_REFILL"})
+        for number in (2, 4, 7):
+            text = (DATA / f"messages.{number}").read_text()
+            words = shlex.split(next(line for line in text.splitlines() if line.startswith("perf record")))
+            self.assertEqual(words[:5] + words[6:], "perf record -T --sample-cpu -e -o /dev/null -- true".split())
+            events = words[5]
+            groups = [group.split(",") for group in re.findall(r"\{([^}]*)\}:uS", events.replace(leader, "LEADER"))]
+            for group in groups:
+                self.assertEqual(group[0], "LEADER")
+                self.assertEqual(len(set(group)), len(group))
+                self.assertLessEqual(len(group), number)
+            for metric in metrics:
+                together = any(metric <= set(group) for group in groups)
+                self.assertEqual(together, number > 2, (metric, groups))
+                self.assertTrue(all(any(event in group for group in groups) for event in metric))
+        none = (DATA / "messages.1").read_text().splitlines()
+        self.assertIn("perf functions: without branch_mpki: this machine does not count BR_MIS_PRED_RETIRED", none)
+        self.assertEqual(none[-1], "perf functions: -M branch,cache: nothing that this machine counts")
+        self.check_recording(leader)
+
+    def check_recording(self, leader: str) -> None:
+        """The machine takes an instruction for a cycle, stalls never and counts no branches."""
+        command = (DATA / "messages").read_text().splitlines()[0]
+        self.assertRegex(command, rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uS' -o /tmp/guest.data -- benchmark 0 1$")
+        self.assertIn("perf has no metrics of the CPU 0x00000000000f0510", (DATA / "unknown").read_text())
+        row, = report("-i", DATA / "guest.data", "--symfs", BUILD / "root" / ARCH, "-M", "ipc,Cycle_Accounting,branch_mpki",
+                      "--symbol", "nops", env={"PERF_CPUID": N2})["functions"]
+        self.assertAlmostEqual(row["metrics"]["ipc"], 1, 2)
+        for name in ("frontend_stalled_cycles", "backend_stalled_cycles", "branch_mpki"):
+            self.assertEqual(row["metrics"][name], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

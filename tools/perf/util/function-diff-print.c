@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What has changed between two tables of functions, as text, as values with
+ * separators and as JSON.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "color.h"
+#include "function-diff.h"
+#include "function-print.h"
+#include "function-sums.h"
+
+static const char *status_of(const struct function_diff_row *row)
+{
+	return !row->before ? "appeared" : !row->after ? "vanished" : "both";
+}
+
+/* What the function is called now, if it is still there. */
+static const struct function_sums *function_of(const struct function_diff_row *row)
+{
+	return (row->after ?: row->before)->sums[0];
+}
+
+/* The value after, or that before of what vanished. */
+static const struct function_value *value_of(const struct function_diff_row *row,
+					     unsigned int column)
+{
+	return row->after ? row->changes[column].after : row->changes[column].before;
+}
+
+enum cell { CELL_VALUE, CELL_CHANGE, CELL_INTERVAL, NR_CELLS };
+
+static const char *const cell_titles[] = {
+	[CELL_CHANGE]	= "change",
+	[CELL_INTERVAL]	= FUNCTION_INTERVAL_TITLE,
+};
+
+static const char *cell_text(const struct function_diff_print *print,
+			     const struct function_diff_row *row, unsigned int field,
+			     enum cell cell, char buf[FUNCTION_INTERVAL_SIZE])
+{
+	unsigned int column = print->fields[field];
+	int digits = print->diff->columns.columns[column].digits;
+	const struct function_change *change = &row->changes[column];
+	const struct function_value *value = value_of(row, column);
+
+	if (cell == CELL_VALUE && value && value->is_defined)
+		scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%.*f", digits, value->value);
+	else if (cell == CELL_CHANGE && change->is_defined)
+		scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%+.*f", digits, change->change);
+	else if (cell == CELL_INTERVAL && change->has_interval)
+		scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%+.*f..%+.*f", digits, change->low,
+			  digits, change->high);
+	else
+		return "-";
+	return buf;
+}
+
+/* A table that is being printed. */
+struct layout {
+	const struct function_diff_print *print;
+	char **before;		/* labels, by place in the table */
+	char **after;
+	int key_width;
+	int (*widths)[NR_CELLS];	/* by field */
+	bool *has_mark;
+};
+
+static const char *label_of(const struct layout *layout, const struct function_diff_row *row)
+{
+	if (row->after)
+		return layout->after[row->after->sums - layout->print->after->sums];
+	return layout->before[row->before->sums - layout->print->before->sums];
+}
+
+static const struct function_column *column_of(const struct layout *layout, unsigned int field)
+{
+	const struct function_diff_print *print = layout->print;
+
+	return &print->diff->columns.columns[print->fields[field]];
+}
+
+static bool has_cell(const struct layout *layout, unsigned int field, enum cell cell)
+{
+	return cell != CELL_INTERVAL ||
+	       (layout->print->intervals && !function_column__is_count(column_of(layout, field)));
+}
+
+static const char *title_of(const struct layout *layout, unsigned int field, enum cell cell)
+{
+	return cell_titles[cell] ?: column_of(layout, field)->name;
+}
+
+static void layout__exit(struct layout *layout)
+{
+	function_table__free_labels(layout->print->before, layout->before);
+	function_table__free_labels(layout->print->after, layout->after);
+	free(layout->widths);
+	free(layout->has_mark);
+}
+
+/* Make room for a row. */
+static void layout__fit(struct layout *layout, const struct function_diff_row *row)
+{
+	const struct function_diff_print *print = layout->print;
+	char buf[FUNCTION_INTERVAL_SIZE];
+
+	layout->key_width = max(layout->key_width, function_text_width(label_of(layout, row)));
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
+			const char *text = cell_text(print, row, i, cell, buf);
+
+			layout->widths[i][cell] = max(layout->widths[i][cell],
+						      function_text_width(text));
+		}
+		layout->has_mark[i] |= row->changes[print->fields[i]].is_significant;
+	}
+}
+
+static int layout__init(struct layout *layout, const struct function_diff_print *print)
+{
+	*layout = (struct layout){
+		.print		= print,
+		.before		= function_table__labels(print->before),
+		.after		= function_table__labels(print->after),
+		.key_width	= strlen(function_by__name(print->after->by)),
+		.widths		= calloc(print->nr_fields ?: 1, sizeof(*layout->widths)),
+		.has_mark	= calloc(print->nr_fields ?: 1, sizeof(*layout->has_mark)),
+	};
+	if (!layout->before || !layout->after || !layout->widths || !layout->has_mark) {
+		layout__exit(layout);
+		return -ENOMEM;
+	}
+
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		for (enum cell cell = 0; cell < NR_CELLS; cell++)
+			layout->widths[i][cell] = function_text_width(title_of(layout, i, cell));
+	}
+	for (size_t r = 0; r < print->nr_rows; r++)
+		layout__fit(layout, &print->diff->rows[r]);
+	return 0;
+}
+
+static void print_row(const struct layout *layout, const struct function_diff_row *row, FILE *fp)
+{
+	const struct function_diff_print *print = layout->print;
+	const char *label = label_of(layout, row);
+	char buf[FUNCTION_INTERVAL_SIZE];
+
+	fprintf(fp, "%s%*s", label, layout->key_width - function_text_width(label), "");
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		bool is_significant = row->changes[print->fields[i]].is_significant;
+
+		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
+			if (has_cell(layout, i, cell))
+				color_fprintf(fp, cell == CELL_CHANGE && is_significant ?
+					      PERF_COLOR_BOLD : PERF_COLOR_NORMAL, " %*s",
+					      layout->widths[i][cell],
+					      cell_text(print, row, i, cell, buf));
+			if (cell == CELL_CHANGE && layout->has_mark[i])
+				fputc(is_significant ? '*' : ' ', fp);
+		}
+	}
+	if (!row->before || !row->after)
+		fprintf(fp, " %s", status_of(row));
+	fputc('\n', fp);
+}
+
+/**
+ * function_diff_print__table - print aligned columns; significant changes have a *
+ * @print: what is printed
+ * @fp: where to
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_diff_print__table(const struct function_diff_print *print, FILE *fp)
+{
+	struct layout layout;
+
+	if (layout__init(&layout, print))
+		return -ENOMEM;
+
+	fprintf(fp, "%-*s", layout.key_width, function_by__name(print->after->by));
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
+			const char *title = title_of(&layout, i, cell);
+
+			if (has_cell(&layout, i, cell))
+				fprintf(fp, " %*s%s", layout.widths[i][cell] -
+					function_text_width(title), "", title);
+			if (cell == CELL_CHANGE && layout.has_mark[i])
+				fputc(' ', fp);
+		}
+	}
+	fputc('\n', fp);
+	for (size_t r = 0; r < print->nr_rows; r++)
+		print_row(&layout, &print->diff->rows[r], fp);
+	layout__exit(&layout);
+	return 0;
+}
+
+static const char *csv_value(const struct function_column *column,
+			     const struct function_value *value, char buf[FUNCTION_CELL_SIZE])
+{
+	return value && value->is_defined ? function_print__full(column, value->value, buf) : "-";
+}
+
+/**
+ * function_diff_print__csv - print values with all their digits
+ * @print: what is printed
+ * @separator: what is between the values
+ * @fp: where to
+ */
+void function_diff_print__csv(const struct function_diff_print *print, const char *separator,
+			      FILE *fp)
+{
+	static const char *const titles[] = {
+		"before", "after", "change", "low", "high", "significant"
+	};
+	const struct function_column *columns = print->diff->columns.columns;
+	char buf[FUNCTION_CELL_SIZE];
+
+	fprintf(fp, "%s%s%s%sstatus", function_by__name(print->after->by), separator,
+		print->after->by == FUNCTION_BY_DSO ? "path" : "dso", separator);
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(titles); j++)
+			function_print__csv_title(columns[print->fields[i]].name, titles[j],
+						  separator, fp);
+	}
+	fputc('\n', fp);
+
+	for (size_t r = 0; r < print->nr_rows; r++) {
+		const struct function_diff_row *row = &print->diff->rows[r];
+
+		function_print__csv_name(function_of(row), separator, fp);
+		fprintf(fp, "%s%s", separator, status_of(row));
+		for (unsigned int i = 0; i < print->nr_fields; i++) {
+			const struct function_column *column = &columns[print->fields[i]];
+			const struct function_change *change = &row->changes[print->fields[i]];
+			bool has_interval = change->has_interval;
+
+			fprintf(fp, "%s%s", separator, csv_value(column, change->before, buf));
+			fprintf(fp, "%s%s", separator, csv_value(column, change->after, buf));
+			fprintf(fp, "%s%s", separator, !change->is_defined ? "-" :
+				function_print__full(column, change->change, buf));
+			fprintf(fp, "%s%s", separator, !has_interval ? "-" :
+				function_print__shortest(change->low, buf));
+			fprintf(fp, "%s%s", separator, !has_interval ? "-" :
+				function_print__shortest(change->high, buf));
+			fprintf(fp, "%s%d", separator, change->is_significant);
+		}
+		fputc('\n', fp);
+	}
+}
+
+static void json_value(const char *name, const struct function_column *column,
+		       const struct function_value *value, FILE *fp)
+{
+	char buf[FUNCTION_CELL_SIZE];
+
+	fprintf(fp, "\"%s\": %s, ", name, value && value->is_defined ?
+		function_print__full(column, value->value, buf) : "null");
+}
+
+static void json_change(const struct function_column *column,
+			const struct function_change *change, FILE *fp)
+{
+	char buf[FUNCTION_CELL_SIZE];
+
+	function_json__string(column->name, fp);
+	fputs(": {", fp);
+	json_value("before", column, change->before, fp);
+	json_value("after", column, change->after, fp);
+	fprintf(fp, "\"change\": %s, ", change->is_defined ?
+		function_print__full(column, change->change, buf) : "null");
+	if (change->has_interval) {
+		fprintf(fp, "\"interval\": [%s, ", function_print__shortest(change->low, buf));
+		fprintf(fp, "%s], ", function_print__shortest(change->high, buf));
+	} else {
+		fputs("\"interval\": null, ", fp);
+	}
+	fprintf(fp, "\"significant\": %s}", change->is_significant ? "true" : "false");
+}
+
+static void json_row(const struct function_diff_print *print,
+		     const struct function_diff_row *row, FILE *fp)
+{
+	fputs("\n  {", fp);
+	function_json__name(function_of(row), fp);
+	fprintf(fp, ", \"status\": \"%s\",\n   \"metrics\": {", status_of(row));
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		fputs(i ? ",\n    " : "\n    ", fp);
+		json_change(&print->diff->columns.columns[print->fields[i]],
+			    &row->changes[print->fields[i]], fp);
+	}
+	fputs("}}", fp);
+}
+
+/**
+ * function_diff_print__json - print an object: how both were recorded, columns,
+ *			       changes of functions
+ * @print: what is printed
+ * @fp: where to
+ */
+void function_diff_print__json(const struct function_diff_print *print, FILE *fp)
+{
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n \"before\": {\n",
+		function_by__name(print->after->by), print->after->inlines ? "true" : "false");
+	function_json__recorded(print->before, fp);
+	fputs("},\n \"after\": {\n", fp);
+	function_json__recorded(print->after, fp);
+	fputs("},\n", fp);
+	function_json__columns(&print->diff->columns, print->fields, print->nr_fields, fp);
+	fputs(" \"functions\": [", fp);
+	for (size_t r = 0; r < print->nr_rows; r++) {
+		fputs(r ? "," : "", fp);
+		json_row(print, &print->diff->rows[r], fp);
+	}
+	fputs("\n ]\n}\n", fp);
+}
+
+/**
+ * function_diff_print__exceeded - print a line for each change beyond a limit
+ * @print: what is printed; its number of rows is no limit here
+ * @limit: the limit, of a column that is there
+ * @fp: where to
+ *
+ * Return: the number of such changes, or -ENOMEM.
+ */
+int function_diff_print__exceeded(const struct function_diff_print *print,
+				  const struct function_limit *limit, FILE *fp)
+{
+	const struct function_diff *diff = print->diff;
+	int column = function_columns__find(&diff->columns, limit->column, strlen(limit->column));
+	int digits = diff->columns.columns[column].digits + 1, nr = 0;
+	struct layout layout;
+
+	if (layout__init(&layout, print))
+		return -ENOMEM;
+	for (size_t r = 0; r < diff->nr_rows; r++) {
+		const struct function_change *change = &diff->rows[r].changes[column];
+
+		if (!function_limit__is_exceeded(limit, change))
+			continue;
+		nr++;
+		fprintf(fp, "perf functions: %s of %s from %.*f to %.*f",
+			diff->columns.columns[column].name, label_of(&layout, &diff->rows[r]),
+			digits, change->before->value, digits, change->after->value);
+		if (change->before->value)
+			fprintf(fp, ", %+.1f %%", 100 * change->change /
+				fabs(change->before->value));
+		fprintf(fp, " (95 %%: %+.*f..%+.*f), beyond %s%c%g%s\n", digits, change->low,
+			digits, change->high, limit->column, limit->is_decrease ? '<' : '>',
+			limit->number, limit->is_relative ? "%" : "");
+	}
+	layout__exit(&layout);
+	return nr;
+}

@@ -1,0 +1,1252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The metrics that vendors of CPUs give for them (pmu-events/), per function.
+ *
+ * perf's own code finds their events and evaluates them: metricgroup.c and
+ * expr.c. Here is what it does not know: the CPU is the one of a recording, and
+ * the counts are sums over the windows of a function.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <linux/ctype.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "expr.h"
+#include "function-exprs.h"
+#include "function-sums.h"
+#include "hashmap.h"
+#include "header.h"
+#include "metricgroup.h"
+#include "parse-events.h"
+#include "pmu.h"
+#include "pmus.h"
+#include "smt.h"
+#include "strbuf.h"
+#include "strlist.h"
+#include "thread_map.h"
+
+/* What a set has besides its events. */
+#define MATCHED		"matched"
+
+/* Relative to a total: the step of a numerical derivative. */
+#define STEP		(1.0 / (1 << 17))
+
+/* Of an Arm CPU's identification (MIDR), what tells versions of one CPU apart. */
+#define MIDR_REVISION	0xfULL
+#define MIDR_VARIANT	0xf00000ULL
+
+/* The CPU that was recorded. */
+static struct {
+	char id[64];		/* as the tables write it */
+	char full_id[64];	/* with its version */
+	bool is_arm;
+	double slots;		/* literals, NAN if not known */
+	double smt_on;
+	const struct pmu_metrics_table *metrics;
+	struct hashmap *events;	/* of its table: name to terms */
+	char unknown[32];	/* a literal that was asked for and is not known */
+} cpu;
+
+static size_t hash_name(long key, void *ctx __maybe_unused)
+{
+	return str_hash((const char *)key);
+}
+
+static bool equal_names(long a, long b, void *ctx __maybe_unused)
+{
+	return !strcmp((const char *)a, (const char *)b);
+}
+
+static char *lower_case(const char *text)
+{
+	char *lower = strdup(text);
+
+	for (char *c = lower; c && *c; c++)
+		*c = tolower(*c);
+	return lower;
+}
+
+static int add_event(const struct pmu_event *event,
+		     const struct pmu_events_table *table __maybe_unused, void *data)
+{
+	struct hashmap *events = data;
+	char *name, *terms;
+
+	/* Others are not of a core, and not counted in windows. */
+	if (!event->event || (strcmp(event->pmu, "default_core") && !strstarts(event->pmu, "cpu")))
+		return 0;
+	name = lower_case(event->name);
+	terms = strdup(event->event);
+	if (!name || !terms || hashmap__add(events, name, terms)) {
+		/* There is one of another kind of core. */
+		free(name);
+		free(terms);
+	}
+	return 0;
+}
+
+/* Literals: other machines' number of CPUs and the like are nothing to a function. */
+static double cpu_literal(const char *literal)
+{
+	double value = NAN;
+
+	if (!strcasecmp(literal, "#slots"))
+		value = cpu.slots;
+	else if (!strcasecmp(literal, "#smt_on"))
+		value = cpu.smt_on;
+	else if (!strcasecmp(literal, "#core_wide"))
+		value = cpu.smt_on == 0;	/* windows are those of one thread */
+	if (!isnan(value))
+		return value;
+	scnprintf(cpu.unknown, sizeof(cpu.unknown), "%s", literal);
+	return 1;
+}
+
+/* As strcmp_cpuid_str() of arm64 and of others. */
+static double cpu_is(const char *id)
+{
+	u64 wanted, recorded;
+
+	if (!cpu.is_arm)
+		return !strcmp_cpuid_str(id, cpu.full_id);
+	wanted = strtoull(id, NULL, 16);
+	recorded = strtoull(cpu.full_id, NULL, 16);
+	return !((wanted ^ recorded) & ~(MIDR_VARIANT | MIDR_REVISION)) && recorded >= wanted;
+}
+
+static double cpu_has_event(const char *id)
+{
+	char *name = lower_case(id);
+	double has = name && hashmap__find(cpu.events, name, NULL);
+
+	free(name);
+	return has;
+}
+
+static const struct expr_machine cpu_machine = {
+	.literal		= cpu_literal,
+	.strcmp_cpuid_str	= cpu_is,
+	.has_event		= cpu_has_event,
+};
+
+/* From a header's identification of a CPU to that of the tables. */
+static const char *identify_cpu(const char *recorded)
+{
+	unsigned int family, model, stepping;
+	char vendor[32], *end;
+	u64 midr;
+
+	scnprintf(cpu.full_id, sizeof(cpu.full_id), "%s", recorded);
+	scnprintf(cpu.id, sizeof(cpu.id), "%s", recorded);
+	midr = strtoull(recorded, &end, 16);
+	cpu.is_arm = strstarts(recorded, "0x") && !*end;
+	if (cpu.is_arm) {
+		scnprintf(cpu.id, sizeof(cpu.id), "0x%016llx",
+			  (unsigned long long)(midr & ~(MIDR_VARIANT | MIDR_REVISION)));
+		return "arm64";
+	}
+	if (strstarts(recorded, "0x"))
+		return "riscv";
+	if (sscanf(recorded, "%31[A-Za-z],%u,%u,%u", vendor, &family, &model, &stepping) == 4) {
+		scnprintf(cpu.id, sizeof(cpu.id), "%s-%u-%X-%X", vendor, family, model, stepping);
+		memcpy(cpu.full_id, cpu.id, sizeof(cpu.id));
+		return "x86";
+	}
+	return strchr(recorded, '-') ? "x86" : strstarts(recorded, "IBM") ? "s390" : "powerpc";
+}
+
+/* Tables name x86 CPUs with their stepping or without. */
+static const struct pmu_events_table *find_tables(const char *arch)
+{
+	const struct pmu_events_table *events;
+	char *dash;
+
+	/* arm64's perf takes all CPUs of others for the same. */
+	if (find_core_events_table(arch, "none-0-0-0"))
+		return NULL;
+	events = find_core_events_table(arch, cpu.id);
+	dash = strrchr(cpu.id, '-');
+	if (!events && dash && !strcmp(arch, "x86")) {
+		*dash = '\0';
+		events = find_core_events_table(arch, cpu.id);
+	}
+	cpu.metrics = events ? find_core_metrics_table(arch, cpu.id) : NULL;
+	return events;
+}
+
+/* Returns -ENOENT if perf has no tables for a CPU as perf_env__describe_cpu() gives it. */
+static int find_cpu(const char *description)
+{
+	const struct pmu_events_table *events;
+	char id[64];
+
+	memset(&cpu, 0, sizeof(cpu));
+	cpu.slots = NAN;
+	cpu.smt_on = NAN;
+	scnprintf(id, sizeof(id), "%.*s", (int)strcspn(description, " "), description);
+	for (const char *word = strchr(description, ' '); word; word = strchr(word + 1, ' ')) {
+		if (strstarts(word, " slots="))
+			cpu.slots = strtoul(strchr(word, '=') + 1, NULL, 0);
+		if (strstarts(word, " smt_on="))
+			cpu.smt_on = strtoul(strchr(word, '=') + 1, NULL, 0);
+	}
+
+	events = find_tables(identify_cpu(id));
+	if (!cpu.metrics)
+		return -ENOENT;
+	cpu.events = hashmap__new(hash_name, equal_names, NULL);
+	if (IS_ERR(cpu.events))
+		return -ENOMEM;
+	expr__set_machine(&cpu_machine);
+	return pmu_events_table__for_each_event(events, NULL, add_event, cpu.events);
+}
+
+static void unset_cpu(void)
+{
+	struct hashmap_entry *event;
+	size_t bucket;
+
+	expr__set_machine(NULL);
+	if (!IS_ERR_OR_NULL(cpu.events)) {
+		hashmap__for_each_entry(cpu.events, event, bucket) {
+			zfree(&event->pkey);
+			zfree(&event->pvalue);
+		}
+		hashmap__free(cpu.events);
+	}
+	cpu.events = NULL;
+}
+
+/*
+ * What the kernel counts for events without a vendor's name. "branch-misses" is
+ * also what function-events.c calls BR_MIS_PRED_RETIRED.
+ */
+static const char *const arm_names[][2] = {
+	{ "cycles", "cpu_cycles" },
+	{ "instructions", "inst_retired" },
+	{ "cache-references", "l1d_cache" },
+	{ "cache-misses", "l1d_cache_refill" },
+	{ "dTLB-load-misses", "l1d_tlb_refill" },
+	{ "branches", "br_retired" },
+	{ "branch-misses", "br_mis_pred" },
+	{ "bus-cycles", "bus_cycles" },
+	{ "stalled-cycles-frontend", "stall_frontend" },
+	{ "stalled-cycles-backend", "stall_backend" },
+};
+
+static const char *const intel_names[][2] = {
+	{ "cycles", "cpu_clk_unhalted.thread" },
+	{ "instructions", "inst_retired.any" },
+	{ "branches", "br_inst_retired.all_branches" },
+	{ "branch-misses", "br_misp_retired.all_branches" },
+	{ "ref-cycles", "cpu_clk_unhalted.ref_tsc" },
+};
+
+static const char *const amd_names[][2] = {
+	{ "cycles", "ls_not_halted_cyc" },
+	{ "instructions", "ex_ret_instr" },
+	{ "branches", "ex_ret_brn" },
+	{ "branch-misses", "ex_ret_brn_misp" },
+};
+
+static const char *vendor_name(const char *name)
+{
+	const char *const (*names)[2] = NULL;
+	size_t nr = 0;
+
+	if (cpu.is_arm) {
+		names = arm_names;
+		nr = ARRAY_SIZE(arm_names);
+	} else if (strstarts(cpu.id, "GenuineIntel")) {
+		names = intel_names;
+		nr = ARRAY_SIZE(intel_names);
+	} else if (strstarts(cpu.id, "AuthenticAMD")) {
+		names = amd_names;
+		nr = ARRAY_SIZE(amd_names);
+	}
+	for (size_t i = 0; i < nr; i++) {
+		if (!strcasecmp(names[i][0], name))
+			return names[i][1];
+	}
+	return name;
+}
+
+/* Set a term of an event, which replaces one of the same name. */
+static int set_term(struct strlist *terms, char *term)
+{
+	char *value = strchr(term, '='), *text;
+	unsigned long long number = 1;
+	struct str_node *other, *next;
+	int err;
+
+	if (value) {
+		*value = '\0';
+		number = strtoull(value + 1, NULL, 0);
+	}
+	if (!*term || !strcmp(term, "period"))
+		return 0;
+	strlist__for_each_entry_safe(other, next, terms) {
+		if (!strncmp(other->s, term, strlen(term)) && other->s[strlen(term)] == '=')
+			strlist__remove(terms, other);
+	}
+	if (!number)
+		return 0;
+	if (asprintf(&text, "%s=%llx", term, number) < 0)
+		return -ENOMEM;
+	err = strlist__add(terms, text);
+	free(text);
+	return err;
+}
+
+static int set_terms(struct strlist *terms, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *term;
+	const char *known;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (term = strsep(&rest, ",")) != NULL) {
+		known = vendor_name(term);
+		if (!strchr(term, '=') && cpu.events && hashmap__find(cpu.events, known, &known))
+			err = set_terms(terms, known);
+		else
+			err = set_term(terms, term);
+	}
+	free(copy);
+	return err;
+}
+
+/*
+ * What an event counts, by the terms that the table has for its name: from
+ * INST_RETIRED, r8, event=0x8, instructions or armv8_pmuv3_0@event=8@ to event=8.
+ */
+static char *event_key(const char *name)
+{
+	struct strlist *terms = strlist__new(NULL, NULL);
+	char *key = lower_case(name), *begin = key, *end, *result = NULL;
+	struct strbuf text = STRBUF_INIT;
+	struct str_node *term;
+	char raw[32];
+
+	if (!key || !terms)
+		goto out;
+	end = strrchr(key, '@');
+	if (end) {
+		*end = '\0';
+		begin = strchr(key, '@') ?: key;
+		begin += *begin == '@';
+	} else {
+		end = strchr(key, ':');
+		if (end)
+			*end = '\0';
+	}
+	if (cpu.is_arm && *begin == 'r' && begin[1] &&
+	    !begin[1 + strspn(begin + 1, "0123456789abcdef")]) {
+		scnprintf(raw, sizeof(raw), "event=0x%s", begin + 1);
+		begin = raw;
+	}
+	if (set_terms(terms, begin))
+		goto out;
+	strlist__for_each_entry(term, terms) {
+		if (strbuf_addf(&text, "%s,", term->s))
+			goto out;
+	}
+	result = strbuf_detach(&text, NULL);
+out:
+	strbuf_release(&text);
+	strlist__delete(terms);
+	free(key);
+	return result;
+}
+
+/* The event of a set that a metric means, -1 if there is none. */
+static int find_event(const struct event_set *set, const char *id)
+{
+	char *key = event_key(id), *other;
+	int place = -1;
+
+	for (unsigned int i = 0; i < set->nr_events && place < 0; i++) {
+		if (!strcasecmp(set->events[i], id))
+			place = i;
+	}
+	for (unsigned int i = 0; key && i < set->nr_events && place < 0; i++) {
+		other = event_key(set->events[i]);
+		if (other && !strcmp(other, key))
+			place = i;
+		free(other);
+	}
+	if (place < 0 && cpu.is_arm && key && !strcmp(key, "event=22,"))
+		place = event_set__find(set, "branch-misses");
+	free(key);
+	return place;
+}
+
+/**
+ * function_expr__id - name an event as a metric does
+ * @expr: the metric
+ * @i: number of the event
+ */
+const char *function_expr__id(const struct function_expr *expr, unsigned int i)
+{
+	return evsel__metric_id(expr->expr->metric_events[i]);
+}
+
+static const struct metric_expr *find_expr(struct rblist *metric_events, const char *name)
+{
+	for (unsigned int i = 0; i < rblist__nr_entries(metric_events); i++) {
+		struct rb_node *node = rblist__entry(metric_events, i);
+		struct metric_event *event = container_of(node, struct metric_event, nd);
+		struct metric_expr *expr;
+
+		list_for_each_entry(expr, &event->head, nd) {
+			if (!strcmp(expr->metric_name, name))
+				return expr;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * function_expr__init - parse a metric
+ * @expr: set to it
+ * @metrics: the table that the metric is in
+ * @metric: the metric
+ *
+ * Return: 0, or -errno if perf cannot parse it.
+ */
+int function_expr__init(struct function_expr *expr, const struct pmu_metrics_table *metrics,
+			const struct pmu_metric *metric)
+{
+	char *unit = NULL;
+	int err;
+
+	memset(expr, 0, sizeof(*expr));
+	expr->metric = *metric;
+	expr->scale = 1;
+	if (metric->unit && !perf_pmu__convert_scale(metric->unit, &unit, &expr->scale))
+		expr->unit = unit;
+
+	*cpu.unknown = '\0';
+	expr->evlist = evlist__new();
+	if (!expr->evlist)
+		return -ENOMEM;
+	err = metricgroup__parse_metric(expr->evlist, metrics, metric, &expr->metric_events);
+	if (!err) {
+		expr->expr = find_expr(&expr->metric_events, metric->metric_name);
+		err = expr->expr ? 0 : -EINVAL;
+	}
+	if (err) {
+		function_expr__exit(expr);
+		return err;
+	}
+	while (expr->expr->metric_events[expr->nr_ids])
+		expr->nr_ids++;
+
+	if (*cpu.unknown && asprintf(&expr->lacks, "%s of the recorded machine is not known",
+				     cpu.unknown) < 0)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < expr->nr_ids && !expr->lacks; i++) {
+		if (evsel__is_tool(expr->expr->metric_events[i]) &&
+		    asprintf(&expr->lacks, "functions have no %s", function_expr__id(expr, i)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * function_expr__exit - free a metric
+ * @expr: the metric
+ */
+void function_expr__exit(struct function_expr *expr)
+{
+	if (expr->metric_events.nr_entries)
+		metricgroup__rblist_exit(&expr->metric_events);
+	evlist__delete(expr->evlist);
+	free(expr->places);
+	free(expr->lacks);
+	memset(expr, 0, sizeof(*expr));
+}
+
+static bool set_has(const struct event_set *set, const char *name)
+{
+	return !strcmp(name, MATCHED) || event_set__find(set, name) >= 0;
+}
+
+static int *places_in(const struct function_expr *expr, size_t set)
+{
+	return expr->places + set * expr->nr_ids;
+}
+
+/* Whether each event of a metric is in a set with this one. */
+static bool links_all(const struct function_expr *expr, const char *link)
+{
+	for (unsigned int i = 0; i < expr->nr_ids; i++) {
+		bool is_linked = false;
+
+		for (unsigned int set = 0; set < expr->table->nr_sets && !is_linked; set++) {
+			is_linked = places_in(expr, set)[i] >= 0 &&
+				    set_has(expr->table->sets[set], link);
+		}
+		if (!is_linked)
+			return false;
+	}
+	return true;
+}
+
+/* What relates sets to each other: cycles, or the first by name, or the windows. */
+static const char *find_link(const struct function_expr *expr)
+{
+	const char *link = MATCHED;
+
+	if (links_all(expr, "cycles"))
+		return "cycles";
+	for (unsigned int set = 0; set < expr->table->nr_sets; set++) {
+		for (unsigned int i = 0; i < expr->table->sets[set]->nr_events; i++) {
+			const char *event = expr->table->sets[set]->events[i];
+
+			if ((!strcmp(link, MATCHED) || strcmp(event, link) < 0) &&
+			    links_all(expr, event))
+				link = event;
+		}
+	}
+	return link;
+}
+
+/**
+ * function_expr__find_events - find the events of a metric in a table
+ * @expr: the metric; says what it lacks if they are not all there
+ * @table: the table
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_expr__find_events(struct function_expr *expr, const struct function_table *table)
+{
+	bool has_full_set = false;
+
+	if (expr->lacks)
+		return 0;
+	expr->table = table;
+	expr->places = calloc(table->nr_sets * expr->nr_ids ?: 1, sizeof(*expr->places));
+	if (!expr->places)
+		return -ENOMEM;
+	for (unsigned int set = 0; set < table->nr_sets; set++) {
+		unsigned int found = 0;
+
+		for (unsigned int i = 0; i < expr->nr_ids; i++) {
+			int place = find_event(table->sets[set], function_expr__id(expr, i));
+
+			places_in(expr, set)[i] = place;
+			found += place >= 0;
+		}
+		has_full_set |= found == expr->nr_ids;
+	}
+	for (unsigned int i = 0; i < expr->nr_ids; i++) {
+		bool is_recorded = false;
+
+		for (unsigned int set = 0; set < table->nr_sets; set++)
+			is_recorded |= places_in(expr, set)[i] >= 0;
+		if (!is_recorded)
+			return asprintf(&expr->lacks, "%s was not recorded",
+					function_expr__id(expr, i)) < 0 ? -ENOMEM : 0;
+	}
+	expr->link = has_full_set ? NULL : find_link(expr);
+	return 0;
+}
+
+/* perf's value of a metric for these totals, NAN if it has none. */
+static double evaluate(const struct function_expr *expr, const double *totals)
+{
+	struct expr_parse_ctx *ctx = expr__ctx_new();
+	double value = NAN;
+
+	if (!ctx)
+		return NAN;
+	ctx->sctx.runtime = expr->expr->runtime;
+	for (unsigned int i = 0; i < expr->nr_ids; i++) {
+		char *id = strdup(function_expr__id(expr, i));
+
+		if (!id || expr__add_id_val(ctx, id, totals[i]))
+			free(id);
+	}
+	for (struct metric_ref *ref = expr->expr->metric_refs; ref && ref->metric_name; ref++)
+		expr__add_ref(ctx, ref);
+	if (expr__parse(&value, ctx, expr->expr->metric_expr))
+		value = NAN;
+	expr__ctx_free(ctx);
+	return expr->scale * value;
+}
+
+/* How much a metric changes with an event: the numerical derivative. */
+static double slope(const struct function_expr *expr, double *totals, unsigned int i)
+{
+	double total = totals[i], step = STEP * total, above, below;
+
+	/* No window has counted it. */
+	if (!total)
+		return 0;
+	totals[i] = total + step;
+	above = evaluate(expr, totals);
+	totals[i] = total - step;
+	below = evaluate(expr, totals);
+	totals[i] = total;
+	return (above - below) / (2 * step);
+}
+
+/*
+ * The error of a function of totals, by the delta method (Cochran, Sampling
+ * Techniques, 6.5 and 6.19): that of the total of z = sum over the events of slope
+ * x count, n / (n - 1) x sum (z_w - z/n)^2 over the windows w, squared.
+ */
+static void add_error(const struct function_expr *expr, double *totals, const double *products,
+		      u64 number, struct function_value *value)
+{
+	unsigned int nr = expr->nr_ids;
+	double slopes[nr ?: 1], squares = 0, sum = 0;
+
+	if (number < 2)
+		return;
+	for (unsigned int i = 0; i < nr; i++) {
+		slopes[i] = slope(expr, totals, i);
+		sum += slopes[i] * totals[i];
+	}
+	for (unsigned int i = 0; i < nr; i++) {
+		for (unsigned int j = 0; j < nr; j++)
+			squares += slopes[i] * slopes[j] * products[i * nr + j];
+	}
+	squares -= sum * sum / number;
+	value->has_error = isfinite(squares);
+	value->error = sqrt(number / (number - 1.0) * fmax(squares, 0));
+}
+
+static unsigned int number_of(const struct function_table *table, const struct event_set *set)
+{
+	unsigned int i = 0;
+
+	while (table->sets[i] != set)
+		i++;
+	return i;
+}
+
+/* The totals where one set has all events, with those of their products. */
+static u64 add_up_together(const struct function_expr *expr, const struct function_row *row,
+			   double *totals, double *products)
+{
+	unsigned int nr = expr->nr_ids;
+	u64 matched = 0;
+
+	for (size_t s = 0; s < row->nr_sums; s++) {
+		const struct function_sums *sums = row->sums[s];
+		const int *places = places_in(expr, number_of(expr->table, sums->set));
+		bool is_full = true;
+
+		for (unsigned int i = 0; i < nr; i++)
+			is_full &= places[i] >= 0;
+		if (!is_full)
+			continue;
+		matched += sums->matched;
+		for (unsigned int i = 0; i < nr; i++) {
+			totals[i] += u192__double(&sums->values[places[i]]);
+			for (unsigned int j = 0; j < nr; j++) {
+				int first = min(places[i], places[j]);
+				int second = max(places[i], places[j]);
+				int product = event_set__product(sums->set, first, second);
+
+				products[i * nr + j] += u192__double(&sums->values[product]);
+			}
+		}
+	}
+	return matched;
+}
+
+/* The totals where several sets have them: each relative to what links the sets. */
+static bool add_up_linked(const struct function_expr *expr, const struct function_row *row,
+			  double *totals)
+{
+	double whole = 0;
+
+	for (unsigned int i = 0; i < expr->nr_ids; i++) {
+		double total = 0, linked = 0;
+
+		for (size_t s = 0; s < row->nr_sums; s++) {
+			const struct function_sums *sums = row->sums[s];
+			int place = places_in(expr, number_of(expr->table, sums->set))[i];
+			int link = event_set__find(sums->set, expr->link);
+
+			if (place < 0 || !set_has(sums->set, expr->link))
+				continue;
+			total += u192__double(&sums->values[place]);
+			linked += link < 0 ? sums->matched : u192__double(&sums->values[link]);
+		}
+		whole = i ? whole : linked;
+		if (!linked)
+			return false;
+		totals[i] = total / linked * whole;
+	}
+	return true;
+}
+
+/**
+ * function_expr__value - evaluate a metric
+ * @expr: the metric, whose events were found in the table of the row
+ * @row: the function
+ */
+struct function_value function_expr__value(const struct function_expr *expr,
+					   const struct function_row *row)
+{
+	struct function_value value = {};
+	double totals[expr->nr_ids + 1];
+	double *products;
+	u64 number = 0;
+
+	if (expr->lacks)
+		return value;
+	memset(totals, 0, sizeof(totals));
+	products = calloc(expr->nr_ids * expr->nr_ids + 1, sizeof(*products));
+	if (!products)
+		return value;
+	if (!expr->link)
+		number = add_up_together(expr, row, totals, products);
+	if (number || (expr->link && add_up_linked(expr, row, totals)))
+		value.value = evaluate(expr, totals);
+	else
+		value.value = NAN;
+	value.is_defined = isfinite(value.value);
+	if (value.is_defined)
+		add_error(expr, totals, products, number, &value);
+	free(products);
+	return value;
+}
+
+/* The metrics that were asked for. */
+struct selection {
+	const char *name;
+	bool (*matches)(const struct pmu_metric *metric, const char *name);
+	struct pmu_metric *metrics;
+	unsigned int nr;
+	unsigned int nr_matches;	/* of name */
+	bool has_all;
+};
+
+static bool is_named(const struct pmu_metric *metric, const char *name)
+{
+	const char *groups = metric->metric_group;
+	size_t length = strlen(name);
+
+	if (!strcasecmp(metric->metric_name, name) || !strcasecmp(name, "all"))
+		return true;
+	for (; groups && *groups; groups += strcspn(groups, ";"), groups += *groups == ';') {
+		if (!strncasecmp(groups, name, length) &&
+		    (!groups[length] || groups[length] == ';'))
+			return true;
+	}
+	return false;
+}
+
+static bool is_in_group_like(const struct pmu_metric *metric, const char *name)
+{
+	return metric->metric_group && strcasestr(metric->metric_group, name);
+}
+
+static bool is_named_like(const struct pmu_metric *metric, const char *name)
+{
+	return strcasestr(metric->metric_name, name);
+}
+
+static int select_metric(const struct pmu_metric *metric,
+			 const struct pmu_metrics_table *table __maybe_unused, void *data)
+{
+	struct selection *selection = data;
+	struct pmu_metric *metrics;
+
+	if (!selection->matches(metric, selection->name))
+		return 0;
+	selection->nr_matches++;
+	for (unsigned int i = 0; i < selection->nr; i++) {
+		if (!strcmp(selection->metrics[i].metric_name, metric->metric_name) &&
+		    !strcmp(selection->metrics[i].pmu, metric->pmu))
+			return 0;
+	}
+	metrics = realloc(selection->metrics, (selection->nr + 1) * sizeof(*metrics));
+	if (!metrics)
+		return -ENOMEM;
+	selection->metrics = metrics;
+	metrics[selection->nr++] = *metric;
+	return 0;
+}
+
+static unsigned int select_by(struct selection *selection, const char *name,
+			      bool (*matches)(const struct pmu_metric *metric, const char *name))
+{
+	selection->name = name;
+	selection->matches = matches;
+	selection->nr_matches = 0;
+	pmu_metrics_table__for_each_metric(cpu.metrics, select_metric, selection);
+	return selection->nr_matches;
+}
+
+static void print_unknown(const char *name)
+{
+	struct selection like = {};
+
+	pr_err("perf functions: no metric or group %s for the CPU %s", name, cpu.id);
+	if (select_by(&like, name, is_named_like)) {
+		pr_err(", but");
+		for (unsigned int i = 0; i < min(like.nr, 10U); i++)
+			pr_err(" %s", like.metrics[i].metric_name);
+	}
+	pr_err(": see PERF_CPUID=%s perf list metric\n", cpu.id);
+	free(like.metrics);
+}
+
+/* Metrics and groups as perf stat finds them, or else groups whose names contain the word. */
+static int select_metrics(struct selection *selection, const char *names)
+{
+	char *copy = strdup(names), *rest = copy, *name;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (name = strsep(&rest, ",")) != NULL) {
+		selection->has_all |= !strcasecmp(name, "all");
+		if (!*name || select_by(selection, name, is_named) ||
+		    select_by(selection, name, is_in_group_like))
+			continue;
+		/* The first level of Arm's top-down method, before there were slots. */
+		if (!strcasecmp(name, "TopdownL1") &&
+		    select_by(selection, "Cycle_Accounting", is_named)) {
+			pr_warning("perf functions: the top-down level 1 of the CPU %s is Cycle_Accounting\n",
+				   cpu.id);
+			continue;
+		}
+		print_unknown(name);
+		err = -EINVAL;
+	}
+	free(copy);
+	if (!err && !selection->nr) {
+		pr_err("perf functions: -M takes names of metrics or groups: see PERF_CPUID=%s perf list metric\n",
+		       cpu.id);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+/* What is parsed of a selection. */
+struct exprs {
+	struct function_expr *expr;
+	unsigned int nr;
+};
+
+static void exprs__exit(struct exprs *exprs)
+{
+	for (unsigned int i = 0; i < exprs->nr; i++)
+		function_expr__exit(&exprs->expr[i]);
+	free(exprs->expr);
+}
+
+static int exprs__init(struct exprs *exprs, const char *names, bool *has_all)
+{
+	struct selection selection = {};
+	int err = select_metrics(&selection, names);
+
+	memset(exprs, 0, sizeof(*exprs));
+	*has_all = selection.has_all;
+	if (!err)
+		exprs->expr = calloc(selection.nr, sizeof(*exprs->expr));
+	if (!err && !exprs->expr)
+		err = -ENOMEM;
+	for (unsigned int i = 0; !err && i < selection.nr; i++) {
+		err = function_expr__init(&exprs->expr[exprs->nr], cpu.metrics,
+					  &selection.metrics[i]);
+		exprs->nr += !err;
+		if (err == -EINVAL) {
+			pr_warning("perf functions: perf cannot parse the metric %s\n",
+				   selection.metrics[i].metric_name);
+			err = 0;
+		}
+	}
+	free(selection.metrics);
+	return err;
+}
+
+/* Which CPU's metrics they are: the recorded one's or the user's choice. */
+static char *choose_cpu(const struct function_table *table)
+{
+	const char *chosen = getenv("PERF_CPUID"), *recorded = NULL;
+	char *both;
+
+	if (table->nr_cpus == 1)
+		recorded = table->cpus[0];
+	if (!chosen && !recorded) {
+		if (table->nr_cpus)
+			pr_err("perf functions: -M: these are sums of several kinds of CPUs (%s, %s): choose one with PERF_CPUID=\n",
+			       table->cpus[0], table->cpus[1]);
+		else
+			pr_err("perf functions: -M: the recording does not tell its CPU: choose one with PERF_CPUID=\n");
+		return NULL;
+	}
+	if (!chosen)
+		return strdup(recorded);
+	if (strchr(chosen, ' ') || !recorded || !strchr(recorded, ' '))
+		both = strdup(chosen);
+	else if (asprintf(&both, "%s%s", chosen, strchr(recorded, ' ')) < 0)
+		both = NULL;
+	/* It is not about the events of this machine, where perf would complain of it. */
+	unsetenv("PERF_CPUID");
+	return both;
+}
+
+static int set_cpu(const char *description)
+{
+	int err = find_cpu(description);
+
+	if (err == -ENOENT)
+		pr_err("perf functions: -M: perf has no metrics of the CPU %s: choose another with PERF_CPUID=\n",
+		       cpu.full_id);
+	return err;
+}
+
+/* A name that no other column has. */
+static char *title_of(const struct function_columns *columns, const struct pmu_metric *metric)
+{
+	char *title;
+
+	if (function_columns__find(columns, metric->metric_name,
+				   strlen(metric->metric_name)) < 0)
+		return strdup(metric->metric_name);
+	return asprintf(&title, "%s:%s", metric->pmu, metric->metric_name) < 0 ? NULL : title;
+}
+
+static int add_column(struct function_columns *columns, const struct function_expr *expr)
+{
+	const char *unit = expr->unit ?: "", *desc = expr->metric.desc ?: "";
+	struct function_value *values = calloc(columns->nr_rows ?: 1, sizeof(*values));
+	bool is_percent = strstarts(unit, "percent") || *unit == '%';
+	struct function_column column = {
+		.event = "", .per = "", .scale = 1, .digits = is_percent ? 1 : 3,
+	};
+	char *meaning = NULL;
+	int err = -ENOMEM;
+
+	column.name = title_of(columns, &expr->metric);
+	if (asprintf(&meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
+		meaning = NULL;
+	column.meaning = meaning;
+	if (values && column.name && column.meaning) {
+		for (size_t i = 0; i < columns->nr_rows; i++)
+			values[i] = function_expr__value(expr, &columns->rows[i]);
+		err = function_columns__add(columns, &column, values);
+	}
+	if (err) {
+		free((char *)column.name);
+		free(meaning);
+	}
+	free(values);
+	return err;
+}
+
+static void print_lacks(const struct exprs *exprs)
+{
+	const char *separator = "perf functions: - for";
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < exprs->nr; i++) {
+		if (!exprs->expr[i].lacks || nr++ >= 8)
+			continue;
+		pr_warning("%s %s (%s)", separator, exprs->expr[i].metric.metric_name,
+			   exprs->expr[i].lacks);
+		separator = ",";
+	}
+	if (nr > 8)
+		pr_warning(" and %u more", nr - 8);
+	if (nr)
+		pr_warning("\n");
+}
+
+/**
+ * function_exprs__add_columns - add the columns of metrics
+ * @columns: columns with rows, in the order of the table
+ * @table: what they were made of
+ * @names: of metrics and groups
+ *
+ * Return: 0, or an error after a message.
+ */
+int function_exprs__add_columns(struct function_columns *columns,
+				const struct function_table *table, const char *names)
+{
+	char *description = choose_cpu(table);
+	struct exprs exprs = {};
+	bool has_all;
+	int err = description ? set_cpu(description) : -EINVAL;
+
+	if (!err)
+		err = exprs__init(&exprs, names, &has_all);
+	for (unsigned int i = 0; !err && i < exprs.nr; i++) {
+		struct function_expr *expr = &exprs.expr[i];
+
+		err = function_expr__find_events(expr, table);
+		/* Of all those that the table has, who wants to see what there is not? */
+		if (!err && !(has_all && expr->lacks))
+			err = add_column(columns, expr);
+	}
+	if (!err && !has_all)
+		print_lacks(&exprs);
+	exprs__exit(&exprs);
+	unset_cpu();
+	free(description);
+	return err;
+}
+
+/* The events of metrics, in groups that the counters of this machine suffice for. */
+struct event_groups {
+	struct strlist **group;
+	unsigned int nr;
+};
+
+/* As perf record's -e takes it: from pmu@event@ to pmu/event/. */
+static char *event_of(const char *id)
+{
+	char *event = strdup(id);
+
+	for (char *c = event; c && *c; c++) {
+		if (*c == '@')
+			*c = '/';
+	}
+	return event;
+}
+
+static char *group_string(const char *leader, const struct strlist *events, const char *modifiers)
+{
+	struct strbuf text = STRBUF_INIT;
+	struct str_node *event;
+
+	strbuf_addf(&text, "{%s", leader);
+	strlist__for_each_entry(event, (struct strlist *)events)
+		strbuf_addf(&text, ",%s", event->s);
+	strbuf_addf(&text, "}:%s", modifiers);
+	return strbuf_detach(&text, NULL);
+}
+
+/* Whether the kernel opens a group of cycles and these events, which it counts together. */
+static bool is_countable(const struct strlist *events)
+{
+	struct perf_thread_map *threads = thread_map__new_by_tid(0);
+	char *group = group_string("cycles", events, "u");
+	struct parse_events_error error;
+	struct evlist *evlist = evlist__new();
+	bool is_countable = false;
+	struct evsel *evsel;
+
+	parse_events_error__init(&error);
+	if (threads && group && evlist && !parse_events(evlist, group, &error)) {
+		is_countable = true;
+		evlist__for_each_entry(evlist, evsel) {
+			evsel->core.attr.disabled = 1;
+			is_countable = is_countable && !evsel__open(evsel, NULL, threads);
+		}
+		evlist__for_each_entry(evlist, evsel)
+			evsel__close(evsel);
+	}
+	parse_events_error__exit(&error);
+	evlist__delete(evlist);
+	perf_thread_map__put(threads);
+	free(group);
+	return is_countable;
+}
+
+/* Add those of some events to a group that it has not, if they can be counted together. */
+static bool fits(struct strlist **group, struct strlist *events)
+{
+	struct strlist *both = strlist__new(NULL, NULL);
+	struct str_node *event;
+	bool fits;
+
+	if (!both)
+		return false;
+	strlist__for_each_entry(event, *group)
+		strlist__add(both, event->s);
+	strlist__for_each_entry(event, events)
+		strlist__add(both, event->s);
+	fits = strlist__nr_entries(both) == strlist__nr_entries(*group) || is_countable(both);
+	strlist__delete(fits ? *group : both);
+	if (fits)
+		*group = both;
+	return fits;
+}
+
+static int add_events(struct event_groups *groups, struct strlist *events)
+{
+	struct strlist **group;
+
+	for (unsigned int i = 0; i < groups->nr; i++) {
+		if (fits(&groups->group[i], events))
+			return 0;
+	}
+	group = realloc(groups->group, (groups->nr + 1) * sizeof(*group));
+	if (!group)
+		return -ENOMEM;
+	groups->group = group;
+	group += groups->nr;
+	*group = strlist__new(NULL, NULL);
+	if (!*group)
+		return -ENOMEM;
+	groups->nr++;
+	return fits(group, events) ? 0 : -E2BIG;
+}
+
+/* Events of a metric that are more than there are counters for: wherever there is one. */
+static int add_apart(struct event_groups *groups, struct strlist *events)
+{
+	struct str_node *event;
+	int err = 0;
+
+	strlist__for_each_entry(event, events) {
+		struct strlist *one = strlist__new(event->s, NULL);
+
+		err = err ?: one ? add_events(groups, one) : -ENOMEM;
+		strlist__delete(one);
+	}
+	return err;
+}
+
+/* The events of a metric besides the leader's. */
+static struct strlist *events_of(const struct function_expr *expr)
+{
+	struct strlist *events = strlist__new(NULL, NULL);
+	char *leader = event_key("cycles");
+
+	for (unsigned int i = 0; events && i < expr->nr_ids; i++) {
+		char *key = event_key(function_expr__id(expr, i));
+		char *event = event_of(function_expr__id(expr, i));
+
+		if (key && event && leader && strcmp(key, leader))
+			strlist__add(events, event);
+		free(event);
+		free(key);
+	}
+	free(leader);
+	return events;
+}
+
+/* Those with many events first, so that others find theirs in their groups. */
+static int compare_exprs(const void *one, const void *other)
+{
+	const struct function_expr *a = one, *b = other;
+
+	return a->nr_ids != b->nr_ids ? (int)b->nr_ids - (int)a->nr_ids :
+	       strcmp(a->metric.metric_name, b->metric.metric_name);
+}
+
+/* Whether this machine counts each of the events, if only one at a time. */
+static const char *uncountable(struct strlist *events)
+{
+	struct str_node *event;
+
+	strlist__for_each_entry(event, events) {
+		struct strlist *one = strlist__new(event->s, NULL);
+		bool is_counted = one && is_countable(one);
+
+		strlist__delete(one);
+		if (!is_counted)
+			return event->s;
+	}
+	return NULL;
+}
+
+static int add_metric(struct event_groups *groups, const struct function_expr *expr)
+{
+	const char *name = expr->metric.metric_name, *missing;
+	struct strlist *events = events_of(expr);
+	int err = 0;
+
+	if (!events)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < expr->nr_ids; i++) {
+		if (evsel__is_tool(expr->expr->metric_events[i])) {
+			pr_warning("perf functions: without %s: functions have no %s\n", name,
+				   function_expr__id(expr, i));
+			goto out;
+		}
+	}
+	missing = uncountable(events);
+	if (missing) {
+		pr_warning("perf functions: without %s: this machine does not count %s\n", name,
+			   missing);
+		goto out;
+	}
+	err = is_countable(events) ? add_events(groups, events) : add_apart(groups, events);
+out:
+	strlist__delete(events);
+	return err;
+}
+
+static char *join_groups(const struct event_groups *groups)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	for (unsigned int i = 0; i < groups->nr; i++) {
+		char *group = group_string("cycles/period=999700,alt-period=300/",
+					   groups->group[i], "uS");
+
+		strbuf_addf(&text, "%s%s", i ? "," : "", group ?: "");
+		free(group);
+	}
+	return strbuf_detach(&text, NULL);
+}
+
+/* This machine's CPU, or the user's choice. */
+static char *own_cpu(void)
+{
+	char *id = perf_pmu__getcpuid(perf_pmus__find_core_pmu()), *own = NULL;
+	double slots = perf_pmu__cpu_slots_per_cycle();
+
+	if (!id)
+		pr_err("perf functions: -M: the CPU of this machine is not known: choose one with PERF_CPUID=\n");
+	/* What a metric takes is the same whatever the number of slots is. */
+	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, isnan(slots) ? 1 : slots,
+			  smt_on()) < 0)
+		own = NULL;
+	free(id);
+	return own;
+}
+
+/**
+ * function_exprs__event_groups - the events that metrics take on this machine
+ * @names: of metrics and groups
+ *
+ * Return: an event list for perf record, to be freed; NULL after a message.
+ */
+char *function_exprs__event_groups(const char *names)
+{
+	char *own = own_cpu(), *list = NULL;
+	struct event_groups groups = {};
+	struct exprs exprs = {};
+	bool has_all;
+	int err = own ? set_cpu(own) : -EINVAL;
+
+	if (!err)
+		err = exprs__init(&exprs, names, &has_all);
+	/* Here it is this machine that counts. */
+	expr__set_machine(NULL);
+	if (!err)
+		qsort(exprs.expr, exprs.nr, sizeof(*exprs.expr), compare_exprs);
+	for (unsigned int i = 0; !err && i < exprs.nr; i++)
+		err = add_metric(&groups, &exprs.expr[i]);
+	if (!err && groups.nr)
+		list = join_groups(&groups);
+	else if (!err)
+		pr_err("perf functions: -M %s: nothing that this machine counts\n", names);
+	for (unsigned int i = 0; i < groups.nr; i++)
+		strlist__delete(groups.group[i]);
+	free(groups.group);
+	exprs__exit(&exprs);
+	unset_cpu();
+	free(own);
+	return list;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTION_EXPRS_H
+#define __PERF_FUNCTION_EXPRS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "function-columns.h"
+#include "pmu-events/pmu-events.h"
+#include "rblist.h"
+
+struct evlist;
+struct function_table;
+struct metric_expr;
+
+/* A metric of perf's tables: an expression of counts, which the CPU's vendor gives. */
+struct function_expr {
+	struct pmu_metric metric;
+	struct evlist *evlist;
+	struct rblist metric_events;
+	const struct metric_expr *expr;
+	unsigned int nr_ids;	/* events, by the names that the expression has for them */
+	const char *unit;
+	double scale;
+	char *lacks;		/* why it has no values, NULL if it has */
+	/* Of a table: where in the sets the events are, what relates sets to each other. */
+	const struct function_table *table;
+	int *places;
+	const char *link;
+};
+
+int function_expr__init(struct function_expr *expr, const struct pmu_metrics_table *metrics,
+			const struct pmu_metric *metric);
+void function_expr__exit(struct function_expr *expr);
+const char *function_expr__id(const struct function_expr *expr, unsigned int i);
+int function_expr__find_events(struct function_expr *expr, const struct function_table *table);
+struct function_value function_expr__value(const struct function_expr *expr,
+					   const struct function_row *row);
+
+int function_exprs__add_columns(struct function_columns *columns,
+				const struct function_table *table, const char *names);
+char *function_exprs__event_groups(const char *names);
+
+#endif /* __PERF_FUNCTION_EXPRS_H */

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * 95 % intervals of what a table of functions says.
+ *
+ * A metric is a ratio of totals over windows, R = sum y_i / sum x_i, whose
+ * standard error s is that of a ratio estimator (Cochran, Sampling Techniques,
+ * 2.11). What is left to chance is where windows lie: the interval covers what
+ * the same recording would say with windows without number.
+ *
+ * - s is itself estimated, of n windows: Student's t with n - 1 degrees of
+ *   freedom takes the place of 1.96.
+ * - R +- t s reaches below 0 (a share: beyond 100 %), and misses the truth too
+ *   often if events are few, for s is small where R happens to be small. Where
+ *   s^2 is in proportion to the mean, as it is of numbers of events, the score
+ *   interval does neither. It is symmetric on the scale of log R, or of the
+ *   logit of a share, with half of its width 2 asinh(t s / 2 R), or 2 asinh(t s
+ *   / 2 R (1 - R)) (Newcombe, Logit confidence intervals and the inverse sinh
+ *   transformation, The American Statistician 55, 2001). With many events it is
+ *   R +- t s.
+ * - No event in n windows: s is 0, but R need not be. With 95 % certainty no
+ *   more than 3 of n windows would hold any (rule of three: Hanley and
+ *   Lippman-Hand, JAMA 249, 1983), as many as windows with events hold. For the
+ *   same reason no interval of a rate is narrower than 3 events more or less.
+ */
+#include <float.h>
+#include <math.h>
+#include <linux/kernel.h>
+
+#include "function-columns.h"
+#include "function-interval.h"
+
+#define NORMAL_95	1.959963984540054
+/* -log(0.05) */
+#define RULE_OF_THREE	2.995732273553991
+/* From here on Student's t is taken for the normal distribution. */
+#define MAX_FREEDOM	1e5
+
+/* 1 + d1 / (1 + d2 / (1 + ...)) of Abramowitz and Stegun 26.5.8, by Lentz' method. */
+static double beta_fraction(double a, double b, double x)
+{
+	double c = 1, d = 0, result = 1;
+
+	for (int i = 1; i < 10000; i++) {
+		int m = i / 2;
+		double top;
+
+		if (i % 2)
+			top = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+		else
+			top = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		d = 1 / (1 + top * d);
+		c = 1 + top / c;
+		result *= c * d;
+		if (fabs(c * d - 1) < 4 * DBL_EPSILON)
+			break;
+	}
+	return result;
+}
+
+/* The regularised incomplete beta function of x = 1 - y. */
+static double incomplete_beta(double a, double b, double x, double y)
+{
+	double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(y));
+
+	if (x < (a + 1) / (a + b + 2))
+		return front / (a * beta_fraction(a, b, x));
+	return 1 - front / (b * beta_fraction(b, a, y));
+}
+
+/**
+ * student_t__tail - how often chance alone is as far off
+ * @t: a deviation in standard errors
+ * @freedom: degrees of freedom of the standard error, 0 if there is no limit
+ *
+ * Return: the probability of a greater deviation, in either direction.
+ */
+double student_t__tail(double t, double freedom)
+{
+	if (!t)
+		return 1;
+	if (freedom <= 0 || freedom > MAX_FREEDOM)
+		return erfc(fabs(t) / M_SQRT2);
+	if (isinf(t))
+		return 0;
+	return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t),
+			       t * t / (freedom + t * t));
+}
+
+/**
+ * student_t__quantile - how far off chance leaves 95 %
+ * @freedom: degrees of freedom of the standard error, 0 if there is no limit
+ *
+ * Return: the deviation in standard errors.
+ */
+double student_t__quantile(double freedom)
+{
+	double t = NORMAL_95, log_scale, step;
+
+	if (freedom <= 0 || freedom > MAX_FREEDOM)
+		return t;
+
+	/* Newton's method, from below: the tail falls ever more slowly. */
+	log_scale = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * M_PI) / 2;
+	do {
+		double density = exp(log_scale -
+				     (freedom + 1) / 2 * log1p(t * t / freedom));
+
+		step = (student_t__tail(t, freedom) - 0.05) / (2 * density);
+		t += step;
+	} while (step > 4096 * DBL_EPSILON * t);
+	return t;
+}
+
+static void set(struct function_value *value, double low, double high)
+{
+	value->has_interval = true;
+	value->low = low;
+	value->high = high;
+}
+
+/* Half of the width on the scale on which the interval is symmetric. */
+static double half_width(const struct function_value *value, double per)
+{
+	return 2 * asinh(student_t__quantile(value->freedom) * value->error / (2 * per));
+}
+
+/**
+ * function_value__rate_interval - set the interval of a ratio of totals
+ * @value: the value, whose interval is set, if that can be said
+ * @number: total of the events that are counted, @value in other units
+ * @unit: what one event adds to @value
+ * @burst: how many events windows hold which hold any
+ */
+void function_value__rate_interval(struct function_value *value, double number, double unit,
+				   double burst)
+{
+	double factor, few = RULE_OF_THREE * unit;
+
+	if (number <= 0) {
+		set(value, 0, few * fmax(burst, 1));
+	} else if (value->has_error) {
+		factor = exp(half_width(value, value->value));
+		set(value, fmin(value->value / factor, fmax(value->value - few, 0)),
+		    fmax(value->value * factor, value->value + few));
+	}
+}
+
+/**
+ * function_value__share_interval - set the interval of a share
+ * @value: the value, whose interval is set
+ * @whole: what @value would be of all
+ * @windows: to how many windows of equal weight all come
+ */
+void function_value__share_interval(struct function_value *value, double whole, double windows)
+{
+	double share = value->value / whole, few = fmin(RULE_OF_THREE / windows, 1), factor;
+
+	if (share <= 0) {
+		set(value, 0, whole * few);
+	} else if (share >= 1) {
+		set(value, whole * (1 - few), whole);
+	} else if (value->has_error) {
+		factor = exp(half_width(value, whole * share * (1 - share)));
+		set(value, whole * share / (share + (1 - share) * factor),
+		    whole * share * factor / (share * factor + 1 - share));
+	}
+}
+
+/**
+ * function_value__plain_interval - set the interval of a value of which nothing
+ *				    but the standard error is known
+ * @value: the value, whose interval is set, if that can be said
+ */
+void function_value__plain_interval(struct function_value *value)
+{
+	double half = student_t__quantile(value->freedom) * value->error;
+
+	/* No event, as a rule: see above. */
+	if (value->has_error && (value->value || half))
+		set(value, value->value - half, value->value + half);
+}

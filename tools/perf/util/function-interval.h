@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTION_INTERVAL_H
+#define __PERF_FUNCTION_INTERVAL_H
+
+struct function_value;
+
+double student_t__tail(double t, double freedom);
+double student_t__quantile(double freedom);
+
+void function_value__rate_interval(struct function_value *value, double number, double unit,
+				   double burst);
+void function_value__share_interval(struct function_value *value, double whole, double windows);
+void function_value__plain_interval(struct function_value *value);
+
+#endif /* __PERF_FUNCTION_INTERVAL_H */

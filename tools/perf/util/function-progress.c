@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How far the reading of a recording has come: a line at the terminal, which is
+ * gone before the table is printed. Without a terminal there is none.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+
+#include "../ui/progress.h"
+#include "debug.h"
+#include "function-progress.h"
+
+/* What takes less is over before it is read. */
+#define QUIET_NS	(NSEC_PER_SEC / 5)
+#define BETWEEN_NS	(NSEC_PER_SEC / 10)
+#define DELETE_LINE	"\033[K"
+
+static struct {
+	const char *path;
+	struct ui_progress_ops *before;
+	u64 samples;
+	u64 begin;		/* of all */
+	u64 start;		/* of what the estimate is of */
+	u64 shown;
+} progress;
+
+static u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+static void progress__init(struct ui_progress *p)
+{
+	p->step = p->total / 1000 ?: 1;
+	p->next = p->step;
+	progress.start = now_ns();
+}
+
+static void progress__update(struct ui_progress *p)
+{
+	u64 now = now_ns(), left;
+
+	if (now - progress.begin < QUIET_NS || now - progress.shown < BETWEEN_NS)
+		return;
+	progress.shown = now;
+	fprintf(stderr, "%s: %llu samples", progress.path,
+		(unsigned long long)progress.samples);
+	/* The size of a pipe is not known. */
+	if (p->total && p->curr && p->curr <= p->total) {
+		left = (now - progress.start) * (double)(p->total - p->curr) / p->curr;
+		fprintf(stderr, ", %.0f %%, %llu s left", 100.0 * p->curr / p->total,
+			(unsigned long long)DIV_ROUND_UP(left, NSEC_PER_SEC));
+	}
+	/* A message comes over it. */
+	fputs(DELETE_LINE "\r", stderr);
+}
+
+static void progress__finish(void)
+{
+	if (progress.shown)
+		fputs(DELETE_LINE, stderr);
+	progress.shown = 0;
+}
+
+static struct ui_progress_ops progress_ops = {
+	.init	= progress__init,
+	.update	= progress__update,
+	.finish	= progress__finish,
+};
+
+/**
+ * function_progress__begin - begin to show how far the reading of a file has come
+ * @path: the file
+ */
+void function_progress__begin(const char *path)
+{
+	progress.before = NULL;
+	/* Debug messages would be between the lines. */
+	if (verbose > 0 || !isatty(STDERR_FILENO))
+		return;
+	progress.path = path;
+	progress.samples = 0;
+	progress.shown = 0;
+	progress.begin = now_ns();
+	progress.before = ui_progress__ops;
+	ui_progress__ops = &progress_ops;
+}
+
+/**
+ * function_progress__count - a sample was read
+ */
+void function_progress__count(void)
+{
+	progress.samples++;
+}
+
+/**
+ * function_progress__end - the file is read
+ */
+void function_progress__end(void)
+{
+	if (!progress.before)
+		return;
+	progress__finish();
+	ui_progress__ops = progress.before;
+}
