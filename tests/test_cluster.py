@@ -204,7 +204,7 @@ class Cluster(Workers):
         self.out.unlink()
         self.refused(rf"{bad}: .* \(on {here}\)", done)
         self.assertEqual(sum(call.endswith(str(bad)) for call in self.calls()), 1)
-        self.refused(f"{DATA}/missing.data: No such file or directory", self.cluster(*FILES, DATA / "missing.data"))
+        self.refused(f"{DATA}/missing.data: there is no such file", self.cluster(*FILES, DATA / "missing.data"))
         self.refused(f"failed to open {DATA}/folder/data: .*", self.cluster(FILES[0], DATA / "folder"))
         cut = DATA / "cut.data"
         cut.write_bytes(FILES[0].read_bytes()[:100_000])
@@ -220,7 +220,7 @@ class Cluster(Workers):
 
     def test_output_that_cannot_be_written(self):
         done = report("--cluster", self.dask.address, "--sums", DATA / "nowhere/out.sums", FILES[0])
-        self.refused(f"{DATA}/nowhere/out.sums: No such file or directory", done)
+        self.refused(f"{DATA}/nowhere/out.sums: there is no such folder", done)
 
     def test_progress_is_for_terminals(self):
         own, theirs = pty.openpty()
@@ -230,7 +230,7 @@ class Cluster(Workers):
         said = os.read(own, 10**6).decode()
         os.close(own)
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(said, r"\r0/8 collected.*\r[1-8]/8 collected, \d+ s left\033\[K.*\r\033\[K\Z")
+        self.assertRegex(said, r"\r\033\[K0 of 8 collected.*\r\033\[K[1-8] of 8 collected, \d+ s left.*\r\033\[K\Z")
 
 
 class Deaths(Workers):

@@ -124,6 +124,9 @@ class Metrics(unittest.TestCase):
                 with self.subTest(name=name, place=place):
                     self.assertAlmostEqual(row["metrics"][name] / formula(recording.totals(place)), 1, 10)
                     self.assertAlmostEqual(row["errors"][name] / recording.error(place, formula), 1, delta=0.05)
+                    low, high = row["intervals"][name]
+                    self.assertAlmostEqual((high - low) / 2 / row["errors"][name], 1.96, 3)
+                    self.assertEqual(name in row["weak"], high - low >= abs(row["metrics"][name]))
 
     def test_topdown(self):
         """Of each Neoverse CPU, in all its versions that the formulas tell apart."""
@@ -196,7 +199,8 @@ class Metrics(unittest.TestCase):
                     links = tuple(len(recording.windows[group, row["address"]]) for group in (0, 1))
                 ratio = one["BR_MIS_PRED_RETIRED"] / links[0] * links[1] / other["BR_RETIRED"]
                 self.assertAlmostEqual(row["metrics"]["branch_misprediction_ratio"] / ratio, 1, 10)
-                self.assertNotIn("branch_misprediction_ratio", row["errors"])
+                self.assertNotIn("branch_misprediction_ratio", {**row["errors"], **row["intervals"]})
+                self.assertNotIn("branch_misprediction_ratio", row["weak"])
 
     def test_sums_files(self):
         """They say which CPU it was, by either writer, and give the same table."""

@@ -91,8 +91,10 @@ class Series(unittest.TestCase):
 
         names = git("diff", "--name-only", "pristine", "series", "--", "*.c", "*.h").split()
         self.assertIn("include/linux/perf_event.h", names)
+        new = git("diff", "--name-only", "--diff-filter=A", "pristine", "series").split()
         for name in names:
-            if not name.startswith("tools/"):
+            # perf's own files have no kernel-doc to speak of
+            if not name.startswith("tools/") or name in new:
                 known = complaints(WALK, name) if (WALK / name).exists() else set()
                 self.assertEqual(complaints(LINUX, name) - known, set(), name)
 

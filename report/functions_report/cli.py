@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import ReportError, cluster, flame, page, plot, store
+from . import ReportError, cluster, flame, page, plot, store, sums
 from .progress import Progress
 from .table import Perf, Table, is_diff, replacing
 
@@ -133,7 +133,8 @@ def compare(perf: Perf, inputs: Sequence[str], by: Sequence[str]) -> Table:
 
 
 def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> bytes | None:
-    """The sums that are asked for, None if perf is to read the inputs for each output. Raises ReportError."""
+    """The sums that are asked for, None if perf is to read the inputs for each output. Raises
+    ReportError, and ValueError for what perf cannot read."""
     if arguments.source:
         return store.ask(arguments, perf.program)
     for name in arguments.inputs:
@@ -142,7 +143,7 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
     if arguments.cluster is not None:
         return cluster.collect(arguments.inputs, arguments.cluster, perf.program, [*perf.collect, *by], arguments.slice_size * 2**20)
     if arguments.sums or arguments.store:
-        return perf.sums(arguments.inputs, *by).encode()
+        return sums.merge(perf.program, arguments.inputs, [*perf.collect, *by])
     return None
 
 
@@ -203,7 +204,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parse(words)
     try:
         make(arguments)
-    except ReportError as error:
+    except (ReportError, ValueError) as error:
         print(f"functions-report: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:

@@ -22,13 +22,16 @@ class Progress:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet or not sys.stderr.isatty()
         self.start = time.monotonic()
+        self.shown = ""
 
     def show(self, text: str) -> None:
         """Takes the place of what was shown before."""
-        if not self.quiet:
-            seconds = time.monotonic() - self.start
-            sys.stderr.write(f"{CLEAR}{text} ({seconds:.0f} s)" if seconds >= 1 else f"{CLEAR}{text}")
+        seconds = time.monotonic() - self.start
+        line = f"{CLEAR}{text} ({seconds:.0f} s)" if seconds >= 1 else f"{CLEAR}{text}"
+        if not self.quiet and line != self.shown:
+            sys.stderr.write(line)
             sys.stderr.flush()
+            self.shown = line
 
     def clear(self) -> None:
         """Nothing is shown any more."""

@@ -16,8 +16,6 @@ from . import ReportError
 from .progress import Progress
 
 Table = dict[str, Any]
-# of the normal distribution: 95 % lie within so many standard errors
-Z95 = 1.96
 
 
 class Perf:
@@ -48,7 +46,7 @@ class Perf:
             return output.read().decode("utf-8", "replace")
 
     def table(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> Table:
-        """The table of recordings and sums files, in the form of tidy()."""
+        """The table of recordings and sums files, as perf tells it."""
         return self.read(*self.collect, *self.show, "-j", *options, *paths(inputs), what=what)
 
     def table_of_sums(self, sums: str | Path, *options: str, what: str = "adding up") -> Table:
@@ -64,10 +62,10 @@ class Perf:
         return self.run(*self.collect, *self.show, *options, *paths(inputs), what="reading")
 
     def read(self, *arguments: str | Path, what: str) -> Table:
-        """A table in the form of tidy()."""
+        """A table."""
         text = self.run(*arguments, what=what)
         try:
-            return tidy(json.loads(text, strict=False, parse_constant=lambda _name: None))
+            return checked(json.loads(text, strict=False, parse_constant=lambda _name: None))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ReportError(f"{self.program} functions report -j wrote what this does not understand: {error}") from None
 
@@ -77,35 +75,12 @@ def paths(inputs: Sequence[str | Path]) -> list[str]:
     return [f"./{name}" if str(name).startswith("-") else str(name) for name in inputs]
 
 
-def tidy(table: Table) -> Table:
-    """Adds to perf's table what this perf does not tell: columns, intervals, which values are weak. Raises ValueError."""
-    diff = is_diff(table)
-    needed = {"by", "functions", *(("before", "after") if diff else ("inline", "groups", "throttled", "lost"))}
+def checked(table: Table) -> Table:
+    """The table itself. Raises ValueError if it lacks what is needed of it."""
+    needed = {"by", "columns", "functions", *(("before", "after") if is_diff(table) else ("inline", "groups", "throttled", "lost"))}
     if not needed <= table.keys():
         raise ValueError(f"there is no {', '.join(sorted(needed - table.keys()))}")
-    if "columns" not in table:
-        names: dict[str, None] = {}
-        for function in table["functions"]:
-            names.update(dict.fromkeys(function["metrics"]))
-        table["columns"] = [column(name) for name in names]
-    for function in table["functions"]:
-        if diff:
-            continue
-        if "intervals" not in function:
-            function["intervals"] = {
-                name: [function["metrics"][name] - Z95 * error, function["metrics"][name] + Z95 * error]
-                for name, error in function.get("errors", {}).items() if function["metrics"].get(name) is not None}
-        if "weak" not in function:
-            function["weak"] = [name for name, value in function["metrics"].items() if is_weak(value, function["intervals"].get(name))]
     return table
-
-
-def column(name: str) -> dict[str, Any]:
-    """What can be said of a column by its name."""
-    if name == "#":
-        return {"name": name, "meaning": "window samples", "kind": "count", "digits": 0}
-    share = name.startswith("%") and name not in ("%RI", "%CM")
-    return {"name": name, "meaning": "", "kind": "share" if share else "ratio", "digits": 3 if name.endswith("/KI") else 1}
 
 
 def is_diff(table: Table) -> bool:
@@ -119,11 +94,6 @@ def label(function: Table) -> str:
     if function["symbol"]:
         return f"{function['symbol']} {address}".strip()
     return f"{address} [{os.path.basename(function.get('dso') or '') or 'unknown'}]".strip()
-
-
-def is_weak(value: float | None, interval: Sequence[float] | None) -> bool:
-    """Whether the data cannot support a value: its interval is not narrower than the value itself."""
-    return bool(value) and interval is not None and interval[1] - interval[0] >= abs(value)
 
 
 @contextmanager

@@ -1078,8 +1078,11 @@ static int print_diff(const struct report_options *options, const struct functio
 	};
 	int *fields = NULL, err;
 
-	err = function_columns__init(&old, before) ?: function_columns__init(&new, after) ?:
-	      function_diff__init(&diff, &old, &new);
+	err = function_columns__init(&old, before) ?: function_columns__init(&new, after);
+	if (!err && options->metrics)
+		err = function_exprs__add_columns(&old, before, options->metrics) ?:
+		      function_exprs__add_columns(&new, after, options->metrics);
+	err = err ?: function_diff__init(&diff, &old, &new);
 	if (err)
 		goto out;
 

@@ -344,6 +344,15 @@ static bool is_weak(const struct function_value *value, const struct function_va
 	return whole->is_defined && whole->value && value->high >= fabs(whole->value);
 }
 
+static u64 nr_matched(const struct function_row *row)
+{
+	u64 nr = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++)
+		nr += row->sums[i] ? row->sums[i]->matched : 0;
+	return nr;
+}
+
 /* What a column's values say of themselves, whatever made them. */
 static void finish_values(struct function_columns *columns, unsigned int column,
 			  const struct function_value *whole)
@@ -361,6 +370,8 @@ static void finish_values(struct function_columns *columns, unsigned int column,
 /**
  * function_column__is_count - say whether a column's values are integers
  * @column: the column
+ *
+ * Return: true if so.
  */
 bool function_column__is_count(const struct function_column *column)
 {
@@ -370,6 +381,8 @@ bool function_column__is_count(const struct function_column *column)
 /**
  * function_column__is_share - say whether a column's values are shares
  * @column: the column
+ *
+ * Return: true if so.
  */
 bool function_column__is_share(const struct function_column *column)
 {
@@ -580,7 +593,18 @@ int function_columns__add(struct function_columns *columns, const struct functio
 		row->values = all;
 		all[nr] = values[i];
 	}
-	return add_column(columns, column);
+	if (add_column(columns, column))
+		return -ENOMEM;
+
+	finish_values(columns, nr, &(struct function_value){});
+	/* Without an error it is only known of a single window that it says little. */
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_value *value = &columns->rows[i].values[nr];
+
+		if (!value->has_error)
+			value->is_weak = value->is_defined && nr_matched(&columns->rows[i]) < 2;
+	}
+	return 0;
 }
 
 /**

@@ -412,6 +412,8 @@ const char *function_limit__parse(struct function_limit *limit, const char *str)
  * function_limit__is_exceeded - say whether a change is significant and too much
  * @limit: the limit
  * @change: a change of its column
+ *
+ * Return: true if so.
  */
 bool function_limit__is_exceeded(const struct function_limit *limit,
 				 const struct function_change *change)

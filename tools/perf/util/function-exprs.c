@@ -394,6 +394,8 @@ static int find_event(const struct event_set *set, const char *id)
  * function_expr__id - name an event as a metric does
  * @expr: the metric
  * @i: number of the event
+ *
+ * Return: the name of the event, as the metric has it.
  */
 const char *function_expr__id(const struct function_expr *expr, unsigned int i)
 {
@@ -698,6 +700,8 @@ static bool add_up_linked(const struct function_expr *expr, const struct functio
  * function_expr__value - evaluate a metric
  * @expr: the metric, whose events were found in the table of the row
  * @row: the function
+ *
+ * Return: the value, not defined if the metric lacks something.
  */
 struct function_value function_expr__value(const struct function_expr *expr,
 					   const struct function_row *row)

@@ -128,6 +128,8 @@ void function_finder__delete(struct function_finder *finder)
 /**
  * function_finder__needs_sample - say whether thread and address do not suffice
  * @finder: the finder
+ *
+ * Return: true if so.
  */
 bool function_finder__needs_sample(const struct function_finder *finder)
 {
@@ -154,6 +156,8 @@ const char *function_finder__lacks(const struct function_finder *finder, struct 
  * function_finder__thread - number the threads: their tids may be used again
  * @finder: the finder
  * @thread: the thread
+ *
+ * Return: its number, from 1.
  */
 u64 function_finder__thread(struct function_finder *finder, struct thread *thread)
 {

@@ -277,6 +277,8 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 /**
  * metrics_group__nr_events - number of events in a group
  * @group: the group
+ *
+ * Return: number of events.
  */
 unsigned int metrics_group__nr_events(const struct metrics_group *group)
 {

@@ -24,6 +24,8 @@
 /**
  * function_text_width - count characters in UTF-8, for columns to be straight
  * @text: the text
+ *
+ * Return: number of columns of a terminal.
  */
 int function_text_width(const char *text)
 {
@@ -174,6 +176,8 @@ void function_table__free_labels(const struct function_table *table, char **labe
  * @row: the row
  * @field: the field
  * @buf: where to
+ *
+ * Return: @buf, or a constant.
  */
 const char *function_print__cell(const struct function_print *print,
 				 const struct function_row *row, unsigned int field,
@@ -194,6 +198,8 @@ const char *function_print__cell(const struct function_print *print,
  * @row: the row
  * @field: the field
  * @buf: where to
+ *
+ * Return: @buf, or a constant.
  */
 const char *function_print__interval(const struct function_print *print,
 				     const struct function_row *row, unsigned int field,
@@ -278,6 +284,8 @@ void function_layout__exit(struct function_layout *layout)
  * function_layout__label - name a row
  * @layout: the layout
  * @row: the row
+ *
+ * Return: its name.
  */
 const char *function_layout__label(const struct function_layout *layout,
 				   const struct function_row *row)
@@ -289,6 +297,8 @@ const char *function_layout__label(const struct function_layout *layout,
  * function_layout__title - name a field
  * @layout: the layout
  * @field: the field
+ *
+ * Return: its name.
  */
 const char *function_layout__title(const struct function_layout *layout, unsigned int field)
 {
@@ -389,6 +399,8 @@ int function_print__table(const struct function_print *print, FILE *fp)
  *			      they are read
  * @value: the number
  * @buf: where to
+ *
+ * Return: @buf.
  */
 const char *function_print__shortest(double value, char buf[FUNCTION_CELL_SIZE])
 {
@@ -411,6 +423,8 @@ const char *function_print__shortest(double value, char buf[FUNCTION_CELL_SIZE])
  * @column: its column
  * @value: the value
  * @buf: where to
+ *
+ * Return: @buf.
  */
 const char *function_print__full(const struct function_column *column, double value,
 				 char buf[FUNCTION_CELL_SIZE])
@@ -665,6 +679,21 @@ static void json_values(const struct function_print *print, const struct functio
 	fputc('}', fp);
 }
 
+static void json_weak(const struct function_print *print, const struct function_row *row, FILE *fp)
+{
+	const char *comma = "";
+
+	fputc('[', fp);
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		if (!row->values[print->fields[i]].is_weak)
+			continue;
+		fputs(comma, fp);
+		function_json__string(print->columns->columns[print->fields[i]].name, fp);
+		comma = ", ";
+	}
+	fputc(']', fp);
+}
+
 static const char *kind_of(const struct function_column *column)
 {
 	return function_column__is_count(column) ? "count" :
@@ -714,7 +743,7 @@ void function_json__name(const struct function_sums *function, FILE *fp)
 
 /**
  * function_print__json - print an object: groups, columns, functions with sums,
- *			  values, standard errors and intervals
+ *			  values, standard errors, intervals and which values are weak
  * @print: what is printed
  * @fp: where to
  */
@@ -744,6 +773,8 @@ void function_print__json(const struct function_print *print, FILE *fp)
 		json_values(print, row, JSON_ERRORS, fp);
 		fputs(",\n   \"intervals\": ", fp);
 		json_values(print, row, JSON_INTERVALS, fp);
+		fputs(",\n   \"weak\": ", fp);
+		json_weak(print, row, fp);
 		fputc('}', fp);
 	}
 	fputs("\n ]\n}\n", fp);

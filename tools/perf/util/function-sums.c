@@ -67,6 +67,8 @@ void u192__add_product(struct u192 *sum, u64 a, u64 b)
 /**
  * u192__is_zero - say whether a number is 0
  * @number: the number
+ *
+ * Return: true if so.
  */
 bool u192__is_zero(const struct u192 *number)
 {
@@ -154,6 +156,8 @@ static const char *const by_names[FUNCTION_BY_MAX] = {
 /**
  * function_by__name - name a kind of rows
  * @by: the kind
+ *
+ * Return: its name.
  */
 const char *function_by__name(enum function_by by)
 {
@@ -196,6 +200,8 @@ int event_set__find(const struct event_set *set, const char *event)
  * @set: the set
  * @first: place of one event in the set
  * @second: place of the other, not below @first
+ *
+ * Return: its place.
  */
 unsigned int event_set__product(const struct event_set *set, unsigned int first,
 				unsigned int second)
@@ -425,6 +431,8 @@ static int compare_functions(const struct function_sums *a, const struct functio
  * function_sums__same_function - say whether two sums are of one function
  * @a: one
  * @b: the other
+ *
+ * Return: true if so.
  */
 bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b)
 {
@@ -902,6 +910,8 @@ out:
 /**
  * is_function_sums_file - say whether a file begins as a sums file does
  * @path: its path
+ *
+ * Return: true if so.
  */
 bool is_function_sums_file(const char *path)
 {
