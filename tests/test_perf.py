@@ -71,11 +71,20 @@ def patched_on_host() -> str:
     return host_tests(PERF, LINUX)
 
 
+def new_files(suffix: str) -> list[str]:
+    """Texts of the files of tests that the series adds."""
+    names = run("git", "-C", LINUX, "diff", "--diff-filter=A", "--name-only", "pristine..series", "--", "tools/perf/tests").stdout.split()
+    return [(LINUX / name).read_text() for name in names if name.endswith(suffix)]
+
+
+def new_c_tests() -> list[str]:
+    """Descriptions of the tests in C that the series adds."""
+    return [name for text in new_files(".c") for name in re.findall(r'^(?:\tTEST_CASE|DEFINE_SUITE)\w*\("([^"]+)"', text, re.M)]
+
+
 def new_tests() -> list[str]:
     """Descriptions of the shell tests that the series adds, as `perf test` shows them."""
-    names = run("git", "-C", LINUX, "diff", "--diff-filter=A", "--name-only", "pristine..series", "--",
-                "tools/perf/tests/shell").stdout.split()
-    lines = ((LINUX / name).read_text().splitlines() for name in names if name.endswith(".sh"))
+    lines = (text.splitlines() for text in new_files(".sh"))
     return [next(line[1:].strip() for line in text[1:] if not re.match(r"# SPDX|#$", line)) for text in lines]
 
 
@@ -130,7 +139,8 @@ class NewTests(unittest.TestCase):
 
     def test_pass_or_skip_on_this_machine(self):
         """The suites that were there before are compared; without tracefs, say, some of them fail."""
-        for name in new_tests():
+        self.assertGreater(len(new_c_tests()), 7)
+        for name in [*new_tests(), *new_c_tests()]:
             self.assertIn(result_of(patched_on_host(), name), ("Ok", "Skip"), name)
 
     def test_skip_with_the_reason_on_a_kernel_without_the_feature(self):
