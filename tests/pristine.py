@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The same Linux without our series, built beside ours: what tests and measurements compare with.
 
-A work tree of build/linux stands at the tag `pristine`; its kernel and its perfs
-are built once and kept. test_series.py walks the same work tree through the
-commits, so that each needs an incremental build only.
+A work tree of build/linux stands at the tag `pristine`; its kernel, its perfs and
+their tests are built once and kept. test_series.py walks the same work tree
+through the commits, so that each needs an incremental build only.
 """
 
+import fcntl
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,17 +20,18 @@ CORE = "kernel/events/core.o"
 KEPT = CHECK / "pristine"
 IMAGE = KEPT / "Image"          # kernel for the emulated machine
 HOST = KEPT / "host/perf"       # perf for this machine
+TOOLS = KEPT / "tools"          # its tests, and what they need
 GUEST = KEPT / "root"           # perf for the emulated machine, as installed
 
 
 def pristine() -> None:
-    """Makes the work tree and what is built from it, once."""
+    """Makes what is built from the work tree, once."""
     pristine_kernel()
     keep(KEPT / "perf.made-by", "pristine", build_and_copy_perf)
 
 
 def pristine_kernel() -> None:
-    """Makes the work tree and its kernel alone, once."""
+    """Makes the kernel alone, once."""
     keep_kernel(KEPT, "pristine")
 
 
@@ -50,15 +52,18 @@ def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
 
 def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) -> None:
     """Runs build, with the work tree at commit, unless stamp says that it was built from the same commit and sources."""
-    work_tree()
     sources = *(TOP / "scripts" / name for name in ("build.sh", "vm/common.config", f"vm/{ARCH}.py")), *sources
     made_by = "\n".join([must("git", "-C", LINUX, "rev-parse", f"{commit}^{{tree}}"), *(path.read_text() for path in sources)])
-    if stamp.is_file() and stamp.read_text() == made_by:
-        return
-    must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", commit)
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    build()
-    stamp.write_text(made_by)
+    # two suites may need it at once
+    with open(CHECK / "pristine.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.is_file() and stamp.read_text() == made_by:
+            return
+        work_tree()
+        must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", commit)
+        build()
+        stamp.write_text(made_by)
 
 
 def work_tree() -> None:
@@ -77,6 +82,8 @@ def build_and_copy_perf() -> None:
     HOST.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(HOST_PERF / "perf", HOST)
     shutil.copytree(HOST_PERF / "dlfilters", HOST.parent / "dlfilters", dirs_exist_ok=True)
+    shutil.rmtree(TOOLS, ignore_errors=True)
+    shutil.copytree(WALK / "tools", TOOLS, symlinks=True)
     must(TOP / "scripts/build.sh", "perf", WALK, GUEST_PERF, ARCH)
     shutil.rmtree(GUEST, ignore_errors=True)
     shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)

@@ -5,14 +5,15 @@
 usage: run.py [--all] [SUITE...]        a suite is the NAME of tests/test_NAME.py
 
 Each suite is a unittest module: one line with its counts and its time, and a
-log in build/check/NAME.log; failures and the reasons of skips are printed. The
-last line is `N passed, N failed, N skipped`.
+log in build/check/NAME.log; failures and the reasons of skips are printed. Two
+run at a time. The last line is `N passed, N failed, N skipped`.
 """
 
 import os
 import sys
 import time
 import unittest
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
@@ -23,6 +24,10 @@ CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff"
          "perf", "kunit")
 # `make check-all` runs these too: they take longer, or need more packages.
 ALL = ("docs", "versions", "parser_fuzz", "machines_all", "bench", "builds", "stress")
+# They check out or commit in the Linux trees: one after the other, beside the rest.
+IN_TURN = ("verbs", "series", "kunit", "versions", "builds")
+# It measures: after the rest.
+ALONE = ("bench",)
 
 
 def suites(names: list[str]) -> list[str]:
@@ -40,7 +45,7 @@ def suites(names: list[str]) -> list[str]:
 
 
 def run(name: str) -> tuple[int, int, int]:
-    """Runs one suite; returns how many tests passed, failed and were skipped."""
+    """Runs one suite and says how it ended; returns how many tests passed, failed and were skipped."""
     start = time.monotonic()
     with open(LOGS / f"{name}.log", "w", encoding="utf-8") as log:
         tests = unittest.defaultTestLoader.loadTestsFromName(f"test_{name}")
@@ -50,18 +55,22 @@ def run(name: str) -> tuple[int, int, int]:
     failed, skipped = len(problems), len(result.skipped)
     # a module whose set-up fails has run no test, and one failure
     passed = max(0, result.testsRun - failed - skipped)
-    print(f"  {name:20} {passed:4} passed {failed:3} failed {skipped:3} skipped {time.monotonic() - start:8.1f} s", flush=True)
+    lines = [f"  {name:20} {passed:4} passed {failed:3} failed {skipped:3} skipped {time.monotonic() - start:8.1f} s"]
     for test, text in problems.items():
-        print(f"    FAILED {test}\n" + "\n".join(f"      {line}" for line in text.rstrip().splitlines()[-25:]), flush=True)
-    for test, reason in result.skipped:
-        print(f"    skipped {test.id()}: {reason}", flush=True)
+        lines += [f"    FAILED {test}", *(f"      {line}" for line in text.rstrip().splitlines()[-25:])]
+    lines += [f"    skipped {test.id()}: {reason}" for test, reason in result.skipped]
+    print("\n".join(lines), flush=True)
     return passed, failed, skipped
 
 
 def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(TESTS))
-    counts = [run(name) for name in suites(sys.argv[1:])]
+    names = suites(sys.argv[1:])
+    with ProcessPoolExecutor(1) as one, ProcessPoolExecutor(1) as other:
+        counts = [*one.map(run, [name for name in names if name in IN_TURN]),
+                  *other.map(run, [name for name in names if name not in IN_TURN + ALONE])]
+    counts += [run(name) for name in names if name in ALONE]
     passed, failed, skipped = (sum(column) for column in zip(*counts))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from env import LINUX, PERF, run, vm
-from pristine import HOST, IMAGE, KEPT, WALK, pristine
+from pristine import HOST, IMAGE, KEPT, TOOLS, pristine
 
 LINE = re.compile(r"^ *\d+(\.\d+)?: (.*?) *:(?: (Ok|Skip|FAILED!).*)?$", re.M)
 ATTR = "Setup struct perf_event_attr"
@@ -44,9 +44,9 @@ def guest_tests(*suites: str, prefix: str = "", kernel: Path | None = None) -> s
     return vm(f"{prefix}\ncd /tmp\nperf test -v {shlex.join(suites)} 2>&1 | cat", *options, share=KEPT, timeout=1200).stdout
 
 
-def host_tests(perf: Path, tree: Path, *suites: str) -> str:
-    """The output of `perf test` with one perf and its tree, on this machine."""
-    folder = tree / "tools/perf"
+def host_tests(perf: Path, tools: Path, *suites: str) -> str:
+    """The output of `perf test` with one perf and the tools/ of its tree, on this machine."""
+    folder = tools / "perf"
 
     def perf_test(*words: str) -> str:
         return run(perf, f"--exec-path={folder}", "test", *words, cwd=folder,
@@ -68,7 +68,7 @@ def patched_in_guest() -> str:
 @functools.cache
 def patched_on_host() -> str:
     """What our perf's tests say on this machine."""
-    return host_tests(PERF, LINUX)
+    return host_tests(PERF, LINUX / "tools")
 
 
 def new_files(suffix: str) -> list[str]:
@@ -123,7 +123,8 @@ class BeforeAndAfter(unittest.TestCase):
         self.compare(functools.partial(guest_tests, prefix=old), guest_tests, patched_in_guest())
 
     def test_on_this_machine(self):
-        self.compare(functools.partial(host_tests, HOST, WALK), functools.partial(host_tests, PERF, LINUX), patched_on_host())
+        self.compare(functools.partial(host_tests, HOST, TOOLS), functools.partial(host_tests, PERF, LINUX / "tools"),
+                     patched_on_host())
 
     def test_all_metrics_on_this_machine(self):
         if os.getuid() != 0:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import machines
 from env import ALL, ARCH, BUILD, CHECK, LINUX, TOP, must, run, vm
-from pristine import BUILT, WALK, build_kernel, build_perf, pristine
+from pristine import BUILT, WALK, build_kernel, build_perf, pristine, work_tree
 
 MAIL = BUILD / "series"
 
@@ -20,6 +20,7 @@ def git(*args: object) -> str:
 
 def setUpModule() -> None:
     pristine()
+    work_tree()
     must("make", "series")
 
 
