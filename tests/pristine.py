@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from env import ARCH, CHECK, LINUX, TOP, must, run
+from env import ARCH, BUILD, CHECK, LINUX, TOP, must, run
 
 WALK = CHECK / "linux"
 KERNEL, HOST_PERF, GUEST_PERF = CHECK / f"kernel-{ARCH}", CHECK / "perf", CHECK / f"perf-{ARCH}"
@@ -72,8 +72,22 @@ def work_tree() -> None:
     if run("git", "-C", WALK, "rev-parse", "pristine").stdout != commit:
         shutil.rmtree(WALK, ignore_errors=True)
         must("git", "-C", LINUX, "worktree", "prune")
-        must("git", "-C", LINUX, "worktree", "add", "--quiet", "--detach", WALK, "pristine")
+        must("git", "-C", LINUX, "worktree", "add", "--quiet", "--no-checkout", "--detach", WALK, "HEAD")
+        # copied, files keep their times: only what the series changes is built again, see inherit()
+        shutil.copytree(LINUX, WALK, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git"))
+        must("git", "-C", WALK, "reset", "--quiet")
     must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", "pristine")
+
+
+def inherit(built: Path, folder: Path, tree: Path = LINUX) -> None:
+    """Begins a build of tree in folder, unless it has begun, with what was built from build/linux.
+
+    Linux goes by its notes of commands and files, in which paths are absolute.
+    """
+    if not folder.exists():
+        shutil.copytree(built, folder, symlinks=True)
+        for note in folder.rglob("*.cmd"):
+            note.write_text(note.read_text().replace(str(built), str(folder)).replace(f"{LINUX}/", f"{tree}/"))
 
 
 def build_and_copy_perf() -> None:
@@ -91,6 +105,7 @@ def build_and_copy_perf() -> None:
 
 def build_kernel(arch: str = ARCH) -> None:
     """The work tree's kernel for an emulated machine."""
+    inherit(BUILD / "kernel" / arch, CHECK / f"kernel-{arch}", WALK)
     must(TOP / "scripts/build.sh", "kernel", WALK, CHECK / f"kernel-{arch}", arch)
 
 

@@ -3,10 +3,10 @@
 
 import os
 import re
-import shutil
 import unittest
 
 from env import BUILD, CHECK, LINUX, machine, must
+from pristine import inherit
 
 KUNITCONFIG = "kernel/events/.kunitconfig"
 
@@ -21,11 +21,7 @@ class KUnit(unittest.TestCase):
         for arch in "arm64", "x86_64":
             with self.subTest(arch):
                 kernel, folder, config = BUILD / "kernel" / arch, CHECK / f"kunit-{arch}", CHECK / f"kunit-{arch}.config"
-                if not folder.exists():
-                    shutil.copytree(kernel, folder, symlinks=True)
-                    # objtool's make goes by absolute paths, and every object by objtool
-                    for made_by in (folder / "tools").rglob(".*.cmd"):
-                        made_by.write_text(made_by.read_text().replace(str(kernel), str(folder)))
+                inherit(kernel, folder)
                 lines = re.findall(rf"^{option}=y$|^# {option} is not set$", (kernel / ".config").read_text(), re.M)
                 config.write_text("\n".join(lines))
                 output = must("/usr/bin/python3", "tools/testing/kunit/kunit.py", "run", "--arch", arch,
