@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -14,6 +15,7 @@ import unittest
 from pathlib import Path
 
 import perfwrite as pw
+import rustnames
 from env import CHECK, PERF, SCRIPT, must
 
 DATA = CHECK / "identity"
@@ -155,18 +157,36 @@ class Identity(unittest.TestCase):
         must(PERF, "inject", "--jit", "-i", raw, "-o", injected)
         self.check(injected, {("loop", str(DATA / f"jitted-{pid}-0.so")): (2, 1)})
 
-    def test_demangling(self):
-        """C++ and Rust; --no-demangle leaves the names alone."""
-        mangled = {"_ZN3geo6VectorIdE3dotERKS1_": "geo::Vector<double>::dot(geo::Vector<double> const&)",
-                   "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad"}
-        library = build("mangled.s", assembly(*mangled))
+    def check_demangling(self, name: str, mangled: dict[str, str]) -> None:
+        """Functions have these names; --no-demangle leaves them alone."""
+        library = build(f"{name}.s", assembly(*mangled))
+        at = addresses(library)
         recording = Recording()
-        recording.map(library, BASE)
-        for name in mangled:
-            recording.window(BASE + addresses(library)[name], BASE + addresses(library)[name] + 63)
-        path = recording.write("mangled.data")
-        self.check(path, {(name, str(library)): (1, 1) for name in mangled.values()})
-        self.assertEqual(native(path, "--no-demangle"), {(name, str(library)): (1, 1) for name in mangled})
+        recording.map(library, BASE, os.path.getsize(library))
+        for symbol in mangled:
+            recording.window(BASE + at[symbol], BASE + at[symbol] + 63)
+        path = recording.write(f"{name}.data")
+        self.check(path, {(symbol, str(library)): (1, 1) for symbol in mangled.values()})
+        self.assertEqual(native(path, "--no-demangle"), {(symbol, str(library)): (1, 1) for symbol in mangled})
+
+    def test_demangling(self):
+        """C++, and Rust by both of its schemes."""
+        self.check_demangling("mangled", {
+            "_ZN3geo6VectorIdE3dotERKS1_": "geo::Vector<double>::dot(geo::Vector<double> const&)",
+            "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad",
+            "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate": "<std::path::PathBuf>::new",
+            "_RNCNvCsgStHSCytQ6I_7mycrate4mains_0B3_.llvm.123": "mycrate::main::{closure#1}",
+            "_RINvC1a1bKc27_Kc5c_Kc20_Kc7e_Ko10000000000000000_E": r"a::b::<'\'', '\\', ' ', '~', 0x10000000000000000>",
+            "_RNvC1a9not_all": "_RNvC1a9not_all", "_RNvC1a1b1": "_RNvC1a1b1", "_Restore": "_Restore"})
+
+    def test_any_rust_name(self):
+        """As binutils demangle them."""
+        draw = random.Random(6)
+        mangled = [rustnames.mangled(draw) for _ in range(2000)]
+        demangled = subprocess.run(["c++filt", "--no-verbose", "--format=rust"], input="\n".join(mangled), text=True,
+                                   capture_output=True, check=True).stdout.splitlines()
+        # one of each, as functions of one name are told apart
+        self.check_demangling("rust", {symbol: name for name, symbol in dict(zip(demangled, mangled, strict=True)).items()})
 
     def test_stripped(self):
         """A function is the range that unwind information has; without it an address is a function of its own."""

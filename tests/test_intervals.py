@@ -40,11 +40,11 @@ mv truth *.data /share
 """
 
 
-def sums_line(symbol: str, windows: Sequence[Window], discarded: int = 0) -> str:
+def sums_line(symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3) -> str:
     """A function's line of a sums file."""
     numbers = [len(windows) + discarded, len(windows)]
-    numbers += [sum(window[event] for window in windows) for event in range(3)]
-    numbers += [sum(window[one] * window[other] for window in windows) for one in range(3) for other in range(one, 3)]
+    numbers += [sum(window[event] for window in windows) for event in range(events)]
+    numbers += [sum(window[one] * window[other] for window in windows) for one in range(events) for other in range(one, events)]
     return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
 
 
@@ -54,6 +54,18 @@ def report(*functions: str) -> dict[str, dict]:
     path = DATA / "drawn.sums"
     path.write_text("\n".join([HEADER, *sorted(functions), "end\n"]))
     return rows_of(must(PERF, "functions", "report", "-j", path))
+
+
+def report_groups(groups: dict[tuple[str, ...], dict[str, Sequence[Sequence[int]]]], *options: str, **more: object) -> dict[str, dict]:
+    """The same of functions' windows of several groups of events."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    lines = HEADER.splitlines()[:-1]
+    for events, functions in sorted(groups.items()):
+        lines.append("\t".join(("group\tdiscard\t999700\t300\t0\t1", *events)))
+        lines += [sums_line(symbol, windows, events=len(events)) for symbol, windows in sorted(functions.items())]
+    path = DATA / "groups.sums"
+    path.write_text("\n".join([*lines, "end\n"]))
+    return rows_of(must(PERF, "functions", "report", "-j", path, *options, stderr=-1, **more))
 
 
 def rows_of(text: str) -> dict[str, dict]:
@@ -157,13 +169,7 @@ class Method(unittest.TestCase):
         draw = random.Random(2)
         faults = [(draw.randrange(280, 320), draw.randrange(5)) for _ in range(30)]
         instructions = [(draw.randrange(280, 320), draw.randrange(100, 500)) for _ in range(20)]
-        text = HEADER[:HEADER.index("group")]
-        for events, windows in (("cycles\tinstructions", instructions), ("cycles\tpage-faults", faults)):
-            sums = [len(windows)] * 2 + [sum(column) for column in zip(*windows)]
-            sums += [sum(window[a] * window[b] for window in windows) for a, b in ((0, 0), (0, 1), (1, 1))]
-            text += f"group\tdiscard\t999700\t300\t0\t1\t{events}\nsums\tf\t/prog\t-\t" + "\t".join(map(str, sums)) + "\n"
-        (DATA / "linked.sums").write_text(text + "end\n")
-        row = rows_of(must(PERF, "functions", "report", "-j", DATA / "linked.sums"))["f"]
+        row = report_groups({("cycles", "instructions"): {"f": instructions}, ("cycles", "page-faults"): {"f": faults}})["f"]
         above, below = estimate(faults, 1, 0), estimate(instructions, 1, 0)
         parts = [(part.error / part.value) ** 2 for part in (above, below)]
         value = 1000 * above.value / below.value
@@ -171,6 +177,33 @@ class Method(unittest.TestCase):
         self.assertAlmostEqual(row["errors"]["PF/KI"], value * math.sqrt(sum(parts)))
         freedom = sum(parts) ** 2 / (parts[0] ** 2 / above.freedom + parts[1] ** 2 / below.freedom)
         self.assert_bounds(row["intervals"]["PF/KI"], Estimate(value, value * math.sqrt(sum(parts)), freedom).bounds)
+
+
+class VendorMetrics(unittest.TestCase):
+    """-M: of events in several groups, by the delta method."""
+
+    RATIO = "branch_misprediction_ratio"
+    CPU = {"PERF_CPUID": "0x00000000410fd0c0"}
+
+    def test_ratio_of_two_groups(self):
+        """By hand it is the product of two ratios of one group each."""
+        draw = random.Random(7)
+        misses, branches = ([(draw.randrange(280, 320), draw.randrange(least, 4 * least)) for _ in range(number)]
+                            for least, number in ((2, 9), (30, 14)))
+        groups = {("cycles", "BR_MIS_PRED_RETIRED"): {"f": misses, "once": misses},
+                  ("cycles", "BR_RETIRED"): {"f": branches, "once": branches[:1]}}
+        rows = report_groups(groups, "-M", self.RATIO, env=self.CPU)
+        above, below = estimate(misses, 1, 0), estimate(branches, 1, 0)
+        parts = [(part.error / part.value) ** 2 for part in (above, below)]
+        value, t = above.value / below.value, quantile(sum(parts) ** 2 / sum(part ** 2 / number for part, number in zip(parts, (8, 13))))
+        self.assertAlmostEqual(rows["f"]["metrics"][self.RATIO], value, 12)
+        self.assertAlmostEqual(rows["f"]["errors"][self.RATIO] / (value * math.sqrt(sum(parts))), 1, 6)
+        low, high = rows["f"]["intervals"][self.RATIO]
+        self.assertAlmostEqual((high - low) / 2 / (t * value * math.sqrt(sum(parts))), 1, 6)
+        # of one window nobody knows how much the next one differs
+        self.assertNotIn(self.RATIO, rows["once"]["errors"] | rows["once"]["intervals"])
+        self.assertEqual(self.RATIO in rows["f"]["weak"], high - low >= value)
+        self.assertIn(self.RATIO, rows["once"]["weak"])
 
 
 class Printed(unittest.TestCase):
@@ -277,6 +310,32 @@ class Coverage(unittest.TestCase):
             bounds = [row["intervals"][case.column] for row in rows.values()]
             with self.subTest(name):
                 self.assert_coverage(name, [low <= case.truth <= high for low, high in bounds])
+
+    def test_vendor_metrics(self):
+        """Of groups whose windows are others, related by their cycles: some of the events go together, others do not."""
+        def ratio(draw: random.Random) -> tuple[tuple[int, ...], ...]:
+            cycles = [300 * (1 + poisson(draw, 1)) for _ in "12"]
+            return (cycles[0], poisson(draw, cycles[0] / 110)), (cycles[1], round(cycles[1] * draw.uniform(0.1, 0.3)))
+
+        def topdown(draw: random.Random) -> tuple[tuple[int, ...], ...]:
+            cycles = [300 * (1 + poisson(draw, 1)) for _ in "12"]
+            done = draw.randrange(100, 900)
+            return (cycles[0], done, done + draw.randrange(300)), (cycles[1], round(8 * cycles[1] * draw.betavariate(2, 3)))
+
+        groups = {"ratio": (("cycles", "BR_MIS_PRED_RETIRED"), ("cycles", "BR_RETIRED")),
+                  "topdown": (("cycles", "OP_RETIRED", "OP_SPEC"), ("cycles", "STALL_SLOT"))}
+        # 499.5 of 649 operations retire, 0.6 of the slots are not stalled
+        for name, window, metric, cpu, truth, numbers in (
+                ("ratio", ratio, "branch_misprediction_ratio", "0x00000000410fd0c0", 1 / 110 / 0.2, (60, 30)),
+                ("topdown", topdown, "retiring", "0x00000000410fd400 slots=8", 100 * 0.6 * 499.5 / 649, (40, 25)),
+                ("topdown", topdown, "retiring", "0x00000000410fd400 slots=8", 100 * 0.6 * 499.5 / 649, (15, 12))):
+            draw = random.Random(8)
+            functions = [{f"f{trial:04}": [window(draw)[group] for _ in range(number)] for trial in range(2000)}
+                         for group, number in enumerate(numbers)]
+            rows = report_groups(dict(zip(groups[name], functions)), "-M", metric, env={"PERF_CPUID": cpu})
+            bounds = [row["intervals"][metric] for row in rows.values()]
+            with self.subTest(metric, numbers=numbers):
+                self.assert_coverage(f"{metric} of {numbers} windows", [low <= truth <= high for low, high in bounds])
 
     def test_shares(self):
         """Of cycles, where each window weighs the same, and of instructions, where those of some functions have more."""

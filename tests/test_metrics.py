@@ -16,10 +16,12 @@ import shlex
 import statistics
 import unittest
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import perfwrite as pw
 from env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
+from test_intervals import quantile
 
 DATA = CHECK / "metrics"
 TABLES = LINUX / "tools/perf/pmu-events/arch"
@@ -76,13 +78,13 @@ class Recording:
     def totals(self, place: int, without: int | None = None, group: int = 0) -> Counts:
         """What a function has counted, in all windows or all but one."""
         windows = [window for number, window in enumerate(self.windows[group, place]) if number != without]
-        return dict(zip((event.name for event in self.groups[group]), map(sum, zip(*windows))))
+        return {"windows": len(windows), **dict(zip((event.name for event in self.groups[group]), map(sum, zip(*windows))))}
 
-    def error(self, place: int, formula: Callable[[Counts], float]) -> float:
-        """The standard error by the jackknife."""
-        number = len(self.windows[0, place])
-        values = [formula(self.totals(place, without)) for without in range(number)]
-        return ((number - 1) * statistics.pvariance(values)) ** 0.5
+    def variance(self, place: int, formula: Callable[[Counts], float], group: int = 0) -> float:
+        """What the windows of a group bring in, by the jackknife."""
+        number = len(self.windows[group, place])
+        values = [formula(self.totals(place, without, group)) for without in range(number)]
+        return (number - 1) * statistics.pvariance(values)
 
 
 def topdown(slots: int, mispredict: int, skewed: bool = False, frontend: int = 0, backend: int = 0) -> dict[str, Callable[[Counts], float]]:
@@ -123,9 +125,10 @@ class Metrics(unittest.TestCase):
             for name, formula in metrics.items():
                 with self.subTest(name=name, place=place):
                     self.assertAlmostEqual(row["metrics"][name] / formula(recording.totals(place)), 1, 10)
-                    self.assertAlmostEqual(row["errors"][name] / recording.error(place, formula), 1, delta=0.05)
+                    self.assertAlmostEqual(row["errors"][name] / recording.variance(place, formula) ** 0.5, 1, delta=0.05)
                     low, high = row["intervals"][name]
-                    self.assertAlmostEqual((high - low) / 2 / row["errors"][name], 1.96, 3)
+                    t = quantile(len(recording.windows[0, place]) - 1)
+                    self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 5)
                     self.assertEqual(name in row["weak"], high - low >= abs(row["metrics"][name]))
 
     def test_topdown(self):
@@ -187,20 +190,24 @@ class Metrics(unittest.TestCase):
                          {"tma_frontend_bound": formula}, "-M", "tma_frontend_bound")
 
     def test_groups(self):
-        """Events in two groups are related by the cycles that both count, or else by the windows; there is no error then."""
-        for leader in (CYCLES, ("instructions", 0, 1)):
+        """Events in two groups are related by the cycles that both count, or else by the windows; both have a part in the error."""
+        def ratio(link: str, one: Counts, other: Counts) -> float:
+            return one["BR_MIS_PRED_RETIRED"] / one[link] * other[link] / other["BR_RETIRED"]
+
+        name = "branch_misprediction_ratio"
+        for leader, link in ((CYCLES, "cycles"), (("instructions", 0, 1), "windows")):
             recording = Recording([[CYCLES, named("BR_MIS_PRED_RETIRED", 0x22)], [leader, named("BR_RETIRED", 0x21)]], cpuid=N1)
-            path = recording.write("groups.data")
-            for row in report("-i", path, "-M", "branch_misprediction_ratio")["functions"]:
-                one, other = (recording.totals(row["address"], group=group) for group in (0, 1))
-                if leader == CYCLES:
-                    links = one["cycles"], other["cycles"]
-                else:
-                    links = tuple(len(recording.windows[group, row["address"]]) for group in (0, 1))
-                ratio = one["BR_MIS_PRED_RETIRED"] / links[0] * links[1] / other["BR_RETIRED"]
-                self.assertAlmostEqual(row["metrics"]["branch_misprediction_ratio"] / ratio, 1, 10)
-                self.assertNotIn("branch_misprediction_ratio", {**row["errors"], **row["intervals"]})
-                self.assertNotIn("branch_misprediction_ratio", row["weak"])
+            for row in report("-i", recording.write("groups.data"), "-M", name)["functions"]:
+                place = row["address"]
+                one, other = (recording.totals(place, group=group) for group in (0, 1))
+                parts = (recording.variance(place, partial(ratio, link, other=other)),
+                         recording.variance(place, partial(ratio, link, one), group=1))
+                t = quantile(sum(parts) ** 2 / sum(part ** 2 / (c["windows"] - 1) for part, c in zip(parts, (one, other))))
+                low, high = row["intervals"][name]
+                self.assertAlmostEqual(row["metrics"][name] / ratio(link, one, other), 1, 10)
+                self.assertAlmostEqual(row["errors"][name] / sum(parts) ** 0.5, 1, delta=0.05)
+                self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 2)
+                self.assertEqual(name in row["weak"], high - low >= row["metrics"][name])
 
     def test_sums_files(self):
         """They say which CPU it was, by either writer, and give the same table."""

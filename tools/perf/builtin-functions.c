@@ -29,6 +29,7 @@
 #include "util/function-diff.h"
 #include "util/function-exprs.h"
 #include "util/function-find.h"
+#include "util/function-groups.h"
 #include "util/function-metrics.h"
 #include "util/function-print.h"
 #include "util/function-progress.h"
@@ -1491,7 +1492,7 @@ static int cmd_functions_record(int argc, const char **argv)
 		goto out;
 	}
 	if (!has_events) {
-		group = metrics ? function_exprs__event_groups(metrics) : default_group();
+		group = metrics ? function_groups__of_metrics(metrics) : default_group();
 		if (!group)
 			goto out;
 		rec_argv[nr++] = "-e";

@@ -344,15 +344,6 @@ static bool is_weak(const struct function_value *value, const struct function_va
 	return whole->is_defined && whole->value && value->high >= fabs(whole->value);
 }
 
-static u64 nr_matched(const struct function_row *row)
-{
-	u64 nr = 0;
-
-	for (size_t i = 0; i < row->nr_sums; i++)
-		nr += row->sums[i] ? row->sums[i]->matched : 0;
-	return nr;
-}
-
 /* What a column's values say of themselves, whatever made them. */
 static void finish_values(struct function_columns *columns, unsigned int column,
 			  const struct function_value *whole)
@@ -597,13 +588,6 @@ int function_columns__add(struct function_columns *columns, const struct functio
 		return -ENOMEM;
 
 	finish_values(columns, nr, &(struct function_value){});
-	/* Without an error it is only known of a single window that it says little. */
-	for (size_t i = 0; i < columns->nr_rows; i++) {
-		struct function_value *value = &columns->rows[i].values[nr];
-
-		if (!value->has_error)
-			value->is_weak = value->is_defined && nr_matched(&columns->rows[i]) < 2;
-	}
 	return 0;
 }
 

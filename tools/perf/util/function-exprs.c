@@ -27,13 +27,9 @@
 #include "hashmap.h"
 #include "header.h"
 #include "metricgroup.h"
-#include "parse-events.h"
 #include "pmu.h"
-#include "pmus.h"
-#include "smt.h"
 #include "strbuf.h"
 #include "strlist.h"
-#include "thread_map.h"
 
 /* What a set has besides its events. */
 #define MATCHED		"matched"
@@ -325,11 +321,14 @@ static int set_terms(struct strlist *terms, const char *list)
 	return err;
 }
 
-/*
- * What an event counts, by the terms that the table has for its name: from
+/**
+ * function_exprs__event_key - say what an event counts
+ * @name: the event, as whoever wrote it
+ *
+ * Return: the terms that the CPU's table has for it, to be freed, NULL without memory: from
  * INST_RETIRED, r8, event=0x8, instructions or armv8_pmuv3_0@event=8@ to event=8.
  */
-static char *event_key(const char *name)
+char *function_exprs__event_key(const char *name)
 {
 	struct strlist *terms = strlist__new(NULL, NULL);
 	char *key = lower_case(name), *begin = key, *end, *result = NULL;
@@ -371,7 +370,7 @@ out:
 /* The event of a set that a metric means, -1 if there is none. */
 static int find_event(const struct event_set *set, const char *id)
 {
-	char *key = event_key(id), *other;
+	char *key = function_exprs__event_key(id), *other;
 	int place = -1;
 
 	for (unsigned int i = 0; i < set->nr_events && place < 0; i++) {
@@ -379,7 +378,7 @@ static int find_event(const struct event_set *set, const char *id)
 			place = i;
 	}
 	for (unsigned int i = 0; key && i < set->nr_events && place < 0; i++) {
-		other = event_key(set->events[i]);
+		other = function_exprs__event_key(set->events[i]);
 		if (other && !strcmp(other, key))
 			place = i;
 		free(other);
@@ -603,32 +602,6 @@ static double slope(const struct function_expr *expr, double *totals, unsigned i
 	return (above - below) / (2 * step);
 }
 
-/*
- * The error of a function of totals, by the delta method (Cochran, Sampling
- * Techniques, 6.5 and 6.19): that of the total of z = sum over the events of slope
- * x count, n / (n - 1) x sum (z_w - z/n)^2 over the windows w, squared.
- */
-static void add_error(const struct function_expr *expr, double *totals, const double *products,
-		      u64 number, struct function_value *value)
-{
-	unsigned int nr = expr->nr_ids;
-	double slopes[nr ?: 1], squares = 0, sum = 0;
-
-	if (number < 2)
-		return;
-	for (unsigned int i = 0; i < nr; i++) {
-		slopes[i] = slope(expr, totals, i);
-		sum += slopes[i] * totals[i];
-	}
-	for (unsigned int i = 0; i < nr; i++) {
-		for (unsigned int j = 0; j < nr; j++)
-			squares += slopes[i] * slopes[j] * products[i * nr + j];
-	}
-	squares -= sum * sum / number;
-	value->has_error = isfinite(squares);
-	value->error = sqrt(number / (number - 1.0) * fmax(squares, 0));
-}
-
 static unsigned int number_of(const struct function_table *table, const struct event_set *set)
 {
 	unsigned int i = 0;
@@ -638,62 +611,148 @@ static unsigned int number_of(const struct function_table *table, const struct e
 	return i;
 }
 
-/* The totals where one set has all events, with those of their products. */
-static u64 add_up_together(const struct function_expr *expr, const struct function_row *row,
-			   double *totals, double *products)
+/*
+ * Where windows have counted an event, -1 if they are not taken for it: they are
+ * if they have all events of the metric, or else what links sets to each other.
+ */
+static int place_in(const struct function_expr *expr, const struct function_sums *sums,
+		    unsigned int i)
 {
-	unsigned int nr = expr->nr_ids;
-	u64 matched = 0;
+	const int *places = places_in(expr, number_of(expr->table, sums->set));
 
-	for (size_t s = 0; s < row->nr_sums; s++) {
-		const struct function_sums *sums = row->sums[s];
-		const int *places = places_in(expr, number_of(expr->table, sums->set));
-		bool is_full = true;
-
-		for (unsigned int i = 0; i < nr; i++)
-			is_full &= places[i] >= 0;
-		if (!is_full)
-			continue;
-		matched += sums->matched;
-		for (unsigned int i = 0; i < nr; i++) {
-			totals[i] += u192__double(&sums->values[places[i]]);
-			for (unsigned int j = 0; j < nr; j++) {
-				int first = min(places[i], places[j]);
-				int second = max(places[i], places[j]);
-				int product = event_set__product(sums->set, first, second);
-
-				products[i * nr + j] += u192__double(&sums->values[product]);
-			}
-		}
+	if (expr->link)
+		return set_has(sums->set, expr->link) ? places[i] : -1;
+	for (unsigned int j = 0; j < expr->nr_ids; j++) {
+		if (places[j] < 0)
+			return -1;
 	}
-	return matched;
+	return places[i];
 }
 
-/* The totals where several sets have them: each relative to what links the sets. */
-static bool add_up_linked(const struct function_expr *expr, const struct function_row *row,
-			  double *totals)
+/* Where windows have counted what links them to those of other sets, -1 if nothing did. */
+static int place_of_link(const struct function_expr *expr, const struct function_sums *sums)
 {
-	double whole = 0;
+	return expr->link ? event_set__find(sums->set, expr->link) : -1;
+}
 
+/* What a metric is made of, for a function. */
+struct totals {
+	double *events;
+	/* Events of other sets are scaled to the windows of the first one's, by what links them. */
+	double *scales;
+	double link;
+};
+
+static bool add_up(const struct function_expr *expr, const struct function_row *row,
+		   struct totals *totals)
+{
 	for (unsigned int i = 0; i < expr->nr_ids; i++) {
 		double total = 0, linked = 0;
 
 		for (size_t s = 0; s < row->nr_sums; s++) {
 			const struct function_sums *sums = row->sums[s];
-			int place = places_in(expr, number_of(expr->table, sums->set))[i];
-			int link = event_set__find(sums->set, expr->link);
+			int place = place_in(expr, sums, i), link = place_of_link(expr, sums);
 
-			if (place < 0 || !set_has(sums->set, expr->link))
+			if (place < 0)
 				continue;
 			total += u192__double(&sums->values[place]);
 			linked += link < 0 ? sums->matched : u192__double(&sums->values[link]);
 		}
-		whole = i ? whole : linked;
 		if (!linked)
 			return false;
-		totals[i] = total / linked * whole;
+		totals->link = i ? totals->link : linked;
+		totals->scales[i] = totals->link / linked;
+		totals->events[i] = total * totals->scales[i];
 	}
 	return true;
+}
+
+/* A linear combination of counts, over windows. */
+struct spread {
+	double sum;
+	double squares;
+	u64 number;
+};
+
+static void add_windows(struct spread *spread, const struct function_sums *sums,
+			const double *weights)
+{
+	unsigned int nr = sums->set->nr_events;
+
+	spread->number += sums->matched;
+	for (unsigned int i = 0; i < nr; i++) {
+		spread->sum += weights[i] * u192__double(&sums->values[i]);
+		for (unsigned int j = i; j < nr; j++) {
+			unsigned int product = event_set__product(sums->set, i, j);
+
+			spread->squares += (i == j ? 1 : 2) * weights[i] * weights[j] *
+					   u192__double(&sums->values[product]);
+		}
+	}
+}
+
+/*
+ * How much a metric changes with what one window counts, to the first order, as
+ * weights of its counts. Return: whether the window is taken for it at all.
+ */
+static bool weigh(const struct function_expr *expr, const struct function_sums *sums,
+		  const struct totals *totals, const double *slopes, double *weights)
+{
+	int link = place_of_link(expr, sums);
+	bool is_taken = false;
+
+	memset(weights, 0, sums->set->nr_events * sizeof(*weights));
+	for (unsigned int i = 0; i < expr->nr_ids; i++) {
+		double rate = totals->events[i] / totals->link;
+		int place = place_in(expr, sums, i);
+
+		/* To the windows of the first event the others are scaled. */
+		if (link >= 0 && place_in(expr, sums, 0) >= 0)
+			weights[link] += slopes[i] * rate;
+		if (place < 0)
+			continue;
+		is_taken = true;
+		weights[place] += slopes[i] * totals->scales[i];
+		if (link >= 0)
+			weights[link] -= slopes[i] * totals->scales[i] * rate;
+	}
+	return is_taken;
+}
+
+/*
+ * The error of a function of totals, by the delta method (Cochran, Sampling
+ * Techniques, 6.5 and 6.19): that of the total of z = sum over the events of weight
+ * x count, n / (n - 1) x sum (z_w - z/n)^2 over the windows w, squared. Different
+ * sets have no windows in common: what is of several adds up, and so do the degrees
+ * of freedom (Welch, Satterthwaite).
+ */
+static void add_error(const struct function_expr *expr, const struct function_row *row,
+		      const struct totals *totals, struct function_value *value)
+{
+	double slopes[expr->nr_ids ?: 1], variance = 0, per_freedom = 0;
+	struct spread spread = {};
+
+	for (unsigned int i = 0; i < expr->nr_ids; i++)
+		slopes[i] = slope(expr, totals->events, i);
+	for (size_t s = 0; s < row->nr_sums; s++) {
+		const struct function_sums *sums = row->sums[s];
+		double weights[sums->set->nr_events], part;
+
+		if (weigh(expr, sums, totals, slopes, weights))
+			add_windows(&spread, sums, weights);
+		/* Windows which have all events are of one kind. */
+		if (!spread.number || (!expr->link && s + 1 < row->nr_sums))
+			continue;
+		part = spread.number / (spread.number - 1.0) *
+		       fmax(spread.squares - spread.sum * spread.sum / spread.number, 0);
+		variance += part;
+		per_freedom += part * part / (spread.number - 1.0);
+		memset(&spread, 0, sizeof(spread));
+	}
+	/* It is not, if one window is all that there is of a kind. */
+	value->has_error = isfinite(variance);
+	value->error = sqrt(variance);
+	value->freedom = per_freedom ? variance * variance / per_freedom : 0;
 }
 
 /**
@@ -706,27 +765,16 @@ static bool add_up_linked(const struct function_expr *expr, const struct functio
 struct function_value function_expr__value(const struct function_expr *expr,
 					   const struct function_row *row)
 {
+	double events[expr->nr_ids + 1], scales[expr->nr_ids + 1];
+	struct totals totals = { .events = events, .scales = scales };
 	struct function_value value = {};
-	double totals[expr->nr_ids + 1];
-	double *products;
-	u64 number = 0;
 
-	if (expr->lacks)
+	if (expr->lacks || !add_up(expr, row, &totals))
 		return value;
-	memset(totals, 0, sizeof(totals));
-	products = calloc(expr->nr_ids * expr->nr_ids + 1, sizeof(*products));
-	if (!products)
-		return value;
-	if (!expr->link)
-		number = add_up_together(expr, row, totals, products);
-	if (number || (expr->link && add_up_linked(expr, row, totals)))
-		value.value = evaluate(expr, totals);
-	else
-		value.value = NAN;
+	value.value = evaluate(expr, events);
 	value.is_defined = isfinite(value.value);
 	if (value.is_defined)
-		add_error(expr, totals, products, number, &value);
-	free(products);
+		add_error(expr, row, &totals, &value);
 	return value;
 }
 
@@ -841,44 +889,6 @@ static int select_metrics(struct selection *selection, const char *names)
 	return err;
 }
 
-/* What is parsed of a selection. */
-struct exprs {
-	struct function_expr *expr;
-	unsigned int nr;
-};
-
-static void exprs__exit(struct exprs *exprs)
-{
-	for (unsigned int i = 0; i < exprs->nr; i++)
-		function_expr__exit(&exprs->expr[i]);
-	free(exprs->expr);
-}
-
-static int exprs__init(struct exprs *exprs, const char *names, bool *has_all)
-{
-	struct selection selection = {};
-	int err = select_metrics(&selection, names);
-
-	memset(exprs, 0, sizeof(*exprs));
-	*has_all = selection.has_all;
-	if (!err)
-		exprs->expr = calloc(selection.nr, sizeof(*exprs->expr));
-	if (!err && !exprs->expr)
-		err = -ENOMEM;
-	for (unsigned int i = 0; !err && i < selection.nr; i++) {
-		err = function_expr__init(&exprs->expr[exprs->nr], cpu.metrics,
-					  &selection.metrics[i]);
-		exprs->nr += !err;
-		if (err == -EINVAL) {
-			pr_warning("perf functions: perf cannot parse the metric %s\n",
-				   selection.metrics[i].metric_name);
-			err = 0;
-		}
-	}
-	free(selection.metrics);
-	return err;
-}
-
 /* Which CPU's metrics they are: the recorded one's or the user's choice. */
 static char *choose_cpu(const struct function_table *table)
 {
@@ -906,13 +916,53 @@ static char *choose_cpu(const struct function_table *table)
 	return both;
 }
 
-static int set_cpu(const char *description)
+/**
+ * function_exprs__exit - free metrics
+ * @exprs: the metrics
+ */
+void function_exprs__exit(struct function_exprs *exprs)
 {
+	for (unsigned int i = 0; i < exprs->nr; i++)
+		function_expr__exit(&exprs->expr[i]);
+	free(exprs->expr);
+	unset_cpu();
+}
+
+/**
+ * function_exprs__init - parse metrics of a CPU
+ * @exprs: set to them, to be freed whatever is returned; there is one at a time
+ * @description: the CPU, as perf_env__describe_cpu() gives it
+ * @names: of metrics and groups
+ *
+ * Return: 0, or an error after a message.
+ */
+int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names)
+{
+	struct selection selection = {};
 	int err = find_cpu(description);
 
+	memset(exprs, 0, sizeof(*exprs));
 	if (err == -ENOENT)
 		pr_err("perf functions: -M: perf has no metrics of the CPU %s: choose another with PERF_CPUID=\n",
 		       cpu.full_id);
+	if (!err)
+		err = select_metrics(&selection, names);
+	exprs->has_all = selection.has_all;
+	if (!err)
+		exprs->expr = calloc(selection.nr, sizeof(*exprs->expr));
+	if (!err && !exprs->expr)
+		err = -ENOMEM;
+	for (unsigned int i = 0; !err && i < selection.nr; i++) {
+		err = function_expr__init(&exprs->expr[exprs->nr], cpu.metrics,
+					  &selection.metrics[i]);
+		exprs->nr += !err;
+		if (err == -EINVAL) {
+			pr_warning("perf functions: perf cannot parse the metric %s\n",
+				   selection.metrics[i].metric_name);
+			err = 0;
+		}
+	}
+	free(selection.metrics);
 	return err;
 }
 
@@ -955,7 +1005,7 @@ static int add_column(struct function_columns *columns, const struct function_ex
 	return err;
 }
 
-static void print_lacks(const struct exprs *exprs)
+static void print_lacks(const struct function_exprs *exprs)
 {
 	const char *separator = "perf functions: - for";
 	unsigned int nr = 0;
@@ -985,272 +1035,20 @@ int function_exprs__add_columns(struct function_columns *columns,
 				const struct function_table *table, const char *names)
 {
 	char *description = choose_cpu(table);
-	struct exprs exprs = {};
-	bool has_all;
-	int err = description ? set_cpu(description) : -EINVAL;
+	struct function_exprs exprs = {};
+	int err = description ? function_exprs__init(&exprs, description, names) : -EINVAL;
 
-	if (!err)
-		err = exprs__init(&exprs, names, &has_all);
 	for (unsigned int i = 0; !err && i < exprs.nr; i++) {
 		struct function_expr *expr = &exprs.expr[i];
 
 		err = function_expr__find_events(expr, table);
 		/* Of all those that the table has, who wants to see what there is not? */
-		if (!err && !(has_all && expr->lacks))
+		if (!err && !(exprs.has_all && expr->lacks))
 			err = add_column(columns, expr);
 	}
-	if (!err && !has_all)
+	if (!err && !exprs.has_all)
 		print_lacks(&exprs);
-	exprs__exit(&exprs);
-	unset_cpu();
+	function_exprs__exit(&exprs);
 	free(description);
 	return err;
-}
-
-/* The events of metrics, in groups that the counters of this machine suffice for. */
-struct event_groups {
-	struct strlist **group;
-	unsigned int nr;
-};
-
-/* As perf record's -e takes it: from pmu@event@ to pmu/event/. */
-static char *event_of(const char *id)
-{
-	char *event = strdup(id);
-
-	for (char *c = event; c && *c; c++) {
-		if (*c == '@')
-			*c = '/';
-	}
-	return event;
-}
-
-static char *group_string(const char *leader, const struct strlist *events, const char *modifiers)
-{
-	struct strbuf text = STRBUF_INIT;
-	struct str_node *event;
-
-	strbuf_addf(&text, "{%s", leader);
-	strlist__for_each_entry(event, (struct strlist *)events)
-		strbuf_addf(&text, ",%s", event->s);
-	strbuf_addf(&text, "}:%s", modifiers);
-	return strbuf_detach(&text, NULL);
-}
-
-/* Whether the kernel opens a group of cycles and these events, which it counts together. */
-static bool is_countable(const struct strlist *events)
-{
-	struct perf_thread_map *threads = thread_map__new_by_tid(0);
-	char *group = group_string("cycles", events, "u");
-	struct parse_events_error error;
-	struct evlist *evlist = evlist__new();
-	bool is_countable = false;
-	struct evsel *evsel;
-
-	parse_events_error__init(&error);
-	if (threads && group && evlist && !parse_events(evlist, group, &error)) {
-		is_countable = true;
-		evlist__for_each_entry(evlist, evsel) {
-			evsel->core.attr.disabled = 1;
-			is_countable = is_countable && !evsel__open(evsel, NULL, threads);
-		}
-		evlist__for_each_entry(evlist, evsel)
-			evsel__close(evsel);
-	}
-	parse_events_error__exit(&error);
-	evlist__delete(evlist);
-	perf_thread_map__put(threads);
-	free(group);
-	return is_countable;
-}
-
-/* Add those of some events to a group that it has not, if they can be counted together. */
-static bool fits(struct strlist **group, struct strlist *events)
-{
-	struct strlist *both = strlist__new(NULL, NULL);
-	struct str_node *event;
-	bool fits;
-
-	if (!both)
-		return false;
-	strlist__for_each_entry(event, *group)
-		strlist__add(both, event->s);
-	strlist__for_each_entry(event, events)
-		strlist__add(both, event->s);
-	fits = strlist__nr_entries(both) == strlist__nr_entries(*group) || is_countable(both);
-	strlist__delete(fits ? *group : both);
-	if (fits)
-		*group = both;
-	return fits;
-}
-
-static int add_events(struct event_groups *groups, struct strlist *events)
-{
-	struct strlist **group;
-
-	for (unsigned int i = 0; i < groups->nr; i++) {
-		if (fits(&groups->group[i], events))
-			return 0;
-	}
-	group = realloc(groups->group, (groups->nr + 1) * sizeof(*group));
-	if (!group)
-		return -ENOMEM;
-	groups->group = group;
-	group += groups->nr;
-	*group = strlist__new(NULL, NULL);
-	if (!*group)
-		return -ENOMEM;
-	groups->nr++;
-	return fits(group, events) ? 0 : -E2BIG;
-}
-
-/* Events of a metric that are more than there are counters for: wherever there is one. */
-static int add_apart(struct event_groups *groups, struct strlist *events)
-{
-	struct str_node *event;
-	int err = 0;
-
-	strlist__for_each_entry(event, events) {
-		struct strlist *one = strlist__new(event->s, NULL);
-
-		err = err ?: one ? add_events(groups, one) : -ENOMEM;
-		strlist__delete(one);
-	}
-	return err;
-}
-
-/* The events of a metric besides the leader's. */
-static struct strlist *events_of(const struct function_expr *expr)
-{
-	struct strlist *events = strlist__new(NULL, NULL);
-	char *leader = event_key("cycles");
-
-	for (unsigned int i = 0; events && i < expr->nr_ids; i++) {
-		char *key = event_key(function_expr__id(expr, i));
-		char *event = event_of(function_expr__id(expr, i));
-
-		if (key && event && leader && strcmp(key, leader))
-			strlist__add(events, event);
-		free(event);
-		free(key);
-	}
-	free(leader);
-	return events;
-}
-
-/* Those with many events first, so that others find theirs in their groups. */
-static int compare_exprs(const void *one, const void *other)
-{
-	const struct function_expr *a = one, *b = other;
-
-	return a->nr_ids != b->nr_ids ? (int)b->nr_ids - (int)a->nr_ids :
-	       strcmp(a->metric.metric_name, b->metric.metric_name);
-}
-
-/* Whether this machine counts each of the events, if only one at a time. */
-static const char *uncountable(struct strlist *events)
-{
-	struct str_node *event;
-
-	strlist__for_each_entry(event, events) {
-		struct strlist *one = strlist__new(event->s, NULL);
-		bool is_counted = one && is_countable(one);
-
-		strlist__delete(one);
-		if (!is_counted)
-			return event->s;
-	}
-	return NULL;
-}
-
-static int add_metric(struct event_groups *groups, const struct function_expr *expr)
-{
-	const char *name = expr->metric.metric_name, *missing;
-	struct strlist *events = events_of(expr);
-	int err = 0;
-
-	if (!events)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < expr->nr_ids; i++) {
-		if (evsel__is_tool(expr->expr->metric_events[i])) {
-			pr_warning("perf functions: without %s: functions have no %s\n", name,
-				   function_expr__id(expr, i));
-			goto out;
-		}
-	}
-	missing = uncountable(events);
-	if (missing) {
-		pr_warning("perf functions: without %s: this machine does not count %s\n", name,
-			   missing);
-		goto out;
-	}
-	err = is_countable(events) ? add_events(groups, events) : add_apart(groups, events);
-out:
-	strlist__delete(events);
-	return err;
-}
-
-static char *join_groups(const struct event_groups *groups)
-{
-	struct strbuf text = STRBUF_INIT;
-
-	for (unsigned int i = 0; i < groups->nr; i++) {
-		char *group = group_string("cycles/period=999700,alt-period=300/",
-					   groups->group[i], "uS");
-
-		strbuf_addf(&text, "%s%s", i ? "," : "", group ?: "");
-		free(group);
-	}
-	return strbuf_detach(&text, NULL);
-}
-
-/* This machine's CPU, or the user's choice. */
-static char *own_cpu(void)
-{
-	char *id = perf_pmu__getcpuid(perf_pmus__find_core_pmu()), *own = NULL;
-	double slots = perf_pmu__cpu_slots_per_cycle();
-
-	if (!id)
-		pr_err("perf functions: -M: the CPU of this machine is not known: choose one with PERF_CPUID=\n");
-	/* What a metric takes is the same whatever the number of slots is. */
-	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, isnan(slots) ? 1 : slots,
-			  smt_on()) < 0)
-		own = NULL;
-	free(id);
-	return own;
-}
-
-/**
- * function_exprs__event_groups - the events that metrics take on this machine
- * @names: of metrics and groups
- *
- * Return: an event list for perf record, to be freed; NULL after a message.
- */
-char *function_exprs__event_groups(const char *names)
-{
-	char *own = own_cpu(), *list = NULL;
-	struct event_groups groups = {};
-	struct exprs exprs = {};
-	bool has_all;
-	int err = own ? set_cpu(own) : -EINVAL;
-
-	if (!err)
-		err = exprs__init(&exprs, names, &has_all);
-	/* Here it is this machine that counts. */
-	expr__set_machine(NULL);
-	if (!err)
-		qsort(exprs.expr, exprs.nr, sizeof(*exprs.expr), compare_exprs);
-	for (unsigned int i = 0; !err && i < exprs.nr; i++)
-		err = add_metric(&groups, &exprs.expr[i]);
-	if (!err && groups.nr)
-		list = join_groups(&groups);
-	else if (!err)
-		pr_err("perf functions: -M %s: nothing that this machine counts\n", names);
-	for (unsigned int i = 0; i < groups.nr; i++)
-		strlist__delete(groups.group[i]);
-	free(groups.group);
-	exprs__exit(&exprs);
-	unset_cpu();
-	free(own);
-	return list;
 }

@@ -29,6 +29,13 @@ struct function_expr {
 	const char *link;
 };
 
+/* Those that were asked for, of one CPU. */
+struct function_exprs {
+	struct function_expr *expr;
+	unsigned int nr;
+	bool has_all;	/* that the CPU has */
+};
+
 int function_expr__init(struct function_expr *expr, const struct pmu_metrics_table *metrics,
 			const struct pmu_metric *metric);
 void function_expr__exit(struct function_expr *expr);
@@ -37,8 +44,10 @@ int function_expr__find_events(struct function_expr *expr, const struct function
 struct function_value function_expr__value(const struct function_expr *expr,
 					   const struct function_row *row);
 
+int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names);
+void function_exprs__exit(struct function_exprs *exprs);
+char *function_exprs__event_key(const char *name);
 int function_exprs__add_columns(struct function_columns *columns,
 				const struct function_table *table, const char *names);
-char *function_exprs__event_groups(const char *names);
 
 #endif /* __PERF_FUNCTION_EXPRS_H */

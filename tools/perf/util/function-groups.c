@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Groups of events to record for metrics of functions: the events of a metric go
+ * together, if there are counters enough. Which events the counters of a machine
+ * can count together only its kernel knows: groups are opened to find out.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "expr.h"
+#include "function-exprs.h"
+#include "function-groups.h"
+#include "metricgroup.h"
+#include "parse-events.h"
+#include "pmu.h"
+#include "pmus.h"
+#include "smt.h"
+#include "strbuf.h"
+#include "strlist.h"
+#include "thread_map.h"
+
+/* The events of metrics, in groups that the counters of this machine suffice for. */
+struct event_groups {
+	struct strlist **group;
+	unsigned int nr;
+};
+
+/* As perf record's -e takes it: from pmu@event@ to pmu/event/. */
+static char *event_of(const char *id)
+{
+	char *event = strdup(id);
+
+	for (char *c = event; c && *c; c++) {
+		if (*c == '@')
+			*c = '/';
+	}
+	return event;
+}
+
+static char *group_string(const char *leader, const struct strlist *events, const char *modifiers)
+{
+	struct strbuf text = STRBUF_INIT;
+	struct str_node *event;
+
+	strbuf_addf(&text, "{%s", leader);
+	strlist__for_each_entry(event, (struct strlist *)events)
+		strbuf_addf(&text, ",%s", event->s);
+	strbuf_addf(&text, "}:%s", modifiers);
+	return strbuf_detach(&text, NULL);
+}
+
+/* Whether the kernel opens a group of cycles and these events, which it counts together. */
+static bool is_countable(const struct strlist *events)
+{
+	struct perf_thread_map *threads = thread_map__new_by_tid(0);
+	char *group = group_string("cycles", events, "u");
+	struct parse_events_error error;
+	struct evlist *evlist = evlist__new();
+	bool is_countable = false;
+	struct evsel *evsel;
+
+	parse_events_error__init(&error);
+	if (threads && group && evlist && !parse_events(evlist, group, &error)) {
+		is_countable = true;
+		evlist__for_each_entry(evlist, evsel) {
+			evsel->core.attr.disabled = 1;
+			is_countable = is_countable && !evsel__open(evsel, NULL, threads);
+		}
+		evlist__for_each_entry(evlist, evsel)
+			evsel__close(evsel);
+	}
+	parse_events_error__exit(&error);
+	evlist__delete(evlist);
+	perf_thread_map__put(threads);
+	free(group);
+	return is_countable;
+}
+
+/* Add those of some events to a group that it has not, if they can be counted together. */
+static bool fits(struct strlist **group, struct strlist *events)
+{
+	struct strlist *both = strlist__new(NULL, NULL);
+	struct str_node *event;
+	bool fits;
+
+	if (!both)
+		return false;
+	strlist__for_each_entry(event, *group)
+		strlist__add(both, event->s);
+	strlist__for_each_entry(event, events)
+		strlist__add(both, event->s);
+	fits = strlist__nr_entries(both) == strlist__nr_entries(*group) || is_countable(both);
+	strlist__delete(fits ? *group : both);
+	if (fits)
+		*group = both;
+	return fits;
+}
+
+static int add_events(struct event_groups *groups, struct strlist *events)
+{
+	struct strlist **group;
+
+	for (unsigned int i = 0; i < groups->nr; i++) {
+		if (fits(&groups->group[i], events))
+			return 0;
+	}
+	group = realloc(groups->group, (groups->nr + 1) * sizeof(*group));
+	if (!group)
+		return -ENOMEM;
+	groups->group = group;
+	group += groups->nr;
+	*group = strlist__new(NULL, NULL);
+	if (!*group)
+		return -ENOMEM;
+	groups->nr++;
+	return fits(group, events) ? 0 : -E2BIG;
+}
+
+/* Events of a metric that are more than there are counters for: wherever there is one. */
+static int add_apart(struct event_groups *groups, struct strlist *events)
+{
+	struct str_node *event;
+	int err = 0;
+
+	strlist__for_each_entry(event, events) {
+		struct strlist *one = strlist__new(event->s, NULL);
+
+		err = err ?: one ? add_events(groups, one) : -ENOMEM;
+		strlist__delete(one);
+	}
+	return err;
+}
+
+/* The events of a metric besides the leader's. */
+static struct strlist *events_of(const struct function_expr *expr)
+{
+	struct strlist *events = strlist__new(NULL, NULL);
+	char *leader = function_exprs__event_key("cycles");
+
+	for (unsigned int i = 0; events && i < expr->nr_ids; i++) {
+		char *key = function_exprs__event_key(function_expr__id(expr, i));
+		char *event = event_of(function_expr__id(expr, i));
+
+		if (key && event && leader && strcmp(key, leader))
+			strlist__add(events, event);
+		free(event);
+		free(key);
+	}
+	free(leader);
+	return events;
+}
+
+/* Those with many events first, so that others find theirs in their groups. */
+static int compare_exprs(const void *one, const void *other)
+{
+	const struct function_expr *a = one, *b = other;
+
+	return a->nr_ids != b->nr_ids ? (int)b->nr_ids - (int)a->nr_ids :
+	       strcmp(a->metric.metric_name, b->metric.metric_name);
+}
+
+/* Whether this machine counts each of the events, if only one at a time. */
+static const char *uncountable(struct strlist *events)
+{
+	struct str_node *event;
+
+	strlist__for_each_entry(event, events) {
+		struct strlist *one = strlist__new(event->s, NULL);
+		bool is_counted = one && is_countable(one);
+
+		strlist__delete(one);
+		if (!is_counted)
+			return event->s;
+	}
+	return NULL;
+}
+
+static int add_metric(struct event_groups *groups, const struct function_expr *expr)
+{
+	const char *name = expr->metric.metric_name, *missing;
+	struct strlist *events = events_of(expr);
+	int err = 0;
+
+	if (!events)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < expr->nr_ids; i++) {
+		if (evsel__is_tool(expr->expr->metric_events[i])) {
+			pr_warning("perf functions: without %s: functions have no %s\n", name,
+				   function_expr__id(expr, i));
+			goto out;
+		}
+	}
+	missing = uncountable(events);
+	if (missing) {
+		pr_warning("perf functions: without %s: this machine does not count %s\n", name,
+			   missing);
+		goto out;
+	}
+	err = is_countable(events) ? add_events(groups, events) : add_apart(groups, events);
+out:
+	strlist__delete(events);
+	return err;
+}
+
+static char *join_groups(const struct event_groups *groups)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	for (unsigned int i = 0; i < groups->nr; i++) {
+		char *group = group_string("cycles/period=999700,alt-period=300/",
+					   groups->group[i], "uS");
+
+		strbuf_addf(&text, "%s%s", i ? "," : "", group ?: "");
+		free(group);
+	}
+	return strbuf_detach(&text, NULL);
+}
+
+/* This machine's CPU, or the user's choice. */
+static char *own_cpu(void)
+{
+	char *id = perf_pmu__getcpuid(perf_pmus__find_core_pmu()), *own = NULL;
+	double slots = perf_pmu__cpu_slots_per_cycle();
+
+	if (!id)
+		pr_err("perf functions: -M: the CPU of this machine is not known: choose one with PERF_CPUID=\n");
+	/* What a metric takes is the same whatever the number of slots is. */
+	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, isnan(slots) ? 1 : slots,
+			  smt_on()) < 0)
+		own = NULL;
+	free(id);
+	return own;
+}
+
+/**
+ * function_groups__of_metrics - the events that metrics take on this machine
+ * @names: of metrics and groups
+ *
+ * Return: an event list for perf record, to be freed; NULL after a message.
+ */
+char *function_groups__of_metrics(const char *names)
+{
+	char *own = own_cpu(), *list = NULL;
+	struct event_groups groups = {};
+	struct function_exprs exprs = {};
+	int err = own ? function_exprs__init(&exprs, own, names) : -EINVAL;
+
+	/* Here it is this machine that counts. */
+	expr__set_machine(NULL);
+	if (!err)
+		qsort(exprs.expr, exprs.nr, sizeof(*exprs.expr), compare_exprs);
+	for (unsigned int i = 0; !err && i < exprs.nr; i++)
+		err = add_metric(&groups, &exprs.expr[i]);
+	if (!err && groups.nr)
+		list = join_groups(&groups);
+	else if (!err)
+		pr_err("perf functions: -M %s: nothing that this machine counts\n", names);
+	for (unsigned int i = 0; i < groups.nr; i++)
+		strlist__delete(groups.group[i]);
+	free(groups.group);
+	function_exprs__exit(&exprs);
+	free(own);
+	return list;
+}

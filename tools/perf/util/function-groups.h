@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTION_GROUPS_H
+#define __PERF_FUNCTION_GROUPS_H
+
+char *function_groups__of_metrics(const char *names);
+
+#endif /* __PERF_FUNCTION_GROUPS_H */
