@@ -83,6 +83,11 @@ kernel: $(KERNEL) ## the kernel of an emulated machine (ARCH=arm64)
 vm: $(KERNEL) $(call GUEST,$(ARCH)) ## boot the emulated machine, RUN='command' in it (none: a shell)
 	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --timeout $(TIMEOUT) "$$RUN"
 
+.PHONY: dkms
+dkms: ## the module for kernels that cannot be rebuilt, as a Debian package in build/dkms
+	@scripts/dkms.sh $(B)/dkms
+	@ls $(B)/dkms/*.deb
+
 .PHONY: series
 series: $(B)/linux.built ## the mail-ready series in build/series
 	@scripts/series.py mail $(B)/series --base $(BASE)

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import known
 import perfdata
-from env import CHECK, LINUX, functions, in_guest, machine, must, vm
+from env import CHECK, LINUX, TOP, functions, in_guest, machine, must, vm
 
 # the selftests, with the number of tests that each has at least
 PROGRAMS = {"alternate_period": 46, "alternate_software": 46}
 SELFTESTS = CHECK / "selftests"
+BY_MODULE = TOP / "tests/by_module.c"
 TWO_CPUS = "needs .*two CPUs"
 # How many events there may be between an overflow and its sample: none, as the
 # emulated machines with one processor stop at the very instruction. Only the
@@ -111,18 +112,20 @@ class Recordings(Guest):
         known.check_shares(self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER, self.KNOWN)
 
 
-def make_selftest(arch: str, *words: object, skid: bool = False) -> Path:
+def make_selftest(arch: str, *words: object, skid: bool = False, by_module: bool = False) -> Path:
     """The selftests' own Makefile, with nothing but cross compiler and the tree's headers for the architecture.
 
-    Makes the words in the folder that it returns; skid: for more than one processor.
+    Makes the words in the folder that it returns; skid: in the folder skid in it, for more than one processor;
+    by_module: in the folder by_module, for events that the module alternates.
     """
     share, headers, cross = SELFTESTS / arch, CHECK / "headers" / arch, machine(arch, "cross_compile")
-    out = share / "skid" if skid else share
+    out = share / "skid" if skid else share / "by_module" if by_module else share
+    flags = f"-O2 -Werror{f' -DSKID={SKID.get(arch, 0)}' * (not skid)}{f' -Wl,--wrap=syscall {BY_MODULE}' * by_module}"
     out.mkdir(parents=True, exist_ok=True)
     must("make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers")
     must("make", "-s", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={out}", f"CROSS_COMPILE={cross}",
          f"KHDR_INCLUDES=-isystem {headers}/usr/include", "USERLDFLAGS=-static",
-         f"USERCFLAGS=-O2 -Werror{f' -DSKID={SKID.get(arch, 0)}' * (not skid)}", *(out / word for word in words))
+         f"USERCFLAGS={flags}", *(out / word for word in words))
     return share
 
 

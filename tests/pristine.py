@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from env import ARCH, BUILD, CHECK, LINUX, TOP, must, run
+from env import ARCH, BUILD, CHECK, LINUX, TOP, machine, must, run
 
 WALK = CHECK / "linux"
 KERNEL, HOST_PERF, GUEST_PERF = CHECK / f"kernel-{ARCH}", CHECK / "perf", CHECK / f"perf-{ARCH}"
@@ -19,6 +19,8 @@ BUILT = KERNEL / "arch/arm64/boot/Image"
 CORE = "kernel/events/core.o"
 KEPT = CHECK / "pristine"
 IMAGE = KEPT / "Image"          # kernel for the emulated machine
+SYMBOLS = "vmlinux.symvers"     # ... and what modules may use of it
+KBUILD = KEPT / "kbuild"        # ... and the rest of what it takes to build them
 HOST = KEPT / "host/perf"       # perf for this machine
 TOOLS = KEPT / "tools"          # its tests, and what they need
 GUEST = KEPT / "root"           # perf for the emulated machine, as installed
@@ -36,7 +38,7 @@ def pristine_kernel() -> None:
 
 
 def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
-    """Puts Image and core.o of the kernel at commit, with a patch that is not of the series, into folder, once."""
+    """Puts Image, core.o and SYMBOLS of the kernel at commit, with a patch that is not of the series, into folder, once."""
     def build() -> None:
         try:
             if patch:
@@ -46,8 +48,9 @@ def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
             must("git", "-C", WALK, "checkout", "--quiet", "--", ".")
         shutil.copy(BUILT, folder)
         shutil.copy(KERNEL / CORE, folder)
+        shutil.copy(KERNEL / SYMBOLS, folder)
 
-    keep(folder / "kernel.made-by", commit, build, *[patch] if patch else [])
+    keep(folder / "image.made-by", commit, build, *[patch] if patch else [])
 
 
 def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) -> None:
@@ -101,6 +104,29 @@ def build_and_copy_perf() -> None:
     must(TOP / "scripts/build.sh", "perf", WALK, GUEST_PERF, ARCH)
     shutil.rmtree(GUEST, ignore_errors=True)
     shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)
+
+
+def pristine_module(share: Path) -> None:
+    """Makes the kernel, and perf_alt_period.ko for it from the DKMS package, which goes into share."""
+    pristine_kernel()
+    keep(KBUILD / "prepared.made-by", "pristine", prepare_modules)
+    source = dkms_source(KEPT / "dkms")
+    must("make", "-C", source, f"KDIR={KBUILD}", f"ARCH={ARCH}", f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}")
+    shutil.copy(source / "perf_alt_period.ko", share)
+
+
+def dkms_source(folder: Path) -> Path:
+    """Makes the DKMS package anew in folder and unpacks it there; returns where its source is."""
+    must(TOP / "scripts/dkms.sh", folder)
+    must("dpkg-deb", "--extract", *folder.glob("*.deb"), folder)
+    source, = (folder / "usr/src").iterdir()
+    return source
+
+
+def prepare_modules() -> None:
+    """KBUILD, of the pristine kernel."""
+    must(TOP / "scripts/build.sh", "kernel", WALK, KBUILD, ARCH, "modules_prepare")
+    shutil.copy(KEPT / SYMBOLS, KBUILD / "Module.symvers")
 
 
 def build_kernel(arch: str = ARCH) -> None:

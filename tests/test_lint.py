@@ -41,8 +41,8 @@ class Lint(unittest.TestCase):
             self.check("node", "--check", name)
 
     def test_checkpatch(self):
-        """The C files of the tests; those of the series are looked at commit by commit."""
-        files = [name for name in tracked() if re.fullmatch(r"tests/.*\.[ch]", name)]
+        """The C files of the module and the tests; those of the series are looked at commit by commit."""
+        files = [name for name in tracked() if re.fullmatch(r"(module|tests)/.*\.[ch]", name)]
         self.assertTrue(files)
         self.check("perl", LINUX / "scripts/checkpatch.pl", "--strict", "--no-tree", "--quiet", "--file", *files)
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Alternate sample periods for a kernel whose perf_event_attr has none.
+ *
+ * Such a kernel copies attr.sig_data and ignores it unless attr.sigtrap is set.
+ * That is where perf puts the window and its jitter, and where this module finds
+ * them when a hardware event overflows. What is done then, and which periods are
+ * valid, is what kernels with alternative_sample_period do.
+ */
+#include <linux/bitfield.h>
+#include <linux/cpumask.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/prandom.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+
+#include "perf_alt_period.h"
+
+/* attr.sig_data as perf makes it, see evsel__use_alt_period_module() */
+#define SIG_DATA_MAGIC		GENMASK_ULL(63, 48)
+#define SIG_DATA_JITTER		GENMASK_ULL(47, 40)
+#define SIG_DATA_WINDOW		GENMASK_ULL(39, 0)
+#define MAGIC			0xa17eULL
+
+#ifdef CONFIG_S390
+#error "The samples of s390 do not come from an overflow interrupt."
+#endif
+
+static DEFINE_PER_CPU(struct rnd_state, jitter_state);
+/* of the CPU-wide events, which no task leads to */
+static DEFINE_PER_CPU(struct perf_event_context *, cpu_context);
+
+/* The module goes: no window is to begin any more. */
+static bool leaving;
+
+static bool alternates(struct perf_event *event)
+{
+	struct perf_event_attr *attr = &event->attr;
+	u64 window = FIELD_GET(SIG_DATA_WINDOW, attr->sig_data);
+
+	return FIELD_GET(SIG_DATA_MAGIC, attr->sig_data) == MAGIC && window &&
+	       !attr->sigtrap &&
+	       !perf_alt_period_check(attr->freq, attr->sample_period, window,
+				      FIELD_GET(SIG_DATA_JITTER, attr->sig_data));
+}
+
+/*
+ * The kernel has no place for the phase. An event of a frequency would have its
+ * last count in freq_count_stamp, but that one does not alternate; here it is
+ * the window which has been chosen, or 0. If PERF_EVENT_IOC_PERIOD has chosen
+ * another period since, the event is at the beginning again.
+ */
+static u32 phase_of(struct hw_perf_event *hwc)
+{
+	return hwc->freq_count_stamp && hwc->freq_count_stamp == hwc->sample_period ?
+	       PERF_ALT_WINDOW : PERF_ALT_LONG;
+}
+
+/* The driver reads the long period when it reloads. */
+static void end_window(struct perf_event *event)
+{
+	event->hw.sample_period = event->attr.sample_period;
+	event->hw.freq_count_stamp = 0;
+}
+
+/* Calls of perf_event_overflow(), in interrupt or NMI context. */
+static int overflow(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct perf_event *event = (void *)regs_get_kernel_argument(regs, 0);
+	struct hw_perf_event *hwc = &event->hw;
+	u64 data = event->attr.sig_data;
+	u32 jitter, phase, random = 0;
+
+	if (!alternates(event))
+		return 0;
+
+	if (!event->ctx->task)
+		__this_cpu_write(cpu_context, event->ctx);
+
+	if (READ_ONCE(leaving)) {
+		end_window(event);
+		return 0;
+	}
+
+	jitter = FIELD_GET(SIG_DATA_JITTER, data);
+	if (jitter)
+		random = prandom_u32_state(this_cpu_ptr(&jitter_state));
+
+	phase = phase_of(hwc);
+	hwc->sample_period = perf_alt_period_next(&phase, event->attr.sample_period,
+						  FIELD_GET(SIG_DATA_WINDOW, data), jitter,
+						  random);
+	hwc->freq_count_stamp = phase == PERF_ALT_WINDOW ? hwc->sample_period : 0;
+
+	return 0;
+}
+
+static struct kprobe probe = {
+	.symbol_name = "perf_event_overflow",
+	.pre_handler = overflow,
+};
+
+static void end_windows(struct perf_event_context *ctx)
+{
+	struct perf_event *event;
+
+	raw_spin_lock_irq(&ctx->lock);
+	list_for_each_entry(event, &ctx->event_list, event_entry) {
+		if (alternates(event))
+			end_window(event);
+	}
+	raw_spin_unlock_irq(&ctx->lock);
+}
+
+static int __init perf_alt_period_init(void)
+{
+	int err;
+
+	prandom_seed_full_state(&jitter_state);
+	err = register_kprobe(&probe);
+	if (err)
+		pr_err("perf_alt_period: no probe of %s: %d\n", probe.symbol_name, err);
+
+	return err;
+}
+
+static void __exit perf_alt_period_exit(void)
+{
+	struct perf_event_context *ctx;
+	struct task_struct *group, *task;
+	int cpu;
+
+	/*
+	 * No event keeps its window as a plain period, not even while the probe
+	 * is removed: those that sleep are found here, after the last handler
+	 * which has begun a window.
+	 */
+	WRITE_ONCE(leaving, true);
+	synchronize_rcu();
+
+	rcu_read_lock();
+	for_each_process_thread(group, task) {
+		/* Up to Linux 6.1 this is an array; hardware events have the first one. */
+		ctx = rcu_dereference(*(struct perf_event_context __rcu **)&task->perf_event_ctxp);
+		if (ctx)
+			end_windows(ctx);
+	}
+	rcu_read_unlock();
+
+	for_each_possible_cpu(cpu) {
+		ctx = per_cpu(cpu_context, cpu);
+		if (ctx)
+			end_windows(ctx);
+	}
+
+	unregister_kprobe(&probe);
+}
+
+module_init(perf_alt_period_init);
+module_exit(perf_alt_period_exit);
+
+MODULE_DESCRIPTION("Alternate sample periods of hardware perf events");
+MODULE_LICENSE("GPL");

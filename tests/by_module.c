@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Linked into a program with -Wl,--wrap=syscall, this asks the module for the
+ * alternate periods of its events, where perf puts them.
+ */
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAGIC	(0xa17eULL << 48)
+
+typeof(syscall) __real_syscall;
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	struct perf_event_attr attr;
+
+	if (number != __NR_perf_event_open)
+		return __real_syscall(number, a, b, c, d, e, f);
+
+	attr = *(struct perf_event_attr *)a;
+	if (attr.alternative_sample_period) {
+		attr.sig_data = MAGIC | (__u64)attr.jitter_alternate_period << 40 |
+				attr.alternative_sample_period;
+		attr.alternative_sample_period = 0;
+		attr.jitter_alternate_period = 0;
+	}
+
+	return __real_syscall(number, &attr, b, c, d, e, f);
+}

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the module for kernels that cannot be rebuilt is tested for, on any such kernel.
+
+A suite derives a class for a kernel, and says how to boot it and make the module for it.
+What the module does to recordings is judged as in test_recording.py.
+"""
+
+import math
+import unittest
+from itertools import pairwise
+from pathlib import Path
+
+import known
+import perfdata
+from env import functions, in_guest
+from machines import RECORD
+
+LONG, WINDOW = 999700, 300
+GROUP = f"{{cycles/period={LONG},alt-period={WINDOW}/,instructions,page-faults}}:uS"
+SHORT_LONG = 99700
+SHORT = f"{{cycles/period={SHORT_LONG},alt-period={WINDOW}/,instructions}}:uS"
+JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 9
+
+# what neither passes the probed function nor can be left to a short period, and how perf says it
+REFUSED = {
+    "software": ("page-faults/period=7,alt-period=2/u", "the hardware events of a CPU"),
+    "clock": ("cpu-clock/period=100000,alt-period=20000/u", "the hardware events of a CPU"),
+    "tracepoint": ("raw_syscalls:sys_enter/period=4,alt-period=2/", "the hardware events of a CPU"),
+    "breakpoint": ("mem:0x1000/4:w/period=4,alt-period=2/", "the hardware events of a CPU"),
+    "precise": ("cycles/period=999700,alt-period=300/up", "events that are not precise"),
+    "wide": (f"cycles/period=999700,alt-period={1 << 40}/u", "an 'alt-period' below 2^40"),
+}
+
+WITHOUT = f"""
+say() {{
+	name=$1
+	shift
+	status=0
+	perf "$@" -- echo ran > /share/$name.out 2>&1 || status=$?
+	echo $status >> /share/$name.out
+}}
+say record-without record -o said.data -e '{GROUP}'
+say trace-without trace --no-syscalls -e cycles/period={LONG},alt-period={WINDOW}/u
+say stat-without stat -e cycles/period={LONG},alt-period={WINDOW}/u
+"""
+
+WITH = f"""
+insmod /share/perf_alt_period.ko
+benchmark --truth --faults 0 1 > /share/truth
+record alternate.data '{GROUP}' benchmark --faults 0 1
+record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
+	benchmark --iterations 1000 0 1
+say record-with record -o said.data -e '{GROUP}' -e cycles/period={LONG},alt-period={WINDOW}/u
+say stat-with stat -e cycles/period={LONG},alt-period={WINDOW}/u
+""" + "".join(f"say refused-{name} record -o said.data -e '{event}'\n" for name, (event, _) in REFUSED.items())
+
+# Some million instructions of the shell
+BUSY = "i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done"
+UNLOAD = f"""
+mkfifo ready go
+unload() {{
+	rmmod perf_alt_period
+	[ -z "$sleeping" ] || echo > go
+	wait $recording
+	insmod /share/perf_alt_period.ko
+}}
+unload_under_load() {{
+	recording=$!
+	until pgrep -x benchmark > /dev/null; do sleep 0.01; done
+	sleep 0.05
+	unload
+}}
+record running.data '{SHORT}' benchmark --iterations 4000 0 1 &
+unload_under_load
+perf record -q -a -o /share/system.data -e '{SHORT}' -- benchmark --iterations 4000 0 1 > /dev/null &
+unload_under_load
+record asleep.data '{SHORT}' sh -c '{BUSY}; echo > ready; read line < go; {BUSY}' &
+recording=$!
+read line < ready
+sleeping=1 unload
+record changing.data '{SHORT}' benchmark --iterations 4000 0 1 &
+until pgrep -x benchmark > /dev/null; do sleep 0.01; done
+while pgrep -x benchmark > /dev/null; do
+	sleep 0.005
+	rmmod perf_alt_period
+	sleep 0.005
+	insmod /share/perf_alt_period.ko
+done
+wait $!
+dmesg > /share/dmesg
+"""
+
+
+class Module(unittest.TestCase):
+    """Recordings by the module, what perf says, and events that are open when it goes."""
+
+    share: Path
+    OPTIONS: tuple[object, ...] = ()        # of scripts/vm.py
+    COMMANDS = ""                           # more of them, with the module
+
+    @classmethod
+    def make(cls) -> None:
+        """Puts perf_alt_period.ko for the kernel into the share."""
+        raise NotImplementedError
+
+    @classmethod
+    def setUpClass(cls):
+        cls.share.mkdir(parents=True, exist_ok=True)
+        for old in cls.share.glob("*"):
+            old.unlink()
+        cls.make()
+        in_guest(RECORD + WITHOUT + WITH + cls.COMMANDS + UNLOAD, *cls.OPTIONS, share=cls.share, timeout=580)
+
+    def read(self, name: str) -> perfdata.Recording:
+        return perfdata.read(self.share / f"{name}.data")
+
+    def periods(self, name: str) -> list[int]:
+        return [sample.period for sample in self.read(name).stream()]
+
+    def said(self, name: str) -> tuple[list[str], int]:
+        """The lines that a command wrote, and its exit status."""
+        *lines, status = (self.share / f"{name}.out").read_text().splitlines()
+        return [line for line in lines if line.strip()], int(status)
+
+    def test_periods_strictly_alternate_after_the_first_two(self):
+        found = self.periods("alternate")
+        self.assertGreater(len(found), 1500)
+        self.assertEqual(found[:2], [LONG, LONG])
+        self.assertEqual(set(found[2::2]), {WINDOW})
+        self.assertEqual(set(found[3::2]), {LONG})
+
+    def test_reported_period_is_what_was_counted(self):
+        for name in ("alternate", "jitter", "changing"):
+            with self.subTest(name):
+                stream = self.read(name).stream()
+                values = [list(sample.values.values())[0] for sample in stream]
+                self.assertEqual([late - early for early, late in pairwise(values)], [sample.period for sample in stream][1:])
+
+    def test_jitter(self):
+        """Bounds and mean of both intervals; both kinds are drawn from a range wider than half of it."""
+        found = self.periods("jitter")
+        for nominal, drawn in ((JITTER_LONG, found[3::2]), (JITTER_WINDOW, found[2::2])):
+            half = 1 << JITTER
+            self.assertGreaterEqual(len(drawn), 1000)
+            self.assertGreaterEqual(min(drawn), nominal - half)
+            self.assertLessEqual(max(drawn), nominal + half)
+            self.assertGreater(max(drawn) - min(drawn), half)
+            error = math.sqrt(((2 * half + 1) ** 2 - 1) / 12 / len(drawn))
+            self.assertLess(abs(sum(drawn) / len(drawn) - nominal), 4 * error)
+
+    def test_table_is_what_the_benchmark_does(self):
+        expected = known.truth((self.share / "truth").read_text())
+        table = functions(self.share / "alternate.data", "-s", "discard")
+        known.check_shares(self, table, expected, WINDOW)
+        rate, error, number = known.rates(table, "page-faults")["dcache_miss"]
+        self.assertGreaterEqual(number, 400)
+        self.assertLess(abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error)
+
+    def test_attr_has_the_alternate_periods(self):
+        leader = self.read("alternate").leader()
+        self.assertEqual((leader.sample_period, leader.alternative_sample_period), (LONG, WINDOW))
+        self.assertEqual(self.read("jitter").leader().jitter_alternate_period, JITTER)
+
+    # what perf says
+
+    def test_says_once_that_it_uses_the_module(self):
+        lines, status = self.said("record-with")
+        self.assertEqual((status, lines.count("ran")), (0, 1))
+        self.assertEqual([line for line in lines if "module" in line],
+                         ["This kernel does not know alternate sample periods, the module perf_alt_period does."])
+
+    def test_error_without_the_module_names_both_ways(self):
+        for name in ("record-without", "trace-without"):
+            with self.subTest(name):
+                lines, status = self.said(name)
+                self.assertNotEqual(status, 0)
+                self.assertNotIn("ran", lines)
+                told = [line for line in lines if "does not know alternate sample periods" in line]
+                self.assertEqual(len(told), 1, lines)
+                self.assertRegex(told[0], r"needs one with perf_event_attr\.alternative_sample_period, or the module perf_alt_period\.")
+
+    def test_stat_refuses_with_and_without(self):
+        self.assertEqual(self.said("stat-without"), self.said("stat-with"))
+        self.assertNotEqual(self.said("stat-with")[1], 0)
+
+    def test_refuses_what_the_module_cannot(self):
+        for name, (_, limit) in REFUSED.items():
+            with self.subTest(name):
+                lines, status = self.said(f"refused-{name}")
+                self.assertNotEqual(status, 0)
+                self.assertNotIn("ran", lines)
+                self.assertEqual(len([line for line in lines if line.endswith(f"the module perf_alt_period has them for {limit} only.")]),
+                                 1, lines)
+
+    # events that are open when the module goes end their window; none keeps it as its period
+
+    def check_unloaded(self, found: list[int]) -> None:
+        self.assertEqual(set(found), {SHORT_LONG, WINDOW})
+        last = len(found) - 1 - found[::-1].index(WINDOW)
+        self.assertGreater(last, 20)
+        self.assertGreater(len(found) - last, 20)
+        self.assertEqual(set(found[2:last + 1:2]), {WINDOW})
+        self.assertEqual(set(found[3:last + 1:2]), {SHORT_LONG})
+
+    def test_running_event(self):
+        self.check_unloaded(self.periods("running"))
+
+    def test_event_of_a_cpu(self):
+        samples = sorted(self.read("system").samples, key=lambda sample: sample.time)
+        self.check_unloaded([sample.period for sample in samples])
+
+    def test_event_of_a_sleeping_task(self):
+        self.check_unloaded(self.periods("asleep"))
+
+    def test_module_comes_and_goes(self):
+        found = self.periods("changing")
+        self.assertEqual(set(found), {SHORT_LONG, WINDOW})
+        self.assertNotIn((WINDOW, WINDOW), pairwise(found))
+        self.assertGreater(found.count(WINDOW), 100)
+        # it was away now and then
+        self.assertGreater(len([pair for pair in pairwise(found[2:]) if pair == (SHORT_LONG, SHORT_LONG)]), 5)
+
+    def test_kernel_does_not_complain(self):
+        self.assertNotRegex((self.share / "dmesg").read_text(), r"\b(BUG|WARNING|Oops|Unable to handle)\b")
