@@ -17,7 +17,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / "build/bench"
-MEASUREMENTS = ("cost", "resonance", "collect", "hosts")
+MEASUREMENTS = ("published", "accuracy", "scaling", "cost", "resonance", "collect", "hosts")
 
 
 def main() -> None:
