@@ -134,18 +134,26 @@ def plot(result: dict) -> None:
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    lines = ["| processors | threads | MB | samples | lost | windows | discarded | share error | by chance | rate error | run time | "
-             "script, s | native, s |", "|--:|" + "--:|" * 12]
-    for row in result["threads"] + result["cpus"]:
-        cells = [row["cpus"], row["threads"], f"{row['bytes'] / 1e6:.3f}", f"{row['samples']:,}", row["lost"], f"{row['windows']:,}",
-                 *(f"{100 * value:.1f}" for value in (1 - row["matched"] / row["windows"], row["share error"], row["by chance"],
-                                                      row["rate error"])),
-                 f"{row['to few samples']:.3f}", f"{row['seconds']['script']:.2f}", f"{row['seconds']['native']:.2f}"]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+    def row_of(first: int, row: dict, *more: str) -> str:
+        cells = [first, f"{row['bytes'] / 1e6:.3f}", f"{row['samples']:,}", row["lost"], f"{row['to few samples']:.3f}",
+                 f"{row['seconds']['script']:.2f}", f"{row['seconds']['native']:.2f}", *more]
+        return f"| {' | '.join(map(str, cells))} |"
+
+    common = "MB | samples | lost | run time | script, s | native, s |"
+    lines = [f"| threads | {common} windows | discarded | share error | by chance | rate error |", "|--:|" + "--:|" * 11]
+    for row in result["threads"]:
+        parts = 1 - row["matched"] / row["windows"], row["share error"], row["by chance"], row["rate error"]
+        lines.append(row_of(row["threads"], row, f"{row['windows']:,}", *(f"{100 * part:.1f}" for part in parts)))
     lines += ["", f"The same {result['iterations']:,} iterations in all, periods of {LONG:,} and {WINDOW}; errors in percent, run time to "
-              "that with few samples. On one processor, samples and errors are the same in each run. The emulator runs one processor at a "
-              "time and its one clock is the cycle counter of all, so that with more of them windows count what others execute: their "
-              "rows say that the tools keep up, not how accurate real processors are.", "",
+              "that with few samples. A thread begins with a long period, with two where the driver reloads the counter before the "
+              "overflow is handled, as here. So short threads have fewer windows, and all of them at the same places of their lives: their "
+              "shares are not those of the program. Samples and errors are the same in each run, seconds are processor time of this "
+              "machine.", "",
+              f"| processors | {common}", "|--:|" + "--:|" * 6]
+    lines += [row_of(row["cpus"], row) for row in result["cpus"]]
+    lines += ["", "The same work in four threads. The emulator runs one processor at a time, and its one clock is the cycle counter of "
+              "all: with two, cycles that the other one takes count as well, there are twice as many samples, and what is in a "
+              "window is not the thread's own. So these rows say what is lost and what it costs; accuracy needs real processors.", "",
               "| group samples | MB | native, s | µs each | memory, MB | script, s | µs each | memory, MB |", "|--:|" + "--:|" * 7]
     for row in result["samples"]:
         cells = []
