@@ -78,22 +78,25 @@ class Published(unittest.TestCase):
         self.assertLess(limited[published.SHORT]["samples"], 110_000 * limited[published.SHORT]["run_time"])
 
     def test_goals(self):
-        for name in "file, none", "run time":
-            self.assertTrue(self.result["met"][name], self.result["ratios"])
+        """Of so short a run, a turn of perf's own is some percent."""
+        self.assertTrue(self.result["met"]["file, none"], self.result["ratios"])
+        for limit, rows in self.result["limit"].items():
+            self.assertLess(rows[published.ALTERNATE]["run_time"] - rows[published.LONG]["run_time"], 0.005, limit)
+            self.assertGreater(self.result["limit"]["none"][published.SHORT]["run_time"], 5 * rows[published.LONG]["run_time"])
 
     def test_a_table_of_every_window_takes_longer(self):
         for name in published.COMMANDS:
             self.assertGreater(self.result["ratios"][f"{name}, none"], 3)
 
     def test_same_again(self):
-        """Samples of the user's instructions, to the last one; sizes and times but for what the host's files disturb."""
+        """Samples of the user's instructions, to the last one; sizes and times but for a turn of perf's own."""
         for limit, rows in self.result["limit"].items():
             for periods, row in rows.items():
                 other = self.again["limit"][limit][periods]
                 if limit == "none":
                     self.assertEqual(row["samples"], other["samples"], periods)
                 self.assertAlmostEqual(row["bytes"] / other["bytes"], 1, delta=0.03, msg=periods)
-                self.assertAlmostEqual(row["run_time"] / other["run_time"], 1, delta=0.01, msg=periods)
+                self.assertAlmostEqual(row["run_time"], other["run_time"], delta=0.005 + 0.01 * row["run_time"], msg=periods)
 
 
 class Accuracy(unittest.TestCase):
@@ -121,7 +124,14 @@ class Accuracy(unittest.TestCase):
 
     def test_every_window_kept_has_the_true_shares(self):
         """An exhaustive recording has no sampling error to hide a wrong one."""
-        self.assertLess(self.row("plain", 300, "none")["share error"], 0.002)
+        for depth in 1, 2:
+            self.assertLess(self.row("plain", 300, "none", depth)["share error"], 0.002)
+
+    def test_windows_kept_have_the_shares_that_follow_from_the_calls(self):
+        for depth in 1, 2:
+            row = self.row("plain", 300, "discard", depth)
+            self.assertAlmostEqual(row["share error"], self.result["bias"][str(depth)]["300"], delta=0.003)
+        self.assertGreater(self.result["bias"]["2"]["300"], 4 * self.result["bias"]["1"]["300"])
 
     def test_discarding_has_the_error_that_is_calculated(self):
         for window in 300, 3000:
@@ -140,8 +150,7 @@ class Accuracy(unittest.TestCase):
 
     def test_deep_calls_want_shorter_windows(self):
         for window in "300", "3000":
-            if window in self.result["bias"]["2"]:
-                self.assertGreater(self.result["bias"]["2"][window], self.result["bias"]["1"][window])
+            self.assertGreater(self.result["bias"]["2"][window], self.result["bias"]["1"][window])
         self.assertEqual(self.result["best"]["1"], 300)
 
     def test_same_again(self):

@@ -47,7 +47,7 @@ class Records(NamedTuple):
     """The records of a recording."""
     samples: int
     throttled: int
-    lost: int
+    lost: int           # samples
     run_time: float     # of the program, in seconds of the guest: from its exec to the last exit
 
 
@@ -55,15 +55,17 @@ def records(path: Path) -> Records:
     """Reads a recording, whose samples have a time, a CPU and an identifier."""
     data = path.read_bytes()
     at, size = struct.unpack_from("<QQ", data, 40)
-    end, counts, begun, ended = at + size, dict.fromkeys(range(256), 0), 0, 0
-    header, clock = struct.Struct("<IHH").unpack_from, struct.Struct("<Q").unpack_from
+    end, counts, lost, begun, ended = at + size, dict.fromkeys(range(256), 0), 0, 0, 0
+    header, word = struct.Struct("<IHH").unpack_from, struct.Struct("<Q").unpack_from
     while at < end:
         kind, misc, length = header(data, at)
         counts[kind] += 1
         at += length
         # a record that is no sample ends with the time, the CPU and the identifier
         if kind == COMM and misc & COMM_EXEC:
-            begun = begun or clock(data, at - 24)[0]
+            begun = begun or word(data, at - 24)[0]
         elif kind == EXIT:
-            ended = max(ended, clock(data, at - 24)[0])
-    return Records(counts[perfdata.RECORD_SAMPLE], counts[perfdata.RECORD_THROTTLE], counts[perfdata.RECORD_LOST], (ended - begun) / 1e9)
+            ended = max(ended, word(data, at - 24)[0])
+        elif kind == perfdata.RECORD_LOST:
+            lost += word(data, at - length + 16)[0]
+    return Records(counts[perfdata.RECORD_SAMPLE], counts[perfdata.RECORD_THROTTLE], lost, (ended - begun) / 1e9)

@@ -135,5 +135,5 @@ def report(result: dict) -> str:    # pylint: disable=too-many-locals
               "limit the samples are the same in each run, the rest to a percent. Seconds of the script and of the native "
               "command are processor time of this machine. The alternate recording is so short that starting up is most of what its table "
               f"takes ({start}); a run as long as the published one comes to the ratio of the samples, as the time for each is the same. "
-              f"Records lost: {sum(row['lost'] for rows in result['limit'].values() for row in rows.values())}."]
+              f"Samples lost: {sum(row['lost'] for rows in result['limit'].values() for row in rows.values())}."]
     return "\n".join(lines)
