@@ -89,13 +89,12 @@ class Published(unittest.TestCase):
             self.assertGreater(self.result["ratios"][f"{name}, none"], 3)
 
     def test_same_again(self):
-        """Samples of the user's instructions, to the last one; sizes and times but for a turn of perf's own."""
+        """Samples of the user's instructions, to the last one; times but for a turn of perf's own."""
         for limit, rows in self.result["limit"].items():
             for periods, row in rows.items():
                 other = self.again["limit"][limit][periods]
-                if limit == "none":
-                    self.assertEqual(row["samples"], other["samples"], periods)
-                self.assertAlmostEqual(row["bytes"] / other["bytes"], 1, delta=0.03, msg=periods)
+                # with a limit, it depends on when the program starts in a tick, which has 100,000 / HZ samples
+                self.assertAlmostEqual(row["samples"], other["samples"], delta=2 * 400 if row["throttled"] else 0, msg=f"{limit}, {periods}")
                 self.assertAlmostEqual(row["run_time"], other["run_time"], delta=0.005 + 0.01 * row["run_time"], msg=periods)
 
 
