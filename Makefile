@@ -94,7 +94,7 @@ series: $(B)/linux.built ## the mail-ready series in build/series
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
 
 .PHONY: bench
-bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
+bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the published experiment and our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
 	@scripts/bench/run.py $(BENCH)
 
 .PHONY: bench-collect

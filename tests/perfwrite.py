@@ -145,16 +145,16 @@ class Writer:
             attrs += event.attr() + struct.pack("<QQ", ids_at + len(ids), len(own))
             ids += own
         attrs_at = ids_at + len(ids)
-        data = b"".join(self.records)
-        data_at = attrs_at + len(attrs)
+        data_at, size = attrs_at + len(attrs), sum(map(len, self.records))
         features = {HEADER_EVENT_DESC: self.event_desc(events), HEADER_GROUP_DESC: self.group_desc(), **self.cpu()}
         if self.times:
             features[HEADER_SAMPLE_TIME] = struct.pack("<QQ", *self.times)
         bits = sum(1 << feature for feature in features)
-        header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, ATTR_SIZE + 16, attrs_at, len(attrs), data_at, len(data),
+        header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, ATTR_SIZE + 16, attrs_at, len(attrs), data_at, size,
                              0, 0) + struct.pack("<QQQQ", bits, 0, 0, 0)
-        features = sections(data_at + len(data), *(text for _, text in sorted(features.items())))
-        path.write_bytes(header + ids + attrs + data + features)
+        features = sections(data_at + size, *(text for _, text in sorted(features.items())))
+        with path.open("wb") as file:
+            file.writelines((header, ids, attrs, *self.records, features))
 
     def cpu(self) -> dict[int, bytes]:
         """What is known of the CPU."""

@@ -12,12 +12,17 @@ from env import BUILD, TOP, must, run
 
 sys.path.append(str(TOP / "scripts/bench"))
 # pylint: disable=wrong-import-position
+import accuracy
 import collect
 import cost
 import hosts
+import known
+import published
 import resonance
+import scaling
 
 OUT = BUILD / "bench"
+OTHERS = "cost resonance collect hosts"     # the measurements that are not tested in a small form
 
 
 class Arithmetic(unittest.TestCase):
@@ -46,13 +51,162 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(resonance.independent(1000, 2700, 270000, 0), 0)
 
 
+class Published(unittest.TestCase):
+    """A short form of the published experiment."""
+
+    ITERATIONS, LENGTH = 1500, 51_700       # of a call of iteration()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.result = published.measure(cls.ITERATIONS)
+        cls.again = published.measure(cls.ITERATIONS)
+
+    def test_samples_are_as_many_as_the_periods_say(self):
+        """Without a limit, of the benchmark's own instructions; its start adds up to a tenth."""
+        for periods, samples in {published.LONG: 1e-6, "period=1000": 1e-3, published.SHORT: 1 / 300, published.ALTERNATE: 2e-6}.items():
+            found = self.result["limit"]["none"][periods]
+            expected = self.ITERATIONS * self.LENGTH * samples
+            self.assertTrue(0.97 * expected - 2 < found["samples"] < 1.1 * expected + 2, f"{periods}: {found}, expected {expected}")
+            self.assertEqual((found["throttled"], found["lost"]), (0, 0), periods)
+
+    def test_limit_cuts_short_periods_only(self):
+        limited, free = (self.result["limit"][limit] for limit in ("25 %", "none"))
+        for periods in published.LONG, published.ALTERNATE:
+            self.assertEqual(limited[periods]["throttled"], 0)
+            self.assertEqual(limited[periods]["samples"], free[periods]["samples"])
+        self.assertGreater(limited[published.SHORT]["throttled"], 3)
+        self.assertLess(limited[published.SHORT]["samples"], 110_000 * limited[published.SHORT]["run_time"])
+
+    def test_goals(self):
+        """Of so short a run, a turn of perf's own is some percent."""
+        self.assertTrue(self.result["met"]["file, none"], self.result["ratios"])
+        for limit, rows in self.result["limit"].items():
+            self.assertLess(rows[published.ALTERNATE]["run_time"] - rows[published.LONG]["run_time"], 0.005, limit)
+            self.assertGreater(self.result["limit"]["none"][published.SHORT]["run_time"], 5 * rows[published.LONG]["run_time"])
+
+    def test_a_table_of_every_window_takes_longer(self):
+        for name in published.COMMANDS:
+            self.assertGreater(self.result["ratios"][f"{name}, none"], 3)
+
+    def test_same_again(self):
+        """Samples of the user's instructions, to the last one; times but for a turn of perf's own."""
+        for limit, rows in self.result["limit"].items():
+            for periods, row in rows.items():
+                other = self.again["limit"][limit][periods]
+                # with a limit, it depends on when the program starts in a tick, which has 100,000 / HZ samples
+                differ = 2 * 400 if row["throttled"] else 0
+                self.assertAlmostEqual(row["samples"], other["samples"], delta=differ, msg=f"{limit}, {periods}")
+                self.assertAlmostEqual(row["run_time"], other["run_time"], delta=0.005 + 0.01 * row["run_time"], msg=periods)
+
+
+class Accuracy(unittest.TestCase):
+    """A short form of the comparison with the truth."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.result = accuracy.measure(iterations=800, windows=(300, 3000), depths=(1, 2))
+        cls.again = accuracy.measure(iterations=800, windows=(300, 3000), depths=(1, 2))
+
+    def row(self, kind: str, window: int, mode: str, depth: int = 1) -> dict:
+        found, = accuracy.select(self.result, kind=kind, window=window, mode=mode, depth=depth)
+        return found
+
+    def test_errors_of_a_known_table(self):
+        """Arithmetic: two functions, a twentieth of the cycles and a fifth of the page faults with the wrong one."""
+        truth = {"dcache_miss": known.Known(100, 1, 100, 0.5, 10), "nops": known.Known(100, 1, 100, 0.5, 0)}
+        table = {name: {"sums": [{"samples": 50, "matched": 40, "totals": {"cycles": part, "instructions": part, "page-faults": faults}}]}
+                 for name, part, faults in (("dcache_miss", 450, 40), ("nops", 550, 10))}
+        found = accuracy.errors(table, truth)
+        self.assertEqual((found["windows"], found["matched"]), (100, 80))
+        self.assertAlmostEqual(found["share error"], 0.05)
+        self.assertAlmostEqual(found["rate error"], 40 / 450 / 0.1 - 1)
+        self.assertAlmostEqual(found["spill"], 0.2)
+
+    def test_every_window_kept_has_the_true_shares(self):
+        """An exhaustive recording has no sampling error to hide a wrong one."""
+        for depth in 1, 2:
+            self.assertLess(self.row("plain", 300, "none", depth)["share error"], 0.002)
+
+    def test_windows_kept_have_the_shares_that_follow_from_the_calls(self):
+        for depth in 1, 2:
+            row = self.row("plain", 300, "discard", depth)
+            self.assertAlmostEqual(row["share error"], self.result["bias"][str(depth)]["300"], delta=0.003)
+        self.assertGreater(self.result["bias"]["2"]["300"], 4 * self.result["bias"]["1"]["300"])
+
+    def test_discarding_has_the_error_that_is_calculated(self):
+        for window in 300, 3000:
+            row, bias = self.row("alternate", window, "discard"), self.result["bias"]["1"][str(window)]
+            self.assertLess(abs(row["share error"] - bias), 2.5 * row["by chance"], row)
+        self.assertGreater(self.row("alternate", 3000, "discard")["share error"], 2 * self.result["bias"]["1"]["300"])
+
+    def test_rate(self):
+        """A short window has the rate; without windows, all functions have the mean."""
+        for kind in "alternate", "jitter":
+            self.assertLess(abs(self.row(kind, 300, "discard")["rate error"]), 0.04)
+            self.assertEqual(self.row(kind, 300, "discard")["spill"], 0)
+        share = self.result["truth"]["1"]["dcache_miss"]
+        self.assertLess(abs(self.row("plain", 1_000_000, "none")["rate error"] - (share - 1)), 0.1)
+        self.assertGreater(self.row("alternate", 3000, "none")["spill"], 0.1)
+
+    def test_deep_calls_want_shorter_windows(self):
+        for window in "300", "3000":
+            self.assertGreater(self.result["bias"]["2"][window], self.result["bias"]["1"][window])
+        self.assertEqual(self.result["best"]["1"], 300)
+
+    def test_same_again(self):
+        """All but jitter."""
+        for row, other in zip(self.result["rows"], self.again["rows"], strict=True):
+            if row["kind"] != "jitter":
+                self.assertEqual(row, other)
+
+    def test_plots(self):
+        for plot in accuracy.PLOT, accuracy.FUNCTIONS_PLOT:
+            self.assertIn("<svg", plot.read_text())
+        self.assertIn(">isb<", accuracy.FUNCTIONS_PLOT.read_text())
+
+
+class Scaling(unittest.TestCase):
+    """A short form of the scaling."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.result = scaling.measure(iterations=2000, cpus=(2,), threads=(1, 1000), samples=(10**4, 10**5))
+
+    def test_threads(self):
+        """Each thread begins with two long periods, as the driver reloads before the overflow is handled."""
+        one, many = self.result["threads"]
+        pairs = 2000 * 51_700 / (scaling.LONG + scaling.WINDOW)
+        self.assertTrue(0.97 * pairs < one["windows"] < 1.1 * pairs, one)
+        self.assertAlmostEqual(many["windows"], 1000 * ((2 * 51_700 - scaling.LONG) // (scaling.LONG + scaling.WINDOW)), delta=20)
+        for row in one, many:
+            self.assertEqual((row["lost"], row["throttled"]), (0, 0))
+        self.assertLess(abs(one["rate error"]), 0.04)
+        self.assertLess(one["share error"], 3 * one["by chance"])
+
+    def test_processors(self):
+        row, = self.result["cpus"]
+        self.assertEqual(row["lost"], 0)
+        self.assertGreater(row["windows"], 100)
+
+    def test_time_grows_with_samples_memory_of_the_command_does_not(self):
+        """That the tables say what was written, measure() itself has checked."""
+        few, many = self.result["samples"]
+        for name in scaling.COMMANDS:
+            self.assertLess(many["seconds"][name], 20 * few["seconds"][name])
+        self.assertLess(many["memory"]["native"], 1.5 * few["memory"]["native"])
+
+    def test_thousand_threads(self):
+        self.assertEqual(scaling.workload(1000, 2000).count("--threads 250 --iterations 2 "), 4)
+        self.assertEqual(scaling.workload(10, 2000), "benchmark --faults --threads 10 --iterations 200 0 1")
+
+
 class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
 
     @classmethod
     def setUpClass(cls):
         must("make", "bench", "BENCH=cost", timeout=3600)
         cls.first = json.loads((OUT / "results.json").read_text())
-        cls.output = must("make", "bench", timeout=3600)
+        cls.output = must("make", "bench", f"BENCH={OTHERS}", timeout=3600)
         results = json.loads((OUT / "results.json").read_text())
         cls.cost, cls.resonance, cls.collect, cls.hosts = (results[name] for name in ("cost", "resonance", "collect", "hosts"))
 
@@ -157,7 +311,7 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
     def test_unknown_measurement(self):
         done = run("scripts/bench/run.py", "speed")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: cost resonance collect hosts$")
+        self.assertRegex(done.stdout, f"^bench: no measurement speed; there is: published accuracy scaling {OTHERS}$")
 
 
 if __name__ == "__main__":

@@ -20,20 +20,14 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from env import ARCH, BUILD, PERF, SCRIPT
-from guest import HERE, OUT, SHARE, unthrottled
+from guest import HERE, OUT, SHARE, recording, unthrottled
 
 TITLE = "Cost of a table"
 PLOT = OUT / "collect.svg"
 ITERATIONS = 4000, 8000, 16000      # the last one makes two million group samples
 CHAINS = 1000
-LONG, WINDOW = 500, 300
 RUNS = 3
-RECORD = """
-cd /tmp
-perf record -q -T --sample-cpu -m 16M -o collect.data -e '{{cycles/period={long},alt-period={window}/,instructions,page-faults}}:uS' {options} \\
-	-- benchmark --faults --iterations {iterations} 0 1 > record.out 2>&1 || {{ cat record.out; exit 1; }}
-mv collect.data /share/{name}
-"""
+EVENTS = "{cycles/period=500,alt-period=300/,instructions,page-faults}:uS"
 SYMBOLS = "--symfs", BUILD / "root" / ARCH, "--kallsyms", BUILD / "kernel" / ARCH / "System.map"
 COMMANDS = {
     "decode": ("report", "--stats"),
@@ -52,7 +46,7 @@ MEANING = {
 def record(iterations: int, options: str = "") -> Path:
     """A recording of the benchmark, made by the emulated machine."""
     name = f"collect-{iterations}.data"
-    unthrottled(RECORD.format(long=LONG, window=WINDOW, iterations=iterations, options=options, name=name))
+    unthrottled(recording(name, EVENTS, f"benchmark --faults --iterations {iterations} 0 1", options))
     return SHARE / name
 
 
@@ -65,10 +59,10 @@ def anonymous(pid: int) -> int:
     return int(found[1]) << 10 if found else 0
 
 
-def run(recording: Path, *words: object) -> tuple[float, int, str]:
+def run(path: Path, *words: object) -> tuple[float, int, str]:
     """Runs perf on a recording: processor time in seconds, most memory in bytes, output. Raises AssertionError if it fails."""
     output = OUT / "collect.out"
-    command = [str(word) for word in (PERF, *words, "-i", recording)]
+    command = [str(word) for word in (PERF, *words, "-i", path)]
     with open(output, "w", encoding="utf-8") as out:
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as child:
             memory = 0
@@ -85,11 +79,11 @@ def run(recording: Path, *words: object) -> tuple[float, int, str]:
     return usage.ru_utime + usage.ru_stime, memory, text
 
 
-def cost(recording: Path) -> dict:
+def cost(path: Path) -> dict:
     """Of each command the best of several runs."""
-    row: dict = {"bytes": recording.stat().st_size, "seconds": {}, "memory": {}}
+    row: dict = {"bytes": path.stat().st_size, "seconds": {}, "memory": {}}
     for name, words in COMMANDS.items():
-        runs = [run(recording, *words) for _ in range(RUNS)]
+        runs = [run(path, *words) for _ in range(RUNS)]
         row["seconds"][name] = min(seconds for seconds, _, _ in runs)
         row["memory"][name] = max(memory for _, memory, _ in runs)
         if name == "decode":
@@ -110,12 +104,12 @@ def measure() -> dict:
     """Makes the recordings, reads them with each command."""
     rows = []
     for iterations in ITERATIONS:
-        recording = record(iterations)
-        rows.append(cost(recording))
-        recording.unlink()
-    recording = record(CHAINS, "--call-graph fp,4 --user-callchains")
-    chains = cost(recording)
-    recording.unlink()
+        path = record(iterations)
+        rows.append(cost(path))
+        path.unlink()
+    path = record(CHAINS, "--call-graph fp,4 --user-callchains")
+    chains = cost(path)
+    path.unlink()
 
     large = rows[-1]
     seconds = large["seconds"]

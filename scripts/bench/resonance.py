@@ -21,7 +21,7 @@ import math
 import subprocess
 
 from env import PERF, SCRIPT, must
-from guest import OUT, SHARE, program, tool, unthrottled
+from guest import OUT, SHARE, program, recording, tool, unthrottled
 
 TITLE = "Resonance"
 JITTERS = (0, 7, 9, 11, 12, 14, 16)
@@ -32,12 +32,6 @@ LENGTH = """
 for turns in 100 200; do
 	perf stat -x, -e instructions:u ./resonance $turns 2>&1 | cut -d, -f1
 done
-"""
-RECORD = """
-cd /tmp
-perf record -q -T --sample-cpu -m 16M -o {name} -e '{{cycles/period={long},alt-period={window}{jitter}/,instructions}}:uS' -- \\
-	/share/resonance {turns} > record.out 2>&1 || {{ cat record.out; exit 1; }}
-mv {name} /share
 """
 
 
@@ -50,9 +44,9 @@ def independent(windows: int, length: int, pair: int, jitter: int) -> float:
     return windows * (1 - abs(correlation)) / (1 + abs(correlation))
 
 
-def windows_of(recording: str) -> dict[str, int]:
+def windows_of(name: str) -> dict[str, int]:
     """How many windows end in each function."""
-    out = must(PERF, "script", "-i", SHARE / recording, "--symfs", OUT, "-s", SCRIPT, "--", "--json", "-s", "none",
+    out = must(PERF, "script", "-i", SHARE / name, "--symfs", OUT, "-s", SCRIPT, "--", "--json", "-s", "none",
                stderr=subprocess.DEVNULL)
     found = {row["symbol"]: row["sums"][0]["matched"] for row in json.loads(out)["functions"]}
     return {name: found.get(name, 0) for name in NAMES}
@@ -79,9 +73,9 @@ def measure() -> dict:
     truth = {name: size[name] / length for name in NAMES}
     pair = TURNS_IN_A_PAIR * length
     # the first interval opens no window, and the last pair may be short of a few instructions
-    unthrottled("".join(RECORD.format(name=f"resonance-{n}.data", long=pair - WINDOW, window=WINDOW,
-                                      jitter=f",alt-period-jitter={n}" if n else "",
-                                      turns=TURNS_IN_A_PAIR * (WINDOWS + 1)) for n in JITTERS))
+    periods = f"period={pair - WINDOW},alt-period={WINDOW}"
+    unthrottled("".join(recording(f"resonance-{n}.data", f"{{cycles/{periods}{f',alt-period-jitter={n}' if n else ''}/,instructions}}:uS",
+                                  f"/share/resonance {TURNS_IN_A_PAIR * (WINDOWS + 1)}") for n in JITTERS))
     rows = {str(n): row_of(windows_of(f"resonance-{n}.data"), truth, length, pair, n) for n in JITTERS}
     return {"loop": length, "pair": pair, "truth": truth, "jitter": rows}
 

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How near the table is to the truth, by window, share mode, depth of calls and jitter.
+
+What the benchmark does is counted by `benchmark --truth` one instruction at a time,
+without a PMU: how long a call of each function is, the share of each in the instructions,
+and the page faults in a call, which only dcache_miss has. The errors are
+
+ shares    half the sum of |share - truth| of all functions: the part of the cycles that the
+           table gives to a wrong function
+ rate      of the page faults per instruction of dcache_miss, to the true rate
+ spill     of all page faults, the part that the table gives to other functions
+
+A share of n windows has a standard error, and from those of all functions follows how large
+the first error is by chance alone: a mean of |x| is sqrt(2 / pi) standard errors.
+"""
+
+import json
+import math
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy
+from matplotlib.figure import Figure
+
+import known
+from collect import SYMBOLS
+from env import PERF, must
+from guest import OUT, SHARE, recording, unthrottled
+
+TITLE = "Accuracy"
+PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
+ITERATIONS, SHORT_ITERATIONS = 2000, 1000
+DEPTHS = 1, 2, 3
+WINDOWS = 100, 200, 300, 500, 1000, 3000, 10000
+PAIR, PLAIN, JITTER = 50_000, (1_000_000, 300), 14
+MODES = "discard", "none"
+EVENTS = "{{cycles/{}/,instructions,page-faults}}:uS"
+
+
+def recordings(windows: tuple[int, ...]) -> dict[tuple[str, int], str]:
+    """Terms of the events by kind and window."""
+    found = {("plain", period): f"period={period}" for period in PLAIN}
+    for window in windows:
+        terms = f"period={PAIR - window},alt-period={window}"
+        found["alternate", window] = terms
+        found["jitter", window] = f"{terms},alt-period-jitter={JITTER}"
+    return found
+
+
+def file_of(kind: str, window: int, depth: int) -> str:
+    """The name of a recording."""
+    return f"accuracy-{kind}-{window}-{depth}.data"
+
+
+def record(depth: int, windows: tuple[int, ...], iterations: int) -> known.Truth:
+    """Makes all recordings of a depth; returns the truth."""
+    commands = f"benchmark --truth --faults 0 {depth}\n"
+    for (kind, window), terms in recordings(windows).items():
+        # every window is recorded where there is no long period
+        number = min(iterations, SHORT_ITERATIONS) if (kind, window) == ("plain", 300) else iterations
+        commands += recording(file_of(kind, window, depth), EVENTS.format(terms), f"benchmark --faults --iterations {number} 0 {depth}")
+    return known.truth(unthrottled(commands))
+
+
+def table_of(path: Path, mode: str) -> known.Rows:
+    """The table of a recording, by symbol."""
+    out = must(PERF, "functions", "report", *SYMBOLS, "-i", path, "--share", mode, "-j", stderr=subprocess.DEVNULL)
+    return {row["symbol"]: row for row in json.loads(out)["functions"]}
+
+
+def half_sum(one: dict[str, float], other: dict[str, float]) -> float:
+    """Of the differences of shares."""
+    return sum(abs(one[name] - other[name]) for name in other) / 2
+
+
+def errors(table: known.Rows, truth: known.Truth) -> dict[str, Any]:
+    """What a table says of the benchmark, against the truth."""
+    def total(event: str) -> dict[str, int]:
+        return {name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in truth}
+
+    cycles, faults, instructions = total("cycles"), total("page-faults"), total("instructions")
+    windows, matched = (sum(table[name]["sums"][0][count] for name in truth if name in table) for count in ("samples", "matched"))
+    if not matched:
+        return {"windows": windows, "matched": 0, "shares": dict.fromkeys(truth, 0.0), "share error": None, "by chance": None,
+                "rate error": None, "spill": None}
+    true = {name: row.share for name, row in truth.items()}
+    shares = {name: count / sum(cycles.values()) for name, count in cycles.items()}
+    rate = truth["dcache_miss"].faults / truth["dcache_miss"].length
+    return {"windows": windows, "matched": matched, "shares": shares, "share error": half_sum(shares, true),
+            "by chance": sum(math.sqrt(2 / math.pi * p * (1 - p) / matched) for p in true.values()) / 2,
+            "rate error": faults["dcache_miss"] / instructions["dcache_miss"] / rate - 1 if instructions["dcache_miss"] else None,
+            "spill": 1 - faults["dcache_miss"] / sum(faults.values()) if sum(faults.values()) else None}
+
+
+def expected(truth: known.Truth, window: int) -> dict[str, float]:
+    """The shares of those windows that begin and end in one function, of the benchmark's calls in an order shuffled in
+    each of 50 iterations. The callers of a function do their work before each of its calls."""
+    names, random = list(truth), numpy.random.default_rng(1)
+    iterations = truth["iteration"].calls
+    of_a_function = {name: truth[name].instructions / iterations / len(known.LEAVES) for name in names if name not in known.LEAVES}
+    runs = []
+    for name in [name for _ in range(50) for name in random.permutation(known.LEAVES)]:
+        pieces = truth[name].calls // iterations
+        for piece in range(pieces):
+            runs += [(caller, of_a_function[caller] / times) for caller, times in (("iteration", 1), ("outer", 2), ("middle", pieces))
+                     if caller in truth and piece % (pieces // times or 1) == 0]
+            runs.append((name, truth[name].length))
+    where = numpy.repeat([names.index(name) for name, _ in runs], [round(length) for _, length in runs])
+    kept = numpy.bincount(where[where == numpy.roll(where, -window)], minlength=len(names))
+    return {name: count / kept.sum() for name, count in zip(names, kept)}
+
+
+def measure(iterations: int = ITERATIONS, windows: tuple[int, ...] = WINDOWS, depths: tuple[int, ...] = DEPTHS) -> dict:
+    """Records each depth in a machine of its own, two at a time; compares the tables."""
+    with ThreadPoolExecutor(2) as pool:
+        truths = dict(zip(depths, pool.map(lambda depth: record(depth, windows, iterations), depths)))
+    rows = []
+    for depth, truth in truths.items():
+        for kind, window in recordings(windows):
+            path = SHARE / file_of(kind, window, depth)
+            # two long samples in a row are in the same function by chance alone: there is nothing to discard
+            for mode in MODES if (kind, window) != ("plain", PLAIN[0]) else ("none",):
+                rows.append({"depth": depth, "kind": kind, "window": window, "mode": mode, **errors(table_of(path, mode), truth)})
+            path.unlink()
+    result = {"iterations": iterations, "pair": PAIR, "jitter": JITTER, "rows": rows,
+              "truth": {str(depth): {name: row.share for name, row in truth.items()} for depth, truth in truths.items()},
+              # what discarding windows over a call does to the shares: the error of any number of windows
+              "bias": {str(depth): {str(window): half_sum(expected(truth, window), {name: row.share for name, row in truth.items()})
+                                    for window in windows} for depth, truth in truths.items()}}
+    result["best"] = {str(depth): best(result, depth) for depth in depths}
+    plot(result)
+    return result
+
+
+def select(result: dict, **wanted: Any) -> list[dict]:
+    """The rows with these values."""
+    return [row for row in result["rows"] if all(row[name] == value for name, value in wanted.items())]
+
+
+def best(result: dict, depth: int) -> int:
+    """The window for which the errors of shares and of the rate, both parts of 1, are least together, as shares are expected
+    and as the rate was measured: what chance does to the shares is the same for all windows."""
+    bias = result["bias"][str(depth)]
+    return min(select(result, depth=depth, kind="alternate", mode="discard"),
+               key=lambda row: bias[str(row["window"])] + abs(1 if row["rate error"] is None else row["rate error"]))["window"]
+
+
+def plot(result: dict) -> None:     # pylint: disable=too-many-locals
+    """Errors over windows, and the error of each function's share, as SVGs whose text is text."""
+    depths = sorted({row["depth"] for row in result["rows"]})
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "accuracy"}):
+        figure, functions = (Figure(figsize=(4 * len(depths), height), layout="constrained") for height in (7, 4))
+        for column, depth in enumerate(depths):
+            for line, error in enumerate(("share error", "rate error")):
+                axes = figure.add_subplot(2, len(depths), line * len(depths) + column + 1)
+                for kind in "alternate", "jitter":
+                    for mode in MODES:
+                        rows = [row for row in select(result, depth=depth, kind=kind, mode=mode) if row[error] is not None]
+                        axes.plot([row["window"] for row in rows], [100 * abs(row[error]) for row in rows], ".-", label=f"{kind}, {mode}")
+                for row in select(result, depth=depth, kind="plain", mode="none"):
+                    axes.axhline(100 * abs(row[error]), linestyle=":", color="k" if row["window"] == PLAIN[0] else "0.6",
+                                 label=f"plain {row['window']:,}")
+                if error == "share error":
+                    bias = result["bias"][str(depth)]
+                    axes.plot([int(window) for window in bias], [100 * part for part in bias.values()], "k--", label="discard, expected")
+                axes.set(xscale="log", yscale="log", xlabel="window", ylabel=f"{error}, %", title=f"depth {depth}")
+            axes = functions.add_subplot(1, len(depths), column + 1)
+            rows = select(result, depth=depth, kind="alternate", mode="discard")
+            for name in known.LEAVES:
+                axes.plot([row["window"] for row in rows],
+                          [100 * (row["shares"][name] - result["truth"][str(depth)][name]) for row in rows], ".-", label=name)
+            axes.set(xscale="log", xlabel="window", ylabel="share - truth, percentage points", title=f"depth {depth}")
+        for each in figure, functions:
+            each.axes[0].legend(fontsize="x-small")
+        OUT.mkdir(parents=True, exist_ok=True)
+        figure.savefig(PLOT, metadata={"Date": None})
+        functions.savefig(FUNCTIONS_PLOT, metadata={"Date": None})
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+    def percent(value: float | None) -> str:
+        return "-" if value is None else f"{100 * value:.1f}"
+
+    lines = ["| depth | recording | window | mode | windows | discarded | share error | by chance | expected | rate error | spill |",
+             "|--:|---|--:|---|--:|--:|--:|--:|--:|--:|--:|"]
+    for row in result["rows"]:
+        bias = result["bias"][str(row["depth"])].get(str(row["window"])) if row["mode"] == "discard" else 0.0
+        cells = [row["depth"], row["kind"], f"{row['window']:,}", row["mode"], f"{row['windows']:,}",
+                 percent(1 - row["matched"] / row["windows"]), percent(row["share error"]), percent(row["by chance"]), percent(bias),
+                 percent(row["rate error"]), percent(row["spill"])]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    windows = ", ".join(f"{window} at depth {depth}" for depth, window in result["best"].items())
+    lines += ["", f"All errors in percent; long period and window together have {result['pair']:,} cycles, jitter is {result['jitter']}. "
+              f"The best window is {windows}.", "",
+              "A window over a call is discarded, so long windows lose the functions with short calls. `expected` is what that does "
+              "to the shares however long one records, calculated from the lengths of the calls and their order. `none` keeps all "
+              "windows: its shares are right but for chance, and it pays with the rates, as what a window over a call counts goes to the "
+              "function at its end (`spill`). A short window holds few events, so its rate is known less well. The best window is "
+              "the one for which the expected share error and the measured rate error are least together. At depths 2 and 3 a function is "
+              "called in eight pieces, and its caller works for less than 100 instructions before each: the caller has no window of its "
+              "own, which is most of the share error at all windows, and a window over two pieces counts the caller's work for "
+              "the function, which lowers its rate. `by chance` holds for windows at independent places; without jitter they are not "
+              "quite that, as the two periods are nearly as long as an iteration of the benchmark.", "",
+              "Rows without jitter are the same in each run; those with jitter differ by chance."]
+    return "\n".join(lines)
