@@ -20,9 +20,9 @@ LOGS = TESTS.parent / "build/check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
 CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff", "report", "page", "identity", "browser", "terms",
          "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines", "fuzz", "series",
-         "perf", "kunit")
+         "perf", "kunit", "reproduce")
 # `make check-all` runs these too: they take longer, or need more packages.
-ALL = ("docs", "versions", "parser_fuzz", "machines_all", "bench", "builds", "stress")
+ALL = ("docs", "versions", "parser_fuzz", "machines_all", "bench", "builds", "stress", "deb")
 
 
 def suites(names: list[str]) -> list[str]:
