@@ -30,12 +30,18 @@ ifeq ($(wildcard scripts/vm/$(ARCH).py),)
 $(error no machine for ARCH=$(ARCH); there is: $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py)))
 endif
 
+ifneq ($(filter-out small,$(CONFIG)),)
+$(error CONFIG is Debian's, or small for the kernel of the emulated machine, not $(CONFIG))
+endif
+
 PATCHES := patches/$(BASE)/series $(wildcard patches/$(BASE)/*.patch)
 NEW_FILES := $(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series)
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),$(B)/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
+DEB = $(B)/deb/$(ARCH)
+KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
 KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 
 .PHONY: help
@@ -46,7 +52,7 @@ help: ## this list
 	@echo
 	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo, report), RUN="command" (vm),'
 	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (fresh), BENCH="cost" (bench),'
-	@echo '          LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
+	@echo '          CONFIG=small (deb: the kernel of the emulated machine), LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
 .PHONY: demo
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
@@ -101,6 +107,10 @@ bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the published exp
 bench-collect: ## the one of them for large recordings: what it costs to make a table, as ratios
 	@$(MAKE) bench BENCH=collect
 
+.PHONY: deb
+deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built ## Debian packages of kernel and perf for real machines: build/deb (ARCH=arm64, or x86_64)
+	@ls $(B)/deb/*.deb
+
 .PHONY: fresh
 fresh: | install-fresh ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
 	@scripts/fresh.sh $(SUITE) "$(SUITES)"
@@ -114,12 +124,13 @@ clean: ## empty build/
 INSTALL_build = $(1)
 INSTALL_report = report
 INSTALL_check = $(sort $(1) $(CHECK_ARCHES)) report check
-INSTALL_all = $(sort $(1) $(ALL_ARCHES)) report check all bench
+INSTALL_all = $(sort $(1) $(ALL_ARCHES)) report check all bench deb
 INSTALL_bench = arm64 bench
+INSTALL_deb = $(1) deb
 INSTALL_fresh = $(1) fresh
 
-.PHONY: always install-build install-report install-check install-all install-bench install-fresh
-install-build install-report install-check install-all install-bench install-fresh: install-%:
+.PHONY: always install-build install-report install-check install-all install-bench install-deb install-fresh
+install-build install-report install-check install-all install-bench install-deb install-fresh: install-%:
 	@scripts/install.sh build $(call INSTALL_$*,$(ARCH))
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build
@@ -141,16 +152,24 @@ $(B)/report/template.html: $(WEB)/.built report/web/build.js $(wildcard report/w
 	@rm -rf $(WEB)/src && cp -r report/web/build.js report/web/src $(WEB)/
 	@$(STEP) "template of the page" sh -c 'cd $(WEB) && node build.js ../template.html'
 
+$(KERNEL_DEB): $(B)/linux.built scripts/deb.sh scripts/build.sh scripts/vm/$(ARCH).py scripts/vm/common.config
+	@$(STEP) "package of the$(addprefix $() ,$(CONFIG)) kernel for $(ARCH)" scripts/deb.sh kernel $(ARCH) $(CONFIG)
+	@touch $@
+
+$(DEB)/perf.built: $(B)/linux.built $(B)/sysroot/$(ARCH).built scripts/deb.sh scripts/build.sh
+	@$(STEP) "package of perf for $(ARCH)" scripts/deb.sh perf $(ARCH)
+	@touch $@
+
 # ... of one machine each
 .SECONDARY:
-CONFIG := scripts/vm/common.config
+OPTIONS := scripts/vm/common.config
 FETCH := scripts/fetch.sh scripts/apt.sh
 
-$(B)/kernel/%/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(CONFIG)
+$(B)/kernel/%/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(OPTIONS)
 	@$(STEP) "kernel for $*" scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
-$(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(CONFIG) scripts/vm/debug.config
+$(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(OPTIONS) scripts/vm/debug.config
 	@$(STEP) "debug kernel for $*" env DEBUG=1 scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # usage: build.sh perf TREE OUT        perf for this machine: OUT/perf
 #        build.sh perf TREE OUT ARCH   perf for a guest: OUT/perf, installed under OUT/root,
-#                                      and the benchmark: OUT/benchmark
+#                                      and the benchmark: OUT/benchmark; PREFIX: not in /usr
 #        build.sh kernel TREE OUT ARCH [TARGET...]
 #                                      kernel for an emulated machine (default target: its image);
-#                                      DEBUG=1: one that checks itself, see vm/debug.config
+#                                      DEBUG=1: one that checks itself, see vm/debug.config;
+#                                      KCONFIG=FILE: with this configuration instead
 # TREE is a Linux tree; only OUT is written.
 set -euo pipefail
 
 # what was said to our make (ARCH=...) is not for Linux's
-unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL ARCH CROSS_COMPILE LINUX O KBUILD_OUTPUT
+unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL ARCH CONFIG CROSS_COMPILE LINUX O KBUILD_OUTPUT
 
 top=$(realpath "$(dirname "$0")/..")
 what=$1 tree=$(realpath "$2")
@@ -61,7 +62,7 @@ build_perf() {
 	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" \
 		CC="${cross}gcc --sysroot=$sysroot -L$sysroot/usr/lib/$triplet" \
 		PKG_CONFIG=pkg-config PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
-		prefix=/usr DESTDIR="$out/root" "${own[@]}" install-bin
+		prefix="${PREFIX:-/usr}" DESTDIR="$out/root" "${own[@]}" install-bin
 	if [ -e "$tree/tools/perf/tests/workloads/benchmark.c" ]; then
 		read -r -a flags <<< "$(machine benchmark)"
 		"${cross}gcc" -O2 -g -static -pthread -DBENCHMARK_MAIN "${flags[@]}" -o "$out/benchmark" \
@@ -69,19 +70,29 @@ build_perf() {
 	fi
 }
 
-build_kernel() {
-	local image missing make=(make -C "$tree" O="$out" "$jobs" ARCH="$(machine kernel_arch)"
-		CROSS_COMPILE="$(machine cross_compile)")
+configure_machine() {
+	local missing
 	machine kconfig > "$out/allnoconfig.fragment"
 	if [ -n "${DEBUG:-}" ]; then
 		cat "$top/scripts/vm/debug.config" >> "$out/allnoconfig.fragment"
 	fi
-	KCONFIG_ALLCONFIG="$out/allnoconfig.fragment" "${make[@]}" allnoconfig
+	KCONFIG_ALLCONFIG="$out/allnoconfig.fragment" "$@" allnoconfig
 	missing=$(grep '=y$' "$out/allnoconfig.fragment" | grep -vxFf "$out/.config" || true)
 	[ -z "$missing" ] || {
 		echo "build: this kernel has not all that scripts/vm/ asks for:" "$missing" >&2
 		exit 1
 	}
+}
+
+build_kernel() {
+	local image make=(make -C "$tree" O="$out" "$jobs" ARCH="$(machine kernel_arch)"
+		CROSS_COMPILE="$(machine cross_compile)")
+	if [ -n "${KCONFIG:-}" ]; then
+		cp "$KCONFIG" "$out/.config"
+		"${make[@]}" olddefconfig
+	else
+		configure_machine "${make[@]}"
+	fi
 	image=$(machine image)
 	shift 4
 	"${make[@]}" "${@:-${image##*/}}"

@@ -4,13 +4,14 @@
 # Unpacks Debian packages of any suite and architecture, with what they depend
 # on, in the folder DIR, once for a list of packages. Nothing is installed, and
 # nothing of this machine's package manager is touched. SUITE-backports is read
-# together with SUITE.
+# together with SUITE. DIR/var/lib/dpkg is the database of the unpacked packages.
 set -euo pipefail
 
 dir=$1 suite=$2 arch=$3
 IFS=, read -r -a packages <<< "$4"
 what="$suite $4"
-[ "$(cat "$dir/.packages" 2> /dev/null)" != "$what" ] || exit 0
+database=$dir/var/lib/dpkg
+[ "$(cat "$dir/.packages" 2> /dev/null)" != "$what" ] || [ ! -e "$database/status" ] || exit 0
 
 apt=$(mktemp -d)
 trap 'rm -rf "$apt"' EXIT
@@ -21,9 +22,21 @@ apt-get --quiet --quiet update
 apt-get --quiet --quiet --yes --target-release "$suite" --download-only install "${packages[@]}"
 
 rm -rf "$dir"
-mkdir -p "$dir"
+mkdir -p "$database"/{info,updates}
 for package in "$apt"/archives/*.deb; do
 	dpkg-deb --extract "$package" "$dir"
+	name=$(basename "${package%%_*}")
+	[ "$(dpkg-deb --field "$package" Multi-Arch)" != same ] || name+=:$arch
+	dpkg-deb --control "$package" "$apt/control"
+	{
+		cat "$apt/control/control"
+		printf 'Status: install ok installed\n\n'
+	} >> "$database/status"
+	dpkg-deb --fsys-tarfile "$package" | tar -t | sed 's|^\./|/|; s|/$||; s|^$|/.|' > "$database/info/$name.list"
+	for file in symbols shlibs; do
+		[ ! -e "$apt/control/$file" ] || cp "$apt/control/$file" "$database/info/$name.$file"
+	done
+	rm -r "$apt/control"
 done
 # a suite whose packages have all in /usr leaves these links to its base system
 for link in bin sbin lib lib64; do

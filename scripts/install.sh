@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh build|ARCH|report|check|all|bench|fresh...
+# usage: install.sh build|ARCH|report|check|all|bench|deb|fresh...
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
@@ -19,6 +19,7 @@ report="python3-argcomplete"
 check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db
 	chromium chromium-driver python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
 bench="python3-distributed python3-matplotlib"
+deb="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 all="sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
 
 # the compilers of the table of tests/test_builds.py
@@ -38,6 +39,7 @@ for purpose; do
 	check) read -r -d '' -a words <<< "$check" || true ;;
 	all) read -r -d '' -a words <<< "$all $(compilers)" || true ;;
 	bench) read -r -d '' -a words <<< "$bench" || true ;;
+	deb) read -r -d '' -a words <<< "$deb" || true ;;
 	fresh) words=(mmdebstrap) ;;
 	*)
 		read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")"

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: root.sh sysroot|guest ARCH
+# usage: root.sh sysroot|guest|debian ARCH
 #
 # sysroot: Debian's headers and libraries of ARCH, for building perf with the
 #          cross compiler, in build/sysroot/ARCH
 # guest:   the emulated machine's root file system, in build/root/ARCH.cpio:
 #          Debian's packages, perf and its tests, the benchmark
+# debian:  the same without ours, but with dpkg, in build/root/ARCH-debian.cpio
 #
 # Nothing of the other architecture is run, and the host's package database
 # is not touched.
@@ -33,22 +34,38 @@ sysroot() {
 	done
 }
 
-guest() {
-	local dir=build/root/$arch perf=build/perf-$arch
-	scripts/fetch.sh "build/debian/$arch" "$suite" "$debian" "$guest_packages"
+# a folder with Debian's packages, and what a running system has beside them
+unpack() {
+	local dir=build/root/$1
+	scripts/fetch.sh "build/debian/$1" "$suite" "$debian" "$2"
 	rm -rf "$dir"
 	mkdir -p "$(dirname "$dir")"
-	cp -a "build/debian/$arch" "$dir"
+	cp -a "build/debian/$1" "$dir"
 	ln -sf bash "$dir/bin/sh"
 	ln -sf mawk "$dir/usr/bin/awk"
 	mkdir -p "$dir"/{proc,sys,dev,run,tmp,root,share}
+	install -m 755 scripts/vm/init "$dir/init"
+}
+
+pack() {
+	(cd "build/root/$1" && find . -type d \( -path ./usr/share/doc -o -path ./usr/share/locale -o -path ./usr/share/man \
+		-o -path '*/gconv' -o -path './usr/lib/*/perl' \) -prune -o -print0 | LC_ALL=C sort -z |
+		cpio --quiet --null --create --format=newc --owner=0:0 --reproducible) > "build/root/$1.cpio.new"
+	mv "build/root/$1.cpio.new" "build/root/$1.cpio"
+}
+
+guest() {
+	local dir=build/root/$arch perf=build/perf-$arch
+	unpack "$arch" "$guest_packages"
+	rm -r "$dir/var/lib/dpkg"
 	cp -a "$perf/root/." "$dir/"
 	install -m 755 "$perf/benchmark" "$dir/usr/bin/benchmark"
-	install -m 755 scripts/vm/init "$dir/init"
-	(cd "$dir" && find . -type d \( -path ./usr/share/doc -o -path ./usr/share/locale -o -path ./usr/share/man \
-		-o -path '*/gconv' -o -path './usr/lib/*/perl' \) -prune -o -print0 | LC_ALL=C sort -z |
-		cpio --quiet --null --create --format=newc --owner=0:0 --reproducible) > "build/root/$arch.cpio.new"
-	mv "build/root/$arch.cpio.new" "build/root/$arch.cpio"
+	pack "$arch"
+}
+
+debian() {
+	unpack "$arch-debian" "$guest_packages,dpkg,debianutils,libc-bin,tar"
+	pack "$arch-debian"
 }
 
 "$what"

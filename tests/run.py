@@ -21,9 +21,9 @@ LOGS = TESTS.parent / "build/check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
 CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff", "report", "page", "identity", "browser", "terms",
          "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines", "fuzz", "series",
-         "perf", "module", "kunit")
+         "perf", "module", "kunit", "reproduce")
 # `make check-all` runs these too: they take longer, or need more packages.
-ALL = ("docs", "versions", "parser_fuzz", "machines_all", "module_all", "bench", "builds", "stress")
+ALL = ("docs", "versions", "parser_fuzz", "machines_all", "module_all", "bench", "builds", "stress", "deb")
 # They check out or commit in the Linux trees: one after the other, beside the rest.
 IN_TURN = ("verbs", "series", "module", "kunit", "versions", "builds")
 # It measures: after the rest.

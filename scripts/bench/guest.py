@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the measurements do in the emulated machine, and what they read of its recordings."""
+"""What the measurements do in the emulated machine."""
 
-import struct
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
 
-import perfdata
 from env import BUILD, LINUX, TOP, in_guest, must
 
 HERE = TOP / "scripts/bench"
 OUT = BUILD / "bench"
 SHARE = OUT / "share"           # the guest's /share
 CROSS = "aarch64-linux-gnu-"
-COMM, EXIT = 3, 4               # records
-COMM_EXEC = 1 << 13
 # Overflows as fast as they come
 UNTHROTTLED = "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
 
@@ -41,31 +36,3 @@ def recording(name: str, events: str, command: str, options: str = "") -> str:
     """Commands for the guest that record a command there, in its memory, and leave /share/NAME."""
     return (f"cd /tmp; perf record -q -T --sample-cpu -m 16M -o '{name}' -e '{events}' {options} -- {command} > record.out 2>&1 || "
             f"{{ cat record.out; exit 1; }}\nmv '{name}' /share\n")
-
-
-class Records(NamedTuple):
-    """The records of a recording."""
-    samples: int
-    throttled: int
-    lost: int           # samples
-    run_time: float     # of the program, in seconds of the guest: from its exec to the last exit
-
-
-def records(path: Path) -> Records:
-    """Reads a recording, whose samples have a time, a CPU and an identifier."""
-    data = path.read_bytes()
-    at, size = struct.unpack_from("<QQ", data, 40)
-    end, counts, lost, begun, ended = at + size, dict.fromkeys(range(256), 0), 0, 0, 0
-    header, word = struct.Struct("<IHH").unpack_from, struct.Struct("<Q").unpack_from
-    while at < end:
-        kind, misc, length = header(data, at)
-        counts[kind] += 1
-        at += length
-        # a record that is no sample ends with the time, the CPU and the identifier
-        if kind == COMM and misc & COMM_EXEC:
-            begun = begun or word(data, at - 24)[0]
-        elif kind == EXIT:
-            ended = max(ended, word(data, at - 24)[0])
-        elif kind == perfdata.RECORD_LOST:
-            lost += word(data, at - length + 16)[0]
-    return Records(counts[perfdata.RECORD_SAMPLE], counts[perfdata.RECORD_THROTTLE], lost, (ended - begun) / 1e9)

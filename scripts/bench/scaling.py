@@ -21,7 +21,8 @@ import fleet
 import known
 import perfwrite as pw
 from env import PERF, must
-from guest import OUT, SHARE, recording, records, unthrottled
+from experiment import records
+from guest import OUT, SHARE, recording, unthrottled
 
 TITLE = "Scaling"
 PLOT = OUT / "scaling.svg"

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`make deb`: packages that install beside Debian's, and a machine that runs from them."""
+
+import json
+import re
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+import known
+from env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
+from known import LEAVES, PAGES
+
+sys.path.append(str(TOP / "scripts/bench"))
+import experiment               # pylint: disable=wrong-import-position
+
+OUT = CHECK / "deb"
+HOME = "usr/lib/perf-alt-period"
+# The packages are installed by the guest's dpkg, and only the package has perf
+# and the benchmark. Debian's root has no man and no manual.
+INSTALL = """
+dpkg --install *.deb > installed 2>&1 || { cat installed; exit 1; }
+dpkg-query --show --showformat '${Package} ${db:Status-Abbrev}\\n' linux-image-$(uname -r) linux-perf-alt-period
+dpkg-query --listfiles linux-image-$(uname -r) | grep -x /boot/vmlinuz-$(uname -r)
+! command -v perf
+"""
+RECORD = """
+cd /tmp
+record() {{
+	perf-alt-period record -q -T --sample-cpu -o "$1" -e "$2" -- /{home}/bin/perf test -w benchmark -- --faults 0 1
+}}
+table() {{
+	perf-alt-period script -i "$1" -s /{home}/libexec/perf-core/scripts/python/generate-function-metrics.py -- --json -s discard
+}}
+record alternate.data '{events}'
+table alternate.data > /share/script.json
+perf-alt-period functions report -i alternate.data --json > /share/native.json
+perf-alt-period functions report -i alternate.data
+"""
+REPRODUCE = """
+mkdir /tmp/clone
+cd /tmp/clone
+tar -xf /share/clone.tar
+scripts/reproduce --iterations 2000 > /share/reproduced
+cp build/reproduce/results.* /share/
+"""
+TRUTH = f"/{HOME}/bin/perf test -w benchmark -- --truth --faults 0 1 > /share/truth\n"
+
+
+def field(package: Path, name: str) -> str:
+    """A field of a package's control file."""
+    return must("dpkg-deb", "--field", package, name).strip()
+
+
+def files(package: Path) -> set[str]:
+    """The paths that a package installs, but folders."""
+    lines = [line.split(maxsplit=5) for line in must("dpkg-deb", "--contents", package).splitlines()]
+    return {words[5].split(" -> ")[0].removeprefix("./") for words in lines if not words[0].startswith("d")}
+
+
+def database(folder: Path, package: str) -> Path:
+    """The list of the paths of a package that scripts/fetch.sh has unpacked."""
+    info = folder / "var/lib/dpkg/info"
+    return next(info.glob(f"{package}:*.list"), info / f"{package}.list")
+
+
+class Packages(unittest.TestCase):
+    """What is in them, for the architecture that is not this machine's."""
+
+    @classmethod
+    def setUpClass(cls):
+        must("make", "deb", f"ARCH={ARCH}", "CONFIG=small", timeout=7200)
+        cls.debian = machine(ARCH, "debian")
+        cls.perf, = (BUILD / "deb").glob(f"linux-perf-alt-period_*_{cls.debian}.deb")
+        cls.kernel, = (BUILD / "deb").glob(f"linux-image-*-alt-period-small_*_{cls.debian}.deb")
+        cls.root = OUT / "root"
+        shutil.rmtree(OUT, ignore_errors=True)
+        OUT.mkdir(parents=True)
+        must("dpkg-deb", "--extract", cls.perf, cls.root)
+
+    def test_fields(self):
+        linux = must("make", "-s", "-C", BUILD / "linux", "kernelversion").strip()
+        for package in self.perf, self.kernel:
+            self.assertRegex(field(package, "Version"), rf"^{re.escape(linux)}-\d{{8}}$")
+            self.assertEqual(field(package, "Architecture"), self.debian)
+            self.assertIn(field(package, "Maintainer"), (TOP / "MAINTAINERS").read_text())
+        self.assertEqual(field(self.kernel, "Package"), f"linux-image-{linux}-alt-period-small")
+
+    def test_programs_find_their_libraries(self):
+        """Each that the loader will ask for is in a package which perf's depends on."""
+        names = {re.split(r"[ (]", words.strip())[0] for words in field(self.perf, "Depends").split(",")}
+        sysroot = BUILD / "sysroot" / ARCH
+        libraries = {Path(path).name for name in names for path in database(sysroot, name).read_text().splitlines()}
+        elf = [path for path in self.root.rglob("*") if path.is_file() and path.read_bytes().startswith(b"\x7fELF")]
+        self.assertGreater(len(elf), 1)
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", must(machine(ARCH, "cross_compile") + "readelf", "-d", *elf)))
+        self.assertIn("libdw.so.1", needed)
+        self.assertEqual(needed - libraries, set())
+
+    def test_no_path_is_debians(self):
+        unpacked = OUT / "debian"
+        must("scripts/fetch.sh", unpacked, machine(ARCH, "suite"), self.debian, "linux-perf,linux-base")
+        theirs = {path.removeprefix("/") for name in ("linux-perf", "linux-base")
+                  for path in database(unpacked, name).read_text().splitlines() if not (unpacked / path[1:]).is_dir()}
+        self.assertIn("usr/bin/perf", theirs)
+        self.assertEqual(files(self.perf) & theirs, set())
+
+    def test_paths_have_the_names_of_the_packages(self):
+        """So that no other kernel and no other perf has them."""
+        for package, name in (self.perf, "perf-alt-period"), (self.kernel, field(self.kernel, "Package").removeprefix("linux-image-")):
+            self.assertEqual([path for path in files(package) if name not in path], [])
+
+    def test_kernel_starts_from_uefi(self):
+        """GRUB and UEFI start no compressed image on arm64: the file begins as one of arm64 (Documentation/arch/arm64/booting.rst)."""
+        image = OUT / "kernel"
+        must("dpkg-deb", "--extract", self.kernel, image)
+        vmlinuz, = (image / "boot").glob("vmlinuz-*")
+        self.assertEqual(vmlinuz.read_bytes()[0x38:0x3c], b"ARM\x64")
+
+    def test_manual(self):
+        pages = self.root / HOME / "share/man/man1"
+        self.assertIn("alt-period-jitter", must("man", "-l", pages / "perf-record.1.gz"))
+        self.assertTrue((pages / "perf-functions.1.gz").is_file())
+        self.assertTrue((self.root / "usr/share/man/man1/perf-alt-period.1.gz").resolve().samefile(pages / "perf.1.gz"))
+
+    def test_completion_is_of_its_own(self):
+        """The completion of Debian's perf, if there is one, stays as it is."""
+        script = self.root / "usr/share/bash-completion/completions/perf-alt-period"
+        for name in "perf", "perf-alt-period":
+            (OUT / name).write_text('#!/bin/sh\n[ "$1" != --list-cmds ] || echo functions\n')
+            (OUT / name).chmod(0o755)
+        output = must("bash", "-c", f". {script}; complete -p; COMP_WORDS=(perf-alt-period fun); COMP_CWORD=1; "
+                      "_perf_alt_period; echo ${COMPREPLY[*]}", env={"PATH": f"{OUT}:/usr/bin:/bin"})
+        self.assertRegex(output, r"complete .* perf-alt-period\nfunctions\n$")
+        self.assertNotRegex(output, "(?m) perf$")
+
+
+class Installed(unittest.TestCase):
+    """A guest that boots the package's kernel and has nothing but Debian's packages and these two."""
+
+    ARCH = ARCH
+    EVENTS = "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS"
+    COMMANDS = TRUTH + REPRODUCE
+
+    @classmethod
+    def setUpClass(cls):
+        must("make", "deb", f"ARCH={cls.ARCH}", "CONFIG=small", timeout=7200)
+        must("scripts/root.sh", "debian", cls.ARCH)
+        cls.share = OUT / cls.ARCH
+        shutil.rmtree(cls.share, ignore_errors=True)
+        cls.share.mkdir(parents=True)
+        debian = machine(cls.ARCH, "debian")
+        for name in f"linux-perf-alt-period_*_{debian}.deb", f"linux-image-*-alt-period-small_*_{debian}.deb":
+            package, = (BUILD / "deb").glob(name)
+            shutil.copy(package, cls.share)
+        must("dpkg-deb", "--extract", package, cls.share / "kernel")
+        must("tar", "-cf", cls.share / "clone.tar", "scripts", "tools/perf/scripts")
+        kernel, = (cls.share / "kernel/boot").glob("vmlinuz-*")
+        cls.release = kernel.name.removeprefix("vmlinuz-")
+        cls.output = in_guest("uname -r\n" + INSTALL + cls.COMMANDS + RECORD.format(home=HOME, events=cls.EVENTS),
+                              "--kernel", kernel, "--root", BUILD / f"root/{cls.ARCH}-debian.cpio",
+                              arch=cls.ARCH, share=cls.share, timeout=1800)
+        cls.script, cls.native = ({row["symbol"]: row for row in json.loads((cls.share / f"{name}.json").read_text())["functions"]}
+                                  for name in ("script", "native"))
+
+    def test_both_are_installed(self):
+        lines = self.output.splitlines()
+        self.assertEqual(lines[:4], [self.release, f"linux-image-{self.release} ii ", "linux-perf-alt-period ii ",
+                                     f"/boot/vmlinuz-{self.release}"])
+        self.assertNotIn("error", (self.share / "installed").read_text())
+
+    def test_table_has_the_benchmark(self):
+        self.assertLessEqual(set(LEAVES), set(self.script))
+        self.assertEqual({name: row["sums"] for name, row in self.native.items()}, {name: row["sums"] for name, row in self.script.items()})
+
+
+class InstalledArm64(Installed):
+    """With a PMU, what the benchmark does is known."""
+
+    def test_shares(self):
+        known.check_shares(self, self.script, known.truth((self.share / "truth").read_text()), 300, most=0.95)
+
+    def test_page_faults(self):
+        length = known.truth((self.share / "truth").read_text())["dcache_miss"].length
+        rate, error, number = known.rates(self.script, "page-faults")["dcache_miss"]
+        self.assertGreater(number, 400)
+        self.assertLess(abs(rate - PAGES / length), 4 * error)
+
+
+    def test_the_published_experiment(self):
+        """As long as the truth says and perf's start takes, a sample for each long period, two for each pair, a rest cut off."""
+        result = json.loads((self.share / "results.json").read_text())["published"]
+        events = 2000 * sum(row.length for row in known.truth((self.share / "truth").read_text()).values())
+        (limit, rows), = result["limit"].items()
+        samples = {periods: row["samples"] for periods, row in rows.items()}
+        self.assertEqual((limit, result["events"], result["kernel"]), ("25 %", ["cycles", "instructions"], self.release))
+        self.assertTrue(events // 10**6 <= samples[experiment.LONG] <= events // 10**6 + 10, samples)
+        self.assertAlmostEqual(samples[experiment.ALTERNATE], 2 * samples[experiment.LONG], delta=4)
+        self.assertGreater(rows[experiment.SHORT]["throttled"], 0)
+        # at the most it is any: where an idle guest waits, its clock leaps
+        self.assertGreater(rows[experiment.LONG]["run_time"], events / 1e9)
+        self.assertLessEqual(set(LEAVES), {row["symbol"] for row in result["functions"]})
+        text = (self.share / "results.md").read_text()
+        self.assertIn(experiment.report(result), text)
+        self.assertEqual((self.share / "reproduced").read_text().split("\n\n", 1)[1], text)
+
+
+class InstalledX86(Installed):
+    """Built natively; software events only."""
+
+    ARCH = "x86_64"
+    EVENTS = "{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS"
+    COMMANDS = """
+tar -xf clone.tar -C /tmp
+! /tmp/scripts/reproduce > refused 2>&1
+"""
+
+    def test_no_pmu_to_reproduce_with(self):
+        self.assertRegex((self.share / "refused").read_text(), r"\Areproduce: this machine counts no cycles: [^\n]+\n\Z")
+
+
+del Installed       # the others derive from it
+
+if __name__ == "__main__":
+    unittest.main()
