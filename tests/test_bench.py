@@ -82,8 +82,8 @@ class Published(unittest.TestCase):
         """Of so short a run, a turn of perf's own is some percent."""
         self.assertTrue(self.result["met"]["file, none"], self.result["ratios"])
         for limit, rows in self.result["limit"].items():
-            self.assertLess(rows[published.ALTERNATE]["run_time"] - rows[published.LONG]["run_time"], 0.005, limit)
-            self.assertGreater(self.result["limit"]["none"][published.SHORT]["run_time"], 5 * rows[published.LONG]["run_time"])
+            self.assertLess(rows[experiment.ALTERNATE]["run_time"] - rows[experiment.LONG]["run_time"], 0.005, limit)
+            self.assertGreater(self.result["limit"]["none"][experiment.SHORT]["run_time"], 5 * rows[experiment.LONG]["run_time"])
 
     def test_a_table_of_every_window_takes_longer(self):
         for name in experiment.COMMANDS:

@@ -34,7 +34,7 @@ class Rows(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "perf.data"
             writer.write(path)
-            self.assertEqual(experiment.records(path), (5, 1, 1, 1.5))
+            self.assertEqual(experiment.records(path), (5, 1, 9, 1.5))
 
     def test_ratios(self):
         def row(size: int, time: float, native: float, script: float) -> dict:
