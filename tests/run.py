@@ -68,8 +68,9 @@ def main() -> int:
     sys.path.insert(0, str(TESTS))
     names = suites(sys.argv[1:])
     with ProcessPoolExecutor(1) as one, ProcessPoolExecutor(1) as other:
-        counts = [*one.map(run, [name for name in names if name in IN_TURN]),
-                  *other.map(run, [name for name in names if name not in IN_TURN + ALONE])]
+        lanes = (one.map(run, [name for name in names if name in IN_TURN]),
+                 other.map(run, [name for name in names if name not in IN_TURN + ALONE]))
+        counts = [count for lane in lanes for count in lane]
     counts += [run(name) for name in names if name in ALONE]
     passed, failed, skipped = (sum(column) for column in zip(*counts))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
