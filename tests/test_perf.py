@@ -8,6 +8,7 @@ import re
 import shlex
 import unittest
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from env import LINUX, PERF, run, vm
@@ -97,13 +98,12 @@ class BeforeAndAfter(unittest.TestCase):
 
     maxDiff = None
 
-    def compare(self, before: Callable[..., str], after: Callable[..., str], patched: str) -> None:
+    def compare(self, old: dict, new: dict, before: Callable[..., str], after: Callable[..., str]) -> None:
         """Each test gives a result with our patches that it gives without them.
 
         Some of perf's tests depend on the moment: suites in which the two differ
         are run again with both, up to three times.
         """
-        old, new = results(before()), results(patched)
         self.assertGreater(len(old), 100)
         seen = {test: ({result}, {new.get(test)}) for test, result in old.items()}
         for rerun in range(4):
@@ -119,12 +119,15 @@ class BeforeAndAfter(unittest.TestCase):
         self.assertEqual(different, {}, "without the patches, with them")
 
     def test_in_the_emulated_machine(self):
-        old = "rm -r /usr/libexec/perf-core; cp -r /share/root/. /"
-        self.compare(functools.partial(guest_tests, prefix=old), guest_tests, patched_in_guest())
+        before = functools.partial(guest_tests, prefix="rm -r /usr/libexec/perf-core; cp -r /share/root/. /")
+        # two machines, of which each needs a processor
+        with ThreadPoolExecutor() as pool:
+            old, new = pool.map(lambda tests: results(tests()), (before, patched_in_guest))
+        self.compare(old, new, before, guest_tests)
 
     def test_on_this_machine(self):
-        self.compare(functools.partial(host_tests, HOST, TOOLS), functools.partial(host_tests, PERF, LINUX / "tools"),
-                     patched_on_host())
+        before = functools.partial(host_tests, HOST, TOOLS)
+        self.compare(results(before()), results(patched_on_host()), before, functools.partial(host_tests, PERF, LINUX / "tools"))
 
     def test_all_metrics_on_this_machine(self):
         if os.getuid() != 0:
