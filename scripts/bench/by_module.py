@@ -7,7 +7,7 @@ Costs are counted as in cost.py; tables are held against what the benchmark is k
 from pathlib import Path
 
 import known
-from cost import boot, per_overflow
+from cost import added, boot, per_overflow, table
 from env import ARCH, BUILD, LINUX, functions, must
 from guest import CROSS, HERE, SHARE, program, unthrottled
 from machines import BY_MODULE
@@ -38,10 +38,10 @@ def costs() -> dict[str, float]:
 
 def accuracy(recording: Path, truth: known.Truth) -> dict[str, float]:
     """How a table differs from the truth."""
-    table = functions(recording, "-s", "discard")
-    cycles = {name: table[name]["sums"][0]["totals"]["cycles"] if name in table else 0 for name in truth}
+    measured = functions(recording, "-s", "discard")
+    cycles = {name: measured[name]["sums"][0]["totals"]["cycles"] if name in measured else 0 for name in truth}
     total = sum(cycles.values())
-    rate, error, _ = known.rates(table, "page-faults")["dcache_miss"]
+    rate, error, _ = known.rates(measured, "page-faults")["dcache_miss"]
     return {"windows": total // WINDOW,
             "share": round(max(100 * abs(cycles[name] / total - share) for name, share in known.predicted(truth, WINDOW).items()), 2),
             "faults": round(1000 * rate, 3), "error": round(1000 * error, 3)}
@@ -57,20 +57,16 @@ def measure() -> dict:
     truth = known.truth((SHARE / "truth").read_text())
     row = truth["dcache_miss"]
     return {"instructions": {name: round(number, 1) for name, number in instructions.items()},
-            "added": {name: round(number - instructions["pristine"], 1) for name, number in instructions.items()},
+            "added": added(instructions),
             "tables": {name: accuracy(SHARE / f"{name}.data", truth) for name in ("series", "module")},
             "true faults": round(1000 * row.faults / row.length, 3)}
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    rows = {"pristine": "without the series", "used": "with it, the event alternates", "jitter": "with it, with jitter",
-            "loaded": "module, the event does not alternate", "module": "module, it alternates",
-            "module jitter": "module, with jitter"}
-    lines = ["| an overflow of arm_pmuv3, with its sample | instructions | added |", "|---|--:|--:|"]
-    for name, text in rows.items():
-        added = f"{result['added'][name]:.0f}" if name != "pristine" else ""
-        lines.append(f"| {text} | {result['instructions'][name]:.0f} | {added} |")
+    lines = table(result, {"pristine": "without the series", "used": "with it, the event alternates",
+                           "jitter": "with it, with jitter", "loaded": "module, the event does not alternate",
+                           "module": "module, it alternates", "module jitter": "module, with jitter"})
     lines += ["", "| table of the benchmark | windows | largest error of a share, in points | PF/KI of `dcache_miss` | standard error |",
               "|---|--:|--:|--:|--:|"]
     for name, row in result["tables"].items():

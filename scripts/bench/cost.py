@@ -64,21 +64,31 @@ def measure() -> dict:
         instructions.update(numbers)
     sizes["pristine"][".text of core.o"] = code_size(KEPT / "core.o")
     sizes["series"][".text of core.o"] = code_size(series / CORE)
-    added = {name: round(number - instructions["pristine"], 1) for name, number in instructions.items()}
-    return {"instructions": {name: round(number, 1) for name, number in instructions.items()}, "added": added,
-            "stop-start ratio": round(added["stop-start"] / added["used"], 1),
+    more = added(instructions)
+    return {"instructions": {name: round(number, 1) for name, number in instructions.items()}, "added": more,
+            "stop-start ratio": round(more["stop-start"] / more["used"], 1),
             "bytes": {name: {"before": before, "after": sizes["series"][name]} for name, before in sizes["pristine"].items()}}
+
+
+def added(instructions: dict[str, float]) -> dict[str, float]:
+    """Instructions that each run has more than the pristine kernel's."""
+    return {name: round(number - instructions["pristine"], 1) for name, number in instructions.items()}
+
+
+def table(result: dict, rows: dict[str, str]) -> list[str]:
+    """The instructions of a result as lines of Markdown; rows: what each run is called."""
+    lines = ["| an overflow of arm_pmuv3, with its sample | instructions | added |", "|---|--:|--:|"]
+    for name, text in rows.items():
+        more = f"{result['added'][name]:.0f}" if name != "pristine" else ""
+        lines.append(f"| {text} | {result['instructions'][name]:.0f} | {more} |")
+    return lines
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    rows = {"pristine": "without the series", "unused": "the event does not alternate",
-            "used": "it alternates", "jitter": "with jitter",
-            "stop-start": "stopped and started on each overflow, for comparison"}
-    lines = ["| an overflow of arm_pmuv3, with its sample | instructions | added |", "|---|--:|--:|"]
-    for name, text in rows.items():
-        added = f"{result['added'][name]:.0f}" if name != "pristine" else ""
-        lines.append(f"| {text} | {result['instructions'][name]:.0f} | {added} |")
+    lines = table(result, {"pristine": "without the series", "unused": "the event does not alternate",
+                           "used": "it alternates", "jitter": "with jitter",
+                           "stop-start": "stopped and started on each overflow, for comparison"})
     lines += ["", "| bytes | without the series | with it | growth |", "|---|--:|--:|--:|"]
     for name, size in result["bytes"].items():
         lines.append(f"| `{name}` | {size['before']} | {size['after']} | {size['after'] - size['before']} |")
