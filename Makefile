@@ -51,7 +51,7 @@ help: ## this list
 	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 	@echo
 	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo, report), RUN="command" (vm),'
-	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (fresh), BENCH="cost" (bench),'
+	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (or trixie: fresh), BENCH="cost" (bench),'
 	@echo '          CONFIG=small (deb: the kernel of the emulated machine), LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
 .PHONY: demo

@@ -55,9 +55,11 @@ installed() {
 }
 
 # shellcheck source=/dev/null
-. /etc/os-release 2> /dev/null || fail "no /etc/os-release: this needs Debian 12"
-[ "${ID:-}-${VERSION_ID:-}" = debian-12 ] ||
-	fail "this is ${PRETTY_NAME:-an unknown distribution}; the packages are those of Debian 12 (bookworm)"
+. /etc/os-release 2> /dev/null || fail "no /etc/os-release: this needs Debian 12 or 13"
+case "${ID:-}-${VERSION_ID:-}" in
+debian-12 | debian-13) ;;
+*) fail "this is ${PRETTY_NAME:-an unknown distribution}; the packages are those of Debian 12 (bookworm) and 13 (trixie)" ;;
+esac
 
 if [ ! -e build/linux/.git ]; then
 	free=$(($(df --output=avail -k . | tail -n 1) / 1024 / 1024))

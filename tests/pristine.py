@@ -21,6 +21,7 @@ KEPT = CHECK / "pristine"
 IMAGE = KEPT / "Image"          # kernel for the emulated machine
 SYMBOLS = "vmlinux.symvers"     # ... and what modules may use of it
 KBUILD = KEPT / "kbuild"        # ... and the rest of what it takes to build them
+MODULE = "perf_alt_period.ko"
 HOST = KEPT / "host/perf"       # perf for this machine
 TOOLS = KEPT / "tools"          # its tests, and what they need
 GUEST = KEPT / "root"           # perf for the emulated machine, as installed
@@ -109,10 +110,9 @@ def build_and_copy_perf() -> None:
 def pristine_module(share: Path) -> None:
     """Makes the kernel, and perf_alt_period.ko for it from the DKMS package, which goes into share."""
     pristine_kernel()
-    keep(KBUILD / "prepared.made-by", "pristine", prepare_modules)
-    source = dkms_source(KEPT / "dkms")
-    must("make", "-C", source, f"KDIR={KBUILD}", f"ARCH={ARCH}", f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}")
-    shutil.copy(source / "perf_alt_period.ko", share)
+    sources = TOP / "scripts/dkms.sh", TOP / "include/linux/perf_alt_period.h", *sorted((TOP / "module").iterdir())
+    keep(KEPT / "module.made-by", "pristine", build_module, *sources)
+    shutil.copy(KEPT / MODULE, share)
 
 
 def dkms_source(folder: Path) -> Path:
@@ -123,10 +123,13 @@ def dkms_source(folder: Path) -> Path:
     return source
 
 
-def prepare_modules() -> None:
-    """KBUILD, of the pristine kernel."""
+def build_module() -> None:
+    """MODULE, of the pristine kernel, whose headers are those of the work tree."""
     must(TOP / "scripts/build.sh", "kernel", WALK, KBUILD, ARCH, "modules_prepare")
     shutil.copy(KEPT / SYMBOLS, KBUILD / "Module.symvers")
+    source = dkms_source(KEPT / "dkms")
+    must("make", "-C", source, f"KDIR={KBUILD}", f"ARCH={ARCH}", f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}")
+    shutil.copy(source / MODULE, KEPT)
 
 
 def build_kernel(arch: str = ARCH) -> None:

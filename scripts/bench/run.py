@@ -6,7 +6,8 @@ usage: run.py [MEASUREMENT...]        default: all
 
 A measurement is a module with a TITLE, measure(), which returns what goes into
 build/bench/results.json under its name, and report(), which makes Markdown of it
-for build/bench/results.md. Both files hold what one run has measured.
+for build/bench/results.md. Both files hold what one run has measured; one that
+fails is left out.
 """
 
 import importlib
@@ -26,20 +27,23 @@ def main() -> None:
     if unknown:
         sys.exit(f"bench: no measurement {' '.join(unknown)}; there is: {' '.join(MEASUREMENTS)}")
     sys.path.append(str(TOP / "tests"))
-    results, reports = {}, []
+    results, reports, failures = {}, [], []
     for name in wanted:
         start = time.monotonic()
         measurement = importlib.import_module(name)
         try:
             results[name] = measurement.measure()
         except AssertionError as error:
-            sys.exit(f"bench: {name}: {error}")
+            failures.append(f"bench: {name}: {error}")
+            continue
         reports.append(f"## {measurement.TITLE}\n\n{measurement.report(results[name])}\n")
         print(f"  {name:58} {time.monotonic() - start:6.1f} s", flush=True)
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "results.json").write_text(json.dumps(results, indent=2) + "\n")
     (OUT / "results.md").write_text("\n".join(reports))
     print("\n" + "\n".join(reports), end="")
+    if failures:
+        sys.exit("\n".join(failures))
 
 
 if __name__ == "__main__":
