@@ -4,8 +4,9 @@
 ARCH ?= arm64
 SUITE ?= bookworm
 TIMEOUT ?= 600
-BASE := 6.12
-B := build
+BASE ?= 6.12
+# what is made for a base: all but what is the same for each, which is in build
+B := build$(addprefix /,$(filter-out 6.12,$(BASE)))
 OUT ?= $(B)/demo
 
 # machines that `make check` needs, and those that `make check-all` needs
@@ -18,7 +19,8 @@ override EVENTS := $(value EVENTS)
 override RUN := $(value RUN)
 # of the verbs kernel and vm, said to make: not what a shell happens to have
 override DEBUG := $(if $(filter kernel vm,$(MAKECMDGOALS)),$(if $(filter command,$(origin DEBUG)),$(DEBUG)))
-export V WORKLOAD EVENTS RUN TIMEOUT DEBUG
+BUILD := $(B)
+export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE BUILD
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -30,6 +32,10 @@ ifeq ($(wildcard scripts/vm/$(ARCH).py),)
 $(error no machine for ARCH=$(ARCH); there is: $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py)))
 endif
 
+ifeq ($(wildcard patches/$(BASE)/series),)
+$(error no series for BASE=$(BASE); there is: $(patsubst patches/%/series,%,$(wildcard patches/*/series)))
+endif
+
 ifneq ($(filter-out small,$(CONFIG)),)
 $(error CONFIG is Debian's, or small for the kernel of the emulated machine, not $(CONFIG))
 endif
@@ -37,7 +43,7 @@ endif
 PATCHES := patches/$(BASE)/series $(wildcard patches/$(BASE)/*.patch)
 NEW_FILES := $(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series)
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
-GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),$(B)/qemu/$(1).built)
+GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 DEB = $(B)/deb/$(ARCH)
@@ -52,14 +58,14 @@ help: ## this list
 	@echo
 	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo, report), RUN="command" (vm),'
 	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (or trixie: fresh), BENCH="cost" (bench),'
-	@echo '          CONFIG=small (deb: the kernel of the emulated machine), LINUX=/path (a pristine $(BASE) tree), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
+	@echo '          CONFIG=small (deb: the kernel of the emulated machine), BASE=6.12 (or $(filter-out 6.12,$(patsubst patches/%/series,%,$(wildcard patches/*/series))): of Linux), LINUX=/path (a pristine tree of it), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
 .PHONY: demo
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
-report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(B)/report/template.html ## the same with call chains, and as a page for a browser: build/demo/report.html
+report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## the same with call chains, and as a page for a browser: build/demo/report.html
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
@@ -69,11 +75,11 @@ report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(B)/report/template.html ## th
 	@echo '  $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data'
 
 .PHONY: check
-check: install-check $(B)/perf/.built $(B)/report/template.html $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
+check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
 	@tests/run.py $(SUITES)
 
 .PHONY: check-all
-check-all: install-all $(B)/perf/.built $(B)/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too
+check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too
 	@tests/run.py --all $(SUITES)
 
 .PHONY: linux
@@ -91,8 +97,8 @@ vm: $(KERNEL) $(call GUEST,$(ARCH)) ## boot the emulated machine, RUN='command' 
 
 .PHONY: dkms
 dkms: ## the module for kernels that cannot be rebuilt, as a Debian package in build/dkms
-	@scripts/dkms.sh $(B)/dkms
-	@ls $(B)/dkms/*.deb
+	@scripts/dkms.sh build/dkms
+	@ls build/dkms/*.deb
 
 .PHONY: series
 series: $(B)/linux.built ## the mail-ready series in build/series
@@ -117,7 +123,7 @@ fresh: | install-fresh ## both README commands in a clean Debian root, as a newc
 
 .PHONY: clean
 clean: ## empty build/
-	@rm -rf $(B)
+	@rm -rf build
 
 # What the verbs stand on. A stamp is remade when what it depends on changed.
 
@@ -133,22 +139,28 @@ INSTALL_fresh = $(1) fresh
 install-build install-report install-check install-all install-bench install-deb install-fresh: install-%:
 	@scripts/install.sh build $(call INSTALL_$*,$(ARCH))
 
-$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build
-	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) $(if $(LINUX),--linux $(LINUX))
+# Debian 12 and 13 have Linux 6.12; the source of another is fetched
+SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter-out 6.12,$(BASE))))
+
+build/source/linux-source-%.tar.xz: | install-build
+	@$(STEP) "Debian's source of Linux $*" scripts/source.sh $* $@
+
+$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
+	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) $(addprefix --linux ,$(SOURCE))
 	@touch $@
 
 $(B)/perf/.built: $(B)/linux.built scripts/build.sh
 	@$(STEP) "perf for this machine" scripts/build.sh perf $(B)/linux $(B)/perf
 	@touch $@
 
-WEB := $(B)/report/web
+WEB := build/report/web
 
 $(WEB)/.built: report/web/package.json report/web/package-lock.json | install-report
 	@rm -rf $(WEB) && mkdir -p $(WEB) && cp $^ $(WEB)/
 	@$(STEP) "npm packages of the page" npm ci --prefix $(WEB) --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-$(B)/report/template.html: $(WEB)/.built report/web/build.js $(wildcard report/web/src/*)
+build/report/template.html: $(WEB)/.built report/web/build.js $(wildcard report/web/src/*)
 	@rm -rf $(WEB)/src && cp -r report/web/build.js report/web/src $(WEB)/
 	@$(STEP) "template of the page" sh -c 'cd $(WEB) && node build.js ../template.html'
 
@@ -156,7 +168,7 @@ $(KERNEL_DEB): $(B)/linux.built scripts/deb.sh scripts/build.sh scripts/vm/$(ARC
 	@$(STEP) "package of the$(addprefix $() ,$(CONFIG)) kernel for $(ARCH)" scripts/deb.sh kernel $(ARCH) $(CONFIG)
 	@touch $@
 
-$(DEB)/perf.built: $(B)/linux.built $(B)/sysroot/$(ARCH).built scripts/deb.sh scripts/build.sh
+$(DEB)/perf.built: $(B)/linux.built build/sysroot/$(ARCH).built scripts/deb.sh scripts/build.sh
 	@$(STEP) "package of perf for $(ARCH)" scripts/deb.sh perf $(ARCH)
 	@touch $@
 
@@ -173,17 +185,17 @@ $(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(
 	@$(STEP) "debug kernel for $*" env DEBUG=1 scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
-$(B)/sysroot/%.built: scripts/root.sh $(FETCH) scripts/vm/%.py | install-build
+build/sysroot/%.built: scripts/root.sh $(FETCH) scripts/vm/%.py | install-build
 	@$(STEP) "Debian's $* headers and libraries" scripts/root.sh sysroot $*
 	@touch $@
 
-$(B)/perf-%/.built: $(B)/linux.built $(B)/sysroot/%.built scripts/build.sh
+$(B)/perf-%/.built: $(B)/linux.built build/sysroot/%.built scripts/build.sh
 	@$(STEP) "perf for $*" scripts/build.sh perf $(B)/linux $(B)/perf-$* $*
 	@touch $@
 
 $(B)/root/%.cpio: $(B)/perf-%/.built scripts/root.sh $(FETCH) scripts/vm/init scripts/vm/%.py
 	@$(STEP) "root file system for $*" scripts/root.sh guest $*
 
-$(B)/qemu/%.built: scripts/qemu.sh $(FETCH) scripts/vm/%.py | install-build
+build/qemu/%.built: scripts/qemu.sh $(FETCH) scripts/vm/%.py | install-build
 	@$(STEP) "emulator for $*" scripts/qemu.sh $*
 	@touch $@

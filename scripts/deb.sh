@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # usage: deb.sh kernel ARCH [small]     linux-image-VERSION-alt-period
 #        deb.sh perf ARCH               linux-perf-alt-period
-# Debian packages in build/deb of the prepared tree, cross-built where ARCH is not
+# Debian packages in BUILD/deb of the prepared tree, cross-built where ARCH is not
 # this machine's. They install beside Debian's own, whose files they do not touch.
 # The kernel has Debian's configuration for ARCH without debug information, or that
 # of the emulated machine (small). perf has a folder of its own, and is started by
@@ -10,10 +10,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-what=$1 arch=$2 config=${3:-}
+what=$1 arch=$2 config=${3:-} base=${BASE:-6.12} build=${BUILD:-build}
 name=alt-period${config:+-$config}
-out=build/deb/$arch/$what${config:+-$config}
-tree=build/linux
+out=$build/deb/$arch/$what${config:+-$config}
+tree=$build/linux
 
 machine() {
 	scripts/vm.py --arch "$arch" --get "$1"
@@ -23,13 +23,14 @@ maintainer=$(sed -n 's/^M:\t//p' MAINTAINERS | head -n 1)
 email=${maintainer##*<}
 email=${email%>}
 # the day of the newest patch: a later series upgrades an earlier one
-version=$(make -s -C $tree kernelversion)-$(git -C $tree log -1 --format=%cd --date=format:%Y%m%d)
+version=$(make -s -C "$tree" kernelversion)-$(git -C "$tree" log -1 --format=%cd --date=format:%Y%m%d)
 
 debian_config() {
 	local dir=$out/debian suite
-	local file=$dir/usr/src/linux-config-6.12/config.${debian}_none_$debian.xz
-	suite=$(machine suite)
-	scripts/fetch.sh "$dir" "$suite-security" "$debian" linux-config-6.12
+	local file=$dir/usr/src/linux-config-$base/config.${debian}_none_$debian.xz
+	suite=$(machine suite)-security
+	[ "$base" = 6.12 ] || suite=sid
+	scripts/fetch.sh "$dir" "$suite" "$debian" "linux-config-$base"
 	[ -e "$file" ] || {
 		echo "deb: Debian has no configuration ${file##*/}: CONFIG=small has that of the emulated machine" >&2
 		exit 1
@@ -50,9 +51,9 @@ kernel() {
 	LOCALVERSION=-$name KDEB_PKGVERSION=$version KDEB_CHANGELOG_DIST=$(machine suite) \
 		DEBFULLNAME=${maintainer% <*} DEBEMAIL=$email \
 		DEB_BUILD_PROFILES="pkg.linux-upstream.nokernelheaders pkg.linux-upstream.nokerneldbg" \
-		scripts/build.sh kernel $tree "$out/linux" "$arch" bindeb-pkg KBUILD_IMAGE="$(machine image)"
-	rm -f build/deb/linux-image-*-"${name}_"*"_$debian.deb"
-	mv "$out"/linux-image-*.deb build/deb/
+		scripts/build.sh kernel "$tree" "$out/linux" "$arch" bindeb-pkg KBUILD_IMAGE="$(machine image)"
+	rm -f "$build"/deb/linux-image-*-"${name}_"*"_$debian.deb"
+	mv "$out"/linux-image-*.deb "$build/deb/"
 }
 
 # what programs need, by the libraries of the system root that they were built with
@@ -69,9 +70,9 @@ depends() {
 perf() {
 	local package=linux-perf-$name home=/usr/lib/perf-$name root=$PWD/$out/root programs
 	local own=$root$home doc=$root/usr/share/doc/$package completions=$root/usr/share/bash-completion/completions
-	PREFIX=$home scripts/build.sh perf $tree "$out" "$arch"
+	PREFIX=$home scripts/build.sh perf "$tree" "$out" "$arch"
 	mkdir -p "$out/Documentation"
-	make -C $tree/tools/perf/Documentation OUTPUT="$PWD/$out/Documentation/" USE_ASCIIDOCTOR=1 prefix="$home" DESTDIR="$root" install-man
+	make -C "$tree/tools/perf/Documentation" OUTPUT="$PWD/$out/Documentation/" USE_ASCIIDOCTOR=1 prefix="$home" DESTDIR="$root" install-man
 	gzip -9n "$own"/share/man/man1/*
 
 	# `perf trace` is the same program; the benchmark's functions keep their names
@@ -86,7 +87,7 @@ perf() {
 	sed -E "s/_perf/_perf_alt_period/g; s/(type|_perf_alt_period) perf\\b/\\1 perf-$name/" "$own/etc/bash_completion.d/perf" > "$completions/perf-$name"
 	rm -r "${own:?}/etc"
 	printf '%s\n' "Linux, its perf and this package's patches are under the GNU General Public License" \
-		"version 2: /usr/share/common-licenses/GPL-2. The sources are Debian's linux-source-6.12" \
+		"version 2: /usr/share/common-licenses/GPL-2. The sources are Debian's linux-source-$base" \
 		"and the series of patches that this package was built from." > "$doc/copyright"
 
 	cat > "$root/DEBIAN/control" <<- END
@@ -105,8 +106,8 @@ perf() {
 		 started by perf-$name and may be installed beside Debian's linux-perf.
 	END
 	(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
-	rm -f "build/deb/${package}_"*"_$debian.deb"
-	dpkg-deb --root-owner-group --build "$root" build/deb
+	rm -f "$build/deb/${package}_"*"_$debian.deb"
+	dpkg-deb --root-owner-group --build "$root" "$build/deb"
 }
 
 "$what"

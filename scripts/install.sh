@@ -20,7 +20,7 @@ check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-
 	chromium chromium-driver python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
 bench="python3-distributed python3-matplotlib"
 deb="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
-all="sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
+all="mmdebstrap sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
 
 # the compilers of the table of tests/test_builds.py
 compilers() {
@@ -61,7 +61,7 @@ debian-12 | debian-13) ;;
 *) fail "this is ${PRETTY_NAME:-an unknown distribution}; the packages are those of Debian 12 (bookworm) and 13 (trixie)" ;;
 esac
 
-if [ ! -e build/linux/.git ]; then
+if [ ! -e "${BUILD:-build}/linux/.git" ]; then
 	free=$(($(df --output=avail -k . | tail -n 1) / 1024 / 1024))
 	[ "$free" -ge $need_gb ] ||
 		fail "$free GB free in $PWD, about $need_gb GB are needed: free some, or clone on a larger disk"

@@ -4,16 +4,16 @@
 #
 # sysroot: Debian's headers and libraries of ARCH, for building perf with the
 #          cross compiler, in build/sysroot/ARCH
-# guest:   the emulated machine's root file system, in build/root/ARCH.cpio:
+# guest:   the emulated machine's root file system, in BUILD/root/ARCH.cpio:
 #          Debian's packages, perf and its tests, the benchmark
-# debian:  the same without ours, but with dpkg, in build/root/ARCH-debian.cpio
+# debian:  the same without ours, but with dpkg, in BUILD/root/ARCH-debian.cpio
 #
 # Nothing of the other architecture is run, and the host's package database
 # is not touched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-what=$1 arch=$2
+what=$1 arch=$2 build=${BUILD:-build}
 debian=$(scripts/vm.py --arch "$arch" --get debian)
 suite=$(scripts/vm.py --arch "$arch" --get suite)
 
@@ -36,7 +36,7 @@ sysroot() {
 
 # a folder with Debian's packages, and what a running system has beside them
 unpack() {
-	local dir=build/root/$1
+	local dir=$build/root/$1
 	scripts/fetch.sh "build/debian/$1" "$suite" "$debian" "$2"
 	rm -rf "$dir"
 	mkdir -p "$(dirname "$dir")"
@@ -48,14 +48,14 @@ unpack() {
 }
 
 pack() {
-	(cd "build/root/$1" && find . -type d \( -path ./usr/share/doc -o -path ./usr/share/locale -o -path ./usr/share/man \
+	(cd "$build/root/$1" && find . -type d \( -path ./usr/share/doc -o -path ./usr/share/locale -o -path ./usr/share/man \
 		-o -path '*/gconv' -o -path './usr/lib/*/perl' \) -prune -o -print0 | LC_ALL=C sort -z |
-		cpio --quiet --null --create --format=newc --owner=0:0 --reproducible) > "build/root/$1.cpio.new"
-	mv "build/root/$1.cpio.new" "build/root/$1.cpio"
+		cpio --quiet --null --create --format=newc --owner=0:0 --reproducible) > "$build/root/$1.cpio.new"
+	mv "$build/root/$1.cpio.new" "$build/root/$1.cpio"
 }
 
 guest() {
-	local dir=build/root/$arch perf=build/perf-$arch
+	local dir=$build/root/$arch perf=$build/perf-$arch
 	unpack "$arch" "$guest_packages"
 	rm -r "$dir/var/lib/dpkg"
 	cp -a "$perf/root/." "$dir/"

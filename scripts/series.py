@@ -15,12 +15,14 @@ usage: series.py tree DIR      make or update the tree (--linux: pristine source
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
@@ -151,17 +153,52 @@ def make_tree(base: str, source: Path, tree: Path) -> None:
     git(tree, "config", "series.made", head)
 
 
+def cover_letter(base: str) -> str:
+    """patches/BASE/cover-letter, a format string, with what was measured."""
+    text, results = TOP / "patches" / base / "cover-letter", TOP / "results" / base / "results.json"
+    try:
+        return text.read_text().format(**json.loads(results.read_text()))
+    except (OSError, ValueError, LookupError) as error:
+        sys.exit(f"series: {text} wants of {results} what is not there: {error!r}; `make bench BASE={base}` measures it")
+
+
 def write_mail(base: str, tree: Path, out: Path) -> None:
     """Writes the series as it is mailed, cover letter first, into out."""
-    cover = (TOP / "patches" / base / "cover-letter").read_text()
-    subject, body = cover.split("\n", 1)
+    subject, body = cover_letter(base).split("\n", 1)
     shutil.rmtree(out, ignore_errors=True)
     name, mail = git(tree, "log", "-1", "--format=%an%n%ae", SERIES).split("\n")
     git(tree, "format-patch", "--quiet", "--cover-letter", "--base", PRISTINE, "-o", str(out), f"{PRISTINE}..{SERIES}",
         env=identity(name, mail))
-    letter = next(out.glob("0000-*"))
+    letter, *patches = sorted(out.iterdir())
     text = letter.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", body.strip())
     letter.write_text(text)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda patch: recipients(tree, patch), patches))
+    for mail, each in zip((letter, *patches), (merge(found), *found)):
+        address(mail, each)
+
+
+def recipients(tree: Path, patch: Path) -> dict[str, list[str]]:
+    """Whom Linux's MAINTAINERS names for what a patch touches: people (To) and lists (Cc)."""
+    done = subprocess.run(["perl", "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", str(patch)], cwd=tree,
+                          text=True, capture_output=True, check=False)
+    if done.returncode:
+        sys.exit(f"series: get_maintainer.pl: {done.stderr.strip()}")
+    named = [re.fullmatch(r"(.*?) \((.*)\)", line).groups() for line in done.stdout.splitlines()]
+    return {"To": [who for who, role in named if " list" not in f" {role}"],
+            "Cc": [who for who, role in named if " list" in f" {role}"]}
+
+
+def merge(found: list[dict[str, list[str]]]) -> dict[str, list[str]]:
+    """All recipients, each once."""
+    return {field: list(dict.fromkeys(who for each in found for who in each[field])) for field in ("To", "Cc")}
+
+
+def address(mail: Path, to_whom: dict[str, list[str]]) -> None:
+    """Writes recipients into a mail's header."""
+    header, body = mail.read_text().split("\n\n", 1)
+    lines = [f"{field}: " + ",\n\t".join(who) for field, who in to_whom.items() if who]
+    mail.write_text("\n".join([header, *lines]) + "\n\n" + body)
 
 
 def export(base: str, tree: Path) -> None:

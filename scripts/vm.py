@@ -23,7 +23,7 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
-BUILD = TOP / "build"
+BUILD = TOP / os.environ.get("BUILD", "build")
 TIMED_OUT, DIED = 124, 125
 COMPLAINT = re.compile(r"\b(BUG|WARNING|INFO|UBSAN|Oops|Kernel panic)\b.*:")
 # A warning is shown and ends the machine; an emulated processor may be slow,
@@ -136,7 +136,7 @@ def main() -> int:
         if not needed.is_file():
             sys.exit(f"vm: {needed} is missing: run `make {verb} ARCH={args.arch}`")
     # the one that scripts/qemu.sh has fetched, if it had to
-    emulator = shutil.which(arch["emulator"], path=f"{BUILD}/qemu/bin:{os.environ.get('PATH', os.defpath)}")
+    emulator = shutil.which(arch["emulator"], path=f"{TOP}/build/qemu/bin:{os.environ.get('PATH', os.defpath)}")
     if not emulator:
         sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")
     arch["qemu"][0] = emulator

@@ -7,12 +7,13 @@ import subprocess
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
-BUILD = TOP / "build"
+BUILD = TOP / os.environ.get("BUILD", "build")
 CHECK = BUILD / "check"
 LINUX = BUILD / "linux"
 PERF = BUILD / "perf/perf"
 SCRIPT = TOP / "tools/perf/scripts/python/generate-function-metrics.py"
 ARCH = "arm64"
+BASE = os.environ.get("BASE", "6.12")  # of Linux
 ALL = "CHECK_ALL" in os.environ    # `make check-all`
 
 

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-LOGS = TESTS.parent / "build/check"
+LOGS = TESTS.parent / os.environ.get("BUILD", "build") / "check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
 CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff", "report", "page", "identity", "browser", "terms",
          "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines", "fuzz", "series",

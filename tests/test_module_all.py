@@ -77,5 +77,27 @@ class Debian(modules.Module):
         shutil.copy(source / "perf_alt_period.ko", cls.share)
 
 
+class Dkms(unittest.TestCase):
+    """The package on a Debian with that kernel: installed, it builds the module; removed, it leaves nothing."""
+
+    SCRIPT = """apt-get install --yes --quiet=2 /*.deb
+dkms status
+modinfo -F vermagic -k $(ls /lib/modules) perf_alt_period
+apt-get remove --yes --quiet=2 perf-alt-period-dkms
+echo left: $(dkms status) $(find /lib/modules /usr/src -name "perf*alt*period*")"""
+
+    def test_package_builds_and_removes(self):
+        out = CHECK / "dkms"
+        must(TOP / "scripts/dkms.sh", out)
+        package, = out.glob("*.deb")
+        arch = must("dpkg", "--print-architecture").strip()
+        for suite in "bookworm", "trixie":
+            with self.subTest(suite):
+                said = must("mmdebstrap", "--quiet", "--format=null", "--variant=minbase", f"--include=dkms,linux-headers-{arch}",
+                            f"--customize-hook=copy-in {package} /", f"--customize-hook=chroot \"$1\" sh -ec '{self.SCRIPT}'", suite)
+                self.assertRegex(said, rf"(?m)^perf-alt-period/1.0, (6\.\S+-{arch}), \S+: installed\n\1 .*mod_unload")
+                self.assertRegex(said, r"(?m)^left:$")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from env import ARCH, BUILD, LINUX, TOP, must, run, vm
+from env import ARCH, BASE, BUILD, LINUX, TOP, must, run, vm
 
 
 class BadInput(unittest.TestCase):
@@ -50,7 +50,7 @@ class BadInput(unittest.TestCase):
         head = must("git", "-C", LINUX, "rev-parse", "HEAD")
         must("tar", "-cf", self.dir / "old.tar", "-C", self.dir, "old")
         for old in "old", "old.tar":
-            self.refused("is Linux 6.1.99; these patches are for 6.12", "make", "linux", f"LINUX={self.dir / old}")
+            self.refused(f"is Linux 6.1.99; these patches are for {BASE}", "make", "linux", f"LINUX={self.dir / old}")
         self.refused("is not a Linux tree", "make", "linux", f"LINUX={self.dir}")
         self.assertEqual(must("git", "-C", LINUX, "rev-parse", "HEAD"), head)
         self.assertFalse((BUILD / "linux.new").exists())
@@ -135,7 +135,7 @@ class Debug(unittest.TestCase):
 
     def test_is_what_is_said_to_make(self):
         """DEBUG=1 is for the verbs kernel and vm; one that a shell happens to have is not ours."""
-        kernel = f"build/kernel/{ARCH}-debug"
+        kernel = f"{BUILD.relative_to(TOP)}/kernel/{ARCH}-debug"
         self.assertIn(kernel, must("make", "-nB", "kernel", "DEBUG=1"))
         self.assertIn("--debug", must("make", "-nB", "vm", "DEBUG=1", "RUN=true"))
         self.assertNotIn(kernel, must("make", "-nB", "kernel", env={"DEBUG": "1"}))

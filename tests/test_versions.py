@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series on the oldest and the newest Linux 6.12 that Debian has, of whatever suite, besides the one in build/linux."""
+"""The series on the oldest and the newest Linux of its base that Debian has, of whatever suite, besides the one in build/linux."""
 
 import re
 import subprocess
@@ -7,10 +7,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from env import BUILD, CHECK, LINUX, TOP, must, run
+from env import BASE, BUILD, CHECK, LINUX, TOP, must, run
 
-PACKAGE = "linux-source-6.12"
-SUITES = ("bookworm", "bookworm-security", "bookworm-backports", "trixie", "trixie-security", "sid")
+PACKAGE = f"linux-source-{BASE}"
+SUITES = ("bookworm", "bookworm-security", "bookworm-backports", "trixie", "trixie-security", "trixie-backports", "sid")
 # Files to which an older 6.12 does not take a change as it is, and why.
 TOO_NEW = {
     "include/linux/perf_event.h": "6.12.111 has no PERF_PMU_CAP_AUX_PREFER_LARGE, the last of the list to which the series adds",

@@ -180,12 +180,30 @@ def plot(result: dict) -> None:     # pylint: disable=too-many-locals
         functions.savefig(FUNCTIONS_PLOT, metadata={"Date": None})
 
 
+def percent(value: float | None) -> str:
+    """A part of 1, in percent."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def summary(result: dict) -> str:
+    """The errors by window, as a table of Markdown."""
+    depths = sorted({row["depth"] for row in result["rows"]})
+    lines = ["| window |" + "".join(f" share, depth {depth} | rate, discard | rate, none |" for depth in depths),
+             "|--:|" + "--:|--:|--:|" * len(depths)]
+    for window in result["bias"][str(depths[0])]:
+        cells = [f"{int(window):,}"]
+        for depth in depths:
+            rates = [row["rate error"] for mode in ("discard", "none")
+                     for row in select(result, depth=depth, window=int(window), kind="alternate", mode=mode)]
+            cells += map(percent, [result["bias"][str(depth)][window], *rates])
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def report(result: dict) -> str:
     """The result as Markdown."""
-    def percent(value: float | None) -> str:
-        return "-" if value is None else f"{100 * value:.1f}"
-
-    lines = ["| depth | recording | window | mode | windows | discarded | share error | by chance | expected | rate error | spill |",
+    lines = ["`share` is expected, for any number of windows; `rate` was recorded. Errors in percent:", "", summary(result), "",
+             "| depth | recording | window | mode | windows | discarded | share error | by chance | expected | rate error | spill |",
              "|--:|---|--:|---|--:|--:|--:|--:|--:|--:|--:|"]
     for row in result["rows"]:
         bias = result["bias"][str(row["depth"])].get(str(row["window"])) if row["mode"] == "discard" else 0.0

@@ -12,13 +12,14 @@ fails is left out.
 
 import importlib
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-OUT = TOP / "build/bench"
-MEASUREMENTS = ("published", "accuracy", "scaling", "cost", "by_module", "resonance", "collect", "hosts")
+OUT = TOP / os.environ.get("BUILD", "build") / "bench"
+MEASUREMENTS = ("table", "published", "accuracy", "scaling", "cost", "by_module", "resonance", "collect", "hosts")
 
 
 def main() -> None:

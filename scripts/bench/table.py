@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What `make demo` prints, beside what the benchmark is known to do."""
+
+import known
+from env import in_guest, must
+from guest import OUT
+
+TITLE = "The table and the truth"
+
+
+def measure() -> dict:
+    """Records the benchmark, counts it one instruction at a time."""
+    must("make", "demo", f"OUT={OUT / 'demo'}")
+    truth = known.truth(in_guest("benchmark --truth --faults 0 1"))
+    header, *rows = (OUT / "demo/functions.txt").read_text().splitlines()
+    lines = [f"{header}   true %I, PF/KI"]
+    for row in rows:
+        what = truth.get(row.split()[0])
+        lines.append(row + (f"    {100 * what.share:6.2f} {1000 * what.faults / what.length:6.3f}" if what else ""))
+    return {"windows": sum(int(row.split()[1]) for row in rows), "text": "\n".join(f"  {line}" for line in lines)}
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+    return f"```\n{result['text']}\n```"

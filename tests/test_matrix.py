@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every perf on every kernel: it records what was asked for or says what is missing, and nothing else.
+
+perfs: of the series on both bases, and the distribution's own. Kernels: both bases,
+with the series and without.
+"""
+
+import itertools
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+import perfdata
+from env import ARCH, CHECK, TOP, in_guest, must, run
+
+BASES = {"6.12": TOP / "build", "7.2": TOP / "build/7.2"}
+SERIES, PLAIN = "series", "pristine"
+KERNELS = [(base, kind) for base in BASES for kind in (SERIES, PLAIN)]
+DISTRIBUTION = "distribution"
+PERFS = (*BASES, DISTRIBUTION)
+SHARE = CHECK / "matrix"
+LONG, WINDOW = 99700, 300
+COMMANDS = f"""
+sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
+cd /tmp
+record() {{
+	status=0
+	{{perf}} record -q -T --sample-cpu -m 16M -o $1.data -e "{{{{cycles/$2/,instructions,page-faults}}}}:uS" \\
+		-- sh -c 'echo ran; exec benchmark --iterations 300 0 1' > $1.out 2>&1 || status=$?
+	echo $status >> $1.out
+	mv $1.* /share/{{out}}
+}}
+record plain period={LONG}
+record alternate period={LONG},alt-period={WINDOW}
+record jitter period={LONG},alt-period={WINDOW},alt-period-jitter=5
+"""
+# where an attr has the fields that are the series': period, alternate period, its jitter
+PERIOD, ALTERNATE = slice(16, 24), slice(144, 156)
+
+
+def image(base: str, kind: str) -> Path:
+    """A kernel of the emulated machine."""
+    return BASES[base] / ("check/pristine/Image" if kind == PLAIN else f"kernel/{ARCH}/arch/arm64/boot/Image")
+
+
+def recorded(perf: str, base: str, kind: str) -> Path:
+    """Where what a perf has recorded on a kernel is."""
+    return SHARE / f"{perf}-on-{base}-{kind}"
+
+
+def distribution(arch: str, seen_as: str | None = None) -> str:
+    """Fetches the distribution's perf for an architecture; the command that runs it, with its own libraries, where its
+    folder is seen as that."""
+    out = CHECK / "distribution" / arch
+    must(TOP / "scripts/fetch.sh", out, "bookworm", arch, "linux-perf")
+    there = seen_as or str(out)
+    loader, *_ = out.glob("lib*/ld-linux-*.so*")
+    libc, = out.glob("lib/*/libc.so.6")
+    libraries = ":".join(f"{there}/{folder}/{libc.parent.name}" for folder in ("lib", "usr/lib"))
+    return f"{there}/{loader.relative_to(out)} --library-path {libraries} {there}/usr/bin/perf"
+
+
+def setUpModule() -> None:
+    for base, build in BASES.items():
+        env = {"BASE": base, "BUILD": str(build.relative_to(TOP))}
+        must("make", "vm", "RUN=true", f"BASE={base}", env=env)
+        must("make", "perf", f"BASE={base}", env=env)
+        must(sys.executable, "-c", "import pristine; pristine.pristine_kernel()", cwd=TOP / "tests", env=env)
+    shutil.rmtree(SHARE, ignore_errors=True)
+    commands = {**dict.fromkeys(BASES, "perf"), DISTRIBUTION: distribution(ARCH, f"/share/{DISTRIBUTION}")}
+    shutil.copytree(CHECK / "distribution" / ARCH, SHARE / DISTRIBUTION, symlinks=True)
+    for perf, kernel in itertools.product(PERFS, KERNELS):
+        out = recorded(perf, *kernel)
+        out.mkdir(parents=True)
+        root = BASES.get(perf, BASES["6.12"]) / "root" / f"{ARCH}.cpio"
+        in_guest(COMMANDS.format(perf=commands[perf], out=out.name), "--kernel", image(*kernel), "--root", root, share=SHARE)
+
+
+def attr_of(path: Path) -> bytearray:
+    """The leader's attr, as long as its size says."""
+    leader = perfdata.read(path).leader()
+    data = path.read_bytes()
+    at = int.from_bytes(data[24:32], "little")
+    return bytearray(data[at:at + leader.size])
+
+
+class Recording(unittest.TestCase):
+
+    def said(self, where: Path, name: str) -> tuple[list[str], int]:
+        """What perf and the program printed, and perf's exit status."""
+        *text, status = (where / f"{name}.out").read_text().splitlines()
+        return text, int(status)
+
+    def test_plain_event(self):
+        """Every perf records on every kernel."""
+        for perf, kernel in itertools.product(PERFS, KERNELS):
+            where = recorded(perf, *kernel)
+            with self.subTest(where.name):
+                self.assertEqual(self.said(where, "plain"), (["ran"], 0))
+                periods = {sample.period for sample in perfdata.read(where / "plain.data").stream()}
+                self.assertEqual(periods, {LONG})
+
+    def test_series_on_series(self):
+        """The event alternates, and no other field of its attr is set."""
+        for perf, base in itertools.product(BASES, BASES):
+            where = recorded(perf, base, SERIES)
+            for name, jitter in ("alternate", 0), ("jitter", 5):
+                with self.subTest(f"{where.name} {name}"):
+                    self.assertEqual(self.said(where, name), (["ran"], 0))
+                    recording = perfdata.read(where / f"{name}.data")
+                    leader = recording.leader()
+                    self.assertEqual((leader.alternative_sample_period, leader.jitter_alternate_period), (WINDOW, jitter))
+                    periods = [sample.period for sample in recording.stream()]
+                    self.assertGreater(len(periods), 200)
+                    half = 1 << jitter if jitter else 0
+                    for found, nominal in zip(periods, itertools.cycle((LONG, WINDOW))):
+                        self.assertLessEqual(abs(found - nominal), half)
+                    alternate, plain = attr_of(where / f"{name}.data"), attr_of(where / "plain.data")
+                    for attr in alternate, plain:
+                        attr[PERIOD], attr[ALTERNATE] = bytes(8), bytes(12)
+                    self.assertEqual(alternate, plain)
+
+    def test_series_on_kernel_without(self):
+        """One sentence says what is missing; nothing runs, nothing is recorded."""
+        for perf, base in itertools.product(BASES, BASES):
+            where = recorded(perf, base, PLAIN)
+            for name in "alternate", "jitter":
+                with self.subTest(f"{where.name} {name}"):
+                    text, status = self.said(where, name)
+                    self.assertGreater(status, 0)
+                    self.assertNotIn("ran", text)
+                    self.assertEqual(sum("does not know alternate sample periods" in line for line in text), 1, text)
+                    self.assertFalse((where / f"{name}.data").exists() and (where / f"{name}.data").stat().st_size)
+
+    def test_perf_without_the_terms(self):
+        """It names the first one that it does not know; nothing runs, nothing is recorded."""
+        for kernel in KERNELS:
+            where = recorded(DISTRIBUTION, *kernel)
+            for name in "alternate", "jitter":
+                with self.subTest(f"{where.name} {name}"):
+                    text, status = self.said(where, name)
+                    self.assertGreater(status, 0)
+                    self.assertNotIn("ran", text)
+                    self.assertRegex("\n".join(text), "unknown term 'alt-period'")
+                    self.assertFalse((where / f"{name}.data").exists())
+
+
+class Reading(unittest.TestCase):
+
+    def sums(self, perf: str, recording: Path, maker: str) -> tuple[str, str]:
+        """What command and script of a perf make of a recording by another."""
+        root = BASES.get(maker, BASES["6.12"])
+        program = BASES[perf] / "perf/perf"
+        options = "-i", recording, "--symfs", root / "root" / ARCH
+        return (must(program, "functions", "report", *options, "--sums", "-"),
+                must(program, "script", *options, "-s", TOP / "tools/perf/scripts/python/generate-function-metrics.py",
+                     "--", "--write-sums", "-"))
+
+    def test_series(self):
+        """Both perfs, the command and the script, make the same of each recording."""
+        for perf, kernel, name in itertools.product(PERFS, KERNELS, ("plain", "alternate", "jitter")):
+            recording = recorded(perf, *kernel) / f"{name}.data"
+            if recording.exists() and recording.stat().st_size:
+                with self.subTest(f"{recording.parent.name} {name}"):
+                    first, *others = itertools.chain.from_iterable(self.sums(reader, recording, perf) for reader in BASES)
+                    self.assertIn("dcache_miss", first)
+                    self.assertEqual(others, [first] * 3)
+
+    def test_distribution(self):
+        """It reads its own recordings, and refuses those with a longer attr."""
+        program = distribution(must("dpkg", "--print-architecture").strip()).split()
+        for perf, kernel, name in itertools.product(PERFS, KERNELS, ("plain", "alternate", "jitter")):
+            recording = recorded(perf, *kernel) / f"{name}.data"
+            if recording.exists() and recording.stat().st_size:
+                with self.subTest(f"{recording.parent.name} {name}"):
+                    done = run(*program, "report", "--stats", "--stdio", "-i", recording)
+                    if perf == DISTRIBUTION:
+                        self.assertEqual(done.returncode, 0, done.stdout)
+                        self.assertRegex(done.stdout, r"SAMPLE events: +\d{3}")
+                    else:
+                        self.assertGreater(done.returncode, 0)
+                        self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)")
+
+
+if __name__ == "__main__":
+    unittest.main()
