@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""shellcheck, pylint, checkpatch and codespell over what is ours."""
+"""shellcheck, pylint, checkpatch and codespell over what is ours; figures in the README."""
 
+import json
 import re
+import sys
 import unittest
 
 from env import LINUX, TOP, must, run
+
+sys.path.append(str(TOP / "scripts/bench"))
+# pylint: disable=wrong-import-position
+import accuracy
+import by_module
+import cost
+import experiment
 
 
 def tracked() -> list[str]:
@@ -48,6 +57,19 @@ class Lint(unittest.TestCase):
 
     def test_spelling(self):
         self.check("codespell", "--ignore-words-list=pevent,filp,nd", *(name for name in tracked() if name != "COPYING"))
+
+
+class Figures(unittest.TestCase):
+
+    def test_readme_has_the_tables_that_were_measured(self):
+        """Those of results/6.12, which one run of `make bench` has left."""
+        results = json.loads((TOP / "results/6.12/results.json").read_text())
+        readme = (TOP / "README.md").read_text()
+        for name, text in (("published", experiment.report), ("accuracy", accuracy.summary), ("cost", cost.report),
+                           ("by_module", by_module.report)):
+            for line in text(results[name]).splitlines():
+                if line.startswith("|"):
+                    self.assertIn(f"\n{line}\n", readme)
 
 
 if __name__ == "__main__":
