@@ -41,7 +41,7 @@ $(error CONFIG is Debian's, or small for the kernel of the emulated machine, not
 endif
 
 PATCHES := patches/$(BASE)/series $(wildcard patches/$(BASE)/*.patch)
-NEW_FILES := $(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series)
+NEW_FILES := $(foreach file,$(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series),$(firstword $(subst =, ,$(file))))
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))

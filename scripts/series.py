@@ -3,9 +3,11 @@
 """The Linux tree and the series: three forms of one thing.
 
   repository   patches/BASE/series lists the commits in order, one a line:
-                   NNNN-subject.patch [NEW FILE]...
+                   NNNN-subject.patch [NEW FILE[=PATH]]...
                a patch is a mail whose diff touches only files that Linux has;
-               the new files that its commit introduces lie at their kernel path
+               the new files that its commit introduces lie at their kernel path,
+               those of 6.12; all bases share them. PATH is where another base
+               has the file; what else is different there is in the patch
   tree         a git tree of pristine Linux with one commit per line
   mail         what is sent: each commit with its patch and its new files
 
@@ -27,6 +29,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 PRISTINE, SERIES = "pristine", "series"
+SHARED = "6.12"    # the base whose new files lie in the repository
 
 
 def git(tree: Path, *args: str, stdin: str | None = None, env: dict | None = None) -> str:
@@ -40,11 +43,20 @@ def git(tree: Path, *args: str, stdin: str | None = None, env: dict | None = Non
     return done.stdout.rstrip("\n")
 
 
-def commits(base: str) -> list[tuple[Path, list[str]]]:
-    """The lines of patches/BASE/series: (patch, new files)."""
+def commits(base: str) -> list[tuple[Path, dict[str, str]]]:
+    """The lines of patches/BASE/series: patch, and the repository's file for each path in Linux that is new."""
     folder = TOP / "patches" / base
     lines = [line.split() for line in (folder / "series").read_text().splitlines()]
-    return [(folder / words[0], words[1:]) for words in lines if words and words[0][0] != "#"]
+    return [(folder / words[0], {word.split("=")[-1]: word.split("=")[0] for word in words[1:]})
+            for words in lines if words and words[0][0] != "#"]
+
+
+def add_files(tree: Path, env: dict[str, str], new_files: dict[str, str]) -> None:
+    """Adds files of the repository to the index in env, by their path in Linux."""
+    for path, name in new_files.items():
+        mode = "100755" if os.access(TOP / name, os.X_OK) else "100644"
+        blob = git(tree, "hash-object", "-w", "--no-filters", str(TOP / name))
+        git(tree, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}", env=env)
 
 
 def linux_version(source: Path) -> str:
@@ -100,17 +112,14 @@ def identity(name: str, mail: str) -> dict[str, str]:
             for key, value in (("NAME", name), ("EMAIL", mail))}
 
 
-def add_commit(tree: Path, env: dict[str, str], parent: str, patch: Path, new_files: list[str]) -> str:
+def add_commit(tree: Path, env: dict[str, str], parent: str, patch: Path, new_files: dict[str, str]) -> str:
     """Applies one patch and its new files to the index in env; returns the commit."""
     with tempfile.TemporaryDirectory() as work:
         message, diff = Path(work) / "message", Path(work) / "diff"
         info = git(tree, "mailinfo", str(message), str(diff), stdin=patch.read_text())
         head = dict(line.split(": ", 1) for line in info.splitlines() if ": " in line)
+        add_files(tree, env, new_files)
         git(tree, "apply", "--cached", "--allow-empty", "--whitespace=error-all", str(diff), env=env)
-        for name in new_files:
-            mode = "100755" if os.access(TOP / name, os.X_OK) else "100644"
-            blob = git(tree, "hash-object", "-w", "--no-filters", str(TOP / name))
-            git(tree, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{name}", env=env)
         who = {**identity(head["Author"], head["Email"]),
                "GIT_AUTHOR_DATE": head["Date"], "GIT_COMMITTER_DATE": head["Date"]}
         text = head["Subject"] + "\n\n" + message.read_text()
@@ -134,6 +143,12 @@ def keep_own_changes(tree: Path, *known: str) -> None:
         sys.exit(f"series: {tree} has changes of its own: commit them and run `series.py export`, or remove the folder")
 
 
+def own_index(tree: Path) -> dict[str, str]:
+    """git's environment for commits that are made beside the work tree: a checkout then changes no more modification
+    times than the change deserves."""
+    return {"GIT_INDEX_FILE": str(tree.resolve() / git(tree, "rev-parse", "--git-path", "series-index"))}
+
+
 def make_tree(base: str, source: Path, tree: Path) -> None:
     """Brings tree to pristine + the series; only files that differ are touched."""
     if not (tree / ".git").is_dir():
@@ -141,9 +156,7 @@ def make_tree(base: str, source: Path, tree: Path) -> None:
     elif git(tree, "config", "series.source") != identify(source):
         keep_own_changes(tree)
         unpack(source, base, tree)
-    # commits are made beside the work tree, so that a checkout changes no more
-    # modification times than the change deserves
-    env = {"GIT_INDEX_FILE": str(tree / ".git/series-index")}
+    env = own_index(tree)
     git(tree, "read-tree", PRISTINE, env=env)
     head = git(tree, "rev-parse", PRISTINE)
     for patch, new_files in commits(base):
@@ -201,26 +214,43 @@ def address(mail: Path, to_whom: dict[str, list[str]]) -> None:
     mail.write_text("\n".join([header, *lines]) + "\n\n" + body)
 
 
+def shared(path: str) -> str | None:
+    """The repository's file for a path that is new in a base of Linux: of that path, or else of that name in 6.12's."""
+    files = {there: name for _, new_files in commits(SHARED) for there, name in new_files.items()}
+    moved = [name for name in files if Path(name).name == Path(path).name]
+    return path if path in files else moved[0] if len(moved) == 1 else None
+
+
+def write_file(tree: Path, commit: str, name: str) -> None:
+    """Writes a commit's file to its place in the repository."""
+    (TOP / name).parent.mkdir(parents=True, exist_ok=True)
+    (TOP / name).write_bytes(subprocess.run(["git", "-C", str(tree), "cat-file", "blob", f"{commit}:{name}"],
+                                            capture_output=True, check=True).stdout)
+    mode = git(tree, "ls-tree", commit, name).split()[0]
+    (TOP / name).chmod(0o755 if mode == "100755" else 0o644)
+
+
 def export(base: str, tree: Path) -> None:
-    """Writes patches/BASE and the new files from the commits PRISTINE..HEAD of tree."""
+    """Writes patches/BASE from the commits PRISTINE..HEAD of tree, and the new files, but those that 6.12 has too."""
     folder, lines = TOP / "patches" / base, []
+    env = own_index(tree)
+    folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.patch"):
         old.unlink()
     for number, commit in enumerate(git(tree, "rev-list", "--reverse", f"{PRISTINE}..HEAD").split(), 1):
         changes = git(tree, "diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames", commit)
         status = [line.split("\t") for line in changes.splitlines()]
-        new = [name for kind, name in status if kind == "A"]
-        for name in new:
-            (TOP / name).parent.mkdir(parents=True, exist_ok=True)
-            (TOP / name).write_bytes(subprocess.run(["git", "-C", str(tree), "cat-file", "blob", f"{commit}:{name}"],
-                                                    capture_output=True, check=True).stdout)
-            mode = git(tree, "ls-tree", commit, name).split()[0]
-            (TOP / name).chmod(0o755 if mode == "100755" else 0o644)
+        there = {path: None if base == SHARED else shared(path) for kind, path in status if kind == "A"}
+        for name in [path for path, here in there.items() if not here]:
+            write_file(tree, commit, name)
         head = git(tree, "log", "-1", "--format=From: %an <%ae>%nDate: %aD%nSubject: [PATCH] %s%n%n%b", commit)
-        diff = git(tree, "diff", "--no-renames", "--diff-filter=a", "--abbrev=12", f"{commit}^", commit)
+        new = {path: here or path for path, here in there.items()}
+        git(tree, "read-tree", f"{commit}^", env=env)
+        add_files(tree, env, new)
+        diff = git(tree, "diff", "--no-renames", "--abbrev=12", git(tree, "write-tree", env=env), commit)
         name = f"{number:04}-{git(tree, 'log', '-1', '--format=%f', commit)[:52].rstrip('-.')}.patch"
         (folder / name).write_text(f"{head.rstrip()}\n---\n{diff + chr(10) if diff else ''}")
-        lines.append(" ".join([name, *new]))
+        lines.append(" ".join([name, *(path if path == here else f"{here}={path}" for path, here in new.items())]))
     comment = "# one commit a line, in order: its patch, then the new files it introduces\n"
     (folder / "series").write_text(comment + "\n".join(lines) + "\n")
 
