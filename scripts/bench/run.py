@@ -17,7 +17,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / "build/bench"
-MEASUREMENTS = ("published", "accuracy", "scaling", "cost", "by_module", "resonance", "collect", "hosts")
+MEASUREMENTS = ("published", "accuracy", "scaling", "stitched_lbr", "cost", "by_module", "resonance", "collect", "hosts")
 
 
 def main() -> None:
