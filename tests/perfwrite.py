@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE, LOST_SAMPLES = 10, 2, 3, 4, 5, 6, 7, 9, 13
-FINISHED_ROUND = 68
+HEADER_ATTR, FINISHED_ROUND, HEADER_FEATURE = 64, 68, 80
 MISC_KERNEL, MISC_USER = 1, 2
 CLOCK_MONOTONIC = 1
-IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 16))
+IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 16))
+BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (1 << bit for bit in (0, 11, 14, 15, 17))
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
 FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID = 1 << 1, 1 << 5, 1 << 18, 1 << 25
 HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = 9, 12, 13, 17
-HEADER_SAMPLE_TIME, HEADER_PMU_CAPS = 21, 31
+HEADER_SAMPLE_TIME, HEADER_CPU_PMU_CAPS, HEADER_PMU_CAPS = 21, 28, 31
 ATTR_SIZE = 160
 
 
@@ -35,11 +36,13 @@ class Event:
     sample_type: int = IP | TID | TIME | READ | CPU | PERIOD | IDENTIFIER
     read_format: int = FORMAT_ID | FORMAT_GROUP
     flags: int = FLAG_EXCLUDE_KERNEL | FLAG_SAMPLE_ID_ALL
+    branch_sample_type: int = 0
 
     def attr(self) -> bytes:
         """Its perf_event_attr."""
         begin = struct.pack("<IIQQQQQ", self.type, ATTR_SIZE, self.config, self.sample_period, self.sample_type,
                             self.read_format, self.flags)
+        begin += bytes(72 - len(begin)) + struct.pack("<Q", self.branch_sample_type)
         begin += bytes(92 - len(begin)) + struct.pack("<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0)
         end = struct.pack("<QII", self.alternative_sample_period, self.jitter_alternate_period, 0)
         return begin + bytes(ATTR_SIZE - len(begin) - len(end)) + end
@@ -63,6 +66,7 @@ class Writer:
     times: tuple[int, int] | None = None
     cpuid: str = ""
     slots: int = 0                      # that the PMU tells of
+    branches: int = 0                   # the depth of its branch records
     threads: tuple[str, ...] = ()       # those of each core
 
     @property
@@ -112,14 +116,20 @@ class Writer:
         self.record(FINISHED_ROUND, b"", 0)
 
     def sample(self, leader: Event, where: Where, ip: int, period: int, values: Sequence[tuple[int, int]],
-               callers: Sequence[int] = (), misc: int = MISC_USER) -> None:
-        """A sample of a group: values are (id, value), the leader's first; callers are return addresses, last call first."""
+               callers: Sequence[int] = (), misc: int = MISC_USER,
+               branches: tuple[int, Sequence[tuple[int, int]]] = (0, ())) -> None:
+        """A sample of a group: values are (id, value), the leader's first; callers are return addresses, last call first;
+        branches are the index of the last one's register, and from where to where they went, last one first."""
         number = values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
+        index, pairs = branches
+        stack = [len(pairs), *([index] if leader.branch_sample_type & BRANCH_HW_INDEX else ())]
+        stack += [word for pair in pairs for word in (*pair, 0)]
         parts = {IDENTIFIER: struct.pack("<Q", number), IP: struct.pack("<Q", ip),
                  TID: struct.pack("<II", where.pid, where.tid), TIME: struct.pack("<Q", where.time),
                  ID: struct.pack("<Q", number), CPU: struct.pack("<II", where.cpu, 0), PERIOD: struct.pack("<Q", period),
-                 READ: self.read(leader, values), CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain)}
+                 READ: self.read(leader, values), CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
+                 BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack)}
         self.record(SAMPLE, b"".join(value for bit, value in parts.items() if leader.sample_type & bit), misc)
 
     @staticmethod
@@ -146,15 +156,32 @@ class Writer:
             ids += own
         attrs_at = ids_at + len(ids)
         data_at, size = attrs_at + len(attrs), sum(map(len, self.records))
-        features = {HEADER_EVENT_DESC: self.event_desc(events), HEADER_GROUP_DESC: self.group_desc(), **self.cpu()}
-        if self.times:
-            features[HEADER_SAMPLE_TIME] = struct.pack("<QQ", *self.times)
+        features = self.features()
         bits = sum(1 << feature for feature in features)
         header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, ATTR_SIZE + 16, attrs_at, len(attrs), data_at, size,
                              0, 0) + struct.pack("<QQQQ", bits, 0, 0, 0)
         features = sections(data_at + size, *(text for _, text in sorted(features.items())))
         with path.open("wb") as file:
             file.writelines((header, ids, attrs, *self.records, features))
+
+    def write_pipe(self, path: Path) -> None:
+        """What perf record -o - would write: attrs and features are records, too."""
+        begin = Writer(self.groups)
+        for group in self.groups:
+            for event in group:
+                begin.record(HEADER_ATTR, event.attr() + struct.pack(f"<{len(event.ids)}Q", *event.ids), 0)
+        for number, text in sorted(self.features().items()):
+            begin.record(HEADER_FEATURE, struct.pack("<Q", number) + text, 0)
+        with path.open("wb") as file:
+            file.writelines((struct.pack("<8sQ", b"PERFILE2", 16), *begin.records, *self.records))
+
+    def features(self) -> dict[int, bytes]:
+        """What the header tells, by number of the feature."""
+        features = {HEADER_EVENT_DESC: self.event_desc(event for group in self.groups for event in group),
+                    HEADER_GROUP_DESC: self.group_desc(), **self.cpu()}
+        if self.times:
+            features[HEADER_SAMPLE_TIME] = struct.pack("<QQ", *self.times)
+        return features
 
     def cpu(self) -> dict[int, bytes]:
         """What is known of the CPU."""
@@ -164,6 +191,8 @@ class Writer:
         if self.threads:
             cores = struct.pack("<I", 1) + sized("0-63")
             features[HEADER_CPU_TOPOLOGY] = cores + struct.pack("<I", len(self.threads)) + b"".join(map(sized, self.threads))
+        if self.branches:
+            features[HEADER_CPU_PMU_CAPS] = struct.pack("<I", 1) + sized("branches") + sized(str(self.branches))
         if self.slots:
             caps = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
             features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + caps + sized("armv8_pmuv3_0")

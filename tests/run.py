@@ -20,8 +20,8 @@ TESTS = Path(__file__).resolve().parent
 LOGS = TESTS.parent / os.environ.get("BUILD", "build") / "check"
 # `make check` runs these: cheap ones first, so that a mistake is told early.
 CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff", "report", "page", "identity", "browser", "terms",
-         "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines", "fuzz", "series",
-         "perf", "module", "kunit", "reproduce")
+         "stitched_lbr", "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines",
+         "fuzz", "series", "perf", "module", "kunit", "reproduce")
 # `make check-all` runs these too: they take longer, or need more packages.
 ALL = ("docs", "versions", "parser_fuzz", "machines_all", "module_all", "bench", "builds", "stress", "deb")
 # They check out or commit in the Linux trees: one after the other, beside the rest.

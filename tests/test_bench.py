@@ -21,6 +21,7 @@ import known
 import published
 import resonance
 import scaling
+import stitched_lbr
 
 OUT = BUILD / "bench"
 OTHERS = "cost resonance collect hosts"     # the measurements that are not tested in a small form
@@ -201,6 +202,19 @@ class Scaling(unittest.TestCase):
         self.assertEqual(scaling.workload(10, 2000), "benchmark --faults --threads 10 --iterations 200 0 1")
 
 
+class StitchedLbr(unittest.TestCase):
+    """A short form of the stitching."""
+
+    def test_levels_and_time(self):
+        result = stitched_lbr.measure(samples=10_000)
+        self.assertEqual(result["levels"], {"without": 32, "with": 43})
+        self.assertEqual(result["levels"], result["published"]["levels"])
+        self.assertAlmostEqual(result["more time, published"], 0.39, places=2)
+        self.assertAlmostEqual(1 + result["more time"], result["seconds"]["with"] / result["seconds"]["without"])
+        self.assertTrue(0 < result["more time"] < 1, result)
+        self.assertRegex(stitched_lbr.report(result), r"\| more \| 34[.]4 % \| \d+ % \| 34[.]4 % \| 39 % \|")
+
+
 class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
 
     @classmethod
@@ -312,7 +326,8 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
     def test_unknown_measurement(self):
         done = run("scripts/bench/run.py", "speed")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, f"^bench: no measurement speed; there is: published accuracy scaling {OTHERS}$")
+        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: published accuracy "
+                         "scaling stitched_lbr cost by_module resonance collect hosts$")
 
 
 if __name__ == "__main__":

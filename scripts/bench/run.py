@@ -19,7 +19,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 OUT = TOP / os.environ.get("BUILD", "build") / "bench"
-MEASUREMENTS = ("table", "published", "accuracy", "scaling", "cost", "by_module", "resonance", "collect", "hosts")
+MEASUREMENTS = ("table", "published", "accuracy", "scaling", "stitched_lbr", "cost", "by_module", "resonance", "collect", "hosts")
 
 
 def main() -> None:

@@ -93,6 +93,7 @@ struct report_options {
 	bool diff;
 	const char *fail_on;
 	bool inlines;
+	bool stitch_lbr;
 	bool force;
 	bool stdio;
 	bool tui;
@@ -637,7 +638,8 @@ static struct recording *recording__new(const struct report_options *options)
 	recording->metrics = function_metrics__new(options->share);
 	if (recording->metrics) {
 		recording->finder = function_finder__new(recording->metrics, options->by,
-							 options->inlines);
+							 options->inlines,
+							 options->stitch_lbr);
 	}
 	if (options->tui && has_code(options->by))
 		recording->symbols = hashmap__new(hash_function, equal_functions, NULL);
@@ -1188,6 +1190,10 @@ static int report_functions(struct report_options *options, int argc, const char
 		pr_err("perf functions: --inline goes with --by symbol and --by callchain\n");
 		return -1;
 	}
+	if (options->stitch_lbr && options->by != FUNCTION_BY_CALLCHAIN) {
+		pr_err("perf functions: --stitch-lbr goes with --by callchain\n");
+		return -1;
+	}
 
 	if (options->diff && (argc != 2 || input_name || options->sums)) {
 		pr_err("perf functions: --diff takes two recordings or sums files, before and after, and prints\n");
@@ -1279,6 +1285,8 @@ static int cmd_functions_report(int argc, const char **argv)
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "inline", &report.inlines,
 		    "tell inlined functions from those which they are in"),
+	OPT_BOOLEAN(0, "stitch-lbr", &report.stitch_lbr,
+		    "with --by callchain: enable LBR callgraph stitching approach"),
 	OPT_STRING('s', "sort", &report.sort, "column",
 		   "sort by this column, or symbol (default: %CY, else #)"),
 	OPT_STRING('F', "fields", &report.fields, "column[,column...]",

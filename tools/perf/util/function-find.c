@@ -14,6 +14,7 @@
 #include "addr_location.h"
 #include "callchain.h"
 #include "dso.h"
+#include "env.h"
 #include "event.h"
 #include "evsel.h"
 #include "function-find.h"
@@ -33,6 +34,7 @@ struct function_finder {
 	struct function_metrics *metrics;
 	enum function_by by;
 	bool inlines;
+	bool stitch_lbr;
 	u64 nr_threads;
 	/* Functions that are in no map, by address. */
 	struct hashmap *unmapped;
@@ -67,6 +69,7 @@ static bool equal_texts(long key1, long key2, void *ctx __maybe_unused)
  * @metrics: where they are told
  * @by: what the samples are told apart by
  * @inlines: tell inlined functions from those which they are in
+ * @stitch_lbr: lengthen call chains of LBRs by those of the samples before
  *
  * symbol_conf.priv_size is to be increased by the size of a pointer, before there
  * are symbols.
@@ -74,7 +77,7 @@ static bool equal_texts(long key1, long key2, void *ctx __maybe_unused)
  * Return: the finder, NULL without memory.
  */
 struct function_finder *function_finder__new(struct function_metrics *metrics, enum function_by by,
-					     bool inlines)
+					     bool inlines, bool stitch_lbr)
 {
 	struct function_finder *finder = zalloc(sizeof(*finder));
 
@@ -84,6 +87,7 @@ struct function_finder *function_finder__new(struct function_metrics *metrics, e
 	finder->metrics = metrics;
 	finder->by = by;
 	finder->inlines = inlines;
+	finder->stitch_lbr = stitch_lbr;
 	strbuf_init(&finder->identity, 0);
 	strbuf_init(&finder->name, 0);
 	finder->unmapped = hashmap__new(hash_address, equal_addresses, NULL);
@@ -148,7 +152,13 @@ const char *function_finder__lacks(const struct function_finder *finder, struct 
 	if (finder->by == FUNCTION_BY_CPU && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
 		return "--sample-cpu";
 	if (finder->by == FUNCTION_BY_CALLCHAIN && !evsel__has_callchain(evsel))
-		return "--call-graph fp,4";
+		return finder->stitch_lbr ? "--call-graph lbr" : "--call-graph fp,4";
+	if (finder->stitch_lbr && !evsel__has_branch_callstack(evsel))
+		return "--call-graph lbr";
+	/* Without these, perf leaves the chains as they are and says nothing. */
+	if (finder->stitch_lbr && (!evsel__has_branch_hw_idx(evsel) || !evsel__env(evsel) ||
+				   !evsel__env(evsel)->max_branches))
+		return "--call-graph lbr with Linux 5.7 or later, which tells where the LBRs are";
 	return NULL;
 }
 
@@ -383,6 +393,8 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 	struct callchain_cursor_node *node;
 
 	begin_frames(finder);
+	if (finder->stitch_lbr)
+		thread__set_lbr_stitch_enable(al->thread, true);
 	if (thread__resolve_callchain(al->thread, cursor, evsel, sample, NULL, NULL,
 				      PERF_MAX_STACK_DEPTH))
 		return NULL;

@@ -16,7 +16,7 @@ struct perf_sample;
 struct thread;
 
 struct function_finder *function_finder__new(struct function_metrics *metrics, enum function_by by,
-					     bool inlines);
+					     bool inlines, bool stitch_lbr);
 void function_finder__delete(struct function_finder *finder);
 
 bool function_finder__needs_sample(const struct function_finder *finder);

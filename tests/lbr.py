@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The last branch records (LBRs) of a CPU in call-stack mode, and recordings that hold them.
+
+A call writes the next register, a return clears the last one and goes back by
+one. So where calls are deeper than there are registers, those of the outermost
+ones are overwritten, which a sample no longer tells.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import perfwrite as pw
+from env import must
+from test_identity import addresses, assembly
+
+REGISTERS, BASE, SPACE = 32, 0x10000000, 64
+# The program that was published with perf report --stitch-lbr: its work is in f31 and f43.
+CHAIN = ("main", *(f"f{number}" for number in range(1, 44)))
+Pair = tuple[int, int]      # from where to where a call went
+
+
+def library(path: Path, *names: str) -> dict[str, int]:
+    """Makes a library of these functions; returns where they are when it is mapped at BASE."""
+    source = path.with_suffix(".s")
+    source.write_text(assembly(*names))
+    must("gcc", "-shared", "-nostdlib", "-Wl,--build-id=none", "-o", path, source)
+    return {name: BASE + start for name, start in addresses(path).items() if name in names}
+
+
+class Thread:
+    """The functions that a thread is in, and the registers, of which `top` was written last."""
+
+    def __init__(self, starts: dict[str, int], top: int = 0, tid: int = 7) -> None:
+        self.starts, self.top, self.tid = starts, top, tid
+        self.names = ["main"]
+        self.registers: list[Pair | None] = [None] * REGISTERS
+        self.functions = {start + SPACE // 2: name for name, start in starts.items()}
+
+    @property
+    def ip(self) -> int:
+        """Where it is."""
+        return self.starts[self.names[-1]] + SPACE // 2
+
+    def call(self, *names: str) -> None:
+        """Calls of functions, each by the one before it."""
+        for name in names:
+            self.top = (self.top + 1) % REGISTERS
+            self.registers[self.top] = (self.ip, self.starts[name])
+            self.names.append(name)
+
+    def leave(self, depth: int) -> None:
+        """Returns until there are so many callers."""
+        while len(self.names) > depth + 1:
+            self.registers[self.top] = None
+            self.top = (self.top - 1) % REGISTERS
+            self.names.pop()
+
+    def read(self) -> tuple[int, list[Pair]]:
+        """What a sample tells: the index of the last register, and what is in the registers, the last call first."""
+        pairs = []
+        for age in range(REGISTERS):
+            pair = self.registers[(self.top - age) % REGISTERS]
+            if not pair:
+                break
+            pairs.append(pair)
+        return self.top, pairs
+
+    def chain(self, calls: Iterable[Pair]) -> str:
+        """What perf calls the chain of its function and these calls, the last one first."""
+        return ";".join((self.names[-1], *(self.functions[source] for source, _ in calls)))
+
+
+class Recording:
+    """A recording of a process; alternate is a period, 0 for a plain recording of one event."""
+
+    def __init__(self, code: Path, index: bool = True, depth: int = REGISTERS, alternate: int = 0) -> None:
+        kinds = pw.IP | pw.TID | pw.TIME | pw.CALLCHAIN | pw.PERIOD | pw.BRANCH_STACK | pw.IDENTIFIER | (pw.READ if alternate else 0)
+        lbr = pw.BRANCH_USER | pw.BRANCH_CALL_STACK | pw.BRANCH_NO_FLAGS | pw.BRANCH_NO_CYCLES | (pw.BRANCH_HW_INDEX if index else 0)
+        self.group = [pw.Event("cycles", 0, 0, [1], 10000, alternate, 0, kinds, branch_sample_type=lbr)]
+        if alternate:
+            self.group.append(pw.Event("instructions", 0, 1, [2], 0, 0, 0, kinds, branch_sample_type=lbr))
+        self.writer = pw.Writer([self.group], branches=depth)
+        self.values = [0] * len(self.group)
+        self.time = 1000
+        self.writer.comm(self.where(), "tchain_edit")
+        self.writer.mmap2(self.where(), BASE, 0x10000, str(code))
+
+    def where(self, tid: int = 7) -> pw.Where:
+        self.time += 10
+        return pw.Where(self.time, 7, tid)
+
+    def sample(self, thread: Thread, *counts: int) -> None:
+        """A sample where the thread is; counts are those of the events since the one before."""
+        self.values = [value + count for value, count in zip(self.values, counts or (10000,))]
+        self.writer.sample(self.group[0], self.where(thread.tid), thread.ip, (counts or (10000,))[0],
+                           list(zip((1, 2), self.values)), branches=thread.read())
+
+
+def write_chain(path: Path, samples: int, index: bool = True, depth: int = REGISTERS, top: int = 0) -> None:
+    """The published program, run again and again, with so many samples: the first one of each thousand in f31, then those in
+    f43, and one each in f42 and f41 to which it returns. top: the register that main() finds written last."""
+    code = path.with_suffix(".so")
+    recording, starts = Recording(code, index, depth), library(code, *CHAIN)
+    thread = Thread(starts, top)
+    for number in range(samples):
+        where = {0: 31, 500: 42, 501: 41}.get(number % 1000, 43)
+        thread.leave(where if number % 1000 else 0)
+        thread.call(*CHAIN[len(thread.names):where + 1])
+        recording.sample(thread)
+    recording.writer.write(path)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf report --stitch-lbr, whose call chains are longer than a CPU has last branch records, and perf functions, which
+matches the ends of windows by them.
+
+The recordings are of known calls, as 32 registers would tell them. What can be stitched is said here once more, by the
+calls and not by perf's lists: if the outermost call of a sample is in the same register as in the sample before, those
+outside of it are the ones that were outside of it there.
+"""
+
+import json
+import random
+import re
+import unittest
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import lbr
+import perfwrite as pw
+from env import CHECK, PERF, must, run
+
+DATA = CHECK / "lbr"
+LONG, WINDOW = 10000, 300
+# Two ways to c40, by which it has 43 and 44 callers; and calls from there.
+WAYS = {"a": ("a1", "a2", "a3"), "b": ("b1", "b2", "b3", "b4")}
+COMMON, DEEPER = (tuple(f"{letter}{number}" for number in range(1, most)) for letter, most in (("c", 41), ("d", 11)))
+HANDLER = """
+def process_event(sample):
+    print(sample["ev_name"], sample["sample"]["tid"], sample["sample"]["period"],
+          ";".join(node["sym"]["name"] for node in sample["callchain"]))
+"""
+Sample = tuple[int, str, tuple[int, ...]]       # thread, chain, counts
+Rows = dict[str, list[int]]                     # by chain: windows, matched ones, counts of these
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+    (DATA / "handler.py").write_text(HANDLER)
+
+
+def chain(*names: str) -> str:
+    """As perf names it: callees first."""
+    return ";".join(reversed(names))
+
+
+def chains(path: Path, *options: str) -> Counter:
+    """How many samples perf report has of each chain."""
+    out = must(PERF, "report", "--stdio", "--no-children", "-g", "folded,0,callee,function,count", "-i", path, *options, stderr=-1)
+    return Counter({names: int(number) for number, names in re.findall(r"^(\d+) (\S+)$", out, re.M)})
+
+
+def native(source: object, *options: str, **more) -> Rows:
+    """The rows of perf functions."""
+    report = json.loads(must(PERF, "functions", "report", "-i", source, "--by", "callchain", "-j", *options, stderr=-1, **more))
+    return {row["symbol"]: [sums["samples"], sums["matched"], *sums["totals"].values()]
+            for row in report["functions"] for sums in row["sums"]}
+
+
+def exported(path: Path, *options: str) -> list[Sample]:
+    """The samples that a script is given."""
+    samples: list[Sample] = []
+    for line in must(PERF, "script", "-i", path, *options, "-s", DATA / "handler.py", stderr=-1).splitlines():
+        name, tid, count, names = line.split()
+        if name == "cycles":
+            samples.append((int(tid), names, (int(count),)))
+        else:
+            samples[-1] = (*samples[-1][:2], (*samples[-1][2], int(count)))
+    return samples
+
+
+def rows(samples: Iterable[Sample]) -> Rows:
+    """What the specification says of the samples of one stream."""
+    table: Rows = {}
+    for before, (tid, names, counts) in pairwise(samples):
+        if 2 * counts[0] < LONG + WINDOW:
+            row = table.setdefault(names, [0] * (2 + len(counts)))
+            row[0] += 1
+            if before[:2] == (tid, names) and 2 * before[2][0] >= LONG + WINDOW:
+                row[1:] = map(sum, zip(row[1:], (1, *counts)))
+    return table
+
+
+class Told:
+    """What the samples of a thread tell of its chain."""
+
+    def __init__(self) -> None:
+        self.top, self.number, self.calls = 0, 0, []    # of the sample before: registers, and calls with those stitched
+
+    def sample(self, thread: lbr.Thread) -> str:
+        """Takes a sample; returns its chain."""
+        top, own = thread.read()
+        calls = list(own)
+        place = (self.top - top + len(own) - 1) % lbr.REGISTERS     # of the outermost call, in the sample before
+        if own and place < self.number and self.calls[place] == own[-1]:
+            calls += self.calls[place + 1:]
+        self.top, self.number, self.calls = top, len(own), calls
+        return thread.chain(calls)
+
+
+class Report(unittest.TestCase):
+    """perf report of the published program."""
+
+    @staticmethod
+    def expected(levels: int, runs: int) -> dict[str, int]:
+        """With so many callers of f43. As f41 and f42 were returned to, their outermost caller is the same."""
+        return {chain(*lbr.CHAIN[43 - levels if depth > 31 else 0:depth + 1]): number * runs
+                for depth, number in ((31, 1), (41, 1), (42, 1), (43, 997))}
+
+    def test_levels(self):
+        """All 43 callers of f43, 32 without the option; a script is given the same."""
+        lbr.write_chain(DATA / "chain.data", 3000)
+        for levels, *options in (43, "--stitch-lbr"), (32,):
+            self.assertEqual(chains(DATA / "chain.data", *options), self.expected(levels, 3))
+            given = Counter(names for _, names, _ in exported(DATA / "chain.data", *options))
+            self.assertEqual(given, self.expected(levels, 3))
+
+    def test_callers_first(self):
+        lbr.write_chain(DATA / "callers.data", 1000)
+        found = chains(DATA / "callers.data", "--stitch-lbr", "-g", "folded,0,caller,function,count")
+        self.assertEqual({chain(*names.split(";")): number for names, number in found.items()}, self.expected(43, 1))
+
+    def test_first_register_may_be_any(self):
+        """Wherever the index of the registers wraps."""
+        for top in range(lbr.REGISTERS):
+            lbr.write_chain(DATA / "top.data", 1000, top=top)
+            self.assertEqual(chains(DATA / "top.data", "--stitch-lbr"), self.expected(43, 1), top)
+
+    def test_without_index_or_depth(self):
+        """LBRs are compared by their index, so without it nothing is stitched; nor with a wrong number of LBRs."""
+        for options in ({"index": False}, {"depth": 0}, {"depth": 16}):
+            lbr.write_chain(DATA / "other.data", 1000, **options)
+            self.assertEqual(chains(DATA / "other.data", "--stitch-lbr"), self.expected(32, 1), options)
+
+    def test_no_sample_before(self):
+        """Callers that no sample has seen cannot be known."""
+        code = DATA / "late.so"
+        thread, recording = lbr.Thread(lbr.library(code, *lbr.CHAIN)), lbr.Recording(code)
+        thread.call(*lbr.CHAIN[1:])
+        for _ in range(9):
+            recording.sample(thread)
+        recording.writer.write(DATA / "late.data")
+        self.assertEqual(chains(DATA / "late.data", "--stitch-lbr"), {chain(*lbr.CHAIN[-33:]): 9})
+
+    def test_empty_stack(self):
+        """Before the first call there is no LBR; the sample's address is known."""
+        code = DATA / "begin.so"
+        thread, recording = lbr.Thread(lbr.library(code, *lbr.CHAIN)), lbr.Recording(code)
+        recording.sample(thread)
+        thread.call("f1")
+        recording.sample(thread)
+        recording.writer.write(DATA / "begin.data")
+        for options in (), ("--stitch-lbr",):
+            self.assertEqual(chains(DATA / "begin.data", *options), {"main": 1, "f1;main": 1})
+
+
+class Functions(unittest.TestCase):
+    """perf functions report --by callchain."""
+
+    def check(self, path: Path, expected: Rows, *options: str) -> None:
+        """The rows of both implementations."""
+        self.assertEqual(native(path, *options), expected)
+        self.assertEqual(rows(exported(path, *options)), expected)
+
+    def test_matching(self):
+        """Pairs of samples whose ends only seem to be in one chain, or in two."""
+        code, path = DATA / "ways.so", DATA / "ways.data"
+        thread = lbr.Thread(lbr.library(code, "main", *WAYS["a"], *WAYS["b"], *COMMON, *DEEPER))
+        recording = lbr.Recording(code, alternate=WINDOW)
+
+        def run_to(*names: str) -> None:
+            thread.leave(0)
+            thread.call(*names)
+
+        def long() -> None:
+            recording.sample(thread, LONG, 7)
+
+        def window(instructions: int) -> None:
+            recording.sample(thread, WINDOW, instructions)
+
+        short, whole = (*WAYS["a"], *COMMON[:28]), (*WAYS["a"], *COMMON)
+        for instructions in 1, 100:
+            run_to(*short)
+            long()
+            window(instructions)
+            thread.call(*COMMON[28:])
+            long()
+            if instructions == 1:       # at both ends in the same chain
+                window(10)
+                long()
+                run_to(*WAYS["b"], *COMMON)     # the last 32 calls are the same, all 44 are not
+            else:
+                thread.call(*DEEPER)    # which takes the LBRs of ten callers, so that 22 are left
+                thread.leave(len(whole))
+            window(1000 * instructions)
+        recording.writer.write(path)
+
+        same = {chain("main", *short): [2, 2, 2 * WINDOW, 101]}
+        cut, left = chain(*COMMON[-33:]), chain(*COMMON[-23:])
+        self.check(path, {**same, cut: [2, 2, 2 * WINDOW, 1010], left: [1, 0, 0, 0]})
+        self.check(path, {**same, chain("main", *whole): [2, 2, 2 * WINDOW, 100_010], cut: [1, 0, 0, 0]}, "--stitch-lbr")
+
+    def simulate(self, seed: int, path: Path) -> tuple[Rows, Rows]:
+        """A recording of two threads at random, as a file and as a pipe; the rows without stitching and with."""
+        rng = random.Random(seed)
+        names = [f"g{number}" for number in range(5)]
+        starts = lbr.library(path.with_suffix(".so"), "main", *names)
+        recording = lbr.Recording(path.with_suffix(".so"), alternate=WINDOW)
+        told = {lbr.Thread(starts, rng.randrange(lbr.REGISTERS), tid): Told() for tid in (7, 8)}
+        samples: tuple[list[Sample], list[Sample]] = ([], [])
+        for number in range(500):
+            # mostly stay, so that there is something to match
+            thread = rng.choice(list(told)) if number % 5 == 0 else thread
+            depth = len(thread.names) - 1
+            # now and then go elsewhere, or be back from deeper calls
+            what = rng.choice(("go", "call", "stay", "stay"))
+            if what == "go":
+                thread.leave(max(0, depth - rng.choice((3, 12, 40))))
+            if what != "stay":
+                thread.call(*rng.choices(names, k=rng.choice((1, 9, 20))))
+            if what == "call":
+                thread.leave(depth)
+            counts = rng.randrange(WINDOW // 2, 2 * WINDOW) if number % 2 else LONG, rng.randrange(1, 500)
+            recording.sample(thread, *counts)
+            samples[0].append((thread.tid, thread.chain(thread.read()[1]), counts))
+            samples[1].append((thread.tid, told[thread].sample(thread), counts))
+        recording.writer.write(path)
+        recording.writer.write_pipe(path.with_suffix(".pipe"))
+        return rows(samples[0]), rows(samples[1])
+
+    def test_random_walks(self):
+        gained = 0
+        for seed in range(10):
+            path = DATA / "walk.data"
+            plain, stitched = self.simulate(seed, path)
+            with self.subTest(seed=seed):
+                self.check(path, plain)
+                self.check(path, stitched, "--stitch-lbr")
+            gained += sum(row[1] for row in stitched.values()) - sum(row[1] for row in plain.values())
+        self.assertGreater(gained, 100, "stitching makes no difference to what is tested")
+
+    def test_from_a_pipe(self):
+        """Where the sample before is in memory that was freed."""
+        _, stitched = self.simulate(1, DATA / "pipe.data")
+        with (DATA / "pipe.pipe").open("rb") as file:
+            self.assertEqual(native("-", "--stitch-lbr", stdin=file), stitched)
+
+    def refusal(self, recording: lbr.Recording, *options: str) -> str:
+        """Why perf functions makes no table."""
+        recording.sample(lbr.Thread(lbr.library(DATA / "refused.so", "main")), LONG, 7)
+        recording.writer.write(DATA / "refused.data")
+        done = run(PERF, "functions", "report", "-i", DATA / "refused.data", "--stitch-lbr", *options, stderr=-1)
+        self.assertEqual((done.returncode, done.stdout), (255, ""))
+        return done.stderr
+
+    def test_refusals(self):
+        """What is not stitched, or lacks what it takes; perf report would leave chains as they are."""
+        code = DATA / "refused.so"
+        chains_alone = lbr.Recording(code, alternate=WINDOW)
+        for event in chains_alone.group:
+            event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
+        lacks = "perf functions: cycles was recorded without what this takes: perf record --call-graph lbr"
+        self.assertEqual(self.refusal(lbr.Recording(code, alternate=WINDOW)), "perf functions: --stitch-lbr goes with --by callchain\n")
+        self.assertEqual(self.refusal(chains_alone, "--by", "callchain"), f"{lacks}\n")
+        for recording in lbr.Recording(code, index=False, alternate=WINDOW), lbr.Recording(code, depth=0, alternate=WINDOW):
+            self.assertRegex(self.refusal(recording, "--by", "callchain"), f"^{lacks} with Linux 5.7 or later, .*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
