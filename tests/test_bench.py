@@ -326,8 +326,7 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
     def test_unknown_measurement(self):
         done = run("scripts/bench/run.py", "speed")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, "^bench: no measurement speed; there is: published accuracy "
-                         "scaling stitched_lbr cost by_module resonance collect hosts$")
+        self.assertRegex(done.stdout, r"^bench: no measurement speed; there is: \w+( \w+)+$")
 
 
 if __name__ == "__main__":
