@@ -27,8 +27,9 @@ BUILD = TOP / os.environ.get("BUILD", "build")
 TIMED_OUT, DIED = 124, 125
 COMPLAINT = re.compile(r"\b(BUG|WARNING|INFO|UBSAN|Oops|Kernel panic)\b.*:")
 # A warning is shown and ends the machine; an emulated processor may be slow,
-# and no memory is merged with another kind's, so that it can be counted.
-DEBUG_CMDLINE = "loglevel=5 panic_on_warn=1 rcupdate.rcu_cpu_stall_timeout=300 slab_nomerge"
+# and no memory is merged with another kind's, so that it can be counted. Newer
+# kernels run unit tests at boot only where they are told to.
+DEBUG_CMDLINE = "loglevel=5 panic_on_warn=1 rcupdate.rcu_cpu_stall_timeout=300 slab_nomerge kunit.autorun=1"
 
 
 def machines() -> list[str]:

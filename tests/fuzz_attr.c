@@ -114,6 +114,7 @@ static unsigned long alternating, samples, alternating_samples, checked, lost, t
 static unsigned long sigtraps, storm;
 static __u64 seed, state;
 static int cpus;
+static bool config4_reserved;	/* newer kernels have a use for it */
 static pid_t self;
 static long watched;
 
@@ -273,10 +274,15 @@ static int probe(const struct perf_event_attr *like, bool *opens)
 	return !err;
 }
 
+static bool has_reserved_words(const struct perf_event_attr *attr)
+{
+	return attr->__reserved_4 || (config4_reserved && attr->config4);
+}
+
 static bool has_new_members(const struct perf_event_attr *attr)
 {
 	return attr->alternative_sample_period || attr->jitter_alternate_period ||
-	       attr->__reserved_4 || attr->config4;
+	       has_reserved_words(attr);
 }
 
 static int alternates(const struct perf_event_attr *attr)
@@ -311,7 +317,7 @@ static int predict(struct perf_event_attr *attr)
 
 	window = attr->alternative_sample_period;
 	period = attr->sample_period;
-	if (attr->config4 || attr->__reserved_4)
+	if (has_reserved_words(attr))
 		return -EINVAL;
 	if (!window)
 		return attr->jitter_alternate_period ? -EINVAL : 0;
@@ -357,7 +363,8 @@ static int open_checked(struct perf_event_attr *attr, pid_t pid, int cpu, int gr
 	/* An unknown flag is refused before the attr is read. */
 	if (flags >= PERF_FLAG_FD_CLOEXEC << 1)
 		predicted = -EINVAL;
-	plain.config4 = 0;
+	if (config4_reserved)
+		plain.config4 = 0;
 	plain.alternative_sample_period = 0;
 	plain.jitter_alternate_period = 0;
 	plain.__reserved_4 = 0;
@@ -1075,6 +1082,10 @@ static void setup(void)
 	cpus = sysconf(_SC_NPROCESSORS_CONF);
 	for (int i = 0; i < SLOTS; i++)
 		slots[i].fd = -1;
+
+	make_plain(&request.attr, &bases[0]);
+	request.attr.config4 = 1;
+	config4_reserved = try_open(PROBE, &request.attr, 0, -1, -1, 0) == -EINVAL;
 
 	printf("seed %llu, %d CPUs; events without and with alternate periods:", seed, cpus);
 	for (unsigned int i = 0; i < ARRAY_SIZE(bases); i++) {

@@ -159,14 +159,34 @@ TEST_F(rules, jitter_needs_window)
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
 }
 
-TEST_F(rules, reserved_members)
+TEST_F(rules, reserved_member)
 {
 	self->attr.__reserved_4 = 1;
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
+}
 
-	self->attr.__reserved_4 = 0;
-	self->attr.config4 = 1;
-	EXPECT_EQ(EINVAL, try_open(&self->attr));
+/* A kernel which has no use for config4 reserves it, one which has says so. */
+TEST_F(rules, config4_reserved_or_shown)
+{
+	char path[64], line[128];
+	__u64 shown = 0;
+	FILE *info;
+	int fd;
+
+	self->attr.config4 = 0x123456789abcdef0;
+	fd = perf_event_open(&self->attr, 0, -1, -1);
+	if (fd < 0) {
+		EXPECT_EQ(EINVAL, errno);
+		return;
+	}
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = fopen(path, "r");
+	ASSERT_NE(NULL, info);
+	while (fgets(line, sizeof(line), info))
+		sscanf(line, "perf_event_attr.config4: %llx", &shown);
+	fclose(info);
+	EXPECT_EQ(self->attr.config4, shown);
 }
 
 TEST_F(rules, all_sizes_open)
