@@ -79,8 +79,11 @@ check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,
 	@tests/run.py $(SUITES)
 
 .PHONY: check-all
-check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too
+check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too, on each base
 	@tests/run.py --all $(SUITES)
+ifeq ($(BASE)$(SUITES),6.12)
+	@$(MAKE) check-all BASE=7.2
+endif
 
 .PHONY: linux
 linux: $(B)/linux.built ## the prepared tree: Debian's linux-source-6.12, our files, our patches

@@ -23,9 +23,11 @@ CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff"
          "stitched_lbr", "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines",
          "fuzz", "series", "perf", "module", "kunit", "reproduce")
 # `make check-all` runs these too: they take longer, or need more packages.
-ALL = ("docs", "versions", "parser_fuzz", "machines_all", "module_all", "bench", "builds", "stress", "deb")
+ALL = ("docs", "versions", "parser_fuzz", "machines_all", "module_all", "bench", "builds", "stress", "deb", "matrix")
+# ... and these on another base of Linux than 6.12: what has nothing to do with it is tested once.
+NEWER = ("machines_all", "vpa_dtl")
 # They check out or commit in the Linux trees: one after the other, beside the rest.
-IN_TURN = ("verbs", "series", "module", "kunit", "versions", "builds")
+IN_TURN = ("verbs", "series", "module", "kunit", "versions", "builds", "matrix")
 # It measures: after the rest.
 ALONE = ("bench",)
 
@@ -40,8 +42,9 @@ def suites(names: list[str]) -> list[str]:
     unknown = [name for name in names if name not in there]
     if unknown:
         sys.exit(f"run.py: no suite {' '.join(unknown)}; there is: {' '.join(there)}")
-    wanted = names or [name for name in there if every or name in CHECK]
-    return sorted(wanted, key=(CHECK + ALL).index)
+    more = ALL if os.environ.get("BASE", "6.12") == "6.12" else NEWER
+    wanted = names or CHECK + more * every
+    return sorted(wanted, key=(CHECK + ALL + NEWER).index)
 
 
 def run(name: str) -> tuple[int, int, int]:
