@@ -28,7 +28,7 @@ machine() {
 # same whatever else is installed; python is Debian's, whatever is first in PATH.
 perf_options=(BUILD_BPF_SKEL=0 NO_CAPSTONE=1 NO_JVMTI=1 NO_LIBBABELTRACE=1 NO_LIBCAP=1
 	NO_LIBCRYPTO=1 NO_LIBDEBUGINFOD=1 NO_LIBLLVM=1 NO_LIBNUMA=1 NO_LIBPERL=1 NO_LIBPFM4=1
-	NO_LIBUNWIND=1 NO_SDT=1 PYTHON=/usr/bin/python3)
+	NO_LIBUNWIND=1 NO_RUST=1 NO_SDT=1 PYTHON=/usr/bin/python3)
 
 perf() {
 	make -C "$tree/tools/perf" O="$out" "$jobs" "${perf_options[@]}" "$@"

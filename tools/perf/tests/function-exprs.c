@@ -100,6 +100,7 @@ static int value_of_stat(const struct pmu_metrics_table *table, const struct pmu
 	evlist__for_each_entry(evlist, evsel) {
 		evsel->supported = true;
 		evsel->stats->aggr->counts.val = count_of(evsel__metric_id(evsel));
+		evsel->stats->aggr->counts.run = 1;
 	}
 	expr = find_expr(&metric_events, evlist, metric);
 	err = expr ? 0 : -ENOENT;
@@ -113,7 +114,7 @@ out:
 	if (evlist)
 		evlist__free_stats(evlist);
 	perf_cpu_map__put(cpus);
-	evlist__delete(evlist);
+	evlist__put(evlist);
 	return err;
 }
 

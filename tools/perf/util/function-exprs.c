@@ -401,7 +401,9 @@ const char *function_expr__id(const struct function_expr *expr, unsigned int i)
 	return evsel__metric_id(expr->expr->metric_events[i]);
 }
 
-static const struct metric_expr *find_expr(struct rblist *metric_events, const char *name)
+/* Of a name may be several: those of kinds of cores that are not known here. */
+static const struct metric_expr *find_expr(struct rblist *metric_events,
+					   const struct pmu_metric *metric)
 {
 	for (unsigned int i = 0; i < rblist__nr_entries(metric_events); i++) {
 		struct rb_node *node = rblist__entry(metric_events, i);
@@ -409,7 +411,8 @@ static const struct metric_expr *find_expr(struct rblist *metric_events, const c
 		struct metric_expr *expr;
 
 		list_for_each_entry(expr, &event->head, nd) {
-			if (!strcmp(expr->metric_name, name))
+			if (!strcmp(expr->metric_name, metric->metric_name) &&
+			    !strcmp(expr->metric_expr, metric->metric_expr))
 				return expr;
 		}
 	}
@@ -442,7 +445,7 @@ int function_expr__init(struct function_expr *expr, const struct pmu_metrics_tab
 		return -ENOMEM;
 	err = metricgroup__parse_metric(expr->evlist, metrics, metric, &expr->metric_events);
 	if (!err) {
-		expr->expr = find_expr(&expr->metric_events, metric->metric_name);
+		expr->expr = find_expr(&expr->metric_events, metric);
 		err = expr->expr ? 0 : -EINVAL;
 	}
 	if (err) {
@@ -471,7 +474,7 @@ void function_expr__exit(struct function_expr *expr)
 {
 	if (expr->metric_events.nr_entries)
 		metricgroup__rblist_exit(&expr->metric_events);
-	evlist__delete(expr->evlist);
+	evlist__put(expr->evlist);
 	free(expr->places);
 	free(expr->lacks);
 	memset(expr, 0, sizeof(*expr));

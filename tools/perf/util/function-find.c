@@ -217,7 +217,8 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 	dso = map__dso(al->map);
 	if (!al->sym) {
 		/* It is found the next time; without a name if it is the address alone. */
-		al->sym = dso__synthesize_symbol(dso, maps__machine(al->maps), al->addr, "");
+		al->sym = dso__synthesize_symbol(dso, maps__machine(thread__maps(al->thread)),
+						 al->addr, "");
 		if (!al->sym)
 			return NULL;
 	}
@@ -395,8 +396,8 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 	begin_frames(finder);
 	if (finder->stitch_lbr)
 		thread__set_lbr_stitch_enable(al->thread, true);
-	if (thread__resolve_callchain(al->thread, cursor, evsel, sample, NULL, NULL,
-				      PERF_MAX_STACK_DEPTH))
+	if (thread__resolve_sample_callchain(al->thread, cursor, evsel, sample,
+					     PERF_MAX_STACK_DEPTH))
 		return NULL;
 
 	callchain_cursor_commit(cursor);
@@ -404,7 +405,7 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 		u64 address = node->ms.map ? map__map_ip(node->ms.map, node->ip) : node->ip;
 
 		if (add_frame(finder, node->ms.map, node->ms.sym,
-			      node->ms.sym && node->ms.sym->inlined, address) < 0)
+			      node->ms.sym && symbol__inlined(node->ms.sym), address) < 0)
 			return NULL;
 		callchain_cursor_advance(cursor);
 	}

@@ -16,6 +16,7 @@
 #include "expr.h"
 #include "function-exprs.h"
 #include "function-groups.h"
+#include "header.h"
 #include "metricgroup.h"
 #include "parse-events.h"
 #include "pmu.h"
@@ -76,7 +77,7 @@ static bool is_countable(const struct strlist *events)
 			evsel__close(evsel);
 	}
 	parse_events_error__exit(&error);
-	evlist__delete(evlist);
+	evlist__put(evlist);
 	perf_thread_map__put(threads);
 	free(group);
 	return is_countable;
@@ -225,13 +226,13 @@ static char *join_groups(const struct event_groups *groups)
 /* This machine's CPU, or the user's choice. */
 static char *own_cpu(void)
 {
-	char *id = perf_pmu__getcpuid(perf_pmus__find_core_pmu()), *own = NULL;
-	double slots = perf_pmu__cpu_slots_per_cycle();
+	char *id = get_cpuid_allow_env_override((struct perf_cpu){-1}), *own = NULL;
+	double slots = tool_pmu__cpu_slots_per_cycle();
 
 	if (!id)
 		pr_err("perf functions: -M: the CPU of this machine is not known: choose one with PERF_CPUID=\n");
 	/* What a metric takes is the same whatever the number of slots is. */
-	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, isnan(slots) ? 1 : slots,
+	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, slots >= 1 ? slots : 1,
 			  smt_on()) < 0)
 		own = NULL;
 	free(id);
