@@ -23,7 +23,7 @@ CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff"
          "stitched_lbr", "verbs", "benchmark", "recording", "compat", "demo", "guide", "cluster", "store", "syscalls", "machines",
          "fuzz", "series", "perf", "module", "kunit", "reproduce")
 # `make check-all` runs these too: they take longer, or need more packages.
-ALL = ("docs", "versions", "parser_fuzz", "machines_all", "module_all", "bench", "builds", "stress", "deb")
+ALL = ("docs", "versions", "parser_fuzz", "machines_all", "vpa_dtl", "module_all", "bench", "builds", "stress", "deb")
 # They check out or commit in the Linux trees: one after the other, beside the rest.
 IN_TURN = ("verbs", "series", "module", "kunit", "versions", "builds")
 # It measures: after the rest.
