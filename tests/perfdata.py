@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-RECORD_LOST, RECORD_THROTTLE, RECORD_SAMPLE = 2, 5, 9
+RECORD_LOST, RECORD_THROTTLE, RECORD_SAMPLE, RECORD_AUX, RECORD_AUXTRACE = 2, 5, 9, 11, 71
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
 # sample_type bits of the leading, fixed fields, in the order of a sample
 IDENTIFIER = 1 << 16
 FIXED = (("identifier", IDENTIFIER), ("ip", 1 << 0), ("tid", 1 << 1), ("time", 1 << 2), ("addr", 1 << 3),
          ("id", 1 << 6), ("stream_id", 1 << 9), ("cpu", 1 << 7), ("period", 1 << 8))
 SAMPLE_READ = 1 << 4
+# those at the end of other records (sample_id_all)
+TRAILER = tuple((name, dict(FIXED)[name]) for name in ("tid", "time", "id", "stream_id", "cpu", "identifier"))
 
 
 @dataclass
@@ -53,10 +55,15 @@ class Sample:
 
 @dataclass
 class Recording:
-    """The attrs, the samples in file order, and how many records of other types there are."""
+    """The attrs, the samples in file order, and how many records of other types there are.
+
+    aux: the (time, size, flags) of the records of each CPU that announce AUX data; trace: its data.
+    """
     attrs: list[Attr]
     samples: list[Sample]
     records: dict[int, int]
+    aux: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    trace: dict[int, bytes] = field(default_factory=dict)
 
     def leader(self) -> Attr:
         """The first event."""
@@ -134,11 +141,21 @@ def read(path: Path) -> Recording:
     attrs = read_attrs(data)
     at, size = struct.unpack_from("<QQ", data, 40)
     end = at + size
-    samples, records = [], {}
+    found = Recording(attrs, [], {})
+    trace: dict[int, list[bytes]] = {}
     while at < end:
-        kind, _misc, length = struct.unpack_from("<IHH", data, at)
-        records[kind] = records.get(kind, 0) + 1
+        kind, length = struct.unpack_from("<I2xH", data, at)
+        found.records[kind] = found.records.get(kind, 0) + 1
         if kind == RECORD_SAMPLE:
-            samples.append(read_sample(data[at + 8:at + length], attrs))
+            found.samples.append(read_sample(data[at + 8:at + length], attrs))
+        elif kind == RECORD_AUX:
+            _offset, size, flags, *rest = struct.unpack_from(f"<{length // 8 - 1}Q", data, at + 8)
+            whose = dict(zip((name for name, bit in TRAILER if attrs[0].sample_type & bit), rest))
+            found.aux.setdefault(whose["cpu"], []).append((whose["time"], size, flags))
+        elif kind == RECORD_AUXTRACE:
+            size, cpu = struct.unpack_from("<Q24xI", data, at + 8)
+            trace.setdefault(cpu, []).append(data[at + length:at + length + size])
+            length += size
         at += length
-    return Recording(attrs, samples, records)
+    found.trace = {cpu: b"".join(parts) for cpu, parts in trace.items()}
+    return found

@@ -125,11 +125,16 @@ def dkms_source(folder: Path) -> Path:
 
 def build_module() -> None:
     """MODULE, of the pristine kernel, whose headers are those of the work tree."""
-    must(TOP / "scripts/build.sh", "kernel", WALK, KBUILD, ARCH, "modules_prepare")
-    shutil.copy(KEPT / SYMBOLS, KBUILD / "Module.symvers")
+    prepare_modules(WALK, KEPT / SYMBOLS, KBUILD, ARCH)
     source = dkms_source(KEPT / "dkms")
     must("make", "-C", source, f"KDIR={KBUILD}", f"ARCH={ARCH}", f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}")
     shutil.copy(source / MODULE, KEPT)
+
+
+def prepare_modules(tree: Path, symbols: Path, folder: Path, arch: str) -> None:
+    """What it takes to build modules for the kernel of tree that has these symbols, in folder."""
+    must(TOP / "scripts/build.sh", "kernel", tree, folder, arch, "modules_prepare")
+    shutil.copy(symbols, folder / "Module.symvers")
 
 
 def build_kernel(arch: str = ARCH) -> None:

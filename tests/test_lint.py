@@ -56,7 +56,7 @@ class Lint(unittest.TestCase):
         self.check("perl", LINUX / "scripts/checkpatch.pl", "--strict", "--no-tree", "--quiet", "--file", *files)
 
     def test_spelling(self):
-        self.check("codespell", "--ignore-words-list=pevent,filp,nd", *(name for name in tracked() if name != "COPYING"))
+        self.check("codespell", "--ignore-words-list=pevent,filp,nd,responsiblity", *(name for name in tracked() if name != "COPYING"))
 
 
 class Figures(unittest.TestCase):

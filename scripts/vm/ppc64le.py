@@ -49,5 +49,7 @@ CONFIG_PPC_4K_PAGES=y
 CONFIG_HVC_CONSOLE=y
 CONFIG_HVC_DRIVER=y
 CONFIG_PPC_PERF_CTRS=y
+# the dispatch trace log, as events
+CONFIG_HV_PERF_CTRS=y
 """,
 }
