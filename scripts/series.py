@@ -221,13 +221,14 @@ def shared(path: str) -> str | None:
     return path if path in files else moved[0] if len(moved) == 1 else None
 
 
-def write_file(tree: Path, commit: str, name: str) -> None:
-    """Writes a commit's file to its place in the repository."""
+def write_file(tree: Path, commit: str, name: str) -> str:
+    """Writes a commit's file to its place in the repository, which it returns."""
     (TOP / name).parent.mkdir(parents=True, exist_ok=True)
     (TOP / name).write_bytes(subprocess.run(["git", "-C", str(tree), "cat-file", "blob", f"{commit}:{name}"],
                                             capture_output=True, check=True).stdout)
     mode = git(tree, "ls-tree", commit, name).split()[0]
     (TOP / name).chmod(0o755 if mode == "100755" else 0o644)
+    return name
 
 
 def export(base: str, tree: Path) -> None:
@@ -238,13 +239,10 @@ def export(base: str, tree: Path) -> None:
     for old in folder.glob("*.patch"):
         old.unlink()
     for number, commit in enumerate(git(tree, "rev-list", "--reverse", f"{PRISTINE}..HEAD").split(), 1):
-        changes = git(tree, "diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames", commit)
-        status = [line.split("\t") for line in changes.splitlines()]
-        there = {path: None if base == SHARED else shared(path) for kind, path in status if kind == "A"}
-        for name in [path for path, here in there.items() if not here]:
-            write_file(tree, commit, name)
+        new = {}
+        for path in git(tree, "diff-tree", "-r", "--no-commit-id", "--name-only", "--no-renames", "--diff-filter=A", commit).split():
+            new[path] = (shared(path) if base != SHARED else None) or write_file(tree, commit, path)
         head = git(tree, "log", "-1", "--format=From: %an <%ae>%nDate: %aD%nSubject: [PATCH] %s%n%n%b", commit)
-        new = {path: here or path for path, here in there.items()}
         git(tree, "read-tree", f"{commit}^", env=env)
         add_files(tree, env, new)
         diff = git(tree, "diff", "--no-renames", "--abbrev=12", git(tree, "write-tree", env=env), commit)
