@@ -185,15 +185,16 @@ def write_mail(base: str, tree: Path, out: Path) -> None:
     letter, *patches = sorted(out.iterdir())
     text = letter.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", body.strip())
     letter.write_text(text)
+    perf = recipients(tree, "-f", "kernel/events/core.c")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda patch: recipients(tree, patch), patches))
+        found = list(pool.map(lambda patch: merge([perf, recipients(tree, str(patch))]), patches))
     for mail, each in zip((letter, *patches), (merge(found), *found)):
         address(mail, each)
 
 
-def recipients(tree: Path, patch: Path) -> dict[str, list[str]]:
-    """Whom Linux's MAINTAINERS names for what a patch touches: people (To) and lists (Cc)."""
-    done = subprocess.run(["perl", "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", str(patch)], cwd=tree,
+def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
+    """Whom Linux's MAINTAINERS names for a patch or, after -f, a file: people (To) and lists (Cc)."""
+    done = subprocess.run(["perl", "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", *what], cwd=tree,
                           text=True, capture_output=True, check=False)
     if done.returncode:
         sys.exit(f"series: get_maintainer.pl: {done.stderr.strip()}")

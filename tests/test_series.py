@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The series as the maintainers get it: applies, builds at each commit, is clean."""
 
+import email
+import email.utils
 import re
 import subprocess
 import unittest
+from email.message import Message
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -16,6 +19,11 @@ MAIL = BUILD / "series"
 
 def git(*args: object) -> str:
     return must("git", "-C", WALK, *args).rstrip("\n")
+
+
+def addresses(mail: Message, field: str) -> set[str]:
+    """The addresses in a field of a mail's header."""
+    return {address for _, address in email.utils.getaddresses(mail.get_all(field, []))}
 
 
 def setUpModule() -> None:
@@ -41,6 +49,17 @@ class Series(unittest.TestCase):
         self.assertRegex(letter, r"(?m)^Subject: \[PATCH 00/\d\d\] perf: ")
         self.assertNotRegex(letter, r"\*\*\*|@[A-Z]+@")
         self.assertEqual(*(re.search(r"^From: (.*)", path.read_text(), re.M)[1] for path in sorted(MAIL.iterdir())[:2]))
+
+    def test_mails_go_to_those_whose_files_they_touch(self):
+        letter, *patches = (email.message_from_string(path.read_text()) for path in sorted(MAIL.glob("*.patch")))
+        riscv, = (mail for mail in patches if "riscv_pmu_sbi" in mail["Subject"])
+        self.assertIn("linux-riscv@lists.infradead.org", addresses(riscv, "Cc"))
+        self.assertIn("peterz@infradead.org", addresses(letter, "To"))
+        self.assertLess(sum("linux-riscv@lists.infradead.org" in addresses(mail, "Cc") for mail in patches), len(patches) // 2)
+        for mail in patches:
+            for field in "To", "Cc":
+                self.assertTrue(addresses(mail, field), mail["Subject"])
+                self.assertLessEqual(addresses(mail, field), addresses(letter, field))
 
     def test_each_commit_builds(self):
         """perf for this machine where the commit touches tools, the kernel for arm64 where it touches that.
