@@ -105,7 +105,7 @@ dkms: ## the module for kernels that cannot be rebuilt, as a Debian package in b
 
 .PHONY: series
 series: $(B)/linux.built ## the mail-ready series in build/series
-	@scripts/series.py mail $(B)/series --base $(BASE)
+	@scripts/series.py mail $(B)/series --base $(BASE) --tree $(B)/linux
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
 
 .PHONY: bench
