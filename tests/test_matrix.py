@@ -9,6 +9,7 @@ import itertools
 import shutil
 import sys
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 
 import perfdata
@@ -75,6 +76,14 @@ def setUpModule() -> None:
         out.mkdir(parents=True)
         root = BASES.get(perf, BASES["6.12"]) / "root" / f"{ARCH}.cpio"
         in_guest(f"perf='{commands[perf]}' out={out.name}\n{COMMANDS}", "--kernel", image(*kernel), "--root", root, share=SHARE)
+
+
+def recordings() -> Iterator[tuple[str, Path]]:
+    """Each recording that there is, and by which perf."""
+    for perf, kernel, name in itertools.product(PERFS, KERNELS, ("plain", "alternate", "jitter")):
+        recording = recorded(perf, *kernel) / f"{name}.data"
+        if recording.exists() and recording.stat().st_size:
+            yield perf, recording
 
 
 def attr_of(path: Path) -> bytearray:
@@ -162,28 +171,24 @@ class Reading(unittest.TestCase):
 
     def test_series(self):
         """Both perfs, the command and the script, make the same of each recording."""
-        for perf, kernel, name in itertools.product(PERFS, KERNELS, ("plain", "alternate", "jitter")):
-            recording = recorded(perf, *kernel) / f"{name}.data"
-            if recording.exists() and recording.stat().st_size:
-                with self.subTest(f"{recording.parent.name} {name}"):
-                    first, *others = itertools.chain.from_iterable(self.sums(reader, recording, perf) for reader in BASES)
-                    self.assertIn("dcache_miss", first)
-                    self.assertEqual(others, [first] * 3)
+        for perf, recording in recordings():
+            with self.subTest(f"{recording.parent.name} {recording.stem}"):
+                first, *others = itertools.chain.from_iterable(self.sums(reader, recording, perf) for reader in BASES)
+                self.assertIn("dcache_miss", first)
+                self.assertEqual(others, [first] * 3)
 
     def test_distribution(self):
         """It reads its own recordings, and refuses those with a longer attr."""
         program = distribution(must("dpkg", "--print-architecture").strip()).split()
-        for perf, kernel, name in itertools.product(PERFS, KERNELS, ("plain", "alternate", "jitter")):
-            recording = recorded(perf, *kernel) / f"{name}.data"
-            if recording.exists() and recording.stat().st_size:
-                with self.subTest(f"{recording.parent.name} {name}"):
-                    done = run(*program, "report", "--stats", "--stdio", "-i", recording)
-                    if perf == DISTRIBUTION:
-                        self.assertEqual(done.returncode, 0, done.stdout)
-                        self.assertRegex(done.stdout, r"SAMPLE events: +\d{3}")
-                    else:
-                        self.assertGreater(done.returncode, 0)
-                        self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)")
+        for perf, recording in recordings():
+            with self.subTest(f"{recording.parent.name} {recording.stem}"):
+                done = run(*program, "report", "--stats", "--stdio", "-i", recording)
+                if perf == DISTRIBUTION:
+                    self.assertEqual(done.returncode, 0, done.stdout)
+                    self.assertRegex(done.stdout, r"SAMPLE events: +\d{3}")
+                else:
+                    self.assertGreater(done.returncode, 0)
+                    self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)")
 
 
 if __name__ == "__main__":
