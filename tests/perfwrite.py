@@ -18,7 +18,7 @@ IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = (1 <
 BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (1 << bit for bit in (0, 11, 14, 15, 17))
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
 FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID = 1 << 1, 1 << 5, 1 << 18, 1 << 25
-HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = 9, 12, 13, 17
+HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = 7, 9, 12, 13, 17
 HEADER_SAMPLE_TIME, HEADER_CPU_PMU_CAPS, HEADER_PMU_CAPS = 21, 28, 31
 ATTR_SIZE = 160
 
@@ -184,8 +184,8 @@ class Writer:
         return features
 
     def cpu(self) -> dict[int, bytes]:
-        """What is known of the CPU."""
-        features = {}
+        """What is known of the CPUs."""
+        features = {HEADER_NRCPUS: struct.pack("<II", 64, 64)}
         if self.cpuid:
             features[HEADER_CPUID] = sized(self.cpuid)
         if self.threads:

@@ -14,6 +14,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
+import env
 import perfwrite as pw
 import rustnames
 from env import CHECK, PERF, SCRIPT, must
@@ -180,11 +181,13 @@ class Identity(unittest.TestCase):
             "_RNvC1a9not_all": "_RNvC1a9not_all", "_RNvC1a1b1": "_RNvC1a1b1", "_Restore": "_Restore"})
 
     def test_any_rust_name(self):
-        """As binutils demangle them."""
+        """As binutils demangle them; newer perf has its own way to, that keeps what says which part of the function."""
         draw = random.Random(6)
         mangled = [rustnames.mangled(draw) for _ in range(2000)]
         demangled = subprocess.run(["c++filt", "--no-verbose", "--format=rust"], input="\n".join(mangled), text=True,
                                    capture_output=True, check=True).stdout.splitlines()
+        if env.BASE != "6.12":
+            demangled = [name + ".cold" * symbol.endswith(".cold") for name, symbol in zip(demangled, mangled, strict=True)]
         # one of each, as functions of one name are told apart
         self.check_demangling("rust", {symbol: name for name, symbol in dict(zip(demangled, mangled, strict=True)).items()})
 
