@@ -31,8 +31,8 @@ for dir in proc sys dev dev/pts; do
 done
 "${SUDO[@]}" git clone --quiet --no-hardlinks . "$root/clone"
 
-# the package manager reaches its servers as it does outside
-for file in /etc/resolv.conf /etc/hosts; do
+# the package managers reach their servers, and trust them, as they do outside
+for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
 	"${SUDO[@]}" cp "$file" "$root$file"
 done
 "${SUDO[@]}" chroot "$root" /bin/sh -eu << 'END'

@@ -40,7 +40,7 @@ for purpose; do
 	all) read -r -d '' -a words <<< "$all $(compilers)" || true ;;
 	bench) read -r -d '' -a words <<< "$bench" || true ;;
 	deb) read -r -d '' -a words <<< "$deb" || true ;;
-	fresh) words=(mmdebstrap) ;;
+	fresh) words=(ca-certificates mmdebstrap) ;;
 	*)
 		read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")"
 		need_gb=$((need_gb + 2))

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from env import BUILD, CHECK, TOP, must, run
+from env import CHECK, TOP, must, run
 
 DATA = CHECK / "report"
 REPORT = TOP / "report/functions-report"
@@ -135,7 +135,7 @@ def report(*arguments: object, **options) -> subprocess.CompletedProcess:
 def prepare() -> None:
     """What the tests of reports stand on."""
     DATA.mkdir(parents=True, exist_ok=True)
-    must("make", BUILD.relative_to(TOP) / "report/template.html")
+    must("make", "build/report/template.html")
 
 
 def page(name: str, made: Table, change: Table | None = None) -> Path:

@@ -160,12 +160,12 @@ class Metrics(unittest.TestCase):
 
     def test_two_events_of_one_short_name(self):
         """Both are what perf functions calls branch-misses; each metric takes its own."""
-        events = [CYCLES, named("BR_MIS_PRED", 0x10), named("BR_MIS_PRED_RETIRED", 0x22), named("BR_RETIRED", 0x21), *TOPDOWN[1:-1]]
+        events = [CYCLES, named("BR_MIS_PRED", 0x10), named("BR_MIS_PRED_RETIRED", 0x22), named("INST_RETIRED", 0x8), *TOPDOWN[1:-1]]
         for order in (1, -1):
             recording = Recording([[CYCLES, *events[1:][::order]]], cpuid=V2, slots=8)
-            self.compare(recording, {"branch_misprediction_ratio": lambda c: c["BR_MIS_PRED_RETIRED"] / c["BR_RETIRED"],
+            self.compare(recording, {"branch_mpki": lambda c: 1000 * c["BR_MIS_PRED_RETIRED"] / c["INST_RETIRED"],
                                      "bad_speculation": topdown(8, 4)["bad_speculation"]},
-                         "-M", "branch_misprediction_ratio,bad_speculation")
+                         "-M", "branch_mpki,bad_speculation")
 
     def test_x86(self):
         """By the events of the kernel and of Intel's and AMD's tables."""
@@ -297,8 +297,8 @@ class Tables(unittest.TestCase):
                 if len(fields) == 4 and fields[3] == "core":
                     number += len(self.metrics_of(TABLES / arch / fields[2]))
         self.assertGreater(number, 4500)
-        output = must("sh", "-c", f"{PERF} test -vv 'metrics as in perf stat' 2>&1 | grep '^metrics: \\|as in perf stat: [OF]'")
-        self.assertRegex(output, "perf stat: Ok")
+        output = must("sh", "-c", f"{PERF} test -vv 'metrics as in perf stat' 2>&1 | grep '^metrics: \\|as in perf stat *: [OF]'")
+        self.assertRegex(output, "perf stat *: Ok")
         found, same, undefined, different, *_ = map(int, re.findall(r": (\d+)", output[output.index("metrics: "):]))
         self.assertGreaterEqual(found, number)
         self.assertEqual(different, 0)

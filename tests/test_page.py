@@ -19,7 +19,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 import reports
 from chromium import Browser
-from env import BUILD, must
+from env import TOP, must
 from reports import DATA, NAMES, REPORT, page
 
 # chains, callees first: windows, cycles, instructions, page faults
@@ -486,7 +486,7 @@ class Whole(Case):
 
     def test_accessible(self):
         """axe-core, the rules of WCAG and of good practice, finds nothing."""
-        axe = (BUILD / "report/web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+        axe = (TOP / "build/report/web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
         for path in (self.page, self.diff_page, DATA / "chains.html"):
             self.open(path)
             self.browser.run(axe)
