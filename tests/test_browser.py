@@ -264,8 +264,12 @@ class Progress(unittest.TestCase):
         self.assertGreater(len(told), 0, terminal.raw)
         self.assertEqual(len(told), terminal.raw.count(" samples, "))
         samples, percents, _ = (list(map(int, column)) for column in zip(*told))
-        self.assertEqual((samples, percents), (sorted(samples), sorted(percents)))
-        self.assertTrue(0 < percents[-1] <= 100 and abs(samples[-1] / 40000 - percents[-1]) < 5, told)
+        self.assertEqual(samples, sorted(samples))
+        # when all is read, the last two rounds wait to be sorted: that has percents of its own
+        read = [sample for sample in samples if sample < 3980000]
+        self.assertGreater(len(read), 0, told)
+        for sample, percent in zip(read, percents):
+            self.assertTrue(0 < percent <= 100 and abs(sample / 40000 - percent) < 5, told)
         self.assertNotIn("samples,", "\n".join(terminal.lines()))
         self.assertEqual(done.returncode, 0)
         self.assertNotIn("samples,", done.stdout + done.stderr)
