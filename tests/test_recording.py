@@ -11,11 +11,12 @@ import math
 import re
 import subprocess
 import unittest
-from itertools import pairwise
+from itertools import count, pairwise
 
 import known
 import perfdata
-from env import BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, native, run, script, words
+import perfwrite as pw
+from env import BASE, BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, native, run, script, words
 
 SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
@@ -311,6 +312,36 @@ class Threads(unittest.TestCase):
                 told.setdefault((thread, cpu), []).append(int(period))
             self.assertEqual(sorted(period for periods in told.values() for period in periods[1:]), expected)
             self.assertGreater(len(told), 2)
+
+    def test_thread_with_the_tid_of_a_former_one(self):
+        """Its counts begin at zero, whether they grow beyond those of the former thread at once or not."""
+        group = [pw.Event("cycles", 0, 0, [1], LONG, flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT)]
+        writer = pw.Writer([group])
+        clock = count(1000)
+        thread, parent = (lambda tid=tid: pw.Where(next(clock), 100, tid) for tid in (7, 100))
+        writer.comm(parent(), "program")
+        for values in (100, 400), (1000, 1200), (30, 90):
+            writer.task(pw.FORK, thread(), parent())
+            for value in values:
+                writer.sample(group[0], thread(), 0x1000, LONG, [(1, value)])
+            writer.task(pw.EXIT, thread(), parent())
+        writer.write(SHARE / "tids.data")
+        out = must(PERF, "script", "-i", SHARE / "tids.data", "-F", "tid,period")
+        self.assertEqual(words(out), [["7", str(period)] for period in (100, 300, 1000, 200, 30, 60)])
+
+
+class Group(unittest.TestCase):
+
+    def test_member_that_is_not_counted(self):
+        """perf refuses the group, or leaves it out of one that can be read."""
+        out = in_guest("cd /tmp; if perf record -e '{page-faults,cache-misses,instructions}:S' -- true; then\n"
+                       "perf evlist -g; perf report --stdio; else echo refused; fi")
+        self.assertIn("The cache-misses event is not supported.", out)
+        if BASE == "6.12":
+            self.assertIn("refused", out)
+        else:
+            self.assertRegex(out, r"(?m)^\{page-faults,instructions\}$")
+            self.assertIn("of events 'anon group { page-faults, instructions }'", out)
 
 
 if __name__ == "__main__":
