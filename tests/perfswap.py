@@ -18,14 +18,15 @@ WORDS = 1 << 4 | 1 << 5 | 1 << 12       # values, call chain and registers have 
 FIXED = (1 << 16, "Q"), (1 << 0, "Q"), (1 << 1, "II"), (1 << 2, "Q"), (1 << 3, "Q"), (1 << 6, "Q"), (1 << 9, "Q"), \
         (1 << 7, "II"), (1 << 8, "Q")
 TRAILER = (1 << 1, "II"), (1 << 2, "Q"), (1 << 6, "Q"), (1 << 9, "Q"), (1 << 7, "II"), (1 << 16, "Q")
-SAMPLE, MMAP2, ID_INDEX, THREAD_MAP, CPU_MAP = 9, 10, 69, 73, 74
+SAMPLE, MMAP2, ID_INDEX, THREAD_MAP, CPU_MAP, EVENT_UPDATE = 9, 10, 69, 73, 74, 78
+UPDATE_CPUS = 3
 MISC_MMAP_BUILD_ID = 1 << 14
 # of the other records of the kernel and of perf: the numbers that they begin with
 KERNEL = {1: "IIQQQ", 2: "QQ", 3: "II", 4: "IIIIQ", 5: "QQQ", 6: "QQQ", 7: "IIIIQ", 10: "IIQQQIIQQII", 13: "Q"}
 OWN = {68: "", 79: "QQQQQ", 82: ""}
 # features that are a row of numbers and strings (s), and those that are a number and so many rows
-FEATURES = {3: "s", 4: "s", 5: "s", 6: "s", 7: "II", 9: "s", 10: "Q", 21: "QQ", 23: "Q", 25: "I", 26: "I"}
-ROWS = {11: "s", 16: "Is", 17: "sII"}
+FEATURES = {3: "s", 4: "s", 5: "s", 6: "s", 7: "II", 9: "s", 10: "Q", 21: "QQ", 23: "Q", 25: "I", 26: "I", 33: "II", 34: "I"}
+ROWS = {11: "s", 16: "Is", 17: "sII", 28: "ss"}
 BUILD_ID, EVENT_DESC, CPU_TOPOLOGY, PMU_CAPS = 2, 12, 13, 31
 
 
@@ -108,12 +109,16 @@ class Swapper:
         begin = self.at
         kind, misc, size = self.numbers("IHH")
         end = begin + size
-        if kind == MMAP2 and misc & MISC_MMAP_BUILD_ID:
-            raise ValueError("a map with a build ID")
         if kind == SAMPLE:
             self.sample(end)
         elif kind in KERNEL:
-            self.numbers(KERNEL[kind])
+            if kind == MMAP2 and misc & MISC_MMAP_BUILD_ID:
+                # bytes, where others have device and inode
+                self.numbers("IIQQQ")
+                self.at += 24
+                self.numbers("II")
+            else:
+                self.numbers(KERNEL[kind])
             trailer, = {"".join(form for bit, form in TRAILER if kind & bit) for kind in self.kinds.values()}
             self.at = end - struct.calcsize("<" + trailer)
             self.numbers(trailer)
@@ -126,6 +131,10 @@ class Swapper:
                 self.numbers("Q")
                 self.at += 16
         elif kind == CPU_MAP:
+            self.cpu_map()
+        elif kind == EVENT_UPDATE:
+            if self.numbers("QQ")[0] != UPDATE_CPUS:
+                raise ValueError("an event's update that is not of its CPUs")
             self.cpu_map()
         else:
             raise ValueError(f"a record of type {kind}")
