@@ -412,7 +412,8 @@ class ByteOrder(unittest.TestCase):
             for words in READERS:
                 with self.subTest(name, words=words):
                     text = said(PERF, path(f"big-{name}"), *words)
-                    self.assertGreater(len(text.splitlines()), 1)
+                    # newer perf lists only the build IDs of what has samples, as others are in the maps
+                    self.assertGreater(len(text.splitlines()), 0 if words == ("buildid-list",) else 1)
                     self.assertEqual(text, said(PERF, path(name), *words))
 
     def test_functions(self):

@@ -216,6 +216,30 @@ class Identity(unittest.TestCase):
             for label in labels:
                 self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
 
+    def test_perf_report_of_a_group(self):
+        """Each function of three libraries, and each address without one, has a row; addresses alike are one."""
+        draw = random.Random(1)
+        recording = Recording()
+        expected = {"0x0000000000001000": [1, 1]}
+        places = {}
+        for number in range(3):
+            library = build(f"rows{number}.s", assembly(f"first{number}", f"second{number}"))
+            base = (number + 1) * BASE
+            recording.map(library, base)
+            at = addresses(library)
+            places.update((base + at[name], name) for name in (f"first{number}", f"second{number}"))
+            places.update((base + unknown, f"{unknown:#018x}") for unknown in draw.choices(range(0x4000, 0x6000, 16), k=20))
+        for address in draw.choices(list(places), k=300):
+            cycles = draw.randrange(1, 6)
+            recording.take(address, cycles)
+            row = expected.setdefault(places[address], [0, 0])
+            row[0] += 1
+            row[1] += cycles >= 3
+        told = must("timeout", 60, PERF, "report", "-i", recording.write("rows.data"), "--stdio", "--no-children", "-s", "sym",
+                    "-F", "sample,sym", stderr=-1)
+        rows = [line.split() for line in told.splitlines() if line and not line.startswith("#")]
+        self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in rows}, expected)
+
     def test_vdso(self):
         """Of this machine: its own memory has the symbols."""
         start, end = next(([int(part, 16) for part in line.split()[0].split("-")] for line in
