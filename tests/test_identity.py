@@ -237,8 +237,8 @@ class Identity(unittest.TestCase):
             row[1] += cycles >= 3
         told = must("timeout", 60, PERF, "report", "-i", recording.write("rows.data"), "--stdio", "--no-children", "-s", "sym",
                     "-F", "sample,sym", stderr=-1)
-        rows = [line.split() for line in told.splitlines() if line and not line.startswith("#")]
-        self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in rows}, expected)
+        found = [line.split() for line in told.splitlines() if line and not line.startswith("#")]
+        self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in found}, expected)
 
     def test_vdso(self):
         """Of this machine: its own memory has the symbols."""
