@@ -60,7 +60,7 @@ build_perf() {
 	rm -rf "$out/root"
 	# the C library is the guest's, which may be older or newer than the cross compiler's own
 	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" \
-		CC="${cross}gcc --sysroot=$sysroot -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include -L$sysroot/usr/lib/$triplet" \
+		CC="${cross}gcc $(machine compiler_options) --sysroot=$sysroot -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include -L$sysroot/usr/lib/$triplet" \
 		CXX="${cross}g++ --sysroot=$sysroot" PKG_CONFIG=pkg-config PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
 		prefix="${PREFIX:-/usr}" DESTDIR="$out/root" "${own[@]}" install-bin
 	if [ -e "$tree/tools/perf/tests/workloads/benchmark.c" ]; then

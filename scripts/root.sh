@@ -19,7 +19,7 @@ suite=$(scripts/vm.py --arch "$arch" --get suite)
 
 sysroot_packages=libc6-dev,libelf-dev,libdw-dev,libtraceevent-dev,libzstd-dev,libslang2-dev,libpython3-dev
 guest_packages=bash,coreutils,busybox-static,grep,sed,mawk,findutils,diffutils,procps,python3,perl-base
-guest_packages+=,libtraceevent1,libzstd1,libslang2,libstdc++6
+guest_packages+=,libtraceevent1,libzstd1,libslang2,libstdc++6,libatomic1
 case $suite in
 bookworm) guest_packages+=,libelf1,libdw1,libpython3.11 ;;
 trixie) guest_packages+=,libelf1t64,libdw1t64,libpython3.13 ;;

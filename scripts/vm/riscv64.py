@@ -6,6 +6,8 @@ ARCH = {
     "suite": "trixie",
     "kernel_arch": "riscv",
     "cross_compile": "riscv64-linux-gnu-",
+    # with it the compiler links the library that has the atomics of 16 bits, if they are used
+    "compiler_options": "-pthread",
     "multiarch": "riscv64-linux-gnu",
     "image": "arch/riscv/boot/Image",
     "console": "ttyS0",
