@@ -16,7 +16,7 @@ SUDO=()
 [ "$(id -u)" = 0 ] || SUDO=(sudo)
 
 leave() {
-	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/pts" "$root/dev" "$root" 2> /dev/null || true
+	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/shm" "$root/dev/pts" "$root/dev" "$root" 2> /dev/null || true
 	"${SUDO[@]}" rm -rf --one-file-system "$root"
 }
 trap leave EXIT
@@ -26,7 +26,7 @@ mkdir -p build
 "${SUDO[@]}" mmdebstrap --quiet --variant=important --include=ca-certificates,git,make,sudo "$suite" "$root"
 # a mount point like any root, so that it can have mount namespaces
 "${SUDO[@]}" mount --bind "$root" "$root"
-for dir in proc sys dev dev/pts; do
+for dir in proc sys dev dev/pts dev/shm; do
 	"${SUDO[@]}" mount --bind "/$dir" "$root/$dir"
 done
 "${SUDO[@]}" git clone --quiet --no-hardlinks . "$root/clone"
