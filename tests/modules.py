@@ -72,8 +72,9 @@ unload_under_load() {{
 }}
 record running.data '{SHORT}' benchmark --iterations 4000 0 1 &
 unload_under_load
-perf record -q -a -o /share/system.data -e '{SHORT}' -- benchmark --iterations 4000 0 1 > /dev/null &
+perf record -q -a -o system.data -e '{SHORT}' -- benchmark --iterations 4000 0 1 > /dev/null &
 unload_under_load
+mv system.data /share
 record asleep.data '{SHORT}' sh -c '{BUSY}; echo > ready; read line < go; {BUSY}' &
 recording=$!
 read line < ready
