@@ -8,17 +8,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 dir=$PWD/build/postgresql
-for own in /usr/lib/postgresql/*/bin; do
-	[ ! -x "$own/initdb" ] || {
-		echo "$own"
+for commands in /usr/lib/postgresql/*/bin; do
+	[ ! -x "$commands/initdb" ] || {
+		echo "$commands"
 		exit 0
 	}
 done
 
 # shellcheck source=/dev/null
 . /etc/os-release
-scripts/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$(dpkg --print-architecture)" postgresql-15 || {
-	echo "postgresql: Debian's postgresql-15 cannot be fetched" >&2
+scripts/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$(dpkg --print-architecture)" postgresql || {
+	echo "postgresql: Debian's postgresql cannot be fetched" >&2
 	exit 1
 }
 
@@ -27,11 +27,12 @@ dpkg-query -L libc6 | grep '\.so[.0-9]*$' | while read -r file; do
 	rm -f "$dir/debian$file"
 done
 libraries=$dir/debian/lib/$(gcc -dumpmachine):$dir/debian/usr/lib/$(gcc -dumpmachine)
+commands=("$dir"/debian/usr/lib/postgresql/*/bin)
 mkdir -p "$dir/bin"
 for name in initdb postgres; do
 	cat > "$dir/bin/$name" <<- END
 		#!/bin/sh
-		LD_LIBRARY_PATH="$libraries" exec "$dir/debian/usr/lib/postgresql/15/bin/$name" "\$@"
+		LD_LIBRARY_PATH="$libraries" exec "${commands[0]}/$name" "\$@"
 	END
 	chmod +x "$dir/bin/$name"
 done

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 
 from . import ReportError, sums
@@ -104,14 +104,29 @@ def connect(address: str):
         raise ReportError(f"--cluster {address}: cannot reach the scheduler: {str(error).splitlines()[0]}") from None
 
 
+class ByValue:
+    """A function that goes with its code to where its module is not: to workers, and to schedulers that look at the tasks."""
+
+    def __init__(self, function: Callable) -> None:
+        self.function = function
+        self.__name__ = function.__name__       # that of the task, too
+
+    def __call__(self, *arguments: object) -> sums.Part:
+        return self.function(*arguments)
+
+    def __reduce__(self) -> tuple:
+        import cloudpickle              # pylint: disable=import-outside-toplevel
+        return cloudpickle.loads, (cloudpickle.dumps(self.function),)
+
+
 def plant(client, todo: Sequence[tuple], perf: str) -> tuple[list, object]:
     """Start the tasks: the collecting ones, and the root of the tree that adds up what they return."""
-    leaves = [client.submit(*task, pure=False) for task in todo]
+    leaves = [client.submit(ByValue(function), *arguments, pure=False) for function, *arguments in todo]
     layer = list(zip(leaves, (task[2] for task in todo)))
     while len(layer) > 1 or layer[0][0] in leaves:
         chunks = [layer[at:at + FAN_IN] for at in range(0, len(layer), FAN_IN)]
-        layer = [(client.submit(sums.add, perf, [name for _, name in chunk], *(part for part, _ in chunk), pure=False), chunk[0][1])
-                 for chunk in chunks]
+        layer = [(client.submit(ByValue(sums.add), perf, [name for _, name in chunk], *(part for part, _ in chunk), pure=False),
+                  chunk[0][1]) for chunk in chunks]
     return leaves, layer[0][0]
 
 
@@ -125,7 +140,8 @@ def harvest(client, leaves: list, root) -> sums.Part:
             done = sum(leaf.status == "finished" for leaf in leaves)
             left = (time.monotonic() - progress.start) * (len(leaves) / done - 1) if done else 0
             progress.show(f"{done} of {len(leaves)} collected" + (f", {left:.0f} s left" if done else ""))
-            if client.scheduler_info()["workers"]:
+            # a scheduler that is gone tells of none
+            if client.scheduler_info().get("workers"):
                 alone = time.monotonic()
             elif time.monotonic() - alone > NO_WORKER:
                 raise ReportError(f"the scheduler has had no workers for {NO_WORKER} s: dask-worker {client.scheduler.address} starts one")
