@@ -43,26 +43,25 @@ build_perf() {
 		perf JEVENTS_ARCH=all PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
 		return
 	fi
-	local cross sysroot triplet python flags own=()
+	local cross sysroot triplet python flags
 	cross=$(machine cross_compile)
 	triplet=$(machine multiarch)
 	sysroot=$top/build/sysroot/$arch
 	export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig PKG_CONFIG_SYSROOT_DIR=$sysroot
 	# Python's binding is made by setuptools for this machine's version: without
-	# them (-S) there is none where the guest has another one.
+	# them there is none where the guest has another one.
 	python=$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 	if [ ! -d "$sysroot/usr/include/$python" ]; then
-		python=$out/python-without-setuptools
-		printf '#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n' > "$python"
-		chmod +x "$python"
-		own=(PYTHON="$python")
+		mkdir -p "$out/without-setuptools"
+		echo 'raise ImportError' > "$out/without-setuptools/setuptools.py"
+		export PYTHONPATH=$out/without-setuptools
 	fi
 	rm -rf "$out/root"
 	# the C library is the guest's, which may be older or newer than the cross compiler's own
 	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" \
 		CC="${cross}gcc $(machine compiler_options) --sysroot=$sysroot -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include -L$sysroot/usr/lib/$triplet" \
 		CXX="${cross}g++ --sysroot=$sysroot" PKG_CONFIG=pkg-config PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
-		prefix="${PREFIX:-/usr}" DESTDIR="$out/root" "${own[@]}" install-bin
+		prefix="${PREFIX:-/usr}" DESTDIR="$out/root" install-bin
 	if [ -e "$tree/tools/perf/tests/workloads/benchmark.c" ]; then
 		read -r -a flags <<< "$(machine benchmark)"
 		"${cross}gcc" -O2 -g -static -pthread -DBENCHMARK_MAIN "${flags[@]}" -o "$out/benchmark" \
