@@ -19,7 +19,7 @@ ALL = "CHECK_ALL" in os.environ    # `make check-all`
 
 def run(*command: object, **options) -> subprocess.CompletedProcess:
     """A command's exit status and output, both streams in stdout unless told otherwise."""
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": False,
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace", "check": False,
                "stdin": subprocess.DEVNULL, "cwd": TOP, **options}
     # Debian's commands, whatever else is installed
     own = {"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
