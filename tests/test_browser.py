@@ -23,8 +23,8 @@ LINES, COLUMNS = 30, 110
 PATIENCE = 20
 DOWN, ENTER = "\x1b[B", "\r"
 TOKEN = re.compile(r"\x1b\[([?\d;]*)([@-~])|\x1b[()].|\x1b[=>78M]|[\s\S]")
-# what annotates this function, line by line; some versions of perf put its name before the first
-CODE = r"^{}  .*\n(.*\n){{0,6}}(.*{}\n){{20}}"
+# the lines of a function's code come after its name, which newer perf has in the title alone
+CODE = r"(<{0}>:|^{0}  .*)(\n.*{1}){{20}}"
 
 
 class Terminal:

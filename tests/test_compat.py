@@ -19,7 +19,7 @@ from pathlib import Path
 import known
 import perfdata
 import perfswap
-from env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, native, run, script
+from env import ARCH, BASE, BUILD, CHECK, PERF, functions, in_guest, must, native, run, script
 from pristine import GUEST, HOST, IMAGE, pristine
 
 SHARE = CHECK / "compat"
@@ -249,7 +249,7 @@ class Ways(unittest.TestCase):
                                  for sample in perfdata.read(path("plain")).samples])
         done = run(PERF, "data", "convert", "--to-ctf", SHARE / "ctf", "-i", path("plain"))
         self.assertGreater(done.returncode, 0)
-        self.assertRegex(done.stdout, "unknown option `to-ctf'|ctf support is not compiled in")
+        self.assertIn("unknown option `to-ctf'" if BASE == "6.12" else "ctf support is not compiled in", done.stdout)
 
 
 class Threads(unittest.TestCase):
@@ -413,7 +413,7 @@ class ByteOrder(unittest.TestCase):
                 with self.subTest(name, words=words):
                     text = said(PERF, path(f"big-{name}"), *words)
                     # newer perf lists only the build IDs of what has samples, as others are in the maps
-                    self.assertGreater(len(text.splitlines()), 0 if words == ("buildid-list",) else 1)
+                    self.assertGreater(len(text.splitlines()), 0 if BASE != "6.12" and words == ("buildid-list",) else 1)
                     self.assertEqual(text, said(PERF, path(name), *words))
 
     def test_functions(self):

@@ -46,8 +46,9 @@ def endless(root: bool = True) -> tuple[str, ...]:
     return () if root else (ALL_METRICS,)
 
 
-def skipping(tests: Collection[str], listed: str) -> list[str]:
-    """The option of `perf test` that leaves these tests out, by what `perf test list` says."""
+def skipping(tests: Collection[str], perf_test: Callable[..., str]) -> list[str]:
+    """The option of `perf test` that leaves these tests out, if any."""
+    listed = perf_test("list") if tests else ""
     numbers = [number for number, name in re.findall(r"^ *(\d+): (.*\S)", listed, re.M) if name in tests]
     return ["--skip", ",".join(numbers)] if numbers else []
 
@@ -58,7 +59,7 @@ def guest_tests(*suites: str, prefix: str = "", kernel: Path | None = None, skip
         options = ("--kernel", kernel) if kernel else ()
         return vm(f"{prefix}\ncd /tmp\nperf test {shlex.join(words)} 2>&1 | cat", *options, share=KEPT, timeout=1200).stdout
 
-    return perf_test("-v", *(skipping(skip, perf_test("list")) if skip else ()), *suites)
+    return perf_test("-v", *skipping(skip, perf_test), *suites)
 
 
 def host_tests(perf: Path, tools: Path, *suites: str, skip: Collection[str] = ()) -> str:
@@ -69,7 +70,7 @@ def host_tests(perf: Path, tools: Path, *suites: str, skip: Collection[str] = ()
         return run(perf, f"--exec-path={folder}", "test", *words, cwd=folder,
                    env={"PATH": f"{perf.parent}:/usr/bin:/bin:/usr/sbin:/sbin"}).stdout
 
-    return perf_test("-v", *skipping(skip, perf_test("list")), *suites)
+    return perf_test("-v", *skipping(skip, perf_test), *suites)
 
 
 @functools.cache
