@@ -166,13 +166,27 @@ def make_tree(base: str, source: Path, tree: Path) -> None:
     git(tree, "config", "series.made", head)
 
 
+class Numbers:
+    """What a cover letter calls a base's patches: {patch[x86-Support]} is the number of the first with that in its name."""
+
+    def __init__(self, base: str) -> None:
+        self.names = [patch.name for patch, _new_files in commits(base)]
+
+    def __getitem__(self, part: str) -> int:
+        """Raises KeyError if there is none."""
+        for number, name in enumerate(self.names, 1):
+            if part in name:
+                return number
+        raise KeyError(part)
+
+
 def cover_letter(base: str) -> str:
-    """patches/BASE/cover-letter, a format string, with what was measured."""
+    """patches/BASE/cover-letter, a format string, with the numbers of the patches and what was measured."""
     text, results = TOP / "patches" / base / "cover-letter", TOP / "results" / base / "results.json"
     try:
-        return text.read_text().format(**json.loads(results.read_text()))
+        return text.read_text().format(patch=Numbers(base), **json.loads(results.read_text()))
     except (OSError, ValueError, LookupError) as error:
-        sys.exit(f"series: {text} wants of {results} what is not there: {error!r}; `make bench BASE={base}` measures it")
+        sys.exit(f"series: {text} wants what is not there: {error!r}; {results} is what `make bench BASE={base}` measures")
 
 
 def write_mail(base: str, tree: Path, out: Path) -> None:

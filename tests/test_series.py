@@ -48,11 +48,15 @@ class Series(unittest.TestCase):
         letter = next(MAIL.glob("0000-*")).read_text()
         self.assertRegex(letter, r"(?m)^Subject: \[PATCH 00/\d\d\] perf: ")
         self.assertNotRegex(letter, r"\*\*\*|@[A-Z]+@")
+        # what it calls patches 1-9, 10-19 and so on are all but the last one
+        named = [(int(first), int(last)) for first, last in re.findall(r"Patches\s(\d+)-(\d+)", letter)]
+        self.assertEqual([first for first, _last in named], [1, *(last + 1 for _first, last in named[:-1])])
+        self.assertEqual(named[-1][1], len(list(MAIL.iterdir())) - 2)
         self.assertEqual(*(re.search(r"^From: (.*)", path.read_text(), re.M)[1] for path in sorted(MAIL.iterdir())[:2]))
 
     def test_mails_go_to_those_whose_files_they_touch(self):
         letter, *patches = (email.message_from_string(path.read_text()) for path in sorted(MAIL.glob("*.patch")))
-        riscv, = (mail for mail in patches if "riscv_pmu_sbi" in mail["Subject"])
+        riscv, = (mail for mail in patches if "riscv_pmu_sbi: Support" in mail["Subject"])
         self.assertIn("linux-riscv@lists.infradead.org", addresses(riscv, "Cc"))
         self.assertIn("peterz@infradead.org", addresses(letter, "To"))
         self.assertLess(sum("linux-riscv@lists.infradead.org" in addresses(mail, "Cc") for mail in patches), len(patches) // 2)
