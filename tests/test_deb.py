@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import known
-from env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
+from env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
 from known import LEAVES, PAGES
 
 sys.path.append(str(TOP / "scripts/bench"))
@@ -134,6 +134,27 @@ class Packages(unittest.TestCase):
                       "_perf_alt_period; echo ${COMPREPLY[*]}", env={"PATH": f"{OUT}:/usr/bin:/bin"})
         self.assertRegex(output, r"complete .* perf-alt-period\nfunctions\n$")
         self.assertNotRegex(output, "(?m) perf$")
+
+
+class DebiansConfiguration(unittest.TestCase):
+    """Packages of the whole of it take hours to build; that it is kept, and compiles what the series changes, minutes."""
+
+    OBJECTS = {"arm64": ("kernel/events/", "drivers/perf/"), "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/")}
+    # what is left out with debug information, names of compilers, and what needs a compiler for another architecture
+    LOST = "CONFIG_(.*DEBUG_INFO|.*BTF|.*PAHOLE|.*_VERSION|.*COMPAT_VDSO)"
+
+    def test_options_and_objects(self):
+        for arch, objects in self.OBJECTS.items():
+            with self.subTest(arch):
+                out = CHECK / f"debian-configuration/{arch}"
+                out.mkdir(parents=True, exist_ok=True)
+                config = out / "config"
+                config.write_text(must("scripts/deb.sh", "debian_config", arch))
+                must("scripts/build.sh", "kernel", LINUX, out / "linux", arch, *objects, env={"KCONFIG": str(config)})
+                kept = set((out / "linux/.config").read_text().splitlines())
+                options = re.findall("^CONFIG_.*", config.read_text(), re.M)
+                self.assertGreater(len(options), 5000)
+                self.assertEqual([option for option in options if option not in kept and not re.match(self.LOST, option)], [])
 
 
 class Installed(unittest.TestCase):

@@ -100,7 +100,7 @@ class Series(unittest.TestCase):
         for commit in git("rev-list", "--reverse", "pristine..series").split():
             with self.subTest(git("log", "-1", "--format=%s", commit)):
                 # the commits that Fixes: names are not in this tree, which begins with Debian's
-                output = run("scripts/checkpatch.pl", "--strict", "--quiet", "--ignore", "UNKNOWN_COMMIT_ID", "-g", commit, cwd=LINUX).stdout
+                output = run("scripts/checkpatch.pl", "--strict", "--quiet", "--ignore=UNKNOWN_COMMIT_ID", "-g", commit, cwd=LINUX).stdout
                 # the names of the C interfaces of Python and libelf are theirs
                 output = re.sub(r"(?m)^CHECK: Avoid CamelCase: <(Py|G?Elf)\w*>\n#.*\n.*\n\n", "", output)
                 output = re.sub(r"^total: 0 errors, 0 warnings, \d+ checks.*\n", "", output)
