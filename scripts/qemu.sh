@@ -32,9 +32,10 @@ scripts/fetch.sh "$dir" "$VERSION_CODENAME-backports" "$(dpkg --print-architectu
 }
 
 # with its own libraries and their loader: they need not fit this machine's
-loader=$(find "$dir"/lib*/ -name 'ld-linux*.so*' | head -n 1)
+loader=$(readlink -f "$(find "$dir"/lib*/ -name 'ld-linux*.so*' | head -n 1)")
 libraries=$dir/usr/lib/$(gcc -dumpmachine)
-mkdir -p "$bin"
+# where this is beside the program QEMU does not look into this machine's folders, whose modules are of another QEMU
+mkdir -p "$bin" "$(dirname "$loader")/qemu-bundle"
 cat > "$bin/$name" << END
 #!/bin/sh
 QEMU_MODULE_DIR="$libraries/qemu" exec "$loader" --library-path "$libraries" "$dir/usr/bin/$name" -L "$dir/usr/share/qemu" "\$@"
