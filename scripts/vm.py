@@ -64,7 +64,7 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
     return [*qemu, "-m", args.memory, "-smp", str(args.smp), "-seed", "1",
             "-kernel", str(args.kernel), "-initrd", str(args.root),
             "-append", f"console={arch['console']} panic=-1 quiet {arch['cmdline']} {args.append}",
-            "-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot",
+            "-display", "none", "-vga", "none", "-monitor", "none", "-nic", "none", "-no-reboot",
             "-serial", f"file:{control / 'console'}",
             "-chardev", f"stdio,id=out,signal={'off' if args.terminal else 'on'}",
             "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=out",
