@@ -180,21 +180,21 @@ class Numbers:
         raise KeyError(part)
 
 
-def cover_letter(base: str) -> str:
-    """patches/BASE/cover-letter, a format string, with the numbers of the patches and what was measured."""
+def cover_letter(base: str, linux: str) -> str:
+    """patches/BASE/cover-letter, a format string, with the release of linux, the numbers of the patches and what was measured."""
     text, results = TOP / "patches" / base / "cover-letter", TOP / "results" / base / "results.json"
     try:
-        return text.read_text().format(patch=Numbers(base), **json.loads(results.read_text()))
+        return text.read_text().format(linux=linux, patch=Numbers(base), **json.loads(results.read_text()))
     except (OSError, ValueError, LookupError) as error:
         sys.exit(f"series: {text} wants what is not there: {error!r}; {results} is what `make bench BASE={base}` measures")
 
 
 def write_mail(base: str, tree: Path, out: Path) -> None:
     """Writes the series as it is mailed, cover letter first, into out."""
-    subject, body = cover_letter(base).split("\n", 1)
+    subject, body = cover_letter(base, linux_version(tree)).split("\n", 1)
     shutil.rmtree(out, ignore_errors=True)
     name, mail = git(tree, "log", "-1", "--format=%an%n%ae", SERIES).split("\n")
-    git(tree, "format-patch", "--quiet", "--cover-letter", "--base", PRISTINE, "-o", str(out), f"{PRISTINE}..{SERIES}",
+    git(tree, "format-patch", "--quiet", "--cover-letter", "-o", str(out), f"{PRISTINE}..{SERIES}",
         env=identity(name, mail))
     letter, *patches = sorted(out.iterdir())
     text = letter.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", body.strip())
