@@ -2,18 +2,23 @@
 """What the module for kernels that cannot be rebuilt is tested for, on any such kernel.
 
 A suite derives a class for a kernel, and says how to boot it and make the module for it.
-What the module does to recordings is judged as in test_recording.py.
+What the module does to recordings is judged as in test_recording.py. The selftest of the
+series, its periods moved to where the module finds them by by_module.c, says what happens
+to events.
 """
 
+import json
 import math
+import re
+import shutil
 import unittest
 from itertools import pairwise
 from pathlib import Path
 
 import known
 import perfdata
-from env import functions, in_guest
-from machines import RECORD
+from env import ARCH, functions, in_guest, native, vm
+from machines import RECORD, TWO_CPUS, in_memory, make_selftest
 
 LONG, WINDOW = 999700, 300
 GROUP = f"{{cycles/period={LONG},alt-period={WINDOW}/,instructions,page-faults}}:uS"
@@ -50,9 +55,13 @@ benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{GROUP}' benchmark --faults 0 1
 record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
 	benchmark --iterations 1000 0 1
+record threads.data '{SHORT}' benchmark --threads 4 --iterations 2000 0 1
 say record-with record -o said.data -e '{GROUP}' -e cycles/period={LONG},alt-period={WINDOW}/u
 say stat-with stat -e cycles/period={LONG},alt-period={WINDOW}/u
 """ + "".join(f"say refused-{name} record -o said.data -e '{event}'\n" for name, (event, _) in REFUSED.items())
+
+# tests of alternate_period: wider than the module's; signals are the kernel's; only the kernel keeps tasks from exchanging events
+NOT_BY_MODULE = "extreme_values_open sigtrap tasks_do_not_exchange_events"
 
 # Some million instructions of the shell
 BUSY = "i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done"
@@ -92,7 +101,7 @@ dmesg > /share/dmesg
 """
 
 
-class Module(unittest.TestCase):
+class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
     """Recordings by the module, what perf says, and events that are open when it goes."""
 
     share: Path
@@ -149,6 +158,14 @@ class Module(unittest.TestCase):
             error = math.sqrt(((2 * half + 1) ** 2 - 1) / 12 / len(drawn))
             self.assertLess(abs(sum(drawn) / len(drawn) - nominal), 4 * error)
 
+    def test_each_thread_alternates(self):
+        recording = self.read("threads")
+        streams = [stream for stream in recording.streams(recording.leader()).values() if len(stream) > 100]
+        self.assertEqual(len(streams), 4)
+        for stream in streams:
+            found = [sample.period for sample in stream]
+            self.assertEqual((found[:2], set(found[2::2]), set(found[3::2])), ([SHORT_LONG, SHORT_LONG], {WINDOW}, {SHORT_LONG}))
+
     def test_table_is_what_the_benchmark_does(self):
         expected = known.truth((self.share / "truth").read_text())
         table = functions(self.share / "alternate.data", "-s", "discard")
@@ -156,6 +173,8 @@ class Module(unittest.TestCase):
         rate, error, number = known.rates(table, "page-faults")["dcache_miss"]
         self.assertGreaterEqual(number, 400)
         self.assertLess(abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error)
+        rows = json.loads(native(self.share / "alternate.data", "--share", "discard", "--json").stdout)["functions"]
+        self.assertEqual({row["symbol"]: row["sums"] for row in rows}, {name: row["sums"] for name, row in table.items()})
 
     def test_attr_has_the_alternate_periods(self):
         leader = self.read("alternate").leader()
@@ -220,6 +239,17 @@ class Module(unittest.TestCase):
         self.assertGreater(found.count(WINDOW), 100)
         # it was away now and then
         self.assertGreater(len([pair for pair in pairwise(found[2:]) if pair == (SHORT_LONG, SHORT_LONG)]), 5)
+
+    def test_selftest(self):
+        """Those tests of alternate_period that are about hardware events and the system calls of any kernel."""
+        shutil.copy(make_selftest(ARCH, "alternate_period", by_module=True) / "by_module/alternate_period", self.share)
+        options = " ".join(f"-T {name}" for name in NOT_BY_MODULE.split()) + " -f event"
+        done = vm("insmod perf_alt_period.ko\n" + in_memory(f"alternate_period {options}"), *self.OPTIONS, share=self.share)
+        lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertGreaterEqual(len(lines), 25)
+        for line in lines:
+            self.assertRegex(line, rf"^ok \d+ (\S+$|(?=\S+ # SKIP ).*{TWO_CPUS})", done.stdout)
 
     def test_kernel_does_not_complain(self):
         self.assertNotRegex((self.share / "dmesg").read_text(), r"\b(BUG|WARNING|Oops|Unable to handle)\b")

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The module for kernels that cannot be rebuilt, on Linux 6.12 without the series.
 
-It is built from its DKMS package. The selftest of the series, its periods moved to where
-the module finds them by by_module.c, says what happens to events.
+It is built from its DKMS package.
 """
 
-import re
 import unittest
 
 import modules
-from env import CHECK, PERF, in_guest, must, vm
-from machines import RECORD, TWO_CPUS, in_memory, make_selftest
+from env import CHECK, PERF, in_guest, must
+from machines import RECORD
 from modules import GROUP, SHORT, SHORT_LONG, WINDOW
 from pristine import IMAGE, pristine_module
 
@@ -41,24 +39,6 @@ record short.data '{GROUP}' true
         shown = [must(PERF, "evlist", "-v", "-i", self.share / f"{name}.data") for name in ("kernel", "short")]
         self.assertIn(f"alternative_sample_period: {WINDOW}", shown[0])
         self.assertEqual(*shown)
-
-
-class Selftest(unittest.TestCase):
-    """Those tests of alternate_period that are about hardware events and the system calls of any kernel."""
-
-    # wider than the module's; signals are the kernel's; only the kernel keeps tasks from exchanging events
-    NOT = "extreme_values_open sigtrap tasks_do_not_exchange_events"
-
-    def test_passes(self):
-        share = make_selftest("arm64", "alternate_period", by_module=True)
-        (share / "perf_alt_period.ko").write_bytes((Linux.share / "perf_alt_period.ko").read_bytes())
-        options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
-        done = vm("insmod perf_alt_period.ko\n" + in_memory(f"by_module/alternate_period {options}"), "--kernel", IMAGE, share=share)
-        lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertGreaterEqual(len(lines), 25)
-        for line in lines:
-            self.assertRegex(line, rf"^ok \d+ (\S+$|(?=\S+ # SKIP ).*{TWO_CPUS})", done.stdout)
 
 
 if __name__ == "__main__":
