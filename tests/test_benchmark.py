@@ -15,6 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from env import BUILD
 from known import LEAVES, PAGES, Truth, truth
 
 TOP = Path(__file__).resolve().parent.parent
@@ -242,8 +243,8 @@ class CounterTest(unittest.TestCase):
     """The emulated machine counts what --truth says."""
 
     def test_perf_stat(self) -> None:
-        for needed in "build/kernel/arm64/.built", "build/root/arm64.cpio":
-            if not (TOP / needed).exists():
+        for needed in BUILD / "kernel/arm64/.built", BUILD / "root/arm64.cpio":
+            if not needed.exists():
                 self.skipTest(f"no {needed}: make kernel, make vm")
         stat = "perf stat -x, -e instructions:u,page-faults:u"
         for args in "--faults 0 1", "2 3":

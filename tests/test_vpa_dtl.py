@@ -73,6 +73,7 @@ log some {SOME} -e sched:sched_switch -e vpa_dtl/dtl_all,period=1000000/
 for event in {' '.join(KINDS)}; do
 	log $event 300 -e vpa_dtl/$event,period=1000000/
 done
+log plain 300 -e vpa_dtl/dtl_all/
 log group 2000 -e '{{cycles/period=100000/,instructions}}:S' -e vpa_dtl/dtl_all,period=1000000/
 perf evlist -g -i /share/group.data > /share/group
 perf report --stdio -i /share/group.data > /share/report
@@ -339,6 +340,9 @@ class Log(unittest.TestCase):
     def test_shortest_period_is_a_millisecond(self):
         self.check("fast", range(400))
         self.polls("fast", 1_000_000)
+
+    def test_neither_period_nor_frequency(self):
+        self.check("plain", range(300))
 
     def test_frequency(self):
         self.check("often", range(400))
