@@ -3,15 +3,18 @@
 # usage: fresh.sh SUITE [TESTS]
 # Both README commands as a newcomer types them: in a clean Debian root that has
 # only git, make and sudo beside what the installer leaves, as a user with sudo,
-# in a clone of the committed repository. The log is build/fresh-SUITE.log. TESTS
-# are the suites of `make check`, all of them by default.
+# in a clone of the committed repository. The log is BUILD/fresh-SUITE.log. TESTS
+# are the suites of `make check`, all of them by default. With BASE other than 6.12
+# it is said to make, as by one who wants that.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suite=$1
 tests=${2:-}
-root=$PWD/build/fresh-$suite
-log=$PWD/build/fresh-$suite.log
+root=$PWD/${BUILD:-build}/fresh-$suite
+log=$root.log
+base=
+[ "${BASE:-6.12}" = 6.12 ] || base=" BASE=$BASE"
 SUDO=()
 [ "$(id -u)" = 0 ] || SUDO=(sudo)
 
@@ -22,7 +25,7 @@ leave() {
 trap leave EXIT
 
 leave
-mkdir -p build
+mkdir -p "${root%/*}"
 "${SUDO[@]}" mmdebstrap --quiet --variant=important --include=ca-certificates,git,make,sudo "$suite" "$root"
 # a mount point like any root, so that it can have mount namespaces
 "${SUDO[@]}" mount --bind "$root" "$root"
@@ -47,7 +50,8 @@ newcomer() {
 }
 
 {
-	for command in 'make demo' 'make demo' "make check SUITES='$tests'"; do
+	echo "# $suite, commit $(git rev-parse HEAD)"
+	for command in "make demo$base" "make demo$base" "make check$base SUITES='$tests'"; do
 		start=$SECONDS
 		echo "\$ $command"
 		newcomer "$command"
