@@ -49,6 +49,18 @@ class Arithmetic(unittest.TestCase):
             worth = resonance.independent(windows, length, pair, jitter)
             self.assertAlmostEqual(statistics.stdev(means) / math.sqrt(0.5 / worth), 1, delta=0.12)
 
+    def test_a_longer_run(self):
+        """A table takes 1 s to start and a microsecond for each sample; the published run is as long as this one."""
+        def row(samples: int, seconds: float) -> dict:
+            return {"samples": samples, "seconds": dict.fromkeys(experiment.COMMANDS, seconds)}
+
+        limited = {experiment.FEW_SAMPLES: row(4, 1), experiment.LONG: row(27_890, 9),
+                   experiment.ALTERNATE: row(50_000, 9), experiment.SHORT: row(3_500_000, 9)}
+        text = published.longer({"limit": {"25 %": limited, "none": {experiment.SHORT: row(10**6, 2)}}})
+        self.assertIn("A run 1 times as long", text)
+        # 4.5 s to 1.05 s; 119 times that long it is 1 + 416.5 to 1 + 5.95
+        self.assertEqual(text.count(" 4, and 60 if it is 118 times as long as here"), 2, text)
+
     def test_without_jitter_windows_are_worth_nothing(self):
         self.assertEqual(resonance.independent(1000, 2700, 270000, 0), 0)
 

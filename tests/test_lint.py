@@ -14,6 +14,9 @@ import accuracy
 import by_module
 import cost
 import experiment
+import published
+import resonance
+import scaling
 
 
 def tracked() -> list[str]:
@@ -66,10 +69,14 @@ class Figures(unittest.TestCase):
         results = json.loads((TOP / "results/6.12/results.json").read_text())
         readme = (TOP / "README.md").read_text()
         for name, text in (("published", experiment.report), ("accuracy", accuracy.summary), ("cost", cost.report),
-                           ("by_module", by_module.report)):
+                           ("by_module", by_module.report), ("resonance", resonance.report), ("scaling", scaling.report)):
             for line in text(results[name]).splitlines():
                 if line.startswith("|"):
                     self.assertIn(f"\n{line}\n", readme)
+        collect, stitched, text = results["collect"], results["stitched_lbr"], " ".join(readme.split())
+        for figure in (f"{collect['native to decode']:.2f} times as long as a bare decode",
+                       f"{collect['script to native']:.1f} times as long", f"takes {100 * stitched['more time']:.0f} % longer", published.longer(results["published"])):
+            self.assertIn(figure, text)
 
 
 if __name__ == "__main__":

@@ -221,7 +221,8 @@ def report(result: dict) -> str:
               "the one for which the expected share error and the measured rate error are least together. At depths 2 and 3 a function is "
               "called in eight pieces, and its caller works for less than 100 instructions before each: the caller has no window of its "
               "own, which is most of the share error at all windows, and a window over two pieces counts the caller's work for "
-              "the function, which lowers its rate. `by chance` holds for windows at independent places; without jitter they are not "
+              "the function, which lowers its rate. From 500 on a window over two pieces of one function is one that is kept, so the "
+              "shares become better again. `by chance` holds for windows at independent places; without jitter they are not "
               "quite that, as the two periods are nearly as long as an iteration of the benchmark.", "",
               "Rows without jitter are the same in each run; those with jitter differ by chance."]
     return "\n".join(lines)

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from env import BUILD, LINUX, TOP, in_guest, must
+from experiment import OPTIONS
 
 HERE = TOP / "scripts/bench"
 OUT = BUILD / "bench"
@@ -34,5 +35,5 @@ def unthrottled(command: str, *options: object) -> str:
 
 def recording(name: str, events: str, command: str, options: str = "") -> str:
     """Commands for the guest that record a command there, in its memory, and leave /share/NAME."""
-    return (f"cd /tmp; perf record -q -T --sample-cpu -m 16M -o '{name}' -e '{events}' {options} -- {command} > record.out 2>&1 || "
+    return (f"cd /tmp; perf record -q {' '.join(OPTIONS)} -m 16M -o '{name}' -e '{events}' {options} -- {command} > record.out 2>&1 || "
             f"{{ cat record.out; exit 1; }}\nmv '{name}' /share\n")

@@ -6,8 +6,8 @@ usage: run.py [MEASUREMENT...]        default: all
 
 A measurement is a module with a TITLE, measure(), which returns what goes into
 build/bench/results.json under its name, and report(), which makes Markdown of it
-for build/bench/results.md. Both files hold what one run has measured; one that
-fails is left out.
+for build/bench/results.md. Both files hold what one run has measured, and how many
+seconds each took; one that fails is left out.
 """
 
 import importlib
@@ -28,7 +28,7 @@ def main() -> None:
     if unknown:
         sys.exit(f"bench: no measurement {' '.join(unknown)}; there is: {' '.join(MEASUREMENTS)}")
     sys.path.append(str(TOP / "tests"))
-    results, reports, failures = {}, [], []
+    results, reports, failures, seconds = {}, [], [], {}
     for name in wanted:
         start = time.monotonic()
         measurement = importlib.import_module(name)
@@ -38,9 +38,11 @@ def main() -> None:
             failures.append(f"bench: {name}: {error}")
             continue
         reports.append(f"## {measurement.TITLE}\n\n{measurement.report(results[name])}\n")
-        print(f"  {name:58} {time.monotonic() - start:6.1f} s", flush=True)
+        seconds[name] = round(time.monotonic() - start, 1)
+        print(f"  {name:58} {seconds[name]:6.1f} s", flush=True)
+    print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+    (OUT / "results.json").write_text(json.dumps({**results, "seconds": seconds}, indent=2) + "\n")
     (OUT / "results.md").write_text("\n".join(reports))
     print("\n" + "\n".join(reports), end="")
     if failures:
