@@ -75,7 +75,9 @@ class Figures(unittest.TestCase):
                     self.assertIn(f"\n{line}\n", readme)
         collect, stitched, text = results["collect"], results["stitched_lbr"], " ".join(readme.split())
         for figure in (f"{collect['native to decode']:.2f} times as long as a bare decode",
-                       f"{collect['script to native']:.1f} times as long", f"takes {100 * stitched['more time']:.0f} % longer", published.longer(results["published"])):
+                       f"{collect['script to native']:.1f} times as long",
+                       f"takes {100 * stitched['more time']:.0f} % longer",
+                       published.longer(results["published"])):
             self.assertIn(figure, text)
 
 
