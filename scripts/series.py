@@ -212,7 +212,7 @@ def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
                           text=True, capture_output=True, check=False)
     if done.returncode:
         sys.exit(f"series: get_maintainer.pl: {done.stderr.strip()}")
-    named = [re.fullmatch(r"(.*?) \((.*)\)", line).groups() for line in done.stdout.splitlines()]
+    named = [re.fullmatch(r"(.*>|\S+) \((.*)\)", line).groups() for line in done.stdout.splitlines()]
     return {"To": [who for who, role in named if " list" not in f" {role}"],
             "Cc": [who for who, role in named if " list" in f" {role}"]}
 

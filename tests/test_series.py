@@ -63,6 +63,7 @@ class Series(unittest.TestCase):
         for mail in patches:
             for field in "To", "Cc":
                 self.assertTrue(addresses(mail, field), mail["Subject"])
+                self.assertNotIn("", addresses(mail, field), mail["Subject"])
                 self.assertLessEqual(addresses(mail, field), addresses(letter, field))
 
     def test_each_commit_builds(self):
