@@ -65,6 +65,9 @@ def make_root(root: Path) -> Path:
 class Debian(modules.Module):
 
     share = CHECK / "module-debian"
+    # Linux 6.1 opens no group that samples counts and is inherited
+    NOT = modules.Module.NOT + (" child_of_long_interval child_of_window grandchild_of_long_interval thread_of_long_interval"
+                                " thread_of_window ioc_period_and_children exec_of_child_keeps_rest_of_interval")
 
     @classmethod
     def make(cls):
@@ -80,7 +83,8 @@ class Debian(modules.Module):
 class Dkms(unittest.TestCase):
     """The package on a Debian with that kernel: installed, it builds the module; removed, it leaves nothing."""
 
-    SCRIPT = """apt-get install --yes --quiet=2 /*.deb
+    SCRIPT = """echo "Dpkg::Use-Pty 0;" > /etc/apt/apt.conf.d/no-pty
+apt-get install --yes --quiet=2 /*.deb
 dkms status
 modinfo -F vermagic -k $(ls /lib/modules) perf_alt_period
 apt-get remove --yes --quiet=2 perf-alt-period-dkms
