@@ -68,6 +68,7 @@ class Debian(modules.Module):
     # Linux 6.1 opens no group that samples counts and is inherited
     NOT = modules.Module.NOT + (" child_of_long_interval child_of_window grandchild_of_long_interval thread_of_long_interval"
                                 " thread_of_window ioc_period_and_children exec_of_child_keeps_rest_of_interval")
+    SELFTESTS = 24
 
     @classmethod
     def make(cls):

@@ -14,9 +14,7 @@ A share of n windows has a standard error, and from those of all functions follo
 the first error is by chance alone: a mean of |x| is sqrt(2 / pi) standard errors.
 """
 
-import json
 import math
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,8 @@ from matplotlib.figure import Figure
 
 import known
 from collect import SYMBOLS
-from env import PERF, must
+from env import PERF
+from experiment import functions_of
 from guest import OUT, SHARE, recording, unthrottled
 
 TITLE = "Accuracy"
@@ -67,8 +66,7 @@ def record(depth: int, windows: tuple[int, ...], iterations: int) -> known.Truth
 
 def table_of(path: Path, mode: str) -> known.Rows:
     """The table of a recording, by symbol."""
-    out = must(PERF, "functions", "report", *SYMBOLS, "-i", path, "--share", mode, "-j", stderr=subprocess.DEVNULL)
-    return {row["symbol"]: row for row in json.loads(out)["functions"]}
+    return {row["symbol"]: row for row in functions_of(path, PERF, *SYMBOLS, "--share", mode)}
 
 
 def half_sum(one: dict[str, float], other: dict[str, float]) -> float:

@@ -93,9 +93,9 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
             "seconds": {name: min(processor_time(*command) for _ in range(RUNS)) for name, command in commands.items()}}
 
 
-def functions_of(path: Path, perf: Path | str, *symbols: object) -> list[dict]:
+def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
     """The table of a recording, as `perf functions report --json` makes it. Raises CalledProcessError."""
-    command = [str(word) for word in (perf, "functions", "report", *symbols, "-i", path, "--json")]
+    command = [str(word) for word in (perf, "functions", "report", *options, "-i", path, "--json")]
     return json.loads(subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)["functions"]
 
 
