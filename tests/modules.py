@@ -96,6 +96,8 @@ wait $!
 dmesg > /share/dmesg
 """
 
+COMPLAINTS = r"\b(BUG|WARNING|Oops|Unable to handle)\b"
+
 
 class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
     """Recordings by the module, what perf says, and events that are open when it goes."""
@@ -243,4 +245,4 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
             self.assertRegex(line, rf"^ok \d+ (\S+$|(?=\S+ # SKIP ).*{TWO_CPUS})", done.stdout)
 
     def test_kernel_does_not_complain(self):
-        self.assertNotRegex((self.share / "dmesg").read_text(), r"\b(BUG|WARNING|Oops|Unable to handle)\b")
+        self.assertNotRegex((self.share / "dmesg").read_text(), COMPLAINTS)

@@ -13,6 +13,7 @@ from env import BUILD, TOP, must, run
 sys.path.append(str(TOP / "scripts/bench"))
 # pylint: disable=wrong-import-position
 import accuracy
+import by_module
 import collect
 import cost
 import experiment
@@ -25,6 +26,9 @@ import stitched_lbr
 
 OUT = BUILD / "bench"
 OTHERS = "cost resonance collect hosts"     # the measurements that are not tested in a small form
+# of 800 iterations, 827 pairs: what is left to chance is four standard deviations
+RATE_ERROR = {"alternate": 0.04, "jitter": 0.07}
+WINDOWS_DIFFER = {"alternate": 1, "jitter": 32}
 
 
 class Arithmetic(unittest.TestCase):
@@ -156,7 +160,7 @@ class Accuracy(unittest.TestCase):
     def test_rate(self):
         """A short window has the rate; without windows, all functions have the mean."""
         for kind in "alternate", "jitter":
-            self.assertLess(abs(self.row(kind, 300, "discard")["rate error"]), 0.04)
+            self.assertLess(abs(self.row(kind, 300, "discard")["rate error"]), RATE_ERROR[kind])
             self.assertEqual(self.row(kind, 300, "discard")["spill"], 0)
         share = self.result["truth"]["1"]["dcache_miss"]
         self.assertLess(abs(self.row("plain", 1_000_000, "none")["rate error"] - (share - 1)), 0.1)
@@ -177,6 +181,35 @@ class Accuracy(unittest.TestCase):
         for plot in accuracy.PLOT, accuracy.FUNCTIONS_PLOT:
             self.assertIn("<svg", plot.read_text())
         self.assertIn(">isb<", accuracy.FUNCTIONS_PLOT.read_text())
+
+
+class ByModule(unittest.TestCase):
+    """A short form of the comparison of module and series."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.result = by_module.measure(iterations=1500, windows=(300,), pairs=800)
+        cls.rows = {name: {(row["kind"], row["mode"]): row for row in rows} for name, rows in cls.result["tables"].items()}
+
+    def test_an_overflow_costs_an_exception_more(self):
+        cost_of = self.result["added"]
+        self.assertGreater(cost_of["loaded"], 5 * cost_of["used"])
+        self.assertLess(cost_of["module"] - cost_of["loaded"], 2 * cost_of["used"])
+
+    def test_recordings_are_as_large(self):
+        for periods in by_module.PERIODS:
+            series, module = (self.result["recordings"][name][periods] for name in ("series", "module"))
+            self.assertEqual((module["lost"], module["throttled"]), (0, 0))
+            self.assertAlmostEqual(module["samples"], series["samples"], delta=2)
+            self.assertAlmostEqual(module["bytes"], series["bytes"], delta=0.02 * series["bytes"])
+            self.assertAlmostEqual(module["run_time"], series["run_time"], delta=0.005)
+
+    def test_errors(self):
+        for (kind, mode), row in self.rows["module"].items():
+            self.assertLess(abs(row["rate error"]), RATE_ERROR[kind], row)
+            self.assertAlmostEqual(row["windows"], self.rows["series"][kind, mode]["windows"], delta=WINDOWS_DIFFER[kind])
+            if mode == "discard":
+                self.assertLess(row["share error"], 0.01 + 2.5 * row["by chance"], row)
 
 
 class Scaling(unittest.TestCase):
@@ -283,7 +316,8 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
         self.assertGreater(self.resonance["jitter"]["7"]["largest deviation"], 0.1)
 
     def test_first_run_gave_the_same_cost_and_no_more(self):
-        self.assertEqual(self.first, {"cost": self.cost})
+        self.assertEqual(self.first, {"cost": self.cost, "seconds": self.first["seconds"]})
+        self.assertEqual(list(self.first["seconds"]), ["cost"])
 
     def test_size_of_the_recordings(self):
         small, _, large = self.collect["sizes"]

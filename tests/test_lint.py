@@ -72,9 +72,10 @@ class Figures(unittest.TestCase):
                            ("by_module", by_module.report), ("resonance", resonance.report), ("scaling", scaling.report)):
             for line in text(results[name]).splitlines():
                 if line.startswith("|"):
-                    self.assertIn(f"\n{line}\n", readme)
+                    self.assertTrue(f"\n{line}\n" in readme, line)
         collect, stitched, text = results["collect"], results["stitched_lbr"], " ".join(readme.split())
-        for figure in (f"{collect['native to decode']:.2f} times as long as a bare decode",
+        for figure in (f"run of {sum(results['seconds'].values()) / 60:.0f} minutes",
+                       f"{collect['native to decode']:.2f} times as long as a bare decode",
                        f"{collect['script to native']:.1f} times as long",
                        f"takes {100 * stitched['more time']:.0f} % longer",
                        published.longer(results["published"])):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import perfdata
-from env import ARCH, CHECK, TOP, in_guest, must, run
+from env import ARCH, CHECK, SCRIPT, TOP, in_guest, must, run
 
 BASES = {"6.12": TOP / "build", "7.2": TOP / "build/7.2"}
 SERIES, PLAIN = "series", "pristine"
@@ -166,8 +166,7 @@ class Reading(unittest.TestCase):
         program = BASES[perf] / "perf/perf"
         options = "-i", recording, "--symfs", root / "root" / ARCH
         return (must(program, "functions", "report", *options, "--sums", "-"),
-                must(program, "script", *options, "-s", TOP / "tools/perf/scripts/python/generate-function-metrics.py",
-                     "--", "--write-sums", "-"))
+                must(program, "script", *options, "-s", SCRIPT, "--", "--write-sums", "-"))
 
     def test_series(self):
         """Both perfs, the command and the script, make the same of each recording."""
@@ -178,17 +177,23 @@ class Reading(unittest.TestCase):
                 self.assertEqual(others, [first] * 3)
 
     def test_distribution(self):
-        """It reads its own recordings, and refuses those with a longer attr."""
+        """It reads its own recordings: the report names functions, the script says which perf it needs. It refuses those with a
+        longer attr."""
         program = distribution(must("dpkg", "--print-architecture").strip()).split()
+        root = BASES["6.12"] / "root" / ARCH
         for perf, recording in recordings():
             with self.subTest(f"{recording.parent.name} {recording.stem}"):
-                done = run(*program, "report", "--stats", "--stdio", "-i", recording)
+                report = run(*program, "report", "--stdio", "--sort", "symbol", "--symfs", root, "-i", recording)
+                table = run(*program, "script", "-i", recording, "-s", SCRIPT, env={"PYTHONHOME": program[-1].removesuffix("/bin/perf")})
                 if perf == DISTRIBUTION:
-                    self.assertEqual(done.returncode, 0, done.stdout)
-                    self.assertRegex(done.stdout, r"SAMPLE events: +\d{3}")
+                    self.assertEqual(report.returncode, 0, report.stdout)
+                    self.assertRegex(report.stdout, r"\n +\d+\.\d+% +\[\.\] dcache_miss")
+                    self.assertGreater(table.returncode, 0)
+                    self.assertRegex(table.stdout, r"^generate-function-metrics: this perf .*: use the perf of the alt-period series\n$")
                 else:
-                    self.assertGreater(done.returncode, 0)
-                    self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)")
+                    for done in report, table:
+                        self.assertGreater(done.returncode, 0)
+                        self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)")
 
 
 if __name__ == "__main__":

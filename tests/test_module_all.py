@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The module for kernels that cannot be rebuilt, on Debian's own kernel: nothing of it is built here but the module."""
+"""The module for kernels that cannot be rebuilt, on Debian's own kernels: nothing of them is built here but the module."""
 
 import re
 import shutil
 import unittest
+from itertools import pairwise
 from pathlib import Path
 
 import modules
-from env import ARCH, BUILD, CHECK, TOP, machine, must
+import perfdata
+from env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
+from machines import RECORD
 from pristine import dkms_source
 
-KEPT = CHECK / "debian-kernel"
-# what the emulated machine's console and shared folders need; Debian has them as modules
-DRIVERS = ("virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_console",
+# what the emulated machine's console and shared folders need, as far as Debian has it as modules
+DRIVERS = ("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_console",
            "netfs", "fscache", "9pnet", "9pnet_virtio", "9p")
 INIT = """#!/bin/busybox sh
 for driver in {}; do
@@ -22,44 +24,64 @@ exec /init
 """
 
 
-def fetch() -> Path:
-    """Debian's kernel for the emulated machine and what it takes to build modules for it here, unpacked, once."""
-    root, apt = KEPT / "root", KEPT / "apt"
-    if not (KEPT / "fetched").exists():
-        shutil.rmtree(KEPT, ignore_errors=True)
+class Kernel:
+    """Debian's kernel for an emulated machine and what it takes to build modules for it here, unpacked, once."""
+
+    def __init__(self, arch: str):
+        self.arch, self.kept = arch, CHECK / "debian-kernel" / arch
+        self.debian, self.root = machine(arch, "debian"), self.kept / "root"
+        if not (self.kept / "fetched").exists():
+            shutil.rmtree(self.kept, ignore_errors=True)
+            self.fetch()
+            (self.kept / "fetched").touch()
+        self.image, = self.root.glob("boot/vmlinuz-*")
+        self.headers, = self.root.glob(f"usr/src/linux-headers-*-{self.debian}")
+
+    def fetch(self) -> None:
+        """Downloads and unpacks the packages."""
+        apt = self.kept / "apt"
+        wanted = {self.debian: ["image", "headers"]}
         # the compiler's part of the headers runs here
-        for arch, names in ((ARCH, "image headers"), (must("dpkg", "--print-architecture").strip(), "kbuild")):
-            (apt / arch).mkdir(parents=True)
-            must(TOP / "scripts/apt.sh", apt / arch, arch, "bookworm", "bookworm-security")
-            env = {"APT_CONFIG": str(apt / arch / "apt.conf")}
+        wanted.setdefault(must("dpkg", "--print-architecture").strip(), []).append("kbuild")
+        for debian, names in wanted.items():
+            (apt / debian).mkdir(parents=True)
+            must(TOP / "scripts/apt.sh", apt / debian, debian, "bookworm", "bookworm-security")
+            env = {"APT_CONFIG": str(apt / debian / "apt.conf")}
             must("apt-get", "--quiet", "--quiet", "update", env=env)
-            wanted = ["linux-kbuild-6.1"]
-            if names != "kbuild":
-                wanted = [re.findall(r"Depends: (\S+)", must("apt-cache", "depends", f"linux-{name}-{ARCH}", env=env))[0]
-                          for name in names.split()]
-                wanted.append(wanted[1].removesuffix(f"-{ARCH}") + "-common")
-            must("apt-get", "--quiet", "--quiet", "download", *wanted, env=env, cwd=apt)
+            packages = []
+            for name in names:
+                if name == "kbuild":
+                    packages.append("linux-kbuild-6.1")
+                    continue
+                packages += re.findall(r"Depends: (\S+)", must("apt-cache", "depends", f"linux-{name}-{debian}", env=env))[:1]
+                if name == "headers":
+                    packages.append(packages[-1].removesuffix(f"-{debian}") + "-common")
+            must("apt-get", "--quiet", "--quiet", "download", *packages, env=env, cwd=apt)
         for package in apt.glob("*.deb"):
-            must("dpkg-deb", "--extract", package, root)
-        headers, = root.glob(f"usr/src/linux-headers-*-{ARCH}")
+            must("dpkg-deb", "--extract", package, self.root)
+        headers, = self.root.glob(f"usr/src/linux-headers-*-{self.debian}")
         makefile = (headers / "Makefile").read_text()
-        (headers / "Makefile").write_text(makefile.replace("include /usr", f"include {root}/usr"))
-        (KEPT / "fetched").touch()
-    return root
+        (headers / "Makefile").write_text(makefile.replace("include /usr", f"include {self.root}/usr"))
 
+    def make(self, source: Path, share: Path) -> None:
+        """Builds the module of a folder, puts it into the share."""
+        must("make", "-C", self.headers, f"M={source}", f"CROSS_COMPILE={machine(self.arch, 'cross_compile')}", "modules")
+        for module in source.glob("*.ko"):
+            shutil.copy(module, share)
 
-def make_root(root: Path) -> Path:
-    """The machine's root file system, with Debian's drivers before its own first process."""
-    more, out = KEPT / "more", KEPT / "root.cpio"
-    (more / "drivers").mkdir(parents=True, exist_ok=True)
-    there = {path.stem: path for path in root.glob("lib/modules/*/kernel/**/*.ko")}
-    for name in DRIVERS:
-        shutil.copy(there[name], more / "drivers")
-    (more / "init.debian").write_text(INIT.format(" ".join(DRIVERS)))
-    (more / "init.debian").chmod(0o755)
-    base = BUILD / "root" / f"{ARCH}.cpio"
-    must("sh", "-ec", f"find . | cpio --quiet --create --format=newc | cat {base} - > {out}", cwd=more)
-    return out
+    def options(self) -> tuple[object, ...]:
+        """Of scripts/vm.py, to boot it with a root file system that has Debian's drivers before its own first process."""
+        more, out = self.kept / "more", self.kept / "root.cpio"
+        (more / "drivers").mkdir(parents=True, exist_ok=True)
+        there = {path.stem: path for path in self.root.glob("lib/modules/*/kernel/**/*.ko")}
+        drivers = [name for name in DRIVERS if name in there]
+        for name in drivers:
+            shutil.copy(there[name], more / "drivers")
+        (more / "init.debian").write_text(INIT.format(" ".join(drivers)))
+        (more / "init.debian").chmod(0o755)
+        base = BUILD / "root" / f"{self.arch}.cpio"
+        must("sh", "-ec", f"find . | cpio --quiet --create --format=newc | cat {base} - > {out}", cwd=more)
+        return "--kernel", self.image, "--root", out, "--append", "rdinit=/init.debian"
 
 
 class Debian(modules.Module):
@@ -72,13 +94,73 @@ class Debian(modules.Module):
 
     @classmethod
     def make(cls):
-        root = fetch()
-        kernel, = root.glob("boot/vmlinuz-*")
-        headers, = root.glob(f"usr/src/linux-headers-*-{ARCH}")
-        cls.OPTIONS = ("--kernel", kernel, "--root", make_root(root), "--append", "rdinit=/init.debian", "--qemu", "-cpu neoverse-n1")
-        source = dkms_source(KEPT / "dkms")
-        must("make", "-C", source, f"KDIR={headers}", f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}")
-        shutil.copy(source / "perf_alt_period.ko", cls.share)
+        kernel = Kernel(ARCH)
+        cls.OPTIONS = *kernel.options(), "--qemu", "-cpu neoverse-n1"
+        kernel.make(dkms_source(kernel.kept / "dkms"), cls.share)
+
+
+class X86(unittest.TestCase):
+    """x86_64, whose emulated machine has no PMU: clock_pmu.c is one, the probe of its overflows is real."""
+
+    ARCH = "x86_64"
+    LONG, WINDOW, JITTER = 1_000_000, 50_000, 14
+    COMMANDS = f"""
+    insmod /share/clock_pmu.ko
+    insmod /share/perf_alt_period.ko
+    alternate='{{cycles/period={LONG},alt-period={WINDOW}/,instructions}}:S'
+    record alternate.data "$alternate" benchmark --iterations 2000 0 1
+    record jitter.data '{{cycles/period={LONG},alt-period={WINDOW},alt-period-jitter={JITTER}/,instructions}}:S' \
+        benchmark --iterations 2000 0 1
+    record running.data "$alternate" benchmark --iterations 2000 0 1 &
+    until pgrep -x benchmark > /dev/null; do sleep 0.01; done
+    sleep 0.05
+    rmmod perf_alt_period
+    wait $!
+    dmesg > /share/dmesg"""
+
+    @classmethod
+    def setUpClass(cls):
+        kernel, cls.share = Kernel(cls.ARCH), CHECK / "module-x86"
+        shutil.rmtree(cls.share, ignore_errors=True)
+        cls.share.mkdir(parents=True)
+        kernel.make(dkms_source(kernel.kept / "dkms"), cls.share)
+        pmu = kernel.kept / "clock_pmu"
+        shutil.rmtree(pmu, ignore_errors=True)
+        kernel.make(shutil.copytree(TOP / "tests/clock_pmu", pmu), cls.share)
+        in_guest(RECORD + cls.COMMANDS, *kernel.options(), arch=cls.ARCH, share=cls.share)
+
+    def periods(self, name: str) -> list[int]:
+        return [sample.period for sample in perfdata.read(self.share / f"{name}.data").stream()]
+
+    def test_periods_strictly_alternate_after_the_first_two(self):
+        found = self.periods("alternate")
+        self.assertGreater(len(found), 200)
+        self.assertEqual(found[:2], [self.LONG] * 2)
+        self.assertEqual(set(found[2::2]), {self.WINDOW})
+        self.assertEqual(set(found[3::2]), {self.LONG})
+
+    def test_window_is_as_long_as_it_says(self):
+        """But for the time that the timer and the handler take."""
+        stream = perfdata.read(self.share / "alternate.data").stream()
+        counts = [list(sample.values.values())[0] for sample in stream]
+        for sample, (early, late) in zip(stream[1:], pairwise(counts)):
+            self.assertAlmostEqual(late - early, sample.period, delta=self.WINDOW / 2)
+
+    def test_jitter(self):
+        found = self.periods("jitter")
+        for nominal, drawn in ((self.LONG, found[3::2]), (self.WINDOW, found[2::2])):
+            self.assertGreater(len(set(drawn)), 100)
+            self.assertLessEqual(max(abs(period - nominal) for period in drawn), 1 << self.JITTER)
+
+    def test_event_goes_on_without_the_module(self):
+        found = self.periods("running")
+        last = len(found) - 1 - found[::-1].index(self.WINDOW)
+        self.assertGreater(last, 20)
+        self.assertGreater(len(found) - last, 20)
+        self.assertEqual(set(found[last + 1:]), {self.LONG})
+
+    def test_kernel_does_not_complain(self):
+        self.assertNotRegex((self.share / "dmesg").read_text(), modules.COMPLAINTS)
 
 
 class Dkms(unittest.TestCase):

@@ -21,13 +21,14 @@ from typing import Any
 
 import matplotlib
 import numpy
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import known
 from collect import SYMBOLS
 from env import PERF
 from experiment import functions_of
-from guest import OUT, SHARE, recording, unthrottled
+from guest import OUT, SHARE, Kernel, recording, unthrottled
 
 TITLE = "Accuracy"
 PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
@@ -39,9 +40,9 @@ MODES = "discard", "none"
 EVENTS = "{{cycles/{}/,instructions,page-faults}}:uS"
 
 
-def recordings(windows: tuple[int, ...]) -> dict[tuple[str, int], str]:
+def recordings(windows: tuple[int, ...], plain: tuple[int, ...] = PLAIN) -> dict[tuple[str, int], str]:
     """Terms of the events by kind and window."""
-    found = {("plain", period): f"period={period}" for period in PLAIN}
+    found = {("plain", period): f"period={period}" for period in plain}
     for window in windows:
         terms = f"period={PAIR - window},alt-period={window}"
         found["alternate", window] = terms
@@ -49,19 +50,19 @@ def recordings(windows: tuple[int, ...]) -> dict[tuple[str, int], str]:
     return found
 
 
-def file_of(kind: str, window: int, depth: int) -> str:
+def file_of(kind: str, window: int, name: str) -> str:
     """The name of a recording."""
-    return f"accuracy-{kind}-{window}-{depth}.data"
+    return f"accuracy-{kind}-{window}-{name}.data"
 
 
-def record(depth: int, windows: tuple[int, ...], iterations: int) -> known.Truth:
-    """Makes all recordings of a depth; returns the truth."""
-    commands = f"benchmark --truth --faults 0 {depth}\n"
-    for (kind, window), terms in recordings(windows).items():
+def record(name: str, depth: int, wanted: dict[tuple[str, int], str], iterations: int, kernel: Kernel = Kernel()) -> known.Truth:
+    """Makes recordings() of a depth; returns the truth."""
+    commands = f"{kernel.setup}benchmark --truth --faults 0 {depth}\n"
+    for (kind, window), terms in wanted.items():
         # every window is recorded where there is no long period
         number = min(iterations, SHORT_ITERATIONS) if (kind, window) == ("plain", 300) else iterations
-        commands += recording(file_of(kind, window, depth), EVENTS.format(terms), f"benchmark --faults --iterations {number} 0 {depth}")
-    return known.truth(unthrottled(commands))
+        commands += recording(file_of(kind, window, name), EVENTS.format(terms), f"benchmark --faults --iterations {number} 0 {depth}")
+    return known.truth(unthrottled(commands, *kernel.options))
 
 
 def table_of(path: Path, mode: str) -> known.Rows:
@@ -111,18 +112,24 @@ def expected(truth: known.Truth, window: int) -> dict[str, float]:
     return {name: count / kept.sum() for name, count in zip(names, kept)}
 
 
+def rows_of(name: str, wanted: dict[tuple[str, int], str], truth: known.Truth) -> list[dict]:
+    """The errors of the tables of recordings, which are removed."""
+    rows = []
+    for kind, window in wanted:
+        path = SHARE / file_of(kind, window, name)
+        # two long samples in a row are in the same function by chance alone: there is nothing to discard
+        for mode in MODES if (kind, window) != ("plain", PLAIN[0]) else ("none",):
+            rows.append({"kind": kind, "window": window, "mode": mode, **errors(table_of(path, mode), truth)})
+        path.unlink()
+    return rows
+
+
 def measure(iterations: int = ITERATIONS, windows: tuple[int, ...] = WINDOWS, depths: tuple[int, ...] = DEPTHS) -> dict:
     """Records each depth in a machine of its own, two at a time; compares the tables."""
+    wanted = recordings(windows)
     with ThreadPoolExecutor(2) as pool:
-        truths = dict(zip(depths, pool.map(lambda depth: record(depth, windows, iterations), depths)))
-    rows = []
-    for depth, truth in truths.items():
-        for kind, window in recordings(windows):
-            path = SHARE / file_of(kind, window, depth)
-            # two long samples in a row are in the same function by chance alone: there is nothing to discard
-            for mode in MODES if (kind, window) != ("plain", PLAIN[0]) else ("none",):
-                rows.append({"depth": depth, "kind": kind, "window": window, "mode": mode, **errors(table_of(path, mode), truth)})
-            path.unlink()
+        truths = dict(zip(depths, pool.map(lambda depth: record(str(depth), depth, wanted, iterations), depths)))
+    rows = [{"depth": depth, **row} for depth, truth in truths.items() for row in rows_of(str(depth), wanted, truth)]
     result = {"iterations": iterations, "pair": PAIR, "jitter": JITTER, "rows": rows,
               "truth": {str(depth): {name: row.share for name, row in truth.items()} for depth, truth in truths.items()},
               # what discarding windows over a call does to the shares: the error of any number of windows
@@ -166,16 +173,26 @@ def plot(result: dict) -> None:     # pylint: disable=too-many-locals
                     axes.plot([int(window) for window in bias], [100 * part for part in bias.values()], "k--", label="discard, expected")
                 axes.set(xscale="log", yscale="log", xlabel="window", ylabel=f"{error}, %", title=f"depth {depth}")
             axes = functions.add_subplot(1, len(depths), column + 1)
-            rows = select(result, depth=depth, kind="alternate", mode="discard")
-            for name in known.LEAVES:
-                axes.plot([row["window"] for row in rows],
-                          [100 * (row["shares"][name] - result["truth"][str(depth)][name]) for row in rows], ".-", label=name)
-            axes.set(xscale="log", xlabel="window", ylabel="share - truth, percentage points", title=f"depth {depth}")
-        for each in figure, functions:
-            each.axes[0].legend(fontsize="x-small")
+            plot_functions(axes, result, depth)
+        for each, columns in (figure, 1), (functions, 2):
+            each.axes[0].legend(fontsize="x-small", ncol=columns)
         OUT.mkdir(parents=True, exist_ok=True)
         figure.savefig(PLOT, metadata={"Date": None})
         functions.savefig(FUNCTIONS_PLOT, metadata={"Date": None})
+
+
+def plot_functions(axes: Axes, result: dict, depth: int) -> None:
+    """The error of each function's share, by window: with jitter as crosses; plain recordings stand to the right of them."""
+    for number, name in enumerate(known.LEAVES):
+        for kind, mode, style in (("alternate", "discard", ".-"), ("jitter", "discard", "x:"), ("plain", "none", "o")):
+            rows = select(result, depth=depth, kind=kind, mode=mode)
+            axes.plot([f"plain {row['window']:,}" if kind == "plain" else f"{row['window']:,}" for row in rows],
+                      [100 * (row["shares"][name] - result["truth"][str(depth)][name]) for row in rows], style,
+                      color=f"C{number}", label=name if kind == "alternate" else None)
+    axes.tick_params("x", rotation=45)
+    axes.set_yscale("symlog", linthresh=1)
+    # above them, there is room for the legend
+    axes.set(ylim=(-30, 1000), xlabel="window (x: with jitter)", ylabel="share - truth, percentage points", title=f"depth {depth}")
 
 
 def percent(value: float | None) -> str:

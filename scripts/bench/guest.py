@@ -3,6 +3,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 from env import BUILD, LINUX, TOP, in_guest, must
 from experiment import OPTIONS
@@ -13,6 +14,12 @@ SHARE = OUT / "share"           # the guest's /share
 CROSS = "aarch64-linux-gnu-"
 # Overflows as fast as they come
 UNTHROTTLED = "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
+
+
+class Kernel(NamedTuple):
+    """What is booted: the kernel with the series, unless something else is said."""
+    setup: str = ""                     # commands, before all others
+    options: tuple[object, ...] = ()    # of scripts/vm.py
 
 
 def program(name: str) -> Path:

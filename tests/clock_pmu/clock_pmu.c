@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The PMU of a CPU, for an emulated x86 that has none: cycles and instructions
+ * are nanoseconds, and a timer is the interrupt of an overflow.
+ *
+ * As the drivers of real PMUs do, it reloads the period before the overflow is
+ * handled. It counts the kernel's time, too, whatever an event excludes.
+ */
+
+#include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/perf_event.h>
+#include <asm/irq_regs.h>
+
+/* not exported: where the probe of it would be */
+static typeof(perf_event_overflow) *overflow;
+static struct kprobe probe = { .symbol_name = "perf_event_overflow" };
+
+static void clock_read(struct perf_event *event)
+{
+	u64 now = ktime_get_ns();
+	s64 counted = now - local64_xchg(&event->hw.prev_count, now);
+
+	local64_add(counted, &event->count);
+	local64_sub(counted, &event->hw.period_left);
+}
+
+/* Returns the nanoseconds to the next overflow. */
+static s64 set_period(struct hw_perf_event *hwc)
+{
+	s64 period = hwc->sample_period, left = local64_read(&hwc->period_left);
+
+	/* an interval that a stop has cut has a rest, and keeps its period */
+	if (left <= 0) {
+		left = max(left + period, 1);
+		local64_set(&hwc->period_left, left);
+		hwc->last_period = period;
+	}
+	return left;
+}
+
+static enum hrtimer_restart interrupt(struct hrtimer *timer)
+{
+	struct perf_event *event = container_of(timer, struct perf_event, hw.hrtimer);
+	struct perf_sample_data data;
+	ktime_t end;
+
+	if (event->hw.state & PERF_HES_STOPPED)
+		return HRTIMER_NORESTART;
+
+	clock_read(event);
+	perf_sample_data_init(&data, 0, event->hw.last_period);
+	end = ktime_add_ns(local64_read(&event->hw.prev_count), set_period(&event->hw));
+	overflow(event, &data, get_irq_regs());
+	/* throttled: what it had stopped is started again by the tick */
+	if (event->hw.state & PERF_HES_STOPPED)
+		return HRTIMER_NORESTART;
+	hrtimer_set_expires(timer, end);
+	return HRTIMER_RESTART;
+}
+
+static void clock_start(struct perf_event *event, int flags)
+{
+	event->hw.state = 0;
+	local64_set(&event->hw.prev_count, ktime_get_ns());
+	if (is_sampling_event(event))
+		hrtimer_start(&event->hw.hrtimer, ns_to_ktime(set_period(&event->hw)),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void clock_stop(struct perf_event *event, int flags)
+{
+	if (event->hw.state & PERF_HES_STOPPED)
+		return;
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	/* not a cancel that waits: the overflow's handler may stop the event */
+	hrtimer_try_to_cancel(&event->hw.hrtimer);
+	clock_read(event);
+}
+
+static int clock_add(struct perf_event *event, int flags)
+{
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	if (flags & PERF_EF_START)
+		clock_start(event, PERF_EF_RELOAD);
+	return 0;
+}
+
+static void clock_del(struct perf_event *event, int flags)
+{
+	clock_stop(event, PERF_EF_UPDATE);
+}
+
+static int clock_init(struct perf_event *event)
+{
+	if (event->attr.type != PERF_TYPE_HARDWARE || has_branch_stack(event) ||
+	    (event->attr.config != PERF_COUNT_HW_CPU_CYCLES &&
+	     event->attr.config != PERF_COUNT_HW_INSTRUCTIONS))
+		return -ENOENT;
+	hrtimer_init(&event->hw.hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	event->hw.hrtimer.function = interrupt;
+	return 0;
+}
+
+static struct pmu pmu = {
+	.module = THIS_MODULE,
+	.task_ctx_nr = perf_hw_context,
+	.event_init = clock_init,
+	.add = clock_add,
+	.del = clock_del,
+	.start = clock_start,
+	.stop = clock_stop,
+	.read = clock_read,
+};
+
+static int __init start(void)
+{
+	int error = register_kprobe(&probe);
+
+	if (error)
+		return error;
+	overflow = (void *)probe.addr;
+	unregister_kprobe(&probe);
+	return perf_pmu_register(&pmu, "cpu", PERF_TYPE_RAW);
+}
+
+static void __exit stop(void)
+{
+	perf_pmu_unregister(&pmu);
+}
+
+module_init(start);
+module_exit(stop);
+
+MODULE_DESCRIPTION("A PMU of nanoseconds");
+MODULE_LICENSE("GPL");
