@@ -26,6 +26,9 @@
 #define SIG_DATA_WINDOW		GENMASK_ULL(39, 0)
 #define MAGIC			0xa17eULL
 
+/* x86 may take a period of 1, which jitter makes of 2, for BTS */
+#define WINDOW_MIN		3
+
 #ifdef CONFIG_S390
 #error "The samples of s390 do not come from an overflow interrupt."
 #endif
@@ -42,8 +45,8 @@ static bool alternates(struct perf_event *event)
 	struct perf_event_attr *attr = &event->attr;
 	u64 window = FIELD_GET(SIG_DATA_WINDOW, attr->sig_data);
 
-	return FIELD_GET(SIG_DATA_MAGIC, attr->sig_data) == MAGIC && window &&
-	       !attr->sigtrap &&
+	return FIELD_GET(SIG_DATA_MAGIC, attr->sig_data) == MAGIC &&
+	       window >= WINDOW_MIN && !attr->sigtrap && !attr->precise_ip &&
 	       !perf_alt_period_check(attr->freq, attr->sample_period, window,
 				      FIELD_GET(SIG_DATA_JITTER, attr->sig_data));
 }

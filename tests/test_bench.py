@@ -28,7 +28,7 @@ OUT = BUILD / "bench"
 OTHERS = "cost resonance collect hosts"     # the measurements that are not tested in a small form
 # of 800 iterations, 827 pairs: what is left to chance is four standard deviations
 RATE_ERROR = {"alternate": 0.04, "jitter": 0.07}
-WINDOWS_DIFFER = {"alternate": 1, "jitter": 32}
+WINDOWS_DIFFER = {"alternate": 0, "jitter": 32}
 
 
 class Arithmetic(unittest.TestCase):
@@ -205,7 +205,10 @@ class ByModule(unittest.TestCase):
             self.assertAlmostEqual(module["run_time"], series["run_time"], delta=0.005)
 
     def test_errors(self):
+        """Those of the series, where chance has no part."""
         for (kind, mode), row in self.rows["module"].items():
+            if kind == "alternate":
+                self.assertEqual(row, self.rows["series"][kind, mode])
             self.assertLess(abs(row["rate error"]), RATE_ERROR[kind], row)
             self.assertAlmostEqual(row["windows"], self.rows["series"][kind, mode]["windows"], delta=WINDOWS_DIFFER[kind])
             if mode == "discard":
@@ -333,8 +336,9 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
         self.assertGreaterEqual(self.collect["script to native"], 10)
 
     def test_time_is_linear_in_samples(self):
+        """But for the start, which is a larger part of a smaller recording."""
         for name, exponent in self.collect["exponent"].items():
-            self.assertLess(abs(exponent - 1), 0.3, name)
+            self.assertTrue(0.6 < exponent < 1.3, f"{name}: {exponent}")
 
     def test_memory_does_not_grow_with_samples(self):
         for name, ratio in self.collect["memory of the largest to the smallest"].items():

@@ -4,13 +4,19 @@
 It is built from its DKMS package.
 """
 
+import json
+import sys
 import unittest
 
+import known
 import modules
-from env import CHECK, PERF, in_guest, must
+from env import CHECK, PERF, TOP, in_guest, must
 from machines import RECORD
 from modules import GROUP, SHORT, SHORT_LONG, WINDOW
 from pristine import IMAGE, pristine_module
+
+sys.path.append(str(TOP / "scripts/bench"))
+import experiment               # pylint: disable=wrong-import-position
 
 
 class Linux(modules.Module):
@@ -21,11 +27,15 @@ class Linux(modules.Module):
 record children.data '{SHORT}' sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & wait'
 record threads.data '{SHORT}' benchmark --threads 4 --iterations 2000 0 1
 record short.data '{GROUP}' true
+mkdir /tmp/clone
+tar -xf /share/clone.tar -C /tmp/clone
+/tmp/clone/scripts/reproduce --iterations 500 --out /share/reproduce > /share/reproduced
 """
 
     @classmethod
     def make(cls):
         pristine_module(cls.share)
+        must("tar", "-cf", cls.share / "clone.tar", "scripts", "tools/perf/scripts")
 
     def test_children_and_threads_begin_at_the_beginning(self):
         """Older kernels sample no group of those that inherit."""
@@ -36,6 +46,13 @@ record short.data '{GROUP}' true
             for stream in streams:
                 found = [sample.period for sample in stream]
                 self.assertEqual((found[:2], set(found[2::2]), set(found[3::2])), ([SHORT_LONG, SHORT_LONG], {WINDOW}, {SHORT_LONG}))
+
+    def test_reproduces_the_published_experiment(self):
+        result = json.loads((self.share / "reproduce/results.json").read_text())["published"]
+        (rows,) = result["limit"].values()
+        events = 500 * sum(row.length for row in known.truth((self.share / "truth").read_text()).values())
+        self.assertAlmostEqual(rows[experiment.ALTERNATE]["samples"], 2 * events / 1e6, delta=12)
+        self.assertLessEqual(set(known.LEAVES), {row["symbol"] for row in result["functions"]})
 
     def test_attr_is_that_of_a_kernel_with_the_series(self):
         in_guest(RECORD + f"record kernel.data '{GROUP}' true", share=self.share)
