@@ -24,8 +24,8 @@ CHECK = ("lint", "function_metrics", "functions", "metrics", "intervals", "diff"
          "fuzz", "series", "perf", "module", "kunit", "reproduce")
 # `make check-all` runs these too: they take longer, or need more packages.
 ALL = ("docs", "versions", "parser_fuzz", "machines_all", "module_all", "bench", "builds", "stress", "deb", "matrix")
-# ... and these on another base of Linux than 6.12: what has nothing to do with it is tested once.
-NEWER = ("machines_all", "builds", "vpa_dtl")
+# ... and these on another base of Linux than 6.12: what the bases share is tested once.
+NEWER = ("docs", "machines_all", "builds", "vpa_dtl")
 # They check out or commit in the Linux trees: one after the other, beside the rest.
 IN_TURN = ("verbs", "series", "module", "kunit", "versions", "builds", "matrix")
 # It measures: after the rest.
