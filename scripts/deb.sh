@@ -41,8 +41,14 @@ debian_config() {
 }
 
 kernel() {
+	local free
 	mkdir -p "$out"
 	if [ "$config" != small ]; then
+		free=$(($(df --output=avail -k "$out" | tail -n 1) / 1024 / 1024))
+		[ "$free" -ge 5 ] || {
+			echo "deb: $free GB free in $out, 5 GB are needed: free some, or take CONFIG=small" >&2
+			exit 1
+		}
 		debian_config > "$out/config"
 		export KCONFIG=$out/config
 	fi
