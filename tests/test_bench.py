@@ -160,7 +160,7 @@ class Accuracy(unittest.TestCase):
     def test_rate(self):
         """A short window has the rate; without windows, all functions have the mean."""
         for kind in "alternate", "jitter":
-            self.assertLess(abs(self.row(kind, 300, "discard")["rate error"]), RATE_ERROR[kind])
+            self.assertLess(abs(self.row(kind, 300, "discard")["rate error"]), 0.04)
             self.assertEqual(self.row(kind, 300, "discard")["spill"], 0)
         share = self.result["truth"]["1"]["dcache_miss"]
         self.assertLess(abs(self.row("plain", 1_000_000, "none")["rate error"] - (share - 1)), 0.1)
@@ -336,9 +336,8 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
         self.assertGreaterEqual(self.collect["script to native"], 10)
 
     def test_time_is_linear_in_samples(self):
-        """But for the start, which is a larger part of a smaller recording."""
         for name, exponent in self.collect["exponent"].items():
-            self.assertTrue(0.6 < exponent < 1.3, f"{name}: {exponent}")
+            self.assertLess(abs(exponent - 1), 0.3, name)
 
     def test_memory_does_not_grow_with_samples(self):
         for name, ratio in self.collect["memory of the largest to the smallest"].items():
