@@ -39,6 +39,12 @@ def result_of(output: str, name: str) -> str:
     return "".join(result for (_suite, test), result in results(output).items() if test == name)
 
 
+def said(output: str, name: str) -> str:
+    """What a test of that name printed, and its result."""
+    before, name, after = output.rpartition(f": {name} ")
+    return before.rpartition("--- start ---")[2] + name + after.partition("\n")[0]
+
+
 def endless(root: bool = True) -> tuple[str, ...]:
     """Tests that never end without the series, as their workload takes 0.1 or 0.01 s; in Linux 6.12 root has another."""
     if BASE != "6.12":
@@ -155,8 +161,9 @@ class BeforeAndAfter(unittest.TestCase):
 class NewTests(unittest.TestCase):
 
     def test_pass_in_the_emulated_machine(self):
+        output = patched_in_guest()
         for name in [*(["Setup struct perf_event_attr"] if BASE == "6.12" else []), *PARSE_EVENTS, *new_tests()]:
-            self.assertEqual(result_of(patched_in_guest(), name), "Ok", name)
+            self.assertEqual(result_of(output, name), "Ok", said(output, name))
 
     def test_attr(self):
         """What attr.py expects of the new terms is so; where another expectation fails it is not for a new field.
@@ -176,8 +183,9 @@ class NewTests(unittest.TestCase):
     def test_pass_or_skip_on_this_machine(self):
         """The suites that were there before are compared; without tracefs, say, some of them fail."""
         self.assertGreater(len(new_c_tests()), 7)
+        output = patched_on_host()
         for name in [*new_tests(), *new_c_tests()]:
-            self.assertIn(result_of(patched_on_host(), name), ("Ok", "Skip"), name)
+            self.assertIn(result_of(output, name), ("Ok", "Skip"), said(output, name))
 
     def test_skip_with_the_reason_on_a_kernel_without_the_feature(self):
         for name in NEED_THE_KERNEL:
