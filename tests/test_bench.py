@@ -122,8 +122,8 @@ class Accuracy(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.result = accuracy.measure(iterations=800, windows=(300, 3000), depths=(1, 2))
-        cls.again = accuracy.measure(iterations=800, windows=(300, 3000), depths=(1, 2))
+        cls.result = accuracy.measure(iterations=2400, windows=(300, 3000), depths=(1, 2))
+        cls.again = accuracy.measure(iterations=2400, windows=(300, 3000), depths=(1, 2))
 
     def row(self, kind: str, window: int, mode: str, depth: int = 1) -> dict:
         found, = accuracy.select(self.result, kind=kind, window=window, mode=mode, depth=depth)

@@ -140,8 +140,11 @@ class DebiansConfiguration(unittest.TestCase):
     """Packages of the whole of it take hours to build; that it is kept, and compiles what the series changes, minutes."""
 
     OBJECTS = {"arm64": ("kernel/events/", "drivers/perf/"), "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/")}
-    # what is left out with debug information, names of compilers, and what needs a compiler for another architecture
-    LOST = "CONFIG_(.*DEBUG_INFO|.*BTF|.*PAHOLE|.*_VERSION|.*COMPAT_VDSO)"
+    # debug information and who reads it, names and abilities of compilers and libraries, what needs another compiler
+    LOST = "CONFIG_(" + "|".join((
+        ".*DEBUG_INFO", ".*BTF", ".*SCHED_CLASS_EXT", "EXT_.*SCHED", "NET_SCH_BPF", "IO_URING_BPF_OPS", "FUNCTION_TRACE_ARGS",
+        "(CC|GCC|AS|LD|PAHOLE)_VERSION", "PAHOLE_HAS", "(CC|AS)_HAS", "CC_OPT_", "OPENSSL_SUPPORTS", "(.*_)?RELR", "ARM64_LSUI",
+        ".*COMPAT_VDSO", ".*RUST", "BINDGEN", "AMCC_QT2025_PHY", "DRM_PANIC_SCREEN_QR")) + ")"
 
     def test_options_and_objects(self):
         for arch, objects in self.OBJECTS.items():

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import perfdata
-from env import ARCH, CHECK, SCRIPT, TOP, in_guest, must, run
+from env import ARCH, CHECK, SCRIPT, TOP, in_guest, machine, must, run
 
 BASES = {"6.12": TOP / "build", "7.2": TOP / "build/7.2"}
 SERIES, PLAIN = "series", "pristine"
@@ -55,7 +55,7 @@ def distribution(arch: str, seen_as: str | None = None) -> str:
     """Fetches the distribution's perf for an architecture; the command that runs it, with its own libraries, where its
     folder is seen as that."""
     out = CHECK / "distribution" / arch
-    must(TOP / "scripts/fetch.sh", out, "bookworm", arch, "linux-perf")
+    must(TOP / "scripts/fetch.sh", out, machine(arch, "suite"), arch, "linux-perf")
     there = seen_as or str(out)
     loader, *_ = out.glob("lib*/ld-linux-*.so*")
     libc, = out.glob("lib/*/libc.so.6")

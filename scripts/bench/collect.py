@@ -24,6 +24,7 @@ from guest import HERE, OUT, SHARE, recording, unthrottled
 
 TITLE = "Cost of a table"
 PLOT = OUT / "collect.svg"
+START = 1                           # a command on its recording takes the time of its start
 ITERATIONS = 4000, 8000, 16000      # the last one makes two million group samples
 CHAINS = 1000
 RUNS = 3
@@ -93,20 +94,21 @@ def cost(path: Path) -> dict:
     return row
 
 
-def slope(rows: list[dict], name: str) -> float:
-    """Exponent of the growth of time with the number of samples, from the first to the last row: 1 is linear."""
-    first, last = rows[0], rows[-1]
-    return (math.log(last["seconds"][name] / first["seconds"][name]) /
+def slope(start: dict, first: dict, last: dict, name: str) -> float:
+    """Exponent of the growth of time, without that of a start, with the number of samples: 1 is linear."""
+    before, *times = (row["seconds"][name] for row in (start, first, last))
+    return (math.log((times[1] - before) / (times[0] - before)) /
             math.log(last["group samples"] / first["group samples"]))
 
 
 def measure() -> dict:
     """Makes the recordings, reads them with each command."""
     rows = []
-    for iterations in ITERATIONS:
+    for iterations in START, *ITERATIONS:
         path = record(iterations)
         rows.append(cost(path))
         path.unlink()
+    start, *rows = rows
     path = record(CHAINS, "--call-graph fp,4 --user-callchains")
     chains = cost(path)
     path.unlink()
@@ -118,7 +120,7 @@ def measure() -> dict:
               "script to native": seconds["script"] / seconds["native"],
               "script, us per event sample": 1e6 * seconds["script"] / large["event samples"],
               "empty, us per event sample": 1e6 * seconds["empty"] / large["event samples"],
-              "exponent": {name: slope(rows, name) for name in COMMANDS},
+              "exponent": {name: slope(start, rows[0], rows[-1], name) for name in COMMANDS},
               "memory of the largest to the smallest": {name: large["memory"][name] / rows[0]["memory"][name] for name in COMMANDS}}
     plot(result)
     return result
