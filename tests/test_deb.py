@@ -211,7 +211,6 @@ class InstalledArm64(Installed):
         self.assertGreater(number, 400)
         self.assertLess(abs(rate - PAGES / length), 4 * error)
 
-
     def test_the_published_experiment(self):
         """As long as the truth says and perf's start takes, a sample for each long period, two for each pair, a rest cut off."""
         result = json.loads((self.share / "results.json").read_text())["published"]

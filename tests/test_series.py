@@ -48,6 +48,9 @@ class Series(unittest.TestCase):
         letter = next(MAIL.glob("0000-*")).read_text()
         self.assertRegex(letter, r"(?m)^Subject: \[PATCH 00/\d\d\] perf: ")
         self.assertNotRegex(letter, r"\*\*\*|@[A-Z]+@")
+        # commands are further to the right
+        prose = letter.partition("\n\n")[2].partition(f" ({len(list(MAIL.iterdir())) - 1}):\n")[0]
+        self.assertNotRegex(prose, r"(?m)^(?! {4}).{80,}$")
         # what it calls patches 1-9, 10-19 and so on are all but the last one
         named = [(int(first), int(last)) for first, last in re.findall(r"Patches\s(\d+)-(\d+)", letter)]
         self.assertEqual([first for first, _last in named], [1, *(last + 1 for _first, last in named[:-1])])
