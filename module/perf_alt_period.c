@@ -27,7 +27,7 @@
 #define MAGIC			0xa17eULL
 
 /* x86 may take a period of 1, which jitter makes of 2, for BTS */
-#define WINDOW_MIN		3
+#define PERIOD_MIN		3
 
 #ifdef CONFIG_S390
 #error "The samples of s390 do not come from an overflow interrupt."
@@ -46,7 +46,8 @@ static bool alternates(struct perf_event *event)
 	u64 window = FIELD_GET(SIG_DATA_WINDOW, attr->sig_data);
 
 	return FIELD_GET(SIG_DATA_MAGIC, attr->sig_data) == MAGIC &&
-	       window >= WINDOW_MIN && !attr->sigtrap && !attr->precise_ip &&
+	       min(attr->sample_period, window) >= PERIOD_MIN &&
+	       !attr->sigtrap && !attr->precise_ip && !is_software_event(event) &&
 	       !perf_alt_period_check(attr->freq, attr->sample_period, window,
 				      FIELD_GET(SIG_DATA_JITTER, attr->sig_data));
 }
@@ -59,7 +60,7 @@ static bool alternates(struct perf_event *event)
  */
 static u32 phase_of(struct hw_perf_event *hwc)
 {
-	return hwc->freq_count_stamp && hwc->freq_count_stamp == hwc->sample_period ?
+	return hwc->freq_count_stamp == hwc->sample_period ?
 	       PERF_ALT_WINDOW : PERF_ALT_LONG;
 }
 

@@ -57,13 +57,17 @@ class Guest(unittest.TestCase):
             self.assertEqual((Path(share) / "out").read_text(), "FROM THE HOST\n")
 
     def test_hang_ends_at_the_time_limit(self):
-        done = vm("echo before; while :; do :; done", arch=self.ARCH, timeout=40)
-        self.assertEqual(done.returncode, 124)
+        # on a busy computer the first limit may end the boot
+        for limit in 40, 160:
+            done = vm("echo before; while :; do :; done", arch=self.ARCH, timeout=limit)
+            self.assertEqual(done.returncode, 124)
+            self.assertIn(f"vm: no end after {limit} s", done.stdout)
+            if "before" in done.stdout:
+                break
         self.assertIn("before", done.stdout)
-        self.assertRegex(done.stdout, "vm: no end after 40 s")
 
     def test_panic_shows_the_console(self):
-        done = vm("echo c > /proc/sysrq-trigger", arch=self.ARCH, timeout=60)
+        done = vm("echo c > /proc/sysrq-trigger", arch=self.ARCH, timeout=300)
         self.assertEqual(done.returncode, 125)
         self.assertRegex(done.stdout, r"(?s)Kernel panic.*the machine died before the command ended")
 

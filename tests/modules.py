@@ -27,7 +27,7 @@ SHORT = f"{{cycles/period={SHORT_LONG},alt-period={WINDOW}/,instructions}}:uS"
 JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 9
 PLAIN_WINDOW = 1000
 
-MODULE_WINDOWS = "an 'alt-period' from 3 to 2^40 - 1"
+MODULE_PERIODS = "periods of 3 or more and an 'alt-period' below 2^40"
 # what neither passes the probed function nor can be left to a short period, and how perf says it
 REFUSED = {
     "software": ("page-faults/period=7,alt-period=2/u", "the hardware events of a CPU"),
@@ -35,8 +35,9 @@ REFUSED = {
     "tracepoint": ("raw_syscalls:sys_enter/period=4,alt-period=2/", "the hardware events of a CPU"),
     "breakpoint": ("mem:0x1000/4:w/period=4,alt-period=2/", "the hardware events of a CPU"),
     "precise": ("cycles/period=999700,alt-period=300/up", "events that are not precise"),
-    "wide": (f"cycles/period=999700,alt-period={1 << 40}/u", MODULE_WINDOWS),
-    "narrow": ("cycles/period=999700,alt-period=2/u", MODULE_WINDOWS),
+    "wide": (f"cycles/period=999700,alt-period={1 << 40}/u", MODULE_PERIODS),
+    "narrow": ("cycles/period=999700,alt-period=2/u", MODULE_PERIODS),
+    "short": ("cycles/period=2,alt-period=300/u", MODULE_PERIODS),
 }
 
 WITHOUT = f"""

@@ -2,6 +2,7 @@
 """Collecting on a Dask cluster: the sums of one process, which are those that the generator of the recordings has added up,
 whatever dies in the middle; and one line on what is wrong."""
 
+import contextlib
 import os
 import pty
 import shutil
@@ -227,8 +228,10 @@ class Cluster(Workers):
         done = run(REPORT, "--cluster", self.dask.address, "--perf", self.perf('#!/bin/sh\nsleep 1\nexec {perf} "$@"\n'),
                    "--sums", self.out, *FILES[:8], stderr=theirs)
         os.close(theirs)
-        said = os.read(own, 10**6).decode()
-        os.close(own)
+        said = ""
+        with os.fdopen(own, "rb", buffering=0) as terminal, contextlib.suppress(OSError):    # at its end
+            while True:
+                said += terminal.read(4096).decode()
         self.assertEqual(done.returncode, 0)
         self.assertRegex(said, r"\r\033\[K0 of 8 collected.*\r\033\[K[1-8] of 8 collected, \d+ s left.*\r\033\[K\Z")
 

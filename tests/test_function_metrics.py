@@ -543,11 +543,19 @@ class Adding(unittest.TestCase):
 class EventNames(unittest.TestCase):
     """The same event under all its names."""
 
-    def same(self, expected, *events):
+    def same(self, expected, *events, cpu=""):
         """All of the (name, type, config) are the expected event."""
         for name, kind, config in events:
-            self.assertEqual(fm.canonical_event(attr(kind, config), name), expected,
+            self.assertEqual(fm.canonical_event(attr(kind, config), name, cpu), expected,
                              (name, kind, config))
+
+    def test_numbers_of_arm(self):
+        """They are those of Arm's CPUs, and taken for them where the recording does not say whose they are."""
+        for cpu in "", "0x00000000410fd0c0", "0x00000000410fd0c0 smt_on=0":
+            self.same("dTLB-load-misses", ("r5", 4, 5), ("mine", 8, 5), ("armv8_pmuv3_0/event=5/", 8, 5), cpu=cpu)
+        for cpu in "GenuineIntel-6-8F-8 slots=4", "0x489-0x8000000000000007-0x0", "004e1202":
+            self.same("r5", ("r5", 4, 5), ("r5:u", 4, 5), cpu=cpu)
+            self.same("dTLB-load-misses", ("armv8_pmuv3_0/event=5/", 8, 5), cpu=cpu)
 
     def test_cycles(self):
         """The kernel's number, Arm's number, with a PMU, renamed."""

@@ -359,6 +359,9 @@ for number in 1 2 4 7; do
 	COUNTERS=$number LD_PRELOAD=/share/counters.so PERF_CPUID={N2} perf functions record -M branch,cache -o /dev/null -- true \\
 		> messages.$number 2>&1 || true
 done
+for number in 1 3 5; do
+	COUNTERS=$number LD_PRELOAD=/share/counters.so perf functions record -v -o /dev/null -- true > default.$number 2>&1 || true
+done
 PERF_CPUID={N2} perf functions record -M ipc,Cycle_Accounting,branch_mpki -o /tmp/guest.data -- benchmark 0 1 2> messages > /dev/null
 mv /tmp/guest.data .
 perf functions record -M ipc true 2> unknown || true
@@ -408,6 +411,11 @@ class Record(unittest.TestCase):
         self.assertIn("perf functions: without branch_mpki: this machine does not count BR_MIS_PRED_RETIRED", none)
         self.assertEqual(none[-1], "perf functions: -M branch,cache: nothing that this machine counts")
         self.check_recording(leader)
+        members = ["instructions", "branch-misses", "cache-references", "cache-misses"]
+        for number in 1, 3, 5:
+            group = ",".join([leader, *members[:number - 1]])
+            self.assertIn(f"calling: perf record -T --sample-cpu -e {{{group}}}:uS -v -o /dev/null -- true\n",
+                          (DATA / f"default.{number}").read_text())
 
     def check_recording(self, leader: str) -> None:
         """The machine takes an instruction for a cycle, stalls never and counts no branches."""

@@ -63,7 +63,10 @@ def guest_tests(*suites: str, prefix: str = "", kernel: Path | None = None, skip
     """The output of `perf test -v`, after other shell commands, in the emulated machine."""
     def perf_test(*words: str) -> str:
         options = ("--kernel", kernel) if kernel else ()
-        return vm(f"{prefix}\ncd /tmp\nperf test {shlex.join(words)} 2>&1 | cat", *options, share=KEPT, timeout=1200).stdout
+        done = vm(f"{prefix}\ncd /tmp\nperf test {shlex.join(words)} 2>&1 | cat", *options, share=KEPT, timeout=3600)
+        if done.returncode:
+            raise AssertionError(f"perf test did not end: {done.returncode}\n{done.stdout[-4000:]}")
+        return done.stdout
 
     return perf_test("-v", *skipping(skip, perf_test), *suites)
 

@@ -93,6 +93,24 @@ class Refusals(unittest.TestCase):
             "stat) echo 5,,cycles:u,1,100 >&2;; "
             "record) printf 'Error:\\ncycles: this kernel does not know alternate sample periods\\n' >&2; exit 255;;"))
 
+    def test_no_samples(self):
+        """The group has more events than the PMU has counters: perf records nothing."""
+        empty = self.dir / "empty"
+        empty.write_bytes(bytes(104))
+        perf = self.stand_in(f"stat) echo 5,,cycles:u,1,100 >&2;; "
+                             f"record) while [ $1 != -o ]; do shift; done; [ \"$2\" = /dev/null ] || cp {empty} \"$2\";;")
+        done = run("scripts/reproduce", "--perf", perf, "--out", self.dir / "out")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"\Areproduce: no samples with .*for cycles and 4 events at once give fewer --events[^\n]*\n\Z")
+        self.assertEqual([path.suffix for path in (self.dir / "out").iterdir()], [".data"])
+
+    def test_no_folder(self):
+        taken = self.dir / "taken"
+        taken.touch()
+        perf = self.stand_in("stat) echo 5,,cycles:u,1,100 >&2;; record) ;;")
+        done = run("scripts/reproduce", "--perf", perf, "--out", taken)
+        self.assertEqual((done.returncode, done.stdout), (1, f"reproduce: {taken}: File exists\n"))
+
     def test_this_machine(self):
         """Ends with one line or with results: nothing else."""
         done = run("scripts/reproduce", "--perf", PERF, "--out", self.dir / "out", "--iterations", "200")

@@ -154,7 +154,8 @@ class Terms(unittest.TestCase):
         for kind, event in KINDS.items():
             if "alias" in kind:
                 continue
-            for quiet in (), ("-q",):
+            # verbose, it says what it opens
+            for quiet in ("-vv",), ("-q",):
                 with self.subTest(kind):
                     output = self.refused("'alt-period' needs 'period', as in 'period=1000000,alt-period=300', or -c",
                                           "record", *quiet, "-o", "/dev/null", "-e", event.format(TERMS[1]))

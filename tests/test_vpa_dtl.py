@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import known
 import perfdata
-from env import BUILD, CHECK, LINUX, PERF, TOP, functions, in_guest, machine, must, run
+from env import BUILD, CHECK, LINUX, PERF, TOP, functions, in_guest, machine, must
 from pristine import SYMBOLS, prepare_modules
 
 ARCH = "ppc64le"
@@ -285,7 +285,6 @@ class Log(unittest.TestCase):
     def test_a_million_entries(self):
         self.check("many", range(MILLION // CPUS))
         self.check("some", range(SOME))
-        self.assertGreater(len(list(chunks(MILLION // CPUS, RING - 1))), 1000)
 
     def test_mask(self):
         for number, event in enumerate(KINDS):

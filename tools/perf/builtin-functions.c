@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -40,7 +42,6 @@
 #include "util/machine.h"
 #include "util/map.h"
 #include "util/map_symbol.h"
-#include "util/print-events.h"
 #include "util/record.h"
 #include "util/session.h"
 #include "util/srcline.h"
@@ -200,6 +201,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 {
 	struct functions_evsel *event = zalloc(sizeof(*event));
 	int slot, err;
+	char *cpu;
 
 	if (!event)
 		return -ENOMEM;
@@ -211,7 +213,9 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 		return err == -EEXIST ? 0 : err;
 	}
 
-	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel));
+	cpu = perf_env__describe_cpu(&recording->session->header.env);
+	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
+	free(cpu);
 	if (slot < 0)
 		return slot;
 	event->group = group;
@@ -723,6 +727,27 @@ static int read_sums(const char *path, struct function_table *table)
 	return err;
 }
 
+/* Returns false if no windows are to be chosen, else says that a sums file has none. */
+static bool refuse_filters(const char *path, const struct report_options *options)
+{
+	const struct {
+		const char *name, *value;
+	} filters[] = {
+		{ "comm", symbol_conf.comm_list_str }, { "dso", symbol_conf.dso_list_str },
+		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
+		{ "symbol", symbol_conf.sym_list_str }, { "time", options->time },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		if (!filters[i].value)
+			continue;
+		pr_err("perf functions: %s: --%s chooses windows of a recording, and this has sums\n",
+		       path, filters[i].name);
+		return true;
+	}
+	return false;
+}
+
 static int read_input(const char *path, struct report_options *options,
 		      struct function_table *table)
 {
@@ -731,7 +756,7 @@ static int read_input(const char *path, struct report_options *options,
 	int err;
 
 	if (is_function_sums_file(path))
-		err = read_sums(path, &own);
+		err = refuse_filters(path, options) ? -EINVAL : read_sums(path, &own);
 	else
 		err = read_recording(path, options, &own);
 
@@ -1126,18 +1151,47 @@ out:
 	return err;
 }
 
-static int write_sums(const char *path, const struct function_table *table)
+static int write_sums_to(const char *path, const struct function_table *table)
 {
-	FILE *fp = strcmp(path, "-") ? fopen(path, "w") : stdout;
+	FILE *fp = fopen(path, "w");
 	int err;
 
-	if (!fp) {
-		report_error(path, strerror(errno));
-		return -1;
-	}
+	if (!fp)
+		return -errno;
 	err = function_table__write(table, fp);
-	if (fp != stdout && fclose(fp) && !err)
+	if (fclose(fp) && !err)
 		err = -errno;
+	return err;
+}
+
+/* Replace a sums file when the new one is whole. */
+static int replace_sums(const char *path, const struct function_table *table)
+{
+	char *new;
+	int err;
+
+	if (asprintf(&new, "%s.new", path) < 0)
+		return -ENOMEM;
+	err = write_sums_to(new, table);
+	if (!err && rename(new, path))
+		err = -errno;
+	if (err)
+		unlink(new);
+	free(new);
+	return err;
+}
+
+static int write_sums(const char *path, const struct function_table *table)
+{
+	struct stat st;
+	int err;
+
+	if (!strcmp(path, "-"))
+		err = function_table__write(table, stdout);
+	else if (lstat(path, &st) || S_ISREG(st.st_mode))
+		err = replace_sums(path, table);
+	else
+		err = write_sums_to(path, table);	/* a pipe, say */
 	if (err)
 		report_error(path, strerror(-err));
 	return err;
@@ -1210,7 +1264,6 @@ static int report_functions(struct report_options *options, int argc, const char
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->diff;
 	options->last_recording = &options->recordings;
-	use_browser = 0;
 
 	/* A place for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
@@ -1271,7 +1324,7 @@ static int add_limits(const struct option *opt, const char *str, int unset __may
 	return 0;
 }
 
-static int cmd_functions_report(int argc, const char **argv)
+static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
 {
 	struct report_options report = { .share_name = "auto" };
 	int err;
@@ -1335,7 +1388,7 @@ static int cmd_functions_report(int argc, const char **argv)
 	};
 
 	argc = parse_options(argc, argv, options, report_usage, 0);
-	report.tui = report.tui || (use_browser == 1 && !report.stdio);
+	report.tui = report.tui || (tui_is_default && !report.stdio);
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";
 	err = report_functions(&report, argc, argv);
@@ -1452,32 +1505,6 @@ static void print_command(int nr, const char **argv)
 	fputc('\n', stderr);
 }
 
-/* The default group with those members that this machine can count. */
-static char *default_group(void)
-{
-	static const struct {
-		const char *name;
-		u64 config;
-	} members[] = {
-		{ "instructions",	PERF_COUNT_HW_INSTRUCTIONS },
-		{ "branch-misses",	PERF_COUNT_HW_BRANCH_MISSES },
-		{ "cache-references",	PERF_COUNT_HW_CACHE_REFERENCES },
-		{ "cache-misses",	PERF_COUNT_HW_CACHE_MISSES },
-	};
-	char names[128] = "", *group;
-	size_t length = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		if (is_event_supported(PERF_TYPE_HARDWARE, members[i].config))
-			length += scnprintf(names + length, sizeof(names) - length, ",%s",
-					    members[i].name);
-		else
-			pr_debug("not counted on this machine: %s\n", members[i].name);
-	}
-	return asprintf(&group, "{cycles/period=999700,alt-period=300/%s}:uS", names) < 0 ?
-		NULL : group;
-}
-
 static int cmd_functions_record(int argc, const char **argv)
 {
 	const char **rec_argv = calloc(argc + 5, sizeof(*rec_argv));
@@ -1500,7 +1527,8 @@ static int cmd_functions_record(int argc, const char **argv)
 		goto out;
 	}
 	if (!has_events) {
-		group = metrics ? function_groups__of_metrics(metrics) : default_group();
+		group = metrics ? function_groups__of_metrics(metrics) :
+				  function_groups__default();
 		if (!group)
 			goto out;
 		rec_argv[nr++] = "-e";
@@ -1532,14 +1560,17 @@ int cmd_functions(int argc, const char **argv)
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_END()
 	};
+	/* As perf config has it. What is said before there is a browser goes to stderr. */
+	bool tui_is_default = use_browser == 1;
 	int ret = -1;
 
+	use_browser = 0;
 	argc = parse_options_subcommand(argc, argv, options, functions_subcommands, functions_usage,
 					PARSE_OPT_STOP_AT_NON_OPTION);
 	if (argc && strlen(argv[0]) > 2 && strstarts("record", argv[0]))
 		ret = cmd_functions_record(argc, argv);
 	else if (argc && strlen(argv[0]) > 2 && strstarts("report", argv[0]))
-		ret = cmd_functions_report(argc, argv);
+		ret = cmd_functions_report(argc, argv, tui_is_default);
 	else
 		usage_with_options(functions_usage, options);
 

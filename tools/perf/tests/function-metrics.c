@@ -49,8 +49,10 @@ static int fixture__init(struct fixture *fix, enum function_share share, u64 alt
 	TEST_ASSERT_VAL("collector", fix->metrics);
 	fix->group = function_metrics__add_group(fix->metrics, &cycles);
 	TEST_ASSERT_VAL("group", fix->group);
-	TEST_ASSERT_EQUAL("leader", metrics_group__add_event(fix->group, &cycles, "cycles/x/"), 0);
-	TEST_ASSERT_EQUAL("member", metrics_group__add_event(fix->group, &instructions, "i"), 1);
+	TEST_ASSERT_EQUAL("leader",
+			  metrics_group__add_event(fix->group, &cycles, "cycles/x/", NULL), 0);
+	TEST_ASSERT_EQUAL("member",
+			  metrics_group__add_event(fix->group, &instructions, "i", NULL), 1);
 	fix->f = function_metrics__add_function(fix->metrics, "f", "/prog", 0x1000);
 	fix->g = function_metrics__add_function(fix->metrics, "g", "/prog", 0x2000);
 	TEST_ASSERT_VAL("functions", fix->f && fix->g);
@@ -231,10 +233,11 @@ static int test__numbers(struct test_suite *test __maybe_unused, int subtest __m
 	return TEST_OK;
 }
 
-static int check_name(u32 type, u64 config, const char *name, const char *expected)
+static int check_name(u32 type, u64 config, const char *name, const char *cpu,
+		      const char *expected)
 {
 	struct perf_event_attr attr = { .type = type, .config = config };
-	char *result = function_event_name(&attr, name);
+	char *result = function_event_name(&attr, name, cpu);
 	bool is_same = result && !strcmp(result, expected);
 
 	if (!is_same)
@@ -269,8 +272,14 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		TEST_ASSERT_EQUAL("name", check_name(names[i].type, names[i].config, names[i].name,
-						     names[i].expected), TEST_OK);
+						     NULL, names[i].expected), TEST_OK);
 	}
+	TEST_ASSERT_EQUAL("Arm", check_name(PERF_TYPE_RAW, 0x05, "r5", "0x00000000410fd0c0 slots=4",
+					    "dTLB-load-misses"), TEST_OK);
+	TEST_ASSERT_EQUAL("RISC-V", check_name(PERF_TYPE_RAW, 0x05, "r5",
+					       "0x489-0x8000000000000007-0x0", "r5"), TEST_OK);
+	TEST_ASSERT_EQUAL("Intel", check_name(PERF_TYPE_RAW, 0x05, "r5", "GenuineIntel-6-8F-8",
+					      "r5"), TEST_OK);
 	return TEST_OK;
 }
 

@@ -380,17 +380,6 @@ bool function_column__is_share(const struct function_column *column)
 	return column->per && !strcmp(column->per, TOTAL);
 }
 
-/**
- * function_column__known - list the columns with short names
- * @i: number of the column
- *
- * Return: the column, NULL after the last.
- */
-const struct function_column *function_column__known(size_t i)
-{
-	return i < ARRAY_SIZE(known_columns) ? &known_columns[i] : NULL;
-}
-
 static bool is_recorded(struct function_sums *const *total, size_t nr_total, const char *name)
 {
 	for (size_t i = 0; i < nr_total; i++) {

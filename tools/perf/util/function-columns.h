@@ -63,8 +63,6 @@ int function_columns__find(const struct function_columns *columns, const char *n
 int function_columns__default_sort(const struct function_columns *columns);
 void function_columns__sort(struct function_columns *columns, int column);
 
-const struct function_column *function_column__known(size_t i);
-
 double u192__double(const struct u192 *number);
 
 #endif /* __PERF_FUNCTION_COLUMNS_H */

@@ -183,14 +183,24 @@ static char *bare_name(char *name, const char **pmu)
 	return terms;
 }
 
-/* "" or the PMU of an Arm CPU: armv8_pmuv3_0, armv8_cortex_a72, ... */
-static bool is_arm_pmu(const char *pmu)
+/*
+ * The PMU of an Arm CPU: armv8_pmuv3_0, armv8_cortex_a72, ... Where there is no
+ * name ("") it is that of the CPU, whose identification is its MIDR if it is
+ * Arm's, and may not be known.
+ */
+static bool is_arm_pmu(const char *pmu, const char *cpu)
 {
-	return !*pmu || (strstarts(pmu, "armv") && isdigit(pmu[4]));
+	if (*pmu)
+		return strstarts(pmu, "armv") && isdigit(pmu[4]);
+	if (!cpu)
+		return true;
+	return strstarts(cpu, "0x") && strspn(cpu + 2, "0123456789abcdef") == 16 &&
+	       (!cpu[18] || cpu[18] == ' ');
 }
 
 /* The event that the attr says, NULL if only the name does. */
-static const char *name_of_attr(const struct perf_event_attr *attr, const char *pmu)
+static const char *name_of_attr(const struct perf_event_attr *attr, const char *pmu,
+				const char *cpu)
 {
 	/* Of these the upper half may be the number of a PMU. */
 	u64 config = attr->config & 0xffffffff;
@@ -206,7 +216,9 @@ static const char *name_of_attr(const struct perf_event_attr *attr, const char *
 	case PERF_TYPE_BREAKPOINT:
 		return NULL;
 	default:
-		return is_arm_pmu(pmu) ? find_number(arm, ARRAY_SIZE(arm), attr->config) : NULL;
+		if (!is_arm_pmu(pmu, cpu))
+			return NULL;
+		return find_number(arm, ARRAY_SIZE(arm), attr->config);
 	}
 }
 
@@ -214,11 +226,13 @@ static const char *name_of_attr(const struct perf_event_attr *attr, const char *
  * function_event_name - say what an event counts
  * @attr: its attr, which decides where it can, for the name may be the user's
  * @name: the name that perf has for it
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
  *
  * Return: a name, to be freed: one that the columns know, if there is one, else
  * @name without what does not say what is counted. NULL without memory.
  */
-char *function_event_name(const struct perf_event_attr *attr, const char *name)
+char *function_event_name(const struct perf_event_attr *attr, const char *name,
+			  const char *cpu)
 {
 	char *copy = strdup(name), *bare, *lower, *result = NULL;
 	const char *known, *pmu;
@@ -228,7 +242,7 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name)
 
 	bare = bare_name(copy, &pmu);
 	lower = lower_case(bare);
-	known = name_of_attr(attr, pmu);
+	known = name_of_attr(attr, pmu, cpu);
 	if (!known && lower && attr->type != PERF_TYPE_HW_CACHE) {
 		known = find_alias(lower) ?:
 			find_name(hardware, ARRAY_SIZE(hardware), lower) ?:

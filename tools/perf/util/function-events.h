@@ -4,6 +4,7 @@
 
 struct perf_event_attr;
 
-char *function_event_name(const struct perf_event_attr *attr, const char *name);
+char *function_event_name(const struct perf_event_attr *attr, const char *name,
+			  const char *cpu);
 
 #endif /* __PERF_FUNCTION_EVENTS_H */

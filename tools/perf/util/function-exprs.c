@@ -895,8 +895,14 @@ static int select_metrics(struct selection *selection, const char *names)
 /* Which CPU's metrics they are: the recorded one's or the user's choice. */
 static char *choose_cpu(const struct function_table *table)
 {
-	const char *chosen = getenv("PERF_CPUID"), *recorded = NULL;
+	static char *chosen;
+	const char *recorded = NULL;
 	char *both;
+
+	/* It is not about the events of this machine, where perf would complain of it. */
+	if (!chosen && getenv("PERF_CPUID"))
+		chosen = strdup(getenv("PERF_CPUID"));
+	unsetenv("PERF_CPUID");
 
 	if (table->nr_cpus == 1)
 		recorded = table->cpus[0];
@@ -914,8 +920,6 @@ static char *choose_cpu(const struct function_table *table)
 		both = strdup(chosen);
 	else if (asprintf(&both, "%s%s", chosen, strchr(recorded, ' ')) < 0)
 		both = NULL;
-	/* It is not about the events of this machine, where perf would complain of it. */
-	unsetenv("PERF_CPUID");
 	return both;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/kernel.h>
 
 #include "debug.h"
 #include "evlist.h"
@@ -25,6 +26,8 @@
 #include "strbuf.h"
 #include "strlist.h"
 #include "thread_map.h"
+
+#define LEADER	"cycles/period=999700,alt-period=300/"
 
 /* The events of metrics, in groups that the counters of this machine suffice for. */
 struct event_groups {
@@ -123,6 +126,18 @@ static int add_events(struct event_groups *groups, struct strlist *events)
 	return fits(group, events) ? 0 : -E2BIG;
 }
 
+/* Not strlist__new() alone, which takes the commas of an event for those of a list. */
+static struct strlist *one_event(const char *event)
+{
+	struct strlist *one = strlist__new(NULL, NULL);
+
+	if (one && strlist__add(one, event)) {
+		strlist__delete(one);
+		one = NULL;
+	}
+	return one;
+}
+
 /* Events of a metric that are more than there are counters for: wherever there is one. */
 static int add_apart(struct event_groups *groups, struct strlist *events)
 {
@@ -130,7 +145,7 @@ static int add_apart(struct event_groups *groups, struct strlist *events)
 	int err = 0;
 
 	strlist__for_each_entry(event, events) {
-		struct strlist *one = strlist__new(event->s, NULL);
+		struct strlist *one = one_event(event->s);
 
 		err = err ?: one ? add_events(groups, one) : -ENOMEM;
 		strlist__delete(one);
@@ -172,7 +187,7 @@ static const char *uncountable(struct strlist *events)
 	struct str_node *event;
 
 	strlist__for_each_entry(event, events) {
-		struct strlist *one = strlist__new(event->s, NULL);
+		struct strlist *one = one_event(event->s);
 		bool is_counted = one && is_countable(one);
 
 		strlist__delete(one);
@@ -214,8 +229,7 @@ static char *join_groups(const struct event_groups *groups)
 	struct strbuf text = STRBUF_INIT;
 
 	for (unsigned int i = 0; i < groups->nr; i++) {
-		char *group = group_string("cycles/period=999700,alt-period=300/",
-					   groups->group[i], "uS");
+		char *group = group_string(LEADER, groups->group[i], "uS");
 
 		strbuf_addf(&text, "%s%s", i ? "," : "", group ?: "");
 		free(group);
@@ -237,6 +251,35 @@ static char *own_cpu(void)
 		own = NULL;
 	free(id);
 	return own;
+}
+
+/**
+ * function_groups__default - the group to record where no other is asked for
+ *
+ * Return: an event list for perf record, to be freed: a group of those members that
+ * this machine counts together. NULL without memory.
+ */
+char *function_groups__default(void)
+{
+	static const char *const members[] = {
+		"instructions", "branch-misses", "cache-references", "cache-misses",
+	};
+	struct strlist *group = strlist__new(NULL, NULL);
+	struct strbuf text = STRBUF_INIT;
+
+	strbuf_addstr(&text, "{" LEADER);
+	for (size_t i = 0; group && i < ARRAY_SIZE(members); i++) {
+		struct strlist *one = one_event(members[i]);
+
+		if (one && fits(&group, one))
+			strbuf_addf(&text, ",%s", members[i]);
+		else
+			pr_debug("not counted on this machine: %s\n", members[i]);
+		strlist__delete(one);
+	}
+	strbuf_addstr(&text, "}:uS");
+	strlist__delete(group);
+	return strbuf_detach(&text, NULL);
 }
 
 /**

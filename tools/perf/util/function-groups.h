@@ -2,6 +2,7 @@
 #ifndef __PERF_FUNCTION_GROUPS_H
 #define __PERF_FUNCTION_GROUPS_H
 
+char *function_groups__default(void);
 char *function_groups__of_metrics(const char *names);
 
 #endif /* __PERF_FUNCTION_GROUPS_H */

@@ -243,6 +243,7 @@ static bool metrics_group__has_event(const struct metrics_group *group, const ch
  * @group: the group, before its first sample
  * @attr: attr of the event
  * @name: name that perf gave it
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
  *
  * A second event of the same meaning (cycles:u and cycles:k, say) goes by the
  * name that perf gave it.
@@ -250,7 +251,7 @@ static bool metrics_group__has_event(const struct metrics_group *group, const ch
  * Return: the slot that the event has in the counts of a sample, or -ENOMEM.
  */
 int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
-			     const char *name)
+			     const char *name, const char *cpu)
 {
 	struct metrics_slot *slots = realloc(group->slots, (group->nr_slots + 1) * sizeof(*slots));
 	char *own;
@@ -259,7 +260,7 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 		return -ENOMEM;
 	group->slots = slots;
 
-	own = function_event_name(attr, name);
+	own = function_event_name(attr, name, cpu);
 	if (own && metrics_group__has_event(group, own)) {
 		free(own);
 		if (!metrics_group__has_event(group, name))

@@ -65,17 +65,6 @@ void u192__add_product(struct u192 *sum, u64 a, u64 b)
 }
 
 /**
- * u192__is_zero - say whether a number is 0
- * @number: the number
- *
- * Return: true if so.
- */
-bool u192__is_zero(const struct u192 *number)
-{
-	return !(number->w[0] | number->w[1] | number->w[2]);
-}
-
-/**
  * u192__decimal - format a number
  * @number: the number
  * @buf: where to
@@ -761,6 +750,9 @@ static int parse_u64(const char *str, int base, u64 *value)
 	return errno || *end ? -EINVAL : 0;
 }
 
+/* No group has as many; and there is a product of each two. */
+#define MAX_EVENTS	1024
+
 /* group SHARE PERIOD ALTERNATE JITTER INHERIT LEADER MEMBER... */
 static int read_group(struct function_table *table, struct fields *fields,
 		      struct event_set **set)
@@ -769,10 +761,12 @@ static int read_group(struct function_table *table, struct fields *fields,
 	struct function_group_desc desc = {};
 	u64 jitter, inherit;
 
-	if (fields->nr < 7 || (strcmp(field[1], "discard") && strcmp(field[1], "none")) ||
+	if (fields->nr < 7 || fields->nr > 6 + MAX_EVENTS ||
+	    (strcmp(field[1], "discard") && strcmp(field[1], "none")) ||
 	    parse_u64(field[2], 10, &desc.sample_period) ||
 	    parse_u64(field[3], 10, &desc.alternative_sample_period) ||
-	    parse_u64(field[4], 10, &jitter) || parse_u64(field[5], 10, &inherit))
+	    parse_u64(field[4], 10, &jitter) || parse_u64(field[5], 10, &inherit) ||
+	    inherit > 1)
 		return -EINVAL;
 
 	desc.discard = !strcmp(field[1], "discard");
@@ -891,6 +885,10 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		ret = fields__split(&fields, line);
 		if (!ret)
 			ret = read_line(table, &fields, &set);
+	}
+	if (ret > 0 && getline(&line, &allocated, fp) >= 0) {
+		nr++;
+		ret = -EINVAL;
 	}
 	if (ret < 0) {
 		if (ret == -ENOMEM)

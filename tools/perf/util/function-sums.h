@@ -19,7 +19,6 @@ struct u192 {
 
 void u192__add(struct u192 *sum, const struct u192 *other);
 void u192__add_product(struct u192 *sum, u64 a, u64 b);
-bool u192__is_zero(const struct u192 *number);
 const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
 int u192__parse(struct u192 *number, const char *str);
 

@@ -55,12 +55,13 @@ are identical. The format of sums files is in perf-functions(1).
 """
 
 import argparse
-import contextlib
 import csv
 import gc
 import json
+import os
 import re
 import signal
+import stat
 import sys
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -190,9 +191,10 @@ def bare_name(name: str) -> Tuple[str, str]:
     return before, ",".join(terms)
 
 
-def canonical_event(attr: Dict[str, int], name: str) -> str:
+def canonical_event(attr: Dict[str, int], name: str, cpu: str) -> str:
     """The event which an attr counts, in the words of METRICS; for others the bare name. The
-    attr decides where it can, for the name may be the user's (name=...)."""
+    attr decides where it can, for the name may be the user's (name=...). cpu is as in
+    attr_table."""
     kind, config = attr["type"], attr["config"]
     pmu, bare = bare_name(name)
     if kind == PERF_TYPE_HARDWARE and config & 0xffffffff < len(HARDWARE):
@@ -201,8 +203,9 @@ def canonical_event(attr: Dict[str, int], name: str) -> str:
         return SOFTWARE[config]
     if kind == PERF_TYPE_HW_CACHE:
         return HW_CACHE.get(config & 0xffffffff, bare)
-    if (kind == PERF_TYPE_RAW or kind >= PERF_TYPE_MAX) and config in ARM and (
-            not pmu or re.match(r"armv\d", pmu)):
+    # that of an Arm CPU is its MIDR
+    if (kind == PERF_TYPE_RAW or kind >= PERF_TYPE_MAX) and config in ARM and re.match(
+            r"armv\d" if pmu else "(0x[0-9a-f]{16})?( |$)", pmu or cpu):
         return ARM[config]
     lower = bare.lower()
     return ALIASES.get(lower, lower if lower in HARDWARE + SOFTWARE + ("inst_spec",) else bare)
@@ -355,7 +358,8 @@ def ratio(scale: int, number: int, y: float, x: float, yy: int = 0, xy: int = 0,
     if number < 2:
         return Value(value)
     squares = yy * x * x - 2 * xy * x * y + xx * y * y
-    return Value(value, scale * (number * squares / ((number - 1) * x ** 4)) ** 0.5)
+    # not of windows, in a sums file that another program made, it may be less than 0
+    return Value(value, scale * (number * max(squares, 0) / ((number - 1) * x ** 4)) ** 0.5)
 
 
 class GroupInfo(NamedTuple):
@@ -517,7 +521,8 @@ class Collector:
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
             self.groups[evsel] = Group(attr, self.share)
         if leader in self.groups and not is_tracepoint:
-            self.slots[evsel] = self.groups[leader].add_event(canonical_event(attr, name), name)
+            event = canonical_event(attr, name, cpu)
+            self.slots[evsel] = self.groups[leader].add_event(event, name)
         else:
             self.slots[evsel] = 0
             self.ignored.append(name)
@@ -785,9 +790,31 @@ def write_sums(table: Table, out: TextIO) -> None:
     line("end")
 
 
+def write_sums_file(table: Table, path: str) -> None:
+    """Write a sums file. One that is there is replaced when the new one is whole."""
+    # a pipe, say, is written to
+    is_file = not os.path.lexists(path) or stat.S_ISREG(os.lstat(path).st_mode)
+    new = f"{path}.new" if is_file else path
+    try:
+        with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
+            write_sums(table, file)
+        os.replace(new, path)
+    except OSError:
+        if is_file and os.path.exists(new):
+            os.unlink(new)
+        raise
+
+
 def unescape(name: str) -> str:
     """The text of a field."""
     return re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n"}.get(match[1], match[1]), name)
+
+
+def natural(text: str, digits: str = "[0-9]{1,58}", base: int = 10) -> int:
+    """A number in a sums file. Raises ValueError if it is none, or greater than any sum."""
+    if not re.fullmatch(digits, text):
+        raise ValueError
+    return int(text, base)
 
 
 def sums_of_line(events: Events, numbers: Sequence[int]) -> Sums:
@@ -810,16 +837,18 @@ def read_sums(lines: Sequence[str]) -> Table:
         word, *fields = map(unescape, line.split("\t"))
         if word == "sums" and events:
             symbol, dso, address, *numbers = fields
-            table.add(Function(symbol, dso, None if address == "-" else int(address, 16)), events,
-                      sums_of_line(events, [int(number) for number in numbers]))
-        elif word == "group" and len(fields) > 5 and fields[0] in ("discard", "none"):
+            at = None if address == "-" else natural(address, "0x[0-9a-f]{1,16}", 16)
+            table.add(Function(symbol, dso, at), events,
+                      sums_of_line(events, [*map(natural, numbers)]))
+        elif (word == "group" and len(fields) > 5 and fields[0] in ("discard", "none") and
+              fields[4] in ("0", "1")):
             events = tuple(fields[5:])
-            table.groups.append(GroupInfo(events, fields[0], *map(int, fields[1:4]),
-                                          bool(int(fields[4]))))
+            table.groups.append(GroupInfo(events, fields[0], *map(natural, fields[1:4]),
+                                          fields[4] == "1"))
         elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):
             table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled"):
-            setattr(table, word, int(*fields))
+            setattr(table, word, natural(*fields))
         elif word == "cpu" and len(fields) == 1:
             table.cpus.add(fields[0])
         else:
@@ -897,10 +926,10 @@ def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
     rows = sorted_rows(table.values(metrics), column)[:options.limit]
     for note in notes(table):
         print(f"generate-function-metrics: {note}", file=sys.stderr)
-    if options.write_sums:
-        with (open(options.write_sums, "w", encoding="utf-8", errors="surrogateescape")
-              if options.write_sums != "-" else contextlib.nullcontext(out)) as file:
-            write_sums(table, file)
+    if options.write_sums == "-":
+        write_sums(table, out)
+    elif options.write_sums:
+        write_sums_file(table, options.write_sums)
     elif options.csv:
         print_csv(rows, metrics, out, table.by)
     elif options.json:

@@ -99,9 +99,9 @@ test_sums()
 		{
 			n--
 			if ($5 != 2 * samples[$2 FS $3 FS $4] || $7 != 2 * total[$2 FS $3 FS $4])
-				exit 1
+				wrong = 1
 		}
-		END { exit n != 0 }' "${temp_dir}/one.sums" "${temp_dir}/two.sums" ||
+		END { exit wrong || n != 0 }' "${temp_dir}/one.sums" "${temp_dir}/two.sums" ||
 		fail "the sums of two recordings are not those of both"
 
 	perf check feature -q libpython || return 0
@@ -121,9 +121,9 @@ test_rows()
 		perf functions report -i "${perf_data}" --by "${by}" -x '\t' -F '#' > "${table}" \
 			2> "${errors}" || fail "report --by ${by} ended with status $?"
 		awk -F '\t' -v by="${by}" -v windows="${windows}" '
-			NR == 1 && $1 != by { exit 1 }
+			NR == 1 && $1 != by { wrong = 1 }
 			{ n += $3 }
-			END { exit n != windows }' "${table}" ||
+			END { exit wrong || n != windows }' "${table}" ||
 			fail "the rows by ${by} have not all windows"
 	done
 	perf functions report -i "${perf_data}" --by comm -x '\t' > "${table}" 2> "${errors}"
@@ -137,8 +137,8 @@ test_diff()
 		-x '\t' > "${table}" 2> "${errors}" || fail "report --diff ended with status $?"
 	awk -F '\t' '
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
-		$3 != "both" || $column["CPI significant"] || $column["CPI change"] + 0 { exit 1 }
-		END { exit NR < 8 }' "${table}" || fail "the same sums differ"
+		$3 != "both" || $column["CPI significant"] || $column["CPI change"] + 0 { wrong = 1 }
+		END { exit wrong || NR < 8 }' "${table}" || fail "the same sums differ"
 
 	# Fields: 6 matched, 7 cycles, 8 instructions, 9 to 11 their products.
 	awk -F '\t' -v OFS='\t' '

@@ -49,7 +49,7 @@ _end_of_file_
 # The program stops perf record for a second, so that its buffer gets full. One
 # buffer for the thread, since the loss is only told where the next record goes.
 # shellcheck disable=SC2016 # $PPID is perf record
-workload='(sleep 1; kill -CONT $PPID) & kill -STOP $PPID; exec perf test -w noploop 2'
+workload='kill -STOP $PPID; (sleep 1; kill -CONT $PPID) & exec perf test -w noploop 2'
 if ! perf record -m 1 --per-thread -T --sample-cpu -e cpu-clock/period=100000/u -o "${perf_data}" \
 	-- sh -c "${workload}" > "${temp_dir}/log" 2>&1
 then
