@@ -179,7 +179,7 @@ class Installed(unittest.TestCase):
             package, = (BUILD / "deb").glob(name)
             shutil.copy(package, cls.share)
         must("dpkg-deb", "--extract", package, cls.share / "kernel")
-        must("tar", "-cf", cls.share / "clone.tar", "scripts", "tools/perf/scripts")
+        must("tar", "--exclude", "__pycache__", "-cf", cls.share / "clone.tar", "scripts", "tools/perf/scripts")
         kernel, = (cls.share / "kernel/boot").glob("vmlinuz-*")
         cls.release = kernel.name.removeprefix("vmlinuz-")
         cls.output = in_guest("uname -r\n" + INSTALL + cls.COMMANDS + RECORD.format(home=HOME, events=cls.EVENTS),
