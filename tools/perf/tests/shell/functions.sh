@@ -137,7 +137,9 @@ test_diff()
 		-x '\t' > "${table}" 2> "${errors}" || fail "report --diff ended with status $?"
 	awk -F '\t' '
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
-		$3 != "both" || $column["CPI significant"] || $column["CPI change"] + 0 { wrong = 1 }
+		$3 != "both" || $column["CPI significant"] || $column["CPI change"] + 0 {
+			wrong = 1
+		}
 		END { exit wrong || NR < 8 }' "${table}" || fail "the same sums differ"
 
 	# Fields: 6 matched, 7 cycles, 8 instructions, 9 to 11 their products.
