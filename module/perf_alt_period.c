@@ -60,8 +60,7 @@ static bool alternates(struct perf_event *event)
  */
 static u32 phase_of(struct hw_perf_event *hwc)
 {
-	return hwc->freq_count_stamp == hwc->sample_period ?
-	       PERF_ALT_WINDOW : PERF_ALT_LONG;
+	return hwc->freq_count_stamp == hwc->sample_period ? PERF_ALT_WINDOW : PERF_ALT_LONG;
 }
 
 /* The driver reads the long period when it reloads. */
