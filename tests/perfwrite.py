@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE, LOST_SAMPLES = 10, 2, 3, 4, 5, 6, 7, 9, 13
-HEADER_ATTR, FINISHED_ROUND, HEADER_FEATURE = 64, 68, 80
+HEADER_ATTR, FINISHED_ROUND, THREAD_MAP, HEADER_FEATURE = 64, 68, 73, 80
 MISC_KERNEL, MISC_USER = 1, 2
 CLOCK_MONOTONIC = 1
 IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 16))
@@ -111,6 +111,10 @@ class Writer:
 
     def lost_samples(self, where: Where, count: int) -> None:
         self.side(LOST_SAMPLES, struct.pack("<Q", count), where)
+
+    def any_thread(self) -> None:
+        """The thread map of a CPU-wide recording."""
+        self.record(THREAD_MAP, struct.pack("<QQ16s", 1, 2**64 - 1, b""), 0)
 
     def finished_round(self) -> None:
         self.record(FINISHED_ROUND, b"", 0)

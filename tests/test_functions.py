@@ -110,6 +110,8 @@ class Simulation:
         self.functions = functions
         self.nr_cpus = self.random.choice((1, 2, 4))
         self.inherit = self.random.random() < 0.6
+        # perf of Linux 6.12 sets attr.inherit for CPUs, too, where nothing is inherited
+        self.any_thread = not self.inherit and self.random.random() < 0.5
         self.share = self.random.choice(("auto", "none", "discard"))
         self.next_id = 1
         if events:
@@ -152,7 +154,8 @@ class Simulation:
         for name, kind, config in chosen:
             ids = list(range(self.next_id, self.next_id + self.nr_cpus))
             self.next_id += self.nr_cpus
-            flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL | (pw.FLAG_INHERIT if self.inherit else 0)
+            flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
+            flags |= pw.FLAG_INHERIT if self.inherit or self.any_thread else 0
             periods = (0, 0, 0) if group else (period, alternate, 5 if alternate else 0)
             group.append(pw.Event(name, kind, config, ids, *periods, kinds, form, flags))
         return group
@@ -171,6 +174,8 @@ class Simulation:
     def begin(self) -> None:
         """The program and its mappings."""
         task = self.tasks[0]
+        if self.any_thread:
+            self.writer.any_thread()
         self.writer.comm(self.where(task), task.comm)
         for library, base in BASE.items():
             self.writer.mmap2(self.where(task), base, 0x10000, str(DATA / f"lib{library}.so"))
