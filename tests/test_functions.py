@@ -541,6 +541,11 @@ class Report(unittest.TestCase):
         self.assertEqual(lines[1:], [[row[0], row[names.index("DIS")], row[1]] for row in most])
         by_name = [line.split()[0] for line in self.report(self.one, "-s", "symbol", "--symbol", "gamma,alpha").splitlines()]
         self.assertEqual(by_name, ["symbol", "alpha", "gamma"])
+        named = DATA / "named.sums"
+        name = "event=0xc5,umask=0x1"
+        named.write_text(self.report(self.one, "--sums", "-").replace("branch-misses", name))
+        self.assertEqual(words(self.report(named, "-F", f"#,{name}/KI,dis"))[0], ["symbol", "#", f"{name}/KI", "DIS"])
+        self.assert_refused("no column event=0xc5 ", named, "-F", f"#,{name}")
 
     def test_filter_leaves_matching_alone(self):
         """What comes before a window is looked at, though it is filtered out itself."""

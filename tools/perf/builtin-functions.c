@@ -808,35 +808,43 @@ static void print_no_column(const struct function_columns *columns, enum functio
 	pr_err("\n");
 }
 
+/* The column that a list of names begins with, -1 if none. A name may have commas, too. */
+static int find_field(const struct function_columns *columns, const char *names, size_t *length)
+{
+	for (const char *end = names;; end++) {
+		int column;
+
+		end = strchrnul(end, ',');
+		*length = end - names;
+		column = function_columns__find(columns, names, *length);
+		if (column >= 0 || !*end)
+			return column;
+	}
+}
+
 /* Numbers of the columns to print, NULL with a message if there is a wrong name. */
 static int *find_fields(const struct function_columns *columns, enum function_by by,
 			const char *names, unsigned int *nr_fields)
 {
-	unsigned int nr = 1;
-	int *fields;
+	const size_t most = names ? strlen(names) + 1 : columns->nr_columns;
+	int *fields = calloc(most, sizeof(*fields));
+	size_t length;
 
-	if (!names) {
-		nr = columns->nr_columns;
-	} else {
-		for (const char *c = names; *c; c++)
-			nr += *c == ',';
-	}
-	fields = calloc(nr, sizeof(*fields));
-	*nr_fields = nr;
-	for (unsigned int i = 0; fields && i < nr; i++) {
-		size_t length;
+	if (!fields)
+		return NULL;
+	for (*nr_fields = 0; !names && *nr_fields < most; ++*nr_fields)
+		fields[*nr_fields] = *nr_fields;
 
-		if (!names) {
-			fields[i] = i;
-			continue;
+	while (names) {
+		int field = find_field(columns, names, &length);
+
+		if (field < 0) {
+			print_no_column(columns, by, names, strcspn(names, ","));
+			free(fields);
+			return NULL;
 		}
-		length = strcspn(names, ",");
-		fields[i] = function_columns__find(columns, names, length);
-		if (fields[i] < 0) {
-			print_no_column(columns, by, names, length);
-			zfree(&fields);
-		}
-		names += length + 1;
+		fields[(*nr_fields)++] = field;
+		names = names[length] ? names + length + 1 : NULL;
 	}
 	return fields;
 }
