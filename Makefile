@@ -45,7 +45,7 @@ NEW_FILES := $(foreach file,$(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
-REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
+REPORT = $(addprefix BUILD=,$(filter-out build,$(B))) report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 DEB = $(B)/deb/$(ARCH)
 KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
 KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built

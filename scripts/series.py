@@ -151,7 +151,9 @@ def own_index(tree: Path) -> dict[str, str]:
 
 def make_tree(base: str, source: Path, tree: Path) -> None:
     """Brings tree to pristine + the series; only files that differ are touched."""
-    if not (tree / ".git").is_dir():
+    if not (tree / ".git").exists():
+        if tree.exists() and any(tree.iterdir()):
+            sys.exit(f"series: {tree} has files, which this did not make: give a new folder")
         unpack(source, base, tree)
     elif git(tree, "config", "series.source") != identify(source):
         keep_own_changes(tree)
@@ -192,6 +194,9 @@ def cover_letter(base: str, linux: str) -> str:
 def write_mail(base: str, tree: Path, out: Path) -> None:
     """Writes the series as it is mailed, cover letter first, into out."""
     subject, body = cover_letter(base, linux_version(tree)).split("\n", 1)
+    others = [path.name for path in out.glob("*") if not re.fullmatch(r"\d{4}-.*\.patch", path.name)]
+    if others:
+        sys.exit(f"series: {out} has {others[0]}, which is none of the mails: give a new folder")
     shutil.rmtree(out, ignore_errors=True)
     name, mail = git(tree, "log", "-1", "--format=%an%n%ae", SERIES).split("\n")
     git(tree, "format-patch", "--quiet", "--cover-letter", "-o", str(out), f"{PRISTINE}..{SERIES}",
@@ -247,13 +252,13 @@ def write_file(tree: Path, commit: str, name: str) -> str:
 
 
 def export(base: str, tree: Path) -> None:
-    """Writes patches/BASE from the commits PRISTINE..HEAD of tree, and the new files, but those that 6.12 has too."""
+    """Writes patches/BASE from the commits PRISTINE..SERIES of tree, and the new files, but those that 6.12 has too."""
+    check_version(tree, base, tree)
     folder, lines = TOP / "patches" / base, []
     env = own_index(tree)
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.patch"):
-        old.unlink()
-    for number, commit in enumerate(git(tree, "rev-list", "--reverse", f"{PRISTINE}..HEAD").split(), 1):
+    old = set(folder.glob("*.patch"))
+    for number, commit in enumerate(git(tree, "rev-list", "--reverse", f"{PRISTINE}..{SERIES}").split(), 1):
         new = {}
         for path in git(tree, "diff-tree", "-r", "--no-commit-id", "--name-only", "--no-renames", "--diff-filter=A", commit).split():
             new[path] = (shared(path) if base != SHARED else None) or write_file(tree, commit, path)
@@ -263,9 +268,12 @@ def export(base: str, tree: Path) -> None:
         diff = git(tree, "diff", "--no-renames", "--abbrev=12", git(tree, "write-tree", env=env), commit)
         name = f"{number:04}-{git(tree, 'log', '-1', '--format=%f', commit)[:52].rstrip('-.')}.patch"
         (folder / name).write_text(f"{head.rstrip()}\n---\n{diff + chr(10) if diff else ''}")
+        old.discard(folder / name)
         lines.append(" ".join([name, *(path if path == here else f"{here}={path}" for path, here in new.items())]))
     comment = "# one commit a line, in order: its patch, then the new files it introduces\n"
     (folder / "series").write_text(comment + "\n".join(lines) + "\n")
+    for patch in old:
+        patch.unlink()
 
 
 def main() -> None:
@@ -273,18 +281,19 @@ def main() -> None:
     parser.add_argument("what", choices=("tree", "mail", "export"))
     parser.add_argument("out", type=Path, nargs="?", help="folder to write (tree, mail)")
     parser.add_argument("--base", default="6.12", help="Linux release of the patches (default: %(default)s)")
-    parser.add_argument("--tree", type=Path, default=TOP / "build/linux", help="git tree to read (default: build/linux)")
+    parser.add_argument("--tree", type=Path, help="git tree to read (default: build/linux, or that of the base)")
     parser.add_argument("--linux", type=Path, help="pristine Linux: folder or tar archive (default: Debian's)")
     args = parser.parse_args()
+    tree = (args.tree or TOP / "build" / ("" if args.base == SHARED else args.base) / "linux").resolve()
     if args.what != "export" and not args.out:
         parser.error(f"{args.what} needs a folder to write")
     if args.what == "tree":
         source = args.linux or Path(f"/usr/src/linux-source-{args.base}.tar.xz")
         make_tree(args.base, source.resolve(), args.out.resolve())
     elif args.what == "mail":
-        write_mail(args.base, args.tree.resolve(), args.out.resolve())
+        write_mail(args.base, tree, args.out.resolve())
     else:
-        export(args.base, args.tree)
+        export(args.base, tree)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
             "-serial", f"file:{control / 'console'}",
             "-chardev", f"stdio,id=out,signal={'off' if args.terminal else 'on'}",
             "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=out",
-            *folder("vm", control), *folder("share", args.share), *shlex.split(args.qemu)]
+            *folder("vm", control), *folder("share", args.share), *args.qemu]
 
 
 def last(lines: list[str]) -> list[str]:
@@ -120,14 +120,14 @@ def main() -> int:
                         help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends the machine")
     parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
-    parser.add_argument("--qemu", default="", help="more words for QEMU's command line")
+    parser.add_argument("--qemu", type=shlex.split, default=[], help="more words for QEMU's command line")
     parser.add_argument("--get", metavar="KEY", help="print one value of the machine's description and end")
     parser.add_argument("command", nargs="?", default="", help="run by bash; none: a shell on this terminal")
     args = parser.parse_args()
 
     arch = machine(args.arch)
     if args.get:
-        print(arch[args.get].strip() if args.get in arch else "")
+        print(str(arch.get(args.get, "")).strip())
         return 0
     if args.debug:
         args.append = f"{DEBUG_CMDLINE} {args.append}"
@@ -146,7 +146,10 @@ def main() -> int:
         if not sys.stdin.isatty():
             sys.exit("vm: a shell needs a terminal; give a command: make vm RUN='command'")
         args.command = "bash -i"
-    args.share.mkdir(parents=True, exist_ok=True)
+    try:
+        args.share.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"vm: {args.share}: {error.strerror}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     return run(arch, args)
 

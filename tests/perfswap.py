@@ -11,7 +11,6 @@ from pathlib import Path
 
 MAGIC = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 ATTR = "IIQQQQ", "IIQQQQIiQIHHIIQQQQII"         # before the flags and behind them
-FLAGS_AT = struct.calcsize("<" + ATTR[0])
 SAMPLE_ID_ALL = 1 << 18
 WORDS = 1 << 4 | 1 << 5 | 1 << 12       # values, call chain and registers have 64 bits each
 # bits of sample_type, in the order of a sample and of what ends the other records

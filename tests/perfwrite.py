@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE, LOST_SAMPLES = 10, 2, 3, 4, 5, 6, 7, 9, 13
+MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE = 10, 2, 3, 4, 5, 6, 7, 9
 HEADER_ATTR, FINISHED_ROUND, THREAD_MAP, HEADER_FEATURE = 64, 68, 73, 80
 MISC_KERNEL, MISC_USER = 1, 2
 CLOCK_MONOTONIC = 1
@@ -108,9 +108,6 @@ class Writer:
     def lost(self, where: Where, number: int, count: int) -> None:
         """As the kernel tells it: the event with this id could not write."""
         self.side(LOST, struct.pack("<QQ", number, count), where, number)
-
-    def lost_samples(self, where: Where, count: int) -> None:
-        self.side(LOST_SAMPLES, struct.pack("<Q", count), where)
 
     def any_thread(self) -> None:
         """The thread map of a CPU-wide recording."""

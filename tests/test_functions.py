@@ -29,7 +29,7 @@ from env import CHECK, LINUX, PERF, SCRIPT, must, run, words
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
 # Two libraries with functions of 64 bytes each, four lines of 16; `twice` is in both, and twice in the first.
-LIBRARIES = {"one": ("alpha", "beta", "twice", "gamma"), "two": ("delta", "twice", "epsilon")}
+LIBRARIES = {"one": ("alpha", "beta", "twice", "gamma"), "two": ("delta", "twice", "epsilon", "[u8; 4]::zeta")}
 BASE = {"one": 0x10000000, "two": 0x20000000}
 EVENTS = (("cycles", 0, 0), ("instructions", 0, 1), ("branch-misses", 0, 5), ("page-faults", 1, 2),
           ("armv8_pmuv3_0/l1d_cache/", 8, 4), ("r001b", 4, 0x1b), ("dTLB-load-misses:u", 3, 0x10003),
@@ -45,12 +45,12 @@ def build_libraries() -> None:
     for name, functions in LIBRARIES.items():
         text = ".text\n"
         for function in functions:
-            text += f".globl {function}\n.type {function}, @function\n{function}:\n{4 * LINE}.size {function}, 64\n"
+            text += f'.globl "{function}"\n.type "{function}", @function\n"{function}":\n{4 * LINE}.size "{function}", 64\n'
         (DATA / f"{name}.s").write_text(text)
         sources = [DATA / f"{name}.s"]
         if name == "one":
             sources.append(DATA / "local.s")
-            sources[-1].write_text(f".text\n.type twice, @function\ntwice:\n{4 * LINE}.size twice, 64\n{4 * LINE}")
+            sources[-1].write_text(f".text\n.type twice, @function\n"twice":\n{4 * LINE}.size twice, 64\n{4 * LINE}")
         must("gcc", "-g", "-shared", "-nostdlib", "-Wl,--build-id=none", "-o", DATA / f"lib{name}.so", *sources)
 
 
@@ -59,7 +59,7 @@ def symbols() -> dict[tuple[str, int], str]:
     found = {}
     for name in LIBRARIES:
         for line in must("nm", "--defined-only", DATA / f"lib{name}.so").splitlines():
-            address, kind, symbol = line.split()
+            address, kind, symbol = line.split(maxsplit=2)
             if kind in "tT":
                 found[name, int(address, 16)] = symbol
     return found
@@ -74,7 +74,7 @@ def source_lines() -> dict[tuple[str, int], str]:
             local = start == max(address for (other, address) in symbols() if other == library)
             file = "local.s" if local else "one.s"
         text = (DATA / file).read_text().splitlines()
-        first = text.index(f"{function}:") + 2          # lines count from 1
+        first = text.index(f'"{function}":') + 2          # lines count from 1
         found.update({(library, start + 16 * line): f"{file}:{first + line}" for line in range(4)})
     return found
 
@@ -278,7 +278,7 @@ class Simulation:
         (library, _, ip), function = chain[0], frames[0]
         path = Path(function[1])
         source = (library, ip - BASE.get(library, 0) & ~15)
-        name = ";".join(symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]" for symbol, dso, address in frames)
+        name = ";".join(symbol.replace(";", ":") or f"{address:#x} [{Path(dso).name or 'unknown'}]" for symbol, dso, address in frames)
         identity, row = {
             "symbol": (function, function),
             "dso": (path, (path.name or "[unknown]", function[1], 0)),

@@ -145,6 +145,8 @@ class CommandLine(unittest.TestCase):
         self.refused("wrote what this does not understand", "--perf", self.perf, "--html", html, self.input)
         (self.dir / "perf.table").write_text('{"functions": []}')
         self.refused("wrote what this does not understand", "--perf", self.perf, "--html", html, self.input)
+        for option in "--top=3", "--fields=%CY", "--slice-size=1", "--slice-size=nan":
+            self.assertEqual(run(REPORT, option, self.input).returncode, 2, option)
         done = run(REPORT, cwd=self.dir)
         self.assertEqual((done.returncode, done.stdout), (1, "functions-report: perf.data: there is no such file\n"))
 
@@ -160,6 +162,16 @@ class CommandLine(unittest.TestCase):
         for option, name in (("--html", "report.html"), ("--plot", "picture.png")):
             self.refused("File too large", "-c", 'ulimit -f 100 && "$@"', "bash", REPORT, "--perf", self.perf, option, self.dir / name,
                          self.input, program=Path("/bin/bash"))
+        self.refused("cannot write the table: No space left on device", "-c", '"$@" > /dev/full', "bash", REPORT, "--perf", self.perf,
+                     self.input, program=Path("/bin/bash"))
+
+    def test_any_name_of_a_file(self):
+        html = self.dir / "report.html"
+        for name in b"-x.data", b"\xff.data":
+            (self.dir / os.fsdecode(name)).touch()
+            done = run(REPORT, "--perf", self.perf, "--html", html, "--", os.fsdecode(name), cwd=self.dir)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+            self.assertIn(f"<title>{name.decode(errors='replace')}", html.read_text(encoding="utf-8"))
 
     def test_no_template(self):
         shutil.copytree(TOP / "report", self.dir / "report", ignore=shutil.ignore_patterns("__pycache__"))
@@ -210,6 +222,12 @@ exec {self.perf} "$@"
         done = report("--perf", self.perf, "--html", self.dir / "report.html", self.input)
         self.assertEqual((done.returncode, done.stderr), (0, "perf functions: beware\n"))
         self.assertIn("perf functions: beware", (self.dir / "report.html").read_text(encoding="utf-8"))
+
+    def test_what_is_left_out_is_told_of_sums_too(self):
+        note = "perf functions: not in a counter group, and so ignored: faults"
+        self.perf.write_text(f"#!/bin/sh\necho '{note}' >&2\nprintf 'sums\\nend\\n'\n")
+        done = report("--perf", self.perf, "--sums", self.dir / "all.sums", self.input)
+        self.assertEqual((done.returncode, done.stderr), (0, note + "\n"))
 
     def test_examples_of_the_help(self):
         shown = must(REPORT, "--help")

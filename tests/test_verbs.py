@@ -55,6 +55,14 @@ class BadInput(unittest.TestCase):
         self.assertEqual(must("git", "-C", LINUX, "rev-parse", "HEAD"), head)
         self.assertFalse((BUILD / "linux.new").exists())
 
+    def test_folders_of_others_are_left_alone(self):
+        (self.dir / "notes").write_text("mine")
+        series = "scripts/series.py", "--base", BASE, "--tree", LINUX
+        self.refused("has notes, which is none of the mails", *series, "mail", self.dir)
+        self.refused("has files, which this did not make", *series, "tree", self.dir)
+        self.assertEqual((self.dir / "notes").read_text(), "mine")
+        self.refused("is Linux .*; these patches are for", "scripts/series.py", "--tree", LINUX, "--base", "7.2" if BASE == "6.12" else "6.12", "export")
+
     def test_commits_that_were_not_exported_are_not_lost(self):
         def git(*args: str) -> str:
             return must("git", "-C", LINUX, "-c", "user.name=x", "-c", "user.email=x@invalid", *args)

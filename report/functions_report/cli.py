@@ -11,9 +11,9 @@ from pathlib import Path
 
 from . import ReportError, cluster, flame, page, plot, store, sums
 from .progress import Progress
-from .table import Perf, Table, is_diff, replacing
+from .table import Perf, Table, check_folder, is_diff, replacing
 
-BUILT = page.TEMPLATE.parent.parent / "perf/perf"
+BUILT = page.TOP / os.environ.get("BUILD", "build") / "perf/perf"
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
 # options of `perf functions report` that are handed on: which windows count, where symbols are ...
 COLLECT = (("--share", "MODE", "windows that count: auto, none or discard"), ("--comm", "LIST", "only these comms"),
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     output.add_argument("--plot", metavar="FILE", type=Path, help="a picture, .png or .svg")
     output.add_argument("--sums", metavar="FILE", type=Path, help="a file of sums")
     output.add_argument("--diff", action="store_true", help="compare two INPUTs, BEFORE and AFTER")
-    output.add_argument("--top", metavar="N", type=positive, default=20, help="rows of a picture (default: 20)")
+    output.add_argument("--top", metavar="N", type=positive, help="rows of a picture (default: 20)")
     output.add_argument("--fields", metavar="LIST",
                         help="columns of a picture (default: one share, three ratios); two fit in a paper's column")
     choice = result.add_argument_group("options for perf functions report")
@@ -76,11 +76,25 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """The command line; ends with a message if it is wrong."""
     result = parser()
     complete(result)
-    arguments = result.parse_intermixed_args(words)
+    options, files = split(sys.argv[1:] if words is None else words)
+    arguments = result.parse_intermixed_args(options)
+    arguments.inputs += files
     cluster.separate(arguments)
     store.check_arguments(arguments, result)
+    if (arguments.top or arguments.fields) and not arguments.plot:
+        result.error("--top and --fields go with --plot")
+    if arguments.slice_size and arguments.cluster is None:
+        result.error("--slice-size goes with --cluster")
+    if arguments.source and (passed(arguments, COLLECT) or arguments.cluster is not None):
+        result.error(f"--from takes sums as they are stored: it cannot be with --cluster, {', '.join(name for name, _, _ in COLLECT)}")
     arguments.inputs = arguments.inputs or ["perf.data"]
     return arguments
+
+
+def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is before and after --: argparse knows it, but not where options and inputs are mixed."""
+    at = [*words, "--"].index("--")
+    return [*words[:at]], [*words[at + 1:]]
 
 
 def positive(text: str) -> int:
@@ -117,7 +131,9 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     try:
         event, tree = flame.of_chains(perf, inputs, arguments.inline)
     except ReportError as error:
-        note = "The recording has no call chains" if "--call-graph" in str(error) else f"No call chains: {error}"
+        note = ("The recording has no call chains" if "--call-graph" in str(error) else
+                "These sums have no call chains: --by callchain makes such" if "these are sums" in str(error) else
+                f"No call chains: {error}")
         event, tree = flame.of_table(table)
     data["flame"] = page.flame_data(event, tree, table["columns"], note)
     data["warnings"] = perf.warnings
@@ -140,11 +156,15 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
     for name in arguments.inputs:
         if not os.path.exists(name):
             raise ReportError(f"{name}: there is no such file")
+    options = [*perf.collect, *by]
     if arguments.cluster is not None:
-        return cluster.collect(arguments.inputs, arguments.cluster, perf.program, [*perf.collect, *by], arguments.slice_size * 2**20)
-    if arguments.sums or arguments.store:
-        return sums.merge(perf.program, arguments.inputs, [*perf.collect, *by])
-    return None
+        text, notes = cluster.collect(arguments.inputs, arguments.cluster, perf.program, options, arguments.slice_size * 2**20)
+    elif arguments.sums or arguments.store:
+        text, notes = sums.merge(perf.program, arguments.inputs, options)
+    else:
+        return None
+    perf.warnings += sorted(notes)
+    return text
 
 
 def make(arguments: argparse.Namespace) -> None:
@@ -155,12 +175,15 @@ def make(arguments: argparse.Namespace) -> None:
         raise ReportError("--diff compares its inputs as they are: --sums, --store, --from and --cluster cannot be with --diff")
     perf = Perf(find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress())
     by = ([f"--by={arguments.by}"] if arguments.by else []) + (["--inline"] if arguments.inline else [])
-    title = arguments.source or (" → " if arguments.diff else ", ").join(arguments.inputs)
+    title = store.shown(arguments.source) if arguments.source else (" → " if arguments.diff else ", ").join(arguments.inputs)
     # what is missing is told before the work
     if arguments.html:
         page.template()
     if arguments.plot:
         plot.checked(arguments.plot)
+    for path in filter(None, (arguments.html, arguments.plot, arguments.sums)):
+        check_folder(path)
+    store.check(arguments)
 
     with tempfile.NamedTemporaryFile(suffix=".sums") as file:
         text = gather(arguments, perf, by)
@@ -185,9 +208,10 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
         page.write(arguments.html, title, page_data(perf, arguments, by))
     if arguments.plot:
         table = compare(perf, arguments.inputs, by) if arguments.diff else perf.table(arguments.inputs, *by)
-        plot.write(arguments.plot, table, arguments.top, arguments.fields.split(",") if arguments.fields else None)
+        plot.write(arguments.plot, table, arguments.top or 20, arguments.fields.split(",") if arguments.fields else None)
     if not (arguments.html or arguments.plot or arguments.sums or arguments.store):
         sys.stdout.write(perf.text(arguments.inputs, *(["--diff"] if arguments.diff else []), *by))
+        sys.stdout.flush()
 
 
 def complete(result: argparse.ArgumentParser) -> None:
@@ -207,8 +231,11 @@ def main(words: Sequence[str] | None = None) -> int:
     except (ReportError, ValueError) as error:
         print(f"functions-report: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
+    except OSError as error:
+        # what could not be written is not tried once more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(f"functions-report: {error.filename or 'cannot write the table'}: {error.strerror}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

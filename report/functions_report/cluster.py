@@ -12,7 +12,6 @@ import math
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -31,8 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--cluster", metavar="ADDRESS", nargs="?", const="", help="collect on the workers of this Dask scheduler "
                        "(tcp://HOST:8786), or without an address on the processors of this machine; the workers need perf and see "
                        "the files under the same names as this machine does")
-    group.add_argument("--slice-size", metavar="MB", type=float, default=0, help="let several tasks, each for a span of time, read a "
+    group.add_argument("--slice-size", metavar="MB", type=megabytes, default=0, help="let several tasks, each for a span of time, read a "
                        "recording that is larger than this (default: one task; each of them has to decode the whole recording)")
+
+
+def megabytes(text: str) -> float:
+    """A number above 0."""
+    number = float(text)
+    if not number > 0:
+        raise ValueError
+    return number
 
 
 def separate(args: argparse.Namespace) -> None:
@@ -94,8 +101,9 @@ def connect(address: str):
     logging.disable()           # what is wrong is said in one line
     cloudpickle.register_pickle_by_value(sums)
     if not address:
+        # without a dashboard it has an HTTP server still: not on a port that another one may have, and not for others
         return distributed.Client(processes=False, n_workers=1, threads_per_worker=len(os.sched_getaffinity(0)),
-                                  dashboard_address=None, set_as_default=False)
+                                  scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"}, set_as_default=False)
     if not re.fullmatch(r"(tcp|tls|wss?)://([^][/:]+|\[[^]]+\]):\d+", address):
         raise ReportError(f"--cluster {address}: the address of a scheduler is tcp://HOST:PORT")
     try:
@@ -154,17 +162,14 @@ def harvest(client, leaves: list, root) -> sums.Part:
         progress.clear()
 
 
-def collect(inputs: Sequence[str], address: str, perf: str, options: Sequence[str] = (), most: float = 0) -> bytes:
+def collect(inputs: Sequence[str], address: str, perf: str, options: Sequence[str] = (), most: float = 0) -> sums.Part:
     """The sums of recordings and sums files, collected by perf functions report with these options; several tasks read a
     recording of more than most bytes (0: one). Raises ReportError."""
     todo = tasks(inputs, perf, options, most)
     client = connect(address)
     try:
-        text, notes = harvest(client, *plant(client, todo, perf))
+        return harvest(client, *plant(client, todo, perf))
     except (CancelledError, OSError):
         raise ReportError(f"the scheduler {address} is gone") from None
     finally:
         client.close()
-    for note in sorted(notes):
-        print(note, file=sys.stderr)
-    return text

@@ -7,6 +7,7 @@ data is put into it: JSON in which nothing can end the element it is in.
 
 import html
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 from . import ReportError, flame
 from .table import Table, label, replacing
 
-TEMPLATE = Path(__file__).resolve().parent.parent.parent / "build/report/template.html"
+TOP = Path(__file__).resolve().parent.parent.parent
+TEMPLATE = TOP / "build/report/template.html"
 DATA, TITLE = "@DATA@", "@TITLE@"
 DEEPEST = 20000
 # characters that mean something in HTML or end a line in a script
@@ -87,6 +89,7 @@ def template() -> str:
 def write(path: Path, title: str, data: Table) -> None:
     """Writes the page of a table, or of a comparison."""
     before, after = template().split(DATA)
+    title = os.fsencode(title).decode("utf-8", "replace")       # names of files are bytes
     page = before.replace(TITLE, html.escape(title)) + script_json({"title": title, **data}) + after
     with replacing(path) as new:
         new.write_text(page, encoding="utf-8")

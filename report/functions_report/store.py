@@ -108,6 +108,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--until", metavar="T", help="before this time")
 
 
+def shown(url: str) -> str:
+    """The URL of a database, for messages and titles: without who logs in, and how."""
+    return re.sub(r"([?&])(user|(ssl)?password)=[^&]*&?", r"\1", re.sub(r"//[^@/]*@", "//", url)).rstrip("?&")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Tell before the work what is wrong with times and with the database. Raises ReportError."""
+    for text in args.at, args.since, args.until:
+        moment(text)
+    if args.store:
+        with database(args.store, writes=False):
+            pass
+
+
 def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """End with a message if options do not go together."""
     if args.store and args.source:
@@ -138,7 +152,7 @@ def database(url: str, writes: bool) -> Iterator:
     except ImportError:
         raise ReportError("--store and --from need psycopg2: install python3-psycopg2") from None
     if not re.match("postgres(ql)?://", url):
-        raise ReportError(f"{url}: no URL of a database: postgresql://user@host/database")
+        raise ReportError(f"{shown(url)}: no URL of a database: postgresql://user@host/database")
     try:
         connection = psycopg2.connect(url, connect_timeout=10)
         try:
@@ -149,8 +163,7 @@ def database(url: str, writes: bool) -> Iterator:
         finally:
             connection.close()
     except psycopg2.Error as error:
-        address = re.sub(r"//[^@/]*@", "//", url)       # no password in messages
-        raise ReportError(f"{address}: {' '.join(str(error).split())}") from None
+        raise ReportError(f"{shown(url)}: {' '.join(str(error).split())}") from None
 
 
 def check_schema(cursor, create: bool) -> None:
@@ -174,7 +187,7 @@ def check_schema(cursor, create: bool) -> None:
 def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
     """A sums file in parts: its kind; lost and throttled; of each function the group lines before it, its name, its numbers."""
     kind, counts, rows = [], {}, []
-    for line in text.splitlines(keepends=True):
+    for line in io.BytesIO(text):       # which end with \n only
         word, *fields = line.rstrip(b"\n").split(b"\t")
         if word == b"sums":
             rows.append((len(kind), b"\t".join(fields[:3]), fields[3:]))
@@ -189,7 +202,7 @@ def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, 
 def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) -> bytes:
     """The sums file of parts."""
     lines = []
-    for number, line in enumerate(kind.splitlines(keepends=True)):
+    for number, line in enumerate(io.BytesIO(kind)):
         word = line.rstrip(b"\n")
         lines += rows.get(number, []) + [word + b"\t%d\n" % counts[word] if word in counts else line]
     return b"".join(lines)
@@ -210,7 +223,7 @@ def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
     incoming = io.StringIO("".join(f"{events}\t\\\\x{name.hex()}\t{{{b','.join(numbers).decode()}}}\n" for events, name, numbers in rows))
     with database(url, writes=True) as cursor:
         check_schema(cursor, create=True)
-        rows_are = next(line for line in kind.splitlines() if line.startswith(b"by\t"))
+        rows_are = next(line for line in kind.split(b"\n") if line.startswith(b"by\t"))
         cursor.execute(PROFILE, (build, host, time, rows_are, find_kind(cursor, kind), counts[b"lost"], counts[b"throttled"]))
         profile = cursor.fetchone()[0]
         cursor.execute("delete from perf_functions.sums where profile = %s", (profile,))
@@ -254,7 +267,7 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
             words = " ".join(f"{name} {value}" for name, value in asked.items() if value and name != "rows")
             raise ReportError(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
         try:
-            return sums.merge(perf, paths)      # which knows what adds up, and the order of lines
+            return sums.merge(perf, paths)[0]   # which knows what adds up, and the order of lines
         except ValueError as error:
             raise ReportError("what is stored does not add up: " + re.sub(r"^.*before it: | \(on [^()]*\)$", "", str(error)) +
                           ": ask for less (--by, --build, --host, --since, --until)") from None
@@ -268,6 +281,6 @@ def keep(args: argparse.Namespace, text: bytes) -> None:
 
 def ask(args: argparse.Namespace, perf: str) -> bytes:
     """--from: the sums that are asked for. Raises ReportError."""
-    rows = f"by\t{args.by}\t{args.inline:d}".encode() if args.by else None
+    rows = f"by\t{args.by or 'symbol'}\t{args.inline:d}".encode() if args.by or args.inline else None
     asked = {"build": args.build, "host": args.host, "rows": rows, "since": moment(args.since), "until": moment(args.until)}
     return get(args.source, asked, perf)

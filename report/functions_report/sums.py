@@ -59,21 +59,24 @@ def collect_later(perf: str, path: str, options: Sequence[str]) -> Part:
 
 def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
     """The sum of parts, of which each one has a name."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [os.path.join(folder, str(number)) for number in range(len(parts))]
-        for path, part in zip(paths, parts):
-            Path(path).write_bytes(part[0])
-        try:
+    paths: list[str] = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, str(number)) for number in range(len(parts))]
+            for path, part in zip(paths, parts):
+                Path(path).write_bytes(part[0])
             total, _ = run(perf, paths, folder)
-        except ValueError as error:
-            text = str(error)
-            for path, name in reversed(list(zip(paths, names))):
-                text = text.replace(path, name)
-            raise ValueError(text) from None
+    except OSError as error:
+        raise ValueError(f"{socket.gethostname()}: {error.strerror}") from None
+    except ValueError as error:
+        text = str(error)
+        for path, name in reversed(list(zip(paths, names))):
+            text = text.replace(path, name)
+        raise ValueError(text) from None
     return total, frozenset().union(*(part[1] for part in parts))
 
 
-def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> bytes:
+def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> Part:
     """The sums of recordings and sums files, all read by one perf."""
     paths = [os.path.abspath(str(path)) for path in paths]
-    return run(perf, [*options, *paths], paths[0])[0]
+    return run(perf, [*options, *paths], paths[0])

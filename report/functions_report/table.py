@@ -39,6 +39,8 @@ class Perf:
             except OSError as error:
                 raise ReportError(f"{self.program}: {error.strerror}: `make perf` builds perf, --perf says where it is") from None
             said = [line.strip() for line in text.splitlines() if line.strip()]
+            if "is not a perf-command" in text:
+                raise ReportError(f"{self.program} has no `perf functions`: `make perf` builds one, --perf says where it is")
             if status:
                 raise ReportError(said[-1] if said else f"{' '.join(command)}: exit status {status}")
             self.warnings += [line for line in said if line not in self.warnings]
@@ -96,13 +98,17 @@ def label(function: Table) -> str:
     return f"{address} [{os.path.basename(function.get('dso') or '') or 'unknown'}]".strip()
 
 
+def check_folder(path: Path) -> None:
+    """Raises ReportError if there can be no file of this name."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise ReportError(f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder'}")
+
+
 @contextmanager
 def replacing(path: Path):
     """A path to write to, which takes the place of the other when all is well and is no more when not."""
-    folder = path.parent
-    if path.is_dir() or not folder.is_dir():
-        raise ReportError(f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder'}")
-    new = folder / f".{path.name}.{os.getpid()}{path.suffix}"
+    check_folder(path)
+    new = path.parent / f".{path.name}.{os.getpid()}{path.suffix}"
     try:
         yield new
         os.replace(new, path)

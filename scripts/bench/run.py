@@ -13,6 +13,7 @@ seconds each took; one that fails is left out.
 import importlib
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -34,7 +35,7 @@ def main() -> None:
         measurement = importlib.import_module(name)
         try:
             results[name] = measurement.measure()
-        except AssertionError as error:
+        except (AssertionError, LookupError, OSError, subprocess.CalledProcessError) as error:
             failures.append(f"bench: {name}: {error}")
             continue
         reports.append(f"## {measurement.TITLE}\n\n{measurement.report(results[name])}\n")
@@ -42,8 +43,9 @@ def main() -> None:
         print(f"  {name:58} {seconds[name]:6.1f} s", flush=True)
     print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "results.json").write_text(json.dumps({**results, "seconds": seconds}, indent=2) + "\n")
-    (OUT / "results.md").write_text("\n".join(reports))
+    for file, text in ("results.json", json.dumps({**results, "seconds": seconds}, indent=2) + "\n"), ("results.md", "\n".join(reports)):
+        (OUT / f"{file}.new").write_text(text)
+        (OUT / f"{file}.new").replace(OUT / file)
     print("\n" + "\n".join(reports), end="")
     if failures:
         sys.exit("\n".join(failures))

@@ -2,6 +2,7 @@
 // What was recorded.
 
 import { element } from './element.js';
+import { ROWS } from './values.js';
 
 const number = value => value.toLocaleString('en').replaceAll(',', '\u202f');
 
@@ -24,7 +25,7 @@ function groupsTable(groups) {
 	const rows = groups.map(group => [
 		group.events.join(', '),
 		group.sample_period ? number(group.sample_period) : 'frequency',
-		group.alternative_sample_period ? number(group.alternative_sample_period) : number(group.sample_period),
+		group.sample_period ? number(group.alternative_sample_period || group.sample_period) : 'frequency',
 		group.jitter_alternate_period ? `2^${group.jitter_alternate_period}` : 'none',
 		group.share === 'discard' ? 'in one function' : 'all',
 	]);
@@ -42,8 +43,7 @@ export function facts(data) {
 	const { table } = data;
 	const { samples, discarded } = windows(table);
 	const percent = samples ? ` (${(100 * discarded / samples).toFixed(1)} %)` : '';
-	const rows = { symbol: 'functions', dso: 'DSOs', comm: 'comms', thread: 'threads', cpu: 'CPUs', srcline: 'lines',
-		callchain: 'call chains' }[table.by] ?? 'rows';
+	const rows = ROWS[table.by] ?? 'rows';
 	const which = data.diff ? ' after' : '', recordings = data.diff ? [data.diff.before, data.diff.after] : [table];
 	const result = [element('dl', { class: 'facts' },
 		fact(rows + which, number(table.rows.length)),

@@ -3,10 +3,8 @@
 
 import { element } from './element.js';
 import { grid } from './grid.js';
-import { format, interval, quantiles } from './values.js';
+import { ROWS, format, interval, quantiles } from './values.js';
 
-const LABELS = { symbol: 'functions', dso: 'DSOs', comm: 'comms', thread: 'threads', cpu: 'CPUs', srcline: 'lines',
-	callchain: 'call chains' };
 const SMALL = 'ci';
 
 // A list of names and values, for all about a row.
@@ -62,7 +60,7 @@ export function tableView(panel, table) {
 	grid(panel, {
 		rows,
 		title: table.by,
-		label: LABELS[table.by] ?? 'rows',
+		label: ROWS[table.by] ?? 'rows',
 		name: row => row[0],
 		more: row => row[2],
 		columns: columns.map((column, i) => valueColumn(column, i, rows)),
@@ -124,7 +122,7 @@ export function diffView(panel, diff) {
 	grid(panel, {
 		rows,
 		title: diff.by,
-		label: LABELS[diff.by] ?? 'rows',
+		label: ROWS[diff.by] ?? 'rows',
 		name: row => STATUS[row[3]] ? `${row[0]} (${STATUS[row[3]]})` : row[0],
 		more: row => row[2],
 		columns: columns.map((column, i) => changeColumn(column, i, rows)),

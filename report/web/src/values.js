@@ -4,6 +4,9 @@
 import { scaleQuantile } from 'd3-scale';
 
 export const CLASSES = 5;
+// What the rows are, by --by.
+export const ROWS = { symbol: 'functions', dso: 'DSOs', comm: 'comms', thread: 'threads', cpu: 'CPUs', srcline: 'lines',
+	callchain: 'call chains' };
 
 // As printf rounds: of two that are as near, the even one.
 function fixed(value, digits) {

@@ -317,17 +317,26 @@ static struct metrics_function *srcline_function(struct function_finder *finder,
 static int add_frame(struct function_finder *finder, const struct map *map,
 		     const struct symbol *sym, bool is_inlined, u64 address)
 {
-	const char *separator = finder->name.len ? ";" : "";
 	const struct dso *dso = map ? map__dso(map) : NULL;
+	size_t begin;
+	int err;
 
 	if (strbuf_addf(&finder->identity, "%p %llx %s;", dso,
 			(unsigned long long)(sym ? sym->start : address), sym ? sym->name : "") < 0)
 		return -1;
+	if (finder->name.len && strbuf_addch(&finder->name, ';') < 0)
+		return -1;
+	begin = finder->name.len;
 	if (sym)
-		return strbuf_addf(&finder->name, "%s%s%s", separator, sym->name,
-				   is_inlined ? " (inlined)" : "");
-	return strbuf_addf(&finder->name, "%s0x%llx [%s]", separator, (unsigned long long)address,
-			   dso ? dso__short_name(dso) : "unknown");
+		err = strbuf_addf(&finder->name, "%s%s", sym->name,
+				  is_inlined ? " (inlined)" : "");
+	else
+		err = strbuf_addf(&finder->name, "0x%llx [%s]", (unsigned long long)address,
+				  dso ? dso__short_name(dso) : "unknown");
+	/* What separates frames is not in their names, those of Rust or Java, say. */
+	if (err >= 0)
+		strreplace(finder->name.buf + begin, ';', ':');
+	return err;
 }
 
 static void begin_frames(struct function_finder *finder)

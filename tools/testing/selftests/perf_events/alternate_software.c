@@ -8,6 +8,7 @@
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -702,16 +703,19 @@ FIXTURE_TEARDOWN(clock)
 
 #define CLOCK struct _test_data_clock
 
-/* Lets a timer of the shortest period expire a few times. */
-static void spin(void)
+static long long now(void)
 {
-	struct timespec start, now;
+	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	do {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - start.tv_sec) * NSEC_PER_SEC +
-		 now.tv_nsec - start.tv_nsec < 5 * SHORTEST);
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+}
+
+/* Is in user mode for some time, in nanoseconds. */
+static void spin(long long time)
+{
+	for (long long start = now(); now() - start < time;)
+		;
 }
 
 /*
@@ -735,7 +739,7 @@ static void take_samples(CLOCK *self, __u64 period, __u64 window, bool toggle)
 			if (toggle) {
 				ioctl(self->event.fd, PERF_EVENT_IOC_DISABLE, 0);
 				ioctl(self->event.fd, PERF_EVENT_IOC_ENABLE, 0);
-				spin();
+				spin(5 * SHORTEST); /* a few of them */
 			}
 
 		self->exact += sample->period && sample->period % nominal[i % 2] == 0;
@@ -766,9 +770,11 @@ TEST_F(clock, alternates)
 
 TEST_F(clock, window_below_the_shortest)
 {
+	/* No multiple of the shortest one. */
+	self->attr.sample_period = LONG + 3;
 	self->attr.alternative_sample_period = 300;
 	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, LONG, SHORTEST, false);
+	take_samples(self, LONG + 3, SHORTEST, false);
 	expect_elapsed(_metadata, self);
 	event_close(&self->event);
 }
@@ -814,6 +820,39 @@ TEST_F(clock, disabling_keeps_phase)
 	EXPECT_LE(SAMPLES / 2, self->exact);
 	EXPECT_GT(LONG / 100, self->ahead);
 	event_close(&self->event);
+}
+
+/* If it could go on to one more window, that would have the counts of both. */
+TEST_F(clock, window_that_ends_in_an_excluded_mode)
+{
+	int zero = open("/dev/zero", O_RDONLY), windows = 0, exact = 0;
+	time_t limit = time(NULL) + 20;
+	struct sample *sample;
+	static char data[4096];
+	__u64 value = 0;
+
+	ASSERT_LE(0, zero);
+	/* No multiple of a window. */
+	self->attr.sample_period = LONG + 3;
+	self->attr.exclude_user = 1;
+	ASSERT_EQ(0, event_open(&self->event, &self->attr));
+	while (windows < SAMPLES && time(NULL) < limit) {
+		spin(WINDOW * 3 / 4);
+		for (long long start = now(); now() - start < WINDOW * 5 / 4;)
+			ASSERT_EQ(sizeof(data), read(zero, data, sizeof(data)));
+
+		while ((sample = event_sample(&self->event))) {
+			if (sample->period % WINDOW == 0) {
+				windows++;
+				exact += sample->value[0] - value < sample->period + WINDOW / 2;
+			}
+			value = sample->value[0];
+		}
+	}
+	EXPECT_EQ(SAMPLES, windows);
+	EXPECT_LE(windows * 9 / 10, exact);
+	event_close(&self->event);
+	close(zero);
 }
 
 TEST_F(clock, ioc_period)
