@@ -50,7 +50,7 @@ def build_libraries() -> None:
         sources = [DATA / f"{name}.s"]
         if name == "one":
             sources.append(DATA / "local.s")
-            sources[-1].write_text(f".text\n.type twice, @function\n"twice":\n{4 * LINE}.size twice, 64\n{4 * LINE}")
+            sources[-1].write_text(f'.text\n.type twice, @function\n"twice":\n{4 * LINE}.size twice, 64\n{4 * LINE}')
         must("gcc", "-g", "-shared", "-nostdlib", "-Wl,--build-id=none", "-o", DATA / f"lib{name}.so", *sources)
 
 
