@@ -129,7 +129,8 @@ class Range(Store):
 
     def test_page_tells_no_password(self):
         self.put("host0", 1)
-        must(REPORT, "--from", self.url.replace("test@", "test:s3cret@") + "&password=s3cret&connect_timeout=9", "--html", DATA / "page.html")
+        url = self.url.replace("test@", "test:s3cret@") + "&password=s3cret&connect_timeout=9"
+        must(REPORT, "--from", url, "--html", DATA / "page.html")
         page = (DATA / "page.html").read_text(encoding="utf-8")
         self.assertIn("<title>postgresql:///profile", page)
         self.assertNotIn("s3cret", page)
@@ -200,7 +201,8 @@ class Range(Store):
     def test_names_and_numbers_to_the_last_digit(self):
         """Of any bytes, of any length; beyond what floating point can tell."""
         large = 3 * 10**57 + 7
-        names = (b"\xff\xfe bytes", rb"tab\tnewline\nback\\slash", b"x;" * 4000, b'quote"{},\'', b"return\r", b"NULL", b"", "größe".encode())
+        names = (b"\xff\xfe bytes",
+                 rb"tab\tnewline\nback\\slash", b"x;" * 4000, b'quote"{},\'', b"return\r", b"NULL", b"", "größe".encode())
         lines = sorted(b"sums\t" + name + b"\t/lib/\xe9.so\t" + (b"-" if name else b"0xffffffffffffffff") +
                        b"\t18446744073709551615\t9007199254740993\t%d\t%d\n" % (large, large - number) for number, name in enumerate(names))
         path = DATA / "names.sums"
@@ -264,7 +266,8 @@ class Trouble(Store):
         self.refused("error: --store and --from are for different runs", "--store", self.url, "--from", self.url)
         self.refused("error: --from takes the place of inputs", "--from", self.url, path_of("host0", 1))
         for options in ("--comm", "web"), ("--time", "1,2"), ("--share=none",), ("--cluster",):
-            self.refused("error: --from takes sums as they are stored: it cannot be with --cluster, --share, .*", "--from", self.url, *options)
+            self.refused("error: --from takes sums as they are stored: it cannot be with --cluster, --share, .*",
+                         "--from", self.url, *options)
         self.refused("error: --since goes with --from", "--since", day(1), path_of("host0", 1))
         self.refused("error: --at goes with --store", "--at", day(1), path_of("host0", 1))
         self.refused("error: --build goes with --store and --from", "--build", "v1", path_of("host0", 1))

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def megabytes(text: str) -> float:
     """A number above 0."""
     number = float(text)
-    if not number > 0:
+    if not 0 < number < math.inf:
         raise ValueError
     return number
 
