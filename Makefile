@@ -45,7 +45,7 @@ NEW_FILES := $(foreach file,$(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
-REPORT = $(addprefix BUILD=,$(filter-out build,$(B))) report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
+REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 DEB = $(B)/deb/$(ARCH)
 KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
 KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
@@ -72,7 +72,7 @@ report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## t
 	@echo
 	@echo 'Open $(OUT)/report.html in a browser. It was made by'
 	@echo
-	@echo '  $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data'
+	@echo '  $(strip $(addprefix BUILD=,$(filter-out build,$(B))) $(REPORT)) --html $(OUT)/report.html $(OUT)/perf.data'
 
 .PHONY: check
 check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them

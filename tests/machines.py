@@ -17,7 +17,7 @@ import perfdata
 from env import CHECK, LINUX, TOP, functions, in_guest, machine, must, vm
 
 # the selftests, with the number of tests that each has at least
-PROGRAMS = {"alternate_period": 47, "alternate_software": 48}
+PROGRAMS = {"alternate_period": 47, "alternate_software": 47}
 SELFTESTS = CHECK / "selftests"
 BY_MODULE = TOP / "tests/by_module.c"
 TWO_CPUS = "needs .*two CPUs"

@@ -8,9 +8,9 @@
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -73,12 +73,16 @@ static int try_open(struct perf_event_attr *attr)
 	return 0;
 }
 
-/* Lets an event count which has a ring buffer, so that no sample is missing. */
-static int event_open(struct event *event, struct perf_event_attr *attr)
+/*
+ * Lets an event count which has a ring buffer, so that no sample is missing: all
+ * that a CPU does, or if it is -1 this thread on any.
+ */
+static int event_open_on(struct event *event, struct perf_event_attr *attr, int cpu)
 {
 	attr->disabled = 1;
 	event->lost = 0;
-	event->fd = perf_event_open(attr, -1);
+	event->fd = syscall(__NR_perf_event_open, attr, cpu < 0 ? 0 : -1, cpu, -1,
+			    PERF_FLAG_FD_CLOEXEC);
 	if (event->fd < 0)
 		return errno;
 
@@ -90,6 +94,11 @@ static int event_open(struct event *event, struct perf_event_attr *attr)
 	attr->disabled = 0;
 
 	return ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0) ? errno : 0;
+}
+
+static int event_open(struct event *event, struct perf_event_attr *attr)
+{
+	return event_open_on(event, attr, -1);
 }
 
 static void event_close(struct event *event)
@@ -822,39 +831,6 @@ TEST_F(clock, disabling_keeps_phase)
 	event_close(&self->event);
 }
 
-/* If it could go on to one more window, that would have the counts of both. */
-TEST_F(clock, window_that_ends_in_an_excluded_mode)
-{
-	int zero = open("/dev/zero", O_RDONLY), windows = 0, exact = 0;
-	time_t limit = time(NULL) + 20;
-	struct sample *sample;
-	static char data[4096];
-	__u64 value = 0;
-
-	ASSERT_LE(0, zero);
-	/* No multiple of a window. */
-	self->attr.sample_period = LONG + 3;
-	self->attr.exclude_user = 1;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	while (windows < SAMPLES && time(NULL) < limit) {
-		spin(WINDOW * 3 / 4);
-		for (long long start = now(); now() - start < WINDOW * 5 / 4;)
-			ASSERT_EQ(sizeof(data), read(zero, data, sizeof(data)));
-
-		while ((sample = event_sample(&self->event))) {
-			if (sample->period % WINDOW == 0) {
-				windows++;
-				exact += sample->value[0] - value < sample->period + WINDOW / 2;
-			}
-			value = sample->value[0];
-		}
-	}
-	EXPECT_EQ(SAMPLES, windows);
-	EXPECT_LE(windows * 9 / 10, exact);
-	event_close(&self->event);
-	close(zero);
-}
-
 TEST_F(clock, ioc_period)
 {
 	ASSERT_EQ(0, event_open(&self->event, &self->attr));
@@ -881,6 +857,46 @@ TEST_F(clock, plain_ioc_period)
 		;
 	take_samples(self, 700000, 700000, false);
 	EXPECT_LE(SAMPLES * 9 / 10, self->exact);
+	event_close(&self->event);
+}
+
+/* A window which is open when the CPU becomes idle is nobody's. */
+TEST_F(single, clock_of_an_idle_cpu)
+{
+	const struct timespec pause = { .tv_nsec = 5 * LONG };
+	int cpu = sched_getcpu(), windows = 0;
+	struct sample *sample;
+	__u64 value = 0;
+	cpu_set_t here;
+	int err;
+
+	CPU_ZERO(&here);
+	CPU_SET(cpu, &here);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
+
+	self->attr.type = PERF_TYPE_SOFTWARE;
+	self->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	/* No multiple of a window. */
+	self->attr.sample_period = LONG + 3;
+	self->attr.alternative_sample_period = WINDOW;
+	self->attr.exclude_kernel = 1;
+	err = event_open_on(&self->event, &self->attr, cpu);
+	if (err == EACCES)
+		SKIP(return, "may not sample a CPU");
+	ASSERT_EQ(0, err);
+
+	for (int i = 0; i < 300; i++) {
+		spin(LONG + i * 4999);
+		nanosleep(&pause, NULL);
+		while ((sample = event_sample(&self->event))) {
+			if (sample->period % WINDOW == 0) {
+				EXPECT_GT(pause.tv_nsec, sample->value[0] - value);
+				windows++;
+			}
+			value = sample->value[0];
+		}
+	}
+	EXPECT_LT(100, windows);
 	event_close(&self->event);
 }
 
