@@ -140,7 +140,7 @@ def in_memory(command: str) -> str:
     a test's time is over.
     """
     program, *words = command.split()
-    return f"cp {program} /tmp/test && /tmp/test {' '.join(words)} > /tmp/said; status=$?; cat /tmp/said; (exit $status)"
+    return f"cp {program} /tmp/test && /tmp/test {' '.join(words)} > /tmp/said 2>&1; status=$?; cat /tmp/said; (exit $status)"
 
 
 class Selftest(unittest.TestCase):

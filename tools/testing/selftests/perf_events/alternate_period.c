@@ -1226,7 +1226,7 @@ TEST_F(event, sigtrap)
 		.sa_flags = SA_SIGINFO,
 		.sa_sigaction = handle_trap,
 	};
-	int samples = 0;
+	int samples = 0, late = 0;
 
 	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
 	self->attr.remove_on_exec = 1;
@@ -1244,8 +1244,10 @@ TEST_F(event, sigtrap)
 		if (samples >= ARRAY_SIZE(traps.count))
 			continue;
 		EXPECT_LE(sample->value[0], traps.count[samples]);
-		EXPECT_LT(traps.count[samples], sample->value[0] + WINDOW / 2);
+		/* A tick may come in between. */
+		late += traps.count[samples] >= sample->value[0] + WINDOW / 2;
 	}
+	EXPECT_GE(samples / 10, late);
 	EXPECT_LT(SAMPLES, samples);
 	EXPECT_EQ(samples, traps.signals);
 	EXPECT_EQ(0, traps.wrong);
