@@ -54,16 +54,17 @@ struct event {
 	};
 };
 
-static int perf_event_open(struct perf_event_attr *attr, int group)
+/* All that a CPU does, or if it is -1 this thread on any. */
+static int perf_event_open(struct perf_event_attr *attr, int cpu, int group)
 {
-	return syscall(__NR_perf_event_open, attr, 0, -1, group,
+	return syscall(__NR_perf_event_open, attr, cpu < 0 ? 0 : -1, cpu, group,
 		       PERF_FLAG_FD_CLOEXEC);
 }
 
 /* 0 or the errno of opening an event, which is closed again. */
 static int try_open(struct perf_event_attr *attr)
 {
-	int fd = perf_event_open(attr, -1);
+	int fd = perf_event_open(attr, -1, -1);
 
 	if (fd < 0)
 		return errno;
@@ -73,16 +74,12 @@ static int try_open(struct perf_event_attr *attr)
 	return 0;
 }
 
-/*
- * Lets an event count which has a ring buffer, so that no sample is missing: all
- * that a CPU does, or if it is -1 this thread on any.
- */
+/* Lets an event count which has a ring buffer, so that no sample is missing. */
 static int event_open_on(struct event *event, struct perf_event_attr *attr, int cpu)
 {
 	attr->disabled = 1;
 	event->lost = 0;
-	event->fd = syscall(__NR_perf_event_open, attr, cpu < 0 ? 0 : -1, cpu, -1,
-			    PERF_FLAG_FD_CLOEXEC);
+	event->fd = perf_event_open(attr, cpu, -1);
 	if (event->fd < 0)
 		return errno;
 
@@ -814,7 +811,7 @@ TEST_F(clock, late_timer)
 	ASSERT_EQ(0, event_open(&self->event, &self->attr));
 	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_DISABLE, 0));
 	for (int i = 0; i < 400; i++)
-		ASSERT_LE(0, perf_event_open(&sibling, self->event.fd));
+		ASSERT_LE(0, perf_event_open(&sibling, -1, self->event.fd));
 	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_ENABLE, 0));
 	for (int i = 0; i < 5; i++)
 		take_samples(self, SHORTEST, SHORTEST, false);
