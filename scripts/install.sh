@@ -13,42 +13,42 @@ fail() {
 
 need_gb=4	# and 2 for each machine
 
-build="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config
-	python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
-report="python3-argcomplete"
-check="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db
-	chromium chromium-driver python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
-bench="python3-distributed python3-matplotlib"
-deb="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
-all="mmdebstrap sparse coccinelle python3-sphinx python3-yaml asciidoctor clang libclang-rt-dev"
+# what emulates a machine and compiles for it; for this machine's own kind gcc and libc6-dev do
+machine() {
+	local own
+	own=$(dpkg --print-architecture)
+	sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$1.py" |
+		if grep -q "\"debian\": \"$own\"" "scripts/vm/$1.py"; then sed -E 's/(gcc|libc6-dev)-\S+//g'; else cat; fi
+}
 
 # the compilers of the table of tests/test_builds.py
 compilers() {
 	sed -n 's/^[a-z0-9-]* | \(\(gcc\|clang\)[a-z0-9 -]*\) | ARCH=.*/\1/p' tests/test_builds.py
 }
 
-packages=()
+declare -A for=(
+	[build]="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config
+		python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
+	# whoever has npm from elsewhere cannot have Debian's as well
+	[report]="python3-argcomplete $(command -v npm > /dev/null || echo nodejs npm)"
+	[check]="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db
+		chromium chromium-driver python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
+	[bench]="python3-distributed python3-matplotlib"
+	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
+	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev $(compilers)"
+	[fresh]="ca-certificates mmdebstrap"
+)
+
+words=
 for purpose; do
-	case $purpose in
-	build) read -r -d '' -a words <<< "$build" || true ;;
-	report)
-		read -r -d '' -a words <<< "$report" || true
-		# whoever has npm from elsewhere cannot have Debian's as well
-		command -v npm > /dev/null || words+=(nodejs npm)
-		;;
-	check) read -r -d '' -a words <<< "$check" || true ;;
-	all) read -r -d '' -a words <<< "$all $(compilers)" || true ;;
-	bench) read -r -d '' -a words <<< "$bench" || true ;;
-	deb) read -r -d '' -a words <<< "$deb" || true ;;
-	fresh) words=(ca-certificates mmdebstrap) ;;
-	*)
-		read -r -a words <<< "$(sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$purpose.py")"
+	if [ "${for[$purpose]:-}" ]; then
+		words+=" ${for[$purpose]}"
+	else
+		words+=" $(machine "$purpose")"
 		need_gb=$((need_gb + 2))
-		;;
-	esac
-	packages+=("${words[@]}")
+	fi
 done
-mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
+mapfile -t packages < <(xargs -n 1 <<< "$words" | sort -u)
 
 installed() {
 	dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2> /dev/null | sort -u | grep -c ' installed$'

@@ -30,6 +30,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 PRISTINE, SERIES = "pristine", "series"
 SHARED = "6.12"    # the base whose new files lie in the repository
+MEASURED = "kernel", "include", "arch/arm64", "drivers/perf", "tools/perf/util", "tools/perf/builtin-functions.c"    # by make bench
 
 
 def git(tree: Path, *args: str, stdin: str | None = None, env: dict | None = None) -> str:
@@ -182,18 +183,29 @@ class Numbers:
         raise KeyError(part)
 
 
-def cover_letter(base: str, linux: str) -> str:
-    """patches/BASE/cover-letter, a format string, with the release of linux, the numbers of the patches and what was measured."""
-    text, results = TOP / "patches" / base / "cover-letter", TOP / "results" / base / "results.json"
+def measured(tree: Path) -> dict[str, str]:
+    """git's names for what a benchmark of the tree depends on, by path."""
+    return {path: git(tree, "rev-parse", f"{SERIES}:{path}") for path in MEASURED}
+
+
+def cover_letter(base: str, tree: Path) -> str:
+    """patches/BASE/cover-letter, a format string, with the release of Linux, the numbers of the patches and what was measured."""
+    text, path = TOP / "patches" / base / "cover-letter", TOP / "results" / base / "results.json"
     try:
-        return text.read_text().format(linux=linux, patch=Numbers(base), **json.loads(results.read_text()))
+        results = json.loads(path.read_text())
+        letter = text.read_text().format(linux=linux_version(tree), patch=Numbers(base), **results)
     except (OSError, ValueError, LookupError) as error:
-        sys.exit(f"series: {text} wants what is not there: {error!r}; {results} is what `make bench BASE={base}` measures")
+        sys.exit(f"series: {text} wants what is not there: {error!r}; {path} is what `make bench BASE={base}` measures")
+    changed = [name for name, content in measured(tree).items() if results.get("tree", {}).get(name) != content]
+    if changed:
+        print(f"series: {path.relative_to(TOP)} was measured before a change of {', '.join(changed)}: `make bench BASE={base}` "
+              "measures anew", file=sys.stderr)
+    return letter
 
 
 def write_mail(base: str, tree: Path, out: Path) -> None:
     """Writes the series as it is mailed, cover letter first, into out."""
-    subject, body = cover_letter(base, linux_version(tree)).split("\n", 1)
+    subject, body = cover_letter(base, tree).split("\n", 1)
     others = [path.name for path in out.glob("*") if not re.fullmatch(r"\d{4}-.*\.patch", path.name)]
     if others:
         sys.exit(f"series: {out} has {others[0]}, which is none of the mails: give a new folder")

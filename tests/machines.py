@@ -6,7 +6,6 @@ A suite derives a class for a machine and gives it ARCH.
 """
 
 import re
-import shutil
 import tempfile
 import unittest
 from itertools import pairwise
@@ -116,21 +115,16 @@ class Recordings(Guest):
         known.check_shares(self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER, self.KNOWN)
 
 
-def make_selftest(arch: str, *words: object, skid: bool = False, by_module: bool = False) -> Path:
-    """The selftests' own Makefile, with nothing but cross compiler and the tree's headers for the architecture.
-
-    Makes the words in the folder that it returns; skid: in the folder skid in it, for more than one processor;
-    by_module: in the folder by_module, for events that the module alternates.
-    """
-    share, headers, cross = SELFTESTS / arch, CHECK / "headers" / arch, machine(arch, "cross_compile")
-    out = share / "skid" if skid else share / "by_module" if by_module else share
+def make_selftest(folder: Path, arch: str, *words: object, skid: bool = False, by_module: bool = False) -> None:
+    """Makes the words in a folder, by the selftests' own Makefile, with nothing but cross compiler and the tree's headers for
+    the architecture. skid: for more than one processor; by_module: for events that the module alternates."""
+    headers, cross = folder / "headers", machine(arch, "cross_compile")
     flags = f"-O2 -Werror{f' -DSKID={SKID.get(arch, 0)}' * (not skid)}{f' -Wl,--wrap=syscall {BY_MODULE}' * by_module}"
-    out.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     must("make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers")
-    must("make", "-s", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={out}", f"CROSS_COMPILE={cross}",
+    must("make", "-s", "-B", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={folder}", f"CROSS_COMPILE={cross}",
          f"KHDR_INCLUDES=-isystem {headers}/usr/include", "USERLDFLAGS=-static",
-         f"USERCFLAGS={flags}", *(out / word for word in words))
-    return share
+         f"USERCFLAGS={flags}", *(folder / word for word in words))
 
 
 def in_memory(command: str) -> str:
@@ -151,8 +145,7 @@ class Selftest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        shutil.rmtree(SELFTESTS / cls.ARCH, ignore_errors=True)
-        make_selftest(cls.ARCH, *PROGRAMS)
+        make_selftest(SELFTESTS / cls.ARCH, cls.ARCH, *PROGRAMS)
 
     def selftest(self, command: str, *options: object) -> list[str]:
         """The lines `ok ...` and `not ok ...` of a run: as many as were announced."""

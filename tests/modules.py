@@ -253,7 +253,7 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
 
     def test_selftest(self):
         """Those tests of alternate_period that are about hardware events and the system calls of any kernel."""
-        shutil.copy(make_selftest(ARCH, "alternate_period", by_module=True) / "by_module/alternate_period", self.share)
+        make_selftest(self.share, ARCH, "alternate_period", by_module=True)
         options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
         done = vm("insmod perf_alt_period.ko\n" + in_memory(f"alternate_period {options}"), *self.OPTIONS, share=self.share)
         lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)

@@ -90,7 +90,7 @@ class Packages(unittest.TestCase):
     def test_programs_find_their_libraries(self):
         """Each that the loader will ask for is in a package which perf's depends on."""
         names = {re.split(r"[ (]", words.strip())[0] for words in field(self.perf, "Depends").split(",")}
-        sysroot = BUILD / "sysroot" / ARCH
+        sysroot = TOP / "build/sysroot" / ARCH
         libraries = {Path(path).name for name in names for path in database(sysroot, name).read_text().splitlines()}
         elf = [path for path in self.root.rglob("*") if path.is_file() and path.read_bytes().startswith(b"\x7fELF")]
         self.assertGreater(len(elf), 1)

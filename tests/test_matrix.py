@@ -55,7 +55,7 @@ def distribution(arch: str, seen_as: str | None = None) -> str:
     """Fetches the distribution's perf for an architecture; the command that runs it, with its own libraries, where its
     folder is seen as that."""
     out = CHECK / "distribution" / arch
-    must(TOP / "scripts/fetch.sh", out, machine(arch, "suite"), arch, "linux-perf")
+    must(TOP / "scripts/fetch.sh", out, machine(ARCH, "suite"), arch, "linux-perf")
     there = seen_as or str(out)
     loader, *_ = out.glob("lib*/ld-linux-*.so*")
     libc, = out.glob("lib/*/libc.so.6")

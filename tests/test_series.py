@@ -15,6 +15,7 @@ from env import ALL, ARCH, BUILD, CHECK, LINUX, TOP, must, run, vm
 from pristine import BUILT, WALK, build_kernel, build_perf, pristine, work_tree
 
 MAIL = BUILD / "series"
+SELFTESTS = CHECK / "series"
 
 
 def git(*args: object) -> str:
@@ -75,7 +76,7 @@ class Series(unittest.TestCase):
         Of all tests: the kernel for x86_64, too; the one for arm64 boots, and
         passes each of the series' selftests that any kernel before it passed.
         """
-        machines.make_selftest(ARCH, *machines.PROGRAMS)
+        machines.make_selftest(SELFTESTS, ARCH, *machines.PROGRAMS)
         passed, booted = set(), 0
         for commit in git("rev-list", "--reverse", "pristine..series").split():
             subject = git("log", "-1", "--format=%s", commit)
@@ -94,7 +95,7 @@ class Series(unittest.TestCase):
 
     def passing(self, before: set[str]) -> set[str]:
         """The selftests that pass in the kernel just built: at least those that passed before."""
-        done = vm("; ".join(map(machines.in_memory, machines.PROGRAMS)) + "; true", "--kernel", BUILT, share=machines.SELFTESTS / ARCH)
+        done = vm("; ".join(map(machines.in_memory, machines.PROGRAMS)) + "; true", "--kernel", BUILT, share=SELFTESTS)
         self.assertEqual(done.returncode, 0, done.stdout)
         now = set(re.findall(r"^ok \d+ (\S+)$", done.stdout, re.M))
         self.assertLessEqual(before, now, done.stdout)

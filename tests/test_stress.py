@@ -8,7 +8,6 @@ there must be as many events, tasks and open files as before.
 
 import os
 import re
-import shutil
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -69,9 +68,7 @@ echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
 def setUpModule() -> None:
     must("make", "kernel", f"ARCH={ARCH}", "DEBUG=1")
     fuzz.build(SHARE)
-    made = make_selftest(ARCH, *PROGRAMS)
-    for name in PROGRAMS:
-        shutil.copy(made / name, SHARE)
+    make_selftest(SHARE, ARCH, *PROGRAMS)
 
 
 class Stress(unittest.TestCase):

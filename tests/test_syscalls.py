@@ -20,7 +20,7 @@ class Arm64Selftest(machines.Selftest):
 
     def test_passes_with_two_processors(self):
         """What needs them; where QEMU counts the instructions of both, late."""
-        machines.make_selftest(ARCH, "alternate_period", skid=True)
+        machines.make_selftest(machines.SELFTESTS / ARCH / "skid", ARCH, "alternate_period", skid=True)
         lines = self.selftest("skid/alternate_period " + " ".join(f"-t {name}" for name in NEED_TWO_CPUS), "--smp", 2)
         self.assertEqual(len(lines), len(NEED_TWO_CPUS))
         for line in lines:

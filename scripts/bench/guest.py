@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the measurements do in the emulated machine."""
 
+import os
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from env import BUILD, LINUX, TOP, in_guest, must
 from experiment import OPTIONS
 
 HERE = TOP / "scripts/bench"
-OUT = BUILD / "bench"
+OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))      # the tests have a folder of their own
 SHARE = OUT / "share"           # the guest's /share
 CROSS = "aarch64-linux-gnu-"
 # Overflows as fast as they come

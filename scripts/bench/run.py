@@ -7,19 +7,17 @@ usage: run.py [MEASUREMENT...]        default: all
 A measurement is a module with a TITLE, measure(), which returns what goes into
 build/bench/results.json under its name, and report(), which makes Markdown of it
 for build/bench/results.md. Both files hold what one run has measured, and how many
-seconds each took; one that fails is left out.
+seconds each took, of which state of the series; one that fails is left out.
 """
 
 import importlib
 import json
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-OUT = TOP / os.environ.get("BUILD", "build") / "bench"
 MEASUREMENTS = ("table", "published", "accuracy", "scaling", "stitched_lbr", "cost", "by_module", "resonance", "collect", "hosts")
 
 
@@ -28,7 +26,8 @@ def main() -> None:
     unknown = [name for name in wanted if name not in MEASUREMENTS]
     if unknown:
         sys.exit(f"bench: no measurement {' '.join(unknown)}; there is: {' '.join(MEASUREMENTS)}")
-    sys.path.append(str(TOP / "tests"))
+    sys.path += [str(TOP / "tests"), str(TOP / "scripts")]
+    guest, series = map(importlib.import_module, ("guest", "series"))
     results, reports, failures, seconds = {}, [], [], {}
     for name in wanted:
         start = time.monotonic()
@@ -42,10 +41,11 @@ def main() -> None:
         seconds[name] = round(time.monotonic() - start, 1)
         print(f"  {name:58} {seconds[name]:6.1f} s", flush=True)
     print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
-    OUT.mkdir(parents=True, exist_ok=True)
-    for file, text in ("results.json", json.dumps({**results, "seconds": seconds}, indent=2) + "\n"), ("results.md", "\n".join(reports)):
-        (OUT / f"{file}.new").write_text(text)
-        (OUT / f"{file}.new").replace(OUT / file)
+    results |= {"seconds": seconds, "tree": series.measured(guest.LINUX)}
+    guest.OUT.mkdir(parents=True, exist_ok=True)
+    for file, text in ("results.json", json.dumps(results, indent=2) + "\n"), ("results.md", "\n".join(reports)):
+        (guest.OUT / f"{file}.new").write_text(text)
+        (guest.OUT / f"{file}.new").replace(guest.OUT / file)
     print("\n" + "\n".join(reports), end="")
     if failures:
         sys.exit("\n".join(failures))
