@@ -78,10 +78,12 @@ class Figures(unittest.TestCase):
         self.assertEqual(missed, ["script, 25 %", "native, 25 %"])
         collect, stitched, text = results["collect"], results["stitched_lbr"], " ".join(readme.split())
         memory = collect["sizes"][-1]["memory"]
+        self.assertLess(sum(results["seconds"].values()), 1800)
         for figure in (f"run of {sum(results['seconds'].values()) / 60:.0f} minutes",
                        f"memory ({memory['native'] / 2**20:.0f} and {memory['script'] / 2**20:.0f} MB)",
                        f"{collect['native to decode']:.2f} times as long as a bare decode",
                        f"{collect['script to native']:.1f} times as long",
+                       f"comes out {-100 * results['scaling']['cpus'][1]['rate error']:.0f} % too low",
                        f"takes {100 * stitched['more time']:.0f} % longer",
                        published.longer(results["published"])):
             self.assertIn(figure, text)

@@ -1368,8 +1368,9 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "write the sums to this file (- for stdout) instead of printing metrics"),
 	OPT_BOOLEAN(0, "diff", &report.diff,
 		    "print what has changed from the first input to the second"),
-	OPT_CALLBACK(0, "fail-on", &report.fail_on, "column>number[%][,...]",
-		     "with --diff: exit status 2 if a function has changed by more", add_limits),
+	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
+		     "with --diff: exit status 2 if a function has changed by more than 'column>number[%]'",
+		     add_limits),
 	OPT_STRING(0, "comm", &symbol_conf.comm_list_str, "comm[,comm...]",
 		   "only count windows in these comms"),
 	OPT_STRING(0, "dso", &symbol_conf.dso_list_str, "dso[,dso...]",
@@ -1391,7 +1392,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "addr2line binary to use for line numbers and inlined functions"),
 	OPT_BOOLEAN(0, "full-source-path", &srcline_full_filename,
 		    "Show full source file name path for source lines"),
-	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle, "Disable symbol demangling"),
+	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle, "demangle symbol names, which is the default"),
 	OPT_END()
 	};
 

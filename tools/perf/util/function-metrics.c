@@ -492,7 +492,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	if (sample->outside)
 		return 0;
 	sums->samples++;
-	/* While a leader is throttled the members count on, so never count this. */
+	/* While a leader was throttled the members may have counted on: never count this. */
 	if (is_matched || (!group->desc.discard && !is_broken))
 		metrics_sums__add(sums, group, sample->counts);
 	return 0;

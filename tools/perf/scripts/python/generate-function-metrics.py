@@ -40,7 +40,7 @@ Terms:
   was throttled or lost in between.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
   samples and its discard ratio. `none` counts every window for the function at its end, save
-  those over a throttle or lost record: the members count on while their leader is throttled.
+  those over a throttle or lost record: members may count on while their leader is throttled.
   `auto` is `discard` for groups with an alternate period and `none` for the others.
 
 Any event may be in a group. Those which METRICS knows have columns with short names; each other
@@ -538,7 +538,7 @@ class Collector:
         self.symbols[symbol] = (dso, start, end, name)
 
     def throttle(self, _time: int, sample_id: int, *_: int) -> None:
-        """A leader was throttled: its members count on meanwhile, so the interval at hand is
+        """A leader was throttled: its members may count on meanwhile, so the interval at hand is
         of no use. That of all its threads, for the record's need not be the one meant."""
         self.throttled += 1
         stream = self.streams.get(sample_id, {})
