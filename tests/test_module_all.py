@@ -107,6 +107,10 @@ class X86(unittest.TestCase):
     COMMANDS = f"""
     insmod /share/clock_pmu.ko
     insmod /share/perf_alt_period.ko
+    refused() {{ ! perf record -o said.data "$@" -- echo ran >> /share/refused 2>&1; }}
+    refused -e cpu/event=1,in_tx_cp,period={LONG},alt-period={WINDOW}/
+    refused -e '{{cpu/event=1,period={LONG},alt-period={WINDOW}/,cpu/event=2,acr_mask=1/}}'
+    refused -b -e cycles/period={LONG},alt-period={WINDOW}/
     alternate='{{cycles/period={LONG},alt-period={WINDOW}/,instructions}}:S'
     record alternate.data "$alternate" benchmark --iterations 2000 0 1
     record jitter.data '{{cycles/period={LONG},alt-period={WINDOW},alt-period-jitter={JITTER}/,instructions}}:S' \
@@ -131,6 +135,11 @@ class X86(unittest.TestCase):
 
     def periods(self, name: str) -> list[int]:
         return [sample.period for sample in perfdata.read(self.share / f"{name}.data").stream()]
+
+    def test_refuses_where_the_driver_has_the_period(self):
+        said = (self.share / "refused").read_text()
+        self.assertNotIn("ran\n", said)
+        self.assertEqual(said.count("has them for events without 'in_tx_cp', 'acr_mask' or AMD's branch sampling only.\n"), 3, said)
 
     def test_periods_strictly_alternate_after_the_first_two(self):
         found = self.periods("alternate")

@@ -103,8 +103,24 @@ static int clock_init(struct perf_event *event)
 	return 0;
 }
 
+/* what perf refuses to alternate by the module: Intel's formats, AMD's event of Zen 3 */
+PMU_FORMAT_ATTR(event, "config:0-7");
+PMU_FORMAT_ATTR(in_tx_cp, "config:33");
+PMU_FORMAT_ATTR(acr_mask, "config2:0-63");
+static struct attribute *formats[] = {
+	&format_attr_event.attr, &format_attr_in_tx_cp.attr, &format_attr_acr_mask.attr, NULL
+};
+static const struct attribute_group format_group = { .name = "format", .attrs = formats };
+
+PMU_EVENT_ATTR_STRING(branch-brs, branch_brs, "event=0xc4");
+static struct attribute *events[] = { &branch_brs.attr.attr, NULL };
+static const struct attribute_group events_group = { .name = "events", .attrs = events };
+
+static const struct attribute_group *groups[] = { &format_group, &events_group, NULL };
+
 static struct pmu pmu = {
 	.module = THIS_MODULE,
+	.attr_groups = groups,
 	.task_ctx_nr = perf_hw_context,
 	.event_init = clock_init,
 	.add = clock_add,
