@@ -218,8 +218,8 @@ def write_mail(base: str, tree: Path, out: Path) -> None:
     letter.write_text(text)
     perf = recipients(tree, "-f", "kernel/events/core.c")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda patch: merge([perf, recipients(tree, str(patch))]), patches))
-    for mail, each in zip((letter, *patches), (merge(found), *found)):
+        found = list(pool.map(lambda patch: merge([perf, recipients(tree, str(patch)), tagged(patch)]), patches))
+    for mail, each in zip((letter, *patches), (merge([*found, tagged(letter)]), *found)):
         address(mail, each)
 
 
@@ -232,6 +232,11 @@ def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
     named = [re.fullmatch(r"(.*>|\S+) \((.*)\)", line).groups() for line in done.stdout.splitlines()]
     return {"To": [who for who, role in named if " list" not in f" {role}"],
             "Cc": [who for who, role in named if " list" in f" {role}"]}
+
+
+def tagged(mail: Path) -> dict[str, list[str]]:
+    """Whom a mail's own tags name (Cc)."""
+    return {"To": [], "Cc": re.findall(r"(?m)^(?:Cc|(?!Signed-off)[A-Z][a-z-]+-by): (.+ <\S+>)$", mail.read_text())}
 
 
 def merge(found: list[dict[str, list[str]]]) -> dict[str, list[str]]:

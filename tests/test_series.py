@@ -64,6 +64,8 @@ class Series(unittest.TestCase):
         self.assertIn("linux-riscv@lists.infradead.org", addresses(riscv, "Cc"))
         self.assertIn("peterz@infradead.org", addresses(letter, "To"))
         self.assertLess(sum("linux-riscv@lists.infradead.org" in addresses(mail, "Cc") for mail in patches), len(patches) // 2)
+        core, = (mail for mail in patches if "perf/core: Alternate between" in mail["Subject"])
+        self.assertIn(re.search(r"(?m)^Suggested-by: .* <(.*)>$", core.get_payload())[1], addresses(core, "Cc"))
         for mail in patches:
             for field in "To", "Cc":
                 self.assertTrue(addresses(mail, field), mail["Subject"])
