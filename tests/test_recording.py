@@ -17,6 +17,7 @@ import known
 import perfdata
 import perfwrite as pw
 from env import BASE, BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, native, run, script, words
+from machines import RECORD
 
 SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
@@ -25,16 +26,8 @@ JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 7
 # Fewer iterations where every window is recorded: they are 140,000 windows.
 SHORT = "--iterations 800"
 
-COMMANDS = f"""
-sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
-benchmark --truth --faults 0 1 > truth
-cd /tmp
-record() {{
-	output=$1 events=$2
-	shift 2
-	perf record -q -T --sample-cpu -m 16M -o "$output" -e "$events" -- "$@" > /dev/null 2> record.err || {{ cat record.err; exit 1; }}
-	mv "$output" /share
-}}
+COMMANDS = RECORD + f"""
+benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
 record plain-window.data '{{cycles/period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
 record plain-long.data '{{cycles/period={LONG + WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1

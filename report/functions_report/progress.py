@@ -19,8 +19,8 @@ ESCAPES, PASSING = re.compile(r"\033\[[0-9;?]*[A-Za-z]"), re.compile(r"[^\n]*\r(
 class Progress:
     """One line on a terminal's standard error, which is gone when the work is done."""
 
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet or not sys.stderr.isatty()
+    def __init__(self) -> None:
+        self.quiet = not sys.stderr.isatty()
         self.start = time.monotonic()
         self.shown = ""
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from . import ReportError, sums
 
 VERSION = 1
-SCHEMA = """
+SCHEMA = f"""
 create schema perf_functions;
 create table perf_functions.version (version integer not null);
-insert into perf_functions.version values (1);
+insert into perf_functions.version values ({VERSION});
 -- what is not a number in a sums file: its lines but those of functions, lost and throttled
 create table perf_functions.kind (
 	id bigint generated always as identity primary key,
@@ -130,10 +130,11 @@ def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -
         parser.error("--store needs --build: what was running")
     if args.source and args.inputs:
         parser.error("--from takes the place of inputs")
-    for option, value, needs in (("--build", args.build, args.store or args.source), ("--host", args.host, args.store or args.source),
-                                 ("--at", args.at, args.store), ("--since", args.since, args.source), ("--until", args.until, args.source)):
-        if value and not needs:
-            parser.error(f"{option} goes with {'--store' if option == '--at' else '--from' if option[2] in 'su' else '--store and --from'}")
+    store, source = ("--store", args.store), ("--from", args.source)
+    for option, value, *needs in (("--build", args.build, store, source), ("--host", args.host, store, source), ("--at", args.at, store),
+                                  ("--since", args.since, source), ("--until", args.until, source)):
+        if value and not any(given for _, given in needs):
+            parser.error(f"{option} goes with {' and '.join(name for name, _ in needs)}")
 
 
 def moment(text: str | None) -> datetime | None:
@@ -210,10 +211,9 @@ def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) ->
 
 def find_kind(cursor, lines: bytes) -> int:
     """The number of a kind, a new one if need be."""
-    for _ in "12":
-        cursor.execute("insert into perf_functions.kind (lines) select %(lines)s where not exists (select from perf_functions.kind "
-                       "where sha256(lines) = sha256(%(lines)s)) on conflict do nothing", {"lines": lines})
-        cursor.execute("select id from perf_functions.kind where sha256(lines) = sha256(%s)", (lines,))
+    cursor.execute("insert into perf_functions.kind (lines) select %(lines)s where not exists (select from perf_functions.kind "
+                   "where sha256(lines) = sha256(%(lines)s)) on conflict do nothing", {"lines": lines})
+    cursor.execute("select id from perf_functions.kind where sha256(lines) = sha256(%s)", (lines,))
     return cursor.fetchone()[0]
 
 

@@ -21,13 +21,12 @@ Table = dict[str, Any]
 class Perf:
     """`perf functions report` with the user's options. Raises ReportError where it fails."""
 
-    def __init__(self, program: str, collect: Sequence[str] = (), show: Sequence[str] = (),
-                 progress: Progress | None = None) -> None:
+    def __init__(self, program: str, collect: Sequence[str], show: Sequence[str], progress: Progress) -> None:
         """collect: options that say which windows count; show: options of all tables, also of those of sums."""
         self.program = program
         self.collect = list(collect)
         self.show = list(show)
-        self.progress = progress or Progress(quiet=True)
+        self.progress = progress
         self.warnings: list[str] = []
 
     def run(self, *arguments: str | Path, what: str) -> str:
@@ -51,9 +50,9 @@ class Perf:
         """The table of recordings and sums files, as perf tells it."""
         return self.read(*self.collect, *self.show, "-j", *options, *paths(inputs), what=what)
 
-    def table_of_sums(self, sums: str | Path, *options: str, what: str = "adding up") -> Table:
+    def table_of_sums(self, sums: str | Path, what: str) -> Table:
         """The table of a sums file, about which nothing can be chosen any more."""
-        return self.read(*self.show, "-j", *options, sums, what=what)
+        return self.read(*self.show, "-j", sums, what=what)
 
     def sums(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> str:
         """The text of a sums file."""

@@ -51,7 +51,7 @@ export function flameView(panel, data) {
 	function known(i) {
 		const values = [];
 		each(tree, node => {
-			if (node !== tree && node.values.length && node.values[i] !== null && !node.weak.includes(i))
+			if (node !== tree && node.values[i] !== null && !node.weak.includes(i))
 				values.push(node.values[i]);
 		});
 		return values;
@@ -79,7 +79,7 @@ export function flameView(panel, data) {
 	const describe = ({ data: node }) => {
 		const share = `${(100 * node.value / tree.value).toFixed(1)} % of the ${event}`;
 		const value = node.values[at], bounds = node.bounds[at];
-		return [node.name, share, `${node.windows} windows`, node.values.length ? `${column.name} ${format(value, column)}` : '',
+		return [node.name, share, `${node.windows} windows`, `${column.name} ${format(value, column)}`,
 			bounds ? `95 % interval ${interval(bounds, column)}` : '',
 			node.weak.includes(at) ? 'too few windows for this' : ''].filter(Boolean).join('; ');
 	};

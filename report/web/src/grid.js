@@ -122,7 +122,7 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 	}
 
 	function render(focus) {
-		const { pagination: { pageIndex, pageSize }, sorting } = table.getState();
+		const { pageIndex, pageSize } = table.getState().pagination;
 		const found = table.getFilteredRowModel().rows.length, count = Math.max(1, table.getPageCount());
 		const here = table.getRowModel().rows, column = document.activeElement?.cellIndex ?? 0;
 
@@ -150,7 +150,6 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 		});
 		if (focus)
 			focusCell(focused, column);
-		whole.dataset.sorted = sorting.map(({ id, desc }) => `${desc ? '-' : '+'}${id}`).join();
 	}
 
 	filter.addEventListener('input', () => {
