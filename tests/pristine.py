@@ -110,8 +110,9 @@ def build_and_copy_perf() -> None:
 def pristine_module(share: Path) -> None:
     """Makes the kernel, and perf_alt_period.ko for it from the DKMS package, which goes into share."""
     pristine_kernel()
-    sources = TOP / "scripts/dkms.sh", TOP / "include/linux/perf_alt_period.h", *(TOP / "module" / name for name in ("Makefile", "dkms.conf", "perf_alt_period.c"))
-    keep(KEPT / "module.made-by", "pristine", build_module, *sources)
+    names = "Makefile", "dkms.conf", "perf_alt_period.c"
+    sources = "scripts/dkms.sh", "include/linux/perf_alt_period.h", *(f"module/{name}" for name in names)
+    keep(KEPT / "module.made-by", "pristine", build_module, *(TOP / name for name in sources))
     shutil.copy(KEPT / MODULE, share)
 
 

@@ -110,10 +110,15 @@ PMU_FORMAT_ATTR(acr_mask, "config2:0-63");
 static struct attribute *formats[] = {
 	&format_attr_event.attr, &format_attr_in_tx_cp.attr, &format_attr_acr_mask.attr, NULL
 };
+
 static const struct attribute_group format_group = { .name = "format", .attrs = formats };
 
-PMU_EVENT_ATTR_STRING(branch-brs, branch_brs, "event=0xc4");
-static struct attribute *events[] = { &branch_brs.attr.attr, NULL };
+static struct perf_pmu_events_attr brs = {
+	.attr = { .attr = { .name = "branch-brs", .mode = 0444 }, .show = perf_event_sysfs_show },
+	.event_str = "event=0xc4",
+};
+
+static struct attribute *events[] = { &brs.attr.attr, NULL };
 static const struct attribute_group events_group = { .name = "events", .attrs = events };
 
 static const struct attribute_group *groups[] = { &format_group, &events_group, NULL };
