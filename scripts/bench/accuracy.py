@@ -19,16 +19,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 import known
 from collect import SYMBOLS
 from env import PERF
 from experiment import functions_of
 from guest import OUT, SHARE, Kernel, recording, unthrottled
+from picture import picture
 
 TITLE = "Accuracy"
 PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
@@ -154,10 +153,10 @@ def best(result: dict, depth: int) -> int:
 
 
 def plot(result: dict) -> None:     # pylint: disable=too-many-locals
-    """Errors over windows, and the error of each function's share, as SVGs whose text is text."""
+    """Errors over windows, and the error of each function's share."""
     depths = sorted({row["depth"] for row in result["rows"]})
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "accuracy"}):
-        figure, functions = (Figure(figsize=(4 * len(depths), height), layout="constrained") for height in (7, 4))
+    width = 4 * len(depths)
+    with picture(PLOT, width, 7) as figure, picture(FUNCTIONS_PLOT, width, 4) as functions:
         for column, depth in enumerate(depths):
             for line, error in enumerate(("share error", "rate error")):
                 axes = figure.add_subplot(2, len(depths), line * len(depths) + column + 1)
@@ -175,10 +174,8 @@ def plot(result: dict) -> None:     # pylint: disable=too-many-locals
             axes = functions.add_subplot(1, len(depths), column + 1)
             plot_functions(axes, result, depth)
         for each, columns in (figure, 1), (functions, 2):
-            each.axes[0].legend(fontsize="x-small", ncol=columns)
-        OUT.mkdir(parents=True, exist_ok=True)
-        figure.savefig(PLOT, metadata={"Date": None})
-        functions.savefig(FUNCTIONS_PLOT, metadata={"Date": None})
+            first, *_ = each.axes
+            first.legend(fontsize="x-small", ncol=columns)
 
 
 def plot_functions(axes: Axes, result: dict, depth: int) -> None:

@@ -16,11 +16,9 @@ import subprocess
 import time
 from pathlib import Path
 
-import matplotlib
-from matplotlib.figure import Figure
-
 from env import ARCH, BUILD, PERF, SCRIPT
 from guest import HERE, OUT, SHARE, recording, unthrottled
+from picture import picture
 
 TITLE = "Cost of a table"
 PLOT = OUT / "collect.svg"
@@ -127,18 +125,15 @@ def measure() -> dict:
 
 
 def plot(result: dict) -> None:
-    """Seconds over group samples, as SVG whose text is text."""
+    """Seconds over group samples."""
     rows = result["sizes"]
     samples = [row["group samples"] / 1e6 for row in rows]
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "collect"}):
-        figure = Figure(figsize=(6.4, 4), layout="constrained")
+    with picture(PLOT, 6.4, 4) as figure:
         axes = figure.add_subplot()
         for name in COMMANDS:
             axes.plot([0, *samples], [0, *(row["seconds"][name] for row in rows)], marker=".", label=name)
         axes.set(xlabel="group samples, millions", ylabel="processor time, s", xlim=(0, None), ylim=(0, None))
         axes.legend()
-        OUT.mkdir(parents=True, exist_ok=True)
-        figure.savefig(PLOT, metadata={"Date": None})
 
 
 def report(result: dict) -> str:

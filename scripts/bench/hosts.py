@@ -16,6 +16,7 @@ import fleet
 import servers
 from env import PERF, TOP, must
 from guest import OUT
+from picture import picture
 
 TITLE = "Many hosts"
 PLOT = OUT / "hosts.svg"
@@ -119,21 +120,16 @@ def measure() -> dict:
 
 def plot(result: dict) -> None:
     """Seconds per host, and bytes of the sum, over the number of hosts."""
-    import matplotlib               # pylint: disable=import-outside-toplevel
-    matplotlib.use("svg")
-    from matplotlib import pyplot   # pylint: disable=import-outside-toplevel
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for name, label in (("cluster", "recordings, cluster"), ("one process", "recordings, one process"),
-                        ("sums on the cluster", "sums files, cluster"), ("sums in one process", "sums files, one process")):
-        found = [(row["hosts"], 1000 * row[name] / row["hosts"]) for row in result["rows"] if name in row]
-        axes[0].loglog(*zip(*found), "o-", label=label)
-    axes[0].set(xlabel="hosts", ylabel="ms of processor time per host")
-    axes[0].legend()
-    axes[1].loglog([row["hosts"] for row in result["rows"]], [row["bytes"] / 1024 for row in result["rows"]], "o-")
-    axes[1].set(xlabel="hosts", ylabel="KB of the merged sums")
-    OUT.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PLOT, metadata={"Date": None})
-    pyplot.close(figure)
+    with picture(PLOT, 10, 4) as figure:
+        time, size = figure.subplots(1, 2)
+        for name, label in (("cluster", "recordings, cluster"), ("one process", "recordings, one process"),
+                            ("sums on the cluster", "sums files, cluster"), ("sums in one process", "sums files, one process")):
+            found = [(row["hosts"], 1000 * row[name] / row["hosts"]) for row in result["rows"] if name in row]
+            time.loglog(*zip(*found), "o-", label=label)
+        time.set(xlabel="hosts", ylabel="ms of processor time per host")
+        time.legend()
+        size.loglog([row["hosts"] for row in result["rows"]], [row["bytes"] / 1024 for row in result["rows"]], "o-")
+        size.set(xlabel="hosts", ylabel="KB of the merged sums")
 
 
 def report(result: dict) -> str:

@@ -15,14 +15,12 @@ perf and of Python is a larger part of it: it is measured by a recording of four
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import matplotlib
-from matplotlib.figure import Figure
-
 import collect
 import experiment
 from env import PERF, SCRIPT, in_guest
 from experiment import ALTERNATE, COMMANDS, FEW_SAMPLES, ITERATIONS, LONG, MEANING, PERIODS, SHORT
 from guest import OUT, SHARE, UNTHROTTLED, recording
+from picture import picture
 
 TITLE = "The published experiment"
 PLOT = OUT / "published.svg"
@@ -62,9 +60,8 @@ def measure(iterations: int = ITERATIONS) -> dict:
 
 
 def plot(result: dict) -> None:
-    """Bytes and run time of each recording, as SVG whose text is text."""
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "published"}):
-        figure = Figure(figsize=(9, 4), layout="constrained")
+    """Bytes and run time of each recording."""
+    with picture(PLOT, 9, 4) as figure:
         axes = figure.subplots(1, 2)
         for (limit, rows), shift in zip(result["limit"].items(), (-0.2, 0.2)):
             places = [place + shift for place in range(1, len(PERIODS))]
@@ -75,8 +72,6 @@ def plot(result: dict) -> None:
         for each in axes:
             each.set_xticks(range(1, len(PERIODS)), [periods.removeprefix("period=").replace(",", "\n") for periods in PERIODS[1:]])
         axes[0].legend()
-        OUT.mkdir(parents=True, exist_ok=True)
-        figure.savefig(PLOT, metadata={"Date": None})
 
 
 def longer(result: dict) -> str:

@@ -11,9 +11,7 @@ import math
 import subprocess
 from pathlib import Path
 
-import matplotlib
 import numpy
-from matplotlib.figure import Figure
 
 import accuracy
 import collect
@@ -23,6 +21,7 @@ import perfwrite as pw
 from env import PERF, must
 from experiment import records
 from guest import OUT, SHARE, recording, unthrottled
+from picture import picture
 
 TITLE = "Scaling"
 PLOT = OUT / "scaling.svg"
@@ -118,10 +117,9 @@ def measure(iterations: int = ITERATIONS, cpus: tuple[int, ...] = CPUS, threads:
 
 
 def plot(result: dict) -> None:
-    """Seconds and bytes over samples, as SVG whose text is text."""
+    """Seconds and bytes over samples."""
     rows = result["samples"]
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "scaling"}):
-        figure = Figure(figsize=(9, 4), layout="constrained")
+    with picture(PLOT, 9, 4) as figure:
         time, run = figure.subplots(1, 2)
         for name in COMMANDS:
             time.loglog([row["samples"] for row in rows], [row["seconds"][name] for row in rows], ".-", label=name)
@@ -129,8 +127,6 @@ def plot(result: dict) -> None:
         time.legend()
         run.semilogx([row["threads"] for row in result["threads"]], [row["to few samples"] for row in result["threads"]], ".-")
         run.set(xlabel="threads", ylabel="run time, to that with few samples")
-        OUT.mkdir(parents=True, exist_ok=True)
-        figure.savefig(PLOT, metadata={"Date": None})
 
 
 def report(result: dict) -> str:
