@@ -27,7 +27,7 @@ SHARE = CHECK / "vpa_dtl"
 KERNEL, KBUILD = BUILD / "kernel" / ARCH, CHECK / "vpa_dtl-kbuild"
 CPUS = 2
 RING = 4096 // 48       # entries that the log of a CPU holds, of which the last may be in the making
-MILLION, SOME = 1_000_000, 5000
+MILLION, SOME, STOPPED = 1_000_000, 5000, 6000
 PARTIAL = 4             # PERF_AUX_FLAG_PARTIAL
 
 DISPATCH = ("external_interrupt", "firmware_internal_event", "H_PROD", "decrementer_interrupt", "system_reset",
@@ -80,6 +80,11 @@ log group 2000 -e '{{cycles/period=100000/,instructions}}:S' -e vpa_dtl/dtl_all,
 perf evlist -g -i /share/group.data > /share/group
 perf report --stdio -i /share/group.data > /share/report
 log late 50 -e vpa_dtl/dtl_all,period=100000000000/
+# perf reads nothing while more is logged than the area and the log hold
+getconf PAGESIZE > /share/page
+perf record -q -a -T --sample-cpu -m ,1 -o full.data -e vpa_dtl/dtl_all,period=1000000/ -- \\
+	sh -c "kill -STOP \\$PPID; echo {STOPPED} > $write; kill -CONT \\$PPID; sleep 0.1; echo 100 > $write"
+mv full.data /share
 # perf ends it with a signal
 echo 50000 > $write &
 perf record -q -a -T --sample-cpu -o again.data -e vpa_dtl/dtl_all,period=1000000/ -D 5-15,25-35 -- sleep 1 || true
@@ -303,6 +308,18 @@ class Log(unittest.TestCase):
             self.assertEqual(sum(bool(flags & PARTIAL) for _, _, flags in aux), gaps)
         for cpu in perfdata.read(SHARE / "many.data").aux.values():
             self.assertEqual({flags for _, _, flags in cpu}, {0})
+
+    def test_full_area(self):
+        """Entries without room wait in the log, whose last ones are there when perf reads again; the others are a gap."""
+        recorded = perfdata.read(SHARE / "full.data")
+        room = int((SHARE / "page").read_text()) // LAYOUT.size - 1     # beside boot time and frequency
+        for cpu in range(CPUS):
+            _, *raw = LAYOUT.iter_unpack(recorded.trace[cpu])
+            numbers = [entry[3] for entry in raw]
+            waited = len(numbers) - room - 100
+            self.assertIn(waited, range(1, RING))
+            self.assertEqual(numbers, [*range(room), *range(STOPPED - waited, STOPPED), *range(100)])
+            self.assertTrue(any(flags & PARTIAL for _, _, flags in recorded.aux[cpu]))
 
     # order
 
