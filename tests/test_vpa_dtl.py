@@ -81,7 +81,7 @@ perf evlist -g -i /share/group.data > /share/group
 perf report --stdio -i /share/group.data > /share/report
 log late 50 -e vpa_dtl/dtl_all,period=100000000000/
 # perf reads nothing while more is logged than the area and the log hold
-getconf PAGESIZE > /share/page
+python3 -c 'import resource; print(resource.getpagesize())' > /share/page
 perf record -q -a -T --sample-cpu -m ,1 -o full.data -e vpa_dtl/dtl_all,period=1000000/ -- \\
 	sh -c "kill -STOP \\$PPID; echo {STOPPED} > $write; kill -CONT \\$PPID; sleep 0.1; echo 100 > $write"
 mv full.data /share
