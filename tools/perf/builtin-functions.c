@@ -1392,7 +1392,8 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "addr2line binary to use for line numbers and inlined functions"),
 	OPT_BOOLEAN(0, "full-source-path", &srcline_full_filename,
 		    "Show full source file name path for source lines"),
-	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle, "demangle symbol names, which is the default"),
+	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle,
+		    "demangle symbol names, which is the default"),
 	OPT_END()
 	};
 
