@@ -26,7 +26,7 @@ compilers() {
 	sed -n 's/^[a-z0-9-]* | \(\(gcc\|clang\)[a-z0-9 -]*\) | ARCH=.*/\1/p' tests/test_builds.py
 }
 
-declare -A for=(
+declare -A packages_for=(
 	[build]="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config
 		python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 	# whoever has npm from elsewhere cannot have Debian's as well
@@ -41,8 +41,8 @@ declare -A for=(
 
 words=
 for purpose; do
-	if [ "${for[$purpose]:-}" ]; then
-		words+=" ${for[$purpose]}"
+	if [ "${packages_for[$purpose]:-}" ]; then
+		words+=" ${packages_for[$purpose]}"
 	else
 		words+=" $(machine "$purpose")"
 		need_gb=$((need_gb + 2))

@@ -109,7 +109,9 @@ class Vm(machines.Guest):
     ARCH, UNAME = ARCH, "aarch64"
 
     def test_command_of_make(self):
-        self.assertIn("it's 42\n", must("make", "vm", "RUN=echo \"it's $((6 * 7))\""))
+        done = run("make", "vm", "RUN=echo \"it's $((6 * 7))\"; exit 3")
+        self.assertIn("it's 42\n", done.stdout)
+        self.assertEqual(done.returncode, 2)
 
 
 class Clean(unittest.TestCase):
