@@ -453,6 +453,10 @@ class RandomRecordings(unittest.TestCase):
                 told = native(DATA / "deferred.data", "--by", "callchain")
                 self.assertGreater(told.returncode, 0)
                 self.assertIn("call chains, which come later: record without 'defer'\n", told.stderr)
+                # perf script does let them wait
+                told = run(PERF, "script", "-i", DATA / "deferred.data", "-s", SCRIPT, stderr=-1)
+                self.assertGreater(told.returncode, 0)
+                self.assertIn("record without 'defer', or use perf functions\n", told.stderr)
 
     def test_rows_by_anything_else(self):
         """The sums of rows that are no functions; the script prints the same of their sums file."""

@@ -515,6 +515,9 @@ class Collector:
 
     def attr_table(self, evsel: int, leader: int, attr: Dict[str, int], cpu: str = "") -> None:
         """The attr of an event, that of the leader before those of the members; and the CPU."""
+        if attr.get("defer_callchain"):     # perf script lets such samples wait, others overtake
+            fail("the counts of samples are mixed up where call chains come later: "
+                 "record without 'defer', or use perf functions")
         self.cpus |= {cpu} - {""}
         name = self.names.get(evsel, f"event{evsel}")
         is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT    # perf keeps their samples
