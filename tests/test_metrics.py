@@ -257,6 +257,18 @@ class Missing(unittest.TestCase):
         status, table, (line,) = self.lines(path, "-M", "retiring,backend_bound", env={"PERF_CPUID": f"{N2} slots=5"})
         self.assertEqual(line, "perf functions: - for retiring (OP_SPEC was not recorded), backend_bound (BR_MIS_PRED was not recorded)")
 
+    def test_events_of_the_kernel(self):
+        """Events without modifiers are not those of the kernel alone."""
+        path = Recording([[CYCLES, ("instructions", 0, 1)]], cpuid="GenuineIntel,6,85,4").write("kernel.data")
+        metrics = "tma_info_system_kernel_utilization", "tma_info_system_kernel_cpi"
+        status, table, (line,) = self.lines(path, "-M", ",".join(metrics), "-x", ",")
+        self.assertEqual(status, 0)
+        header, *rows = (row.split(",") for row in table.splitlines())
+        self.assertTrue(rows)
+        for metric in metrics:
+            self.assertEqual({row[header.index(metric)] for row in rows}, {"-"})
+        self.assertIn("CPU_CLK_UNHALTED.THREAD_P:k was not recorded", line)
+
     def test_names(self):
         path = Recording([TOPDOWN], cpuid=N1).write("names.data")
         self.assert_refused("no metric or group mispredict for the CPU 0x00000000410fd0c0, but branch_misprediction_ratio: "

@@ -727,8 +727,8 @@ static int read_sums(const char *path, struct function_table *table)
 	return err;
 }
 
-/* Returns false if no windows are to be chosen, else says that a sums file has none. */
-static bool refuse_filters(const char *path, const struct report_options *options)
+/* The first option that chooses windows, or NULL. */
+static const char *find_filter(const struct report_options *options)
 {
 	const struct {
 		const char *name, *value;
@@ -739,13 +739,43 @@ static bool refuse_filters(const char *path, const struct report_options *option
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
-		if (!filters[i].value)
-			continue;
+		if (filters[i].value)
+			return filters[i].name;
+	}
+	return NULL;
+}
+
+/* Whether sums were asked for something that only a recording tells; a message if so. */
+static bool refuse_choice(const char *path, const struct report_options *options,
+			  const struct function_table *table)
+{
+	const char *filter = find_filter(options);
+
+	if (filter) {
 		pr_err("perf functions: %s: --%s chooses windows of a recording, and this has sums\n",
-		       path, filters[i].name);
+		       path, filter);
 		return true;
 	}
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		bool discard = table->sets[i]->descs->discard;
+
+		if (options->share == (discard ? FUNCTION_SHARE_NONE : FUNCTION_SHARE_DISCARD)) {
+			pr_err("perf functions: %s: these are sums of --share %s\n", path,
+			       discard ? "discard" : "none");
+			return true;
+		}
+	}
 	return false;
+}
+
+static void print_no_window(const char *path, const struct report_options *options)
+{
+	const char *filter = find_filter(options);
+
+	if (filter)
+		pr_err("perf functions: %s: no window is one that --%s chooses\n", path, filter);
+	else
+		report_error(path, "the recording has no window: too few samples");
 }
 
 static int read_input(const char *path, struct report_options *options,
@@ -756,7 +786,7 @@ static int read_input(const char *path, struct report_options *options,
 	int err;
 
 	if (is_function_sums_file(path))
-		err = refuse_filters(path, options) ? -EINVAL : read_sums(path, &own);
+		err = read_sums(path, &own) ?: refuse_choice(path, options, &own) ? -EINVAL : 0;
 	else
 		err = read_recording(path, options, &own);
 
@@ -1051,6 +1081,24 @@ static int print_exceeded(const struct function_diff_print *print, const char *l
 	return total;
 }
 
+/* Whether changes of a column are significant ever; a message if they are not. */
+static bool check_limited(const struct function_columns *columns, enum function_by by,
+			  const char *name)
+{
+	int column = function_columns__find(columns, name, strlen(name));
+
+	if (column < 0) {
+		print_no_column(columns, by, name, strlen(name));
+		return false;
+	}
+	if (function_column__is_count(&columns->columns[column])) {
+		pr_err("perf functions: --fail-on %s: how certain a number of windows is is not known, take a column that has intervals\n",
+		       name);
+		return false;
+	}
+	return true;
+}
+
 /* Whether the limits of --fail-on can be understood; a message if they cannot. */
 static bool check_limits(const char *limits, const struct function_columns *columns,
 			 enum function_by by)
@@ -1067,10 +1115,8 @@ static bool check_limits(const char *limits, const struct function_columns *colu
 			pr_err("perf functions: cannot read --fail-on %s: a limit is COLUMN>NUMBER, or <-NUMBER for a decrease, with %% if relative to the value before\n",
 			       limits);
 			is_good = false;
-		} else if (columns && function_columns__find(columns, limit.column,
-							     strlen(limit.column)) < 0) {
-			print_no_column(columns, by, limit.column, strlen(limit.column));
-			is_good = false;
+		} else if (columns) {
+			is_good = check_limited(columns, by, limit.column);
 		}
 		free(limit.column);
 		limits = rest;
@@ -1147,8 +1193,7 @@ static int report_diff(struct report_options *options, const char **inputs)
 	signal(SIGPIPE, SIG_DFL);
 	err = -EINVAL;
 	if (!before.nr_sums || !after.nr_sums)
-		report_error(inputs[before.nr_sums != 0],
-			     "the recording has no window: too few samples");
+		print_no_window(inputs[before.nr_sums != 0], options);
 	else if (before.by != after.by || before.inlines != after.inlines)
 		report_error(inputs[1], "its rows are of another kind than those before");
 	else
@@ -1300,7 +1345,8 @@ static int report_functions(struct report_options *options, int argc, const char
 
 	/* Those of no window are still a part of the sums of several recordings. */
 	if (!table.nr_sums && !options->sums) {
-		pr_err("perf functions: the recording has no window: too few samples\n");
+		print_no_window(argc > 1 ? "the recordings" : argc ? argv[0] : default_input[0],
+				options);
 		err = -EINVAL;
 	} else if (options->sums) {
 		print_notes(&table);

@@ -368,15 +368,21 @@ out:
 }
 
 /* The event of a set that a metric means, -1 if there is none. */
-static int find_event(const struct event_set *set, const char *id)
+static int find_event(const struct event_set *set, struct evsel *evsel)
 {
-	char *key = function_exprs__event_key(id), *other;
+	const char *id = evsel__metric_id(evsel);
+	char *key, *other;
 	int place = -1;
 
-	for (unsigned int i = 0; i < set->nr_events && place < 0; i++) {
+	for (unsigned int i = 0; i < set->nr_events; i++) {
 		if (!strcasecmp(set->events[i], id))
-			place = i;
+			return i;
 	}
+	/* What the kernel does alone is not what an event without modifiers says. */
+	if (evsel->core.attr.exclude_user)
+		return -1;
+
+	key = function_exprs__event_key(id);
 	for (unsigned int i = 0; key && i < set->nr_events && place < 0; i++) {
 		other = function_exprs__event_key(set->events[i]);
 		if (other && !strcmp(other, key))
@@ -546,7 +552,7 @@ int function_expr__find_events(struct function_expr *expr, const struct function
 		unsigned int found = 0;
 
 		for (unsigned int i = 0; i < expr->nr_ids; i++) {
-			int place = find_event(table->sets[set], function_expr__id(expr, i));
+			int place = find_event(table->sets[set], expr->expr->metric_events[i]);
 
 			places_in(expr, set)[i] = place;
 			found += place >= 0;

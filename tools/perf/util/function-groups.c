@@ -206,7 +206,9 @@ static int add_metric(struct event_groups *groups, const struct function_expr *e
 	if (!events)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < expr->nr_ids; i++) {
-		if (evsel__is_tool(expr->expr->metric_events[i])) {
+		struct evsel *evsel = expr->expr->metric_events[i];
+
+		if (evsel__is_tool(evsel) || evsel->core.attr.exclude_user) {
 			pr_warning("perf functions: without %s: functions have no %s\n", name,
 				   function_expr__id(expr, i));
 			goto out;

@@ -944,7 +944,12 @@ def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
 def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
     """Add up what there is and print it, without perf (no collector) or in it."""
     tables = [("the recording", recorded_table(collector))] if collector else []
-    tables += [(path, read_sums_file(path)) for path in options.sums]
+    for path in options.sums:
+        table = read_sums_file(path)
+        shares = {group.share for group in table.groups}
+        if options.share != "auto" and shares - {options.share}:
+            fail(f"{path}: these are sums of --share {' and '.join(sorted(shares))}")
+        tables.append((path, table))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # `| head` ends perf, silently
     try:
         # not through sys.stdout, which would try once more to write what it could not

@@ -576,6 +576,34 @@ TEST_F(single, breakpoint_modified)
 	event_close(&self->event);
 }
 
+/* What happens is counted by two events; each has the samples of its own intervals. */
+TEST_F(single, events_of_one_kind)
+{
+	struct perf_event_attr *attr = &self->attr;
+	struct event other, *events[] = { &self->event, &other };
+	struct sample *sample;
+
+	if (!page_faults(attr))
+		SKIP(return, "no memory");
+	/* The first word of a sample is its event's ID then. */
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER;
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(0, event_open(events[i], attr));
+	for (int i = 0; i < 1000; i++)
+		fault();
+
+	for (int i = 0; i < 2; i++) {
+		int samples = 0;
+		__u64 id;
+
+		ASSERT_EQ(0, ioctl(events[i]->fd, PERF_EVENT_IOC_ID, &id));
+		for (; (sample = event_sample(events[i])); samples++)
+			ASSERT_EQ(id, sample->period);
+		EXPECT_LT(10, samples);
+		event_close(events[i]);
+	}
+}
+
 /*
  * sched_stat_runtime counts nanoseconds, so that many intervals end at once. The
  * count and the runtime, which is in the raw data, say where it was before and
