@@ -22,8 +22,8 @@ debian=$(machine debian)
 maintainer=$(sed -n 's/^M:\t//p' MAINTAINERS | head -n 1)
 email=${maintainer##*<}
 email=${email%>}
-# the day of the newest patch: a later series upgrades an earlier one
-version=$(make -s -C "$tree" kernelversion)-$(git -C "$tree" log -1 --format=%cd --date=format:%Y%m%d)
+# the minute of the newest commit: what is built of a later one upgrades it
+version=$(make -s -C "$tree" kernelversion)-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M)
 
 debian_config() {
 	local dir=$out/debian suite

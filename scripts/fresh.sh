@@ -5,7 +5,8 @@
 # only git, make and sudo beside what the installer leaves, as a user with sudo,
 # in a clone of the committed repository. The log is BUILD/fresh-SUITE.log. TESTS
 # are the suites of `make check`, all of them by default. With BASE other than 6.12
-# it is said to make, as by one who wants that.
+# it is said to make, as by one who wants that. What failures point to, the logs of
+# the clone, is kept in BUILD/fresh-SUITE.logs/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +20,10 @@ SUDO=()
 [ "$(id -u)" = 0 ] || SUDO=(sudo)
 
 leave() {
+	if [ -d "$root/home/newcomer/clone/build/log" ]; then
+		rm -rf "$root.logs" && mkdir "$root.logs"
+		cp "$root"/home/newcomer/clone/build/{log,check}/*.log "$root.logs/" 2> /dev/null || true
+	fi
 	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/shm" "$root/dev/pts" "$root/dev" "$root" 2> /dev/null || true
 	"${SUDO[@]}" rm -rf --one-file-system "$root"
 }

@@ -236,7 +236,7 @@ def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
 
 def tagged(mail: Path) -> dict[str, list[str]]:
     """Whom a mail's own tags name (Cc)."""
-    return {"To": [], "Cc": re.findall(r"(?m)^(?:Cc|(?!Signed-off)[A-Z][a-z-]+-by): (.+ <\S+>)$", mail.read_text())}
+    return {"To": [], "Cc": re.findall(r"(?m)^(?:Cc|(?!Signed-off)[A-Z][a-z-]+-by): (.+ <\S+>|\S+@\S+)$", mail.read_text())}
 
 
 def merge(found: list[dict[str, list[str]]]) -> dict[str, list[str]]:

@@ -31,7 +31,7 @@ from picture import picture
 
 TITLE = "Accuracy"
 PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
-ITERATIONS, SHORT_ITERATIONS = 2000, 1000
+ITERATIONS, SHORT_ITERATIONS = 5000, 1000
 DEPTHS = 1, 2, 3
 WINDOWS = 100, 200, 300, 500, 1000, 3000, 10000
 PAIR, PLAIN, JITTER = 50_000, (1_000_000, 300), 14
@@ -200,21 +200,23 @@ def percent(value: float | None) -> str:
 def summary(result: dict) -> str:
     """The errors by window, as a table of Markdown."""
     depths = sorted({row["depth"] for row in result["rows"]})
-    lines = ["| window |" + "".join(f" share, depth {depth} | rate, discard | rate, none |" for depth in depths),
-             "|--:|" + "--:|--:|--:|" * len(depths)]
+    lines = ["| window |" + "".join(f" depth {depth}: share, expected | share | rate | rate, none |" for depth in depths),
+             "|--:|" + "--:|--:|--:|--:|" * len(depths)]
     for window in result["bias"][str(depths[0])]:
         cells = [f"{int(window):,}"]
         for depth in depths:
-            rates = [row["rate error"] for mode in ("discard", "none")
-                     for row in select(result, depth=depth, window=int(window), kind="alternate", mode=mode)]
-            cells += map(percent, [result["bias"][str(depth)][window], *rates])
+            discard, none = (select(result, depth=depth, window=int(window), kind="alternate", mode=mode)[0] for mode in ("discard", "none"))
+            cells += map(percent, (result["bias"][str(depth)][window], discard["share error"], discard["rate error"], none["rate error"]))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    lines = ["`share` is expected, for any number of windows; `rate` was recorded. Errors in percent:", "", summary(result), "",
+    shortest = min(row["window"] for row in select(result, kind="alternate"))
+    chance = [row["by chance"] for row in select(result, kind="alternate", window=shortest)]
+    lines = [f"Errors in percent, of shares as they are expected of any number of windows, and as recorded, of which "
+             f"{percent(min(chance))} to {percent(max(chance))} are chance:", "", summary(result), "",
              "| depth | recording | window | mode | windows | discarded | share error | by chance | expected | rate error | spill |",
              "|--:|---|--:|---|--:|--:|--:|--:|--:|--:|--:|"]
     for row in result["rows"]:
