@@ -205,7 +205,7 @@ def summary(result: dict) -> str:
     for window in result["bias"][str(depths[0])]:
         cells = [f"{int(window):,}"]
         for depth in depths:
-            discard, none = (select(result, depth=depth, window=int(window), kind="alternate", mode=mode)[0] for mode in ("discard", "none"))
+            discard, none = (select(result, depth=depth, window=int(window), kind="alternate", mode=mode)[0] for mode in MODES)
             cells += map(percent, (result["bias"][str(depth)][window], discard["share error"], discard["rate error"], none["rate error"]))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
