@@ -345,7 +345,7 @@ class Output(unittest.TestCase):
         for limit in ("CPI", "CPI>", ">5", "CPI>five", "CPI>5%%", "CPI>-5", "CPI<5", "CPI>5 BM/KI>3", "CPI>nan", ""):
             self.refused("cannot read --fail-on", *inputs, "--fail-on", limit)
         self.refused("no column IPC", *inputs, "--fail-on", "CPI>5%,IPC>5%")
-        self.refused("how certain a number of windows is is not known", *inputs, "--fail-on", "#>1%")
+        self.refused("a number of windows has no interval", *inputs, "--fail-on", "#>1%")
         self.refused("--fail-on goes with --diff", DATA / "before.sums", "--fail-on", "CPI>5%")
 
 

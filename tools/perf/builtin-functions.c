@@ -1092,7 +1092,7 @@ static bool check_limited(const struct function_columns *columns, enum function_
 		return false;
 	}
 	if (function_column__is_count(&columns->columns[column])) {
-		pr_err("perf functions: --fail-on %s: how certain a number of windows is is not known, take a column that has intervals\n",
+		pr_err("perf functions: --fail-on %s: a number of windows has no interval, take a column that has one\n",
 		       name);
 		return false;
 	}
