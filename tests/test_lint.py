@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""shellcheck, pylint, checkpatch and codespell over what is ours; figures in the README."""
+"""shellcheck, pylint, checkpatch and codespell over what is ours; figures in the README and a page."""
 
 import json
 import re
@@ -87,6 +87,16 @@ class Figures(unittest.TestCase):
                        f"takes {100 * stitched['more time']:.0f} % longer",
                        published.longer(results["published"])):
             self.assertIn(figure, text)
+
+    def test_page_has_the_figures_that_were_measured(self):
+        """The page on the interface has figures of both bases."""
+        page = " ".join((TOP / "Documentation/admin-guide/perf/alternate-period.rst").read_text().split())
+        results, newer = (json.loads((TOP / f"results/{base}/results.json").read_text()) for base in ("6.12", "7.2"))
+        added, of_newer = (each["cost"]["added"] for each in (results, newer))
+        worth = " ".join(f"{row['independent']:.0f}" for jitter, row in results["resonance"]["jitter"].items() if jitter != "0")
+        for figure in (f" windows {worth} and ", f"executes {added['used']:.0f} more, {added['jitter']:.0f} with jitter",
+                       f"6.12; {of_newer['used']:.0f} and {of_newer['jitter']:.0f} of"):
+            self.assertIn(figure, page)
 
 
 if __name__ == "__main__":

@@ -86,9 +86,8 @@ def longer(result: dict) -> str:
         goal, _most, _published = experiment.GOALS[f"{name}, 25 %"]
         ratio = (start + published * short * each) / (start + published * alternate * each)
         enough = (goal - 1) * start / (each * (short - goal * alternate))
-        lines.append(f"{MEANING[name]} {ratio:.0f}, and {goal} if it is {enough:.0f} times as long as here" if enough > 0 else
-                     f"{MEANING[name]} {ratio:.0f}")
-    return f"A run {published:.0f} times as long as this, which the published one was, comes to " + "; ".join(lines) + "."
+        lines.append(f"{ratio:.0f} for {MEANING[name]}" + (f" ({goal} from {enough:.0f} times as long)" if enough > 0 else ""))
+    return f"For a run {published:.0f} times as long, as the published one was, the ratio would be " + " and ".join(lines) + "."
 
 
 def report(result: dict) -> str:

@@ -136,7 +136,7 @@ def report(result: dict) -> str:
                  f"{row['seconds']['script']:.2f}", f"{row['seconds']['native']:.2f}", *more]
         return f"| {' | '.join(map(str, cells))} |"
 
-    common = "MB | samples | lost | run time | script, s | native, s |"
+    common = "MB | samples | lost | run time, ratio | script, s | native, s |"
     lines = [f"| threads | {common} windows | discarded | share error | by chance | rate error |", "|--:|" + "--:|" * 11]
     for row in result["threads"]:
         parts = 1 - row["matched"] / row["windows"], row["share error"], row["by chance"], row["rate error"]

@@ -1415,7 +1415,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_BOOLEAN(0, "diff", &report.diff,
 		    "print what has changed from the first input to the second"),
 	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
-		     "with --diff: exit status 2 if a function has changed by more than 'column>number[%]'",
+		     "with --diff: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
 		     add_limits),
 	OPT_STRING(0, "comm", &symbol_conf.comm_list_str, "comm[,comm...]",
 		   "only count windows in these comms"),
