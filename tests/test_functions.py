@@ -635,6 +635,8 @@ class Report(unittest.TestCase):
                                 (text[:-5], "cut short"), (text.replace("sums 3", "sums 9"), "version 9"),
                                 (text.replace("by\tsymbol", "by\tname"), "line 2 is not one of a sums file"),
                                 (text.replace("lost\t", "last\t"), "line 3 is not one of a sums file"),
+                                (text.replace("throttled\t", "throttled\t("), "line 4 is not one of a sums file"),
+                                (text.replace("lost\t", "lost\t1\t("), "line 3 is not one of a sums file"),
                                 (text.replace("end\n", "sums\tx\n"), "is not one of a sums file")):
             bad.write_text(content)
             self.assert_refused(reason, bad)
@@ -693,6 +695,15 @@ class Report(unittest.TestCase):
             self.assertTrue(done.stderr)
             self.assertEqual(done.stdout, "")
 
+    def test_cut_recording_for_the_script(self):
+        """What tells the groups is at the end: members without it are no leaders."""
+        cut = DATA / "cut.data"
+        cut.write_bytes(self.two.read_bytes()[:-3000])
+        done = script(cut, "--write-sums", DATA / "cut.sums")
+        self.assertIn("is in no group, is the file cut short?", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertFalse((DATA / "cut.sums").exists())
+
     def test_no_group(self):
         path = recording("single", 4, events=1, read=False)
         self.assert_refused("no counter group: record with -e '{", path)
@@ -702,6 +713,91 @@ class Report(unittest.TestCase):
         done = run("sh", "-c", f"head -c 5000 {self.one} | {PERF} functions report -i -", stderr=-1)
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         self.assertIn("incompatible file format", done.stderr)
+
+
+def rounds(name: str, groups: Sequence[Sequence[tuple]], counts: Sequence[Sequence[int]], cpuid: str = "",
+           periods: Sequence[int] = (999_700, 999_700)) -> Path:
+    """A recording of a hundred windows of each group in `alpha`. An event is its name, type, config, and its period if it
+    is a member that has one; the counts are those of a window, that of the leader first."""
+    numbers = itertools.count(1)
+    flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
+    events = [[pw.Event(*event[:3], [next(numbers)], *(event[3:] or ((period, 300) if place == 0 else ())), flags=flags)
+               for place, event in enumerate(group)] for group, period in zip(groups, periods)]
+    writer = pw.Writer(events, cpuid=cpuid)
+    times = itertools.count(1000)
+    writer.comm(pw.Where(next(times), 100, 100), "prog")
+    writer.mmap2(pw.Where(next(times), 100, 100), LOADED["one"], 0x10000, str(DATA / "libone.so"))
+    start = next(address for (library, address), symbol in symbols().items() if (library, symbol) == ("one", "alpha"))
+    values: Counter = Counter()
+    for number in range(202):
+        for group, row, period in zip(events, counts, periods):
+            row = row if number % 2 else [period, *row[1:]]
+            values.update({event.ids[0]: count for event, count in zip(group, row)})
+            writer.sample(group[0], pw.Where(next(times), 100, 100), LOADED["one"] + start + 4, row[0],
+                          [(event.ids[0], values[event.ids[0]]) for event in group])
+    path = DATA / f"{name}.data"
+    writer.write(path)
+    return path
+
+
+class Mixed(unittest.TestCase):
+    """Recordings whose counts do not belong together."""
+
+    INTEL, ARM = "GenuineIntel-6-151-2", "0x00000000410fd0c0"
+    BOTH = ("cycles:u", 0, 0), ("instructions:u", 0, 1)
+
+    def values(self, path: Path, note: str = "") -> dict:
+        """The metrics of the one function, which both say; and the note that they print, if there is to be one."""
+        ours, theirs = native(path, "-j"), script(path, "--json")
+        ours_metrics, theirs_metrics = (json.loads(done.stdout)["functions"][0]["metrics"] for done in (ours, theirs))
+        self.assertEqual(ours_metrics, theirs_metrics)
+        self.assertEqual(json.loads(ours.stdout)["groups"], json.loads(theirs.stdout)["groups"])
+        for done in (ours, theirs):
+            self.assertRegex(done.stderr, note) if note else self.assertEqual(done.stderr, "")
+        return ours_metrics
+
+    def test_member_that_samples(self):
+        """Each of its samples would end an interval of the leader, which is then taken for a window."""
+        path = rounds("own", [[*self.BOTH[:1], ("instructions:u", 0, 1, 1000000)]], [[300, 300]])
+        for done in native(path), script(path):
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("instructions:u samples by itself, which splits the intervals of its group", done.stderr)
+            self.assertEqual(done.stdout, "")
+
+    def test_two_events_of_one_name(self):
+        """Misses of the last level and of L1D are two things where the kernel maps them so; those of the program count."""
+        groups = [[*self.BOTH, ("cache-misses:u", 0, 3)], [*self.BOTH, ("L1-dcache-load-misses:u", 3, 0x10000)]]
+        counts = [[300, 300, 3], [300, 300, 60]]
+        metrics = self.values(rounds("misses", groups, counts, self.INTEL))
+        self.assertEqual((metrics["CM/KI"], metrics["L1-dcache-load-misses:u/KI"]), (10, 200))
+        metrics = self.values(rounds("misses", groups, counts, self.ARM))
+        self.assertEqual(metrics["CM/KI"], 105)
+        groups = [[*self.BOTH, ("r10:u", 4, 0x10)], [*self.BOTH, ("armv8_pmuv3_0/br_mis_pred_retired/u", 8, 0x22)]]
+        metrics = self.values(rounds("mispredicts", groups, counts, self.ARM))
+        self.assertEqual((metrics["BM/KI"], metrics["armv8_pmuv3_0/br_mis_pred_retired/u/KI"]), (10, 200))
+
+    def test_cores_of_several_kinds(self):
+        """Each has its PMU, whose number is in the attr: counts are added up, and that is said, by sums, too."""
+        groups = [[(f"cpu_core/{name}", 0, 4 << 32 | config) for name, _, config in self.BOTH],
+                  [(f"cpu_atom/{name}", 0, 10 << 32 | config) for name, _, config in self.BOTH]]
+        path, sums = rounds("hybrid", groups, [[300, 300], [300, 75]], self.INTEL), DATA / "hybrid.sums"
+        note = rf"several kinds of CPUs \({self.INTEL} pmu=10, {self.INTEL} pmu=4\) are added up"
+        self.assertEqual(self.values(path, note)["CPI"], 1.6)
+        native(path, "--sums", sums)
+        for done in native(sums), run("/usr/bin/python3", SCRIPT, "--sums", sums, stderr=-1):
+            self.assertRegex(done.stderr, note)
+        for inputs in path, sums:
+            done = native(inputs, "-M", "tma_info_thread_ipc")
+            self.assertIn("-M: these are sums of several kinds of CPUs", done.stderr)
+            self.assertEqual(done.stdout, "")
+        # two groups on one kind
+        self.values(rounds("core", [groups[0], groups[0]], [[300, 300], [300, 75]], self.INTEL))
+
+    def test_several_periods(self):
+        """A window stands for its period, and shares are of windows."""
+        groups, counts = [self.BOTH, self.BOTH], [[300, 300], [300, 300]]
+        self.values(rounds("periods", groups, counts, periods=(999_700, 99_700)), "with several periods: functions weigh more")
+        self.values(rounds("periods", groups, counts))
 
 
 class Manual(unittest.TestCase):

@@ -213,6 +213,14 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 		return err == -EEXIST ? 0 : err;
 	}
 
+	if (!evsel__is_group_leader(evsel) && evsel->core.attr.sample_period &&
+	    metrics_group__alternates(group)) {
+		pr_err("perf functions: %s samples by itself, which splits the intervals of its group: record it without a period\n",
+		       evsel__name(evsel));
+		recording->is_refused = true;
+		return -EINVAL;
+	}
+
 	cpu = perf_env__describe_cpu(&recording->session->header.env);
 	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
 	free(cpu);
@@ -656,11 +664,45 @@ static struct recording *recording__new(const struct report_options *options)
 	return recording;
 }
 
-static int add_cpu(const struct recording *recording, struct function_table *table)
+/* The PMU of the kind of core that counted a group, 0 if none is named. */
+static u32 core_of(struct evsel *evsel)
 {
-	char *cpu = perf_env__describe_cpu(&recording->session->header.env);
-	int err = cpu ? function_table__add_cpu(table, cpu) : 0;
+	const struct functions_evsel *event = evsel->priv;
 
+	return event && event->group && evsel__is_group_leader(evsel) ?
+	       function_event_core(&evsel->core.attr) : 0;
+}
+
+/* Tell of the CPU. Where several kinds of cores have counted, each is one. */
+static int add_cpus(const struct recording *recording, struct function_table *table)
+{
+	char *cpu = perf_env__describe_cpu(&recording->session->header.env), *kind;
+	u32 first = 0, core;
+	bool several = false;
+	struct evsel *evsel;
+	int err = 0;
+
+	if (!cpu)
+		return 0;
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		core = core_of(evsel);
+		first = first ?: core;
+		several |= core && core != first;
+	}
+	if (!several)
+		err = function_table__add_cpu(table, cpu);
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		core = core_of(evsel);
+		if (!several || !core || err)
+			continue;
+		if (asprintf(&kind, "%s pmu=%u", cpu, core) < 0) {
+			err = -ENOMEM;
+			continue;
+		}
+		err = function_table__add_cpu(table, kind);
+		free(kind);
+	}
 	free(cpu);
 	return err;
 }
@@ -699,7 +741,7 @@ static int read_recording(const char *path, struct report_options *options,
 	table->by = options->by;
 	table->inlines = options->inlines;
 	if (!err)
-		err = add_cpu(recording, table);
+		err = add_cpus(recording, table);
 out:
 	if (err || !options->tui) {
 		recording__delete(recording);
@@ -807,10 +849,38 @@ static int read_input(const char *path, struct report_options *options,
 	return err;
 }
 
+static bool same_periods(const struct function_group_desc *a, const struct function_group_desc *b)
+{
+	return a->sample_period == b->sample_period &&
+	       a->alternative_sample_period == b->alternative_sample_period;
+}
+
+/* Whether windows of one leader's event stand for different periods. */
+static bool has_several_periods(const struct function_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+		unsigned int first = 0;
+
+		while (strcmp(table->sets[first]->events[0], set->events[0]))
+			first++;
+		for (unsigned int j = 0; j < set->nr_descs; j++) {
+			if (!same_periods(&set->descs[j], table->sets[first]->descs))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void print_notes(const struct function_table *table)
 {
 	u64 samples = 0, without_symbol = 0;
 
+	if (table->nr_cpus > 1)
+		pr_warning("perf functions: counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c)\n",
+			   table->cpus[0], table->cpus[1]);
+	if (has_several_periods(table))
+		pr_warning("perf functions: recorded with several periods: functions weigh more where they are shorter\n");
 	if (table->lost)
 		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
 			   (unsigned long long)table->lost);
@@ -1052,9 +1122,7 @@ static void print_diff_notes(const struct function_table *before,
 			if (strcmp(old->events[0], new->events[0]))
 				continue;
 			if (old->descs->discard == new->descs->discard &&
-			    old->descs->sample_period == new->descs->sample_period &&
-			    old->descs->alternative_sample_period ==
-			    new->descs->alternative_sample_period)
+			    same_periods(old->descs, new->descs))
 				return;
 			pr_warning("perf functions: recorded with other periods or share modes, which move the shares\n");
 			return;

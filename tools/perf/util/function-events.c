@@ -198,12 +198,23 @@ static bool is_arm_pmu(const char *pmu, const char *cpu)
 	       (!cpu[18] || cpu[18] == ' ');
 }
 
+/* Whether the kernel says by which event of a PMU it is counted. */
+static bool is_mapped(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
+}
+
+/* What is counted: where the kernel maps it the upper half may be the number of a PMU. */
+static u64 number(const struct perf_event_attr *attr)
+{
+	return is_mapped(attr) ? attr->config & 0xffffffff : attr->config;
+}
+
 /* The event that the attr says, NULL if only the name does. */
 static const char *name_of_attr(const struct perf_event_attr *attr, const char *pmu,
 				const char *cpu)
 {
-	/* Of these the upper half may be the number of a PMU. */
-	u64 config = attr->config & 0xffffffff;
+	u64 config = number(attr);
 
 	switch (attr->type) {
 	case PERF_TYPE_HARDWARE:
@@ -211,14 +222,14 @@ static const char *name_of_attr(const struct perf_event_attr *attr, const char *
 	case PERF_TYPE_HW_CACHE:
 		return find_number(hw_cache, ARRAY_SIZE(hw_cache), config);
 	case PERF_TYPE_SOFTWARE:
-		return attr->config < ARRAY_SIZE(software) ? software[attr->config] : NULL;
+		return config < ARRAY_SIZE(software) ? software[config] : NULL;
 	case PERF_TYPE_TRACEPOINT:
 	case PERF_TYPE_BREAKPOINT:
 		return NULL;
 	default:
 		if (!is_arm_pmu(pmu, cpu))
 			return NULL;
-		return find_number(arm, ARRAY_SIZE(arm), attr->config);
+		return find_number(arm, ARRAY_SIZE(arm), config);
 	}
 }
 
@@ -255,4 +266,38 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name,
 	free(lower);
 	free(copy);
 	return result;
+}
+
+/**
+ * function_event_differs - say whether two events of one name count different things
+ * @attr: attr of the one
+ * @other: attr of the other
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ *
+ * Two numbers are two events: mispredicts that retired, say, and all of them. Those
+ * of the kernel's events are not known here, but its cache-misses are those of L1D
+ * on Arm and those of the last level elsewhere.
+ *
+ * Return: true if they do; false, too, if it cannot be said.
+ */
+bool function_event_differs(const struct perf_event_attr *attr,
+			    const struct perf_event_attr *other, const char *cpu)
+{
+	if (is_mapped(attr) != is_mapped(other))
+		return false;
+	if (attr->type == other->type || !is_mapped(attr))
+		return number(attr) != number(other);
+	return !is_arm_pmu("", cpu);
+}
+
+/**
+ * function_event_core - tell PMUs of several kinds of cores apart
+ * @attr: attr of an event
+ *
+ * Return: the number of the PMU that the attr names besides the event, as those of
+ * hybrid CPUs do; 0 if it names none.
+ */
+u32 function_event_core(const struct perf_event_attr *attr)
+{
+	return is_mapped(attr) ? attr->config >> 32 : 0;
 }

@@ -2,9 +2,15 @@
 #ifndef __PERF_FUNCTION_EVENTS_H
 #define __PERF_FUNCTION_EVENTS_H
 
+#include <stdbool.h>
+#include <linux/types.h>
+
 struct perf_event_attr;
 
 char *function_event_name(const struct perf_event_attr *attr, const char *name,
 			  const char *cpu);
+bool function_event_differs(const struct perf_event_attr *attr,
+			    const struct perf_event_attr *other, const char *cpu);
+u32 function_event_core(const struct perf_event_attr *attr);
 
 #endif /* __PERF_FUNCTION_EVENTS_H */

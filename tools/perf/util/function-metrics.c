@@ -33,8 +33,16 @@ struct metrics_slot {
 	char *name;
 };
 
+/* The first event of its name in the recording. */
+struct metrics_event {
+	struct metrics_event *next;
+	struct perf_event_attr attr;
+	char name[];
+};
+
 struct metrics_group {
 	struct metrics_group *next;
+	struct function_metrics *metrics;
 	unsigned int index;
 	struct function_group_desc desc;
 	bool alternates;
@@ -82,6 +90,7 @@ struct function_metrics {
 	enum function_share share;
 	struct metrics_group *groups, **last_group;
 	unsigned int nr_groups;
+	struct metrics_event *events;
 	struct metrics_function *functions;
 	struct hashmap *leaders;
 	struct hashmap *streams;
@@ -166,10 +175,15 @@ void function_metrics__delete(struct function_metrics *metrics)
 {
 	struct metrics_function *function;
 	struct metrics_group *group;
+	struct metrics_event *event;
 
 	if (!metrics)
 		return;
 
+	while ((event = metrics->events) != NULL) {
+		metrics->events = event->next;
+		free(event);
+	}
 	while ((group = metrics->groups) != NULL) {
 		metrics->groups = group->next;
 		for (unsigned int i = 0; i < group->nr_slots; i++)
@@ -223,6 +237,7 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	desc->alternative_sample_period = alternate;
 	desc->jitter_alternate_period = leader->jitter_alternate_period;
 
+	group->metrics = metrics;
 	group->index = metrics->nr_groups++;
 	*metrics->last_group = group;
 	metrics->last_group = &group->next;
@@ -238,6 +253,30 @@ static bool metrics_group__has_event(const struct metrics_group *group, const ch
 	return false;
 }
 
+/*
+ * Whether an event before in the recording had the name and counts something else,
+ * or -ENOMEM.
+ */
+static int is_taken(struct function_metrics *metrics, const char *name,
+		    const struct perf_event_attr *attr, const char *cpu)
+{
+	struct metrics_event *event = metrics->events;
+
+	while (event && strcmp(event->name, name))
+		event = event->next;
+	if (event)
+		return function_event_differs(attr, &event->attr, cpu);
+
+	event = malloc(sizeof(*event) + strlen(name) + 1);
+	if (!event)
+		return -ENOMEM;
+	event->attr = *attr;
+	strcpy(event->name, name);
+	event->next = metrics->events;
+	metrics->events = event;
+	return false;
+}
+
 /**
  * metrics_group__add_event - add an event to a group
  * @group: the group, before its first sample
@@ -246,7 +285,8 @@ static bool metrics_group__has_event(const struct metrics_group *group, const ch
  * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
  *
  * A second event of the same meaning (cycles:u and cycles:k, say) goes by the
- * name that perf gave it.
+ * name that perf gave it, and so does one of another group that counts something
+ * else than the first of that name in the recording.
  *
  * Return: the slot that the event has in the counts of a sample, or -ENOMEM.
  */
@@ -255,14 +295,19 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 {
 	struct metrics_slot *slots = realloc(group->slots, (group->nr_slots + 1) * sizeof(*slots));
 	char *own;
+	int taken;
 
 	if (!slots)
 		return -ENOMEM;
 	group->slots = slots;
 
 	own = function_event_name(attr, name, cpu);
-	if (own && metrics_group__has_event(group, own)) {
+	taken = own ? metrics_group__has_event(group, own) ?:
+		      is_taken(group->metrics, own, attr, cpu) : -ENOMEM;
+	if (taken) {
 		free(own);
+		if (taken < 0)
+			return taken;
 		if (!metrics_group__has_event(group, name))
 			own = strdup(name);
 		else if (asprintf(&own, "%s#%u", name, group->nr_slots) < 0)
@@ -284,6 +329,17 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 unsigned int metrics_group__nr_events(const struct metrics_group *group)
 {
 	return group->nr_slots;
+}
+
+/**
+ * metrics_group__alternates - whether its leader has two periods
+ * @group: the group
+ *
+ * Return: whether an interval has to be near the short one to be a window.
+ */
+bool metrics_group__alternates(const struct metrics_group *group)
+{
+	return group->alternates;
 }
 
 /**

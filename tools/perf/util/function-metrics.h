@@ -37,6 +37,7 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
 			     const char *name, const char *cpu);
 unsigned int metrics_group__nr_events(const struct metrics_group *group);
+bool metrics_group__alternates(const struct metrics_group *group);
 struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
 							const char *symbol, const char *dso,
 							u64 address);

@@ -43,6 +43,9 @@ Terms:
   those over a throttle or lost record: members may count on while their leader is throttled.
   `auto` is `discard` for groups with an alternate period and `none` for the others.
 
+Windows are matched by the samples before them, which filters of perf script (--comm, --symbols,
+--time ...) keep from this: those of `perf functions report` only choose windows.
+
 Any event may be in a group. Those which METRICS knows have columns with short names; each other
 event NAME has a column NAME/KI, its number per 1000 instructions, if instructions were counted.
 
@@ -64,8 +67,8 @@ import signal
 import stat
 import sys
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from operator import mul
+from itertools import groupby, zip_longest
+from operator import attrgetter, mul
 from typing import (Any, Callable, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence,
                     Set, TextIO, Tuple)
 
@@ -76,6 +79,8 @@ PERF_TYPE_HW_CACHE = 3
 PERF_TYPE_RAW = 4
 PERF_TYPE_MAX = 6           # types from here on are numbers of PMUs
 PERF_SAMPLE_READ = 1 << 4
+MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)   # the kernel says which event of a PMU it is
+ARM_CPU = "(0x[0-9a-f]{16})?( |$)"                  # how its MIDR is written, or not known
 
 # perf_event_attr.config of the events which the kernel names
 HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branches",
@@ -205,10 +210,27 @@ def canonical_event(attr: Dict[str, int], name: str, cpu: str) -> str:
         return HW_CACHE.get(config & 0xffffffff, bare)
     # that of an Arm CPU is its MIDR
     if (kind == PERF_TYPE_RAW or kind >= PERF_TYPE_MAX) and config in ARM and re.match(
-            r"armv\d" if pmu else "(0x[0-9a-f]{16})?( |$)", pmu or cpu):
+            r"armv\d" if pmu else ARM_CPU, pmu or cpu):
         return ARM[config]
     lower = bare.lower()
     return ALIASES.get(lower, lower if lower in HARDWARE + SOFTWARE + ("inst_spec",) else bare)
+
+
+def core_of(attr: Dict[str, int]) -> int:
+    """The PMU that an attr names besides its event, as those of hybrid CPUs do, which have one for
+    each kind of core; 0 if it names none."""
+    return attr["config"] >> 32 if attr["type"] in MAPPED else 0
+
+
+def differ(attr: Dict[str, int], other: Dict[str, int], cpu: str) -> bool:
+    """Whether two events of one name count different things, as two numbers do. Of those that the
+    kernel maps, cache-misses are those of L1D on Arm and those of the last level elsewhere."""
+    mapped = [one["type"] in MAPPED for one in (attr, other)]
+    if mapped[0] != mapped[1]:
+        return False
+    if attr["type"] == other["type"] or not mapped[0]:
+        return (attr["config"] ^ other["config"]) & (0xffffffff if mapped[0] else -1) != 0
+    return not re.match(ARM_CPU, cpu)
 
 
 @dataclass
@@ -387,6 +409,11 @@ class Table:
         """Add a function's sums."""
         add_sums(self.functions.setdefault(function, {}), events, sums)
 
+    def recorded(self) -> List[GroupInfo]:
+        """How the groups were recorded, in order, each once; share mode none is before discard."""
+        return sorted(set(self.groups), key=lambda group: (
+            group.events, group.share == "discard", group[2:]))
+
     def __add__(self, other: "Table") -> "Table":
         table = Table(self.by, self.inline)
         for part in self, other:
@@ -501,11 +528,12 @@ class Collector:
         self.names: Dict[int, str] = {}                     # of events
         self.slots: Dict[int, int] = {}                     # event: slot, 0 for a leader
         self.groups: Dict[int, Group] = {}                  # by leader
+        self.events: Dict[str, Dict[str, int]] = {}         # attr of the first of each name
         self.streams: Dict[int, Dict[int, Place]] = {}      # sample id: thread: last sample
         self.dsos: Dict[int, str] = {}
         self.symbols: Dict[int, Tuple[int, int, int, str]] = {}
         self.ignored: List[str] = []                        # events that are not in a group
-        self.cpus: Set[str] = set()
+        self.cpus: Dict[str, Set[int]] = {}                 # and the PMUs of its kinds of cores
         self.lost_records = self.lost_samples = self.throttled = 0
         self.sample_table = self.sample_handler()
 
@@ -518,13 +546,20 @@ class Collector:
         if attr.get("defer_callchain"):     # perf script lets such samples wait, others overtake
             fail("the counts of samples are mixed up where call chains come later: "
                  "record without 'defer', or use perf functions")
-        self.cpus |= {cpu} - {""}
         name = self.names.get(evsel, f"event{evsel}")
         is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT    # perf keeps their samples
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
+            if not attr["sample_period"]:
+                fail(f"{name} is in no group, is the file cut short?")
             self.groups[evsel] = Group(attr, self.share)
+            self.cpus.setdefault(cpu, set()).add(core_of(attr))
         if leader in self.groups and not is_tracepoint:
+            if evsel != leader and attr["sample_period"] and self.groups[leader].alternates:
+                fail(f"{name} samples by itself, which splits the intervals of its group: "
+                     "record it without a period")
             event = canonical_event(attr, name, cpu)
+            if differ(attr, self.events.setdefault(event, attr), cpu):
+                event = name
             self.slots[evsel] = self.groups[leader].add_event(event, name)
         else:
             self.slots[evsel] = 0
@@ -636,7 +671,10 @@ class Collector:
             addresses.setdefault(function[:2], set()).add(function.address)
         table = Table()
         table.groups = [group.info() for group in self.groups.values()]
-        table.cpus = self.cpus
+        for cpu, cores in self.cpus.items():
+            cores -= {0}
+            if cpu:
+                table.cpus |= {f"{cpu} pmu={core}" for core in cores} if len(cores) > 1 else {cpu}
         table.lost, table.throttled = max(self.lost_records, self.lost_samples), self.throttled
         for function, group, sums in results:
             if function.symbol and len(addresses[function[:2]]) == 1:
@@ -754,8 +792,9 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
                   "errors": {column: value.error for column, value in values.items()
                              if value.error is not None}} for function, values in rows]
     json.dump({"by": table.by, "inline": table.inline,
-               "groups": [group._asdict() for group in table.groups], "throttled": table.throttled,
-               "lost": table.lost, "functions": functions}, out, indent=1)
+               "groups": [group._asdict() for group in table.recorded()],
+               "throttled": table.throttled, "lost": table.lost, "functions": functions},
+              out, indent=1)
     print(file=out)
 
 
@@ -776,12 +815,9 @@ def write_sums(table: Table, out: TextIO) -> None:
     line("throttled", table.throttled)
     for cpu in sorted(table.cpus):
         line("cpu", cpu)
-    for events in sorted({group.events for group in table.groups}):
-        # none is before discard in a sums file
-        infos = sorted({(group.share == "discard", *group[2:]) for group in table.groups
-                        if group.events == events})
-        for discard, *numbers, inherit in infos:
-            line("group", "discard" if discard else "none", *numbers, int(inherit), *events)
+    for events, infos in groupby(table.recorded(), key=attrgetter("events")):
+        for info in infos:
+            line("group", info.share, *map(int, info[2:]), *events)
         for function, groups in sorted(table.functions.items(), key=lambda item: by_name(item[0])):
             sums = groups.get(events)
             if sums:
@@ -850,8 +886,8 @@ def read_sums(lines: Sequence[str]) -> Table:
                                           fields[4] == "1"))
         elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):
             table.by, table.inline = fields[0], fields[1] == "1"
-        elif word in ("lost", "throttled"):
-            setattr(table, word, natural(*fields))
+        elif word in ("lost", "throttled") and len(fields) == 1:
+            setattr(table, word, natural(fields[0]))
         elif word == "cpu" and len(fields) == 1:
             table.cpus.add(fields[0])
         else:
@@ -891,6 +927,16 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
 def notes(table: Table) -> List[str]:
     """What the reader of the table should know about the recording."""
     texts = []
+    if len(table.cpus) > 1:
+        one, other = sorted(table.cpus)[:2]
+        texts.append(f"counts of several kinds of CPUs ({one}, {other}) are added up "
+                     "(record one kind: taskset -c)")
+    periods: Dict[str, set] = {}
+    for group in table.groups:
+        periods.setdefault(group.events[0], set()).add(
+            (group.sample_period, group.alternative_sample_period))
+    if any(len(different) > 1 for different in periods.values()):
+        texts.append("recorded with several periods: functions weigh more where they are shorter")
     if table.lost:
         texts.append(f"{table.lost} records were lost: windows over a loss are discarded "
                      "(larger buffers: perf record -m)")
