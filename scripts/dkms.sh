@@ -23,7 +23,7 @@ install -m 644 module/{Makefile,dkms.conf,perf_alt_period.c} include/linux/perf_
 } > "$root/usr/share/doc/$name-dkms/copyright"
 cat > "$root/DEBIAN/control" << END
 Package: $name-dkms
-Version: $version
+Version: $version-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M -- module include/linux/perf_alt_period.h)
 Architecture: all
 Section: kernel
 Priority: optional

@@ -38,7 +38,7 @@ GROUP = ("cycles", "instructions", "branch-misses")
 
 def attr(kind=0, config=0, **other):
     """A perf_event_attr as perf hands it to scripts."""
-    return {"type": kind, "config": config, "sample_type": READ, "sample_period": 0, "inherit": 0,
+    return {"type": kind, "config": config, "sample_type": READ, "sample_period": 0, "freq": 0, "inherit": 0,
             "alternative_sample_period": 0, "jitter_alternate_period": 0, **other}
 
 
@@ -62,7 +62,7 @@ class Recording:
             self.collector.evsel_table(event, name)
             self.collector.attr_table(event, leader, attr(
                 0, HARDWARE[name], inherit=inherit,
-                sample_period=period if event == leader else 0,
+                sample_period=period if event == leader else 0, freq=int(event == leader and not period),
                 alternative_sample_period=alternate if event == leader else 0,
                 jitter_alternate_period=jitter if event == leader else 0))
         return leader
@@ -615,7 +615,7 @@ class EventNames(unittest.TestCase):
         collector = fm.Collector()
         for event, name in enumerate(("cycles:u", "cycles:k", "cycles:k"), 1):
             collector.evsel_table(event, name)
-            collector.attr_table(event, 1, attr(0, 0))
+            collector.attr_table(event, 1, attr(0, 0, sample_period=LONG if event == 1 else 0))
         self.assertEqual(collector.groups[1].events, ["cycles", "cycles:k", "cycles:k#2"])
 
 

@@ -29,6 +29,7 @@
 #include "util/evsel.h"
 #include "util/function-columns.h"
 #include "util/function-diff.h"
+#include "util/function-events.h"
 #include "util/function-exprs.h"
 #include "util/function-find.h"
 #include "util/function-groups.h"

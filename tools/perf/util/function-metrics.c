@@ -254,13 +254,17 @@ static bool metrics_group__has_event(const struct metrics_group *group, const ch
 }
 
 /*
- * Whether an event before in the recording had the name and counts something else,
- * or -ENOMEM.
+ * Whether another event of the group has the name, or one of the recording that counts
+ * something else; or -ENOMEM.
  */
-static int is_taken(struct function_metrics *metrics, const char *name,
+static int is_taken(struct metrics_group *group, const char *name,
 		    const struct perf_event_attr *attr, const char *cpu)
 {
+	struct function_metrics *metrics = group->metrics;
 	struct metrics_event *event = metrics->events;
+
+	if (metrics_group__has_event(group, name))
+		return true;
 
 	while (event && strcmp(event->name, name))
 		event = event->next;
@@ -302,8 +306,7 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 	group->slots = slots;
 
 	own = function_event_name(attr, name, cpu);
-	taken = own ? metrics_group__has_event(group, own) ?:
-		      is_taken(group->metrics, own, attr, cpu) : -ENOMEM;
+	taken = own ? is_taken(group, own, attr, cpu) : -ENOMEM;
 	if (taken) {
 		free(own);
 		if (taken < 0)

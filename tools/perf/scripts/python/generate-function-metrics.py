@@ -548,13 +548,14 @@ class Collector:
                  "record without 'defer', or use perf functions")
         name = self.names.get(evsel, f"event{evsel}")
         is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT    # perf keeps their samples
+        samples = attr["sample_period"] or attr["freq"]
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
-            if not attr["sample_period"]:
+            if not samples:
                 fail(f"{name} is in no group, is the file cut short?")
             self.groups[evsel] = Group(attr, self.share)
             self.cpus.setdefault(cpu, set()).add(core_of(attr))
         if leader in self.groups and not is_tracepoint:
-            if evsel != leader and attr["sample_period"] and self.groups[leader].alternates:
+            if evsel != leader and samples and self.groups[leader].alternates:
                 fail(f"{name} samples by itself, which splits the intervals of its group: "
                      "record it without a period")
             event = canonical_event(attr, name, cpu)
