@@ -104,6 +104,10 @@ class Recordings(unittest.TestCase):
         must(REPORT, "--html", DATA / "plain.html", DATA / "plain.data", DATA / "plain.data")
         data = self.data(DATA / "plain.html")
         truth = json.loads(must(PERF, "functions", "report", "-j", DATA / "plain.data", DATA / "plain.data", stderr=subprocess.DEVNULL))
+        text = must(PERF, "functions", "report", "-F", "#", DATA / "plain.data", DATA / "plain.data", stderr=subprocess.DEVNULL)
+        names = [line.rsplit(maxsplit=1)[0] for line in text.splitlines()[1:]]
+        self.assertEqual([row[0] for row in data["table"]["rows"]], names)
+        self.assertTrue({"twice [libone.so]", "twice [libtwo.so]"} <= {re.sub(" 0x[0-9a-f]+", "", name) for name in names})
         self.assertEqual([row[1] for row in data["table"]["rows"]], [row["symbol"] for row in truth["functions"]])
         for row, function in zip(data["table"]["rows"], truth["functions"]):
             for value, column in zip(row[3], data["table"]["columns"]):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Perf, Table, label
+from .table import Perf, Table, labels
 
 Node = dict[str, Any]
 ALL = "all"
@@ -88,7 +88,7 @@ def node(function: Table, name: str, event: str | None) -> Node:
 def of_table(table: Table) -> tuple[str | None, Node]:
     """The event that is the width, and a tree of one level: the rows of a table."""
     event = width_event(table)
-    children = [node(function, label(function), event) for function in table["functions"]]
+    children = [node(function, name, event) for name, function in zip(labels(table["functions"]), table["functions"])]
     return event, {"name": ALL, "value": sum(child["value"] for child in children), "metrics": {}, "intervals": {}, "weak": [],
                    "windows": sum(child["windows"] for child in children), "children": [child for child in children if child["value"]]}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError, flame
-from .table import Table, label, replacing
+from .table import Table, labels, replacing
 
 TOP = Path(__file__).resolve().parent.parent.parent
 TEMPLATE = TOP / "build/report/template.html"
@@ -42,14 +42,14 @@ def table_data(table: Table) -> Table:
     columns = table["columns"]
     sets: list[list[str]] = []
     rows = []
-    for function in table["functions"]:
+    for name, function in zip(labels(table["functions"]), table["functions"]):
         sums = []
         for one in function["sums"]:
             if one["events"] not in sets:
                 sets.append(one["events"])
             sums.append([sets.index(one["events"]), one["samples"], one["matched"],
                          [str(one["totals"][event]) for event in one["events"]]])
-        rows.append([label(function), function["symbol"], function["dso"], *values(function, columns), sums])
+        rows.append([name, function["symbol"], function["dso"], *values(function, columns), sums])
     return {"by": table["by"], "inline": table["inline"], "groups": table["groups"], "throttled": table["throttled"],
             "lost": table["lost"], "columns": columns, "sets": sets, "rows": rows}
 
@@ -57,8 +57,9 @@ def table_data(table: Table) -> Table:
 def diff_data(table: Table) -> Table:
     """A comparison for the page."""
     columns = table["columns"]
-    rows = [[label(function), function["symbol"], function["dso"], function["status"],
-             [function["metrics"].get(column["name"]) for column in columns]] for function in table["functions"]]
+    rows = [[name, function["symbol"], function["dso"], function["status"],
+             [function["metrics"].get(column["name"]) for column in columns]]
+            for name, function in zip(labels(table["functions"]), table["functions"])]
     return {"by": table["by"], "before": table["before"], "after": table["after"], "columns": columns, "rows": rows}
 
 

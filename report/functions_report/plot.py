@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Table, is_diff, label, replacing
+from .table import Table, is_diff, labels, replacing
 
 FORMATS = (".png", ".svg")
 # widths of one and of both columns of a page, in inches
@@ -93,7 +93,7 @@ def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
             axes.set_xlabel("change" if is_diff(table) else "%" if column["name"].startswith("%") else "")
             axes.margins(y=0.5 / len(rows))
             axes.locator_params(axis="x", nbins=4)
-        all_axes[0].set_yticks(range(len(rows)), [short(label(row)) for row in rows])
+        all_axes[0].set_yticks(range(len(rows)), [short(name) for name in labels(table["functions"])[:top]])
         all_axes[0].invert_yaxis()
     return figure
 

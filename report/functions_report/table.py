@@ -89,12 +89,21 @@ def is_diff(table: Table) -> bool:
     return "before" in table
 
 
-def label(function: Table) -> str:
-    """The name of a row: symbol, and address where names do not suffice; without a symbol its DSO, too."""
-    address = "" if function.get("address") is None else f"{function['address']:#x}"
-    if function["symbol"]:
-        return f"{function['symbol']} {address}".strip()
-    return f"{address} [{os.path.basename(function.get('dso') or '') or 'unknown'}]".strip()
+def labels(functions: Sequence[Table]) -> list[str]:
+    """The names of rows, as perf prints them: symbol, and address where names do not suffice; without a symbol, and where the
+    same one is in several, its DSO, by its short name if that is enough."""
+    paths: dict[str, set[str]] = {}
+    for function in functions:
+        paths.setdefault(function["symbol"], set()).add(function.get("dso") or "")
+    names = []
+    for function in functions:
+        symbol, dso = function["symbol"], function.get("dso") or ""
+        short, same = os.path.basename(dso), [os.path.basename(path) for path in paths[symbol]]
+        name = " ".join([*([symbol] if symbol else []), *([] if function.get("address") is None else [f"{function['address']:#x}"])])
+        if not symbol or len(same) > 1:
+            name += f" [{(short if not symbol or same.count(short) == 1 else dso) or 'unknown'}]"
+        names.append(name.strip())
+    return names
 
 
 def check_folder(path: Path) -> None:

@@ -262,6 +262,7 @@ static int is_taken(struct metrics_group *group, const char *name,
 {
 	struct function_metrics *metrics = group->metrics;
 	struct metrics_event *event = metrics->events;
+	const size_t size = strlen(name) + 1;
 
 	if (metrics_group__has_event(group, name))
 		return true;
@@ -271,11 +272,11 @@ static int is_taken(struct metrics_group *group, const char *name,
 	if (event)
 		return function_event_differs(attr, &event->attr, cpu);
 
-	event = malloc(sizeof(*event) + strlen(name) + 1);
+	event = malloc(sizeof(*event) + size);
 	if (!event)
 		return -ENOMEM;
 	event->attr = *attr;
-	strcpy(event->name, name);
+	memcpy(event->name, name, size);
 	event->next = metrics->events;
 	metrics->events = event;
 	return false;
