@@ -21,6 +21,25 @@ import experiment               # pylint: disable=wrong-import-position
 # iterations: some hundred windows, of which the smallest share of a function has seven
 REPRODUCED = 2000
 
+# two processors at once: the emulator's counters tell no instructions then, and times are the host's
+ON_TWO = f"""
+insmod /share/perf_alt_period.ko
+perf record -q -a -o /tmp/two.data -e cycles/period={SHORT_LONG},alt-period={WINDOW}/u -- \\
+	benchmark --threads 4 --iterations 20000 0 1 > /dev/null &
+until pgrep -x benchmark > /dev/null; do sleep 0.01; done
+turns=0
+while pgrep -x benchmark > /dev/null; do
+	sleep 0.01
+	rmmod perf_alt_period
+	insmod /share/perf_alt_period.ko
+	turns=$((turns + 1))
+done
+wait $!
+mv /tmp/two.data /share
+echo $turns > /share/turns
+dmesg > /share/two.dmesg
+"""
+
 
 class Linux(modules.Module):
 
@@ -58,6 +77,15 @@ cp /tmp/reproduce/results.json /share/
         events = REPRODUCED * sum(row.length for row in known.truth((self.share / "truth").read_text()).values())
         self.assertAlmostEqual(rows[experiment.ALTERNATE]["samples"], 2 * events / 1e6, delta=12)
         self.assertLessEqual(set(known.LEAVES), {row["symbol"] for row in result["functions"]})
+
+    def test_comes_and_goes_beside_another_processor(self):
+        in_guest(RECORD + ON_TWO, *self.OPTIONS, "--smp", 2, "--no-icount", share=self.share, timeout=300)
+        self.assertGreater(int((self.share / "turns").read_text()), 5)
+        self.assertNotRegex((self.share / "two.dmesg").read_text(), modules.COMPLAINTS)
+        for cpu in 0, 1:
+            found = [sample.period for sample in self.read("two").samples if sample.cpu == cpu]
+            self.assertEqual(set(found), {SHORT_LONG, WINDOW})
+            self.assertGreater(found.count(WINDOW), 100)
 
     def test_attr_is_that_of_a_kernel_with_the_series(self):
         in_guest(RECORD + f"record kernel.data '{GROUP}' true", share=self.share)
