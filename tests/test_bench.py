@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import os
 import random
 import statistics

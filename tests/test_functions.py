@@ -715,9 +715,10 @@ class Report(unittest.TestCase):
 
 
 def rounds(name: str, groups: Sequence[Sequence[tuple]], counts: Sequence[Sequence[int]], cpuid: str = "",
-           periods: Sequence[int] = (999_700, 999_700)) -> Path:    # pylint: disable=too-many-locals
+           periods: Sequence[int] = (999_700, 999_700)) -> Path:
     """A recording of a hundred windows of each group in `alpha`. An event is its name, type, config, and its period if it
     is a member that has one; the counts are those of a window, that of the leader first."""
+    # pylint: disable=too-many-locals
     numbers = itertools.count(1)
     flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
     events = [[pw.Event(*event[:3], [next(numbers)], *(event[3:] or ((period, 300) if place == 0 else ())), flags=flags)

@@ -92,13 +92,13 @@ def is_diff(table: Table) -> bool:
 def labels(functions: Sequence[Table]) -> list[str]:
     """The names of rows, as perf prints them: symbol, and address where names do not suffice; without a symbol, and where the
     same one is in several, its DSO, by its short name if that is enough."""
-    paths: dict[str, set[str]] = {}
+    dsos: dict[str, set[str]] = {}
     for function in functions:
-        paths.setdefault(function["symbol"], set()).add(function.get("dso") or "")
+        dsos.setdefault(function["symbol"], set()).add(function.get("dso") or "")
     names = []
     for function in functions:
         symbol, dso = function["symbol"], function.get("dso") or ""
-        short, same = os.path.basename(dso), [os.path.basename(path) for path in paths[symbol]]
+        short, same = os.path.basename(dso), [os.path.basename(path) for path in dsos[symbol]]
         name = " ".join([*([symbol] if symbol else []), *([] if function.get("address") is None else [f"{function['address']:#x}"])])
         if not symbol or len(same) > 1:
             name += f" [{(short if not symbol or same.count(short) == 1 else dso) or 'unknown'}]"
