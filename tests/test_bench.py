@@ -3,9 +3,9 @@
 
 import json
 import math
-import re
 import os
 import random
+import re
 import statistics
 import sys
 import unittest
