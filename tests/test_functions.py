@@ -695,11 +695,11 @@ class Report(unittest.TestCase):
             self.assertEqual(done.stdout, "")
 
     def test_cut_recording_for_the_script(self):
-        """What tells the groups is at the end: members without it are no leaders."""
+        """What tells the groups is at the end: members without it are no leaders. Newer perf script refuses the file."""
         cut = DATA / "cut.data"
         cut.write_bytes(self.two.read_bytes()[:-3000])
         done = script(cut, "--write-sums", DATA / "cut.sums")
-        self.assertIn("is in no group, is the file cut short?", done.stderr)
+        self.assertRegex(done.stderr, "is in no group, is the file cut short[?]|incompatible file format")
         self.assertNotEqual(done.returncode, 0)
         self.assertFalse((DATA / "cut.sums").exists())
 
