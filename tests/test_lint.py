@@ -74,6 +74,7 @@ class Figures(unittest.TestCase):
                 if line.startswith("|"):
                     self.assertTrue(f"\n{line}\n" in readme, line)
         # what README says of goals
+        self.assertEqual(results["accuracy"]["iterations"], accuracy.ITERATIONS)
         missed = [name for name, met in results["published"]["met"].items() if not met]
         self.assertEqual(missed, ["script, 25 %", "native, 25 %"])
         collect, stitched, text = results["collect"], results["stitched_lbr"], " ".join(readme.split())
@@ -93,7 +94,8 @@ class Figures(unittest.TestCase):
         page = " ".join((TOP / "Documentation/admin-guide/perf/alternate-period.rst").read_text().split())
         results, newer = (json.loads((TOP / f"results/{base}/results.json").read_text()) for base in ("6.12", "7.2"))
         added, of_newer = (each["cost"]["added"] for each in (results, newer))
-        worth = " ".join(f"{row['independent']:.0f}" for jitter, row in results["resonance"]["jitter"].items() if jitter != "0")
+        worth = " ".join(f"{float(format(row['independent'], '.2g')):.0f}"
+                         for jitter, row in results["resonance"]["jitter"].items() if jitter != "0")
         for figure in (f" windows {worth} and ", f"executes {added['used']:.0f} more, {added['jitter']:.0f} with jitter",
                        f"6.12; {of_newer['used']:.0f} and {of_newer['jitter']:.0f} of"):
             self.assertTrue(figure in page, figure)
