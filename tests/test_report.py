@@ -108,6 +108,11 @@ class Recordings(unittest.TestCase):
         names = [line.rsplit(maxsplit=1)[0] for line in text.splitlines()[1:]]
         self.assertEqual([row[0] for row in data["table"]["rows"]], names)
         self.assertTrue({"twice [libone.so]", "twice [libtwo.so]"} <= {re.sub(" 0x[0-9a-f]+", "", name) for name in names})
+        ranges = DATA / "ranges.sums"
+        ranges.write_text((DATA / "plain.sums").read_text().replace("\talpha\t", "\t0x1000-0x1040\t"))
+        must(REPORT, "--html", DATA / "ranges.html", ranges)
+        self.assertIn("0x1000-0x1040 [libone.so]", [row[0] for row in self.data(DATA / "ranges.html")["table"]["rows"]])
+        self.assertIn("0x1000-0x1040 [libone.so]", must(PERF, "functions", "report", ranges, stderr=subprocess.DEVNULL))
         self.assertEqual([row[1] for row in data["table"]["rows"]], [row["symbol"] for row in truth["functions"]])
         for row, function in zip(data["table"]["rows"], truth["functions"]):
             for value, column in zip(row[3], data["table"]["columns"]):

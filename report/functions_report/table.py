@@ -99,8 +99,10 @@ def labels(functions: Sequence[Table]) -> list[str]:
     for function in functions:
         symbol, dso = function["symbol"], function.get("dso") or ""
         short, same = os.path.basename(dso), [os.path.basename(path) for path in dsos[symbol]]
-        name = " ".join([*([symbol] if symbol else []), *([] if function.get("address") is None else [f"{function['address']:#x}"])])
-        if not symbol or len(same) > 1:
+        address = "" if function.get("address") is None else f"{function['address']:#x}"
+        name = f"{symbol} {address}".strip()
+        # perf names a function without a name by its range
+        if not symbol or len(same) > 1 or (dso and symbol.startswith("0x")):
             name += f" [{(short if not symbol or same.count(short) == 1 else dso) or 'unknown'}]"
         names.append(name.strip())
     return names
