@@ -8,7 +8,8 @@ through the commits, so that each needs an incremental build only.
 
 import fcntl
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from env import ARCH, BUILD, CHECK, LINUX, TOP, machine, must, run
@@ -58,16 +59,30 @@ def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) ->
     """Runs build, with the work tree at commit, unless stamp says that it was built from the same commit and sources."""
     sources = *(TOP / "scripts" / name for name in ("build.sh", "vm/common.config", f"vm/{ARCH}.py")), *sources
     made_by = "\n".join([must("git", "-C", LINUX, "rev-parse", f"{commit}^{{tree}}"), *(path.read_text() for path in sources)])
+
+    def is_kept() -> bool:
+        return stamp.is_file() and stamp.read_text() == made_by
+
+    if is_kept():
+        return
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    # two suites may need it at once
-    with open(CHECK / "pristine.lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if stamp.is_file() and stamp.read_text() == made_by:
+    with held():
+        # meanwhile another one may have made it
+        if is_kept():
             return
         work_tree()
         must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", commit)
         build()
         stamp.write_text(made_by)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """The work tree for the caller alone: another suite, or `make bench`, may want it, and waits. Within, keep() would wait forever."""
+    CHECK.mkdir(parents=True, exist_ok=True)
+    with open(CHECK / "pristine.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def work_tree() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from env import BASE, CHECK, LINUX, must
-from pristine import WALK, work_tree
+from pristine import WALK, held, work_tree
 
 # name | Debian packages of the compiler | make's variables | configuration, what is set over it | objects
 # (scripts/install.sh takes the packages from here)
@@ -147,7 +147,7 @@ def coccinelle(tree: Path, check: Path) -> Counter:
 
 
 def setUpModule() -> None:
-    CHECK.mkdir(parents=True, exist_ok=True)
+    unittest.enterModuleContext(held())
     work_tree()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import machines
 from env import ALL, ARCH, BUILD, CHECK, LINUX, TOP, must, run, vm
-from pristine import BUILT, WALK, build_kernel, build_perf, pristine, work_tree
+from pristine import BUILT, WALK, build_kernel, build_perf, held, pristine, work_tree
 
 MAIL = BUILD / "series"
 SELFTESTS = CHECK / "series"
@@ -29,6 +29,7 @@ def addresses(mail: Message, field: str) -> set[str]:
 
 def setUpModule() -> None:
     pristine()
+    unittest.enterModuleContext(held())
     work_tree()
     must("make", "series")
 
