@@ -5,8 +5,8 @@ ARCH ?= arm64
 SUITE ?= bookworm
 TIMEOUT ?= 600
 BASE ?= 6.12
-# what is made for a base: all but what is the same for each, which is in build
-B := build$(addprefix /,$(filter-out 6.12,$(BASE)))
+# what is made for a base; build/ itself has what all bases share
+B := build/$(BASE)
 OUT ?= $(B)/demo
 
 # machines that `make check` needs, and those that `make check-all` needs
@@ -19,8 +19,7 @@ override EVENTS := $(value EVENTS)
 override RUN := $(value RUN)
 # of the verbs kernel and vm, said to make: not what a shell happens to have
 override DEBUG := $(if $(filter kernel vm,$(MAKECMDGOALS)),$(if $(filter command,$(origin DEBUG)),$(DEBUG)))
-BUILD := $(B)
-export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE BUILD
+export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -65,14 +64,14 @@ demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the bench
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
-report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## the same with call chains, and as a page for a browser: build/demo/report.html
+report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## the same with call chains, and as a page for a browser: build/BASE/demo/report.html
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
 	@echo
 	@echo 'Open $(OUT)/report.html in a browser. It was made by'
 	@echo
-	@echo '  $(strip $(addprefix BUILD=,$(filter-out build,$(B))) $(REPORT)) --html $(OUT)/report.html $(OUT)/perf.data'
+	@echo '  $(strip $(addprefix BASE=,$(filter-out 6.12,$(BASE))) $(REPORT)) --html $(OUT)/report.html $(OUT)/perf.data'
 
 .PHONY: check
 check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
@@ -100,29 +99,29 @@ vm: $(KERNEL) $(call GUEST,$(ARCH)) ## boot the emulated machine, RUN='command' 
 
 .PHONY: dkms
 dkms: ## the module for kernels that cannot be rebuilt, as a Debian package in build/dkms
-	@scripts/dkms.sh build/dkms
+	@scripts/debian/dkms.sh build/dkms
 	@ls build/dkms/*.deb
 
 .PHONY: series
-series: $(B)/linux.built ## the mail-ready series in build/series
+series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 	@scripts/series.py mail $(B)/series --base $(BASE) --tree $(B)/linux
 	@ls $(B)/series | sed 's|^|$(B)/series/|'
 
 .PHONY: bench
-bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the published experiment and our measurements, as tables and JSON in build/bench (BENCH='cost resonance': some of them)
-	@scripts/bench/run.py $(BENCH)
+bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the published experiment and our measurements, as tables and JSON in build/BASE/bench (BENCH='cost resonance': some of them)
+	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
 bench-collect: ## the one of them for large recordings: what it costs to make a table, as ratios
 	@$(MAKE) bench BENCH=collect
 
 .PHONY: deb
-deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built ## Debian packages of kernel and perf for real machines: build/deb (ARCH=arm64, or x86_64)
+deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built ## Debian packages of kernel and perf for real machines: build/BASE/deb (ARCH=arm64, or x86_64)
 	@ls $(B)/deb/*.deb
 
 .PHONY: fresh
 fresh: | install-fresh ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
-	@scripts/fresh.sh $(SUITE) "$(SUITES)"
+	@scripts/debian/fresh.sh $(SUITE) "$(SUITES)"
 
 .PHONY: clean
 clean: ## empty build/
@@ -140,13 +139,13 @@ INSTALL_fresh = $(1) fresh
 
 .PHONY: always install-build install-report install-check install-all install-bench install-deb install-fresh
 install-build install-report install-check install-all install-bench install-deb install-fresh: install-%:
-	@scripts/install.sh build $(call INSTALL_$*,$(ARCH))
+	@scripts/debian/install.sh build $(call INSTALL_$*,$(ARCH))
 
 # Debian 12 and 13 have Linux 6.12; the source of another is fetched
 SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter-out 6.12,$(BASE))))
 
 build/source/linux-source-%.tar.xz: | install-build
-	@$(STEP) "Debian's source of Linux $*" scripts/source.sh $* $@
+	@$(STEP) "Debian's source of Linux $*" scripts/debian/source.sh $* $@
 
 $(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
 	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) $(addprefix --linux ,$(SOURCE))
@@ -167,18 +166,18 @@ build/report/template.html: $(WEB)/.built report/web/build.js $(wildcard report/
 	@rm -rf $(WEB)/src && cp -r report/web/build.js report/web/src $(WEB)/
 	@$(STEP) "template of the page" sh -c 'cd $(WEB) && node build.js ../template.html'
 
-$(KERNEL_DEB): $(B)/linux.built scripts/deb.sh scripts/build.sh scripts/vm/$(ARCH).py scripts/vm/common.config
-	@$(STEP) "package of the$(addprefix $() ,$(CONFIG)) kernel for $(ARCH)" scripts/deb.sh kernel $(ARCH) $(CONFIG)
+$(KERNEL_DEB): $(B)/linux.built scripts/debian/deb.sh scripts/build.sh scripts/vm/$(ARCH).py scripts/vm/common.config
+	@$(STEP) "package of the$(addprefix $() ,$(CONFIG)) kernel for $(ARCH)" scripts/debian/deb.sh kernel $(ARCH) $(CONFIG)
 	@touch $@
 
-$(DEB)/perf.built: $(B)/linux.built build/sysroot/$(ARCH).built scripts/deb.sh scripts/build.sh
-	@$(STEP) "package of perf for $(ARCH)" scripts/deb.sh perf $(ARCH)
+$(DEB)/perf.built: $(B)/linux.built build/sysroot/$(ARCH).built scripts/debian/deb.sh scripts/build.sh
+	@$(STEP) "package of perf for $(ARCH)" scripts/debian/deb.sh perf $(ARCH)
 	@touch $@
 
 # ... of one machine each
 .SECONDARY:
 OPTIONS := scripts/vm/common.config
-FETCH := scripts/fetch.sh scripts/apt.sh
+FETCH := scripts/debian/fetch.sh scripts/debian/apt.sh
 
 $(B)/kernel/%/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(OPTIONS)
 	@$(STEP) "kernel for $*" scripts/build.sh kernel $(B)/linux $(@D) $*
@@ -188,17 +187,17 @@ $(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(
 	@$(STEP) "debug kernel for $*" env DEBUG=1 scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
-build/sysroot/%.built: scripts/root.sh $(FETCH) scripts/vm/%.py | install-build
-	@$(STEP) "Debian's $* headers and libraries" scripts/root.sh sysroot $*
+build/sysroot/%.built: scripts/debian/root.sh $(FETCH) scripts/vm/%.py | install-build
+	@$(STEP) "Debian's $* headers and libraries" scripts/debian/root.sh sysroot $*
 	@touch $@
 
 $(B)/perf-%/.built: $(B)/linux.built build/sysroot/%.built scripts/build.sh
 	@$(STEP) "perf for $*" scripts/build.sh perf $(B)/linux $(B)/perf-$* $*
 	@touch $@
 
-$(B)/root/%.cpio: $(B)/perf-%/.built scripts/root.sh $(FETCH) scripts/vm/init scripts/vm/%.py
-	@$(STEP) "root file system for $*" scripts/root.sh guest $*
+$(B)/root/%.cpio: $(B)/perf-%/.built scripts/debian/root.sh $(FETCH) scripts/vm/init scripts/vm/%.py
+	@$(STEP) "root file system for $*" scripts/debian/root.sh guest $*
 
-build/qemu/%.built: scripts/qemu.sh $(FETCH) scripts/vm/%.py | install-build
-	@$(STEP) "emulator for $*" scripts/qemu.sh $*
+build/qemu/%.built: scripts/debian/qemu.sh $(FETCH) scripts/vm/%.py | install-build
+	@$(STEP) "emulator for $*" scripts/debian/qemu.sh $*
 	@touch $@

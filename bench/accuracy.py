@@ -22,12 +22,12 @@ from typing import Any
 import numpy
 from matplotlib.axes import Axes
 
-import known
-from collect import SYMBOLS
-from env import PERF
-from experiment import functions_of
-from guest import OUT, SHARE, Kernel, recording, unthrottled
-from picture import picture
+from bench.collect import SYMBOLS
+from bench.experiment import functions_of
+from bench.guest import OUT, SHARE, Kernel, recording, unthrottled
+from bench.picture import picture
+from tests.harness import known
+from tests.harness.env import PERF
 
 TITLE = "Accuracy"
 PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
@@ -39,7 +39,9 @@ MODES = "discard", "none"
 EVENTS = "{{cycles/{}/,instructions,page-faults}}:uS"
 
 
-def recordings(windows: tuple[int, ...], plain: tuple[int, ...] = PLAIN) -> dict[tuple[str, int], str]:
+def recordings(
+    windows: tuple[int, ...], plain: tuple[int, ...] = PLAIN
+) -> dict[tuple[str, int], str]:
     """Terms of the events by kind and window."""
     found = {("plain", period): f"period={period}" for period in plain}
     for window in windows:
@@ -54,13 +56,25 @@ def file_of(kind: str, window: int, name: str) -> str:
     return f"accuracy-{kind}-{window}-{name}.data"
 
 
-def record(name: str, depth: int, wanted: dict[tuple[str, int], str], iterations: int, kernel: Kernel = Kernel()) -> known.Truth:
+def record(
+    name: str,
+    depth: int,
+    wanted: dict[tuple[str, int], str],
+    iterations: int,
+    kernel: Kernel = Kernel(),
+) -> known.Truth:
     """Makes recordings() of a depth; returns the truth."""
     commands = f"{kernel.setup}benchmark --truth --faults 0 {depth}\n"
     for (kind, window), terms in wanted.items():
         # every window is recorded where there is no long period
-        number = min(iterations, SHORT_ITERATIONS) if (kind, window) == ("plain", 300) else iterations
-        commands += recording(file_of(kind, window, name), EVENTS.format(terms), f"benchmark --faults --iterations {number} 0 {depth}")
+        number = (
+            min(iterations, SHORT_ITERATIONS) if (kind, window) == ("plain", 300) else iterations
+        )
+        commands += recording(
+            file_of(kind, window, name),
+            EVENTS.format(terms),
+            f"benchmark --faults --iterations {number} 0 {depth}",
+        )
     return known.truth(unthrottled(commands, *kernel.options))
 
 
@@ -76,21 +90,41 @@ def half_sum(one: dict[str, float], other: dict[str, float]) -> float:
 
 def errors(table: known.Rows, truth: known.Truth) -> dict[str, Any]:
     """What a table says of the benchmark, against the truth."""
+
     def total(event: str) -> dict[str, int]:
-        return {name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in truth}
+        return {
+            name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in truth
+        }
 
     cycles, faults, instructions = total("cycles"), total("page-faults"), total("instructions")
-    windows, matched = (sum(table[name]["sums"][0][count] for name in truth if name in table) for count in ("samples", "matched"))
+    windows, matched = (
+        sum(table[name]["sums"][0][count] for name in truth if name in table)
+        for count in ("samples", "matched")
+    )
     if not matched:
-        return {"windows": windows, "matched": 0, "shares": dict.fromkeys(truth, 0.0), "share error": None, "by chance": None,
-                "rate error": None, "spill": None}
+        return {
+            "windows": windows,
+            "matched": 0,
+            "shares": dict.fromkeys(truth, 0.0),
+            "share error": None,
+            "by chance": None,
+            "rate error": None,
+            "spill": None,
+        }
     true = {name: row.share for name, row in truth.items()}
     shares = {name: count / sum(cycles.values()) for name, count in cycles.items()}
     rate = truth["dcache_miss"].faults / truth["dcache_miss"].length
-    return {"windows": windows, "matched": matched, "shares": shares, "share error": half_sum(shares, true),
-            "by chance": sum(math.sqrt(2 / math.pi * p * (1 - p) / matched) for p in true.values()) / 2,
-            "rate error": faults["dcache_miss"] / instructions["dcache_miss"] / rate - 1 if instructions["dcache_miss"] else None,
-            "spill": 1 - faults["dcache_miss"] / sum(faults.values()) if sum(faults.values()) else None}
+    return {
+        "windows": windows,
+        "matched": matched,
+        "shares": shares,
+        "share error": half_sum(shares, true),
+        "by chance": sum(math.sqrt(2 / math.pi * p * (1 - p) / matched) for p in true.values()) / 2,
+        "rate error": faults["dcache_miss"] / instructions["dcache_miss"] / rate - 1
+        if instructions["dcache_miss"]
+        else None,
+        "spill": 1 - faults["dcache_miss"] / sum(faults.values()) if sum(faults.values()) else None,
+    }
 
 
 def expected(truth: known.Truth, window: int) -> dict[str, float]:
@@ -98,15 +132,24 @@ def expected(truth: known.Truth, window: int) -> dict[str, float]:
     each of 50 iterations. The callers of a function do their work before each of its calls."""
     names, random = list(truth), numpy.random.default_rng(1)
     iterations = truth["iteration"].calls
-    of_a_function = {name: truth[name].instructions / iterations / len(known.LEAVES) for name in names if name not in known.LEAVES}
+    of_a_function = {
+        name: truth[name].instructions / iterations / len(known.LEAVES)
+        for name in names
+        if name not in known.LEAVES
+    }
     runs = []
     for name in [name for _ in range(50) for name in random.permutation(known.LEAVES)]:
         pieces = truth[name].calls // iterations
         for piece in range(pieces):
-            runs += [(caller, of_a_function[caller] / times) for caller, times in (("iteration", 1), ("outer", 2), ("middle", pieces))
-                     if caller in truth and piece % (pieces // times or 1) == 0]
+            runs += [
+                (caller, of_a_function[caller] / times)
+                for caller, times in (("iteration", 1), ("outer", 2), ("middle", pieces))
+                if caller in truth and piece % (pieces // times or 1) == 0
+            ]
             runs.append((name, truth[name].length))
-    where = numpy.repeat([names.index(name) for name, _ in runs], [round(length) for _, length in runs])
+    where = numpy.repeat(
+        [names.index(name) for name, _ in runs], [round(length) for _, length in runs]
+    )
     kept = numpy.bincount(where[where == numpy.roll(where, -window)], minlength=len(names))
     return {name: count / kept.sum() for name, count in zip(names, kept)}
 
@@ -118,22 +161,57 @@ def rows_of(name: str, wanted: dict[tuple[str, int], str], truth: known.Truth) -
         path = SHARE / file_of(kind, window, name)
         # two long samples in a row are in the same function by chance alone: there is nothing to discard
         for mode in MODES if (kind, window) != ("plain", PLAIN[0]) else ("none",):
-            rows.append({"kind": kind, "window": window, "mode": mode, **errors(table_of(path, mode), truth)})
+            rows.append(
+                {
+                    "kind": kind,
+                    "window": window,
+                    "mode": mode,
+                    **errors(table_of(path, mode), truth),
+                }
+            )
         path.unlink()
     return rows
 
 
-def measure(iterations: int = ITERATIONS, windows: tuple[int, ...] = WINDOWS, depths: tuple[int, ...] = DEPTHS) -> dict:
+def measure(
+    iterations: int = ITERATIONS,
+    windows: tuple[int, ...] = WINDOWS,
+    depths: tuple[int, ...] = DEPTHS,
+) -> dict:
     """Records each depth in a machine of its own, two at a time; compares the tables."""
     wanted = recordings(windows)
     with ThreadPoolExecutor(2) as pool:
-        truths = dict(zip(depths, pool.map(lambda depth: record(str(depth), depth, wanted, iterations), depths)))
-    rows = [{"depth": depth, **row} for depth, truth in truths.items() for row in rows_of(str(depth), wanted, truth)]
-    result = {"iterations": iterations, "pair": PAIR, "jitter": JITTER, "rows": rows,
-              "truth": {str(depth): {name: row.share for name, row in truth.items()} for depth, truth in truths.items()},
-              # what discarding windows over a call does to the shares: the error of any number of windows
-              "bias": {str(depth): {str(window): half_sum(expected(truth, window), {name: row.share for name, row in truth.items()})
-                                    for window in windows} for depth, truth in truths.items()}}
+        truths = dict(
+            zip(
+                depths,
+                pool.map(lambda depth: record(str(depth), depth, wanted, iterations), depths),
+            )
+        )
+    rows = [
+        {"depth": depth, **row}
+        for depth, truth in truths.items()
+        for row in rows_of(str(depth), wanted, truth)
+    ]
+    result = {
+        "iterations": iterations,
+        "pair": PAIR,
+        "jitter": JITTER,
+        "rows": rows,
+        "truth": {
+            str(depth): {name: row.share for name, row in truth.items()}
+            for depth, truth in truths.items()
+        },
+        # what discarding windows over a call does to the shares: the error of any number of windows
+        "bias": {
+            str(depth): {
+                str(window): half_sum(
+                    expected(truth, window), {name: row.share for name, row in truth.items()}
+                )
+                for window in windows
+            }
+            for depth, truth in truths.items()
+        },
+    }
     result["best"] = {str(depth): best(result, depth) for depth in depths}
     plot(result)
     return result
@@ -141,18 +219,23 @@ def measure(iterations: int = ITERATIONS, windows: tuple[int, ...] = WINDOWS, de
 
 def select(result: dict, **wanted: Any) -> list[dict]:
     """The rows with these values."""
-    return [row for row in result["rows"] if all(row[name] == value for name, value in wanted.items())]
+    return [
+        row for row in result["rows"] if all(row[name] == value for name, value in wanted.items())
+    ]
 
 
 def best(result: dict, depth: int) -> int:
     """The window for which the errors of shares and of the rate, both parts of 1, are least together, as shares are expected
     and as the rate was measured: what chance does to the shares is the same for all windows."""
     bias = result["bias"][str(depth)]
-    return min(select(result, depth=depth, kind="alternate", mode="discard"),
-               key=lambda row: bias[str(row["window"])] + abs(1 if row["rate error"] is None else row["rate error"]))["window"]
+    return min(
+        select(result, depth=depth, kind="alternate", mode="discard"),
+        key=lambda row: bias[str(row["window"])]
+        + abs(1 if row["rate error"] is None else row["rate error"]),
+    )["window"]
 
 
-def plot(result: dict) -> None:     # pylint: disable=too-many-locals
+def plot(result: dict) -> None:  # pylint: disable=too-many-locals
     """Errors over windows, and the error of each function's share."""
     depths = sorted({row["depth"] for row in result["rows"]})
     width = 4 * len(depths)
@@ -162,15 +245,39 @@ def plot(result: dict) -> None:     # pylint: disable=too-many-locals
                 axes = figure.add_subplot(2, len(depths), line * len(depths) + column + 1)
                 for kind in "alternate", "jitter":
                     for mode in MODES:
-                        rows = [row for row in select(result, depth=depth, kind=kind, mode=mode) if row[error] is not None]
-                        axes.plot([row["window"] for row in rows], [100 * abs(row[error]) for row in rows], ".-", label=f"{kind}, {mode}")
+                        rows = [
+                            row
+                            for row in select(result, depth=depth, kind=kind, mode=mode)
+                            if row[error] is not None
+                        ]
+                        axes.plot(
+                            [row["window"] for row in rows],
+                            [100 * abs(row[error]) for row in rows],
+                            ".-",
+                            label=f"{kind}, {mode}",
+                        )
                 for row in select(result, depth=depth, kind="plain", mode="none"):
-                    axes.axhline(100 * abs(row[error]), linestyle=":", color="k" if row["window"] == PLAIN[0] else "0.6",
-                                 label=f"plain {row['window']:,}")
+                    axes.axhline(
+                        100 * abs(row[error]),
+                        linestyle=":",
+                        color="k" if row["window"] == PLAIN[0] else "0.6",
+                        label=f"plain {row['window']:,}",
+                    )
                 if error == "share error":
                     bias = result["bias"][str(depth)]
-                    axes.plot([int(window) for window in bias], [100 * part for part in bias.values()], "k--", label="discard, expected")
-                axes.set(xscale="log", yscale="log", xlabel="window", ylabel=f"{error}, %", title=f"depth {depth}")
+                    axes.plot(
+                        [int(window) for window in bias],
+                        [100 * part for part in bias.values()],
+                        "k--",
+                        label="discard, expected",
+                    )
+                axes.set(
+                    xscale="log",
+                    yscale="log",
+                    xlabel="window",
+                    ylabel=f"{error}, %",
+                    title=f"depth {depth}",
+                )
             axes = functions.add_subplot(1, len(depths), column + 1)
             plot_functions(axes, result, depth)
         for each, columns in (figure, 1), (functions, 2):
@@ -181,15 +288,31 @@ def plot(result: dict) -> None:     # pylint: disable=too-many-locals
 def plot_functions(axes: Axes, result: dict, depth: int) -> None:
     """The error of each function's share, by window: with jitter as crosses; plain recordings stand to the right of them."""
     for number, name in enumerate(known.LEAVES):
-        for kind, mode, style in (("alternate", "discard", ".-"), ("jitter", "discard", "x:"), ("plain", "none", "o")):
+        for kind, mode, style in (
+            ("alternate", "discard", ".-"),
+            ("jitter", "discard", "x:"),
+            ("plain", "none", "o"),
+        ):
             rows = select(result, depth=depth, kind=kind, mode=mode)
-            axes.plot([f"plain {row['window']:,}" if kind == "plain" else f"{row['window']:,}" for row in rows],
-                      [100 * (row["shares"][name] - result["truth"][str(depth)][name]) for row in rows], style,
-                      color=f"C{number}", label=name if kind == "alternate" else None)
+            axes.plot(
+                [
+                    f"plain {row['window']:,}" if kind == "plain" else f"{row['window']:,}"
+                    for row in rows
+                ],
+                [100 * (row["shares"][name] - result["truth"][str(depth)][name]) for row in rows],
+                style,
+                color=f"C{number}",
+                label=name if kind == "alternate" else None,
+            )
     axes.tick_params("x", rotation=45)
     axes.set_yscale("symlog", linthresh=1)
     # above them, there is room for the legend
-    axes.set(ylim=(-30, 1000), xlabel="window (x: with jitter)", ylabel="share - truth, percentage points", title=f"depth {depth}")
+    axes.set(
+        ylim=(-30, 1000),
+        xlabel="window (x: with jitter)",
+        ylabel="share - truth, percentage points",
+        title=f"depth {depth}",
+    )
 
 
 def percent(value: float | None) -> str:
@@ -200,13 +323,29 @@ def percent(value: float | None) -> str:
 def summary(result: dict) -> str:
     """The errors by window, as a table of Markdown."""
     depths = sorted({row["depth"] for row in result["rows"]})
-    lines = ["| window |" + "".join(f" depth {depth}: share, expected | share | rate | rate, none |" for depth in depths),
-             "|--:|" + "--:|--:|--:|--:|" * len(depths)]
+    lines = [
+        "| window |"
+        + "".join(
+            f" depth {depth}: share, expected | share | rate | rate, none |" for depth in depths
+        ),
+        "|--:|" + "--:|--:|--:|--:|" * len(depths),
+    ]
     for window in result["bias"][str(depths[0])]:
         cells = [f"{int(window):,}"]
         for depth in depths:
-            discard, none = (select(result, depth=depth, window=int(window), kind="alternate", mode=mode)[0] for mode in MODES)
-            cells += map(percent, (result["bias"][str(depth)][window], discard["share error"], discard["rate error"], none["rate error"]))
+            discard, none = (
+                select(result, depth=depth, window=int(window), kind="alternate", mode=mode)[0]
+                for mode in MODES
+            )
+            cells += map(
+                percent,
+                (
+                    result["bias"][str(depth)][window],
+                    discard["share error"],
+                    discard["rate error"],
+                    none["rate error"],
+                ),
+            )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -215,28 +354,52 @@ def report(result: dict) -> str:
     """The result as Markdown."""
     shortest = min(row["window"] for row in select(result, kind="alternate"))
     chance = [row["by chance"] for row in select(result, kind="alternate", window=shortest)]
-    lines = [f"Errors in percent, of shares as they are expected of any number of windows, and as recorded, of which "
-             f"{percent(min(chance))} to {percent(max(chance))} are chance:", "", summary(result), "",
-             "| depth | recording | window | mode | windows | discarded | share error | by chance | expected | rate error | spill |",
-             "|--:|---|--:|---|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = [
+        f"Errors in percent, of shares as they are expected of any number of windows, and as recorded, of which "
+        f"{percent(min(chance))} to {percent(max(chance))} are chance:",
+        "",
+        summary(result),
+        "",
+        "| depth | recording | window | mode | windows | discarded | share error | by chance | expected | rate error | spill |",
+        "|--:|---|--:|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
     for row in result["rows"]:
-        bias = result["bias"][str(row["depth"])].get(str(row["window"])) if row["mode"] == "discard" else 0.0
-        cells = [row["depth"], row["kind"], f"{row['window']:,}", row["mode"], f"{row['windows']:,}",
-                 percent(1 - row["matched"] / row["windows"]), percent(row["share error"]), percent(row["by chance"]), percent(bias),
-                 percent(row["rate error"]), percent(row["spill"])]
+        bias = (
+            result["bias"][str(row["depth"])].get(str(row["window"]))
+            if row["mode"] == "discard"
+            else 0.0
+        )
+        cells = [
+            row["depth"],
+            row["kind"],
+            f"{row['window']:,}",
+            row["mode"],
+            f"{row['windows']:,}",
+            percent(1 - row["matched"] / row["windows"]),
+            percent(row["share error"]),
+            percent(row["by chance"]),
+            percent(bias),
+            percent(row["rate error"]),
+            percent(row["spill"]),
+        ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     windows = ", ".join(f"{window} at depth {depth}" for depth, window in result["best"].items())
-    lines += ["", f"All errors in percent; long period and window together have {result['pair']:,} cycles, jitter is {result['jitter']}. "
-              f"The best window is {windows}.", "",
-              "A window over a call is discarded, so long windows lose the functions with short calls. `expected` is what that does "
-              "to the shares however long one records, calculated from the lengths of the calls and their order. `none` keeps all "
-              "windows: its shares are right but for chance, and it pays with the rates, as what a window over a call counts goes to the "
-              "function at its end (`spill`). A short window holds few events, so its rate is known less well. The best window is "
-              "the one for which the expected share error and the measured rate error are least together. At depths 2 and 3 a function is "
-              "called in eight pieces, and its caller works for less than 100 instructions before each: the caller has no window of its "
-              "own, which is most of the share error at all windows, and a window over two pieces counts the caller's work for "
-              "the function, which lowers its rate. From 500 on a window over two pieces of one function is one that is kept, so the "
-              "shares become better again. `by chance` holds for windows at independent places; without jitter they are not "
-              "quite that, as the two periods are nearly as long as an iteration of the benchmark.", "",
-              "Rows without jitter are the same in each run; those with jitter differ by chance."]
+    lines += [
+        "",
+        f"All errors in percent; long period and window together have {result['pair']:,} cycles, jitter is {result['jitter']}. "
+        f"The best window is {windows}.",
+        "",
+        "A window over a call is discarded, so long windows lose the functions with short calls. `expected` is what that does "
+        "to the shares however long one records, calculated from the lengths of the calls and their order. `none` keeps all "
+        "windows: its shares are right but for chance, and it pays with the rates, as what a window over a call counts goes to the "
+        "function at its end (`spill`). A short window holds few events, so its rate is known less well. The best window is "
+        "the one for which the expected share error and the measured rate error are least together. At depths 2 and 3 a function is "
+        "called in eight pieces, and its caller works for less than 100 instructions before each: the caller has no window of its "
+        "own, which is most of the share error at all windows, and a window over two pieces counts the caller's work for "
+        "the function, which lowers its rate. From 500 on a window over two pieces of one function is one that is kept, so the "
+        "shares become better again. `by chance` holds for windows at independent places; without jitter they are not "
+        "quite that, as the two periods are nearly as long as an iteration of the benchmark.",
+        "",
+        "Rows without jitter are the same in each run; those with jitter differ by chance.",
+    ]
     return "\n".join(lines)

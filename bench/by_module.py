@@ -7,21 +7,22 @@ Costs are counted as in cost.py, recordings are those of published.py without a 
 
 from concurrent.futures import ThreadPoolExecutor
 
-import accuracy
-import experiment
-import published
-from accuracy import percent
-from cost import added, boot, per_overflow, table
-from env import ARCH, BUILD, LINUX, must
-from experiment import ALTERNATE, ITERATIONS, LONG
-from guest import CROSS, HERE, SHARE, Kernel, program, recording, unthrottled
-from machines import BY_MODULE
-from pristine import IMAGE, pristine_module
+from bench import accuracy, experiment, published
+from bench.accuracy import percent
+from bench.cost import added, boot, per_overflow, table
+from bench.experiment import ALTERNATE, ITERATIONS, LONG
+from bench.guest import CROSS, HERE, SHARE, Kernel, program, recording, unthrottled
+from tests.harness.env import ARCH, BUILD, LINUX, must
+from tests.harness.machines import BY_MODULE
+from tests.harness.pristine import IMAGE, pristine_module
 
 TITLE = "By the module"
 
 SERIES = BUILD / "kernel" / ARCH / "arch/arm64/boot/Image"
-KERNELS = {"series": Kernel(), "module": Kernel("insmod /share/perf_alt_period.ko\n", ("--kernel", IMAGE))}
+KERNELS = {
+    "series": Kernel(),
+    "module": Kernel("insmod /share/perf_alt_period.ko\n", ("--kernel", IMAGE)),
+}
 # the arguments of overflows.c: one overflow in 1000 instructions in all cases
 LOADED = {"loaded": "1000", "module": "1500 500", "module jitter": "1500 500 12"}
 DEPTH, PERIODS = 1, (LONG, ALTERNATE)
@@ -30,22 +31,53 @@ DEPTH, PERIODS = 1, (LONG, ALTERNATE)
 def costs() -> dict[str, float]:
     """Instructions of an overflow."""
     program("overflows")
-    must(f"{CROSS}gcc", "-O2", "-Wall", "-Werror", "-static", "-isystem", LINUX / "tools/include/uapi", "-Wl,--wrap=syscall",
-         "-o", SHARE / "overflows-by-module", HERE / "overflows.c", BY_MODULE)
+    must(
+        f"{CROSS}gcc",
+        "-O2",
+        "-Wall",
+        "-Werror",
+        "-static",
+        "-isystem",
+        LINUX / "tools/include/uapi",
+        "-Wl,--wrap=syscall",
+        "-o",
+        SHARE / "overflows-by-module",
+        HERE / "overflows.c",
+        BY_MODULE,
+    )
     kernel = KERNELS["module"]
-    unthrottled(kernel.setup + "\n".join(f"./overflows-by-module {arguments} > '{name}'" for name, arguments in LOADED.items()),
-                *kernel.options)
-    return {**boot(IMAGE, {"pristine": "1000"})[0], **boot(SERIES, {"used": "1500 500", "jitter": "1500 500 12"})[0],
-            **{name: per_overflow((SHARE / name).read_text()) for name in LOADED}}
+    unthrottled(
+        kernel.setup
+        + "\n".join(
+            f"./overflows-by-module {arguments} > '{name}'" for name, arguments in LOADED.items()
+        ),
+        *kernel.options,
+    )
+    return {
+        **boot(IMAGE, {"pristine": "1000"})[0],
+        **boot(SERIES, {"used": "1500 500", "jitter": "1500 500 12"})[0],
+        **{name: per_overflow((SHARE / name).read_text()) for name in LOADED},
+    }
 
 
 def recordings(name: str, iterations: int) -> dict[str, dict]:
     """Bytes, samples and run time of the published recordings, by their periods, with a kernel."""
-    kernel, paths = KERNELS[name], {periods: SHARE / f"{name}, {periods}.data" for periods in PERIODS}
-    commands = [recording(path.name, experiment.events(periods, published.SIBLINGS, iterations), f"benchmark --iterations {iterations} 0 1")
-                for periods, path in paths.items()]
+    kernel, paths = KERNELS[name], {
+        periods: SHARE / f"{name}, {periods}.data" for periods in PERIODS
+    }
+    commands = [
+        recording(
+            path.name,
+            experiment.events(periods, published.SIBLINGS, iterations),
+            f"benchmark --iterations {iterations} 0 1",
+        )
+        for periods, path in paths.items()
+    ]
     unthrottled(kernel.setup + "".join(commands), *kernel.options)
-    rows = {periods: {"bytes": path.stat().st_size, **experiment.records(path)._asdict()} for periods, path in paths.items()}
+    rows = {
+        periods: {"bytes": path.stat().st_size, **experiment.records(path)._asdict()}
+        for periods, path in paths.items()
+    }
     for path in paths.values():
         path.unlink()
     return rows
@@ -54,10 +86,16 @@ def recordings(name: str, iterations: int) -> dict[str, dict]:
 def errors(name: str, windows: tuple[int, ...], iterations: int) -> list[dict]:
     """Of tables, as accuracy.py has them, with a kernel."""
     wanted = accuracy.recordings(windows, ())
-    return accuracy.rows_of(name, wanted, accuracy.record(name, DEPTH, wanted, iterations, KERNELS[name]))
+    return accuracy.rows_of(
+        name, wanted, accuracy.record(name, DEPTH, wanted, iterations, KERNELS[name])
+    )
 
 
-def measure(iterations: int = ITERATIONS, windows: tuple[int, ...] = accuracy.WINDOWS, pairs: int = accuracy.ITERATIONS) -> dict:
+def measure(
+    iterations: int = ITERATIONS,
+    windows: tuple[int, ...] = accuracy.WINDOWS,
+    pairs: int = accuracy.ITERATIONS,
+) -> dict:
     """Makes the module and runs both kernels; pairs: iterations of the benchmark for the errors."""
     SHARE.mkdir(parents=True, exist_ok=True)
     pristine_module(SHARE)
@@ -65,31 +103,67 @@ def measure(iterations: int = ITERATIONS, windows: tuple[int, ...] = accuracy.WI
     with ThreadPoolExecutor(2) as pool:
         rows = dict(zip(KERNELS, pool.map(lambda name: recordings(name, iterations), KERNELS)))
         tables = dict(zip(KERNELS, pool.map(lambda name: errors(name, windows, pairs), KERNELS)))
-    return {"instructions": {name: round(number, 1) for name, number in instructions.items()},
-            "added": added(instructions), "recordings": rows,
-            "run time": {name: row[ALTERNATE]["run_time"] / row[LONG]["run_time"] for name, row in rows.items()}, "tables": tables}
+    return {
+        "instructions": {name: round(number, 1) for name, number in instructions.items()},
+        "added": added(instructions),
+        "recordings": rows,
+        "run time": {
+            name: row[ALTERNATE]["run_time"] / row[LONG]["run_time"] for name, row in rows.items()
+        },
+        "tables": tables,
+    }
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    lines = table(result, {"pristine": "without the series", "used": "with it, the event alternates",
-                           "jitter": "with it, with jitter", "loaded": "module, the event does not alternate",
-                           "module": "module, it alternates", "module jitter": "module, with jitter"})
-    lines += ["", "| recording | MB: series | module | samples: series | module | run time, s: series | module |", "|---|" + "--:|" * 6]
+    lines = table(
+        result,
+        {
+            "pristine": "without the series",
+            "used": "with it, the event alternates",
+            "jitter": "with it, with jitter",
+            "loaded": "module, the event does not alternate",
+            "module": "module, it alternates",
+            "module jitter": "module, with jitter",
+        },
+    )
+    lines += [
+        "",
+        "| recording | MB: series | module | samples: series | module | run time, s: series | module |",
+        "|---|" + "--:|" * 6,
+    ]
     for periods in PERIODS:
         series, module = (result["recordings"][name][periods] for name in KERNELS)
-        lines.append(f"| {periods} | {series['bytes'] / 1e6:.3f} | {module['bytes'] / 1e6:.3f} | {series['samples']:,} | "
-                     f"{module['samples']:,} | {series['run_time']:.4f} | {module['run_time']:.4f} |")
-    lines += ["", "| recording | window | share, discard: series | module | by chance | rate, discard: series | module | "
-              "rate, none: series | module |", "|---|" + "--:|" * 8]
-    rows = {name: {(row["kind"], row["window"], row["mode"]): row for row in result["tables"][name]} for name in KERNELS}
+        lines.append(
+            f"| {periods} | {series['bytes'] / 1e6:.3f} | {module['bytes'] / 1e6:.3f} | {series['samples']:,} | "
+            f"{module['samples']:,} | {series['run_time']:.4f} | {module['run_time']:.4f} |"
+        )
+    lines += [
+        "",
+        "| recording | window | share, discard: series | module | by chance | rate, discard: series | module | "
+        "rate, none: series | module |",
+        "|---|" + "--:|" * 8,
+    ]
+    rows = {
+        name: {(row["kind"], row["window"], row["mode"]): row for row in result["tables"][name]}
+        for name in KERNELS
+    }
     for kind, window, mode in rows["series"]:
         if mode == "discard":
-            series, module = ((row[kind, window, mode], row[kind, window, "none"]) for row in rows.values())
-            cells = [series[0]["share error"], module[0]["share error"], module[0]["by chance"],
-                     *(row[place]["rate error"] for place in (0, 1) for row in (series, module))]
+            series, module = (
+                (row[kind, window, mode], row[kind, window, "none"]) for row in rows.values()
+            )
+            cells = [
+                series[0]["share error"],
+                module[0]["share error"],
+                module[0]["by chance"],
+                *(row[place]["rate error"] for place in (0, 1) for row in (series, module)),
+            ]
             lines.append(f"| {kind} | {window:,} | {' | '.join(map(percent, cells))} |")
     ratios = ", ".join(f"{ratio:.4f} with the {name}" for name, ratio in result["run time"].items())
-    lines += ["", f"Errors in percent, of recordings as in the table of accuracy at depth {DEPTH}. The run time of the alternate "
-              f"recording, to that of the long period, is {ratios}."]
+    lines += [
+        "",
+        f"Errors in percent, of recordings as in the table of accuracy at depth {DEPTH}. The run time of the alternate "
+        f"recording, to that of the long period, is {ratios}.",
+    ]
     return "\n".join(lines)

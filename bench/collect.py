@@ -16,14 +16,14 @@ import subprocess
 import time
 from pathlib import Path
 
-from env import ARCH, BUILD, PERF, SCRIPT
-from guest import HERE, OUT, SHARE, recording, unthrottled
-from picture import picture
+from bench.guest import HERE, OUT, SHARE, recording, unthrottled
+from bench.picture import picture
+from tests.harness.env import ARCH, BUILD, PERF, SCRIPT
 
 TITLE = "Cost of a table"
 PLOT = OUT / "collect.svg"
-START = 1                           # a command on its recording takes the time of its start
-ITERATIONS = 4000, 8000, 16000      # the last one makes two million group samples
+START = 1  # a command on its recording takes the time of its start
+ITERATIONS = 4000, 8000, 16000  # the last one makes two million group samples
 CHAINS = 1000
 RUNS = 3
 EVENTS = "{cycles/period=500,alt-period=300/,instructions,page-faults}:uS"
@@ -45,14 +45,18 @@ MEANING = {
 def record(iterations: int, options: str = "") -> Path:
     """A recording of the benchmark, made by the emulated machine."""
     name = f"collect-{iterations}.data"
-    unthrottled(recording(name, EVENTS, f"benchmark --faults --iterations {iterations} 0 1", options))
+    unthrottled(
+        recording(name, EVENTS, f"benchmark --faults --iterations {iterations} 0 1", options)
+    )
     return SHARE / name
 
 
 def anonymous(pid: int) -> int:
     """Memory that a process has allocated, in bytes; 0 when it has ended."""
     try:
-        found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"), re.M)
+        found = re.search(
+            r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"), re.M
+        )
     except OSError:
         found = None
     return int(found[1]) << 10 if found else 0
@@ -63,14 +67,16 @@ def run(path: Path, *words: object) -> tuple[float, int, str]:
     output = OUT / "collect.out"
     command = [str(word) for word in (PERF, *words, "-i", path)]
     with open(output, "w", encoding="utf-8") as out:
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as child:
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        ) as child:
             memory = 0
             while True:
                 memory = max(memory, anonymous(child.pid))
                 pid, status, usage = os.wait4(child.pid, os.WNOHANG)
                 if pid:
                     break
-                time.sleep(0.001)       # a table of 10,000 samples takes 10 ms
+                time.sleep(0.001)  # a table of 10,000 samples takes 10 ms
             child.returncode = os.waitstatus_to_exitcode(status)
     text = output.read_text(encoding="utf-8")
     if child.returncode:
@@ -86,7 +92,9 @@ def cost(path: Path) -> dict:
         row["seconds"][name] = min(seconds for seconds, _, _ in runs)
         row["memory"][name] = max(memory for _, memory, _ in runs)
         if name == "decode":
-            row["group samples"] = int(re.search(r"^\s*SAMPLE events:\s+(\d+)", runs[0][2], re.M)[1])
+            row["group samples"] = int(
+                re.search(r"^\s*SAMPLE events:\s+(\d+)", runs[0][2], re.M)[1]
+            )
         if name == "empty":
             row["event samples"] = int(re.search(r"^event samples: (\d+)$", runs[0][2], re.M)[1])
     return row
@@ -95,8 +103,9 @@ def cost(path: Path) -> dict:
 def slope(start: dict, first: dict, last: dict, name: str) -> float:
     """Exponent of the growth of time, without that of a start, with the number of samples: 1 is linear."""
     before, *times = (row["seconds"][name] for row in (start, first, last))
-    return (math.log((times[1] - before) / (times[0] - before)) /
-            math.log(last["group samples"] / first["group samples"]))
+    return math.log((times[1] - before) / (times[0] - before)) / math.log(
+        last["group samples"] / first["group samples"]
+    )
 
 
 def measure() -> dict:
@@ -113,13 +122,18 @@ def measure() -> dict:
 
     large = rows[-1]
     seconds = large["seconds"]
-    result = {"sizes": rows, "call chains": chains,
-              "native to decode": seconds["native"] / seconds["decode"],
-              "script to native": seconds["script"] / seconds["native"],
-              "script, us per event sample": 1e6 * seconds["script"] / large["event samples"],
-              "empty, us per event sample": 1e6 * seconds["empty"] / large["event samples"],
-              "exponent": {name: slope(start, rows[0], rows[-1], name) for name in COMMANDS},
-              "memory of the largest to the smallest": {name: large["memory"][name] / rows[0]["memory"][name] for name in COMMANDS}}
+    result = {
+        "sizes": rows,
+        "call chains": chains,
+        "native to decode": seconds["native"] / seconds["decode"],
+        "script to native": seconds["script"] / seconds["native"],
+        "script, us per event sample": 1e6 * seconds["script"] / large["event samples"],
+        "empty, us per event sample": 1e6 * seconds["empty"] / large["event samples"],
+        "exponent": {name: slope(start, rows[0], rows[-1], name) for name in COMMANDS},
+        "memory of the largest to the smallest": {
+            name: large["memory"][name] / rows[0]["memory"][name] for name in COMMANDS
+        },
+    }
     plot(result)
     return result
 
@@ -131,8 +145,15 @@ def plot(result: dict) -> None:
     with picture(PLOT, 6.4, 4) as figure:
         axes = figure.add_subplot()
         for name in COMMANDS:
-            axes.plot([0, *samples], [0, *(row["seconds"][name] for row in rows)], marker=".", label=name)
-        axes.set(xlabel="group samples, millions", ylabel="processor time, s", xlim=(0, None), ylim=(0, None))
+            axes.plot(
+                [0, *samples], [0, *(row["seconds"][name] for row in rows)], marker=".", label=name
+            )
+        axes.set(
+            xlabel="group samples, millions",
+            ylabel="processor time, s",
+            xlim=(0, None),
+            ylim=(0, None),
+        )
         axes.legend()
 
 
@@ -149,10 +170,13 @@ def report(result: dict) -> str:
     for name, text in MEANING.items():
         cells = [f"{row['memory'][name] / 2**20:.0f}" for row in rows]
         lines.append(f"| {text}, MB | {' | '.join(cells)} | |")
-    lines += ["", f"`perf functions report` takes {result['native to decode']:.2f} times as long as a decode, "
-              f"the script {result['script to native']:.1f} times as long as `perf functions report`: "
-              f"{result['script, us per event sample']:.2f} µs per event sample, of which there are "
-              f"{rows[-2]['event samples'] / rows[-2]['group samples']:.2f} in a group sample; "
-              f"one that only counts takes {result['empty, us per event sample']:.2f}.",
-              "Times are of the processor, per group sample; an exponent of 1 is a time linear in their number."]
+    lines += [
+        "",
+        f"`perf functions report` takes {result['native to decode']:.2f} times as long as a decode, "
+        f"the script {result['script to native']:.1f} times as long as `perf functions report`: "
+        f"{result['script, us per event sample']:.2f} µs per event sample, of which there are "
+        f"{rows[-2]['event samples'] / rows[-2]['group samples']:.2f} in a group sample; "
+        f"one that only counts takes {result['empty, us per event sample']:.2f}.",
+        "Times are of the processor, per group sample; an exponent of 1 is a time linear in their number.",
+    ]
     return "\n".join(lines)

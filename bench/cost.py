@@ -14,9 +14,9 @@ that alternates, as the first proposal of the feature did (RFC, 2024).
 import statistics
 from pathlib import Path
 
-from env import ARCH, BUILD
-from guest import HERE, OUT, SHARE, program, tool, unthrottled
-from pristine import CORE, IMAGE, KEPT, keep_kernel, pristine_kernel
+from bench.guest import HERE, OUT, SHARE, program, tool, unthrottled
+from tests.harness.env import ARCH, BUILD
+from tests.harness.pristine import CORE, IMAGE, KEPT, keep_kernel, pristine_kernel
 
 TITLE = "Cost of an overflow"
 
@@ -39,14 +39,22 @@ def per_overflow(blocks: str) -> float:
 def boot(image: Path, runs: dict[str, str]) -> tuple[dict[str, float], dict[str, int]]:
     """Instructions of an overflow in each run, and the bytes that structures have, with a kernel."""
     commands = [SIZES, *(f"./overflows {arguments} > {name}" for name, arguments in runs.items())]
-    event, attr = map(int, unthrottled("\n".join(commands), "--kernel", image, "--append", "slab_nomerge").split())
-    return ({name: per_overflow((SHARE / name).read_text()) for name in runs},
-            {"struct perf_event": event, "struct perf_event_attr": attr})
+    event, attr = map(
+        int, unthrottled("\n".join(commands), "--kernel", image, "--append", "slab_nomerge").split()
+    )
+    return (
+        {name: per_overflow((SHARE / name).read_text()) for name in runs},
+        {"struct perf_event": event, "struct perf_event_attr": attr},
+    )
 
 
 def code_size(core: Path) -> int:
     """Bytes of code in an object file."""
-    return sum(int(line.split()[1]) for line in tool("size", "-A", core).splitlines() if line.startswith(".text"))
+    return sum(
+        int(line.split()[1])
+        for line in tool("size", "-A", core).splitlines()
+        if line.startswith(".text")
+    )
 
 
 def measure() -> dict:
@@ -56,7 +64,11 @@ def measure() -> dict:
     stop_start = OUT / "stop-start"
     keep_kernel(stop_start, "series", HERE / "stop-start.patch")
     series = BUILD / "kernel" / ARCH
-    images = {"pristine": IMAGE, "series": series / "arch/arm64/boot/Image", "stop-start": stop_start / "Image"}
+    images = {
+        "pristine": IMAGE,
+        "series": series / "arch/arm64/boot/Image",
+        "stop-start": stop_start / "Image",
+    }
 
     instructions, sizes = {}, {}
     for name, image in images.items():
@@ -65,19 +77,30 @@ def measure() -> dict:
     sizes["pristine"][".text of core.o"] = code_size(KEPT / "core.o")
     sizes["series"][".text of core.o"] = code_size(series / CORE)
     more = added(instructions)
-    return {"instructions": {name: round(number, 1) for name, number in instructions.items()}, "added": more,
-            "stop-start ratio": round(more["stop-start"] / more["used"], 1),
-            "bytes": {name: {"before": before, "after": sizes["series"][name]} for name, before in sizes["pristine"].items()}}
+    return {
+        "instructions": {name: round(number, 1) for name, number in instructions.items()},
+        "added": more,
+        "stop-start ratio": round(more["stop-start"] / more["used"], 1),
+        "bytes": {
+            name: {"before": before, "after": sizes["series"][name]}
+            for name, before in sizes["pristine"].items()
+        },
+    }
 
 
 def added(instructions: dict[str, float]) -> dict[str, float]:
     """Instructions that each run has more than the pristine kernel's."""
-    return {name: round(number - instructions["pristine"], 1) for name, number in instructions.items()}
+    return {
+        name: round(number - instructions["pristine"], 1) for name, number in instructions.items()
+    }
 
 
 def table(result: dict, rows: dict[str, str]) -> list[str]:
     """The instructions of a result as lines of Markdown; rows: what each run is called."""
-    lines = ["| an overflow of arm_pmuv3, with its sample | instructions | added |", "|---|--:|--:|"]
+    lines = [
+        "| an overflow of arm_pmuv3, with its sample | instructions | added |",
+        "|---|--:|--:|",
+    ]
     for name, text in rows.items():
         more = f"{result['added'][name]:.0f}" if name != "pristine" else ""
         lines.append(f"| {text} | {result['instructions'][name]:.0f} | {more} |")
@@ -86,11 +109,20 @@ def table(result: dict, rows: dict[str, str]) -> list[str]:
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    lines = table(result, {"pristine": "without the series", "unused": "the event does not alternate",
-                           "used": "it alternates", "jitter": "with jitter",
-                           "stop-start": "stopped and started on each overflow, for comparison"})
+    lines = table(
+        result,
+        {
+            "pristine": "without the series",
+            "unused": "the event does not alternate",
+            "used": "it alternates",
+            "jitter": "with jitter",
+            "stop-start": "stopped and started on each overflow, for comparison",
+        },
+    )
     lines += ["", "| bytes | without the series | with it | growth |", "|---|--:|--:|--:|"]
     for name, size in result["bytes"].items():
-        lines.append(f"| `{name}` | {size['before']} | {size['after']} | {size['after'] - size['before']} |")
+        lines.append(
+            f"| `{name}` | {size['before']} | {size['after']} | {size['after'] - size['before']} |"
+        )
     lines += ["", f"Stopping and starting the PMU adds {result['stop-start ratio']} times as much."]
     return "\n".join(lines)

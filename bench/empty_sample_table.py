@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """usage: perf script -s empty_sample_table.py: what perf itself needs to call a script for each sample."""
 
-perf_db_export_mode = True      # pylint: disable=invalid-name
+perf_db_export_mode = True  # pylint: disable=invalid-name
 COUNT = [0]
 
 

@@ -24,16 +24,30 @@ PERIODS = FEW_SAMPLES, LONG, "period=1000", SHORT, ALTERNATE
 COMMANDS = "native", "script"
 RUNS = 2
 # perf.data in MB, samples, seconds of the script; of each group of two events both are counted as samples
-PUBLISHED = {LONG: (2.601, 55_780, 0.362), "period=1000": (283.749, 6_162_932, 33.100),
-             SHORT: (304.281, 6_614_182, 35.826), ALTERNATE: (4.923, 107_512, 0.578)}
+PUBLISHED = {
+    LONG: (2.601, 55_780, 0.362),
+    "period=1000": (283.749, 6_162_932, 33.100),
+    SHORT: (304.281, 6_614_182, 35.826),
+    ALTERNATE: (4.923, 107_512, 0.578),
+}
 PUBLISHED_EVENTS = 2
 # what a goal is about: the least or the most it may be, whether it is the most, what was published
-GOALS = {"file, 25 %": (62, False, 61.8), "file, none": (1000, False, None), "run time": (1.02, True, 1.2),
-         "script, 25 %": (60, False, 62.0), "script, none": (60, False, None),
-         "native, 25 %": (60, False, None), "native, none": (60, False, None)}
-MEANING = {"file": "`perf.data`", "script": "`generate-function-metrics.py`", "native": "`perf functions report`"}
+GOALS = {
+    "file, 25 %": (62, False, 61.8),
+    "file, none": (1000, False, None),
+    "run time": (1.02, True, 1.2),
+    "script, 25 %": (60, False, 62.0),
+    "script, none": (60, False, None),
+    "native, 25 %": (60, False, None),
+    "native, none": (60, False, None),
+}
+MEANING = {
+    "file": "`perf.data`",
+    "script": "`generate-function-metrics.py`",
+    "native": "`perf functions report`",
+}
 
-RECORDS = struct.Struct("<IHH")         # type, misc, size
+RECORDS = struct.Struct("<IHH")  # type, misc, size
 WORD = struct.Struct("<Q")
 LOST, COMM, EXIT, THROTTLE, SAMPLE = 2, 3, 4, 5, 9
 COMM_EXEC = 1 << 13
@@ -41,10 +55,11 @@ COMM_EXEC = 1 << 13
 
 class Records(NamedTuple):
     """The records of a recording."""
-    samples: int        # of groups
+
+    samples: int  # of groups
     throttled: int
-    lost: int           # samples
-    run_time: float     # of the program, in seconds: from its exec to the last exit
+    lost: int  # samples
+    run_time: float  # of the program, in seconds: from its exec to the last exit
 
 
 def events(periods: str, siblings: list[str], iterations: int) -> str:
@@ -75,67 +90,112 @@ def records(path: Path) -> Records:
 def processor_time(*command: object) -> float:
     """Seconds of processor time that a command takes. Raises AssertionError, with what it says, when it fails."""
     words = [str(word) for word in command]
-    with tempfile.TemporaryFile("w+", errors="replace") as said, \
-            subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said) as child:
+    with tempfile.TemporaryFile("w+", errors="replace") as said, subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
+    ) as child:
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             said.seek(0)
-            raise AssertionError(f"{' '.join(words)}: exit status {child.returncode}\n{said.read()[-2000:]}")
+            raise AssertionError(
+                f"{' '.join(words)}: exit status {child.returncode}\n{said.read()[-2000:]}"
+            )
     return usage.ru_utime + usage.ru_stime
 
 
 def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, Any]:
     """What a recording is, and what its table takes with each command, the best of several runs; symbols: perf's options."""
-    commands = {"native": (perf, "functions", "report", *symbols, "-i", path),
-                "script": (perf, "script", *symbols, "-i", path, "-s", script)}
-    return {"bytes": path.stat().st_size, **records(path)._asdict(),
-            "seconds": {name: min(processor_time(*command) for _ in range(RUNS)) for name, command in commands.items()}}
+    commands = {
+        "native": (perf, "functions", "report", *symbols, "-i", path),
+        "script": (perf, "script", *symbols, "-i", path, "-s", script),
+    }
+    return {
+        "bytes": path.stat().st_size,
+        **records(path)._asdict(),
+        "seconds": {
+            name: min(processor_time(*command) for _ in range(RUNS))
+            for name, command in commands.items()
+        },
+    }
 
 
 def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
     """The table of a recording, as `perf functions report --json` makes it. Raises CalledProcessError."""
     command = [str(word) for word in (perf, "functions", "report", *options, "-i", path, "--json")]
-    return json.loads(subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)["functions"]
+    return json.loads(
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+    )["functions"]
 
 
 def ratios(rows: dict[str, dict[str, dict]]) -> dict[str, float]:
     """What the goals are about."""
-    found = {"run time": max(row[ALTERNATE]["run_time"] / row[LONG]["run_time"] for row in rows.values())}
+    found = {
+        "run time": max(row[ALTERNATE]["run_time"] / row[LONG]["run_time"] for row in rows.values())
+    }
     for limit, row in rows.items():
         found[f"file, {limit}"] = row[SHORT]["bytes"] / row[ALTERNATE]["bytes"]
         found[f"samples, {limit}"] = row[SHORT]["samples"] / row[ALTERNATE]["samples"]
         for name in COMMANDS:
-            found[f"{name}, {limit}"] = row[SHORT]["seconds"][name] / row[ALTERNATE]["seconds"][name]
+            found[f"{name}, {limit}"] = (
+                row[SHORT]["seconds"][name] / row[ALTERNATE]["seconds"][name]
+            )
     return found
 
 
 def result_of(iterations: int, rows: dict[str, dict[str, dict]]) -> dict[str, Any]:
     """What results.json has, of the rows by limit and recording."""
     found = ratios(rows)
-    met = {name: found[name] <= goal if most else found[name] >= goal for name, (goal, most, _) in GOALS.items() if name in found}
+    met = {
+        name: found[name] <= goal if most else found[name] >= goal
+        for name, (goal, most, _) in GOALS.items()
+        if name in found
+    }
     return {"iterations": iterations, "limit": rows, "ratios": found, "met": met}
 
 
-def report(result: dict) -> str:    # pylint: disable=too-many-locals
+def report(result: dict) -> str:  # pylint: disable=too-many-locals
     """The tables of a result, as Markdown."""
-    lines = ["| limit | recording | MB | samples | run time, s | script, s | native, s | published: MB | of both events | script, s |",
-             "|--:|---|" + "--:|" * 8]
+    lines = [
+        "| limit | recording | MB | samples | run time, s | script, s | native, s | published: MB | of both events | script, s |",
+        "|--:|---|" + "--:|" * 8,
+    ]
     for limit, rows in result["limit"].items():
         for periods, row in rows.items():
-            cells = [f"{row['bytes'] / 1e6:.3f}", f"{row['samples']:,}", f"{row['run_time']:.3f}",
-                     *(f"{row['seconds'][name]:.3f}" for name in ("script", "native"))]
+            cells = [
+                f"{row['bytes'] / 1e6:.3f}",
+                f"{row['samples']:,}",
+                f"{row['run_time']:.3f}",
+                *(f"{row['seconds'][name]:.3f}" for name in ("script", "native")),
+            ]
             theirs = PUBLISHED.get(periods) if limit == "25 %" else None
-            cells += [f"{theirs[0]:.3f}", f"{theirs[1]:,}", f"{theirs[2]:.3f}"] if theirs else [""] * 3
+            cells += (
+                [f"{theirs[0]:.3f}", f"{theirs[1]:,}", f"{theirs[2]:.3f}"] if theirs else [""] * 3
+            )
             lines.append(f"| {limit} | {periods} | {' | '.join(cells)} |")
-    lines += ["", "| ratio | goal | published | measured | | of samples |", "|---|--:|--:|--:|---|--:|"]
+    lines += [
+        "",
+        "| ratio | goal | published | measured | | of samples |",
+        "|---|--:|--:|--:|---|--:|",
+    ]
     for name in result["met"]:
         goal, most, theirs = GOALS[name]
         what, _, limit = name.partition(", ")
-        text = f"{MEANING[what]}, limit {limit}: period=300 to alternate" if limit else "run time: alternate to period=1000000"
+        text = (
+            f"{MEANING[what]}, limit {limit}: period=300 to alternate"
+            if limit
+            else "run time: alternate to period=1000000"
+        )
         samples = f"{result['ratios'][f'samples, {limit}']:.1f}" if limit else ""
         digits = 4 if most else 1
-        lines.append(f"| {text} | {'≤' if most else '≥'} {goal} | {theirs or ''} | {result['ratios'][name]:.{digits}f} | "
-                     f"{'met' if result['met'][name] else 'not met'} | {samples} |")
+        lines.append(
+            f"| {text} | {'≤' if most else '≥'} {goal} | {theirs or ''} | {result['ratios'][name]:.{digits}f} | "
+            f"{'met' if result['met'][name] else 'not met'} | {samples} |"
+        )
     lost = sum(row["lost"] for rows in result["limit"].values() for row in rows.values())
-    return "\n".join([*lines, "", f"Samples lost: {lost}. Those of the published recordings are counted for each of two events."])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Samples lost: {lost}. Those of the published recordings are counted for each of two events.",
+        ]
+    )

@@ -6,28 +6,41 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from env import BUILD, LINUX, TOP, in_guest, must
-from experiment import OPTIONS
+from bench.experiment import OPTIONS
+from tests.harness.env import BUILD, LINUX, TOP, in_guest, must
 
-HERE = TOP / "scripts/bench"
-OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))      # the tests have a folder of their own
-SHARE = OUT / "share"           # the guest's /share
+HERE = TOP / "bench"
+OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))  # the tests have a folder of their own
+SHARE = OUT / "share"  # the guest's /share
 CROSS = "aarch64-linux-gnu-"
 # Overflows as fast as they come
-UNTHROTTLED = "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
+UNTHROTTLED = (
+    "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
+)
 
 
 class Kernel(NamedTuple):
     """What is booted: the kernel with the series, unless something else is said."""
-    setup: str = ""                     # commands, before all others
-    options: tuple[object, ...] = ()    # of scripts/vm.py
+
+    setup: str = ""  # commands, before all others
+    options: tuple[object, ...] = ()  # of scripts/vm.py
 
 
 def program(name: str) -> Path:
     """Compiles a program for the guest, where it is /share/NAME."""
     SHARE.mkdir(parents=True, exist_ok=True)
-    must(f"{CROSS}gcc", "-O2", "-Wall", "-Werror", "-static", "-isystem", LINUX / "tools/include/uapi",
-         "-o", SHARE / name, HERE / f"{name}.c")
+    must(
+        f"{CROSS}gcc",
+        "-O2",
+        "-Wall",
+        "-Werror",
+        "-static",
+        "-isystem",
+        LINUX / "tools/include/uapi",
+        "-o",
+        SHARE / name,
+        HERE / f"{name}.c",
+    )
     return SHARE / name
 
 
@@ -43,5 +56,7 @@ def unthrottled(command: str, *options: object) -> str:
 
 def recording(name: str, events: str, command: str, options: str = "") -> str:
     """Commands for the guest that record a command there, in its memory, and leave /share/NAME."""
-    return (f"cd /tmp; perf record -q {' '.join(OPTIONS)} -m 16M -o '{name}' -e '{events}' {options} -- {command} > record.out 2>&1 || "
-            f"{{ cat record.out; exit 1; }}\nmv '{name}' /share\n")
+    return (
+        f"cd /tmp; perf record -q {' '.join(OPTIONS)} -m 16M -o '{name}' -e '{events}' {options} -- {command} > record.out 2>&1 || "
+        f"{{ cat record.out; exit 1; }}\nmv '{name}' /share\n"
+    )

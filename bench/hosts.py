@@ -12,11 +12,10 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
-import fleet
-import servers
-from env import PERF, TOP, must
-from guest import OUT
-from picture import picture
+from bench.guest import OUT
+from bench.picture import picture
+from tests.harness import fleet, servers
+from tests.harness.env import PERF, TOP, must
 
 TITLE = "Many hosts"
 PLOT = OUT / "hosts.svg"
@@ -24,7 +23,7 @@ WORKERS = 4
 RECORDED, SYNTHETIC = (1, 10, 100), 1000
 SAMPLES = 50_000
 FUNCTIONS, OF_A_HOST = 2000, 400
-SLICES = 1, 2, 4, 8             # of one large recording
+SLICES = 1, 2, 4, 8  # of one large recording
 LARGE = 2_000_000
 DATA = OUT / "hosts"
 REPORT = TOP / "report/functions-report"
@@ -32,9 +31,11 @@ REPORT = TOP / "report/functions-report"
 
 def timed(*command: object, others: Callable[[], float] = lambda: 0.0) -> float:
     """Seconds of processor time that a command takes, and others meanwhile."""
+
     def now() -> float:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime + others()
+
     start = now()
     must(*command)
     return now() - start
@@ -47,7 +48,15 @@ class Synthetic(fleet.Host):
         """Windows of a tenth of a recording count for ten."""
         for _ in range(SAMPLES // 20):
             place = self.places[int(self.random.random() * len(self.places))]
-            self.count(place, (fleet.WINDOW + int(self.random.random() * 30), 1 + int(self.random.random() * 1200), 1), True)
+            self.count(
+                place,
+                (
+                    fleet.WINDOW + int(self.random.random() * 30),
+                    1 + int(self.random.random() * 1200),
+                    1,
+                ),
+                True,
+            )
         for numbers in self.sums.values():
             numbers[:] = [10 * number for number in numbers]
 
@@ -83,7 +92,9 @@ def rows(dask: servers.Dask, files: list[Path], sums: list[Path]) -> list[dict]:
             if cluster.read_bytes() != one.read_bytes():
                 raise AssertionError(f"the sums of {number} recordings are others on a cluster")
         row["sums on the cluster"] = timed(*collect, *sums[:number], others=dask.seconds)
-        row["sums in one process"] = timed(PERF, "functions", "report", "--sums", one, *sums[:number])
+        row["sums in one process"] = timed(
+            PERF, "functions", "report", "--sums", one, *sums[:number]
+        )
         if cluster.read_bytes() != one.read_bytes():
             raise AssertionError(f"the sums of {number} sums files are others on a cluster")
         row["bytes"] = one.stat().st_size
@@ -98,7 +109,10 @@ def spans(dask: servers.Dask, code: Path) -> dict[int, float]:
     fleet.Host(0, code, fleet.library(code)).write(large, LARGE)
     size = large.stat().st_size / 2**20
     collect = REPORT, "--cluster", dask.address, "--sums", DATA / "cluster.sums"
-    seconds = {number: timed(*collect, "--slice-size", size / (number - 0.5), large, others=dask.seconds) for number in SLICES}
+    seconds = {
+        number: timed(*collect, "--slice-size", size / (number - 0.5), large, others=dask.seconds)
+        for number in SLICES
+    }
     large.unlink()
     return seconds
 
@@ -109,9 +123,16 @@ def measure() -> dict:
     code = DATA / "code.so"
     files, sums = make(code)
     with servers.dask(DATA / "dask", WORKERS) as dask:
-        must(REPORT, "--cluster", dask.address, "--sums", DATA / "cluster.sums", *files[:WORKERS])      # workers are there and warm
-        result = {"processors": len(os.sched_getaffinity(0)), "workers": WORKERS, "rows": rows(dask, files, sums),
-                  "bytes of a recording": files[0].stat().st_size, "spans": spans(dask, DATA / "large.so")}
+        must(
+            REPORT, "--cluster", dask.address, "--sums", DATA / "cluster.sums", *files[:WORKERS]
+        )  # workers are there and warm
+        result = {
+            "processors": len(os.sched_getaffinity(0)),
+            "workers": WORKERS,
+            "rows": rows(dask, files, sums),
+            "bytes of a recording": files[0].stat().st_size,
+            "spans": spans(dask, DATA / "large.so"),
+        }
     for path in files + sums:
         path.unlink()
     plot(result)
@@ -122,28 +143,49 @@ def plot(result: dict) -> None:
     """Seconds per host, and bytes of the sum, over the number of hosts."""
     with picture(PLOT, 10, 4) as figure:
         time, size = figure.subplots(1, 2)
-        for name, label in (("cluster", "recordings, cluster"), ("one process", "recordings, one process"),
-                            ("sums on the cluster", "sums files, cluster"), ("sums in one process", "sums files, one process")):
-            found = [(row["hosts"], 1000 * row[name] / row["hosts"]) for row in result["rows"] if name in row]
+        for name, label in (
+            ("cluster", "recordings, cluster"),
+            ("one process", "recordings, one process"),
+            ("sums on the cluster", "sums files, cluster"),
+            ("sums in one process", "sums files, one process"),
+        ):
+            found = [
+                (row["hosts"], 1000 * row[name] / row["hosts"])
+                for row in result["rows"]
+                if name in row
+            ]
             time.loglog(*zip(*found), "o-", label=label)
         time.set(xlabel="hosts", ylabel="ms of processor time per host")
         time.legend()
-        size.loglog([row["hosts"] for row in result["rows"]], [row["bytes"] / 1024 for row in result["rows"]], "o-")
+        size.loglog(
+            [row["hosts"] for row in result["rows"]],
+            [row["bytes"] / 1024 for row in result["rows"]],
+            "o-",
+        )
         size.set(xlabel="hosts", ylabel="KB of the merged sums")
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    lines = ["| hosts | recordings, cluster | one process | sums files, cluster | one process | functions | merged sums |",
-             "|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = [
+        "| hosts | recordings, cluster | one process | sums files, cluster | one process | functions | merged sums |",
+        "|--:|--:|--:|--:|--:|--:|--:|",
+    ]
     for row in result["rows"]:
-        cells = [f"{1000 * row[name] / row['hosts']:.1f}" if name in row else ""
-                 for name in ("cluster", "one process", "sums on the cluster", "sums in one process")]
-        lines.append(f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} | {row['bytes'] / 1024:.0f} KB |")
+        cells = [
+            f"{1000 * row[name] / row['hosts']:.1f}" if name in row else ""
+            for name in ("cluster", "one process", "sums on the cluster", "sums in one process")
+        ]
+        lines.append(
+            f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} | {row['bytes'] / 1024:.0f} KB |"
+        )
     large = ", ".join(f"{number}: {seconds:.2f}" for number, seconds in result["spans"].items())
-    lines += ["", "ms of processor time per host, all processes together, from start to end. "
-              f"{result['workers']} workers on {result['processors']} processors; "
-              f"a recording has {SAMPLES:,} samples ({result['bytes of a recording'] / 2**20:.1f} MB) in {OF_A_HOST} of {FUNCTIONS:,} "
-              f"functions; {SYNTHETIC} hosts are synthetic sums, but for the first {max(RECORDED)}. Processor "
-              f"time in s of one recording of {LARGE:,} samples, by the number of tasks that read it: {large}."]
+    lines += [
+        "",
+        "ms of processor time per host, all processes together, from start to end. "
+        f"{result['workers']} workers on {result['processors']} processors; "
+        f"a recording has {SAMPLES:,} samples ({result['bytes of a recording'] / 2**20:.1f} MB) in {OF_A_HOST} of {FUNCTIONS:,} "
+        f"functions; {SYNTHETIC} hosts are synthetic sums, but for the first {max(RECORDED)}. Processor "
+        f"time in s of one recording of {LARGE:,} samples, by the number of tasks that read it: {large}.",
+    ]
     return "\n".join(lines)

@@ -15,18 +15,28 @@ perf and of Python is a larger part of it: it is measured by a recording of four
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import collect
-import experiment
-from env import PERF, SCRIPT, in_guest
-from experiment import ALTERNATE, COMMANDS, FEW_SAMPLES, ITERATIONS, LONG, MEANING, PERIODS, SHORT
-from guest import OUT, SHARE, UNTHROTTLED, recording
-from picture import picture
+from bench import collect, experiment
+from bench.experiment import (
+    ALTERNATE,
+    COMMANDS,
+    FEW_SAMPLES,
+    ITERATIONS,
+    LONG,
+    MEANING,
+    PERIODS,
+    SHORT,
+)
+from bench.guest import OUT, SHARE, UNTHROTTLED, recording
+from bench.picture import picture
+from tests.harness.env import PERF, SCRIPT, in_guest
 
 TITLE = "The published experiment"
 PLOT = OUT / "published.svg"
 SIBLINGS = ["instructions", "page-faults"]
 # The rate can be set while there is a limit only; the kernel lowers it by itself when interrupts take long.
-LIMITED = "sysctl -qw kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max_sample_rate=100000\n"
+LIMITED = (
+    "sysctl -qw kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max_sample_rate=100000\n"
+)
 LIMITS = {"25 %": LIMITED, "none": LIMITED + UNTHROTTLED}
 
 
@@ -40,7 +50,9 @@ def record(limit: str, iterations: int) -> str:
     commands = "uname -r\n"
     for periods in PERIODS:
         terms = experiment.events(periods, SIBLINGS, iterations)
-        commands += LIMITS[limit] + recording(path_of(limit, periods).name, terms, f"benchmark --iterations {iterations} 0 1")
+        commands += LIMITS[limit] + recording(
+            path_of(limit, periods).name, terms, f"benchmark --iterations {iterations} 0 1"
+        )
     return in_guest(commands, "--memory", "4G", share=SHARE, timeout=1800).strip()
 
 
@@ -48,15 +60,25 @@ def measure(iterations: int = ITERATIONS) -> dict:
     """Records with each choice and limit, in a machine for each limit; makes the tables."""
     with ThreadPoolExecutor(2) as pool:
         kernel, *_ = pool.map(lambda limit: record(limit, iterations), LIMITS)
-    rows = {limit: {periods: experiment.row_of(path_of(limit, periods), PERF, SCRIPT, *collect.SYMBOLS) for periods in PERIODS}
-            for limit in LIMITS}
+    rows = {
+        limit: {
+            periods: experiment.row_of(path_of(limit, periods), PERF, SCRIPT, *collect.SYMBOLS)
+            for periods in PERIODS
+        }
+        for limit in LIMITS
+    }
     functions = experiment.functions_of(path_of("25 %", ALTERNATE), PERF, *collect.SYMBOLS)
     for limit, row in rows.items():
         for periods in row:
             path_of(limit, periods).unlink()
     result = experiment.result_of(iterations, rows)
     plot(result)
-    return result | {"machine": "QEMU's virt machine", "kernel": kernel, "events": ["cycles", *SIBLINGS], "functions": functions}
+    return result | {
+        "machine": "QEMU's virt machine",
+        "kernel": kernel,
+        "events": ["cycles", *SIBLINGS],
+        "functions": functions,
+    }
 
 
 def plot(result: dict) -> None:
@@ -65,12 +87,27 @@ def plot(result: dict) -> None:
         axes = figure.subplots(1, 2)
         for (limit, rows), shift in zip(result["limit"].items(), (-0.2, 0.2)):
             places = [place + shift for place in range(1, len(PERIODS))]
-            axes[0].bar(places, [rows[periods]["bytes"] / 1e6 for periods in PERIODS[1:]], 0.4, label=f"limit: {limit}")
-            axes[1].bar(places, [rows[periods]["run_time"] / rows[FEW_SAMPLES]["run_time"] for periods in PERIODS[1:]], 0.4)
+            axes[0].bar(
+                places,
+                [rows[periods]["bytes"] / 1e6 for periods in PERIODS[1:]],
+                0.4,
+                label=f"limit: {limit}",
+            )
+            axes[1].bar(
+                places,
+                [
+                    rows[periods]["run_time"] / rows[FEW_SAMPLES]["run_time"]
+                    for periods in PERIODS[1:]
+                ],
+                0.4,
+            )
         axes[0].set(yscale="log", ylabel="perf.data, MB")
         axes[1].set(yscale="log", ylabel="run time, to that with four samples")
         for each in axes:
-            each.set_xticks(range(1, len(PERIODS)), [periods.removeprefix("period=").replace(",", "\n") for periods in PERIODS[1:]])
+            each.set_xticks(
+                range(1, len(PERIODS)),
+                [periods.removeprefix("period=").replace(",", "\n") for periods in PERIODS[1:]],
+            )
         axes[0].legend()
 
 
@@ -78,7 +115,9 @@ def longer(result: dict) -> str:
     """What a longer run comes to with a limit, from the start of a command and the time for each sample without a limit."""
     limited, free = (result["limit"][limit] for limit in LIMITS)
     alternate, short = (limited[periods]["samples"] for periods in (ALTERNATE, SHORT))
-    published = experiment.PUBLISHED[LONG][1] / experiment.PUBLISHED_EVENTS / limited[LONG]["samples"]
+    published = (
+        experiment.PUBLISHED[LONG][1] / experiment.PUBLISHED_EVENTS / limited[LONG]["samples"]
+    )
     lines = []
     for name in COMMANDS:
         start = limited[FEW_SAMPLES]["seconds"][name]
@@ -86,15 +125,28 @@ def longer(result: dict) -> str:
         goal, _most, _published = experiment.GOALS[f"{name}, 25 %"]
         ratio = (start + published * short * each) / (start + published * alternate * each)
         enough = (goal - 1) * start / (each * (short - goal * alternate))
-        lines.append(f"{ratio:.0f} for {MEANING[name]}" + (f" ({goal} from {enough:.0f} times as long)" if enough > 0 else ""))
-    return f"For a run {published:.0f} times as long, as the published one was, the ratio would be " + " and ".join(lines) + "."
+        lines.append(
+            f"{ratio:.0f} for {MEANING[name]}"
+            + (f" ({goal} from {enough:.0f} times as long)" if enough > 0 else "")
+        )
+    return (
+        f"For a run {published:.0f} times as long, as the published one was, the ratio would be "
+        + " and ".join(lines)
+        + "."
+    )
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    few, alternate = (result["limit"]["25 %"][periods]["seconds"] for periods in (FEW_SAMPLES, ALTERNATE))
-    start = ", ".join(f"{100 * few[name] / alternate[name]:.0f} % of {MEANING[name]}" for name in COMMANDS)
-    return (f"{experiment.report(result)}\n\nA run of {result['iterations']:,} iterations. Samples, bytes and run time are those of the "
-            "emulated machine; without a limit the samples are the same in each run, the rest to a percent. Seconds of the script "
-            "and of the native command are processor time of this machine. The alternate recording is so short that starting up is "
-            f"most of what its table takes with the limit ({start}). {longer(result)}")
+    few, alternate = (
+        result["limit"]["25 %"][periods]["seconds"] for periods in (FEW_SAMPLES, ALTERNATE)
+    )
+    start = ", ".join(
+        f"{100 * few[name] / alternate[name]:.0f} % of {MEANING[name]}" for name in COMMANDS
+    )
+    return (
+        f"{experiment.report(result)}\n\nA run of {result['iterations']:,} iterations. Samples, bytes and run time are those of the "
+        "emulated machine; without a limit the samples are the same in each run, the rest to a percent. Seconds of the script "
+        "and of the native command are processor time of this machine. The alternate recording is so short that starting up is "
+        f"most of what its table takes with the limit ({start}). {longer(result)}"
+    )

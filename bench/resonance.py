@@ -20,8 +20,8 @@ import json
 import math
 import subprocess
 
-from env import PERF, SCRIPT, must
-from guest import OUT, SHARE, program, recording, tool, unthrottled
+from bench.guest import OUT, SHARE, program, recording, tool, unthrottled
+from tests.harness.env import PERF, SCRIPT, must
 
 TITLE = "Resonance"
 JITTERS = (0, 7, 9, 11, 12, 14, 16)
@@ -46,22 +46,39 @@ def independent(windows: int, length: int, pair: int, jitter: int) -> float:
 
 def windows_of(name: str) -> dict[str, int]:
     """How many windows end in each function."""
-    out = must(PERF, "script", "-i", SHARE / name, "--symfs", OUT, "-s", SCRIPT, "--", "--json", "-s", "none",
-               stderr=subprocess.DEVNULL)
+    out = must(
+        PERF,
+        "script",
+        "-i",
+        SHARE / name,
+        "--symfs",
+        OUT,
+        "-s",
+        SCRIPT,
+        "--",
+        "--json",
+        "-s",
+        "none",
+        stderr=subprocess.DEVNULL,
+    )
     found = {row["symbol"]: row["sums"][0]["matched"] for row in json.loads(out)["functions"]}
     return {name: found.get(name, 0) for name in NAMES}
 
 
-def row_of(windows: dict[str, int], truth: dict[str, float], length: int, pair: int, jitter: int) -> dict:
+def row_of(
+    windows: dict[str, int], truth: dict[str, float], length: int, pair: int, jitter: int
+) -> dict:
     """Shares against the truth, and by how much they may differ from it."""
     number = sum(windows.values())
     worth = independent(number, length, pair, jitter)
     share = truth[NAMES[0]]
-    return {"windows": number,
-            "shares": {name: count / number for name, count in windows.items()},
-            "independent": round(worth, 1),
-            "largest deviation": max(abs(windows[name] / number - truth[name]) for name in NAMES),
-            "standard error": math.sqrt(share * (1 - share) / worth) if worth >= 1 else None}
+    return {
+        "windows": number,
+        "shares": {name: count / number for name, count in windows.items()},
+        "independent": round(worth, 1),
+        "largest deviation": max(abs(windows[name] / number - truth[name]) for name in NAMES),
+        "standard error": math.sqrt(share * (1 - share) / worth) if worth >= 1 else None,
+    }
 
 
 def measure() -> dict:
@@ -74,23 +91,53 @@ def measure() -> dict:
     pair = TURNS_IN_A_PAIR * length
     # the first interval opens no window, and the last pair may be short of a few instructions
     periods = f"period={pair - WINDOW},alt-period={WINDOW}"
-    unthrottled("".join(recording(f"resonance-{n}.data", f"{{cycles/{periods}{f',alt-period-jitter={n}' if n else ''}/,instructions}}:uS",
-                                  f"/share/resonance {TURNS_IN_A_PAIR * (WINDOWS + 1)}") for n in JITTERS))
-    rows = {str(n): row_of(windows_of(f"resonance-{n}.data"), truth, length, pair, n) for n in JITTERS}
+    unthrottled(
+        "".join(
+            recording(
+                f"resonance-{n}.data",
+                f"{{cycles/{periods}{f',alt-period-jitter={n}' if n else ''}/,instructions}}:uS",
+                f"/share/resonance {TURNS_IN_A_PAIR * (WINDOWS + 1)}",
+            )
+            for n in JITTERS
+        )
+    )
+    rows = {
+        str(n): row_of(windows_of(f"resonance-{n}.data"), truth, length, pair, n) for n in JITTERS
+    }
     return {"loop": length, "pair": pair, "truth": truth, "jitter": rows}
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    def line(first: str, shares: dict[str, float], *rest: str) -> str:
-        return f"| {first} | " + " | ".join([*(f"{100 * shares[name]:.1f}" for name in NAMES), *rest]) + " |"
 
-    lines = [f"A loop of {result['loop']} instructions, {result['pair'] // result['loop']} times round in a pair; shares in percent.", "",
-             f"| jitter | {' | '.join(NAMES)} | deviation | standard error | windows | worth |", "|--:|--:|--:|--:|--:|--:|--:|--:|",
-             line("truth", result["truth"], "", "", "", "")]
+    def line(first: str, shares: dict[str, float], *rest: str) -> str:
+        return (
+            f"| {first} | "
+            + " | ".join([*(f"{100 * shares[name]:.1f}" for name in NAMES), *rest])
+            + " |"
+        )
+
+    lines = [
+        f"A loop of {result['loop']} instructions, {result['pair'] // result['loop']} times round in a pair; shares in percent.",
+        "",
+        f"| jitter | {' | '.join(NAMES)} | deviation | standard error | windows | worth |",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|",
+        line("truth", result["truth"], "", "", "", ""),
+    ]
     for jitter, row in result["jitter"].items():
         error = row["standard error"]
-        lines.append(line(jitter, row["shares"], f"{100 * row['largest deviation']:.1f}",
-                          "any" if error is None else f"{100 * error:.1f}", str(row["windows"]), f"{row['independent']:.0f}"))
-    lines += ["", "`worth`: how many windows at independent places would say as much, which gives the standard error."]
+        lines.append(
+            line(
+                jitter,
+                row["shares"],
+                f"{100 * row['largest deviation']:.1f}",
+                "any" if error is None else f"{100 * error:.1f}",
+                str(row["windows"]),
+                f"{row['independent']:.0f}",
+            )
+        )
+    lines += [
+        "",
+        "`worth`: how many windows at independent places would say as much, which gives the standard error.",
+    ]
     return "\n".join(lines)

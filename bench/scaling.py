@@ -13,19 +13,17 @@ from pathlib import Path
 
 import numpy
 
-import accuracy
-import collect
-import fleet
-import known
-import perfwrite as pw
-from env import PERF, must
-from experiment import records
-from guest import OUT, SHARE, recording, unthrottled
-from picture import picture
+from bench import accuracy, collect
+from bench.experiment import records
+from bench.guest import OUT, SHARE, recording, unthrottled
+from bench.picture import picture
+from tests.harness import fleet, known
+from tests.harness import perfwrite as pw
+from tests.harness.env import PERF, must
 
 TITLE = "Scaling"
 PLOT = OUT / "scaling.svg"
-ITERATIONS = 8000               # of all threads together
+ITERATIONS = 8000  # of all threads together
 CPUS, THREADS, SAMPLES = (1, 2, 4), (1, 10, 100, 1000), (10**4, 10**5, 10**6, 10**7)
 THREADS_OF_A_PROCESS = 250
 BASE, CLOCK = 0x10000000, 10**9
@@ -33,8 +31,22 @@ LONG, WINDOW = 49_700, 300
 RECORDINGS = {"few": "period=10000000", "alternate": f"period={LONG},alt-period={WINDOW}"}
 EVENTS = "{{cycles/{}/,instructions,page-faults}}:uS"
 COMMANDS = "native", "script"
-SAMPLE = numpy.dtype([("type", "<u4"), ("misc", "<u2"), ("size", "<u2"), ("identifier", "<u8"), ("ip", "<u8"), ("pid", "<u4"),
-                      ("tid", "<u4"), ("time", "<u8"), ("cpu", "<u8"), ("period", "<u8"), ("members", "<u8"), ("read", "<u8", (2, 2))])
+SAMPLE = numpy.dtype(
+    [
+        ("type", "<u4"),
+        ("misc", "<u2"),
+        ("size", "<u2"),
+        ("identifier", "<u8"),
+        ("ip", "<u8"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("time", "<u8"),
+        ("cpu", "<u8"),
+        ("period", "<u8"),
+        ("members", "<u8"),
+        ("read", "<u8", (2, 2)),
+    ]
+)
 
 
 def workload(threads: int, iterations: int) -> str:
@@ -47,18 +59,33 @@ def workload(threads: int, iterations: int) -> str:
 def guest_row(threads: int, cpus: int, iterations: int) -> dict:
     """What a recording of the work is, and what it costs."""
     command = workload(threads, iterations)
-    out = unthrottled("benchmark --truth --faults 0 1\n" + "".join(
-        recording(f"{name}.data", EVENTS.format(terms), command) for name, terms in RECORDINGS.items()), "--smp", cpus)
+    out = unthrottled(
+        "benchmark --truth --faults 0 1\n"
+        + "".join(
+            recording(f"{name}.data", EVENTS.format(terms), command)
+            for name, terms in RECORDINGS.items()
+        ),
+        "--smp",
+        cpus,
+    )
     path = SHARE / "alternate.data"
     found, without = records(path), records(SHARE / "few.data")
     errors = accuracy.errors(accuracy.table_of(path, "discard"), known.truth(out))
-    return {"cpus": cpus, "threads": threads, "bytes": path.stat().st_size, **found._asdict(),
-            "to few samples": found.run_time / without.run_time,
-            **{name: errors[name] for name in ("windows", "matched", "share error", "by chance", "rate error")},
-            "seconds": {name: collect.run(path, *collect.COMMANDS[name])[0] for name in COMMANDS}}
+    return {
+        "cpus": cpus,
+        "threads": threads,
+        "bytes": path.stat().st_size,
+        **found._asdict(),
+        "to few samples": found.run_time / without.run_time,
+        **{
+            name: errors[name]
+            for name in ("windows", "matched", "share error", "by chance", "rate error")
+        },
+        "seconds": {name: collect.run(path, *collect.COMMANDS[name])[0] for name in COMMANDS},
+    }
 
 
-def write(path: Path, samples: int) -> dict[str, int]:      # pylint: disable=too-many-locals
+def write(path: Path, samples: int) -> dict[str, int]:  # pylint: disable=too-many-locals
     """A recording of one thread; returns the cycles of the matched windows by function."""
     code = path.with_suffix(".so")
     fleet.library(code)
@@ -66,14 +93,28 @@ def write(path: Path, samples: int) -> dict[str, int]:      # pylint: disable=to
     random = numpy.random.default_rng(1)
     # a long interval and the window after it are in one function
     place = numpy.repeat(random.integers(len(starts), size=samples // 2), 2)
-    cycles = numpy.where(numpy.arange(samples) % 2, WINDOW, LONG) + random.integers(30, size=samples)
+    cycles = numpy.where(numpy.arange(samples) % 2, WINDOW, LONG) + random.integers(
+        30, size=samples
+    )
     table = numpy.zeros(samples, SAMPLE)
-    for name, value in {"type": pw.SAMPLE, "misc": pw.MISC_USER, "size": SAMPLE.itemsize, "identifier": 1, "pid": 1000, "tid": 1000,
-                        "members": 2, "period": cycles, "ip": BASE + starts[place], "time": CLOCK + numpy.cumsum(cycles)}.items():
+    for name, value in {
+        "type": pw.SAMPLE,
+        "misc": pw.MISC_USER,
+        "size": SAMPLE.itemsize,
+        "identifier": 1,
+        "pid": 1000,
+        "tid": 1000,
+        "members": 2,
+        "period": cycles,
+        "ip": BASE + starts[place],
+        "time": CLOCK + numpy.cumsum(cycles),
+    }.items():
         table[name] = value
     table["read"][:, 0, 0], table["read"][:, 1, 0] = numpy.cumsum(cycles), 2 * numpy.cumsum(cycles)
     table["read"][:, :, 1] = 1, 2
-    leader, member = pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])
+    leader, member = pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event(
+        "instructions", 0, 1, [2]
+    )
     writer = pw.Writer([[leader, member]])
     begin = pw.Where(CLOCK, 1000, 1000)
     writer.comm(begin, "program")
@@ -98,7 +139,9 @@ def sample_row(samples: int) -> dict:
     for name in COMMANDS:
         row["seconds"][name], row["memory"][name], _ = collect.run(path, *collect.COMMANDS[name])
     found: dict[str, int] = {}
-    for line in json.loads(must(PERF, "functions", "report", "-i", path, "-j", stderr=subprocess.DEVNULL))["functions"]:
+    for line in json.loads(
+        must(PERF, "functions", "report", "-i", path, "-j", stderr=subprocess.DEVNULL)
+    )["functions"]:
         found[line["symbol"]] = found.get(line["symbol"], 0) + line["sums"][0]["totals"]["cycles"]
     if found != written:
         raise AssertionError(f"a table of {samples} samples is not what was written")
@@ -106,12 +149,19 @@ def sample_row(samples: int) -> dict:
     return row
 
 
-def measure(iterations: int = ITERATIONS, cpus: tuple[int, ...] = CPUS, threads: tuple[int, ...] = THREADS,
-            samples: tuple[int, ...] = SAMPLES) -> dict:
+def measure(
+    iterations: int = ITERATIONS,
+    cpus: tuple[int, ...] = CPUS,
+    threads: tuple[int, ...] = THREADS,
+    samples: tuple[int, ...] = SAMPLES,
+) -> dict:
     """Records the work, then writes recordings and makes their tables."""
-    result = {"iterations": iterations, "threads": [guest_row(number, 1, iterations) for number in threads],
-              "cpus": [guest_row(4, number, iterations) for number in cpus],
-              "samples": [sample_row(number) for number in samples]}
+    result = {
+        "iterations": iterations,
+        "threads": [guest_row(number, 1, iterations) for number in threads],
+        "cpus": [guest_row(4, number, iterations) for number in cpus],
+        "samples": [sample_row(number) for number in samples],
+    }
     plot(result)
     return result
 
@@ -122,41 +172,88 @@ def plot(result: dict) -> None:
     with picture(PLOT, 9, 4) as figure:
         time, run = figure.subplots(1, 2)
         for name in COMMANDS:
-            time.loglog([row["samples"] for row in rows], [row["seconds"][name] for row in rows], ".-", label=name)
+            time.loglog(
+                [row["samples"] for row in rows],
+                [row["seconds"][name] for row in rows],
+                ".-",
+                label=name,
+            )
         time.set(xlabel="group samples", ylabel="processor time, s")
         time.legend()
-        run.semilogx([row["threads"] for row in result["threads"]], [row["to few samples"] for row in result["threads"]], ".-")
+        run.semilogx(
+            [row["threads"] for row in result["threads"]],
+            [row["to few samples"] for row in result["threads"]],
+            ".-",
+        )
         run.set(xlabel="threads", ylabel="run time, to that with few samples")
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
+
     def row_of(first: int, row: dict, *more: str) -> str:
-        cells = [first, f"{row['bytes'] / 1e6:.3f}", f"{row['samples']:,}", row["lost"], f"{row['to few samples']:.3f}",
-                 f"{row['seconds']['script']:.2f}", f"{row['seconds']['native']:.2f}", *more]
+        cells = [
+            first,
+            f"{row['bytes'] / 1e6:.3f}",
+            f"{row['samples']:,}",
+            row["lost"],
+            f"{row['to few samples']:.3f}",
+            f"{row['seconds']['script']:.2f}",
+            f"{row['seconds']['native']:.2f}",
+            *more,
+        ]
         return f"| {' | '.join(map(str, cells))} |"
 
     common = "MB | samples | lost | run time, ratio | script, s | native, s |"
-    lines = [f"| threads | {common} windows | discarded | share error | by chance | rate error |", "|--:|" + "--:|" * 11]
+    lines = [
+        f"| threads | {common} windows | discarded | share error | by chance | rate error |",
+        "|--:|" + "--:|" * 11,
+    ]
     for row in result["threads"]:
-        parts = 1 - row["matched"] / row["windows"], row["share error"], row["by chance"], row["rate error"]
-        lines.append(row_of(row["threads"], row, f"{row['windows']:,}", *(f"{100 * part:.1f}" for part in parts)))
-    lines += ["", f"The same {result['iterations']:,} iterations in all, periods of {LONG:,} and {WINDOW}; errors in percent, run time to "
-              "that with few samples. A thread begins with a long period, with two where the driver reloads the counter before the "
-              "overflow is handled, as here. So short threads have fewer windows, and all of them at the same places of their lives: their "
-              "shares are not those of the program. Samples and errors are the same in each run, seconds are processor time of this "
-              "machine.", "",
-              f"| processors | {common}", "|--:|" + "--:|" * 6]
+        parts = (
+            1 - row["matched"] / row["windows"],
+            row["share error"],
+            row["by chance"],
+            row["rate error"],
+        )
+        lines.append(
+            row_of(
+                row["threads"], row, f"{row['windows']:,}", *(f"{100 * part:.1f}" for part in parts)
+            )
+        )
+    lines += [
+        "",
+        f"The same {result['iterations']:,} iterations in all, periods of {LONG:,} and {WINDOW}; errors in percent, run time to "
+        "that with few samples. A thread begins with a long period, with two where the driver reloads the counter before the "
+        "overflow is handled, as here. So short threads have fewer windows, and all of them at the same places of their lives: their "
+        "shares are not those of the program. Samples and errors are the same in each run, seconds are processor time of this "
+        "machine.",
+        "",
+        f"| processors | {common}",
+        "|--:|" + "--:|" * 6,
+    ]
     lines += [row_of(row["cpus"], row) for row in result["cpus"]]
-    lines += ["", "The same work in four threads. The emulator runs one processor at a time, and its one clock is the cycle counter of "
-              "all: with two, cycles that the other one takes count as well, there are twice as many samples, and what is in a "
-              "window is not the thread's own. So these rows say what is lost and what it costs; accuracy needs real processors.", "",
-              "| group samples | MB | native, s | µs each | memory, MB | script, s | µs each | memory, MB |", "|--:|" + "--:|" * 7]
+    lines += [
+        "",
+        "The same work in four threads. The emulator runs one processor at a time, and its one clock is the cycle counter of "
+        "all: with two, cycles that the other one takes count as well, there are twice as many samples, and what is in a "
+        "window is not the thread's own. So these rows say what is lost and what it costs; accuracy needs real processors.",
+        "",
+        "| group samples | MB | native, s | µs each | memory, MB | script, s | µs each | memory, MB |",
+        "|--:|" + "--:|" * 7,
+    ]
     for row in result["samples"]:
         cells = []
         for name in COMMANDS:
             seconds = row["seconds"][name]
-            cells += [f"{seconds:.2f}", f"{1e6 * seconds / row['samples']:.2f}", f"{row['memory'][name] / 2**20:.0f}"]
+            cells += [
+                f"{seconds:.2f}",
+                f"{1e6 * seconds / row['samples']:.2f}",
+                f"{row['memory'][name] / 2**20:.0f}",
+            ]
         lines.append(f"| {row['samples']:,} | {row['bytes'] / 1e6:.1f} | {' | '.join(cells)} |")
-    lines += ["", "Processor time of this machine; the recordings are synthetic, and the same in each run."]
+    lines += [
+        "",
+        "Processor time of this machine; the recordings are synthetic, and the same in each run.",
+    ]
     return "\n".join(lines)

@@ -10,9 +10,9 @@ kernel accounts to it.
 import re
 from pathlib import Path
 
-import collect
-import lbr
-from guest import OUT
+from bench import collect
+from bench.guest import OUT
+from tests.harness import lbr
 
 TITLE = "Stitched LBR call stacks"
 SAMPLES, RUNS = 100_000, 5
@@ -23,7 +23,9 @@ PUBLISHED = {"levels": {"without": 32, "with": 43}, "seconds": {"without": 11.0,
 
 def run(path: Path, *options: str) -> tuple[float, int]:
     """Processor time in seconds of a report, and the callers of f43 in it."""
-    seconds, _, text = collect.run(path, "report", "--stdio", "-g", "folded,0,callee,function,count", *options)
+    seconds, _, text = collect.run(
+        path, "report", "--stdio", "-g", "folded,0,callee,function,count", *options
+    )
     return seconds, max(chain.count(";") for chain in re.findall(r"^\d+ (\S+)$", text, re.M))
 
 
@@ -40,21 +42,39 @@ def measure(samples: int = SAMPLES) -> dict:
     # the best of several runs, by turns: what else the machine does is to meet both
     runs = [{name: run(path, *options) for name, options in OPTIONS.items()} for _ in range(RUNS)]
     found = {name: min(row[name] for row in runs) for name in OPTIONS}
-    result = {"samples": samples, "bytes": path.stat().st_size, "published": PUBLISHED,
-              "seconds": {name: seconds for name, (seconds, _) in found.items()},
-              "levels": {name: levels for name, (_, levels) in found.items()}}
+    result = {
+        "samples": samples,
+        "bytes": path.stat().st_size,
+        "published": PUBLISHED,
+        "seconds": {name: seconds for name, (seconds, _) in found.items()},
+        "levels": {name: levels for name, (_, levels) in found.items()},
+    }
     path.unlink()
-    return {**result, "more time": increase(result["seconds"]), "more levels": increase(result["levels"]),
-            "more time, published": increase(PUBLISHED["seconds"])}
+    return {
+        **result,
+        "more time": increase(result["seconds"]),
+        "more levels": increase(result["levels"]),
+        "more time, published": increase(PUBLISHED["seconds"]),
+    }
 
 
 def report(result: dict) -> str:
     """The result as Markdown."""
     lines = ["| `perf report` | levels | s | published: levels | s |", "|---|--:|--:|--:|--:|"]
     for name, option in (("without", "without the option"), ("with", "`--stitch-lbr`")):
-        lines.append(f"| {option} | {result['levels'][name]} | {result['seconds'][name]:.2f} | "
-                     f"{PUBLISHED['levels'][name]} | {PUBLISHED['seconds'][name]:.1f} |")
-    lines.append(f"| more | {100 * result['more levels']:.1f} % | {100 * result['more time']:.0f} % | "
-                 f"{100 * increase(PUBLISHED['levels']):.1f} % | {100 * result['more time, published']:.0f} % |")
-    return "\n".join([*lines, "", f"{result['samples']:,} samples, {result['bytes'] / 1e6:.0f} MB, of calls as they were published, "
-                      "nearly all of the samples 43 levels deep. Processor time of this machine."])
+        lines.append(
+            f"| {option} | {result['levels'][name]} | {result['seconds'][name]:.2f} | "
+            f"{PUBLISHED['levels'][name]} | {PUBLISHED['seconds'][name]:.1f} |"
+        )
+    lines.append(
+        f"| more | {100 * result['more levels']:.1f} % | {100 * result['more time']:.0f} % | "
+        f"{100 * increase(PUBLISHED['levels']):.1f} % | {100 * result['more time, published']:.0f} % |"
+    )
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{result['samples']:,} samples, {result['bytes'] / 1e6:.0f} MB, of calls as they were published, "
+            "nearly all of the samples 43 levels deep. Processor time of this machine.",
+        ]
+    )

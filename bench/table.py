@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What `make demo` prints, beside what the benchmark is known to do."""
 
-import known
-from env import in_guest, must
-from guest import OUT
+from bench.guest import OUT
+from tests.harness import known
+from tests.harness.env import in_guest, must
 
 TITLE = "The table and the truth"
 
@@ -16,8 +16,18 @@ def measure() -> dict:
     lines = [f"{header}   true %I, PF/KI"]
     for row in rows:
         what = truth.get(row.split()[0])
-        lines.append(row + (f"    {100 * what.share:6.2f} {1000 * what.faults / what.length:6.3f}" if what else ""))
-    return {"windows": sum(int(row.split()[1]) for row in rows), "text": "\n".join(f"  {line}" for line in lines)}
+        lines.append(
+            row
+            + (
+                f"    {100 * what.share:6.2f} {1000 * what.faults / what.length:6.3f}"
+                if what
+                else ""
+            )
+        )
+    return {
+        "windows": sum(int(row.split()[1]) for row in rows),
+        "text": "\n".join(f"  {line}" for line in lines),
+    }
 
 
 def report(result: dict) -> str:

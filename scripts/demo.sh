@@ -18,8 +18,8 @@ EVENTS=${EVENTS:-$(machine events)}
 WORKLOAD=${WORKLOAD:-$(machine workload)}
 script=tools/perf/scripts/python/generate-function-metrics.py
 record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
-table=("$BUILD/perf/perf" script -i "$new/perf.data" --symfs "$BUILD/root/$arch"
-	--kallsyms "$BUILD/kernel/$arch/System.map" -s "$script" -- -s discard)
+table=("build/$BASE/perf/perf" script -i "$new/perf.data" --symfs "build/$BASE/root/$arch"
+	--kallsyms "build/$BASE/kernel/$arch/System.map" -s "$script" -- -s discard)
 
 trap 'rm -rf "$new"' EXIT
 rm -rf "$new"

@@ -23,13 +23,15 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
-BUILD = TOP / os.environ.get("BUILD", "build")
+BUILD = TOP / "build" / os.environ.get("BASE", "6.12")
 TIMED_OUT, DIED = 124, 125
 COMPLAINT = re.compile(r"\b(BUG|WARNING|INFO|UBSAN|Oops|Kernel panic)\b.*:")
 # A warning is shown and ends the machine; an emulated processor may be slow,
 # and no memory is merged with another kind's, so that it can be counted. Newer
 # kernels run unit tests at boot only where they are told to.
-DEBUG_CMDLINE = "loglevel=5 panic_on_warn=1 rcupdate.rcu_cpu_stall_timeout=300 slab_nomerge kunit.autorun=1"
+DEBUG_CMDLINE = (
+    "loglevel=5 panic_on_warn=1 rcupdate.rcu_cpu_stall_timeout=300 slab_nomerge kunit.autorun=1"
+)
 
 
 def machines() -> list[str]:
@@ -48,33 +50,70 @@ def machine(arch: str) -> dict:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     common = (TOP / "scripts/vm/common.config").read_text(encoding="utf-8")
-    return module.ARCH | {"kconfig": common + module.ARCH["kconfig"].lstrip(), "emulator": module.ARCH["qemu"][0]}
+    return module.ARCH | {
+        "kconfig": common + module.ARCH["kconfig"].lstrip(),
+        "emulator": module.ARCH["qemu"][0],
+    }
 
 
 def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[str]:
     """The QEMU command line: kernel console to a file, the guest's virtio console to us."""
+
     def folder(tag: str, path: Path) -> list[str]:
-        return ["-fsdev", f"local,id={tag},path={path},security_model=none",
-                "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+        return [
+            "-fsdev",
+            f"local,id={tag},path={path},security_model=none",
+            "-device",
+            f"virtio-9p-pci,fsdev={tag},mount_tag={tag}",
+        ]
 
     qemu = list(arch["qemu"])
     if args.no_icount and "-icount" in qemu:
         at = qemu.index("-icount")
-        del qemu[at:at + 2]
-    return [*qemu, "-m", args.memory, "-smp", str(args.smp), "-seed", "1",
-            "-kernel", str(args.kernel), "-initrd", str(args.root),
-            "-append", f"console={arch['console']} panic=-1 quiet {arch['cmdline']} {args.append}",
-            "-display", "none", "-vga", "none", "-monitor", "none", "-nic", "none", "-no-reboot",
-            "-serial", f"file:{control / 'console'}",
-            "-chardev", f"stdio,id=out,signal={'off' if args.terminal else 'on'}",
-            "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=out",
-            *folder("vm", control), *folder("share", args.share), *args.qemu]
+        del qemu[at : at + 2]
+    return [
+        *qemu,
+        "-m",
+        args.memory,
+        "-smp",
+        str(args.smp),
+        "-seed",
+        "1",
+        "-kernel",
+        str(args.kernel),
+        "-initrd",
+        str(args.root),
+        "-append",
+        f"console={arch['console']} panic=-1 quiet {arch['cmdline']} {args.append}",
+        "-display",
+        "none",
+        "-vga",
+        "none",
+        "-monitor",
+        "none",
+        "-nic",
+        "none",
+        "-no-reboot",
+        "-serial",
+        f"file:{control / 'console'}",
+        "-chardev",
+        f"stdio,id=out,signal={'off' if args.terminal else 'on'}",
+        "-device",
+        "virtio-serial-pci",
+        "-device",
+        "virtconsole,chardev=out",
+        *folder("vm", control),
+        *folder("share", args.share),
+        *args.qemu,
+    ]
 
 
 def last(lines: list[str]) -> list[str]:
     """The end of a console: all since the kernel's first complaint, 30 lines at least, 200 at most."""
-    first = next((number for number, line in enumerate(lines) if COMPLAINT.search(line)), len(lines))
-    return lines[max(0, min(first, len(lines) - 30)):][:200]
+    first = next(
+        (number for number, line in enumerate(lines) if COMPLAINT.search(line)), len(lines)
+    )
+    return lines[max(0, min(first, len(lines) - 30)) :][:200]
 
 
 def run(arch: dict, args: argparse.Namespace) -> int:
@@ -84,8 +123,9 @@ def run(arch: dict, args: argparse.Namespace) -> int:
         (control / "command").write_text(args.command + "\n", encoding="utf-8")
         if args.terminal:
             (control / "terminal").touch()
-        with subprocess.Popen(qemu_command(arch, args, control),
-                              stdin=None if args.terminal else subprocess.DEVNULL) as qemu:
+        with subprocess.Popen(
+            qemu_command(arch, args, control), stdin=None if args.terminal else subprocess.DEVNULL
+        ) as qemu:
             try:
                 qemu.wait(timeout=args.timeout)
                 reason, status = "the machine died before the command ended", DIED
@@ -107,22 +147,50 @@ def run(arch: dict, args: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=f"machines: {' '.join(machines())}")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog=f"machines: {' '.join(machines())}"
+    )
     parser.add_argument("--arch", default="arm64", help="machine to emulate (default: %(default)s)")
-    parser.add_argument("--kernel", type=Path, help="kernel image (default: the one of `make kernel`)")
-    parser.add_argument("--root", type=Path, help="root file system (default: the one of `make vm`)")
-    parser.add_argument("--share", type=Path, default=BUILD / "share", help="folder seen as /share (default: build/share)")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds until a hang ends (default: %(default)s)")
+    parser.add_argument(
+        "--kernel", type=Path, help="kernel image (default: the one of `make kernel`)"
+    )
+    parser.add_argument(
+        "--root", type=Path, help="root file system (default: the one of `make vm`)"
+    )
+    parser.add_argument(
+        "--share",
+        type=Path,
+        default=BUILD / "share",
+        help="folder seen as /share (default: build/BASE/share)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600,
+        help="seconds until a hang ends (default: %(default)s)",
+    )
     parser.add_argument("--smp", type=int, default=1, help="processors (default: %(default)s)")
-    parser.add_argument("--no-icount", action="store_true",
-                        help="let the processors run at once, each as fast as it can: nothing is repeatable")
-    parser.add_argument("--debug", action="store_true",
-                        help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends the machine")
+    parser.add_argument(
+        "--no-icount",
+        action="store_true",
+        help="let the processors run at once, each as fast as it can: nothing is repeatable",
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends the machine",
+    )
     parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
-    parser.add_argument("--qemu", type=shlex.split, default=[], help="more words for QEMU's command line")
-    parser.add_argument("--get", metavar="KEY", help="print one value of the machine's description and end")
-    parser.add_argument("command", nargs="?", default="", help="run by bash; none: a shell on this terminal")
+    parser.add_argument(
+        "--qemu", type=shlex.split, default=[], help="more words for QEMU's command line"
+    )
+    parser.add_argument(
+        "--get", metavar="KEY", help="print one value of the machine's description and end"
+    )
+    parser.add_argument(
+        "command", nargs="?", default="", help="run by bash; none: a shell on this terminal"
+    )
     args = parser.parse_args()
 
     arch = machine(args.arch)
@@ -131,13 +199,17 @@ def main() -> int:
         return 0
     if args.debug:
         args.append = f"{DEBUG_CMDLINE} {args.append}"
-    args.kernel = args.kernel or BUILD / "kernel" / (args.arch + "-debug" * args.debug) / arch["image"]
+    args.kernel = (
+        args.kernel or BUILD / "kernel" / (args.arch + "-debug" * args.debug) / arch["image"]
+    )
     args.root = args.root or BUILD / "root" / f"{args.arch}.cpio"
     for needed, verb in ((args.kernel, "kernel"), (args.root, "vm")):
         if not needed.is_file():
             sys.exit(f"vm: {needed} is missing: run `make {verb} ARCH={args.arch}`")
-    # the one that scripts/qemu.sh has fetched, if it had to
-    emulator = shutil.which(arch["emulator"], path=f"{TOP}/build/qemu/bin:{os.environ.get('PATH', os.defpath)}")
+    # the one that scripts/debian/qemu.sh has fetched, if it had to
+    emulator = shutil.which(
+        arch["emulator"], path=f"{TOP}/build/qemu/bin:{os.environ.get('PATH', os.defpath)}"
+    )
     if not emulator:
         sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")
     arch["qemu"][0] = emulator

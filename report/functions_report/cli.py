@@ -13,15 +13,22 @@ from . import ReportError, cluster, flame, page, plot, store, sums
 from .progress import Progress
 from .table import Perf, Table, check_folder, is_diff, replacing
 
-BUILT = page.TOP / os.environ.get("BUILD", "build") / "perf/perf"
+BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
 # options of `perf functions report` that are handed on: which windows count, where symbols are ...
-COLLECT = (("--share", "MODE", "windows that count: auto, none or discard"), ("--comm", "LIST", "only these comms"),
-           ("--pid", "LIST", "only these processes"), ("--tid", "LIST", "only these threads"),
-           ("--dso", "LIST", "only these DSOs"), ("--symbol", "LIST", "only these symbols"),
-           ("--time", "START,STOP", "only this span of time"), ("--symfs", "DIR", "look for files with symbols in this folder"),
-           ("--vmlinux", "FILE", "the kernel's symbols"), ("--kallsyms", "FILE", "the kernel's symbols"),
-           ("--addr2line", "FILE", "program that tells lines and inlined functions"))
+COLLECT = (
+    ("--share", "MODE", "windows that count: auto, none or discard"),
+    ("--comm", "LIST", "only these comms"),
+    ("--pid", "LIST", "only these processes"),
+    ("--tid", "LIST", "only these threads"),
+    ("--dso", "LIST", "only these DSOs"),
+    ("--symbol", "LIST", "only these symbols"),
+    ("--time", "START,STOP", "only this span of time"),
+    ("--symfs", "DIR", "look for files with symbols in this folder"),
+    ("--vmlinux", "FILE", "the kernel's symbols"),
+    ("--kallsyms", "FILE", "the kernel's symbols"),
+    ("--addr2line", "FILE", "program that tells lines and inlined functions"),
+)
 # ... and of the table itself
 SHOW = (("--metrics", "LIST", "metrics of the CPU's vendor as well"),)
 
@@ -48,22 +55,38 @@ Completion in bash: eval "$(register-python-argcomplete functions-report)"
 def parser() -> argparse.ArgumentParser:
     """All options."""
     result = argparse.ArgumentParser(
-        prog="functions-report", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Makes a page, a picture or a table of recordings of per-function metrics, with perf functions report.")
-    result.add_argument("inputs", nargs="*", metavar="INPUT",
-                        help="recordings and files of sums, which are added up (default: perf.data)")
+        prog="functions-report",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Makes a page, a picture or a table of recordings of per-function metrics, with perf functions report.",
+    )
+    result.add_argument(
+        "inputs",
+        nargs="*",
+        metavar="INPUT",
+        help="recordings and files of sums, which are added up (default: perf.data)",
+    )
     output = result.add_argument_group("what is made (none: perf's table is printed)")
-    output.add_argument("--html", metavar="FILE", type=Path, help="a page that opens without a network")
+    output.add_argument(
+        "--html", metavar="FILE", type=Path, help="a page that opens without a network"
+    )
     output.add_argument("--plot", metavar="FILE", type=Path, help="a picture, .png or .svg")
     output.add_argument("--sums", metavar="FILE", type=Path, help="a file of sums")
     output.add_argument("--diff", action="store_true", help="compare two INPUTs, BEFORE and AFTER")
     output.add_argument("--top", metavar="N", type=positive, help="rows of a picture (default: 20)")
-    output.add_argument("--fields", metavar="LIST",
-                        help="columns of a picture (default: one share, three ratios); two fit in a paper's column")
+    output.add_argument(
+        "--fields",
+        metavar="LIST",
+        help="columns of a picture (default: one share, three ratios); two fit in a paper's column",
+    )
     choice = result.add_argument_group("options for perf functions report")
-    choice.add_argument("--perf", metavar="PERF", help="the perf to use (default: that of `make perf`, else perf)")
+    choice.add_argument(
+        "--perf", metavar="PERF", help="the perf to use (default: that of `make perf`, else perf)"
+    )
     choice.add_argument("--by", choices=BY, help="what the rows are (default: symbol)")
-    choice.add_argument("--inline", action="store_true", help="tell inlined functions from those which they are in")
+    choice.add_argument(
+        "--inline", action="store_true", help="tell inlined functions from those which they are in"
+    )
     for name, metavar, text in COLLECT + SHOW:
         names = ("-M", name) if name == "--metrics" else (name,)
         choice.add_argument(*names, metavar=metavar, help=text)
@@ -86,7 +109,9 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     if arguments.slice_size and arguments.cluster is None:
         result.error("--slice-size goes with --cluster")
     if arguments.source and (passed(arguments, COLLECT) or arguments.cluster is not None):
-        result.error(f"--from takes sums as they are stored: it cannot be with --cluster, {', '.join(name for name, _, _ in COLLECT)}")
+        result.error(
+            f"--from takes sums as they are stored: it cannot be with --cluster, {', '.join(name for name, _, _ in COLLECT)}"
+        )
     arguments.inputs = arguments.inputs or ["perf.data"]
     return arguments
 
@@ -94,7 +119,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """What is before and after --: argparse knows it, but not where options and inputs are mixed."""
     at = [*words, "--"].index("--")
-    return [*words[:at]], [*words[at + 1:]]
+    return [*words[:at]], [*words[at + 1 :]]
 
 
 def positive(text: str) -> int:
@@ -131,9 +156,13 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     try:
         event, tree = flame.of_chains(perf, inputs, arguments.inline)
     except ReportError as error:
-        note = ("The recording has no call chains" if "--call-graph" in str(error) else
-                "These sums have no call chains: --by callchain makes such" if "these are sums" in str(error) else
-                f"No call chains: {error}")
+        note = (
+            "The recording has no call chains"
+            if "--call-graph" in str(error)
+            else "These sums have no call chains: --by callchain makes such"
+            if "these are sums" in str(error)
+            else f"No call chains: {error}"
+        )
         event, tree = flame.of_table(table)
     data["flame"] = page.flame_data(event, tree, table["columns"], note)
     data["warnings"] = perf.warnings
@@ -158,7 +187,13 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
             raise ReportError(f"{name}: there is no such file")
     options = [*perf.collect, *by]
     if arguments.cluster is not None:
-        text, notes = cluster.collect(arguments.inputs, arguments.cluster, perf.program, options, arguments.slice_size * 2**20)
+        text, notes = cluster.collect(
+            arguments.inputs,
+            arguments.cluster,
+            perf.program,
+            options,
+            arguments.slice_size * 2**20,
+        )
     elif arguments.sums or arguments.store:
         text, notes = sums.merge(perf.program, arguments.inputs, options)
     else:
@@ -170,12 +205,26 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
 def make(arguments: argparse.Namespace) -> None:
     """Does what was asked for. Raises ReportError."""
     if arguments.diff and len(arguments.inputs) != 2:
-        raise ReportError(f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}")
-    if arguments.diff and (arguments.sums or arguments.store or arguments.source or arguments.cluster is not None):
-        raise ReportError("--diff compares its inputs as they are: --sums, --store, --from and --cluster cannot be with --diff")
-    perf = Perf(find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress())
-    by = ([f"--by={arguments.by}"] if arguments.by else []) + (["--inline"] if arguments.inline else [])
-    title = store.shown(arguments.source) if arguments.source else (" → " if arguments.diff else ", ").join(arguments.inputs)
+        raise ReportError(
+            f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}"
+        )
+    if arguments.diff and (
+        arguments.sums or arguments.store or arguments.source or arguments.cluster is not None
+    ):
+        raise ReportError(
+            "--diff compares its inputs as they are: --sums, --store, --from and --cluster cannot be with --diff"
+        )
+    perf = Perf(
+        find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress()
+    )
+    by = ([f"--by={arguments.by}"] if arguments.by else []) + (
+        ["--inline"] if arguments.inline else []
+    )
+    title = (
+        store.shown(arguments.source)
+        if arguments.source
+        else (" → " if arguments.diff else ", ").join(arguments.inputs)
+    )
     # what is missing is told before the work
     if arguments.html:
         page.template()
@@ -207,8 +256,17 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
     if arguments.html:
         page.write(arguments.html, title, page_data(perf, arguments, by))
     if arguments.plot:
-        table = compare(perf, arguments.inputs, by) if arguments.diff else perf.table(arguments.inputs, *by)
-        plot.write(arguments.plot, table, arguments.top or 20, arguments.fields.split(",") if arguments.fields else None)
+        table = (
+            compare(perf, arguments.inputs, by)
+            if arguments.diff
+            else perf.table(arguments.inputs, *by)
+        )
+        plot.write(
+            arguments.plot,
+            table,
+            arguments.top or 20,
+            arguments.fields.split(",") if arguments.fields else None,
+        )
     if not (arguments.html or arguments.plot or arguments.sums or arguments.store):
         sys.stdout.write(perf.text(arguments.inputs, *(["--diff"] if arguments.diff else []), *by))
         sys.stdout.flush()
@@ -235,7 +293,10 @@ def main(words: Sequence[str] | None = None) -> int:
         # what could not be written is not tried once more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            print(f"functions-report: {error.filename or 'cannot write the table'}: {error.strerror}", file=sys.stderr)
+            print(
+                f"functions-report: {error.filename or 'cannot write the table'}: {error.strerror}",
+                file=sys.stderr,
+            )
         return 1
     except KeyboardInterrupt:
         return 130

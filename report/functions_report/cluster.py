@@ -19,19 +19,31 @@ from concurrent.futures import CancelledError
 from . import ReportError, sums
 from .progress import Progress
 
-FAN_IN = 16             # parts that a task adds up
-UNREACHABLE = 10        # seconds to find the scheduler
-NO_WORKER = 30          # seconds without any worker
+FAN_IN = 16  # parts that a task adds up
+UNREACHABLE = 10  # seconds to find the scheduler
+NO_WORKER = 30  # seconds without any worker
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this module."""
     group = parser.add_argument_group("cluster")
-    group.add_argument("--cluster", metavar="ADDRESS", nargs="?", const="", help="collect on the workers of this Dask scheduler "
-                       "(tcp://HOST:8786), or without an address on the processors of this machine; the workers need perf and see "
-                       "the files under the same names as this machine does")
-    group.add_argument("--slice-size", metavar="MB", type=megabytes, default=0, help="let several tasks, each for a span of time, read a "
-                       "recording that is larger than this (default: one task; each of them has to decode the whole recording)")
+    group.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        nargs="?",
+        const="",
+        help="collect on the workers of this Dask scheduler "
+        "(tcp://HOST:8786), or without an address on the processors of this machine; the workers need perf and see "
+        "the files under the same names as this machine does",
+    )
+    group.add_argument(
+        "--slice-size",
+        metavar="MB",
+        type=megabytes,
+        default=0,
+        help="let several tasks, each for a span of time, read a "
+        "recording that is larger than this (default: one task; each of them has to decode the whole recording)",
+    )
 
 
 def megabytes(text: str) -> float:
@@ -51,14 +63,27 @@ def separate(args: argparse.Namespace) -> None:
 
 def size(path: str) -> int:
     """Bytes of a recording, which may be a folder. Raises OSError."""
-    return sum(entry.stat().st_size for entry in os.scandir(path)) if os.path.isdir(path) else os.path.getsize(path)
+    return (
+        sum(entry.stat().st_size for entry in os.scandir(path))
+        if os.path.isdir(path)
+        else os.path.getsize(path)
+    )
 
 
 def span(perf: str, path: str) -> tuple[int, int] | None:
     """Times of first and last sample in the header of a recording, in us; None if it has none."""
-    done = subprocess.run([perf, "report", "--header-only", "-i", path], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    times = [int(second) * 10**6 + int(micro)
-             for second, micro in re.findall(rb"^# time of (?:first|last) sample : (\d+)\.(\d{6})$", done.stdout, re.M)]
+    done = subprocess.run(
+        [perf, "report", "--header-only", "-i", path],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    times = [
+        int(second) * 10**6 + int(micro)
+        for second, micro in re.findall(
+            rb"^# time of (?:first|last) sample : (\d+)\.(\d{6})$", done.stdout, re.M
+        )
+    ]
     return (times[0], times[1]) if len(times) == 2 and 0 < times[0] < times[1] else None
 
 
@@ -86,30 +111,43 @@ def tasks(inputs: Sequence[str], perf: str, options: Sequence[str], most: float)
         if any(option.startswith("--time") for option in options):
             spans = [""]
         for number, when in enumerate(spans):
-            found.append((sums.collect_later if number else sums.collect, perf, path,
-                          [*options, *([when] if when else [])]))
+            found.append(
+                (
+                    sums.collect_later if number else sums.collect,
+                    perf,
+                    path,
+                    [*options, *([when] if when else [])],
+                )
+            )
     return found
 
 
 def connect(address: str):
     """A client of the scheduler, or of a cluster of threads here: their tasks wait for perf."""
     try:
-        import cloudpickle              # pylint: disable=import-outside-toplevel
-        import distributed              # pylint: disable=import-outside-toplevel
+        import cloudpickle  # pylint: disable=import-outside-toplevel
+        import distributed  # pylint: disable=import-outside-toplevel
     except ImportError as error:
         raise ReportError(f"--cluster needs {error.name}: install python3-distributed") from None
-    logging.disable()           # what is wrong is said in one line
+    logging.disable()  # what is wrong is said in one line
     cloudpickle.register_pickle_by_value(sums)
     if not address:
         # without a dashboard it has an HTTP server still: not on a port that another one may have, and not for others
-        return distributed.Client(processes=False, n_workers=1, threads_per_worker=len(os.sched_getaffinity(0)),
-                                  scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"}, set_as_default=False)
+        return distributed.Client(
+            processes=False,
+            n_workers=1,
+            threads_per_worker=len(os.sched_getaffinity(0)),
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+            set_as_default=False,
+        )
     if not re.fullmatch(r"(tcp|tls|wss?)://([^][/:]+|\[[^]]+\]):\d+", address):
         raise ReportError(f"--cluster {address}: the address of a scheduler is tcp://HOST:PORT")
     try:
         return distributed.Client(address, timeout=UNREACHABLE, set_as_default=False)
-    except OSError as error:        # time-outs, too
-        raise ReportError(f"--cluster {address}: cannot reach the scheduler: {str(error).splitlines()[0]}") from None
+    except OSError as error:  # time-outs, too
+        raise ReportError(
+            f"--cluster {address}: cannot reach the scheduler: {str(error).splitlines()[0]}"
+        ) from None
 
 
 class ByValue:
@@ -117,52 +155,75 @@ class ByValue:
 
     def __init__(self, function: Callable) -> None:
         self.function = function
-        self.__name__ = function.__name__       # that of the task, too
+        self.__name__ = function.__name__  # that of the task, too
 
     def __call__(self, *arguments: object) -> sums.Part:
         return self.function(*arguments)
 
     def __reduce__(self) -> tuple:
-        import cloudpickle              # pylint: disable=import-outside-toplevel
+        import cloudpickle  # pylint: disable=import-outside-toplevel
+
         return cloudpickle.loads, (cloudpickle.dumps(self.function),)
 
 
 def plant(client, todo: Sequence[tuple], perf: str) -> tuple[list, object]:
     """Start the tasks: the collecting ones, and the root of the tree that adds up what they return."""
-    leaves = [client.submit(ByValue(function), *arguments, pure=False) for function, *arguments in todo]
+    leaves = [
+        client.submit(ByValue(function), *arguments, pure=False) for function, *arguments in todo
+    ]
     layer = list(zip(leaves, (task[2] for task in todo)))
     while len(layer) > 1 or layer[0][0] in leaves:
-        chunks = [layer[at:at + FAN_IN] for at in range(0, len(layer), FAN_IN)]
-        layer = [(client.submit(ByValue(sums.add), perf, [name for _, name in chunk], *(part for part, _ in chunk), pure=False),
-                  chunk[0][1]) for chunk in chunks]
+        chunks = [layer[at : at + FAN_IN] for at in range(0, len(layer), FAN_IN)]
+        layer = [
+            (
+                client.submit(
+                    ByValue(sums.add),
+                    perf,
+                    [name for _, name in chunk],
+                    *(part for part, _ in chunk),
+                    pure=False,
+                ),
+                chunk[0][1],
+            )
+            for chunk in chunks
+        ]
     return leaves, layer[0][0]
 
 
 def harvest(client, leaves: list, root) -> sums.Part:
     """Wait for the result."""
-    from distributed import KilledWorker        # pylint: disable=import-outside-toplevel
+    from distributed import KilledWorker  # pylint: disable=import-outside-toplevel
+
     progress, alone = Progress(), time.monotonic()
     try:
         while root.status == "pending":
             time.sleep(0.05)
             done = sum(leaf.status == "finished" for leaf in leaves)
             left = (time.monotonic() - progress.start) * (len(leaves) / done - 1) if done else 0
-            progress.show(f"{done} of {len(leaves)} collected" + (f", {left:.0f} s left" if done else ""))
+            progress.show(
+                f"{done} of {len(leaves)} collected" + (f", {left:.0f} s left" if done else "")
+            )
             # a scheduler that is gone tells of none
             if client.scheduler_info().get("workers"):
                 alone = time.monotonic()
             elif time.monotonic() - alone > NO_WORKER:
-                raise ReportError(f"the scheduler has had no workers for {NO_WORKER} s: dask-worker {client.scheduler.address} starts one")
+                raise ReportError(
+                    f"the scheduler has had no workers for {NO_WORKER} s: dask-worker {client.scheduler.address} starts one"
+                )
         return root.result()
     except ValueError as error:
         raise ReportError(str(error)) from None
     except KilledWorker as error:
-        raise ReportError(f"workers died again and again, the last one {error.last_worker.address}: is their memory enough?") from None
+        raise ReportError(
+            f"workers died again and again, the last one {error.last_worker.address}: is their memory enough?"
+        ) from None
     finally:
         progress.clear()
 
 
-def collect(inputs: Sequence[str], address: str, perf: str, options: Sequence[str] = (), most: float = 0) -> sums.Part:
+def collect(
+    inputs: Sequence[str], address: str, perf: str, options: Sequence[str] = (), most: float = 0
+) -> sums.Part:
     """The sums of recordings and sums files, collected by perf functions report with these options; several tasks read a
     recording of more than most bytes (0: one). Raises ReportError."""
     todo = tasks(inputs, perf, options, most)

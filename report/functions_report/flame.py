@@ -22,6 +22,7 @@ ALL = "all"
 @dataclass
 class Chains:
     """The sums of call chains: the head of their sums file, and by group line the numbers of each chain."""
+
     head: list[str]
     groups: list[tuple[list[str], dict[str, list[int]]]]
 
@@ -44,7 +45,9 @@ class Chains:
 
     def depth(self) -> int:
         """Length of the longest chain."""
-        return max((len(chain.split(";")) for _, chains in self.groups for chain in chains), default=0)
+        return max(
+            (len(chain.split(";")) for _, chains in self.groups for chain in chains), default=0
+        )
 
     def cut(self, depth: int) -> str:
         """A sums file of the chains' outermost frames, so many (0: of all chains together)."""
@@ -54,8 +57,12 @@ class Chains:
             cut: dict[str, list[int]] = {}
             for chain, numbers in chains.items():
                 add(cut, ";".join(chain.split(";")[-depth:]) if depth else ALL, numbers)
-            lines += ["\t".join(("sums", chain, "", "-", *map(str, numbers)))
-                      for chain, numbers in sorted(cut.items(), key=lambda item: unescape(item[0]).encode())]
+            lines += [
+                "\t".join(("sums", chain, "", "-", *map(str, numbers)))
+                for chain, numbers in sorted(
+                    cut.items(), key=lambda item: unescape(item[0]).encode()
+                )
+            ]
         return "\n".join((*lines, "end\n"))
 
 
@@ -81,24 +88,43 @@ def width_event(table: Table) -> str | None:
 def node(function: Table, name: str, event: str | None) -> Node:
     """A node of a row of a table."""
     width = sum(sums["totals"].get(event, 0) for sums in function["sums"])
-    return {"name": name, "value": width, "metrics": function["metrics"], "intervals": function["intervals"],
-            "weak": function["weak"], "windows": sum(sums["matched"] for sums in function["sums"]), "children": []}
+    return {
+        "name": name,
+        "value": width,
+        "metrics": function["metrics"],
+        "intervals": function["intervals"],
+        "weak": function["weak"],
+        "windows": sum(sums["matched"] for sums in function["sums"]),
+        "children": [],
+    }
 
 
 def of_table(table: Table) -> tuple[str | None, Node]:
     """The event that is the width, and a tree of one level: the rows of a table."""
     event = width_event(table)
-    children = [node(function, name, event) for name, function in zip(labels(table["functions"]), table["functions"])]
-    return event, {"name": ALL, "value": sum(child["value"] for child in children), "metrics": {}, "intervals": {}, "weak": [],
-                   "windows": sum(child["windows"] for child in children), "children": [child for child in children if child["value"]]}
+    children = [
+        node(function, name, event)
+        for name, function in zip(labels(table["functions"]), table["functions"])
+    ]
+    return event, {
+        "name": ALL,
+        "value": sum(child["value"] for child in children),
+        "metrics": {},
+        "intervals": {},
+        "weak": [],
+        "windows": sum(child["windows"] for child in children),
+        "children": [child for child in children if child["value"]],
+    }
 
 
-def add_level(above: dict[str, Node], table: Table, depth: int, event: str | None) -> dict[str, Node]:
+def add_level(
+    above: dict[str, Node], table: Table, depth: int, event: str | None
+) -> dict[str, Node]:
     """Adds the frames of one depth to those above, by their callers; returns them by their chains."""
     level = {}
     for function in table["functions"]:
         callee, _, callers = function["symbol"].partition(";")
-        if function["symbol"].count(";") == depth - 1:      # a shorter chain has its node
+        if function["symbol"].count(";") == depth - 1:  # a shorter chain has its node
             level[function["symbol"]] = child = node(function, callee, event)
             if child["value"]:
                 above[callers]["children"].append(child)
@@ -116,11 +142,17 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
         file = Path(folder) / "cut.sums"
         for depth in range(depths + 1):
             file.write_text(chains.cut(depth), encoding="utf-8")
-            table = perf.table_of_sums(file, what=f"metrics of call chains, depth {depth} of {depths}")
+            table = perf.table_of_sums(
+                file, what=f"metrics of call chains, depth {depth} of {depths}"
+            )
             if depth:
                 level = add_level(level, table, depth, event)
             else:
                 event = width_event(table)
-                root = node(table["functions"][0], ALL, event) if table["functions"] else of_table(table)[1]
+                root = (
+                    node(table["functions"][0], ALL, event)
+                    if table["functions"]
+                    else of_table(table)[1]
+                )
                 level = {"": root}
     return event, root

@@ -27,14 +27,19 @@ def script_json(data: Any) -> str:
     """JSON for an element of a page, whatever the strings in it are."""
     # a list in a list for each call of a chain
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(
+        ESCAPES
+    )
 
 
 def values(item: Table, columns: list[Table]) -> tuple[list, list, list]:
     """Metrics and intervals in the order of the columns, and the numbers of those columns whose value is weak."""
     names = [column["name"] for column in columns]
-    return ([item["metrics"].get(name) for name in names], [item["intervals"].get(name) for name in names],
-            [i for i, name in enumerate(names) if name in item["weak"]])
+    return (
+        [item["metrics"].get(name) for name in names],
+        [item["intervals"].get(name) for name in names],
+        [i for i, name in enumerate(names) if name in item["weak"]],
+    )
 
 
 def table_data(table: Table) -> Table:
@@ -47,24 +52,52 @@ def table_data(table: Table) -> Table:
         for one in function["sums"]:
             if one["events"] not in sets:
                 sets.append(one["events"])
-            sums.append([sets.index(one["events"]), one["samples"], one["matched"],
-                         [str(one["totals"][event]) for event in one["events"]]])
+            sums.append(
+                [
+                    sets.index(one["events"]),
+                    one["samples"],
+                    one["matched"],
+                    [str(one["totals"][event]) for event in one["events"]],
+                ]
+            )
         rows.append([name, function["symbol"], function["dso"], *values(function, columns), sums])
-    return {"by": table["by"], "inline": table["inline"], "groups": table["groups"], "throttled": table["throttled"],
-            "lost": table["lost"], "columns": columns, "sets": sets, "rows": rows}
+    return {
+        "by": table["by"],
+        "inline": table["inline"],
+        "groups": table["groups"],
+        "throttled": table["throttled"],
+        "lost": table["lost"],
+        "columns": columns,
+        "sets": sets,
+        "rows": rows,
+    }
 
 
 def diff_data(table: Table) -> Table:
     """A comparison for the page."""
     columns = table["columns"]
-    rows = [[name, function["symbol"], function["dso"], function["status"],
-             [function["metrics"].get(column["name"]) for column in columns]]
-            for name, function in zip(labels(table["functions"]), table["functions"])]
-    return {"by": table["by"], "before": table["before"], "after": table["after"], "columns": columns, "rows": rows}
+    rows = [
+        [
+            name,
+            function["symbol"],
+            function["dso"],
+            function["status"],
+            [function["metrics"].get(column["name"]) for column in columns],
+        ]
+        for name, function in zip(labels(table["functions"]), table["functions"])
+    ]
+    return {
+        "by": table["by"],
+        "before": table["before"],
+        "after": table["after"],
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 def flame_data(event: str | None, root: flame.Node, columns: list[Table], note: str) -> Table:
     """A tree for the page; note: why it has one level only, else empty."""
+
     def short(node: flame.Node) -> list:
         return [node["name"], node["value"], node["windows"], *values(node, columns)]
 
@@ -84,13 +117,15 @@ def template() -> str:
     try:
         return TEMPLATE.read_text(encoding="utf-8")
     except OSError:
-        raise ReportError(f"{TEMPLATE}: there is no template of the page: `make report` builds it") from None
+        raise ReportError(
+            f"{TEMPLATE}: there is no template of the page: `make report` builds it"
+        ) from None
 
 
 def write(path: Path, title: str, data: Table) -> None:
     """Writes the page of a table, or of a comparison."""
     before, after = template().split(DATA)
-    title = os.fsencode(title).decode("utf-8", "replace")       # names of files are bytes
+    title = os.fsencode(title).decode("utf-8", "replace")  # names of files are bytes
     page = before.replace(TITLE, html.escape(title)) + script_json({"title": title, **data}) + after
     with replacing(path) as new:
         new.write_text(page, encoding="utf-8")

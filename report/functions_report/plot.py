@@ -12,12 +12,24 @@ from .table import Table, is_diff, labels, replacing
 FORMATS = (".png", ".svg")
 # widths of one and of both columns of a page, in inches
 ONE, BOTH = 3.5, 7.0
-LABEL = 30      # characters of a name
+LABEL = 30  # characters of a name
 # of the colours of Okabe and Ito, which all eyes tell apart
 SHARE, RATIO, MORE, LESS = "#56b4e9", "#e69f00", "#d55e00", "#0072b2"
-STYLE = {"font.family": "DejaVu Sans", "font.size": 7.5, "axes.titlesize": 8, "axes.linewidth": 0.6, "svg.fonttype": "none",
-         "svg.hashsalt": "functions-report", "hatch.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.size": 0,
-         "axes.spines.top": False, "axes.spines.right": False, "text.parse_math": False, "axes.formatter.limits": (-3, 4)}
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "functions-report",
+    "hatch.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.size": 0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.parse_math": False,
+    "axes.formatter.limits": (-3, 4),
+}
 
 
 def short(name: str) -> str:
@@ -31,8 +43,12 @@ def chosen(table: Table, fields: Sequence[str] | None) -> list[Table]:
     """The columns of the picture: those named, else the first share and three ratios."""
     columns = table["columns"]
     if not fields:
-        ratios = [column for column in columns if column["kind"] == "ratio" and column["name"] != "DIS"]
-        return [column for column in columns if column["kind"] == "share"][:1] + ratios[:3] or columns[:1]
+        ratios = [
+            column for column in columns if column["kind"] == "ratio" and column["name"] != "DIS"
+        ]
+        return [column for column in columns if column["kind"] == "share"][:1] + ratios[
+            :3
+        ] or columns[:1]
     by_name = {column["name"]: column for column in columns}
     for field in fields:
         if field not in by_name:
@@ -55,9 +71,25 @@ def draw_values(axes: Any, column: Table, rows: Sequence[Table]) -> None:
             continue
         color = RATIO if column["kind"] == "ratio" else SHARE
         weak = name in row["weak"]
-        axes.barh(at, value, height=0.7, color="white" if weak else color, edgecolor=color, hatch="////" if weak else None, linewidth=0.6)
+        axes.barh(
+            at,
+            value,
+            height=0.7,
+            color="white" if weak else color,
+            edgecolor=color,
+            hatch="////" if weak else None,
+            linewidth=0.6,
+        )
         if interval:
-            axes.errorbar(value, at, xerr=ends(value, interval), color="black", elinewidth=0.7, capsize=1.5, capthick=0.7)
+            axes.errorbar(
+                value,
+                at,
+                xerr=ends(value, interval),
+                color="black",
+                elinewidth=0.7,
+                capsize=1.5,
+                capthick=0.7,
+            )
     if all((row["metrics"].get(name) or 0) >= 0 for row in rows):
         axes.set_xlim(left=0)
 
@@ -72,8 +104,18 @@ def draw_changes(axes: Any, column: Table, rows: Sequence[Table]) -> None:
             continue
         change, interval = one["change"], one["interval"] or [one["change"]] * 2
         color = MORE if change > 0 else LESS
-        axes.errorbar(change, at, xerr=ends(change, interval), fmt="o", markersize=3.5, color=color,
-                      markerfacecolor=color if one["significant"] else "white", elinewidth=0.8, capsize=1.5, capthick=0.8)
+        axes.errorbar(
+            change,
+            at,
+            xerr=ends(change, interval),
+            fmt="o",
+            markersize=3.5,
+            color=color,
+            markerfacecolor=color if one["significant"] else "white",
+            elinewidth=0.8,
+            capsize=1.5,
+            capthick=0.8,
+        )
 
 
 def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
@@ -81,19 +123,27 @@ def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
     # only pictures take it
     from matplotlib import rc_context  # pylint: disable=import-outside-toplevel
     from matplotlib.figure import Figure  # pylint: disable=import-outside-toplevel
+
     columns, rows = chosen(table, fields), table["functions"][:top]
     if not rows:
         raise ReportError("there is nothing to draw: the table is empty")
     with rc_context(STYLE):
-        figure = Figure(figsize=(ONE if len(columns) <= 2 else BOTH, 0.55 + 0.17 * len(rows)), layout="constrained")
+        figure = Figure(
+            figsize=(ONE if len(columns) <= 2 else BOTH, 0.55 + 0.17 * len(rows)),
+            layout="constrained",
+        )
         all_axes = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
         for axes, column in zip(all_axes, columns):
             (draw_changes if is_diff(table) else draw_values)(axes, column, rows)
             axes.set_title(column["name"])
-            axes.set_xlabel("change" if is_diff(table) else "%" if column["name"].startswith("%") else "")
+            axes.set_xlabel(
+                "change" if is_diff(table) else "%" if column["name"].startswith("%") else ""
+            )
             axes.margins(y=0.5 / len(rows))
             axes.locator_params(axis="x", nbins=4)
-        all_axes[0].set_yticks(range(len(rows)), [short(name) for name in labels(table["functions"])[:top]])
+        all_axes[0].set_yticks(
+            range(len(rows)), [short(name) for name in labels(table["functions"])[:top]]
+        )
         all_axes[0].invert_yaxis()
     return figure
 
@@ -112,6 +162,11 @@ def checked(path: Path) -> Path:
 def write(path: Path, table: Table, top: int, fields: Sequence[str] | None) -> None:
     """Writes a picture, the same one for the same table."""
     from matplotlib import rc_context  # pylint: disable=import-outside-toplevel
+
     figure = draw(table, top, fields)
     with replacing(path) as new, rc_context(STYLE):
-        figure.savefig(os.fspath(new), dpi=300, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
+        figure.savefig(
+            os.fspath(new),
+            dpi=300,
+            metadata={"Date": None} if path.suffix == ".svg" else {"Software": None},
+        )

@@ -42,12 +42,20 @@ class Progress:
     def run(self, command: Sequence[str], output: BinaryIO, text: str) -> tuple[int, str]:
         """A program's exit status and what it says, but for its own progress, which is shown as well."""
         if self.quiet:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, check=False)
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
             return done.returncode, done.stderr.decode("utf-8", "replace")
         ours, theirs = pty.openpty()
         try:
             with os.fdopen(theirs, "wb") as errors:
-                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+                )
             with process:
                 said = self.listen(ours, text)
         finally:
@@ -60,10 +68,16 @@ class Progress:
         """All that is written to a terminal until its other end is closed."""
         said = b""
         while True:
-            passing = ESCAPES.sub("", said.decode("utf-8", "replace")).rstrip("\r").replace("\n", "\r").rpartition("\r")[2].strip()
+            passing = (
+                ESCAPES.sub("", said.decode("utf-8", "replace"))
+                .rstrip("\r")
+                .replace("\n", "\r")
+                .rpartition("\r")[2]
+                .strip()
+            )
             self.show(f"{text}: {passing}" if passing else text)
             if select.select([terminal], [], [], 0.25)[0]:
                 try:
                     said += os.read(terminal, 4096)
-                except OSError:     # EIO: closed
+                except OSError:  # EIO: closed
                     return said.decode("utf-8", "replace")

@@ -79,8 +79,10 @@ ASKED = """
 from perf_functions.profile p where (%(build)s is null or build = %(build)s) and (%(host)s is null or host = %(host)s)
 and (%(rows)s is null or rows = %(rows)s) and (%(since)s::timestamptz is null or time >= %(since)s) and (%(until)s::timestamptz is null or time < %(until)s)
 """
-KINDS = f"select p.kind, k.lines, sum(lost), sum(throttled) from (select * {ASKED}) p join perf_functions.kind k on k.id = p.kind " \
+KINDS = (
+    f"select p.kind, k.lines, sum(lost), sum(throttled) from (select * {ASKED}) p join perf_functions.kind k on k.id = p.kind "
     "group by p.kind, k.lines order by p.kind"
+)
 TOTALS = f"""
 select events, f.name, totals from (
 	select events, function, array_agg(total order by place) as totals from (
@@ -95,22 +97,38 @@ select events, f.name, totals from (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this module."""
-    group = parser.add_argument_group("store", "URL is that of a PostgreSQL database, postgresql://user@host/database. Times are "
-                                      "as in 2026-11-20 or 2026-11-20T19:30+01:00, those without a zone local. Sums that are "
-                                      "stored for the same build, host, time and --by once more take the place of the old ones.")
-    group.add_argument("--store", metavar="URL", help="keep the sums of the inputs in this database")
-    group.add_argument("--from", dest="source", metavar="URL", help="take sums from this database instead of inputs, all or those "
-                       "of --build, --host, --since, --until")
+    group = parser.add_argument_group(
+        "store",
+        "URL is that of a PostgreSQL database, postgresql://user@host/database. Times are "
+        "as in 2026-11-20 or 2026-11-20T19:30+01:00, those without a zone local. Sums that are "
+        "stored for the same build, host, time and --by once more take the place of the old ones.",
+    )
+    group.add_argument(
+        "--store", metavar="URL", help="keep the sums of the inputs in this database"
+    )
+    group.add_argument(
+        "--from",
+        dest="source",
+        metavar="URL",
+        help="take sums from this database instead of inputs, all or those "
+        "of --build, --host, --since, --until",
+    )
     group.add_argument("--build", help="what was running: a version or a build ID")
     group.add_argument("--host", help="where it was recorded (--store: this machine unless said)")
-    group.add_argument("--at", metavar="T", help="when it was recorded (--store: when the last input was written unless said)")
+    group.add_argument(
+        "--at",
+        metavar="T",
+        help="when it was recorded (--store: when the last input was written unless said)",
+    )
     group.add_argument("--since", metavar="T", help="from this time on")
     group.add_argument("--until", metavar="T", help="before this time")
 
 
 def shown(url: str) -> str:
     """The URL of a database, for messages and titles: without who logs in, and how."""
-    return re.sub(r"([?&])(user|(ssl)?password)=[^&]*&?", r"\1", re.sub(r"//[^@/]*@", "//", url)).rstrip("?&")
+    return re.sub(
+        r"([?&])(user|(ssl)?password)=[^&]*&?", r"\1", re.sub(r"//[^@/]*@", "//", url)
+    ).rstrip("?&")
 
 
 def check(args: argparse.Namespace) -> None:
@@ -131,8 +149,13 @@ def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -
     if args.source and args.inputs:
         parser.error("--from takes the place of inputs")
     store, source = ("--store", args.store), ("--from", args.source)
-    for option, value, *needs in (("--build", args.build, store, source), ("--host", args.host, store, source), ("--at", args.at, store),
-                                  ("--since", args.since, source), ("--until", args.until, source)):
+    for option, value, *needs in (
+        ("--build", args.build, store, source),
+        ("--host", args.host, store, source),
+        ("--at", args.at, store),
+        ("--since", args.since, source),
+        ("--until", args.until, source),
+    ):
         if value and not any(given for _, given in needs):
             parser.error(f"{option} goes with {' and '.join(name for name, _ in needs)}")
 
@@ -142,14 +165,16 @@ def moment(text: str | None) -> datetime | None:
     try:
         return datetime.fromisoformat(text).astimezone() if text else None
     except ValueError:
-        raise ReportError(f"{text}: no time; one is 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00") from None
+        raise ReportError(
+            f"{text}: no time; one is 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00"
+        ) from None
 
 
 @contextmanager
 def database(url: str, writes: bool) -> Iterator:
     """A cursor in a transaction: it is undone if the block fails, and a reader sees one state. Raises ReportError."""
     try:
-        import psycopg2         # pylint: disable=import-outside-toplevel
+        import psycopg2  # pylint: disable=import-outside-toplevel
     except ImportError:
         raise ReportError("--store and --from need psycopg2: install python3-psycopg2") from None
     if not re.match("postgres(ql)?://", url):
@@ -169,26 +194,34 @@ def database(url: str, writes: bool) -> Iterator:
 
 def check_schema(cursor, create: bool) -> None:
     """See to it that the tables are there, and those that this program knows."""
-    there = "select exists (select from pg_namespace where nspname = 'perf_functions')"    # not what the session remembers
+    there = "select exists (select from pg_namespace where nspname = 'perf_functions')"  # not what the session remembers
     cursor.execute(there)
     if not cursor.fetchone()[0]:
         if not create:
             raise ReportError("nothing has been stored in this database")
-        cursor.execute("select pg_advisory_xact_lock(hashtext('perf_functions'))")      # another one may make them
+        cursor.execute(
+            "select pg_advisory_xact_lock(hashtext('perf_functions'))"
+        )  # another one may make them
         cursor.execute(there)
         if not cursor.fetchone()[0]:
             cursor.execute(SCHEMA)
     cursor.execute("select version from perf_functions.version")
     version = cursor.fetchone()[0]
     if version != VERSION:
-        raise ReportError(f"the tables in this database are of version {version}, this program knows {VERSION}: " +
-                      ("use a newer one" if version > VERSION else "store into a new database, or use an older program"))
+        raise ReportError(
+            f"the tables in this database are of version {version}, this program knows {VERSION}: "
+            + (
+                "use a newer one"
+                if version > VERSION
+                else "store into a new database, or use an older program"
+            )
+        )
 
 
 def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
     """A sums file in parts: its kind; lost and throttled; of each function the group lines before it, its name, its numbers."""
     kind, counts, rows = [], {}, []
-    for line in io.BytesIO(text):       # which end with \n only
+    for line in io.BytesIO(text):  # which end with \n only
         word, *fields = line.rstrip(b"\n").split(b"\t")
         if word == b"sums":
             rows.append((len(kind), b"\t".join(fields[:3]), fields[3:]))
@@ -205,14 +238,19 @@ def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) ->
     lines = []
     for number, line in enumerate(io.BytesIO(kind)):
         word = line.rstrip(b"\n")
-        lines += rows.get(number, []) + [word + b"\t%d\n" % counts[word] if word in counts else line]
+        lines += rows.get(number, []) + [
+            word + b"\t%d\n" % counts[word] if word in counts else line
+        ]
     return b"".join(lines)
 
 
 def find_kind(cursor, lines: bytes) -> int:
     """The number of a kind, a new one if need be."""
-    cursor.execute("insert into perf_functions.kind (lines) select %(lines)s where not exists (select from perf_functions.kind "
-                   "where sha256(lines) = sha256(%(lines)s)) on conflict do nothing", {"lines": lines})
+    cursor.execute(
+        "insert into perf_functions.kind (lines) select %(lines)s where not exists (select from perf_functions.kind "
+        "where sha256(lines) = sha256(%(lines)s)) on conflict do nothing",
+        {"lines": lines},
+    )
     cursor.execute("select id from perf_functions.kind where sha256(lines) = sha256(%s)", (lines,))
     return cursor.fetchone()[0]
 
@@ -220,11 +258,27 @@ def find_kind(cursor, lines: bytes) -> int:
 def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
     """Keep a sums file, all of it or nothing. Raises ReportError."""
     kind, counts, rows = split(text)
-    incoming = io.StringIO("".join(f"{events}\t\\\\x{name.hex()}\t{{{b','.join(numbers).decode()}}}\n" for events, name, numbers in rows))
+    incoming = io.StringIO(
+        "".join(
+            f"{events}\t\\\\x{name.hex()}\t{{{b','.join(numbers).decode()}}}\n"
+            for events, name, numbers in rows
+        )
+    )
     with database(url, writes=True) as cursor:
         check_schema(cursor, create=True)
         rows_are = next(line for line in kind.split(b"\n") if line.startswith(b"by\t"))
-        cursor.execute(PROFILE, (build, host, time, rows_are, find_kind(cursor, kind), counts[b"lost"], counts[b"throttled"]))
+        cursor.execute(
+            PROFILE,
+            (
+                build,
+                host,
+                time,
+                rows_are,
+                find_kind(cursor, kind),
+                counts[b"lost"],
+                counts[b"throttled"],
+            ),
+        )
         profile = cursor.fetchone()[0]
         cursor.execute("delete from perf_functions.sums where profile = %s", (profile,))
         cursor.execute(INCOMING)
@@ -235,7 +289,9 @@ def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
 
 def stored(cursor) -> str:
     """A word on what there is."""
-    cursor.execute("select count(*), array_agg(distinct build), min(time), max(time) from perf_functions.profile")
+    cursor.execute(
+        "select count(*), array_agg(distinct build), min(time), max(time) from perf_functions.profile"
+    )
     number, builds, first, last = cursor.fetchone()
     if not number:
         return "there is nothing"
@@ -250,7 +306,10 @@ def totals(cursor, asked: dict) -> Iterator[bytes]:
         cursor.execute(TOTALS, {**asked, "kind": kind})
         rows: dict[int, list[bytes]] = {}
         for events, name, numbers in cursor:
-            rows.setdefault(events, []).append(b"\t".join((b"sums", bytes(name), *(b"%d" % int(number) for number in numbers))) + b"\n")
+            rows.setdefault(events, []).append(
+                b"\t".join((b"sums", bytes(name), *(b"%d" % int(number) for number in numbers)))
+                + b"\n"
+            )
         yield join(bytes(lines), {b"lost": int(lost), b"throttled": int(throttled)}, rows)
 
 
@@ -264,23 +323,38 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
             paths.append(Path(folder) / str(number))
             paths[-1].write_bytes(text)
         if not paths:
-            words = " ".join(f"{name} {value}" for name, value in asked.items() if value and name != "rows")
+            words = " ".join(
+                f"{name} {value}" for name, value in asked.items() if value and name != "rows"
+            )
             raise ReportError(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
         try:
-            return sums.merge(perf, paths)[0]   # which knows what adds up, and the order of lines
+            return sums.merge(perf, paths)[0]  # which knows what adds up, and the order of lines
         except ValueError as error:
-            raise ReportError("what is stored does not add up: " + re.sub(r"^.*before it: | \(on [^()]*\)$", "", str(error)) +
-                          ": ask for less (--by, --build, --host, --since, --until)") from None
+            raise ReportError(
+                "what is stored does not add up: "
+                + re.sub(r"^.*before it: | \(on [^()]*\)$", "", str(error))
+                + ": ask for less (--by, --build, --host, --since, --until)"
+            ) from None
 
 
 def keep(args: argparse.Namespace, text: bytes) -> None:
     """--store: keep the sums of these inputs. Raises ReportError."""
-    time = moment(args.at) or datetime.fromtimestamp(max(Path(path).stat().st_mtime for path in args.inputs), timezone.utc)
+    time = moment(args.at) or datetime.fromtimestamp(
+        max(Path(path).stat().st_mtime for path in args.inputs), timezone.utc
+    )
     put(args.store, text, args.build, args.host or socket.gethostname(), time)
 
 
 def ask(args: argparse.Namespace, perf: str) -> bytes:
     """--from: the sums that are asked for. Raises ReportError."""
-    rows = f"by\t{args.by or 'symbol'}\t{args.inline:d}".encode() if args.by or args.inline else None
-    asked = {"build": args.build, "host": args.host, "rows": rows, "since": moment(args.since), "until": moment(args.until)}
+    rows = (
+        f"by\t{args.by or 'symbol'}\t{args.inline:d}".encode() if args.by or args.inline else None
+    )
+    asked = {
+        "build": args.build,
+        "host": args.host,
+        "rows": rows,
+        "since": moment(args.since),
+        "until": moment(args.until),
+    }
     return get(args.source, asked, perf)

@@ -13,13 +13,17 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-Part = tuple[bytes, frozenset[str]]     # a sums file, and what perf had to say on what it left out
+Part = tuple[bytes, frozenset[str]]  # a sums file, and what perf had to say on what it left out
 
 
 def reason(output: str) -> str:
     """The line that says why perf failed: the last one of its own, else the last one."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    own = [line.removeprefix("perf functions: ") for line in lines if line.startswith("perf functions: ")]
+    own = [
+        line.removeprefix("perf functions: ")
+        for line in lines
+        if line.startswith("perf functions: ")
+    ]
     return (own or lines or ["no reason given"])[-1]
 
 
@@ -48,7 +52,10 @@ def collect(perf: str, path: str, options: Sequence[str]) -> Part:
 def without_losses(part: Part) -> Part:
     """The same sums with no record lost and no throttle: every span of a recording tells those of the whole."""
     head, word, rest = part[0].partition(b"\ngroup\t")
-    lines = (line.split(b"\t")[0] + b"\t0" if line.startswith((b"lost\t", b"throttled\t")) else line for line in head.split(b"\n"))
+    lines = (
+        line.split(b"\t")[0] + b"\t0" if line.startswith((b"lost\t", b"throttled\t")) else line
+        for line in head.split(b"\n")
+    )
     return b"\n".join(lines) + word + rest, part[1]
 
 

@@ -21,7 +21,9 @@ Table = dict[str, Any]
 class Perf:
     """`perf functions report` with the user's options. Raises ReportError where it fails."""
 
-    def __init__(self, program: str, collect: Sequence[str], show: Sequence[str], progress: Progress) -> None:
+    def __init__(
+        self, program: str, collect: Sequence[str], show: Sequence[str], progress: Progress
+    ) -> None:
         """collect: options that say which windows count; show: options of all tables, also of those of sums."""
         self.program = program
         self.collect = list(collect)
@@ -36,12 +38,18 @@ class Perf:
             try:
                 status, text = self.progress.run(command, output, what)
             except OSError as error:
-                raise ReportError(f"{self.program}: {error.strerror}: `make perf` builds perf, --perf says where it is") from None
+                raise ReportError(
+                    f"{self.program}: {error.strerror}: `make perf` builds perf, --perf says where it is"
+                ) from None
             said = [line.strip() for line in text.splitlines() if line.strip()]
             if "is not a perf-command" in text:
-                raise ReportError(f"{self.program} has no `perf functions`: `make perf` builds one, --perf says where it is")
+                raise ReportError(
+                    f"{self.program} has no `perf functions`: `make perf` builds one, --perf says where it is"
+                )
             if status:
-                raise ReportError(said[-1] if said else f"{' '.join(command)}: exit status {status}")
+                raise ReportError(
+                    said[-1] if said else f"{' '.join(command)}: exit status {status}"
+                )
             self.warnings += [line for line in said if line not in self.warnings]
             output.seek(0)
             return output.read().decode("utf-8", "replace")
@@ -68,7 +76,9 @@ class Perf:
         try:
             return checked(json.loads(text, strict=False, parse_constant=lambda _name: None))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ReportError(f"{self.program} functions report -j wrote what this does not understand: {error}") from None
+            raise ReportError(
+                f"{self.program} functions report -j wrote what this does not understand: {error}"
+            ) from None
 
 
 def paths(inputs: Sequence[str | Path]) -> list[str]:
@@ -78,7 +88,12 @@ def paths(inputs: Sequence[str | Path]) -> list[str]:
 
 def checked(table: Table) -> Table:
     """The table itself. Raises ValueError if it lacks what is needed of it."""
-    needed = {"by", "columns", "functions", *(("before", "after") if is_diff(table) else ("inline", "groups", "throttled", "lost"))}
+    needed = {
+        "by",
+        "columns",
+        "functions",
+        *(("before", "after") if is_diff(table) else ("inline", "groups", "throttled", "lost")),
+    }
     if not needed <= table.keys():
         raise ValueError(f"there is no {', '.join(sorted(needed - table.keys()))}")
     return table
@@ -111,7 +126,9 @@ def labels(functions: Sequence[Table]) -> list[str]:
 def check_folder(path: Path) -> None:
     """Raises ReportError if there can be no file of this name."""
     if path.is_dir() or not path.parent.is_dir():
-        raise ReportError(f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder'}")
+        raise ReportError(
+            f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder'}"
+        )
 
 
 @contextmanager

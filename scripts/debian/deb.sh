@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # usage: deb.sh kernel ARCH [small]     linux-image-VERSION-alt-period
 #        deb.sh perf ARCH               linux-perf-alt-period
-# Debian packages in BUILD/deb of the prepared tree, cross-built where ARCH is not
+# Debian packages in build/BASE/deb of the prepared tree, cross-built where ARCH is not
 # this machine's. They install beside Debian's own, whose files they do not touch.
 # The kernel has Debian's configuration for ARCH without debug information, or that
 # of the emulated machine (small). perf has a folder of its own, and is started by
 # perf-alt-period.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
-what=$1 arch=$2 config=${3:-} base=${BASE:-6.12} build=${BUILD:-build}
+what=$1 arch=$2 config=${3:-} base=${BASE:-6.12}
+build=build/$base
 name=alt-period${config:+-$config}
 out=$build/deb/$arch/$what${config:+-$config}
 tree=$build/linux
@@ -30,7 +31,7 @@ debian_config() {
 	local file=$dir/usr/src/linux-config-$base/config.${debian}_none_$debian.xz
 	suite=$(machine suite)-security
 	[ "$base" = 6.12 ] || suite=sid
-	scripts/fetch.sh "$dir" "$suite" "$debian" "linux-config-$base"
+	scripts/debian/fetch.sh "$dir" "$suite" "$debian" "linux-config-$base"
 	[ -e "$file" ] || {
 		echo "deb: Debian has no configuration ${file##*/}: CONFIG=small has that of the emulated machine" >&2
 		exit 1

@@ -3,16 +3,16 @@
 # usage: fresh.sh SUITE [TESTS]
 # Both README commands as a newcomer types them: in a clean Debian root that has
 # only git, make and sudo beside what the installer leaves, as a user with sudo,
-# in a clone of the committed repository. The log is BUILD/fresh-SUITE.log. TESTS
+# in a clone of the committed repository. The log is build/fresh-SUITE.log. TESTS
 # are the suites of `make check`, all of them by default. With BASE other than 6.12
 # it is said to make, as by one who wants that. What failures point to, the logs of
-# the clone, is kept in BUILD/fresh-SUITE.logs/.
+# the clone, is kept in build/fresh-SUITE.logs/.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 suite=$1
 tests=${2:-}
-root=$PWD/${BUILD:-build}/fresh-$suite
+root=$PWD/build/fresh-$suite
 log=$root.log
 base=
 [ "${BASE:-6.12}" = 6.12 ] || base=" BASE=$BASE"

@@ -4,7 +4,7 @@
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 fail() {
 	echo "install: $*" >&2
@@ -21,9 +21,9 @@ machine() {
 		if grep -q "\"debian\": \"$own\"" "scripts/vm/$1.py"; then sed -E 's/(gcc|libc6-dev)-\S+//g'; else cat; fi
 }
 
-# the compilers of the table of tests/test_builds.py
+# the compilers of the table of tests/series/test_builds.py
 compilers() {
-	sed -n 's/^[a-z0-9-]* | \(\(gcc\|clang\)[a-z0-9 -]*\) | ARCH=.*/\1/p' tests/test_builds.py
+	sed -n 's/^[a-z0-9-]* | \(\(gcc\|clang\)[a-z0-9 -]*\) | ARCH=.*/\1/p' tests/series/test_builds.py
 }
 
 declare -A packages_for=(
@@ -61,7 +61,7 @@ debian-12 | debian-13) ;;
 *) fail "this is ${PRETTY_NAME:-an unknown distribution}; the packages are those of Debian 12 (bookworm) and 13 (trixie)" ;;
 esac
 
-if [ ! -e "${BUILD:-build}/linux/.git" ]; then
+if [ ! -e "build/${BASE:-6.12}/linux/.git" ]; then
 	free=$(($(df --output=avail -k . | tail -n 1) / 1024 / 1024))
 	[ "$free" -ge $need_gb ] ||
 		fail "$free GB free in $PWD, about $need_gb GB are needed: free some, or clone on a larger disk"

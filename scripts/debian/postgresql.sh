@@ -5,7 +5,7 @@
 # this machine's own if it has one, else Debian's, unpacked in build/postgresql.
 # Nothing is installed, and no server started.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 dir=$PWD/build/postgresql
 for commands in /usr/lib/postgresql/*/bin; do
@@ -17,7 +17,7 @@ done
 
 # shellcheck source=/dev/null
 . /etc/os-release
-scripts/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$(dpkg --print-architecture)" postgresql || {
+scripts/debian/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$(dpkg --print-architecture)" postgresql || {
 	echo "postgresql: Debian's postgresql cannot be fetched" >&2
 	exit 1
 }

@@ -6,7 +6,7 @@
 # unpacked in build/qemu with its libraries and started by build/qemu/bin/NAME.
 # Nothing is installed.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 arch=$1
 machine() {
@@ -26,7 +26,7 @@ rm -f "$bin/$name"
 
 # shellcheck source=/dev/null
 . /etc/os-release
-scripts/fetch.sh "$dir" "$VERSION_CODENAME-backports" "$(dpkg --print-architecture)" qemu-system-riscv,qemu-system-ppc || {
+scripts/debian/fetch.sh "$dir" "$VERSION_CODENAME-backports" "$(dpkg --print-architecture)" qemu-system-riscv,qemu-system-ppc || {
 	echo "qemu: $arch needs $name $needed or newer, this machine has ${have:-none}, and $VERSION_CODENAME-backports cannot be fetched" >&2
 	exit 1
 }

@@ -4,16 +4,16 @@
 #
 # sysroot: Debian's headers and libraries of ARCH, for building perf with the
 #          cross compiler, in build/sysroot/ARCH
-# guest:   the emulated machine's root file system, in BUILD/root/ARCH.cpio:
+# guest:   the emulated machine's root file system, in build/BASE/root/ARCH.cpio:
 #          Debian's packages, perf and its tests, the benchmark
-# debian:  the same without ours, but with dpkg, in BUILD/root/ARCH-debian.cpio
+# debian:  the same without ours, but with dpkg, in build/BASE/root/ARCH-debian.cpio
 #
 # Nothing of the other architecture is run, and the host's package database
 # is not touched.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
-what=$1 arch=$2 build=${BUILD:-build}
+what=$1 arch=$2 build=build/${BASE:-6.12}
 debian=$(scripts/vm.py --arch "$arch" --get debian)
 suite=$(scripts/vm.py --arch "$arch" --get suite)
 
@@ -27,7 +27,7 @@ esac
 
 sysroot() {
 	local dir=build/sysroot/$arch link
-	scripts/fetch.sh "$dir" "$suite" "$debian" "$sysroot_packages"
+	scripts/debian/fetch.sh "$dir" "$suite" "$debian" "$sysroot_packages"
 	# a linker given --sysroot does not follow absolute links into it
 	find "$dir" -type l -lname '/*' | while read -r link; do
 		ln -sfn -r "$dir$(readlink "$link")" "$link"
@@ -37,7 +37,7 @@ sysroot() {
 # a folder with Debian's packages, and what a running system has beside them
 unpack() {
 	local dir=$build/root/$1
-	scripts/fetch.sh "build/debian/$1" "$suite" "$debian" "$2"
+	scripts/debian/fetch.sh "build/debian/$1" "$suite" "$debian" "$2"
 	rm -rf "$dir"
 	mkdir -p "$(dirname "$dir")"
 	cp -a "build/debian/$1" "$dir"

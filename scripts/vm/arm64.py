@@ -13,8 +13,15 @@ ARCH = {
     # GICv3 carries the pseudo-NMI without which kernel samples pile up where
     # interrupts are enabled again. -icount makes the machine count instructions
     # (1 instruction = 1 ns = 1 cycle) and two runs of one command the same.
-    "qemu": ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "max",
-             "-icount", "shift=0,sleep=off"],
+    "qemu": [
+        "qemu-system-aarch64",
+        "-M",
+        "virt,gic-version=3",
+        "-cpu",
+        "max",
+        "-icount",
+        "shift=0,sleep=off",
+    ],
     "cmdline": "irqchip.gicv3_pseudo_nmi=1",
     "workload": "benchmark --faults 0 1",
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS",

@@ -14,8 +14,15 @@ ARCH = {
     # x-vof: SLOF, the firmware that there is otherwise, takes longer than all the
     # rest. cap-*: no warnings that TCG lacks these mitigations, and none by Linux
     # in place of them, which take 400 cycles at each return from an interrupt.
-    "qemu": ["qemu-system-ppc64", "-M", "pseries,x-vof=on,cap-cfpc=broken,cap-ibs=broken,cap-ccf-assist=off",
-             "-cpu", "power10", "-icount", "shift=0,sleep=off"],
+    "qemu": [
+        "qemu-system-ppc64",
+        "-M",
+        "pseries,x-vof=on,cap-cfpc=broken,cap-ibs=broken,cap-ccf-assist=off",
+        "-cpu",
+        "power10",
+        "-icount",
+        "shift=0,sleep=off",
+    ],
     # the virtio console comes after the machine's own
     "cmdline": "output=hvc1 mitigations=off",
     "workload": "benchmark 0 1",

@@ -14,7 +14,15 @@ ARCH = {
     "packages": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
     "qemu_version": "10",
     # many counters, but of two for one event QEMU lets only one count
-    "qemu": ["qemu-system-riscv64", "-M", "virt", "-cpu", "rv64,sscofpmf=on", "-icount", "shift=0,sleep=off"],
+    "qemu": [
+        "qemu-system-riscv64",
+        "-M",
+        "virt",
+        "-cpu",
+        "rv64,sscofpmf=on",
+        "-icount",
+        "shift=0,sleep=off",
+    ],
     "cmdline": "",
     "workload": "benchmark --faults 0 1",
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults,dTLB-load-misses}:uS",

@@ -20,8 +20,16 @@ class Browser:
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
         # the pages are our own; where tests run (containers, a chroot) there may be no sandbox to have
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-prefers-reduced-motion",
-                         "--no-first-run", "--disable-background-networking", f"--user-data-dir={self.profile.name}"):
+        for argument in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--force-prefers-reduced-motion",
+            "--no-first-run",
+            "--disable-background-networking",
+            f"--user-data-dir={self.profile.name}",
+        ):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
@@ -33,7 +41,13 @@ class Browser:
 
     def window(self, width: int = 1200, height: int = 800, mobile: bool = False) -> None:
         """The size of the page, on a phone's screen or another."""
-        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if mobile else 1, mobile=mobile)
+        self.cdp(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=2 if mobile else 1,
+            mobile=mobile,
+        )
 
     def cdp(self, command: str, **parameters: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, parameters)

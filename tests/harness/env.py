@@ -6,43 +6,79 @@ import os
 import subprocess
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
-BUILD = TOP / os.environ.get("BUILD", "build")
+TOP = Path(__file__).resolve().parents[2]
+BASE = os.environ.get("BASE", "6.12")  # of Linux
+BUILD = TOP / "build" / BASE
 CHECK = BUILD / "check"
 LINUX = BUILD / "linux"
 PERF = BUILD / "perf/perf"
 SCRIPT = TOP / "tools/perf/scripts/python/generate-function-metrics.py"
 ARCH = "arm64"
-BASE = os.environ.get("BASE", "6.12")  # of Linux
-ALL = "CHECK_ALL" in os.environ    # `make check-all`
+ALL = "CHECK_ALL" in os.environ  # `make check-all`
 
 
 def run(*command: object, **options) -> subprocess.CompletedProcess:
     """A command's exit status and output, both streams in stdout unless told otherwise."""
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace", "check": False,
-               "stdin": subprocess.DEVNULL, "cwd": TOP, **options}
+    options = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "text": True,
+        "errors": "replace",
+        "check": False,
+        "stdin": subprocess.DEVNULL,
+        "cwd": TOP,
+        **options,
+    }
     # Debian's commands, whatever else is installed
     own = {"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
     # nor what was said to the make that runs us
-    ours = {name: value for name, value in os.environ.items()
-            if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "WORKLOAD", "EVENTS", "RUN", "TIMEOUT", "DEBUG", "V")}
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if name
+        not in (
+            "MAKEFLAGS",
+            "MAKELEVEL",
+            "MFLAGS",
+            "WORKLOAD",
+            "EVENTS",
+            "RUN",
+            "TIMEOUT",
+            "DEBUG",
+            "V",
+        )
+    }
     options["env"] = {**ours, **own, **options.get("env", {})}
-    return subprocess.run([str(word) for word in command], **options)  # pylint: disable=subprocess-run-check
+    options["args"] = [str(word) for word in command]
+    return subprocess.run(**options)  # pylint: disable=subprocess-run-check
 
 
 def must(*command: object, **options) -> str:
     """A command's output. Raises AssertionError, with the output, when it fails."""
     done = run(*command, **options)
     if done.returncode:
-        raise AssertionError(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout[-4000:]}")
+        raise AssertionError(
+            f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout[-4000:]}"
+        )
     return done.stdout
 
 
-def vm(command: str, *options: object, arch: str = ARCH, share: Path | None = None,
-       timeout: int = 300) -> subprocess.CompletedProcess:
+def vm(
+    command: str, *options: object, arch: str = ARCH, share: Path | None = None, timeout: int = 300
+) -> subprocess.CompletedProcess:
     """Runs a command in an emulated machine; share is its /share and working directory."""
     share = share or CHECK / "share"
-    return run(TOP / "scripts/vm.py", "--arch", arch, "--timeout", timeout, "--share", share, *options, command)
+    return run(
+        TOP / "scripts/vm.py",
+        "--arch",
+        arch,
+        "--timeout",
+        timeout,
+        "--share",
+        share,
+        *options,
+        command,
+    )
 
 
 def machine(arch: str, key: str) -> str:
@@ -54,21 +90,46 @@ def in_guest(command: str, *options: object, **more) -> str:
     """Like vm(), for commands that must succeed; returns the output."""
     done = vm("set -e\n" + command, *options, **more)
     if done.returncode:
-        raise AssertionError(f"in the emulated machine: exit status {done.returncode}\n{done.stdout[-4000:]}")
+        raise AssertionError(
+            f"in the emulated machine: exit status {done.returncode}\n{done.stdout[-4000:]}"
+        )
     return done.stdout
 
 
 def script(recording: Path, *options: str, arch: str = ARCH) -> subprocess.CompletedProcess:
     """generate-function-metrics.py on a recording of an emulated machine."""
-    return run(PERF, "script", "-i", recording, "--symfs", BUILD / "root" / arch,
-               "--kallsyms", BUILD / "kernel" / arch / "System.map", "-s", SCRIPT, "--", *options,
-               stderr=subprocess.PIPE)
+    return run(
+        PERF,
+        "script",
+        "-i",
+        recording,
+        "--symfs",
+        BUILD / "root" / arch,
+        "--kallsyms",
+        BUILD / "kernel" / arch / "System.map",
+        "-s",
+        SCRIPT,
+        "--",
+        *options,
+        stderr=subprocess.PIPE,
+    )
 
 
 def native(recording: Path, *options: object) -> subprocess.CompletedProcess:
     """perf functions report on a recording of the emulated machine."""
-    return run(PERF, "functions", "report", "-i", recording, "--symfs", BUILD / "root" / ARCH,
-               "--kallsyms", BUILD / "kernel" / ARCH / "System.map", *options, stderr=subprocess.PIPE)
+    return run(
+        PERF,
+        "functions",
+        "report",
+        "-i",
+        recording,
+        "--symfs",
+        BUILD / "root" / ARCH,
+        "--kallsyms",
+        BUILD / "kernel" / ARCH / "System.map",
+        *options,
+        stderr=subprocess.PIPE,
+    )
 
 
 def words(table: str) -> list[list[str]]:

@@ -5,17 +5,35 @@ import re
 import unittest
 from pathlib import Path
 
-from env import ARCH, LINUX, TOP, machine, must
+from tests.harness.env import ARCH, LINUX, TOP, machine, must
 
 # what its last line counts, in this order
-TOTALS = ("calls", "alternating events", "samples", "of alternating events", "periods checked", "violations")
+TOTALS = (
+    "calls",
+    "alternating events",
+    "samples",
+    "of alternating events",
+    "periods checked",
+    "violations",
+)
 
 
 def build(folder: Path) -> None:
     """Puts fuzz_attr into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    must(machine(ARCH, "cross_compile") + "gcc", "-O2", "-Wall", "-Werror", "-static", "-pthread", "-isystem",
-         LINUX / "tools/include/uapi", "-o", folder / "fuzz_attr", TOP / "tests/fuzz_attr.c")
+    must(
+        machine(ARCH, "cross_compile") + "gcc",
+        "-O2",
+        "-Wall",
+        "-Werror",
+        "-static",
+        "-pthread",
+        "-isystem",
+        LINUX / "tools/include/uapi",
+        "-o",
+        folder / "fuzz_attr",
+        TOP / "tests/harness/fuzz_attr.c",
+    )
 
 
 def totals(test: unittest.TestCase, output: str) -> dict[str, int]:
@@ -26,15 +44,29 @@ def totals(test: unittest.TestCase, output: str) -> dict[str, int]:
     """
     last = re.findall(r"^seed \d+: \d+ calls, .*$", output, re.M)
     test.assertTrue(last, output)
-    sums = {name: sum(int(re.search(rf"(\d+) {name}\b", line)[1]) for line in last) for name in TOTALS}
+    sums = {
+        name: sum(int(re.search(rf"(\d+) {name}\b", line)[1]) for line in last) for name in TOTALS
+    }
     test.assertEqual(sums["violations"], 0, output)
-    opens = [(int(count), int(ok)) for count, ok in re.findall(r"^open +(\d+): ok (\d+)", output, re.M)]
+    opens = [
+        (int(count), int(ok)) for count, ok in re.findall(r"^open +(\d+): ok (\d+)", output, re.M)
+    ]
     test.assertEqual(len(opens), len(last), output)
     done, succeeded = map(sum, zip(*opens))
     test.assertGreater(succeeded, done / 3, output)
     test.assertGreater(sums["alternating events"], succeeded / 10, output)
     test.assertGreater(sums["of alternating events"], sums["calls"] / 1000, output)
     test.assertGreater(sums["periods checked"], sums["calls"] / 1000, output)
-    for kind in ("mmap", "ENABLE", "REFRESH", "PERIOD", "SET_OUTPUT", "PAUSE_OUTPUT", "MODIFY_ATTRIBUTES", "SET_FILTER", "fork"):
+    for kind in (
+        "mmap",
+        "ENABLE",
+        "REFRESH",
+        "PERIOD",
+        "SET_OUTPUT",
+        "PAUSE_OUTPUT",
+        "MODIFY_ATTRIBUTES",
+        "SET_FILTER",
+        "fork",
+    ):
         test.assertRegex(output, rf"(?m)^{kind} +\d+: ok \d")
     return sums

@@ -11,18 +11,27 @@ import re
 import unittest
 from typing import Any, NamedTuple
 
-LEAVES = ["nops", "int_divider_stalls", "fp_divider_stalls", "isb", "branch_mispredicts", "double_to_int", "dcache_miss"]
-PAGES = 96          # that dcache_miss comes to in an iteration
+LEAVES = [
+    "nops",
+    "int_divider_stalls",
+    "fp_divider_stalls",
+    "isb",
+    "branch_mispredicts",
+    "double_to_int",
+    "dcache_miss",
+]
+PAGES = 96  # that dcache_miss comes to in an iteration
 Rows = dict[str, dict[str, Any]]
 
 
 class Known(NamedTuple):
     """A line of --truth."""
-    length: int             # instructions of a call
+
+    length: int  # instructions of a call
     calls: int
     instructions: int
-    share: float            # of all instructions
-    faults: int             # page faults in a call
+    share: float  # of all instructions
+    faults: int  # page faults in a call
 
 
 Truth = dict[str, Known]
@@ -31,8 +40,10 @@ Truth = dict[str, Known]
 def truth(text: str) -> Truth:
     """The output of --truth by function."""
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
-    return {name: Known(int(length), int(calls), int(total), float(share) / 100, int(faults))
-            for name, length, calls, total, share, faults in lines}
+    return {
+        name: Known(int(length), int(calls), int(total), float(share) / 100, int(faults))
+        for name, length, calls, total, share, faults in lines
+    }
 
 
 def predicted(known: Truth, window: int) -> dict[str, float]:
@@ -41,21 +52,35 @@ def predicted(known: Truth, window: int) -> dict[str, float]:
     return {name: value / sum(rest.values()) for name, value in rest.items()}
 
 
-def check_shares(case: unittest.TestCase, table: Rows, known: Truth, window: int,
-                 event: str = "cycles", most: float = 0.98) -> None:
+def check_shares(
+    case: unittest.TestCase,
+    table: Rows,
+    known: Truth,
+    window: int,
+    event: str = "cycles",
+    most: float = 0.98,
+) -> None:
     """Asserts that the shares of the event, the leader, are the predicted ones within 4 standard errors, and that
     the known functions have most of it."""
-    counts = {name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in known}
+    counts = {
+        name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in known
+    }
     # start and end of the program take part in the table, not in the truth
-    case.assertGreater(sum(counts.values()), most * sum(row["sums"][0]["totals"][event] for row in table.values()))
+    case.assertGreater(
+        sum(counts.values()), most * sum(row["sums"][0]["totals"][event] for row in table.values())
+    )
     windows = sum(counts.values()) / window
     for name, share in predicted(known, window).items():
         error = math.sqrt(share * (1 - share) / windows)
         measured = counts[name] / sum(counts.values())
-        case.assertLessEqual(abs(measured - share), 4 * error, f"{name}: {measured}, expected {share}")
+        case.assertLessEqual(
+            abs(measured - share), 4 * error, f"{name}: {measured}, expected {share}"
+        )
 
 
-def rates(table: Rows, event: str, per: str = "instructions") -> dict[str, tuple[float, float, int]]:
+def rates(
+    table: Rows, event: str, per: str = "instructions"
+) -> dict[str, tuple[float, float, int]]:
     """Per function with two windows or more: event / per, its standard error, the number of events.
 
     The error is that of a ratio of sums over windows: sqrt(sum (e - r p)^2) / sum p.
@@ -67,7 +92,9 @@ def rates(table: Rows, event: str, per: str = "instructions") -> dict[str, tuple
             continue
         rate = total[event] / total[per]
         cross = product["*".join(sorted((event, per)))]
-        squares = product[f"{event}*{event}"] - 2 * rate * cross + rate ** 2 * product[f"{per}*{per}"]
+        squares = (
+            product[f"{event}*{event}"] - 2 * rate * cross + rate**2 * product[f"{per}*{per}"]
+        )
         rows[name] = rate, math.sqrt(max(0, squares)) / total[per], total[event]
     return rows
 
@@ -75,12 +102,20 @@ def rates(table: Rows, event: str, per: str = "instructions") -> dict[str, tuple
 def executed(log: str, symbols: str) -> dict[str, int]:
     """How many instructions of each function QEMU's log of executed blocks (-d exec), of one instruction each,
     holds. symbols is the output of `nm`; a block which QEMU stopped before is not counted."""
-    starts = sorted((int(address, 16), name) for address, kind, name in
-                    (line.split() for line in symbols.splitlines() if len(line.split()) == 3) if kind in "tT")
+    starts = sorted(
+        (int(address, 16), name)
+        for address, kind, name in (
+            line.split() for line in symbols.splitlines() if len(line.split()) == 3
+        )
+        if kind in "tT"
+    )
     addresses = [address for address, _ in starts]
     counts: dict[str, int] = {}
-    for stopped, pc in re.findall(r"^(?:Trace \d+: \S+ \[[0-9a-f]+/|(Stopped) execution of TB chain before \S+ \[)([0-9a-f]+)",
-                                  log, re.M):
+    for stopped, pc in re.findall(
+        r"^(?:Trace \d+: \S+ \[[0-9a-f]+/|(Stopped) execution of TB chain before \S+ \[)([0-9a-f]+)",
+        log,
+        re.M,
+    ):
         name = starts[bisect.bisect_right(addresses, int(pc, 16)) - 1][1]
         counts[name] = counts.get(name, 0) + (-1 if stopped else 1)
     return counts

@@ -9,14 +9,14 @@ ones are overwritten, which a sample no longer tells.
 from collections.abc import Iterable
 from pathlib import Path
 
-import perfwrite as pw
-from env import must
-from test_identity import addresses, assembly
+from tests.harness import perfwrite as pw
+from tests.harness.env import must
+from tests.perf.test_identity import addresses, assembly
 
 REGISTERS, BASE, SPACE = 32, 0x10000000, 64
 # The program that was published with perf report --stitch-lbr: its work is in f31 and f43.
 CHAIN = ("main", *(f"f{number}" for number in range(1, 44)))
-Pair = tuple[int, int]      # from where to where a call went
+Pair = tuple[int, int]  # from where to where a call went
 
 
 def library(path: Path, *names: str) -> dict[str, int]:
@@ -73,12 +73,33 @@ class Thread:
 class Recording:
     """A recording of a process; alternate is a period, 0 for a plain recording of one event."""
 
-    def __init__(self, code: Path, index: bool = True, depth: int = REGISTERS, alternate: int = 0) -> None:
-        kinds = pw.IP | pw.TID | pw.TIME | pw.CALLCHAIN | pw.PERIOD | pw.BRANCH_STACK | pw.IDENTIFIER | (pw.READ if alternate else 0)
-        lbr = pw.BRANCH_USER | pw.BRANCH_CALL_STACK | pw.BRANCH_NO_FLAGS | pw.BRANCH_NO_CYCLES | (pw.BRANCH_HW_INDEX if index else 0)
-        self.group = [pw.Event("cycles", 0, 0, [1], 10000, alternate, 0, kinds, branch_sample_type=lbr)]
+    def __init__(
+        self, code: Path, index: bool = True, depth: int = REGISTERS, alternate: int = 0
+    ) -> None:
+        kinds = (
+            pw.IP
+            | pw.TID
+            | pw.TIME
+            | pw.CALLCHAIN
+            | pw.PERIOD
+            | pw.BRANCH_STACK
+            | pw.IDENTIFIER
+            | (pw.READ if alternate else 0)
+        )
+        lbr = (
+            pw.BRANCH_USER
+            | pw.BRANCH_CALL_STACK
+            | pw.BRANCH_NO_FLAGS
+            | pw.BRANCH_NO_CYCLES
+            | (pw.BRANCH_HW_INDEX if index else 0)
+        )
+        self.group = [
+            pw.Event("cycles", 0, 0, [1], 10000, alternate, 0, kinds, branch_sample_type=lbr)
+        ]
         if alternate:
-            self.group.append(pw.Event("instructions", 0, 1, [2], 0, 0, 0, kinds, branch_sample_type=lbr))
+            self.group.append(
+                pw.Event("instructions", 0, 1, [2], 0, 0, 0, kinds, branch_sample_type=lbr)
+            )
         self.writer = pw.Writer([self.group], branches=depth)
         self.values = [0] * len(self.group)
         self.time = 1000
@@ -92,19 +113,28 @@ class Recording:
     def sample(self, thread: Thread, *counts: int) -> None:
         """A sample where the thread is; counts are those of the events since the one before."""
         self.values = [value + count for value, count in zip(self.values, counts or (10000,))]
-        self.writer.sample(self.group[0], self.where(thread.tid), thread.ip, (counts or (10000,))[0],
-                           list(zip((1, 2), self.values)), branches=thread.read())
+        self.writer.sample(
+            self.group[0],
+            self.where(thread.tid),
+            thread.ip,
+            (counts or (10000,))[0],
+            list(zip((1, 2), self.values)),
+            branches=thread.read(),
+        )
 
 
-def write_chain(path: Path, samples: int, index: bool = True, depth: int = REGISTERS, top: int = 0) -> None:
+def write_chain(
+    path: Path, samples: int, index: bool = True, depth: int = REGISTERS, top: int = 0
+) -> None:
     """The published program, run again and again, with so many samples: the first one of each thousand in f31, then those in
-    f43, and one each in f42 and f41 to which it returns. top: the register that main() finds written last."""
+    f43, and one each in f42 and f41 to which it returns. top: the register that main() finds written last.
+    """
     code = path.with_suffix(".so")
     recording, starts = Recording(code, index, depth), library(code, *CHAIN)
     thread = Thread(starts, top)
     for number in range(samples):
         where = {0: 31, 500: 42, 501: 41}.get(number % 1000, 43)
         thread.leave(where if number % 1000 else 0)
-        thread.call(*CHAIN[len(thread.names):where + 1])
+        thread.call(*CHAIN[len(thread.names) : where + 1])
         recording.sample(thread)
     recording.writer.write(path)

@@ -11,14 +11,13 @@ import unittest
 from itertools import pairwise
 from pathlib import Path
 
-import known
-import perfdata
-from env import CHECK, LINUX, TOP, functions, in_guest, machine, must, vm
+from tests.harness import known, perfdata
+from tests.harness.env import CHECK, LINUX, TOP, functions, in_guest, machine, must, vm
 
 # the selftests, with the number of tests that each has at least
 PROGRAMS = {"alternate_period": 47, "alternate_software": 47}
 SELFTESTS = CHECK / "selftests"
-BY_MODULE = TOP / "tests/by_module.c"
+BY_MODULE = TOP / "tests/harness/by_module.c"
 TWO_CPUS = "needs .*two CPUs"
 # How many events there may be between an overflow and its sample: none, as the
 # emulated machines with one processor stop at the very instruction. Only the
@@ -52,19 +51,29 @@ class Guest(unittest.TestCase):
     def test_shared_folder_is_the_working_directory(self):
         with tempfile.TemporaryDirectory() as share:
             (Path(share) / "in").write_text("from the host\n")
-            self.assertEqual(vm("tr a-z A-Z < in > out", arch=self.ARCH, share=Path(share)).returncode, 0)
+            self.assertEqual(
+                vm("tr a-z A-Z < in > out", arch=self.ARCH, share=Path(share)).returncode, 0
+            )
             self.assertEqual((Path(share) / "out").read_text(), "FROM THE HOST\n")
 
     def test_perf_records_into_the_shared_folder(self):
         with tempfile.TemporaryDirectory() as share:
-            done = vm("perf record -q -e cpu-clock:u -o perf.data -- benchmark 0 1 2>&1", arch=self.ARCH, share=Path(share))
+            done = vm(
+                "perf record -q -e cpu-clock:u -o perf.data -- benchmark 0 1 2>&1",
+                arch=self.ARCH,
+                share=Path(share),
+            )
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertTrue(perfdata.read(Path(share) / "perf.data").samples)
 
     def test_hang_ends_at_the_time_limit(self):
         # on a busy computer the first limit may end the boot
         for limit in 40, 160:
-            done = vm("echo before; echo on the console > /dev/console; while :; do :; done", arch=self.ARCH, timeout=limit)
+            done = vm(
+                "echo before; echo on the console > /dev/console; while :; do :; done",
+                arch=self.ARCH,
+                timeout=limit,
+            )
             self.assertEqual(done.returncode, 124)
             self.assertIn(f"vm: no end after {limit} s", done.stdout)
             if "before" in done.stdout:
@@ -74,7 +83,9 @@ class Guest(unittest.TestCase):
     def test_panic_shows_the_console(self):
         done = vm("echo c > /proc/sysrq-trigger", arch=self.ARCH, timeout=300)
         self.assertEqual(done.returncode, 125)
-        self.assertRegex(done.stdout, r"(?s)Kernel panic.*the machine died before the command ended")
+        self.assertRegex(
+            done.stdout, r"(?s)Kernel panic.*the machine died before the command ended"
+        )
 
 
 class Recordings(Guest):
@@ -82,7 +93,7 @@ class Recordings(Guest):
 
     LONG, WINDOW = 999700, 300
     LEADER = "cycles"
-    KNOWN = 0.98        # share of the functions that are known
+    KNOWN = 0.98  # share of the functions that are known
     COMMANDS = ""
 
     @classmethod
@@ -109,7 +120,7 @@ class Recordings(Guest):
         first = 2 + (periods[2] == self.LONG)
         self.assertLessEqual(set(periods[:first]), {self.LONG, self.WINDOW})
         self.assertEqual(set(periods[first::2]), {self.WINDOW})
-        self.assertEqual(set(periods[first + 1::2]), {self.LONG})
+        self.assertEqual(set(periods[first + 1 :: 2]), {self.LONG})
 
     def test_reported_period_is_what_was_counted(self):
         stream = self.read("alternate").stream()
@@ -118,19 +129,36 @@ class Recordings(Guest):
             self.assertIn(late - early - sample.period, range(SKID.get(self.ARCH, 0) + 1))
 
     def test_shares(self):
-        known.check_shares(self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER, self.KNOWN)
+        known.check_shares(
+            self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER, self.KNOWN
+        )
 
 
-def make_selftest(folder: Path, arch: str, *words: object, skid: bool = False, by_module: bool = False) -> None:
+def make_selftest(
+    folder: Path, arch: str, *words: object, skid: bool = False, by_module: bool = False
+) -> None:
     """Makes the words in a folder, by the selftests' own Makefile, with nothing but cross compiler and the tree's headers for
-    the architecture. skid: for more than one processor; by_module: for events that the module alternates."""
+    the architecture. skid: for more than one processor; by_module: for events that the module alternates.
+    """
     headers, cross = folder / "headers", machine(arch, "cross_compile")
     flags = f"-O2 -Werror{f' -DSKID={SKID.get(arch, 0)}' * (not skid)}{f' -Wl,--wrap=syscall {BY_MODULE}' * by_module}"
     folder.mkdir(parents=True, exist_ok=True)
-    must("make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers")
-    must("make", "-s", "-B", "-C", LINUX / "tools/testing/selftests/perf_events", f"OUTPUT={folder}", f"CROSS_COMPILE={cross}",
-         f"KHDR_INCLUDES=-isystem {headers}/usr/include", "USERLDFLAGS=-static",
-         f"USERCFLAGS={flags}", *(folder / word for word in words))
+    must(
+        "make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers"
+    )
+    must(
+        "make",
+        "-s",
+        "-B",
+        "-C",
+        LINUX / "tools/testing/selftests/perf_events",
+        f"OUTPUT={folder}",
+        f"CROSS_COMPILE={cross}",
+        f"KHDR_INCLUDES=-isystem {headers}/usr/include",
+        "USERLDFLAGS=-static",
+        f"USERCFLAGS={flags}",
+        *(folder / word for word in words),
+    )
 
 
 def in_memory(command: str) -> str:
@@ -147,8 +175,8 @@ class Selftest(unittest.TestCase):
     """The series' selftests of perf_event_open(2)."""
 
     ARCH = ""
-    MAY_SKIP = TWO_CPUS         # reasons, or names, of tests that may be skipped
-    WITHOUT: dict[str, str] = {}        # the test of a program that is not run
+    MAY_SKIP = TWO_CPUS  # reasons, or names, of tests that may be skipped
+    WITHOUT: dict[str, str] = {}  # the test of a program that is not run
 
     @classmethod
     def setUpClass(cls):
@@ -159,13 +187,19 @@ class Selftest(unittest.TestCase):
         done = vm(in_memory(command), *options, arch=self.ARCH, share=SELFTESTS / self.ARCH)
         self.assertEqual(done.returncode, 0, done.stdout)
         lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)
-        self.assertEqual(re.findall(r"^1\.\.(\d+)$", done.stdout, re.M), [str(len(lines))], done.stdout)
+        self.assertEqual(
+            re.findall(r"^1\.\.(\d+)$", done.stdout, re.M), [str(len(lines))], done.stdout
+        )
         return lines
 
     def test_passes_with_the_series(self):
         for name, number in PROGRAMS.items():
             with self.subTest(name):
-                lines = self.selftest(f"{name} -T {self.WITHOUT[name]}" if name in self.WITHOUT else name)
+                lines = self.selftest(
+                    f"{name} -T {self.WITHOUT[name]}" if name in self.WITHOUT else name
+                )
                 self.assertGreaterEqual(len(lines), number - (name in self.WITHOUT))
                 for line in lines:
-                    self.assertRegex(line, rf"^ok \d+ (\S+$|(?=\S+ # SKIP ).*{self.MAY_SKIP})", "\n".join(lines))
+                    self.assertRegex(
+                        line, rf"^ok \d+ (\S+$|(?=\S+ # SKIP ).*{self.MAY_SKIP})", "\n".join(lines)
+                    )

@@ -15,10 +15,9 @@ import unittest
 from itertools import pairwise
 from pathlib import Path
 
-import known
-import perfdata
-from env import ARCH, functions, in_guest, native, vm
-from machines import RECORD, TWO_CPUS, in_memory, make_selftest
+from tests.harness import known, perfdata
+from tests.harness.env import ARCH, functions, in_guest, native, vm
+from tests.harness.machines import RECORD, TWO_CPUS, in_memory, make_selftest
 
 LONG, WINDOW = 999700, 300
 GROUP = f"{{cycles/period={LONG},alt-period={WINDOW}/,instructions,page-faults}}:uS"
@@ -64,7 +63,9 @@ record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt
 	benchmark --iterations 1000 0 1
 say record-with record -o said.data -e '{GROUP}' -e cycles/period={LONG},alt-period={WINDOW}/u
 say stat-with stat -e cycles/period={LONG},alt-period={WINDOW}/u
-""" + "".join(f"say refused-{name} record -o said.data -e '{event}'\n" for name, (event, _) in REFUSED.items())
+""" + "".join(
+    f"say refused-{name} record -o said.data -e '{event}'\n" for name, (event, _) in REFUSED.items()
+)
 
 # Some million instructions of the shell
 BUSY = "i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done"
@@ -106,15 +107,15 @@ dmesg > /share/dmesg
 COMPLAINTS = r"\b(BUG|WARNING|Oops|Unable to handle)\b"
 
 
-class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
+class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     """Recordings by the module, what perf says, and events that are open when it goes."""
 
     share: Path
-    OPTIONS: tuple[object, ...] = ()        # of scripts/vm.py
-    COMMANDS = ""                           # more of them, with the module
+    OPTIONS: tuple[object, ...] = ()  # of scripts/vm.py
+    COMMANDS = ""  # more of them, with the module
     # tests of alternate_period: wider than the module's; signals are the kernel's; only the kernel keeps tasks from exchanging events
     NOT = "extreme_values_open sigtrap tasks_do_not_exchange_events"
-    SELFTESTS = 31                          # the others, at least
+    SELFTESTS = 31  # the others, at least
 
     @classmethod
     def make(cls) -> None:
@@ -126,7 +127,12 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
         shutil.rmtree(cls.share, ignore_errors=True)
         cls.share.mkdir(parents=True)
         cls.make()
-        in_guest(RECORD + WITHOUT + WITH + cls.COMMANDS + UNLOAD, *cls.OPTIONS, share=cls.share, timeout=580)
+        in_guest(
+            RECORD + WITHOUT + WITH + cls.COMMANDS + UNLOAD,
+            *cls.OPTIONS,
+            share=cls.share,
+            timeout=580,
+        )
 
     def read(self, name: str) -> perfdata.Recording:
         return perfdata.read(self.share / f"{name}.data")
@@ -151,7 +157,10 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
             with self.subTest(name):
                 stream = self.read(name).stream()
                 values = [list(sample.values.values())[0] for sample in stream]
-                self.assertEqual([late - early for early, late in pairwise(values)], [sample.period for sample in stream][1:])
+                self.assertEqual(
+                    [late - early for early, late in pairwise(values)],
+                    [sample.period for sample in stream][1:],
+                )
 
     def test_jitter(self):
         """Bounds and mean of both intervals; both kinds are drawn from a range wider than half of it."""
@@ -171,9 +180,16 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
         known.check_shares(self, table, expected, WINDOW)
         rate, error, number = known.rates(table, "page-faults")["dcache_miss"]
         self.assertGreaterEqual(number, 400)
-        self.assertLess(abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error)
-        rows = json.loads(native(self.share / "alternate.data", "--share", "discard", "--json").stdout)["functions"]
-        self.assertEqual({row["symbol"]: row["sums"] for row in rows}, {name: row["sums"] for name, row in table.items()})
+        self.assertLess(
+            abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error
+        )
+        rows = json.loads(
+            native(self.share / "alternate.data", "--share", "discard", "--json").stdout
+        )["functions"]
+        self.assertEqual(
+            {row["symbol"]: row["sums"] for row in rows},
+            {name: row["sums"] for name, row in table.items()},
+        )
 
     def test_attr_has_the_alternate_periods(self):
         leader = self.read("alternate").leader()
@@ -185,8 +201,12 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
     def test_says_once_that_it_uses_the_module(self):
         lines, status = self.said("record-with")
         self.assertEqual((status, lines.count("ran")), (0, 1))
-        self.assertEqual([line for line in lines if "module" in line],
-                         ["This kernel does not know alternate sample periods, the module perf_alt_period does."])
+        self.assertEqual(
+            [line for line in lines if "module" in line],
+            [
+                "This kernel does not know alternate sample periods, the module perf_alt_period does."
+            ],
+        )
 
     def test_error_without_the_module_names_both_ways(self):
         for name in ("record-without", "trace-without"):
@@ -196,18 +216,25 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
                 self.assertNotIn("ran", lines)
                 told = [line for line in lines if "does not know alternate sample periods" in line]
                 self.assertEqual(len(told), 1, lines)
-                self.assertRegex(told[0], r"needs one with perf_event_attr\.alternative_sample_period, or the module perf_alt_period\.")
+                self.assertRegex(
+                    told[0],
+                    r"needs one with perf_event_attr\.alternative_sample_period, or the module perf_alt_period\.",
+                )
 
     def test_without_either_a_plain_period_makes_the_table(self):
         """The kernel throttles it, which is said; windows over that are discarded, the others have the rate."""
         self.assertGreater(self.read("plain").records[perfdata.RECORD_THROTTLE], 3)
         done = native(self.share / "plain.data", "--share", "discard", "--json")
         self.assertRegex(done.stderr, r"throttled [1-9]\d* times: windows over it are discarded")
-        rates = known.rates({row["symbol"]: row for row in json.loads(done.stdout)["functions"]}, "page-faults")
+        rates = known.rates(
+            {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}, "page-faults"
+        )
         truth = known.truth((self.share / "truth").read_text())
         for name in known.LEAVES:
             # nearly all windows are there: what is left is that those over a call's begin and end are not
-            self.assertAlmostEqual(rates[name][0], truth[name].faults / truth[name].length, delta=1e-4, msg=name)
+            self.assertAlmostEqual(
+                rates[name][0], truth[name].faults / truth[name].length, delta=1e-4, msg=name
+            )
         self.assertGreater(rates["dcache_miss"][2], 400)
 
     def test_stat_refuses_with_and_without(self):
@@ -220,8 +247,19 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
                 lines, status = self.said(f"refused-{name}")
                 self.assertNotEqual(status, 0)
                 self.assertNotIn("ran", lines)
-                self.assertEqual(len([line for line in lines if line.endswith(f"the module perf_alt_period has them for {limit} only.")]),
-                                 1, lines)
+                self.assertEqual(
+                    len(
+                        [
+                            line
+                            for line in lines
+                            if line.endswith(
+                                f"the module perf_alt_period has them for {limit} only."
+                            )
+                        ]
+                    ),
+                    1,
+                    lines,
+                )
 
     # events that are open when the module goes end their window; none keeps it as its period
 
@@ -230,8 +268,8 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
         last = len(found) - 1 - found[::-1].index(WINDOW)
         self.assertGreater(last, 20)
         self.assertGreater(len(found) - last, 20)
-        self.assertEqual(set(found[2:last + 1:2]), {WINDOW})
-        self.assertEqual(set(found[3:last + 1:2]), {SHORT_LONG})
+        self.assertEqual(set(found[2 : last + 1 : 2]), {WINDOW})
+        self.assertEqual(set(found[3 : last + 1 : 2]), {SHORT_LONG})
 
     def test_running_event(self):
         self.check_unloaded(self.periods("running"))
@@ -249,13 +287,19 @@ class Module(unittest.TestCase):     # pylint: disable=too-many-public-methods
         self.assertNotIn((WINDOW, WINDOW), pairwise(found))
         self.assertGreater(found.count(WINDOW), 100)
         # it was away now and then
-        self.assertGreater(len([pair for pair in pairwise(found[2:]) if pair == (SHORT_LONG, SHORT_LONG)]), 5)
+        self.assertGreater(
+            len([pair for pair in pairwise(found[2:]) if pair == (SHORT_LONG, SHORT_LONG)]), 5
+        )
 
     def test_selftest(self):
         """Those tests of alternate_period that are about hardware events and the system calls of any kernel."""
         make_selftest(self.share, ARCH, "alternate_period", by_module=True)
         options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
-        done = vm("insmod perf_alt_period.ko\n" + in_memory(f"alternate_period {options}"), *self.OPTIONS, share=self.share)
+        done = vm(
+            "insmod perf_alt_period.ko\n" + in_memory(f"alternate_period {options}"),
+            *self.OPTIONS,
+            share=self.share,
+        )
         lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertGreaterEqual(len(lines), self.SELFTESTS)

@@ -10,31 +10,71 @@ of its own, but what it does to the heap is watched.
 import re
 from pathlib import Path
 
-from env import BUILD, LINUX, TOP, must
+from tests.harness.env import BUILD, LINUX, TOP, must
 
 PERF_BUILD, PERF_SOURCE = BUILD / "perf", LINUX / "tools/perf"
 # leaks are not looked for: perf 6.12 has some, pmu_config_term() loses the help on a term that an alias should not have
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0"}
 CLANG = ("clang", "-g", "-O1", "-w", "-fno-sanitize-recover=undefined")
 SANITIZERS = "address,undefined"
-UNITS = ("parse-events", "parse-events-bison", "parse-events-flex", "pmu", "pmu-bison", "pmu-flex", "pmus", "evsel", "evlist",
-         "record", "perf_event_attr_fprintf", "term")
-ARCHIVES = ("libperf-bench.a", "libperf-test.a", "libperf-util.a", "libperf-ui.a", "libpmu-events.a", "libapi/libapi.a",
-            "libperf/libperf.a", "libsubcmd/libsubcmd.a", "libsymbol/libsymbol.a", "libbpf/libbpf.a")
+UNITS = (
+    "parse-events",
+    "parse-events-bison",
+    "parse-events-flex",
+    "pmu",
+    "pmu-bison",
+    "pmu-flex",
+    "pmus",
+    "evsel",
+    "evlist",
+    "record",
+    "perf_event_attr_fprintf",
+    "term",
+)
+ARCHIVES = (
+    "libperf-bench.a",
+    "libperf-test.a",
+    "libperf-util.a",
+    "libperf-ui.a",
+    "libpmu-events.a",
+    "libapi/libapi.a",
+    "libperf/libperf.a",
+    "libsubcmd/libsubcmd.a",
+    "libsymbol/libsymbol.a",
+    "libbpf/libbpf.a",
+)
 
 
 def compiler_words() -> list[str]:
     """How perf's build has compiled the parser, without warnings, optimization and paths of another folder."""
-    name, command = re.search(r"^cmd_(\S+) := (.*)$", (PERF_BUILD / "util/.parse-events.o.cmd").read_text(), re.M).groups()
+    name, command = re.search(
+        r"^cmd_(\S+) := (.*)$", (PERF_BUILD / "util/.parse-events.o.cmd").read_text(), re.M
+    ).groups()
     built = name.removesuffix("/util/parse-events.o")
     source = re.search(r"-I(\S+)/tools/perf\b", command)[1]
-    words = [word.replace(built, str(PERF_BUILD)).replace(source, str(LINUX)) for word in command.split()]
-    return [word for word in words if re.match("-[DIU]|-std|-f", word) and not re.search("BUILD_STR|FORTIFY|stack-prot", word)]
+    words = [
+        word.replace(built, str(PERF_BUILD)).replace(source, str(LINUX)) for word in command.split()
+    ]
+    return [
+        word
+        for word in words
+        if re.match("-[DIU]|-std|-f", word) and not re.search("BUILD_STR|FORTIFY|stack-prot", word)
+    ]
 
 
 def compile_unit(source: Path, target: Path, *more: str) -> Path:
     """Compiles one file of C for the fuzzer."""
-    must(*CLANG, f"-fsanitize=fuzzer-no-link,{SANITIZERS}", *compiler_words(), *more, "-c", "-o", target, source, cwd=PERF_SOURCE)
+    must(
+        *CLANG,
+        f"-fsanitize=fuzzer-no-link,{SANITIZERS}",
+        *compiler_words(),
+        *more,
+        "-c",
+        "-o",
+        target,
+        source,
+        cwd=PERF_SOURCE,
+    )
     return target
 
 
@@ -47,10 +87,18 @@ def source_of(unit: str) -> Path:
 def link(folder: Path, program: Path, **other: Path) -> None:
     """Links the fuzzer; a unit may have another object than that in folder."""
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", must("readelf", "-d", PERF_BUILD / "perf"))
-    must("clang", f"-fsanitize=fuzzer,{SANITIZERS}", "-Wl,-z,muldefs", "-o", program,
-         *(other.get(unit, folder / f"{unit}.o") for unit in ("harness", *UNITS, "perf-in")),
-         "-Wl,--start-group", *(PERF_BUILD / name for name in ARCHIVES), "-Wl,--end-group",
-         *(f"-l:{name}" for name in needed if not name.startswith("ld-")))
+    must(
+        "clang",
+        f"-fsanitize=fuzzer,{SANITIZERS}",
+        "-Wl,-z,muldefs",
+        "-o",
+        program,
+        *(other.get(unit, folder / f"{unit}.o") for unit in ("harness", *UNITS, "perf-in")),
+        "-Wl,--start-group",
+        *(PERF_BUILD / name for name in ARCHIVES),
+        "-Wl,--end-group",
+        *(f"-l:{name}" for name in needed if not name.startswith("ld-")),
+    )
 
 
 def build(folder: Path) -> Path:
@@ -58,10 +106,20 @@ def build(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for unit in UNITS:
         compile_unit(source_of(unit), folder / f"{unit}.o")
-    compile_unit(TOP / "tests/fuzz_parse_events.c", folder / "harness.o",
-                 "-Dfuzz_initialize=LLVMFuzzerInitialize", "-Dfuzz_one_input=LLVMFuzzerTestOneInput")
+    compile_unit(
+        TOP / "tests/harness/fuzz_parse_events.c",
+        folder / "harness.o",
+        "-Dfuzz_initialize=LLVMFuzzerInitialize",
+        "-Dfuzz_one_input=LLVMFuzzerTestOneInput",
+    )
     # libFuzzer has the main function
-    must("objcopy", "--redefine-sym", "main=perf_main", PERF_BUILD / "perf-in.o", folder / "perf-in.o")
+    must(
+        "objcopy",
+        "--redefine-sym",
+        "main=perf_main",
+        PERF_BUILD / "perf-in.o",
+        folder / "perf-in.o",
+    )
     link(folder, folder / "fuzz_parse_events")
     return folder / "fuzz_parse_events"
 
@@ -73,7 +131,11 @@ def build_planted(folder: Path, old: str, new: str) -> Path:
         raise AssertionError(f"parse-events.c has this {text.count(old)} times, not once: {old}")
     source, program = folder / "planted.c", folder / "fuzz_planted"
     source.write_text(text.replace(old, new))
-    link(folder, program, **{"parse-events": compile_unit(source, folder / "planted.o", f"-I{PERF_SOURCE}/util")})
+    link(
+        folder,
+        program,
+        **{"parse-events": compile_unit(source, folder / "planted.o", f"-I{PERF_SOURCE}/util")},
+    )
     return program
 
 
@@ -83,9 +145,13 @@ def seeds(folder: Path) -> int:
     text = (PERF_SOURCE / "tests/parse-events.c").read_text()
     events = set(re.findall(r'\.(?:name|events)\s*=\s*"((?:[^"\\]|\\.)*)"', text))
     events.update(f"cpu/{terms}/" for terms in re.findall(r'core_terms = "([^"]*)"', text))
-    events.update(f"page-faults/{terms}/" for terms in re.findall(r'^\t\{ "([^"]*)",\s+"', text, re.M))
+    events.update(
+        f"page-faults/{terms}/" for terms in re.findall(r'^\t\{ "([^"]*)",\s+"', text, re.M)
+    )
     for number, event in enumerate(sorted(events)):
-        (folder / f"{number:04}").write_bytes(b"0" + event.encode().decode("unicode_escape").encode())
+        (folder / f"{number:04}").write_bytes(
+            b"0" + event.encode().decode("unicode_escape").encode()
+        )
     return len(events)
 
 

@@ -12,19 +12,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 RECORD_LOST, RECORD_THROTTLE, RECORD_SAMPLE, RECORD_AUX, RECORD_AUXTRACE = 2, 5, 9, 11, 71
-FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
+FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
+    1 << bit for bit in range(5)
+)
 # sample_type bits of the leading, fixed fields, in the order of a sample
 IDENTIFIER = 1 << 16
-FIXED = (("identifier", IDENTIFIER), ("ip", 1 << 0), ("tid", 1 << 1), ("time", 1 << 2), ("addr", 1 << 3),
-         ("id", 1 << 6), ("stream_id", 1 << 9), ("cpu", 1 << 7), ("period", 1 << 8))
+FIXED = (
+    ("identifier", IDENTIFIER),
+    ("ip", 1 << 0),
+    ("tid", 1 << 1),
+    ("time", 1 << 2),
+    ("addr", 1 << 3),
+    ("id", 1 << 6),
+    ("stream_id", 1 << 9),
+    ("cpu", 1 << 7),
+    ("period", 1 << 8),
+)
 SAMPLE_READ = 1 << 4
 # those at the end of other records (sample_id_all)
-TRAILER = tuple((name, dict(FIXED)[name]) for name in ("tid", "time", "id", "stream_id", "cpu", "identifier"))
+TRAILER = tuple(
+    (name, dict(FIXED)[name]) for name in ("tid", "time", "id", "stream_id", "cpu", "identifier")
+)
 
 
 @dataclass
 class Attr:
     """A perf_event_attr and the ids of its events."""
+
     type: int
     size: int
     config: int
@@ -45,6 +59,7 @@ class Attr:
 @dataclass
 class Sample:
     """One sample: its fixed fields (those recorded) and its group's values by event id."""
+
     attr: Attr
     fields: dict[str, int] = field(default_factory=dict)
     values: dict[int, int] = field(default_factory=dict)
@@ -59,6 +74,7 @@ class Recording:
 
     aux: the (time, size, flags) of the records of each CPU that announce AUX data; trace: its data.
     """
+
     attrs: list[Attr]
     samples: list[Sample]
     records: dict[int, int]
@@ -118,7 +134,7 @@ def read_sample(body: bytes, attrs: list[Attr]) -> Sample:
         if sample.attr.sample_type & bit:
             sample.fields[name] = next(rest)
     if "tid" in sample.fields:
-        sample.fields["pid"], sample.fields["tid"] = sample.tid & 0xffffffff, sample.tid >> 32
+        sample.fields["pid"], sample.fields["tid"] = sample.tid & 0xFFFFFFFF, sample.tid >> 32
     sample.fields.setdefault("id", sample.fields.get("identifier", 0))
     form = sample.attr.read_format
     if sample.attr.sample_type & SAMPLE_READ and form & FORMAT_GROUP and form & FORMAT_ID:
@@ -147,14 +163,14 @@ def read(path: Path) -> Recording:
         kind, length = struct.unpack_from("<I2xH", data, at)
         found.records[kind] = found.records.get(kind, 0) + 1
         if kind == RECORD_SAMPLE:
-            found.samples.append(read_sample(data[at + 8:at + length], attrs))
+            found.samples.append(read_sample(data[at + 8 : at + length], attrs))
         elif kind == RECORD_AUX:
             _offset, size, flags, *rest = struct.unpack_from(f"<{length // 8 - 1}Q", data, at + 8)
             whose = dict(zip((name for name, bit in TRAILER if attrs[0].sample_type & bit), rest))
             found.aux.setdefault(whose["cpu"], []).append((whose["time"], size, flags))
         elif kind == RECORD_AUXTRACE:
             size, cpu = struct.unpack_from("<Q24xI", data, at + 8)
-            trace.setdefault(cpu, []).append(data[at + length:at + length + size])
+            trace.setdefault(cpu, []).append(data[at + length : at + length + size])
             length += size
         at += length
     found.trace = {cpu: b"".join(parts) for cpu, parts in trace.items()}

@@ -10,21 +10,61 @@ import struct
 from pathlib import Path
 
 MAGIC = {b"PERFILE2": "<", b"2ELIFREP": ">"}
-ATTR = "IIQQQQ", "IIQQQQIiQIHHIIQQQQII"         # before the flags and behind them
+ATTR = "IIQQQQ", "IIQQQQIiQIHHIIQQQQII"  # before the flags and behind them
 SAMPLE_ID_ALL = 1 << 18
-WORDS = 1 << 4 | 1 << 5 | 1 << 12       # values, call chain and registers have 64 bits each
+WORDS = 1 << 4 | 1 << 5 | 1 << 12  # values, call chain and registers have 64 bits each
 # bits of sample_type, in the order of a sample and of what ends the other records
-FIXED = (1 << 16, "Q"), (1 << 0, "Q"), (1 << 1, "II"), (1 << 2, "Q"), (1 << 3, "Q"), (1 << 6, "Q"), (1 << 9, "Q"), \
-        (1 << 7, "II"), (1 << 8, "Q")
-TRAILER = (1 << 1, "II"), (1 << 2, "Q"), (1 << 6, "Q"), (1 << 9, "Q"), (1 << 7, "II"), (1 << 16, "Q")
+FIXED = (
+    (1 << 16, "Q"),
+    (1 << 0, "Q"),
+    (1 << 1, "II"),
+    (1 << 2, "Q"),
+    (1 << 3, "Q"),
+    (1 << 6, "Q"),
+    (1 << 9, "Q"),
+    (1 << 7, "II"),
+    (1 << 8, "Q"),
+)
+TRAILER = (
+    (1 << 1, "II"),
+    (1 << 2, "Q"),
+    (1 << 6, "Q"),
+    (1 << 9, "Q"),
+    (1 << 7, "II"),
+    (1 << 16, "Q"),
+)
 SAMPLE, MMAP2, ID_INDEX, THREAD_MAP, CPU_MAP, EVENT_UPDATE = 9, 10, 69, 73, 74, 78
 UPDATE_CPUS = 3
 MISC_MMAP_BUILD_ID = 1 << 14
 # of the other records of the kernel and of perf: the numbers that they begin with
-KERNEL = {1: "IIQQQ", 2: "QQ", 3: "II", 4: "IIIIQ", 5: "QQQ", 6: "QQQ", 7: "IIIIQ", 10: "IIQQQIIQQII", 13: "Q"}
+KERNEL = {
+    1: "IIQQQ",
+    2: "QQ",
+    3: "II",
+    4: "IIIIQ",
+    5: "QQQ",
+    6: "QQQ",
+    7: "IIIIQ",
+    10: "IIQQQIIQQII",
+    13: "Q",
+}
 OWN = {68: "", 79: "QQQQQ", 82: ""}
 # features that are a row of numbers and strings (s), and those that are a number and so many rows
-FEATURES = {3: "s", 4: "s", 5: "s", 6: "s", 7: "II", 9: "s", 10: "Q", 21: "QQ", 23: "Q", 25: "I", 26: "I", 33: "II", 34: "I"}
+FEATURES = {
+    3: "s",
+    4: "s",
+    5: "s",
+    6: "s",
+    7: "II",
+    9: "s",
+    10: "Q",
+    21: "QQ",
+    23: "Q",
+    25: "I",
+    26: "I",
+    33: "II",
+    34: "I",
+}
 ROWS = {11: "s", 16: "Is", 17: "sII", 28: "ss"}
 BUILD_ID, EVENT_DESC, CPU_TOPOLOGY, PMU_CAPS = 2, 12, 13, 31
 
@@ -40,7 +80,7 @@ class Swapper:
         self.old = MAGIC[data[:8]]
         self.new = "><"[self.old == ">"]
         self.at = 0
-        self.kinds: dict[int, int] = {}     # sample_type by id
+        self.kinds: dict[int, int] = {}  # sample_type by id
 
     def numbers(self, form: str) -> tuple[int, ...]:
         """Swaps the numbers that follow; returns them."""
@@ -54,7 +94,7 @@ class Swapper:
         values: tuple[int, ...] = ()
         for letter in form:
             if letter == "s":
-                length, = self.numbers("I")
+                (length,) = self.numbers("I")
                 self.at += length
             else:
                 values += self.numbers(letter)
@@ -65,9 +105,9 @@ class Swapper:
         begin = self.at
         _, size, _, _, sample_type, _ = self.numbers(ATTR[0])
         # the first bit-field is the lowest bit of a little-endian machine, the highest of a big-endian one
-        flags = self.data[self.at:self.at + 8]
+        flags = self.data[self.at : self.at + 8]
         turned = bytes(int(f"{byte:08b}"[::-1], 2) for byte in flags)
-        self.data[self.at:self.at + 8] = turned
+        self.data[self.at : self.at + 8] = turned
         self.at += 8
         for letter in ATTR[1]:
             if self.at - begin >= size:
@@ -82,8 +122,12 @@ class Swapper:
         self.data[:8] = self.data[7::-1]
         self.at = 8
         _, attr_size, attrs_at, attrs_size, data_at, data_size, _, _ = self.numbers("8Q")
-        features = [bit for word, value in enumerate(self.numbers("4Q")) for bit in range(64 * word, 64 * word + 64)
-                    if value >> bit % 64 & 1]
+        features = [
+            bit
+            for word, value in enumerate(self.numbers("4Q"))
+            for bit in range(64 * word, 64 * word + 64)
+            if value >> bit % 64 & 1
+        ]
         for self.at in range(attrs_at, attrs_at + attrs_size, attr_size):
             sample_type, flags = self.attr()
             ids_at, ids_size = self.numbers("QQ")
@@ -118,7 +162,9 @@ class Swapper:
                 self.numbers("II")
             else:
                 self.numbers(KERNEL[kind])
-            trailer, = {"".join(form for bit, form in TRAILER if kind & bit) for kind in self.kinds.values()}
+            (trailer,) = {
+                "".join(form for bit, form in TRAILER if kind & bit) for kind in self.kinds.values()
+            }
             self.at = end - struct.calcsize("<" + trailer)
             self.numbers(trailer)
         elif kind in OWN:
@@ -142,7 +188,11 @@ class Swapper:
     def sample(self, end: int) -> None:
         """A sample: what is behind the fixed part has 64 bits. If those of the events differ, the id is first."""
         kinds = set(self.kinds.values())
-        sample_type = kinds.pop() if len(kinds) == 1 else self.kinds[struct.unpack_from(self.old + "Q", self.data, self.at)[0]]
+        sample_type = (
+            kinds.pop()
+            if len(kinds) == 1
+            else self.kinds[struct.unpack_from(self.old + "Q", self.data, self.at)[0]]
+        )
         if sample_type & ~(WORDS | sum(bit for bit, _ in FIXED)):
             raise ValueError(f"sample_type {sample_type:#x}")
         self.numbers("".join(form for bit, form in FIXED if sample_type & bit))
@@ -150,14 +200,14 @@ class Swapper:
 
     def cpu_map(self) -> None:
         """A list of CPUs, a mask of 64-bit words, or a range."""
-        kind, = self.numbers("H")
+        (kind,) = self.numbers("H")
         if kind == 0:
             self.numbers(f"{self.numbers('H')[0]}H")
         elif kind == 1:
             number, size = self.numbers("HH")
             if size != 8:
                 raise ValueError("a mask of CPUs that has no 64-bit words")
-            self.at += 2        # to the next multiple of 8
+            self.at += 2  # to the next multiple of 8
             self.numbers(f"{number}Q")
         else:
             self.at += 2
@@ -175,7 +225,7 @@ class Swapper:
         elif feature == EVENT_DESC:
             for _ in range(self.numbers("II")[0]):
                 self.attr()
-                number, = self.numbers("I")
+                (number,) = self.numbers("I")
                 self.row("s" + number * "Q")
         elif feature == CPU_TOPOLOGY:
             self.topology(end)

@@ -15,11 +15,25 @@ HEADER_ATTR, FINISHED_ROUND, THREAD_MAP, HEADER_FEATURE = 64, 68, 73, 80
 MISC_KERNEL, MISC_USER = 1, 2
 CLOCK_MONOTONIC = 1
 CONTEXT_USER_DEFERRED = 2**64 - 640
-IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 16))
-BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (1 << bit for bit in (0, 11, 14, 15, 17))
-FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (1 << bit for bit in range(5))
-FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = (1 << bit for bit in (1, 5, 18, 25, 38))
-HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = 7, 9, 12, 13, 17
+IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = (
+    1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 16)
+)
+BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (
+    1 << bit for bit in (0, 11, 14, 15, 17)
+)
+FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
+    1 << bit for bit in range(5)
+)
+FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = (
+    1 << bit for bit in (1, 5, 18, 25, 38)
+)
+HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = (
+    7,
+    9,
+    12,
+    13,
+    17,
+)
 HEADER_SAMPLE_TIME, HEADER_CPU_PMU_CAPS, HEADER_PMU_CAPS = 21, 28, 31
 ATTR_SIZE = 160
 
@@ -27,6 +41,7 @@ ATTR_SIZE = 160
 @dataclass
 class Event:
     """An event: what it counts, its name, its ids (one per CPU)."""
+
     name: str
     type: int
     config: int
@@ -41,10 +56,20 @@ class Event:
 
     def attr(self) -> bytes:
         """Its perf_event_attr."""
-        begin = struct.pack("<IIQQQQQ", self.type, ATTR_SIZE, self.config, self.sample_period, self.sample_type,
-                            self.read_format, self.flags)
+        begin = struct.pack(
+            "<IIQQQQQ",
+            self.type,
+            ATTR_SIZE,
+            self.config,
+            self.sample_period,
+            self.sample_type,
+            self.read_format,
+            self.flags,
+        )
         begin += bytes(72 - len(begin)) + struct.pack("<Q", self.branch_sample_type)
-        begin += bytes(92 - len(begin)) + struct.pack("<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0)
+        begin += bytes(92 - len(begin)) + struct.pack(
+            "<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0
+        )
         end = struct.pack("<QII", self.alternative_sample_period, self.jitter_alternate_period, 0)
         return begin + bytes(ATTR_SIZE - len(begin) - len(end)) + end
 
@@ -52,6 +77,7 @@ class Event:
 @dataclass
 class Where:
     """When, on which thread and on which CPU something happened."""
+
     time: int
     pid: int
     tid: int
@@ -62,13 +88,14 @@ class Where:
 class Writer:
     """The records of a recording, in the order of the file. Groups are lists of events, leader first; times are those of
     the first and the last sample, if the header is to tell them."""
+
     groups: list[list[Event]]
     records: list[bytes] = field(default_factory=list)
     times: tuple[int, int] | None = None
     cpuid: str = ""
-    slots: int = 0                      # that the PMU tells of
-    branches: int = 0                   # the depth of its branch records
-    threads: tuple[str, ...] = ()       # those of each core
+    slots: int = 0  # that the PMU tells of
+    branches: int = 0  # the depth of its branch records
+    threads: tuple[str, ...] = ()  # those of each core
 
     @property
     def leader(self) -> Event:
@@ -77,30 +104,56 @@ class Writer:
     def record(self, kind: int, body: bytes, misc: int = MISC_USER) -> None:
         self.records.append(struct.pack("<IHH", kind, misc, 8 + len(body)) + body)
 
-    def side(self, kind: int, body: bytes, where: Where, number: int = 0, misc: int = MISC_USER) -> None:
+    def side(
+        self, kind: int, body: bytes, where: Where, number: int = 0, misc: int = MISC_USER
+    ) -> None:
         """A record that is no sample; it ends with what of a sample tells where (sample_id_all)."""
         kinds = self.leader.sample_type
         trailer = b""
-        for bit, value in ((TID, struct.pack("<II", where.pid, where.tid)), (TIME, struct.pack("<Q", where.time)),
-                           (ID, struct.pack("<Q", number)), (CPU, struct.pack("<II", where.cpu, 0)),
-                           (IDENTIFIER, struct.pack("<Q", number))):
+        for bit, value in (
+            (TID, struct.pack("<II", where.pid, where.tid)),
+            (TIME, struct.pack("<Q", where.time)),
+            (ID, struct.pack("<Q", number)),
+            (CPU, struct.pack("<II", where.cpu, 0)),
+            (IDENTIFIER, struct.pack("<Q", number)),
+        ):
             if kinds & bit:
                 trailer += value
         self.record(kind, body + trailer, misc)
 
     def comm(self, where: Where, name: str) -> None:
-        self.side(COMM, struct.pack("<II", where.pid, where.tid) + padded(name), where, self.leader.ids[0])
+        self.side(
+            COMM, struct.pack("<II", where.pid, where.tid) + padded(name), where, self.leader.ids[0]
+        )
 
-    def mmap2(self, where: Where, start: int, length: int, path: str, offset: int = 0, misc: int = MISC_USER) -> None:
+    def mmap2(
+        self,
+        where: Where,
+        start: int,
+        length: int,
+        path: str,
+        offset: int = 0,
+        misc: int = MISC_USER,
+    ) -> None:
         """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are none. The kernel's has pid -1."""
         pid = -1 if misc == MISC_KERNEL else where.pid
-        self.side(MMAP2, struct.pack("<iIQQQIIQQII", pid, where.tid, start, length, offset, 0, 0, 0, 0, 5, 2) +
-                  padded(path), where, self.leader.ids[0], misc)
+        self.side(
+            MMAP2,
+            struct.pack("<iIQQQIIQQII", pid, where.tid, start, length, offset, 0, 0, 0, 0, 5, 2)
+            + padded(path),
+            where,
+            self.leader.ids[0],
+            misc,
+        )
 
     def task(self, kind: int, where: Where, parent: Where) -> None:
         """FORK or EXIT."""
-        self.side(kind, struct.pack("<IIIIQ", where.pid, parent.pid, where.tid, parent.tid, where.time), where,
-                  self.leader.ids[0])
+        self.side(
+            kind,
+            struct.pack("<IIIIQ", where.pid, parent.pid, where.tid, parent.tid, where.time),
+            where,
+            self.leader.ids[0],
+        )
 
     def throttle(self, kind: int, where: Where, number: int) -> None:
         """THROTTLE or UNTHROTTLE of the event with this id."""
@@ -117,22 +170,42 @@ class Writer:
     def finished_round(self) -> None:
         self.record(FINISHED_ROUND, b"", 0)
 
-    def sample(self, leader: Event, where: Where, ip: int, period: int, values: Sequence[tuple[int, int]],
-               callers: Sequence[int] = (), misc: int = MISC_USER,
-               branches: tuple[int, Sequence[tuple[int, int]]] = (0, ())) -> None:
+    def sample(
+        self,
+        leader: Event,
+        where: Where,
+        ip: int,
+        period: int,
+        values: Sequence[tuple[int, int]],
+        callers: Sequence[int] = (),
+        misc: int = MISC_USER,
+        branches: tuple[int, Sequence[tuple[int, int]]] = (0, ()),
+    ) -> None:
         """A sample of a group: values are (id, value), the leader's first; callers are return addresses, last call first;
-        branches are the index of the last one's register, and from where to where they went, last one first."""
+        branches are the index of the last one's register, and from where to where they went, last one first.
+        """
         number = values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
         index, pairs = branches
         stack = [len(pairs), *([index] if leader.branch_sample_type & BRANCH_HW_INDEX else ())]
         stack += [word for pair in pairs for word in (*pair, 0)]
-        parts = {IDENTIFIER: struct.pack("<Q", number), IP: struct.pack("<Q", ip),
-                 TID: struct.pack("<II", where.pid, where.tid), TIME: struct.pack("<Q", where.time),
-                 ID: struct.pack("<Q", number), CPU: struct.pack("<II", where.cpu, 0), PERIOD: struct.pack("<Q", period),
-                 READ: self.read(leader, values), CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
-                 BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack)}
-        self.record(SAMPLE, b"".join(value for bit, value in parts.items() if leader.sample_type & bit), misc)
+        parts = {
+            IDENTIFIER: struct.pack("<Q", number),
+            IP: struct.pack("<Q", ip),
+            TID: struct.pack("<II", where.pid, where.tid),
+            TIME: struct.pack("<Q", where.time),
+            ID: struct.pack("<Q", number),
+            CPU: struct.pack("<II", where.cpu, 0),
+            PERIOD: struct.pack("<Q", period),
+            READ: self.read(leader, values),
+            CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
+            BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
+        }
+        self.record(
+            SAMPLE,
+            b"".join(value for bit, value in parts.items() if leader.sample_type & bit),
+            misc,
+        )
 
     @staticmethod
     def read(leader: Event, values: Sequence[tuple[int, int]]) -> bytes:
@@ -160,8 +233,18 @@ class Writer:
         data_at, size = attrs_at + len(attrs), sum(map(len, self.records))
         features = self.features()
         bits = sum(1 << feature for feature in features)
-        header = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, ATTR_SIZE + 16, attrs_at, len(attrs), data_at, size,
-                             0, 0) + struct.pack("<QQQQ", bits, 0, 0, 0)
+        header = struct.pack(
+            "<8sQQQQQQQQ",
+            b"PERFILE2",
+            104,
+            ATTR_SIZE + 16,
+            attrs_at,
+            len(attrs),
+            data_at,
+            size,
+            0,
+            0,
+        ) + struct.pack("<QQQQ", bits, 0, 0, 0)
         features = sections(data_at + size, *(text for _, text in sorted(features.items())))
         with path.open("wb") as file:
             file.writelines((header, ids, attrs, *self.records, features))
@@ -171,7 +254,9 @@ class Writer:
         begin = Writer(self.groups)
         for group in self.groups:
             for event in group:
-                begin.record(HEADER_ATTR, event.attr() + struct.pack(f"<{len(event.ids)}Q", *event.ids), 0)
+                begin.record(
+                    HEADER_ATTR, event.attr() + struct.pack(f"<{len(event.ids)}Q", *event.ids), 0
+                )
         for number, text in sorted(self.features().items()):
             begin.record(HEADER_FEATURE, struct.pack("<Q", number) + text, 0)
         with path.open("wb") as file:
@@ -179,8 +264,11 @@ class Writer:
 
     def features(self) -> dict[int, bytes]:
         """What the header tells, by number of the feature."""
-        features = {HEADER_EVENT_DESC: self.event_desc(event for group in self.groups for event in group),
-                    HEADER_GROUP_DESC: self.group_desc(), **self.cpu()}
+        features = {
+            HEADER_EVENT_DESC: self.event_desc(event for group in self.groups for event in group),
+            HEADER_GROUP_DESC: self.group_desc(),
+            **self.cpu(),
+        }
         if self.times:
             features[HEADER_SAMPLE_TIME] = struct.pack("<QQ", *self.times)
         return features
@@ -192,9 +280,13 @@ class Writer:
             features[HEADER_CPUID] = sized(self.cpuid)
         if self.threads:
             cores = struct.pack("<I", 1) + sized("0-63")
-            features[HEADER_CPU_TOPOLOGY] = cores + struct.pack("<I", len(self.threads)) + b"".join(map(sized, self.threads))
+            features[HEADER_CPU_TOPOLOGY] = (
+                cores + struct.pack("<I", len(self.threads)) + b"".join(map(sized, self.threads))
+            )
         if self.branches:
-            features[HEADER_CPU_PMU_CAPS] = struct.pack("<I", 1) + sized("branches") + sized(str(self.branches))
+            features[HEADER_CPU_PMU_CAPS] = (
+                struct.pack("<I", 1) + sized("branches") + sized(str(self.branches))
+            )
         if self.slots:
             caps = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
             features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + caps + sized("armv8_pmuv3_0")

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from env import ARCH, BUILD, CHECK, LINUX, TOP, machine, must, run
+from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, machine, must, run
 
 WALK = CHECK / "linux"
 KERNEL, HOST_PERF, GUEST_PERF = CHECK / f"kernel-{ARCH}", CHECK / "perf", CHECK / f"perf-{ARCH}"
 BUILT = KERNEL / "arch/arm64/boot/Image"
 CORE = "kernel/events/core.o"
 KEPT = CHECK / "pristine"
-IMAGE = KEPT / "Image"          # kernel for the emulated machine
-SYMBOLS = "vmlinux.symvers"     # ... and what modules may use of it
-KBUILD = KEPT / "kbuild"        # ... and the rest of what it takes to build them
+IMAGE = KEPT / "Image"  # kernel for the emulated machine
+SYMBOLS = "vmlinux.symvers"  # ... and what modules may use of it
+KBUILD = KEPT / "kbuild"  # ... and the rest of what it takes to build them
 MODULE = "perf_alt_period.ko"
-HOST = KEPT / "host/perf"       # perf for this machine
-TOOLS = KEPT / "tools"          # its tests, and what they need
-GUEST = KEPT / "root"           # perf for the emulated machine, as installed
+HOST = KEPT / "host/perf"  # perf for this machine
+TOOLS = KEPT / "tools"  # its tests, and what they need
+GUEST = KEPT / "root"  # perf for the emulated machine, as installed
 
 
 def pristine() -> None:
@@ -41,6 +41,7 @@ def pristine_kernel() -> None:
 
 def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
     """Puts Image, core.o and SYMBOLS of the kernel at commit, with a patch that is not of the series, into folder, once."""
+
     def build() -> None:
         try:
             if patch:
@@ -57,8 +58,16 @@ def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
 
 def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) -> None:
     """Runs build, with the work tree at commit, unless stamp says that it was built from the same commit and sources."""
-    sources = *(TOP / "scripts" / name for name in ("build.sh", "vm/common.config", f"vm/{ARCH}.py")), *sources
-    made_by = "\n".join([must("git", "-C", LINUX, "rev-parse", f"{commit}^{{tree}}"), *(path.read_text() for path in sources)])
+    sources = (
+        *(TOP / "scripts" / name for name in ("build.sh", "vm/common.config", f"vm/{ARCH}.py")),
+        *sources,
+    )
+    made_by = "\n".join(
+        [
+            must("git", "-C", LINUX, "rev-parse", f"{commit}^{{tree}}"),
+            *(path.read_text() for path in sources),
+        ]
+    )
 
     def is_kept() -> bool:
         return stamp.is_file() and stamp.read_text() == made_by
@@ -91,9 +100,22 @@ def work_tree() -> None:
     if run("git", "-C", WALK, "rev-parse", "pristine").stdout != commit:
         shutil.rmtree(WALK, ignore_errors=True)
         must("git", "-C", LINUX, "worktree", "prune")
-        must("git", "-C", LINUX, "worktree", "add", "--quiet", "--no-checkout", "--detach", WALK, "HEAD")
+        must(
+            "git",
+            "-C",
+            LINUX,
+            "worktree",
+            "add",
+            "--quiet",
+            "--no-checkout",
+            "--detach",
+            WALK,
+            "HEAD",
+        )
         # copied, files keep their times: only what the series changes is built again, see inherit()
-        shutil.copytree(LINUX, WALK, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git"))
+        shutil.copytree(
+            LINUX, WALK, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git")
+        )
         must("git", "-C", WALK, "reset", "--quiet")
     must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", "pristine")
 
@@ -106,7 +128,9 @@ def inherit(built: Path, folder: Path, tree: Path = LINUX) -> None:
     if not folder.exists():
         shutil.copytree(built, folder, symlinks=True)
         for note in folder.rglob("*.cmd"):
-            note.write_text(note.read_text().replace(str(built), str(folder)).replace(f"{LINUX}/", f"{tree}/"))
+            note.write_text(
+                note.read_text().replace(str(built), str(folder)).replace(f"{LINUX}/", f"{tree}/")
+            )
 
 
 def build_and_copy_perf() -> None:
@@ -126,16 +150,20 @@ def pristine_module(share: Path) -> None:
     """Makes the kernel, and perf_alt_period.ko for it from the DKMS package, which goes into share."""
     pristine_kernel()
     names = "Makefile", "dkms.conf", "perf_alt_period.c"
-    sources = "scripts/dkms.sh", "include/linux/perf_alt_period.h", *(f"module/{name}" for name in names)
+    sources = (
+        "scripts/debian/dkms.sh",
+        "include/linux/perf_alt_period.h",
+        *(f"module/{name}" for name in names),
+    )
     keep(KEPT / "module.made-by", "pristine", build_module, *(TOP / name for name in sources))
     shutil.copy(KEPT / MODULE, share)
 
 
 def dkms_source(folder: Path) -> Path:
     """Makes the DKMS package anew in folder and unpacks it there; returns where its source is."""
-    must(TOP / "scripts/dkms.sh", folder)
+    must(TOP / "scripts/debian/dkms.sh", folder)
     must("dpkg-deb", "--extract", *folder.glob("*.deb"), folder)
-    source, = (folder / "usr/src").iterdir()
+    (source,) = (folder / "usr/src").iterdir()
     return source
 
 
@@ -143,7 +171,14 @@ def build_module() -> None:
     """MODULE, of the pristine kernel, whose headers are those of the work tree."""
     prepare_modules(WALK, KEPT / SYMBOLS, KBUILD, ARCH)
     source = dkms_source(KEPT / "dkms")
-    must("make", "-C", source, f"KDIR={KBUILD}", f"ARCH={ARCH}", f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}")
+    must(
+        "make",
+        "-C",
+        source,
+        f"KDIR={KBUILD}",
+        f"ARCH={ARCH}",
+        f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}",
+    )
     shutil.copy(source / MODULE, KEPT)
 
 

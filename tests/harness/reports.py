@@ -8,28 +8,57 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from env import CHECK, TOP, must, run
+from tests.harness.env import CHECK, TOP, must, run
 
 DATA = CHECK / "report"
 REPORT = TOP / "report/functions-report"
 Table = dict[str, Any]
-NAMES = [f"{verb}_{noun}" for verb in ("parse", "copy", "hash", "sort") for noun in ("block", "line", "tree", "Word", "page", "list")]
-EVENTS = ("cycles", "branch-misses", "cache-misses", "instructions")    # leader, then by name
+NAMES = [
+    f"{verb}_{noun}"
+    for verb in ("parse", "copy", "hash", "sort")
+    for noun in ("block", "line", "tree", "Word", "page", "list")
+]
+EVENTS = ("cycles", "branch-misses", "cache-misses", "instructions")  # leader, then by name
 COLUMNS = (
     ("#", "window samples", "count", 0, "samples", None, 1),
     ("CPI", "cycles per instruction", "ratio", 1, "cycles", "instructions", 1),
-    ("BM/KI", "branch mispredicts per 1000 instructions", "ratio", 1, "branch-misses", "instructions", 1000),
+    (
+        "BM/KI",
+        "branch mispredicts per 1000 instructions",
+        "ratio",
+        1,
+        "branch-misses",
+        "instructions",
+        1000,
+    ),
     ("CM/KI", "L1D misses per 1000 instructions", "ratio", 1, "cache-misses", "instructions", 1000),
     ("%CY", "share of the cycles", "share", 1, "cycles", "total", 100),
     ("%I", "share of the instructions", "share", 1, "instructions", "total", 100),
     ("%BM", "share of the branch mispredicts", "share", 1, "branch-misses", "total", 100),
-    ("DIS", "windows discarded", "ratio", 1, "discarded", "samples", 100))
+    ("DIS", "windows discarded", "ratio", 1, "discarded", "samples", 100),
+)
 KEYS = ("name", "meaning", "kind", "digits", "event", "per", "scale")
-GROUP = {"events": list(EVENTS), "share": "discard", "sample_period": 999700, "alternative_sample_period": 300,
-         "jitter_alternate_period": 12, "inherit": True}
+GROUP = {
+    "events": list(EVENTS),
+    "share": "discard",
+    "sample_period": 999700,
+    "alternative_sample_period": 300,
+    "jitter_alternate_period": 12,
+    "inherit": True,
+}
 # names that try to get out of the page
-NASTY = ("</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\u2028b\u2029c", "&lt;b&gt; ]]> --> '\"`",
-         "<!--<script>", "operator<<(std::ostream&, char const*)", "@DATA@ @TITLE@ @CODE@", "😀" * 30, "toString", "__proto__")
+NASTY = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "a\u2028b\u2029c",
+    "&lt;b&gt; ]]> --> '\"`",
+    "<!--<script>",
+    "operator<<(std::ostream&, char const*)",
+    "@DATA@ @TITLE@ @CODE@",
+    "😀" * 30,
+    "toString",
+    "__proto__",
+)
 
 
 def columns() -> list[Table]:
@@ -42,10 +71,20 @@ def sums(rng: random.Random) -> Table:
     matched = rng.randrange(samples + 1)
     cycles = 300 * matched
     instructions = int(cycles / rng.uniform(0.25, 20)) if matched else 0
-    totals = {"cycles": cycles, "instructions": instructions, "branch-misses": int(instructions * rng.choice((0, 0.001, 0.03))),
-              "cache-misses": int(instructions * rng.random() ** 4 / 5)}
-    return {"events": list(EVENTS), "samples": samples, "matched": matched, "discarded": samples - matched, "totals": totals,
-            "products": {f"{a}*{b}": 0 for a in EVENTS for b in EVENTS if a <= b}}
+    totals = {
+        "cycles": cycles,
+        "instructions": instructions,
+        "branch-misses": int(instructions * rng.choice((0, 0.001, 0.03))),
+        "cache-misses": int(instructions * rng.random() ** 4 / 5),
+    }
+    return {
+        "events": list(EVENTS),
+        "samples": samples,
+        "matched": matched,
+        "discarded": samples - matched,
+        "totals": totals,
+        "products": {f"{a}*{b}": 0 for a in EVENTS for b in EVENTS if a <= b},
+    }
 
 
 def add_values(row: Table, whole: dict[str, int]) -> None:
@@ -59,8 +98,14 @@ def add_values(row: Table, whole: dict[str, int]) -> None:
         if value is not None and per not in (None, "samples"):
             half = value / max(1, one["matched"]) ** 0.5
             row["intervals"][name] = [value - half, value + half]
-    row["weak"] = [name for name, (low, high) in row["intervals"].items() if row["metrics"][name] and high - low >= row["metrics"][name]]
-    row["errors"] = {name: (high - low) / 2 / 1.96 for name, (low, high) in row["intervals"].items()}
+    row["weak"] = [
+        name
+        for name, (low, high) in row["intervals"].items()
+        if row["metrics"][name] and high - low >= row["metrics"][name]
+    ]
+    row["errors"] = {
+        name: (high - low) / 2 / 1.96 for name, (low, high) in row["intervals"].items()
+    }
 
 
 def table(names: list[str], seed: int = 1) -> Table:
@@ -68,13 +113,29 @@ def table(names: list[str], seed: int = 1) -> Table:
     rng = random.Random(seed)
     rows: list[Table] = []
     for i, name in enumerate(names):
-        rows.append({"symbol": name, "dso": rng.choice(("/usr/bin/program", "/usr/lib/libexample.so.1", "[kernel.kallsyms]")),
-                     "address": None if name else 4096 * i, "sums": [sums(rng)]})
+        rows.append(
+            {
+                "symbol": name,
+                "dso": rng.choice(
+                    ("/usr/bin/program", "/usr/lib/libexample.so.1", "[kernel.kallsyms]")
+                ),
+                "address": None if name else 4096 * i,
+                "sums": [sums(rng)],
+            }
+        )
     whole = {event: sum(row["sums"][0]["totals"][event] for row in rows) for event in EVENTS}
     for row in rows:
         add_values(row, whole)
     rows.sort(key=lambda row: -(row["metrics"]["%CY"] or 0))
-    return {"by": "symbol", "inline": False, "groups": [GROUP], "throttled": 3, "lost": 0, "columns": columns(), "functions": rows}
+    return {
+        "by": "symbol",
+        "inline": False,
+        "groups": [GROUP],
+        "throttled": 3,
+        "lost": 0,
+        "columns": columns(),
+        "functions": rows,
+    }
 
 
 def diff(before: Table, after: Table) -> Table:
@@ -83,46 +144,106 @@ def diff(before: Table, after: Table) -> Table:
     old, new = ({row["symbol"]: row for row in one["functions"]} for one in (before, after))
     for name in {**old, **new}:
         row = new.get(name) or old[name]
-        status = "both" if name in old and name in new else "appeared" if name in new else "vanished"
+        status = (
+            "both" if name in old and name in new else "appeared" if name in new else "vanished"
+        )
         metrics = {}
         for column in before["columns"]:
             key = column["name"]
             a, b = (one[name]["metrics"][key] if name in one else None for one in (old, new))
             change = b - a if a is not None and b is not None else None
-            half = 0.1 * (abs(a) + abs(b)) if change is not None and column["kind"] != "count" else None
-            metrics[key] = {"before": a, "after": b, "change": change,
-                            "interval": None if half is None else [change - half, change + half],
-                            "significant": half is not None and abs(change) > half}
-        rows.append({"symbol": name, "dso": row["dso"], "address": row["address"], "status": status, "metrics": metrics})
+            half = (
+                0.1 * (abs(a) + abs(b))
+                if change is not None and column["kind"] != "count"
+                else None
+            )
+            metrics[key] = {
+                "before": a,
+                "after": b,
+                "change": change,
+                "interval": None if half is None else [change - half, change + half],
+                "significant": half is not None and abs(change) > half,
+            }
+        rows.append(
+            {
+                "symbol": name,
+                "dso": row["dso"],
+                "address": row["address"],
+                "status": status,
+                "metrics": metrics,
+            }
+        )
     rows.sort(key=lambda row: -sum(one["significant"] for one in row["metrics"].values()))
-    return {"by": "symbol", "inline": False, **{key: {"groups": one["groups"], "throttled": one["throttled"], "lost": one["lost"]}
-                                                for key, one in (("before", before), ("after", after))},
-            "columns": before["columns"], "functions": rows}
+    return {
+        "by": "symbol",
+        "inline": False,
+        **{
+            key: {"groups": one["groups"], "throttled": one["throttled"], "lost": one["lost"]}
+            for key, one in (("before", before), ("after", after))
+        },
+        "columns": before["columns"],
+        "functions": rows,
+    }
 
 
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
     """A sums file by call chain: (windows, cycles, instructions, page-faults) of each. Every window is like the others."""
-    version = re.search(r"^perf-function-sums \d+", (TOP / "tools/perf/Documentation/perf-functions.txt").read_text(), re.M)[0]
-    lines = [version, "by\tcallchain\t0", "lost\t0", "throttled\t0",
-             "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\tpage-faults"]
+    version = re.search(
+        r"^perf-function-sums \d+",
+        (TOP / "tools/perf/Documentation/perf-functions.txt").read_text(),
+        re.M,
+    )[0]
+    lines = [
+        version,
+        "by\tcallchain\t0",
+        "lost\t0",
+        "throttled\t0",
+        "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\tpage-faults",
+    ]
     for chain, (windows, *totals) in sorted(chains.items(), key=lambda item: item[0].encode()):
         products = [a * b // windows for i, a in enumerate(totals) for b in totals[i:]]
-        lines.append("\t".join(map(str, ("sums", chain, "/usr/bin/program", "-", windows + 1, windows, *totals, *products))))
+        lines.append(
+            "\t".join(
+                map(
+                    str,
+                    (
+                        "sums",
+                        chain,
+                        "/usr/bin/program",
+                        "-",
+                        windows + 1,
+                        windows,
+                        *totals,
+                        *products,
+                    ),
+                )
+            )
+        )
     return "\n".join((*lines, "end\n"))
 
 
-def fake_perf(path: Path, made: Table, change: Table | None = None, chains: str = "perf record --call-graph fp,4") -> Path:
+def fake_perf(
+    path: Path,
+    made: Table,
+    change: Table | None = None,
+    chains: str = "perf record --call-graph fp,4",
+) -> Path:
     """A perf that prints these tables; chains: what it says of call chains before it fails."""
     for name, one in (("table", made), ("diff", change)):
         path.with_suffix(f".{name}").write_text(json.dumps(one), encoding="utf-8")
-    path.with_suffix(".chains").write_text(f"perf functions: this was recorded without what it takes: {chains}\n", encoding="utf-8")
-    path.write_text(f"""#!/bin/sh
+    path.with_suffix(".chains").write_text(
+        f"perf functions: this was recorded without what it takes: {chains}\n", encoding="utf-8"
+    )
+    path.write_text(
+        f"""#!/bin/sh
 case "$*" in
 *callchain*) cat {path.with_suffix(".chains")} >&2; exit 1 ;;
 *--diff*) exec cat {path.with_suffix(".diff")} ;;
 *) exec cat {path.with_suffix(".table")} ;;
 esac
-""", encoding="utf-8")
+""",
+        encoding="utf-8",
+    )
     path.chmod(0o755)
     return path
 

@@ -28,7 +28,7 @@ class Mangler:
         self.draw = draw
         self.text = ""
         self.depth = 0
-        self.lifetimes = 0      # that binders have named
+        self.lifetimes = 0  # that binders have named
         # of each kind of part, what can be referred to: where it begins, and how many lifetimes had names there
         self.written: dict[str, list[tuple[int, int]]] = {"path": [], "type": [], "const": []}
 
@@ -49,7 +49,7 @@ class Mangler:
             self.draw.choice(parts)()
 
     def _disambiguator(self) -> None:
-        self._number("s", 0, 1, 61, 62, 63, 2 ** 40)
+        self._number("s", 0, 1, 61, 62, 63, 2**40)
 
     def _word(self, *words: str) -> None:
         word = self.draw.choice(words)
@@ -72,7 +72,16 @@ class Mangler:
         self.written[kind].append((here, scope))
 
     def path(self) -> None:
-        self._part("path", self._root, self._nested, self._nested, self._inherent, self._trait_impl, self._trait, self._generic)
+        self._part(
+            "path",
+            self._root,
+            self._nested,
+            self._nested,
+            self._inherent,
+            self._trait_impl,
+            self._trait,
+            self._generic,
+        )
 
     def _root(self) -> None:
         self.text += "C"
@@ -125,12 +134,29 @@ class Mangler:
     def _value(self) -> None:
         # c++filt has escapes for characters that need none, and none for quotes: not those
         characters = [f"c{ord(character):x}_" for character in "Az09+\t\n\r\x7fé🤦"]
-        signed = [f"{letter}{sign}{number:x}_" for letter in "ailnsx" for sign in ("", "n") for number in (1, 127, 2 ** 63)]
+        signed = [
+            f"{letter}{sign}{number:x}_"
+            for letter in "ailnsx"
+            for sign in ("", "n")
+            for number in (1, 127, 2**63)
+        ]
         self.put("p", "b0_", "b1_", "j0_", f"y{2 ** 64 - 1:x}_", *characters, *signed)
 
     def _type(self) -> None:
-        self._part("type", self._basic, self._array, self._slice, self._tuple, self._reference, self._pointer, self._function, self._dyn,
-                  self._root, self._nested, self._generic)
+        self._part(
+            "type",
+            self._basic,
+            self._array,
+            self._slice,
+            self._tuple,
+            self._reference,
+            self._pointer,
+            self._function,
+            self._dyn,
+            self._root,
+            self._nested,
+            self._generic,
+        )
 
     def _basic(self) -> None:
         self.put(*"abcdefhijlmnopstuvxyz")

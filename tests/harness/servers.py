@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from env import TOP, must
+from tests.harness.env import TOP, must
 
 NOBODY = 65534
 
@@ -37,28 +37,69 @@ class Dask:
         self.processes: list[subprocess.Popen] = []
         self.workers: list[subprocess.Popen] = []
         file = folder / "scheduler.json"
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
-        self.address = until("scheduler", lambda: file.exists() and file.stat().st_size and json.loads(file.read_text()))["address"]
+        self.start(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            file,
+        )
+        self.address = until(
+            "scheduler",
+            lambda: file.exists() and file.stat().st_size and json.loads(file.read_text()),
+        )["address"]
 
     def start(self, what: str, *arguments: object) -> subprocess.Popen:
         """One of Dask's commands."""
-        environment = {**os.environ, "PATH": "/usr/bin:/bin", "PYTHONPATH": "", "HOME": str(self.folder)}
-        process = subprocess.Popen([f"/usr/bin/dask-{what}", *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=self.log,
-                                   stderr=self.log, env=environment, cwd=self.folder)
+        environment = {
+            **os.environ,
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": "",
+            "HOME": str(self.folder),
+        }
+        process = subprocess.Popen(
+            [f"/usr/bin/dask-{what}", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            env=environment,
+            cwd=self.folder,
+        )
         self.processes.append(process)
         return process
 
     def add(self, number: int) -> None:
         """More workers."""
         for _ in range(number):
-            self.workers.append(self.start("worker", self.address, "--nthreads", 1, "--no-nanny", "--no-dashboard",
-                                           "--local-directory", self.folder))
+            self.workers.append(
+                self.start(
+                    "worker",
+                    self.address,
+                    "--nthreads",
+                    1,
+                    "--no-nanny",
+                    "--no-dashboard",
+                    "--local-directory",
+                    self.folder,
+                )
+            )
 
     def seconds(self) -> float:
         """Processor time that scheduler, workers and what these have run to its end took so far."""
         ticks = 0
         for process in self.processes:
-            ticks += sum(map(int, Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:15]))
+            ticks += sum(
+                map(
+                    int,
+                    Path(f"/proc/{process.pid}/stat")
+                    .read_text(encoding="utf-8")
+                    .rpartition(")")[2]
+                    .split()[11:15],
+                )
+            )
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
@@ -89,27 +130,65 @@ def dask(folder: Path, workers: int) -> Iterator[Dask]:
 @contextmanager
 def postgresql() -> Iterator[str]:
     """A server with an empty database, reached by a socket in a folder of its own; the URL of the database."""
-    commands = must(TOP / "scripts/postgresql.sh").splitlines()[-1]
+    commands = must(TOP / "scripts/debian/postgresql.sh").splitlines()[-1]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         be = []
-        if os.getuid() == 0:        # whom the server refuses: be nobody, who can still read what is only root's
+        if (
+            os.getuid() == 0
+        ):  # whom the server refuses: be nobody, who can still read what is only root's
             os.chown(folder, NOBODY, NOBODY)
-            be = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=+dac_read_search",
-                  "--ambient-caps=+dac_read_search", "--securebits=+no_setuid_fixup"]
+            be = [
+                "setpriv",
+                f"--reuid={NOBODY}",
+                f"--regid={NOBODY}",
+                "--clear-groups",
+                "--inh-caps=+dac_read_search",
+                "--ambient-caps=+dac_read_search",
+                "--securebits=+no_setuid_fixup",
+            ]
         data = Path(folder) / "data"
-        must(*be, f"{commands}/initdb", "--pgdata", data, "--username=test", "--auth=trust", "--no-sync", "--locale=C",
-             "--encoding=UTF8", cwd="/")
+        must(
+            *be,
+            f"{commands}/initdb",
+            "--pgdata",
+            data,
+            "--username=test",
+            "--auth=trust",
+            "--no-sync",
+            "--locale=C",
+            "--encoding=UTF8",
+            cwd="/",
+        )
         with open(Path(folder) / "log", "wb") as log, subprocess.Popen(
-                [*be, f"{commands}/postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"], cwd="/",
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
+            [
+                *be,
+                f"{commands}/postgres",
+                "-D",
+                data,
+                "-k",
+                folder,
+                "-c",
+                "listen_addresses=",
+                "-c",
+                "fsync=off",
+            ],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        ) as server:
             try:
                 until("database", lambda: "ready" in status(data))
                 yield f"postgresql://test@/postgres?host={folder}"
             finally:
-                server.send_signal(signal.SIGQUIT)      # at once
+                server.send_signal(signal.SIGQUIT)  # at once
 
 
 def status(data: Path) -> str:
     """The last line of the server's own notes on itself."""
     file = data / "postmaster.pid"
-    return file.read_text(encoding="utf-8").splitlines()[-1] if file.exists() and file.stat().st_size else ""
+    return (
+        file.read_text(encoding="utf-8").splitlines()[-1]
+        if file.exists() and file.stat().st_size
+        else ""
+    )

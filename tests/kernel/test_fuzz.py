@@ -3,22 +3,24 @@
 
 import unittest
 
-import fuzz
-from env import CHECK, in_guest
+from tests.harness import fuzz
+from tests.harness.env import CHECK, in_guest
 
 SHARE = CHECK / "fuzz"
 CALLS = 20000
 
 
 class Fuzz(unittest.TestCase):
-
     def test_random_calls(self):
         fuzz.build(SHARE)
-        output = in_guest(f"""
+        output = in_guest(
+            f"""
             echo 5000 > /proc/sys/kernel/perf_event_max_sample_rate
             ./fuzz_attr 1 {CALLS}
             ! dmesg | grep -E '(BUG|WARNING|INFO):|Call trace'
-            """, share=SHARE)
+            """,
+            share=SHARE,
+        )
         self.assertGreaterEqual(fuzz.totals(self, output)["calls"], CALLS)
 
 

@@ -5,14 +5,13 @@ import os
 import re
 import unittest
 
-from env import BUILD, CHECK, LINUX, machine, must
-from pristine import inherit
+from tests.harness.env import BUILD, CHECK, LINUX, machine, must
+from tests.harness.pristine import inherit
 
 KUNITCONFIG = "kernel/events/.kunitconfig"
 
 
 class KUnit(unittest.TestCase):
-
     def test_alternate_periods(self):
         """In the kernels of the emulated machines: what they have in common with them is not built again."""
         # without what kunit.py (and what its serial ports select), the test or the compilers decide
@@ -21,20 +20,40 @@ class KUnit(unittest.TestCase):
         option = rf"CONFIG_(?!(?:{'|'.join(others)})\b)\w+"
         for arch in "arm64", "x86_64":
             with self.subTest(arch):
-                kernel, folder, config = BUILD / "kernel" / arch, CHECK / f"kunit-{arch}", CHECK / f"kunit-{arch}.config"
+                kernel, folder, config = (
+                    BUILD / "kernel" / arch,
+                    CHECK / f"kunit-{arch}",
+                    CHECK / f"kunit-{arch}.config",
+                )
                 inherit(kernel, folder)
-                lines = re.findall(rf"^{option}=y$|^# {option} is not set$", (kernel / ".config").read_text(), re.M)
+                lines = re.findall(
+                    rf"^{option}=y$|^# {option} is not set$", (kernel / ".config").read_text(), re.M
+                )
                 config.write_text("\n".join(lines))
                 # newer kunit.py asks for KVM, which need not work in a machine that is a virtual one
                 emulator = folder / "bin" / machine(arch, "emulator")
                 emulator.parent.mkdir(exist_ok=True)
-                emulator.write_text(f'#!/bin/bash\nexec /usr/bin/{emulator.name} "${{@/#kvm/tcg}}"\n')
+                emulator.write_text(
+                    f'#!/bin/bash\nexec /usr/bin/{emulator.name} "${{@/#kvm/tcg}}"\n'
+                )
                 emulator.chmod(0o755)
-                output = must("/usr/bin/python3", "tools/testing/kunit/kunit.py", "run", "--arch", arch,
-                              f"--cross_compile={machine(arch, 'cross_compile')}", f"--kunitconfig={config}",
-                              f"--kunitconfig={KUNITCONFIG}", f"--build_dir={folder}", f"--jobs={os.cpu_count()}", cwd=LINUX,
-                              env={"PATH": f"{emulator.parent}:/usr/bin:/bin"})
-                counts = re.search(r"Testing complete\. Ran (\d+) tests: passed: (\d+)$", output, re.M)
+                output = must(
+                    "/usr/bin/python3",
+                    "tools/testing/kunit/kunit.py",
+                    "run",
+                    "--arch",
+                    arch,
+                    f"--cross_compile={machine(arch, 'cross_compile')}",
+                    f"--kunitconfig={config}",
+                    f"--kunitconfig={KUNITCONFIG}",
+                    f"--build_dir={folder}",
+                    f"--jobs={os.cpu_count()}",
+                    cwd=LINUX,
+                    env={"PATH": f"{emulator.parent}:/usr/bin:/bin"},
+                )
+                counts = re.search(
+                    r"Testing complete\. Ran (\d+) tests: passed: (\d+)$", output, re.M
+                )
                 self.assertIsNotNone(counts, output[-2000:])
                 self.assertEqual(counts[1], counts[2])
                 self.assertGreaterEqual(int(counts[1]), 5)

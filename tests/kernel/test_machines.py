@@ -4,7 +4,7 @@
 import unittest
 from itertools import pairwise
 
-import machines
+from tests.harness import machines
 
 
 class X86(machines.Recordings):
@@ -13,7 +13,7 @@ class X86(machines.Recordings):
     ARCH = UNAME = "x86_64"
     LONG, WINDOW = 990000, 10000
     LEADER = "cpu-clock"
-    KNOWN = 0.9         # the program begins with page faults
+    KNOWN = 0.9  # the program begins with page faults
     COMMANDS = """
 benchmark --truth 0 1 > /share/truth
 record alternate.data '{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS' benchmark --iterations 1650 0 1
@@ -24,17 +24,24 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS' 
         """But for the time to the handler, and for the program's begin in the kernel, where no sample is taken."""
         stream = self.read("alternate").stream()
         values = [list(sample.values.values())[0] for sample in stream]
-        differences = [late - early - sample.period for sample, (early, late) in zip(stream[1:], pairwise(values))]
-        self.assertGreater(sum(abs(difference) < 1000 for difference in differences), 0.95 * len(differences))
+        differences = [
+            late - early - sample.period
+            for sample, (early, late) in zip(stream[1:], pairwise(values))
+        ]
+        self.assertGreater(
+            sum(abs(difference) < 1000 for difference in differences), 0.95 * len(differences)
+        )
 
     def test_page_faults(self):
-        faults = {name: row["sums"][0]["totals"]["page-faults"] for name, row in self.table("faults").items()}
+        faults = {
+            name: row["sums"][0]["totals"]["page-faults"]
+            for name, row in self.table("faults").items()
+        }
         self.assertGreater(faults.pop("dcache_miss"), 50)
         self.assertEqual(sum(faults.values()), 0, faults)
 
 
 class X86Selftest(machines.Selftest):
-
     ARCH = "x86_64"
     MAY_SKIP = f"({machines.TWO_CPUS}|no hardware event with alternate sample periods)"
 

@@ -3,10 +3,9 @@
 
 import unittest
 
-import known
-import machines
-from env import BASE, BUILD, in_guest, machine, must
-from known import LEAVES, PAGES
+from tests.harness import known, machines
+from tests.harness.env import BASE, BUILD, in_guest, machine, must
+from tests.harness.known import LEAVES, PAGES
 
 
 class Riscv64(machines.Recordings):
@@ -22,19 +21,41 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
     def setUpClass(cls):
         """Without PTRACE_SINGLESTEP it is QEMU that counts, one instruction at a time."""
         super().setUpClass()
-        program, tools = BUILD / "root" / cls.ARCH / "usr/bin/benchmark", machine(cls.ARCH, "cross_compile")
+        program, tools = BUILD / "root" / cls.ARCH / "usr/bin/benchmark", machine(
+            cls.ARCH, "cross_compile"
+        )
         section = must(tools + "objdump", "-h", "-j", "benchmark_text", program).split()
-        size, start = section[section.index("benchmark_text") + 1:][:2]
-        in_guest("benchmark --iterations 1 --faults 0 1", "--qemu", "-accel tcg,one-insn-per-tb=on -d exec "
-                 f"-dfilter 0x{start}+0x{size} -D {cls.share}/executed", arch=cls.ARCH, share=cls.share, timeout=580)
-        cls.counts = known.executed((cls.share / "executed").read_text(), must(tools + "nm", program))
+        size, start = section[section.index("benchmark_text") + 1 :][:2]
+        in_guest(
+            "benchmark --iterations 1 --faults 0 1",
+            "--qemu",
+            "-accel tcg,one-insn-per-tb=on -d exec "
+            f"-dfilter 0x{start}+0x{size} -D {cls.share}/executed",
+            arch=cls.ARCH,
+            share=cls.share,
+            timeout=580,
+        )
+        cls.counts = known.executed(
+            (cls.share / "executed").read_text(), must(tools + "nm", program)
+        )
 
     def truth(self) -> known.Truth:
-        return {name: known.Known(self.counts[name], 1, self.counts[name], self.counts[name] / sum(self.counts.values()),
-                                  PAGES * (name == "dcache_miss")) for name in (*LEAVES, "iteration")}
+        return {
+            name: known.Known(
+                self.counts[name],
+                1,
+                self.counts[name],
+                self.counts[name] / sum(self.counts.values()),
+                PAGES * (name == "dcache_miss"),
+            )
+            for name in (*LEAVES, "iteration")
+        }
 
     def test_truth_without_single_steps_says_so(self):
-        self.assertRegex((self.share / "no-truth").read_text(), r"\Abenchmark: no single steps on this architecture: [^\n]+\n\Z")
+        self.assertRegex(
+            (self.share / "no-truth").read_text(),
+            r"\Abenchmark: no single steps on this architecture: [^\n]+\n\Z",
+        )
 
     def rate(self, event: str, per_page: int) -> None:
         """dcache_miss() has so many events for each page that it comes to, the others none."""
@@ -56,7 +77,6 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
 
 
 class Riscv64Selftest(machines.Selftest):
-
     ARCH = "riscv64"
     # a throttled event goes on in Linux 6.12, the driver says why
     MAY_SKIP = f"({machines.TWO_CPUS}|breakpoint{'|no stop when throttled' * (BASE == '6.12')})"
@@ -76,7 +96,6 @@ record alternate.data '{cycles/period=999000,alt-period=1000/,instructions}:S' b
 
 
 class Ppc64leSelftest(machines.Selftest):
-
     ARCH = "ppc64le"
 
 

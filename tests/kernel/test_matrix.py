@@ -13,10 +13,10 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
-import perfdata
-from env import ARCH, CHECK, SCRIPT, TOP, in_guest, machine, must, run
+from tests.harness import perfdata
+from tests.harness.env import ARCH, CHECK, SCRIPT, TOP, in_guest, machine, must, run
 
-BASES = {"6.12": TOP / "build", "7.2": TOP / "build/7.2"}
+BASES = {base: TOP / "build" / base for base in ("6.12", "7.2")}
 SERIES, PLAIN = "series", "pristine"
 KERNELS = [(base, kind) for base in BASES for kind in (SERIES, PLAIN)]
 DISTRIBUTION = "distribution"
@@ -43,7 +43,9 @@ PERIOD, ALTERNATE = slice(16, 24), slice(144, 156)
 
 def image(base: str, kind: str) -> Path:
     """A kernel of the emulated machine."""
-    return BASES[base] / ("check/pristine/Image" if kind == PLAIN else f"kernel/{ARCH}/arch/arm64/boot/Image")
+    return BASES[base] / (
+        "check/pristine/Image" if kind == PLAIN else f"kernel/{ARCH}/arch/arm64/boot/Image"
+    )
 
 
 def recorded(perf: str, base: str, kind: str) -> Path:
@@ -55,28 +57,44 @@ def distribution(arch: str, seen_as: str | None = None) -> str:
     """Fetches the distribution's perf for an architecture; the command that runs it, with its own libraries, where its
     folder is seen as that."""
     out = CHECK / "distribution" / arch
-    must(TOP / "scripts/fetch.sh", out, machine(ARCH, "suite"), arch, "linux-perf")
+    must(TOP / "scripts/debian/fetch.sh", out, machine(ARCH, "suite"), arch, "linux-perf")
     there = seen_as or str(out)
     loader, *_ = out.glob("lib*/ld-linux-*.so*")
-    libc, = out.glob("lib/*/libc.so.6")
+    (libc,) = out.glob("lib/*/libc.so.6")
     libraries = ":".join(f"{there}/{folder}/{libc.parent.name}" for folder in ("lib", "usr/lib"))
     return f"{there}/{loader.relative_to(out)} --library-path {libraries} {there}/usr/bin/perf"
 
 
 def setUpModule() -> None:
-    for base, build in BASES.items():
-        env = {"BASE": base, "BUILD": str(build.relative_to(TOP))}
+    for base in BASES:
+        env = {"BASE": base}
         must("make", "vm", "RUN=true", f"BASE={base}", env=env)
         must("make", "perf", f"BASE={base}", env=env)
-        must(sys.executable, "-c", "import pristine; pristine.pristine_kernel()", cwd=TOP / "tests", env=env)
+        must(
+            sys.executable,
+            "-c",
+            "import pristine; pristine.pristine_kernel()",
+            cwd=TOP / "tests",
+            env=env,
+        )
     shutil.rmtree(SHARE, ignore_errors=True)
-    commands = {**dict.fromkeys(BASES, "perf"), DISTRIBUTION: distribution(ARCH, f"/share/{DISTRIBUTION}")}
+    commands = {
+        **dict.fromkeys(BASES, "perf"),
+        DISTRIBUTION: distribution(ARCH, f"/share/{DISTRIBUTION}"),
+    }
     shutil.copytree(CHECK / "distribution" / ARCH, SHARE / DISTRIBUTION, symlinks=True)
     for perf, kernel in itertools.product(PERFS, KERNELS):
         out = recorded(perf, *kernel)
         out.mkdir(parents=True)
         root = BASES.get(perf, BASES["6.12"]) / "root" / f"{ARCH}.cpio"
-        in_guest(f"perf='{commands[perf]}' out={out.name}\n{COMMANDS}", "--kernel", image(*kernel), "--root", root, share=SHARE)
+        in_guest(
+            f"perf='{commands[perf]}' out={out.name}\n{COMMANDS}",
+            "--kernel",
+            image(*kernel),
+            "--root",
+            root,
+            share=SHARE,
+        )
 
 
 def recordings() -> Iterator[tuple[str, Path]]:
@@ -92,11 +110,10 @@ def attr_of(path: Path) -> bytearray:
     leader = perfdata.read(path).leader()
     data = path.read_bytes()
     at = int.from_bytes(data[24:32], "little")
-    return bytearray(data[at:at + leader.size])
+    return bytearray(data[at : at + leader.size])
 
 
 class Recording(unittest.TestCase):
-
     def said(self, where: Path, name: str) -> tuple[list[str], int]:
         """What perf and the program printed, and perf's exit status."""
         *text, status = (where / f"{name}.out").read_text().splitlines()
@@ -110,7 +127,14 @@ class Recording(unittest.TestCase):
                 self.assertEqual(self.said(where, "plain"), (["ran"], 0))
                 recording = perfdata.read(where / "plain.data")
                 leader = recording.leader()
-                self.assertEqual((leader.sample_period, leader.alternative_sample_period, leader.jitter_alternate_period), (LONG, 0, 0))
+                self.assertEqual(
+                    (
+                        leader.sample_period,
+                        leader.alternative_sample_period,
+                        leader.jitter_alternate_period,
+                    ),
+                    (LONG, 0, 0),
+                )
                 self.assertEqual({sample.period for sample in recording.stream()}, {LONG})
 
     def test_series_on_series(self):
@@ -122,14 +146,21 @@ class Recording(unittest.TestCase):
                     self.assertEqual(self.said(where, name), (["ran"], 0))
                     recording = perfdata.read(where / f"{name}.data")
                     leader = recording.leader()
-                    self.assertEqual((leader.alternative_sample_period, leader.jitter_alternate_period), (WINDOW, jitter))
+                    self.assertEqual(
+                        (leader.alternative_sample_period, leader.jitter_alternate_period),
+                        (WINDOW, jitter),
+                    )
                     periods = [sample.period for sample in recording.stream()]
                     self.assertGreater(len(periods), 200)
                     half = 1 << jitter if jitter else 0
                     # arm64's driver reloads the counter before the overflow is handled
-                    for found, nominal in zip(periods, itertools.chain([LONG], itertools.cycle((LONG, WINDOW)))):
+                    for found, nominal in zip(
+                        periods, itertools.chain([LONG], itertools.cycle((LONG, WINDOW)))
+                    ):
                         self.assertLessEqual(abs(found - nominal), half)
-                    alternate, plain = attr_of(where / f"{name}.data"), attr_of(where / "plain.data")
+                    alternate, plain = attr_of(where / f"{name}.data"), attr_of(
+                        where / "plain.data"
+                    )
                     for attr in alternate, plain:
                         attr[PERIOD], attr[ALTERNATE] = bytes(8), bytes(12)
                     self.assertEqual(alternate, plain)
@@ -143,8 +174,15 @@ class Recording(unittest.TestCase):
                     text, status = self.said(where, name)
                     self.assertGreater(status, 0)
                     self.assertNotIn("ran", text)
-                    self.assertEqual(sum("does not know alternate sample periods" in line for line in text), 1, text)
-                    self.assertFalse((where / f"{name}.data").exists() and (where / f"{name}.data").stat().st_size)
+                    self.assertEqual(
+                        sum("does not know alternate sample periods" in line for line in text),
+                        1,
+                        text,
+                    )
+                    self.assertFalse(
+                        (where / f"{name}.data").exists()
+                        and (where / f"{name}.data").stat().st_size
+                    )
 
     def test_perf_without_the_terms(self):
         """It names the first one that it does not know; nothing runs, nothing is recorded."""
@@ -160,20 +198,23 @@ class Recording(unittest.TestCase):
 
 
 class Reading(unittest.TestCase):
-
     def sums(self, perf: str, recording: Path, maker: str) -> tuple[str, str]:
         """What command and script of a perf make of a recording by another."""
         root = BASES.get(maker, BASES["6.12"])
         program = BASES[perf] / "perf/perf"
         options = "-i", recording, "--symfs", root / "root" / ARCH
-        return (must(program, "functions", "report", *options, "--sums", "-"),
-                must(program, "script", *options, "-s", SCRIPT, "--", "--write-sums", "-"))
+        return (
+            must(program, "functions", "report", *options, "--sums", "-"),
+            must(program, "script", *options, "-s", SCRIPT, "--", "--write-sums", "-"),
+        )
 
     def test_series(self):
         """Both perfs, the command and the script, make the same of each recording."""
         for perf, recording in recordings():
             with self.subTest(f"{recording.parent.name} {recording.stem}"):
-                first, *others = itertools.chain.from_iterable(self.sums(reader, recording, perf) for reader in BASES)
+                first, *others = itertools.chain.from_iterable(
+                    self.sums(reader, recording, perf) for reader in BASES
+                )
                 self.assertIn("dcache_miss", first)
                 self.assertEqual(others, [first] * 3)
 
@@ -184,19 +225,45 @@ class Reading(unittest.TestCase):
         root = BASES["6.12"] / "root" / ARCH
         for perf, recording in recordings():
             with self.subTest(f"{recording.parent.name} {recording.stem}"):
-                report = run(*program, "report", "--stdio", "--sort", "symbol", "--symfs", root, "-i", recording)
-                table = run(*program, "script", "-i", recording, "-s", SCRIPT, env={"PYTHONHOME": program[-1].removesuffix("/bin/perf")})
+                report = run(
+                    *program,
+                    "report",
+                    "--stdio",
+                    "--sort",
+                    "symbol",
+                    "--symfs",
+                    root,
+                    "-i",
+                    recording,
+                )
+                table = run(
+                    *program,
+                    "script",
+                    "-i",
+                    recording,
+                    "-s",
+                    SCRIPT,
+                    env={"PYTHONHOME": program[-1].removesuffix("/bin/perf")},
+                )
                 if perf == DISTRIBUTION:
                     self.assertEqual(report.returncode, 0, report.stdout)
                     # a fifth of the cycles; of 340 samples of two events four standard errors are 13 points
-                    share, = re.findall(r"(?m)^ +(\d+\.\d+)%.* \[\.\] dcache_miss ", report.stdout)
+                    (share,) = re.findall(
+                        r"(?m)^ +(\d+\.\d+)%.* \[\.\] dcache_miss ", report.stdout
+                    )
                     self.assertAlmostEqual(float(share), 20.4, delta=13)
                     self.assertGreater(table.returncode, 0)
-                    self.assertRegex(table.stdout, r"(?m)^generate-function-metrics: this perf .*: use the perf of the alt-period series$")
+                    self.assertRegex(
+                        table.stdout,
+                        r"(?m)^generate-function-metrics: this perf .*: use the perf of the alt-period series$",
+                    )
                 else:
                     for done in report, table:
                         self.assertGreater(done.returncode, 0)
-                        self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)")
+                        self.assertEqual(
+                            done.stdout.strip(),
+                            "incompatible file format (rerun with -v to learn more)",
+                        )
 
 
 if __name__ == "__main__":

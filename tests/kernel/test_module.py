@@ -5,18 +5,14 @@ It is built from its DKMS package.
 """
 
 import json
-import sys
 import unittest
 
-import known
-import modules
-from env import CHECK, PERF, TOP, in_guest, must
-from machines import RECORD
-from modules import GROUP, SHORT, SHORT_LONG, WINDOW
-from pristine import IMAGE, pristine_module
-
-sys.path.append(str(TOP / "scripts/bench"))
-import experiment               # pylint: disable=wrong-import-position
+from bench import experiment
+from tests.harness import known, modules
+from tests.harness.env import CHECK, PERF, in_guest, must
+from tests.harness.machines import RECORD
+from tests.harness.modules import GROUP, SHORT, SHORT_LONG, WINDOW
+from tests.harness.pristine import IMAGE, pristine_module
 
 # iterations: some hundred windows, of which the smallest share of a function has seven
 REPRODUCED = 2000
@@ -42,7 +38,6 @@ dmesg > /share/two.dmesg
 
 
 class Linux(modules.Module):
-
     share = CHECK / "module"
     OPTIONS = ("--kernel", IMAGE)
     COMMANDS = f"""
@@ -59,27 +54,46 @@ cp /tmp/reproduce/results.json /share/
     @classmethod
     def make(cls):
         pristine_module(cls.share)
-        must("tar", "--exclude", "__pycache__", "-cf", cls.share / "clone.tar", "scripts", "tools/perf/scripts")
+        must(
+            "tar",
+            "--exclude",
+            "__pycache__",
+            "-cf",
+            cls.share / "clone.tar",
+            "scripts",
+            "tools/perf/scripts",
+        )
 
     def test_children_and_threads_begin_at_the_beginning(self):
         """Older kernels sample no group of those that inherit."""
         for name, number in ("children", 2), ("threads", 4):
             recording = self.read(name)
-            streams = [stream for stream in recording.streams(recording.leader()).values() if len(stream) > 100]
+            streams = [
+                stream
+                for stream in recording.streams(recording.leader()).values()
+                if len(stream) > 100
+            ]
             self.assertEqual(len(streams), number)
             for stream in streams:
                 found = [sample.period for sample in stream]
-                self.assertEqual((found[:2], set(found[2::2]), set(found[3::2])), ([SHORT_LONG, SHORT_LONG], {WINDOW}, {SHORT_LONG}))
+                self.assertEqual(
+                    (found[:2], set(found[2::2]), set(found[3::2])),
+                    ([SHORT_LONG, SHORT_LONG], {WINDOW}, {SHORT_LONG}),
+                )
 
     def test_reproduces_the_published_experiment(self):
         result = json.loads((self.share / "results.json").read_text())["published"]
         (rows,) = result["limit"].values()
-        events = REPRODUCED * sum(row.length for row in known.truth((self.share / "truth").read_text()).values())
+        events = REPRODUCED * sum(
+            row.length for row in known.truth((self.share / "truth").read_text()).values()
+        )
         self.assertAlmostEqual(rows[experiment.ALTERNATE]["samples"], 2 * events / 1e6, delta=12)
         self.assertLessEqual(set(known.LEAVES), {row["symbol"] for row in result["functions"]})
 
     def test_comes_and_goes_beside_another_processor(self):
-        in_guest(RECORD + ON_TWO, *self.OPTIONS, "--smp", 2, "--no-icount", share=self.share, timeout=300)
+        in_guest(
+            RECORD + ON_TWO, *self.OPTIONS, "--smp", 2, "--no-icount", share=self.share, timeout=300
+        )
         self.assertGreater(int((self.share / "turns").read_text()), 5)
         self.assertNotRegex((self.share / "two.dmesg").read_text(), modules.COMPLAINTS)
         for cpu in 0, 1:
@@ -89,7 +103,10 @@ cp /tmp/reproduce/results.json /share/
 
     def test_attr_is_that_of_a_kernel_with_the_series(self):
         in_guest(RECORD + f"record kernel.data '{GROUP}' true", share=self.share)
-        shown = [must(PERF, "evlist", "-v", "-i", self.share / f"{name}.data") for name in ("kernel", "short")]
+        shown = [
+            must(PERF, "evlist", "-v", "-i", self.share / f"{name}.data")
+            for name in ("kernel", "short")
+        ]
         self.assertIn(f"alternative_sample_period: {WINDOW}", shown[0])
         self.assertEqual(*shown)
 

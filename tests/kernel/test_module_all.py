@@ -7,15 +7,25 @@ import unittest
 from itertools import pairwise
 from pathlib import Path
 
-import modules
-import perfdata
-from env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
-from machines import RECORD
-from pristine import dkms_source
+from tests.harness import modules, perfdata
+from tests.harness.env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
+from tests.harness.machines import RECORD
+from tests.harness.pristine import dkms_source
 
 # what the emulated machine's console and shared folders need, as far as Debian has it as modules
-DRIVERS = ("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_console",
-           "netfs", "fscache", "9pnet", "9pnet_virtio", "9p")
+DRIVERS = (
+    "virtio_ring",
+    "virtio",
+    "virtio_pci_legacy_dev",
+    "virtio_pci_modern_dev",
+    "virtio_pci",
+    "virtio_console",
+    "netfs",
+    "fscache",
+    "9pnet",
+    "9pnet_virtio",
+    "9p",
+)
 INIT = """#!/bin/busybox sh
 for driver in {}; do
 	/bin/busybox insmod /drivers/$driver.ko
@@ -34,8 +44,8 @@ class Kernel:
             shutil.rmtree(self.kept, ignore_errors=True)
             self.fetch()
             (self.kept / "fetched").touch()
-        self.image, = self.root.glob("boot/vmlinuz-*")
-        self.headers, = self.root.glob(f"usr/src/linux-headers-*-{self.debian}")
+        (self.image,) = self.root.glob("boot/vmlinuz-*")
+        (self.headers,) = self.root.glob(f"usr/src/linux-headers-*-{self.debian}")
 
     def fetch(self) -> None:
         """Downloads and unpacks the packages."""
@@ -45,7 +55,9 @@ class Kernel:
         wanted.setdefault(must("dpkg", "--print-architecture").strip(), []).append("kbuild")
         for debian, names in wanted.items():
             (apt / debian).mkdir(parents=True)
-            must(TOP / "scripts/apt.sh", apt / debian, debian, "bookworm", "bookworm-security")
+            must(
+                TOP / "scripts/debian/apt.sh", apt / debian, debian, "bookworm", "bookworm-security"
+            )
             env = {"APT_CONFIG": str(apt / debian / "apt.conf")}
             must("apt-get", "--quiet", "--quiet", "update", env=env)
             packages = []
@@ -53,19 +65,31 @@ class Kernel:
                 if name == "kbuild":
                     packages.append("linux-kbuild-6.1")
                     continue
-                packages += re.findall(r"Depends: (\S+)", must("apt-cache", "depends", f"linux-{name}-{debian}", env=env))[:1]
+                packages += re.findall(
+                    r"Depends: (\S+)",
+                    must("apt-cache", "depends", f"linux-{name}-{debian}", env=env),
+                )[:1]
                 if name == "headers":
                     packages.append(packages[-1].removesuffix(f"-{debian}") + "-common")
             must("apt-get", "--quiet", "--quiet", "download", *packages, env=env, cwd=apt)
         for package in apt.glob("*.deb"):
             must("dpkg-deb", "--extract", package, self.root)
-        headers, = self.root.glob(f"usr/src/linux-headers-*-{self.debian}")
+        (headers,) = self.root.glob(f"usr/src/linux-headers-*-{self.debian}")
         makefile = (headers / "Makefile").read_text()
-        (headers / "Makefile").write_text(makefile.replace("include /usr", f"include {self.root}/usr"))
+        (headers / "Makefile").write_text(
+            makefile.replace("include /usr", f"include {self.root}/usr")
+        )
 
     def make(self, source: Path, share: Path) -> None:
         """Builds the module of a folder, puts it into the share."""
-        must("make", "-C", self.headers, f"M={source}", f"CROSS_COMPILE={machine(self.arch, 'cross_compile')}", "modules")
+        must(
+            "make",
+            "-C",
+            self.headers,
+            f"M={source}",
+            f"CROSS_COMPILE={machine(self.arch, 'cross_compile')}",
+            "modules",
+        )
         for module in source.glob("*.ko"):
             shutil.copy(module, share)
 
@@ -80,16 +104,22 @@ class Kernel:
         (more / "init.debian").write_text(INIT.format(" ".join(drivers)))
         (more / "init.debian").chmod(0o755)
         base = BUILD / "root" / f"{self.arch}.cpio"
-        must("sh", "-ec", f"find . | cpio --quiet --create --format=newc | cat {base} - > {out}", cwd=more)
+        must(
+            "sh",
+            "-ec",
+            f"find . | cpio --quiet --create --format=newc | cat {base} - > {out}",
+            cwd=more,
+        )
         return "--kernel", self.image, "--root", out, "--append", "rdinit=/init.debian"
 
 
 class Debian(modules.Module):
-
     share = CHECK / "module-debian"
     # Linux 6.1 opens no group that samples counts and is inherited
-    NOT = modules.Module.NOT + (" child_of_long_interval child_of_window grandchild_of_long_interval thread_of_long_interval"
-                                " thread_of_window ioc_period_and_children exec_of_child_keeps_rest_of_interval")
+    NOT = modules.Module.NOT + (
+        " child_of_long_interval child_of_window grandchild_of_long_interval thread_of_long_interval"
+        " thread_of_window ioc_period_and_children exec_of_child_keeps_rest_of_interval"
+    )
     SELFTESTS = 24
 
     @classmethod
@@ -130,7 +160,7 @@ class X86(unittest.TestCase):
         kernel.make(dkms_source(kernel.kept / "dkms"), cls.share)
         pmu = kernel.kept / "clock_pmu"
         shutil.rmtree(pmu, ignore_errors=True)
-        kernel.make(shutil.copytree(TOP / "tests/clock_pmu", pmu), cls.share)
+        kernel.make(shutil.copytree(TOP / "tests/kernel/clock_pmu", pmu), cls.share)
         in_guest(RECORD + cls.COMMANDS, *kernel.options(), arch=cls.ARCH, share=cls.share)
 
     def periods(self, name: str) -> list[int]:
@@ -139,7 +169,13 @@ class X86(unittest.TestCase):
     def test_refuses_where_the_driver_has_the_period(self):
         said = (self.share / "refused").read_text()
         self.assertNotIn("ran\n", said)
-        self.assertEqual(said.count("has them for events without 'in_tx_cp', 'acr_mask' or AMD's branch sampling only.\n"), 3, said)
+        self.assertEqual(
+            said.count(
+                "has them for events without 'in_tx_cp', 'acr_mask' or AMD's branch sampling only.\n"
+            ),
+            3,
+            said,
+        )
 
     def test_periods_strictly_alternate_after_the_first_two(self):
         found = self.periods("alternate")
@@ -166,7 +202,7 @@ class X86(unittest.TestCase):
         last = len(found) - 1 - found[::-1].index(self.WINDOW)
         self.assertGreater(last, 20)
         self.assertGreater(len(found) - last, 20)
-        self.assertEqual(set(found[last + 1:]), {self.LONG})
+        self.assertEqual(set(found[last + 1 :]), {self.LONG})
 
     def test_kernel_does_not_complain(self):
         self.assertNotRegex((self.share / "dmesg").read_text(), modules.COMPLAINTS)
@@ -184,14 +220,25 @@ echo left: $(dkms status) $(find /lib/modules /usr/src -name "perf*alt*period*")
 
     def test_package_builds_and_removes(self):
         out = CHECK / "dkms"
-        must(TOP / "scripts/dkms.sh", out)
-        package, = out.glob("*.deb")
+        must(TOP / "scripts/debian/dkms.sh", out)
+        (package,) = out.glob("*.deb")
         arch = must("dpkg", "--print-architecture").strip()
         for suite in "bookworm", "trixie":
             with self.subTest(suite):
-                said = must("mmdebstrap", "--quiet", "--format=null", "--variant=minbase", f"--include=dkms,linux-headers-{arch}",
-                            f"--customize-hook=copy-in {package} /", f"--customize-hook=chroot \"$1\" sh -ec '{self.SCRIPT}'", suite)
-                self.assertRegex(said, rf"(?m)^perf-alt-period/1.0, (6\.\S+-{arch}), \S+: installed\n\1 .*mod_unload")
+                said = must(
+                    "mmdebstrap",
+                    "--quiet",
+                    "--format=null",
+                    "--variant=minbase",
+                    f"--include=dkms,linux-headers-{arch}",
+                    f"--customize-hook=copy-in {package} /",
+                    f"--customize-hook=chroot \"$1\" sh -ec '{self.SCRIPT}'",
+                    suite,
+                )
+                self.assertRegex(
+                    said,
+                    rf"(?m)^perf-alt-period/1.0, (6\.\S+-{arch}), \S+: installed\n\1 .*mod_unload",
+                )
                 self.assertRegex(said, r"(?m)^left:$")
 
 

@@ -11,9 +11,9 @@ import re
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-import fuzz
-from env import ARCH, CHECK, must, vm
-from machines import PROGRAMS, make_selftest
+from tests.harness import fuzz
+from tests.harness.env import ARCH, CHECK, must, vm
+from tests.harness.machines import PROGRAMS, make_selftest
 
 SHARE = CHECK / "stress"
 
@@ -72,7 +72,6 @@ def setUpModule() -> None:
 
 
 class Stress(unittest.TestCase):
-
     def guest(self, command: str, *options: object) -> str:
         """The command's output, in a machine that had nothing to complain about and has lost nothing."""
         done = vm(GUEST.replace("COMMAND", command), "--debug", *options, share=SHARE, timeout=3600)
@@ -86,18 +85,26 @@ class Stress(unittest.TestCase):
         """The logic's unit tests, which this kernel has run when it booted, and those of the system call."""
         output = self.guest(" && ".join(["dmesg", *(f"./{name}" for name in PROGRAMS)]))
         self.assertRegex(output, r"(?m)^ok \d+ perf_alt_period$")
-        self.assertEqual(len(re.findall(r"^# PASSED: (\d+) / \1 tests passed", output, re.M)), len(PROGRAMS), output)
+        self.assertEqual(
+            len(re.findall(r"^# PASSED: (\d+) / \1 tests passed", output, re.M)),
+            len(PROGRAMS),
+            output,
+        )
 
     def test_one_processor(self):
         """The same calls in each run; as many machines at once as there are processors for them."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            outputs = pool.map(self.guest, [f"{RATE} ./fuzz_attr {seed} 250000" for seed in range(1, 5)])
+            outputs = pool.map(
+                self.guest, [f"{RATE} ./fuzz_attr {seed} 250000" for seed in range(1, 5)]
+            )
             output = "".join(outputs)
         self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 1000000)
 
     def test_two_processors(self):
         """Two of it at once; the processors, of which one comes and goes, run at once too."""
-        output = self.guest(RATE + """
+        output = self.guest(
+            RATE
+            + """
             pids=
             for seed in 11 12; do
                 ./fuzz_attr $seed 20000 > $seed.out & pids="$pids $!"
@@ -105,7 +112,11 @@ class Stress(unittest.TestCase):
             status=0
             for pid in $pids; do wait $pid || status=1; done
             cat 11.out 12.out
-            (exit $status)""", "--smp", 2, "--no-icount")
+            (exit $status)""",
+            "--smp",
+            2,
+            "--no-icount",
+        )
         self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 40000)
         self.assertTrue(re.search(r"^hotplug +\d+: ok \d\d", output, re.M), output)
 

@@ -3,25 +3,41 @@
 
 import unittest
 
-import machines
-from env import ARCH, LINUX, must
-from pristine import IMAGE, pristine_kernel
+from tests.harness import machines
+from tests.harness.env import ARCH, LINUX, must
+from tests.harness.pristine import IMAGE, pristine_kernel
 
-NEED_TWO_CPUS = ("migration_keeps_rest_of_interval", "hotplug_keeps_rest_of_interval", "hotplug_ends_event_of_cpu")
+NEED_TWO_CPUS = (
+    "migration_keeps_rest_of_interval",
+    "hotplug_keeps_rest_of_interval",
+    "hotplug_ends_event_of_cpu",
+)
 
 
 class Arm64Selftest(machines.Selftest):
-
     ARCH = ARCH
 
     def test_are_selftests(self):
-        listed = must("make", "-s", "-C", LINUX / "tools/testing/selftests/perf_events", "emit_tests", "COLLECTION=perf_events")
-        self.assertLessEqual({f"perf_events:{name}" for name in machines.PROGRAMS}, set(listed.split()))
+        listed = must(
+            "make",
+            "-s",
+            "-C",
+            LINUX / "tools/testing/selftests/perf_events",
+            "emit_tests",
+            "COLLECTION=perf_events",
+        )
+        self.assertLessEqual(
+            {f"perf_events:{name}" for name in machines.PROGRAMS}, set(listed.split())
+        )
 
     def test_passes_with_two_processors(self):
         """What needs them; where QEMU counts the instructions of both, late."""
-        machines.make_selftest(machines.SELFTESTS / ARCH / "skid", ARCH, "alternate_period", skid=True)
-        lines = self.selftest("skid/alternate_period " + " ".join(f"-t {name}" for name in NEED_TWO_CPUS), "--smp", 2)
+        machines.make_selftest(
+            machines.SELFTESTS / ARCH / "skid", ARCH, "alternate_period", skid=True
+        )
+        lines = self.selftest(
+            "skid/alternate_period " + " ".join(f"-t {name}" for name in NEED_TWO_CPUS), "--smp", 2
+        )
         self.assertEqual(len(lines), len(NEED_TWO_CPUS))
         for line in lines:
             self.assertRegex(line, r"^ok \d+ \S+$", "\n".join(lines))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The dispatch trace log of ppc64le as the events of the PMU vpa_dtl, which Linux has since 6.18.
 
-QEMU accepts where the log is and never writes an entry; the module of tests/vpa_dtl does, of
+QEMU accepts where the log is and never writes an entry; the module of tests/kernel/vpa_dtl does, of
 content that is calculated here a second time.
 """
 
@@ -17,24 +17,33 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-import known
-import perfdata
-from env import BUILD, CHECK, LINUX, PERF, TOP, functions, in_guest, machine, must
-from pristine import SYMBOLS, prepare_modules
+from tests.harness import known, perfdata
+from tests.harness.env import BUILD, CHECK, LINUX, PERF, TOP, functions, in_guest, machine, must
+from tests.harness.pristine import SYMBOLS, prepare_modules
 
 ARCH = "ppc64le"
 SHARE = CHECK / "vpa_dtl"
 KERNEL, KBUILD = BUILD / "kernel" / ARCH, CHECK / "vpa_dtl-kbuild"
 CPUS = 2
-RING = 4096 // 48       # entries that the log of a CPU holds, of which the last may be in the making
+RING = 4096 // 48  # entries that the log of a CPU holds, of which the last may be in the making
 MILLION, SOME, STOPPED = 1_000_000, 5000, 6000
-PARTIAL = 4             # PERF_AUX_FLAG_PARTIAL
+PARTIAL = 4  # PERF_AUX_FLAG_PARTIAL
 
-DISPATCH = ("external_interrupt", "firmware_internal_event", "H_PROD", "decrementer_interrupt", "system_reset",
-            "firmware_internal_event", "conferred_cycles", "time_slice", "virtual_memory_page_fault",
-            "expropriated_adjunct", "priv_doorbell")
+DISPATCH = (
+    "external_interrupt",
+    "firmware_internal_event",
+    "H_PROD",
+    "decrementer_interrupt",
+    "system_reset",
+    "firmware_internal_event",
+    "conferred_cycles",
+    "time_slice",
+    "virtual_memory_page_fault",
+    "expropriated_adjunct",
+    "priv_doorbell",
+)
 PREEMPT = {2: "H_CEDE", 4: "time_slice", 6: "virtual_memory_page_fault"}
-KINDS = {"dtl_cede": 2, "dtl_preempt": 4, "dtl_fault": 6}      # event, reason
+KINDS = {"dtl_cede": 2, "dtl_preempt": 4, "dtl_fault": 6}  # event, reason
 
 LOG = """
 cd /tmp
@@ -132,6 +141,7 @@ perf report --stdio -i /share/both.data > /share/report
 
 class Entry(NamedTuple):
     """An entry of the log, as in struct dtl_entry."""
+
     dispatch_reason: int
     preempt_reason: int
     processor_id: int
@@ -148,30 +158,44 @@ LAYOUT = struct.Struct(">BBHIIIQQQQ")
 
 def known_entry(cpu: int, number: int, function: int) -> Entry:
     """What the module writes, but for the timebase."""
-    return Entry(number % 11, (number % 3 + 1) * 2, cpu, number, number * 0x61c88647 % (1 << 32), number ^ 0xffffffff,
-                 number * 0x61c8864680b583eb % (1 << 64), function + number % 4 * 4, number ^ 0x8000000000009033)
+    return Entry(
+        number % 11,
+        (number % 3 + 1) * 2,
+        cpu,
+        number,
+        number * 0x61C88647 % (1 << 32),
+        number ^ 0xFFFFFFFF,
+        number * 0x61C8864680B583EB % (1 << 64),
+        function + number % 4 * 4,
+        number ^ 0x8000000000009033,
+    )
 
 
 def chunks(entries: int, most: int) -> Iterator[range]:
     """The numbers that the module writes at once."""
     start = 0
     while start < entries:
-        end = min(entries, start + start * 0x61c88647 % (1 << 32) % most + 1)
+        end = min(entries, start + start * 0x61C88647 % (1 << 32) % most + 1)
         yield range(start, end)
         start = end
 
 
 # the lines of perf script
-EVENT = re.compile(r"^ *(?P<comm>\S.*?) +(?P<pid>\d+) +\[(?P<cpu>\d+)\] +(?P<sec>\d+)\.(?P<nsec>\d{9}): +"
-                   r"(?:\d+ +)?(?P<name>\S+): +(?P<rest>.*)$")
+EVENT = re.compile(
+    r"^ *(?P<comm>\S.*?) +(?P<pid>\d+) +\[(?P<cpu>\d+)\] +(?P<sec>\d+)\.(?P<nsec>\d{9}): +"
+    r"(?:\d+ +)?(?P<name>\S+): +(?P<rest>.*)$"
+)
 FIRST = re.compile(r"timebase: (\d+) dispatch_reason:(\w+), preempt_reason:(\w+),$")
-SECOND = re.compile(r"^enqueue_to_dispatch_time:(-?\d+), ready_to_enqueue_time:(-?\d+),waiting_to_ready_time:(-?\d+), "
-                    r"processor_id: (\d+) +([0-9a-f]+) (\S+)")
+SECOND = re.compile(
+    r"^enqueue_to_dispatch_time:(-?\d+), ready_to_enqueue_time:(-?\d+),waiting_to_ready_time:(-?\d+), "
+    r"processor_id: (\d+) +([0-9a-f]+) (\S+)"
+)
 SWITCH = re.compile(r"prev_pid=(\d+) .*next_pid=(\d+)")
 
 
 class Printed(NamedTuple):
     """An event that perf script printed; words: those of an entry, or the two threads of a switch."""
+
     name: str
     cpu: int
     time: int
@@ -191,12 +215,17 @@ def printed(name: str) -> Iterator[Printed]:
                 found = (SWITCH.search(event["rest"]),)
             if None in found:
                 raise ValueError(f"{name}.script: {line}")
-            yield Printed(event["name"], int(event["cpu"]), int(event["sec"]) * 10 ** 9 + int(event["nsec"]),
-                          sum((part.groups() for part in found), ()))
+            yield Printed(
+                event["name"],
+                int(event["cpu"]),
+                int(event["sec"]) * 10**9 + int(event["nsec"]),
+                sum((part.groups() for part in found), ()),
+            )
 
 
 class Wrote(NamedTuple):
     """What the module says that it wrote on a CPU: by which thread, how many entries, the sum of their timebases."""
+
     thread: int
     entries: int
     timebases: int
@@ -205,18 +234,30 @@ class Wrote(NamedTuple):
 def wrote(name: str) -> dict[int, Wrote]:
     """... by CPU."""
     text = (SHARE / f"{name}.wrote").read_text()
-    return {cpu: Wrote(*rest) for cpu, *rest in
-            (map(int, re.findall(r"\d+", line)) for line in text.splitlines())}
+    return {
+        cpu: Wrote(*rest)
+        for cpu, *rest in (map(int, re.findall(r"\d+", line)) for line in text.splitlines())
+    }
 
 
 def make_module() -> None:
     """The module, for the kernel, in the share."""
-    if not KBUILD.exists() or (KBUILD / "Module.symvers").read_bytes() != (KERNEL / SYMBOLS).read_bytes():
+    if (
+        not KBUILD.exists()
+        or (KBUILD / "Module.symvers").read_bytes() != (KERNEL / SYMBOLS).read_bytes()
+    ):
         prepare_modules(LINUX, KERNEL / SYMBOLS, KBUILD, ARCH)
     source = SHARE / "module"
-    shutil.copytree(TOP / "tests/vpa_dtl", source)
-    must("make", "-C", KBUILD, f"M={source}", f"ARCH={machine(ARCH, 'kernel_arch')}",
-         f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}", "modules")
+    shutil.copytree(TOP / "tests/kernel/vpa_dtl", source)
+    must(
+        "make",
+        "-C",
+        KBUILD,
+        f"M={source}",
+        f"ARCH={machine(ARCH, 'kernel_arch')}",
+        f"CROSS_COMPILE={machine(ARCH, 'cross_compile')}",
+        "modules",
+    )
     shutil.copy(source / "vpa_dtl_hypervisor.ko", SHARE)
 
 
@@ -231,7 +272,9 @@ def setUpModule() -> None:
 @functools.cache
 def address() -> int:
     """Where the entries come from: the address of plpar_hcall_norets."""
-    return int(re.search(r"^(\w+) T plpar_hcall_norets$", (KERNEL / "System.map").read_text(), re.M)[1], 16)
+    return int(
+        re.search(r"^(\w+) T plpar_hcall_norets$", (KERNEL / "System.map").read_text(), re.M)[1], 16
+    )
 
 
 class Log(unittest.TestCase):
@@ -241,16 +284,41 @@ class Log(unittest.TestCase):
     def setUpClass(cls):
         in_guest(LOG + COMMANDS, "--smp", CPUS, arch=ARCH, share=SHARE, timeout=1200)
         # this machine's perf, as the guest takes minutes for that
-        must("sh", "-c", '"$@" > many.script', "sh", PERF, "script", "-i", "many.data", "--ns", "--kallsyms", KERNEL / "System.map",
-             cwd=SHARE)
+        must(
+            "sh",
+            "-c",
+            '"$@" > many.script',
+            "sh",
+            PERF,
+            "script",
+            "-i",
+            "many.data",
+            "--ns",
+            "--kallsyms",
+            KERNEL / "System.map",
+            cwd=SHARE,
+        )
 
     def test_sysfs(self):
-        found = sorted(line.split("vpa_dtl/")[1] for line in (SHARE / "sysfs").read_text().splitlines())
-        self.assertEqual(found, ["events/dtl_all:event=0x07", "events/dtl_cede:event=0x01", "events/dtl_fault:event=0x04",
-                                 "events/dtl_preempt:event=0x02", "format/event:config:0-7"])
+        found = sorted(
+            line.split("vpa_dtl/")[1] for line in (SHARE / "sysfs").read_text().splitlines()
+        )
+        self.assertEqual(
+            found,
+            [
+                "events/dtl_all:event=0x07",
+                "events/dtl_cede:event=0x01",
+                "events/dtl_fault:event=0x04",
+                "events/dtl_preempt:event=0x02",
+                "format/event:config:0-7",
+            ],
+        )
 
     def test_perf_lists_the_events(self):
-        self.assertEqual(sorted(re.findall(r"vpa_dtl/(\w+)/", (SHARE / "list").read_text())), ["dtl_all", *sorted(KINDS)])
+        self.assertEqual(
+            sorted(re.findall(r"vpa_dtl/(\w+)/", (SHARE / "list").read_text())),
+            ["dtl_all", *sorted(KINDS)],
+        )
 
     # every entry comes out, once
 
@@ -281,9 +349,12 @@ class Log(unittest.TestCase):
         entry = known_entry(event.cpu, raw[3], address())
         self.assertEqual((*raw[:6], *raw[7:]), entry)
         # perf calculates it as a double
-        self.assertLessEqual(abs(event.time - (raw[6] - boot) * 10 ** 9 // frequency), 1)
+        self.assertLessEqual(abs(event.time - (raw[6] - boot) * 10**9 // frequency), 1)
         time, dispatch, preempt, *numbers, ip, symbol = event.words
-        self.assertEqual((int(time), dispatch, preempt), (raw[6], DISPATCH[entry.dispatch_reason], PREEMPT[entry.preempt_reason]))
+        self.assertEqual(
+            (int(time), dispatch, preempt),
+            (raw[6], DISPATCH[entry.dispatch_reason], PREEMPT[entry.preempt_reason]),
+        )
         self.assertEqual([int(value) % (1 << 32) for value in numbers], [*entry[3:6], event.cpu])
         self.assertEqual((int(ip, 16), symbol.split("+")[0]), (entry.srr0, "plpar_hcall_norets"))
 
@@ -300,7 +371,7 @@ class Log(unittest.TestCase):
         self.check("late", range(50))
 
     def test_what_the_hypervisor_overwrote_is_a_gap(self):
-        expected = [number for chunk in chunks(1000, 200) for number in chunk[-(RING - 1):]]
+        expected = [number for chunk in chunks(1000, 200) for number in chunk[-(RING - 1) :]]
         self.assertLess(len(expected), 800)
         self.check("lost", expected, 1000 - len(expected))
         gaps = sum(len(chunk) >= RING for chunk in chunks(1000, 200))
@@ -312,13 +383,17 @@ class Log(unittest.TestCase):
     def test_full_area(self):
         """Entries without room wait in the log, whose last ones are there when perf reads again; the others are a gap."""
         recorded = perfdata.read(SHARE / "full.data")
-        room = int((SHARE / "page").read_text()) // LAYOUT.size - 1     # beside boot time and frequency
+        room = (
+            int((SHARE / "page").read_text()) // LAYOUT.size - 1
+        )  # beside boot time and frequency
         for cpu in range(CPUS):
             _, *raw = LAYOUT.iter_unpack(recorded.trace[cpu])
             numbers = [entry[3] for entry in raw]
             waited = len(numbers) - room - 100
             self.assertIn(waited, range(1, RING))
-            self.assertEqual(numbers, [*range(room), *range(STOPPED - waited, STOPPED), *range(100)])
+            self.assertEqual(
+                numbers, [*range(room), *range(STOPPED - waited, STOPPED), *range(100)]
+            )
             self.assertTrue(any(flags & PARTIAL for _, _, flags in recorded.aux[cpu]))
 
     # order
@@ -369,8 +444,14 @@ class Log(unittest.TestCase):
     def test_group_beside_it(self):
         self.assertIn("{cycles/period=100000/,instructions}\n", (SHARE / "group").read_text())
         report = (SHARE / "report").read_text()
-        self.assertRegex(report, r"# Samples: \S+ +of events 'anon group \{ cycles/period=100000/, instructions \}'\n")
-        self.assertRegex(report, rf"# Samples: .* of event 'vpa-dtl'\n# Event count \(approx\.\): {CPUS * 2000}\n")
+        self.assertRegex(
+            report,
+            r"# Samples: \S+ +of events 'anon group \{ cycles/period=100000/, instructions \}'\n",
+        )
+        self.assertRegex(
+            report,
+            rf"# Samples: .* of event 'vpa-dtl'\n# Event count \(approx\.\): {CPUS * 2000}\n",
+        )
 
     # what is not in a recording's course
 
@@ -386,7 +467,9 @@ class Log(unittest.TestCase):
             self.assertGreaterEqual(max(late - early for early, late in pairwise(found[cpu])), 100)
 
     def test_kernel_does_not_complain(self):
-        self.assertNotRegex((SHARE / "dmesg").read_text(), r"\b(BUG|WARNING|Oops|Unable to handle)\b")
+        self.assertNotRegex(
+            (SHARE / "dmesg").read_text(), r"\b(BUG|WARNING|Oops|Unable to handle)\b"
+        )
 
 
 class AlternatePeriods(unittest.TestCase):
@@ -405,20 +488,50 @@ class AlternatePeriods(unittest.TestCase):
         lines = (SHARE / "refused").read_text().splitlines()
         self.assertNotIn("ran", lines)
         self.assertNotEqual(int(lines[-1]), 0)
-        self.assertEqual(len([line for line in lines if "PMU vpa_dtl cannot alternate between two sample periods" in line]), 1, lines)
+        self.assertEqual(
+            len(
+                [
+                    line
+                    for line in lines
+                    if "PMU vpa_dtl cannot alternate between two sample periods" in line
+                ]
+            ),
+            1,
+            lines,
+        )
 
     def test_report_has_both(self):
-        for report in ((SHARE / "report").read_text(), must(PERF, "report", "--stdio", "-i", SHARE / "both.data")):
-            self.assertRegex(report, rf"# Samples: .* of event 'vpa-dtl'\n# Event count \(approx\.\): {BOTH}\n")
+        for report in (
+            (SHARE / "report").read_text(),
+            must(PERF, "report", "--stdio", "-i", SHARE / "both.data"),
+        ):
+            self.assertRegex(
+                report, rf"# Samples: .* of event 'vpa-dtl'\n# Event count \(approx\.\): {BOTH}\n"
+            )
             self.assertRegex(report, r"# Samples: .* of events? '.*cycles.*'\n")
 
     def test_function_table(self):
         """What script and command say of the benchmark, the kernel beside it: it has less of the cycles than alone."""
-        native = must(PERF, "functions", "report", "--json", "-i", SHARE / "both.data", "--symfs", BUILD / "root" / ARCH,
-                      "--kallsyms", KERNEL / "System.map", stderr=subprocess.PIPE)
-        tables = functions(SHARE / "both.data", "-s", "discard", arch=ARCH), {row["symbol"]: row for row in json.loads(native)["functions"]}
+        native = must(
+            PERF,
+            "functions",
+            "report",
+            "--json",
+            "-i",
+            SHARE / "both.data",
+            "--symfs",
+            BUILD / "root" / ARCH,
+            "--kallsyms",
+            KERNEL / "System.map",
+            stderr=subprocess.PIPE,
+        )
+        tables = functions(SHARE / "both.data", "-s", "discard", arch=ARCH), {
+            row["symbol"]: row for row in json.loads(native)["functions"]
+        }
         for table in tables:
-            known.check_shares(self, table, known.truth((SHARE / "truth").read_text()), WINDOW, most=0.9)
+            known.check_shares(
+                self, table, known.truth((SHARE / "truth").read_text()), WINDOW, most=0.9
+            )
         script, native = ({name: row["sums"] for name, row in table.items()} for table in tables)
         self.assertEqual(native, script)
 

@@ -15,15 +15,23 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from env import BUILD
-from known import LEAVES, PAGES, Truth, truth
+from tests.harness.env import BUILD
+from tests.harness.known import LEAVES, PAGES, Truth, truth
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 SOURCE = TOP / "tools/perf/tests/workloads/benchmark.c"
-FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow",
-         "-pthread", "-DBENCHMARK_MAIN"]
-PIECES = 8          # calls of a leaf per iteration at depth 2 and 3
-MEMORY = 64 << 20   # that it walks through
+FLAGS = [
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wmissing-prototypes",
+    "-Wshadow",
+    "-pthread",
+    "-DBENCHMARK_MAIN",
+]
+PIECES = 8  # calls of a leaf per iteration at depth 2 and 3
+MEMORY = 64 << 20  # that it walks through
 
 # prefix of the tools -> what must be in the code of a function, and what must not
 COMPILERS = {
@@ -94,15 +102,32 @@ class BenchmarkTest(unittest.TestCase):
         cls.program = Path(folder) / "benchmark"
         subprocess.run(["gcc", *FLAGS, "-static", SOURCE, "-o", cls.program], check=True)
         cls.long_calls = Path(folder) / "long_calls"
-        subprocess.run(["gcc", *FLAGS, "-static", f"-DPIECES={10 * PIECES}", SOURCE, "-o", cls.long_calls], check=True)
+        subprocess.run(
+            ["gcc", *FLAGS, "-static", f"-DPIECES={10 * PIECES}", SOURCE, "-o", cls.long_calls],
+            check=True,
+        )
 
     def truth(self, *args: str, program: Path | None = None) -> Truth:
         """The table for these arguments."""
-        out = subprocess.run([program or self.program, "--truth", *args], check=True,
-                             stdout=subprocess.PIPE, text=True, timeout=60).stdout
-        self.assertEqual(out.split("\n", 1)[0].split(),
-                         ["#", "function", "instructions/call", "calls", "instructions",
-                          "share%", "faults/call"])
+        out = subprocess.run(
+            [program or self.program, "--truth", *args],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        ).stdout
+        self.assertEqual(
+            out.split("\n", 1)[0].split(),
+            [
+                "#",
+                "function",
+                "instructions/call",
+                "calls",
+                "instructions",
+                "share%",
+                "faults/call",
+            ],
+        )
         return truth(out)
 
     def minor_faults(self, *args: str) -> int:
@@ -128,13 +153,14 @@ class BenchmarkTest(unittest.TestCase):
                 self.assertLess(rows["iteration"].share, 0.01)
 
     def test_calls_are_long_and_differ(self) -> None:
-        lengths = sorted(row.length for name, row in self.truth("0", "1").items()
-                         if name in LEAVES)
+        lengths = sorted(row.length for name, row in self.truth("0", "1").items() if name in LEAVES)
         self.assertGreater(lengths[0], 3000)
         self.assertTrue(all(b > 1.01 * a for a, b in zip(lengths, lengths[1:])), lengths)
 
     def test_more_pieces_make_longer_calls(self) -> None:
-        short, long = self.truth("--faults", "0", "1"), self.truth("--faults", "0", "1", program=self.long_calls)
+        short, long = self.truth("--faults", "0", "1"), self.truth(
+            "--faults", "0", "1", program=self.long_calls
+        )
         for name in LEAVES:
             self.assertAlmostEqual(long[name].length / short[name].length, 10, delta=0.05, msg=name)
             self.assertEqual(long[name].faults, 10 * short[name].faults)
@@ -148,12 +174,11 @@ class BenchmarkTest(unittest.TestCase):
                     for name in rows.keys() - {"iteration"}:
                         self.assertEqual(rows[name].length, expected[name].length, name)
                     if args[0] == "0":
-                        self.assertEqual(rows["iteration"].length,
-                                         expected["iteration"].length)
+                        self.assertEqual(rows["iteration"].length, expected["iteration"].length)
 
     def test_faults(self) -> None:
         page = os.sysconf("SC_PAGESIZE")
-        passes = 3 * MEMORY // page // PAGES      # memory was given back twice
+        passes = 3 * MEMORY // page // PAGES  # memory was given back twice
         for depth in "13":
             rows = self.truth("--faults", "--iterations", "1", "0", depth)
             self.assertEqual({name for name, row in rows.items() if row.faults}, {"dcache_miss"})
@@ -161,9 +186,18 @@ class BenchmarkTest(unittest.TestCase):
             self.assertEqual(per_iteration, PAGES)
             for threads in 1, 2:
                 with self.subTest(depth=depth, threads=threads):
-                    few, many = (self.minor_faults("--faults", "--threads", str(threads),
-                                                   "--iterations", str(n), "0", depth)
-                                 for n in (10, 10 + passes))
+                    few, many = (
+                        self.minor_faults(
+                            "--faults",
+                            "--threads",
+                            str(threads),
+                            "--iterations",
+                            str(n),
+                            "0",
+                            depth,
+                        )
+                        for n in (10, 10 + passes)
+                    )
                     self.assertLessEqual(abs(many - few - passes * per_iteration * threads), 4)
 
     def test_no_faults_without_the_option(self) -> None:
@@ -171,15 +205,30 @@ class BenchmarkTest(unittest.TestCase):
         self.assertLessEqual(abs(many - few), 4)
 
     def test_bad_input(self) -> None:
-        for args in ([], ["0"], ["0", "0"], ["0", "4"], ["7", "1"], ["-1", "1"], ["x", "1"],
-                     ["0", "1", "2"], ["0", "1x"], ["", "1"], ["0", "1", "--iterations"],
-                     ["0", "1", "--iterations", "0"], ["0", "1", "--iterations", "1e3"],
-                     ["0", "1", "--threads", "0"], ["0", "1", "--threads", "100000"],
-                     ["0", "1", "--seed", "-1"], ["0", "1", "--seed", "99999999999999999999"],
-                     ["0", "1", "--unknown"]):
+        for args in (
+            [],
+            ["0"],
+            ["0", "0"],
+            ["0", "4"],
+            ["7", "1"],
+            ["-1", "1"],
+            ["x", "1"],
+            ["0", "1", "2"],
+            ["0", "1x"],
+            ["", "1"],
+            ["0", "1", "--iterations"],
+            ["0", "1", "--iterations", "0"],
+            ["0", "1", "--iterations", "1e3"],
+            ["0", "1", "--threads", "0"],
+            ["0", "1", "--threads", "100000"],
+            ["0", "1", "--seed", "-1"],
+            ["0", "1", "--seed", "99999999999999999999"],
+            ["0", "1", "--unknown"],
+        ):
             with self.subTest(args=args):
-                run = subprocess.run([self.program, *args], capture_output=True, text=True,
-                                     timeout=10, check=False)
+                run = subprocess.run(
+                    [self.program, *args], capture_output=True, text=True, timeout=10, check=False
+                )
                 self.assertNotEqual(run.returncode, 0)
                 self.assertEqual(run.stdout, "")
                 self.assertRegex(run.stderr, r"\Abenchmark: [^\n]+\n\Z")
@@ -199,12 +248,17 @@ class CodeTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "benchmark"
             subprocess.run(["clang", *FLAGS, SOURCE, "-o", program], check=True)
-            out = subprocess.run([program, "--truth", "0", "2"], check=True,
-                                 stdout=subprocess.PIPE, text=True).stdout
+            out = subprocess.run(
+                [program, "--truth", "0", "2"], check=True, stdout=subprocess.PIPE, text=True
+            ).stdout
         self.assertEqual(list(truth(out)), [*LEAVES, "middle", "iteration"])
 
     def test_instructions(self) -> None:
-        there = [prefix for prefix in COMPILERS if shutil.which(prefix + "objdump") and self.has_library(prefix)]
+        there = [
+            prefix
+            for prefix in COMPILERS
+            if shutil.which(prefix + "objdump") and self.has_library(prefix)
+        ]
         self.assertTrue(there)
         for prefix in there:
             expected = COMPILERS[prefix]
@@ -219,21 +273,34 @@ class CodeTest(unittest.TestCase):
 
     def has_library(self, prefix: str) -> bool:
         """Whether there is a compiler that is not for kernels only."""
-        return bool(shutil.which(prefix + "gcc")) and subprocess.run(
-            [prefix + "gcc", "-E", "-"], input="#include <errno.h>", text=True, capture_output=True, check=False).returncode == 0
+        return (
+            bool(shutil.which(prefix + "gcc"))
+            and subprocess.run(
+                [prefix + "gcc", "-E", "-"],
+                input="#include <errno.h>",
+                text=True,
+                capture_output=True,
+                check=False,
+            ).returncode
+            == 0
+        )
 
     def disassemble(self, prefix: str, level: str) -> dict[str, str]:
         """The instructions of each counted function."""
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "benchmark.o"
             subprocess.run([prefix + "gcc", *FLAGS, level, "-c", SOURCE, "-o", program], check=True)
-            text = subprocess.run([prefix + "objdump", "-d", "--no-show-raw-insn",
-                                   "-j", "benchmark_text", program], check=True,
-                                  stdout=subprocess.PIPE, text=True).stdout
-        text = re.sub(r"\n+[0-9a-f]+ <\.\w+>:\n", "\n", text)     # riscv's local labels
+            text = subprocess.run(
+                [prefix + "objdump", "-d", "--no-show-raw-insn", "-j", "benchmark_text", program],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            ).stdout
+        text = re.sub(r"\n+[0-9a-f]+ <\.\w+>:\n", "\n", text)  # riscv's local labels
         code = {}
-        for name, body in re.findall(r"^[0-9a-f]+ <(\w+)>:\n((?:\s+[0-9a-f]+:.*\n|\s*\.\.\.\n)+)",
-                                     text, re.MULTILINE):
+        for name, body in re.findall(
+            r"^[0-9a-f]+ <(\w+)>:\n((?:\s+[0-9a-f]+:.*\n|\s*\.\.\.\n)+)", text, re.MULTILINE
+        ):
             code[name] = re.sub(r"[ \t]+$", "", body, flags=re.MULTILINE)
         self.assertLessEqual(set(LEAVES), code.keys(), prefix)
         return code
@@ -249,20 +316,29 @@ class CounterTest(unittest.TestCase):
         stat = "perf stat -x, -e instructions:u,page-faults:u"
         for args in "--faults 0 1", "2 3":
             with self.subTest(args=args):
-                command = (f"exec 2>&1; benchmark --truth --iterations 1 {args}; "
-                           f"for n in 500 1500; do {stat} benchmark --iterations $n {args}; done")
+                command = (
+                    f"exec 2>&1; benchmark --truth --iterations 1 {args}; "
+                    f"for n in 500 1500; do {stat} benchmark --iterations $n {args}; done"
+                )
                 with tempfile.TemporaryDirectory() as share:
-                    out = subprocess.run([TOP / "scripts/vm.py", "--share", share, command],
-                                         check=True, stdout=subprocess.PIPE, text=True,
-                                         timeout=300).stdout
-                rows = truth("".join(line for line in out.splitlines(True)
-                                           if re.match(r"[a-z_]+ +\d", line)))
+                    out = subprocess.run(
+                        [TOP / "scripts/vm.py", "--share", share, command],
+                        check=True,
+                        stdout=subprocess.PIPE,
+                        text=True,
+                        timeout=300,
+                    ).stdout
+                rows = truth(
+                    "".join(line for line in out.splitlines(True) if re.match(r"[a-z_]+ +\d", line))
+                )
                 for event, expected in (
-                        ("instructions", sum(row.instructions for row in rows.values())),
-                        ("page-faults", sum(row.faults * row.calls for row in rows.values()))):
+                    ("instructions", sum(row.instructions for row in rows.values())),
+                    ("page-faults", sum(row.faults * row.calls for row in rows.values())),
+                ):
                     few, many = map(int, re.findall(rf"^(\d+),[^,]*,{event}:u,", out, re.MULTILINE))
-                    self.assertAlmostEqual((many - few) / 1000, expected,
-                                           delta=0.001 * expected + 0.01, msg=event)
+                    self.assertAlmostEqual(
+                        (many - few) / 1000, expected, delta=0.001 * expected + 0.01, msg=event
+                    )
 
 
 if __name__ == "__main__":

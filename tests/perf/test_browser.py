@@ -16,8 +16,8 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
-from env import PERF, must, run, words
-from test_identity import BASE, DATA, Recording, addresses, assembly, build
+from tests.harness.env import PERF, must, run, words
+from tests.perf.test_identity import BASE, DATA, Recording, addresses, assembly, build
 
 LINES, COLUMNS = 30, 110
 PATIENCE = 20
@@ -36,8 +36,16 @@ class Terminal:
         self.raw = ""
         self.pid, self.file = pty.fork()
         if not self.pid:
-            os.environ.update({"TERM": "xterm", "LC_ALL": "C.UTF-8", "PERF_CONFIG": "/dev/null", "PERF_PAGER": "cat",
-                               "PATH": "/usr/bin:/bin", **environment})
+            os.environ.update(
+                {
+                    "TERM": "xterm",
+                    "LC_ALL": "C.UTF-8",
+                    "PERF_CONFIG": "/dev/null",
+                    "PERF_PAGER": "cat",
+                    "PATH": "/usr/bin:/bin",
+                    **environment,
+                }
+            )
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
             os.execv(str(command[0]), [str(word) for word in command])
 
@@ -45,7 +53,9 @@ class Terminal:
         """Change the screen."""
         for token in TOKEN.finditer(text):
             if token[2]:
-                self.control(token[2], [int(number or 1) for number in token[1].strip("?").split(";")])
+                self.control(
+                    token[2], [int(number or 1) for number in token[1].strip("?").split(";")]
+                )
             elif token[0] == "\r":
                 self.column = 0
             elif token[0] == "\n":
@@ -63,7 +73,7 @@ class Terminal:
         elif what == "C":
             self.column += numbers[0]
         elif what == "K":
-            self.screen[self.line][self.column:] = [" "] * (COLUMNS - self.column)
+            self.screen[self.line][self.column :] = [" "] * (COLUMNS - self.column)
         elif what == "J":
             self.screen = [[" "] * COLUMNS for _ in range(LINES)]
 
@@ -116,10 +126,13 @@ def browser(*options: object) -> Iterator[Terminal]:
 
 
 class Browser(unittest.TestCase):
-
     @classmethod
     def setUpClass(cls) -> None:
-        library = build("browse.s", assembly("alpha", "beta", "gamma").replace(".skip 64", ".fill 63, 1, 0x90; ret"), "-g0")
+        library = build(
+            "browse.s",
+            assembly("alpha", "beta", "gamma").replace(".skip 64", ".fill 63, 1, 0x90; ret"),
+            "-g0",
+        )
         recording = Recording()
         recording.map(library, BASE)
         for name, number in (("alpha", 2), ("beta", 7), ("gamma", 4)):
@@ -160,7 +173,9 @@ class Browser(unittest.TestCase):
             terminal.until("^DIS")
             terminal.press(DOWN * 4 + ENTER)
             lines = terminal.until("^symbol.*\nalpha")
-            by_discarded = must(PERF, "functions", "report", "-i", self.data, "-s", "DIS", stderr=-1)
+            by_discarded = must(
+                PERF, "functions", "report", "-i", self.data, "-s", "DIS", stderr=-1
+            )
             self.assertEqual(words("\n".join(lines[1:5])), words(by_discarded))
             terminal.press("/")
             terminal.until("Name to show")
@@ -176,8 +191,10 @@ class Browser(unittest.TestCase):
 
     def test_without_code(self):
         """Why there is nothing to annotate."""
-        for options, reason in (((self.sums,), "sums files have no code"),
-                                (("-i", self.data, "--by", "comm"), "not one function with a symbol")):
+        for options, reason in (
+            ((self.sums,), "sums files have no code"),
+            (("-i", self.data, "--by", "comm"), "not one function with a symbol"),
+        ):
             with browser(*options) as terminal:
                 terminal.until("^(alpha|program)")
                 terminal.press(ENTER)
@@ -205,7 +222,9 @@ class Browser(unittest.TestCase):
         terminal.until("^Metrics of 3 functions")
         terminal.press("q")
         self.assertEqual(terminal.end(), 0)
-        terminal = Terminal(PERF, "functions", "report", "-i", self.data, "--stdio", PERF_CONFIG=str(config))
+        terminal = Terminal(
+            PERF, "functions", "report", "-i", self.data, "--stdio", PERF_CONFIG=str(config)
+        )
         self.assertEqual(terminal.end(), 0)
         self.assertEqual(words("\n".join(terminal.lines()[:4])), self.table)
 
@@ -221,7 +240,7 @@ class Browser(unittest.TestCase):
         """In the browser and in a table with colours, which has no marks then."""
         with browser("-i", self.data) as terminal:
             terminal.until("^alpha")
-            self.assertIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)     # bold black, which is grey
+            self.assertIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)  # bold black, which is grey
         terminal = Terminal(PERF, "functions", "report", "-i", self.data)
         self.assertEqual(terminal.end(), 0)
         self.assertIn("\x1b[90m", terminal.raw)
@@ -247,9 +266,14 @@ class Progress(unittest.TestCase):
         # behind the header: the event's id, address, thread, time
         time_at = 8 + 3 * 8
         for number in range(1, samples, 10000):
-            recording.writer.records.append(b"".join(
-                kinds[time % 2][:time_at] + (1000000 + time).to_bytes(8, "little") + kinds[time % 2][time_at + 8:]
-                for time in range(number, number + 10000)))
+            recording.writer.records.append(
+                b"".join(
+                    kinds[time % 2][:time_at]
+                    + (1000000 + time).to_bytes(8, "little")
+                    + kinds[time % 2][time_at + 8 :]
+                    for time in range(number, number + 10000)
+                )
+            )
             recording.writer.finished_round()
         return recording.write("large.data")
 
@@ -260,7 +284,9 @@ class Progress(unittest.TestCase):
         self.assertEqual(terminal.end(), 0)
         done = run(PERF, "functions", "report", "-i", path, stderr=-1)
         path.unlink()
-        told = re.findall(r"large.data: (\d+) samples, (\d+) %, (\d+) s left\x1b\[K\r", terminal.raw)
+        told = re.findall(
+            r"large.data: (\d+) samples, (\d+) %, (\d+) s left\x1b\[K\r", terminal.raw
+        )
         self.assertGreater(len(told), 0, terminal.raw)
         self.assertEqual(len(told), terminal.raw.count(" samples, "))
         samples, percents, _ = (list(map(int, column)) for column in zip(*told))

@@ -16,11 +16,21 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import known
-import perfdata
-import perfswap
-from env import ARCH, BASE, BUILD, CHECK, PERF, functions, in_guest, must, native, run, script
-from pristine import GUEST, HOST, IMAGE, pristine
+from tests.harness import known, perfdata, perfswap
+from tests.harness.env import (
+    ARCH,
+    BASE,
+    BUILD,
+    CHECK,
+    PERF,
+    functions,
+    in_guest,
+    must,
+    native,
+    run,
+    script,
+)
+from tests.harness.pristine import GUEST, HOST, IMAGE, pristine
 
 SHARE = CHECK / "compat"
 LONG, WINDOW = 99700, 300
@@ -46,7 +56,9 @@ old() {{
 }}
 """
 
-COMMANDS = SHELL + f"""
+COMMANDS = (
+    SHELL
+    + f"""
 benchmark --truth --faults 0 1 > truth
 record -o plain.data -e "$group" -- {WORK}
 record -o compressed.data -z -e "$group" -- {WORK}
@@ -66,8 +78,11 @@ old -o old-graph.data -g -e cycles/period=100000/u -e page-faults -- {WORK}
 old -o - -e "$plain" -- {WORK} > old-piped.data
 mv truth *.data *.data.* live.* /share
 """
+)
 
-THREADS = SHELL + f"""
+THREADS = (
+    SHELL
+    + f"""
 record -o threads.data -e "$threads" -- sh -c 'for team in $(seq {MANY // CROWD}); do
 		benchmark --faults --iterations {THREAD_ITERATIONS} --threads {CROWD} 0 1 &
 	done
@@ -79,13 +94,19 @@ record -o teams.data -e "$threads" -- sh -c 'i=0
 	while [ $((i = i + 1)) -le {TEAMS} ]; do benchmark --faults --iterations {THREAD_ITERATIONS} --threads {TEAM} 0 1; done'
 mv teams.data /share
 """
+)
 
-ON_FOUR_CPUS = SHELL + """
+ON_FOUR_CPUS = (
+    SHELL
+    + """
 record -o four.data -a -e "$group" -- benchmark --faults --iterations 300 --threads 8 0 1
 mv four.data /share
 """
+)
 
-ON_OLD_KERNEL = SHELL + f"""
+ON_OLD_KERNEL = (
+    SHELL
+    + f"""
 record -o new-perf.data -e "$plain" -- {WORK}
 mv new-perf.data /share
 refused() {{
@@ -102,6 +123,7 @@ refused jitter perf record -q -o jitter.data -e faults/period=3,alt-period=3,alt
 refused functions perf functions record -q -o functions.data -- echo ran
 mv -f group.data single.data jitter.data functions.data /share || true
 """
+)
 
 
 def setUpModule() -> None:
@@ -121,8 +143,10 @@ def sums(recording: Path) -> str:
     """The sums of a recording, of which script and command say the same."""
     ours, theirs = native(recording, "--sums", "-"), script(recording, "--write-sums", "-")
     if ours.returncode or theirs.returncode or ours.stdout != theirs.stdout:
-        raise AssertionError(f"{recording}: {ours.returncode} {theirs.returncode}\n{ours.stderr}{theirs.stderr}"
-                             f"{ours.stdout}{theirs.stdout}")
+        raise AssertionError(
+            f"{recording}: {ours.returncode} {theirs.returncode}\n{ours.stderr}{theirs.stderr}"
+            f"{ours.stdout}{theirs.stdout}"
+        )
     return ours.stdout
 
 
@@ -137,13 +161,22 @@ def said(perf: Path, recording: Path, *words: object, pipe: bool = False) -> str
 SAMPLES = "script", *SYMBOLS, "-F", "ip,sym,event,period"
 REPORT = "report", *SYMBOLS, "--stdio", "-g", "none", "--no-children", "-s", "sym"
 # what a recording is read with, whoever made it
-READERS = (("evlist", "-v"), ("script", *SYMBOLS, "--show-mmap-events", "--show-task-events"), SAMPLES, REPORT,
-           ("report", "--header-only", "--stdio"), ("report", "--stats", "--stdio"), ("buildid-list",))
+READERS = (
+    ("evlist", "-v"),
+    ("script", *SYMBOLS, "--show-mmap-events", "--show-task-events"),
+    SAMPLES,
+    REPORT,
+    ("report", "--header-only", "--stdio"),
+    ("report", "--stats", "--stdio"),
+    ("buildid-list",),
+)
 
 
 def windows(*recordings: Path) -> int:
     """The windows of all functions in recordings that perf functions adds up."""
-    report = json.loads(must(PERF, "functions", "report", *SYMBOLS, "-j", *recordings, stderr=subprocess.PIPE))
+    report = json.loads(
+        must(PERF, "functions", "report", *SYMBOLS, "-j", *recordings, stderr=subprocess.PIPE)
+    )
     return sum(row["sums"][0]["samples"] for row in report["functions"])
 
 
@@ -153,7 +186,10 @@ def truth() -> known.Truth:
 
 def facts(recording: Path) -> list[tuple]:
     """What was sampled, without when and by which process."""
-    return [(sample.ip, sample.fields.get("period"), *sample.values.values()) for sample in perfdata.read(recording).samples]
+    return [
+        (sample.ip, sample.fields.get("period"), *sample.values.values())
+        for sample in perfdata.read(recording).samples
+    ]
 
 
 class Ways(unittest.TestCase):
@@ -171,7 +207,9 @@ class Ways(unittest.TestCase):
         """Sums, report and samples are those of the plain recording."""
         self.assertEqual(sums(path(name)), sums(path("plain")))
         for words in (SAMPLES, REPORT):
-            self.assertEqual(said(PERF, path(name), *words, pipe=pipe), said(PERF, path("plain"), *words))
+            self.assertEqual(
+                said(PERF, path(name), *words, pipe=pipe), said(PERF, path("plain"), *words)
+            )
 
     def test_compressed(self):
         self.assertLess(path("compressed").stat().st_size, path("plain").stat().st_size / 3)
@@ -204,7 +242,7 @@ class Ways(unittest.TestCase):
             number += sum(period == WINDOW for _ip, period, *_values in found[1:])
         # the program is that of the plain recording, but for its end
         same = facts(path("plain"))[:-10]
-        self.assertTrue(whole[:len(same)] == same)
+        self.assertTrue(whole[: len(same)] == same)
         self.assertEqual(windows(*parts), number)
 
     def test_archive(self):
@@ -214,42 +252,98 @@ class Ways(unittest.TestCase):
         must("tar", "-x", "-C", folder, "-f", SHARE / "plain.data.tar.bz2")
 
         def report(buildids: Path) -> str:
-            return must(PERF, "--buildid-dir", buildids, "functions", "report", "-i", path("plain"), "--sums", "-",
-                        stderr=subprocess.PIPE)
+            return must(
+                PERF,
+                "--buildid-dir",
+                buildids,
+                "functions",
+                "report",
+                "-i",
+                path("plain"),
+                "--sums",
+                "-",
+                stderr=subprocess.PIPE,
+            )
 
         self.assertEqual(report(folder), sums(path("plain")))
         self.assertNotIn("dcache_miss", report(SHARE / "none"))
 
     def test_diff(self):
         """Of alternating periods and a plain one: what perf report says of both, which is the same within error."""
+
         def shares(recording: Path) -> dict[str, float]:
-            text = said(PERF, recording, "report", *SYMBOLS, "--stdio", "-s", "sym", "-F", "overhead,sym", "--no-group")
-            return {name: float(share) for share, name in re.findall(r"^ +([\d.]+)% +\[\.\] (\w+)", text.split("# Samples")[1],
-                                                                     re.M)}
+            text = said(
+                PERF,
+                recording,
+                "report",
+                *SYMBOLS,
+                "--stdio",
+                "-s",
+                "sym",
+                "-F",
+                "overhead,sym",
+                "--no-group",
+            )
+            return {
+                name: float(share)
+                for share, name in re.findall(
+                    r"^ +([\d.]+)% +\[\.\] (\w+)", text.split("# Samples")[1], re.M
+                )
+            }
+
         one, two = shares(path("plain")), shares(path("long"))
-        text = must(PERF, "diff", *SYMBOLS[:2], "-s", "sym", path("plain"), path("long"), stderr=subprocess.PIPE)
-        rows = re.findall(r"^ +([\d.]+)% +([+-][\d.]+)% +\[\.\] (\w+)", text.split("# Event")[1], re.M)
+        text = must(
+            PERF,
+            "diff",
+            *SYMBOLS[:2],
+            "-s",
+            "sym",
+            path("plain"),
+            path("long"),
+            stderr=subprocess.PIPE,
+        )
+        rows = re.findall(
+            r"^ +([\d.]+)% +([+-][\d.]+)% +\[\.\] (\w+)", text.split("# Event")[1], re.M
+        )
         found = {name: (float(base), float(delta)) for base, delta, name in rows}
         self.assertLessEqual(truth().keys() - {"iteration"}, found.keys())
         for name, (base, delta) in found.items():
             self.assertAlmostEqual(base, one[name], delta=0.011)
             self.assertAlmostEqual(base + delta, two[name], delta=0.021)
             share = truth()[name].share if name in truth() else 0
-            self.assertLess(abs(delta), 100 * 4 * (2 * max(share, 0.001) * (1 - share) / 500) ** 0.5, name)
+            self.assertLess(
+                abs(delta), 100 * 4 * (2 * max(share, 0.001) * (1 - share) / 500) ** 0.5, name
+            )
 
     def test_data_convert(self):
         """JSON has the samples; what CTF needs is not built in, and perf says so."""
         target = SHARE / "plain.json"
         must(PERF, "data", "convert", "--force", "--to-json", target, "-i", path("plain"))
-        told = [(sample["timestamp"], sample["pid"], sample["tid"], sample["cpu"], int(sample["callchain"][0]["ip"], 16))
-                for sample in json.loads(target.read_text())["samples"]]
+        told = [
+            (
+                sample["timestamp"],
+                sample["pid"],
+                sample["tid"],
+                sample["cpu"],
+                int(sample["callchain"][0]["ip"], 16),
+            )
+            for sample in json.loads(target.read_text())["samples"]
+        ]
         # perf tells the members of a group one by one
         once = [sample for before, sample in pairwise([None, *told]) if sample != before]
-        self.assertTrue(once == [(sample.time, sample.pid, sample.tid, sample.cpu, sample.ip)
-                                 for sample in perfdata.read(path("plain")).samples])
+        self.assertTrue(
+            once
+            == [
+                (sample.time, sample.pid, sample.tid, sample.cpu, sample.ip)
+                for sample in perfdata.read(path("plain")).samples
+            ]
+        )
         done = run(PERF, "data", "convert", "--to-ctf", SHARE / "ctf", "-i", path("plain"))
         self.assertGreater(done.returncode, 0)
-        self.assertIn("unknown option `to-ctf'" if BASE == "6.12" else "ctf support is not compiled in", done.stdout)
+        self.assertIn(
+            "unknown option `to-ctf'" if BASE == "6.12" else "ctf support is not compiled in",
+            done.stdout,
+        )
 
 
 class Threads(unittest.TestCase):
@@ -260,7 +354,9 @@ class Threads(unittest.TestCase):
         recording = perfdata.read(path(name))
         for stream in recording.streams(recording.leader()).values():
             begin = 0
-            for at, (early, late) in enumerate(pairwise(list(sample.values.values())[0] for sample in stream), 1):
+            for at, (early, late) in enumerate(
+                pairwise(list(sample.values.values())[0] for sample in stream), 1
+            ):
                 if late < early:
                     yield stream[begin:at]
                     begin = at
@@ -283,13 +379,23 @@ class Threads(unittest.TestCase):
             # to the last sample
             self.assertLess(abs(counted - values[-1]), THREAD_LONG + WINDOW + 0.05 * counted)
         sums(path(name))
-        self.assertEqual(windows(path(name)), sum(sample.period == WINDOW for sample in perfdata.read(path(name)).samples))
+        self.assertEqual(
+            windows(path(name)),
+            sum(sample.period == WINDOW for sample in perfdata.read(path(name)).samples),
+        )
         rows = functions(path(name))
-        matched = {function: rows[function]["sums"][0]["matched"] if function in rows else 0 for function in truth()}
+        matched = {
+            function: rows[function]["sums"][0]["matched"] if function in rows else 0
+            for function in truth()
+        }
         self.assertGreater(sum(matched.values()), 0.8 * (sum(map(len, runs)) // 2 - number))
         for function, share in known.predicted(truth(), WINDOW).items():
             error = (share * (1 - share) / (sum(matched.values()) / repeats)) ** 0.5
-            self.assertLess(abs(matched[function] / sum(matched.values()) - share), 4 * error + 1 / sum(matched.values()), function)
+            self.assertLess(
+                abs(matched[function] / sum(matched.values()) - share),
+                4 * error + 1 / sum(matched.values()),
+                function,
+            )
         return runs
 
     def test_a_thousand(self):
@@ -310,7 +416,10 @@ class AllCpus(unittest.TestCase):
         self.assertFalse(recording.leader().inherit)
         self.assertEqual({sample.cpu for sample in recording.samples}, set(range(cpus)))
         for number in recording.leader().ids:
-            stream = sorted((sample for sample in recording.samples if sample.id == number), key=lambda sample: sample.time)
+            stream = sorted(
+                (sample for sample in recording.samples if sample.id == number),
+                key=lambda sample: sample.time,
+            )
             periods = [sample.period for sample in stream]
             self.assertGreater(len(periods), 100)
             self.assertEqual((set(periods[2::2]), set(periods[1::2])), ({WINDOW}, {LONG}))
@@ -337,7 +446,9 @@ class OldKernel(unittest.TestCase):
     def test_plain_event(self):
         """Works, with the attr as long as ever, and records what it does with the series' kernel."""
         leader = perfdata.read(path("new-perf")).leader()
-        self.assertEqual((leader.size, leader.alternative_sample_period, leader.inherit), (160, 0, True))
+        self.assertEqual(
+            (leader.size, leader.alternative_sample_period, leader.inherit), (160, 0, True)
+        )
         self.assertGreater(len(facts(path("new-perf"))), 400)
         self.assertTrue(facts(path("new-perf")) == facts(path("long")))
         self.assertEqual(sums(path("new-perf")), sums(path("long")))
@@ -350,8 +461,17 @@ class OldKernel(unittest.TestCase):
                 self.assertEqual(int(status), 255)
                 self.assertNotIn("ran", text)
                 sentences = [line for line in text if line.strip()]
-                self.assertEqual(len([line for line in sentences if "does not know alternate sample periods" in line]), 1)
-                self.assertLessEqual(len(sentences), 2, sentences)      # the other one is "Error:"
+                self.assertEqual(
+                    len(
+                        [
+                            line
+                            for line in sentences
+                            if "does not know alternate sample periods" in line
+                        ]
+                    ),
+                    1,
+                )
+                self.assertLessEqual(len(sentences), 2, sentences)  # the other one is "Error:"
                 self.assertFalse(path(name).exists() and path(name).stat().st_size)
 
 
@@ -360,14 +480,26 @@ class OldPerf(unittest.TestCase):
 
     def test_refuses_a_new_file(self):
         for recording in (path("plain"), path("long")):
-            for words in (*READERS, ("annotate", "--stdio"), ("report", "-D"), ("inject", "-o", SHARE / "refused")):
+            for words in (
+                *READERS,
+                ("annotate", "--stdio"),
+                ("report", "-D"),
+                ("inject", "-o", SHARE / "refused"),
+            ):
                 done = run(HOST, *words, "-i", recording)
                 self.assertGreater(done.returncode, 0, words)
-                self.assertEqual(done.stdout.strip(), "incompatible file format (rerun with -v to learn more)", words)
+                self.assertEqual(
+                    done.stdout.strip(),
+                    "incompatible file format (rerun with -v to learn more)",
+                    words,
+                )
 
     def test_reads_a_new_pipe(self):
         """There it takes what it knows of an attr, and the samples are the same."""
-        self.assertEqual(said(HOST, path("piped"), *SAMPLES, pipe=True), said(PERF, path("piped"), *SAMPLES, pipe=True))
+        self.assertEqual(
+            said(HOST, path("piped"), *SAMPLES, pipe=True),
+            said(PERF, path("piped"), *SAMPLES, pipe=True),
+        )
 
     def test_its_files(self):
         for name in ("old", "old-graph"):
@@ -380,7 +512,9 @@ class OldPerf(unittest.TestCase):
         for name, row in truth().items():
             share, number = row.share, windows(path("old"))
             measured = rows[name]["sums"][0]["samples"] / number if name in rows else 0
-            self.assertLess(abs(measured - share), 4 * (share * (1 - share) / number) ** 0.5 + 1 / number, name)
+            self.assertLess(
+                abs(measured - share), 4 * (share * (1 - share) / number) ** 0.5 + 1 / number, name
+            )
 
     def test_its_pipe(self):
         for words in (("evlist", "-v"), SAMPLES, REPORT):
@@ -413,7 +547,10 @@ class ByteOrder(unittest.TestCase):
                 with self.subTest(name, words=words):
                     text = said(PERF, path(f"big-{name}"), *words)
                     # newer perf lists only the build IDs of what has samples, as others are in the maps
-                    self.assertGreater(len(text.splitlines()), 0 if BASE != "6.12" and words == ("buildid-list",) else 1)
+                    self.assertGreater(
+                        len(text.splitlines()),
+                        0 if BASE != "6.12" and words == ("buildid-list",) else 1,
+                    )
                     self.assertEqual(text, said(PERF, path(name), *words))
 
     def test_functions(self):
@@ -422,8 +559,10 @@ class ByteOrder(unittest.TestCase):
                 self.assertEqual(sums(path(f"big-{name}")), sums(path(name)))
 
     def test_old_perf_refuses(self):
-        self.assertEqual(run(HOST, "evlist", "-v", "-i", path("big-plain")).stdout.strip(),
-                         "incompatible file format (rerun with -v to learn more)")
+        self.assertEqual(
+            run(HOST, "evlist", "-v", "-i", path("big-plain")).stdout.strip(),
+            "incompatible file format (rerun with -v to learn more)",
+        )
 
 
 if __name__ == "__main__":

@@ -12,26 +12,30 @@ import unittest
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from env import CHECK, PERF, run
-from test_functions import setUpModule as build_libraries
-from test_functions import recording
-from test_intervals import HEADER, Window, estimate, poisson, quantile, sums_line
+from tests.harness.env import CHECK, PERF, run
+from tests.perf.test_functions import recording
+from tests.perf.test_functions import setUpModule as build_libraries
+from tests.perf.test_intervals import HEADER, Window, estimate, poisson, quantile, sums_line
 
 DATA = CHECK / "diff"
-Function = tuple[str, str, str, Sequence[Window]]       # symbol, DSO, address, windows
+Function = tuple[str, str, str, Sequence[Window]]  # symbol, DSO, address, windows
 THREE = -math.log(0.05)
 
 
-def setUpModule() -> None:      # pylint: disable=function-redefined
+def setUpModule() -> None:  # pylint: disable=function-redefined
     DATA.mkdir(parents=True, exist_ok=True)
     build_libraries()
 
 
 def write(name: str, functions: Sequence[Function], header: str = HEADER) -> None:
     """A sums file."""
-    lines = sorted(((symbol, dso, int(address, 16) if address != "-" else 0),
-                    sums_line(symbol, windows).replace("\t/prog\t-\t", f"\t{dso}\t{address}\t"))
-                   for symbol, dso, address, windows in functions)
+    lines = sorted(
+        (
+            (symbol, dso, int(address, 16) if address != "-" else 0),
+            sums_line(symbol, windows).replace("\t/prog\t-\t", f"\t{dso}\t{address}\t"),
+        )
+        for symbol, dso, address, windows in functions
+    )
     (DATA / name).write_text("\n".join([header, *(line for _, line in lines), "end\n"]))
 
 
@@ -41,7 +45,16 @@ def plain(**functions: Sequence[Window]) -> list[Function]:
 
 
 def diff(*options: object) -> subprocess.CompletedProcess:
-    return run(PERF, "functions", "report", "--diff", DATA / "before.sums", DATA / "after.sums", *options, stderr=-1)
+    return run(
+        PERF,
+        "functions",
+        "report",
+        "--diff",
+        DATA / "before.sums",
+        DATA / "after.sums",
+        *options,
+        stderr=-1,
+    )
 
 
 def changes(before: Sequence[Function], after: Sequence[Function]) -> list[dict]:
@@ -56,10 +69,13 @@ def changes(before: Sequence[Function], after: Sequence[Function]) -> list[dict]
 
 def tail(t: float, freedom: float, steps: int = 2000) -> float:
     """How often |t| is exceeded: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1), by Simpson's rule."""
+
     def integral(low: float, high: float) -> float:
         width = (high - low) / steps
         height = [math.cos(low + step * width) ** (freedom - 1) for step in range(steps + 1)]
-        return width / 3 * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
+        return (
+            width / 3 * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
+        )
 
     angle = math.atan(abs(t) / math.sqrt(freedom))
     return integral(angle, math.pi / 2 - 1e-9) / integral(0, math.pi / 2 - 1e-9)
@@ -67,11 +83,15 @@ def tail(t: float, freedom: float, steps: int = 2000) -> float:
 
 def drawn(draw: random.Random, number: int, cpi: float = 1.5, faults: float = 1.0) -> list[Window]:
     """Windows of a function."""
-    return [(300, max(1, round(draw.gauss(300 / cpi, 40))), poisson(draw, faults)) for _ in range(number)]
+    return [
+        (300, max(1, round(draw.gauss(300 / cpi, 40))), poisson(draw, faults))
+        for _ in range(number)
+    ]
 
 
 class Change(NamedTuple):
     """Of a ratio: how much, its interval, how often chance does as much."""
+
     change: float
     low: float
     high: float
@@ -85,10 +105,14 @@ def expected_change(before: Sequence[Window], after: Sequence[Window], event: in
     few = [THREE / sum(window[1] for window in windows) for windows in (after, before)]
     bounds, chance = [], 1.0
     for side, sign in ((0, -1), (1, 1)):
-        one = max(abs(new.bounds[side] - new.value), min(few[0], new.value if sign < 0 else few[0])) / quantile(new.freedom)
-        other = max(abs(old.bounds[1 - side] - old.value), min(few[1], old.value if sign > 0 else few[1])) / quantile(old.freedom)
+        one = max(
+            abs(new.bounds[side] - new.value), min(few[0], new.value if sign < 0 else few[0])
+        ) / quantile(new.freedom)
+        other = max(
+            abs(old.bounds[1 - side] - old.value), min(few[1], old.value if sign > 0 else few[1])
+        ) / quantile(old.freedom)
         error = math.hypot(one, other)
-        freedom = error ** 4 / (one ** 4 / new.freedom + other ** 4 / old.freedom)
+        freedom = error**4 / (one**4 / new.freedom + other**4 / old.freedom)
         bounds.append(new.value - old.value + sign * quantile(freedom) * error)
         if (new.value - old.value) * sign < 0:
             chance = tail((new.value - old.value) / error, freedom)
@@ -98,7 +122,10 @@ def expected_change(before: Sequence[Window], after: Sequence[Window], event: in
 def significant(chances: dict[str, float]) -> set[str]:
     """Those of which 5 % are false (Benjamini and Hochberg)."""
     ordered = sorted(chances.values())
-    limit = max((chance for rank, chance in enumerate(ordered, 1) if chance <= 0.05 * rank / len(ordered)), default=-1)
+    limit = max(
+        (chance for rank, chance in enumerate(ordered, 1) if chance <= 0.05 * rank / len(ordered)),
+        default=-1,
+    )
     return {name for name, chance in chances.items() if chance <= limit}
 
 
@@ -109,17 +136,24 @@ class Changes(unittest.TestCase):
         """Of functions with few and many windows; which are significant is decided for all functions of a column."""
         draw = random.Random(1)
         before = {f"f{number}": drawn(draw, 6 + 2 * number) for number in range(20)}
-        after = {name: drawn(draw, 60 - len(windows), 1.5 + number % 5 / 8, 1 + number % 3)
-                 for number, (name, windows) in enumerate(before.items())}
+        after = {
+            name: drawn(draw, 60 - len(windows), 1.5 + number % 5 / 8, 1 + number % 3)
+            for number, (name, windows) in enumerate(before.items())
+        }
         rows = {row["symbol"]: row["metrics"] for row in changes(plain(**before), plain(**after))}
         for column, event, scale in (("CPI", 0, 1), ("PF/KI", 2, 1000)):
             expected = {name: expected_change(before[name], after[name], event) for name in before}
             for name, change in expected.items():
                 told = rows[name][column]
-                self.assertAlmostEqual(told["before"], scale * estimate(before[name], event, 1).value)
+                self.assertAlmostEqual(
+                    told["before"], scale * estimate(before[name], event, 1).value
+                )
                 self.assertAlmostEqual(told["after"], scale * estimate(after[name], event, 1).value)
                 for one, other in zip((told["change"], *told["interval"]), change):
-                    self.assertTrue(math.isclose(one, scale * other, rel_tol=1e-5, abs_tol=1e-6), (name, column, told, change))
+                    self.assertTrue(
+                        math.isclose(one, scale * other, rel_tol=1e-5, abs_tol=1e-6),
+                        (name, column, told, change),
+                    )
             names = significant({name: change.chance for name, change in expected.items()})
             self.assertEqual({name for name in before if rows[name][column]["significant"]}, names)
             self.assertGreater(len(names), 3)
@@ -128,7 +162,10 @@ class Changes(unittest.TestCase):
     def test_nothing_where_something_was(self):
         """A count of 0 has an interval, and so has its change."""
         draw = random.Random(2)
-        rows = changes(plain(f=drawn(draw, 200), g=drawn(draw, 200)), plain(f=drawn(draw, 200, faults=0), g=drawn(draw, 200)))
+        rows = changes(
+            plain(f=drawn(draw, 200), g=drawn(draw, 200)),
+            plain(f=drawn(draw, 200, faults=0), g=drawn(draw, 200)),
+        )
         by_name = {row["symbol"]: row["metrics"]["PF/KI"] for row in rows}
         self.assertTrue(by_name["f"]["significant"])
         self.assertFalse(by_name["g"]["significant"])
@@ -139,13 +176,26 @@ class Changes(unittest.TestCase):
         """93 to 97 % of the intervals contain the true change."""
         draw = random.Random(3)
         # number of windows, CPI, page faults in a window: before, after
-        for name, before, after in (("many windows", (80, 1.2, 1), (40, 2, 1.5)), ("rare events", (100, 1, 0.1), (100, 1, 0.2)),
-                                    ("few and many windows", (5, 1.5, 2), (60, 1.5, 2))):
-            rows = changes(*(plain(**{f"f{trial}": drawn(draw, *case) for trial in range(1500)}) for case in (before, after)))
-            for column, truth in (("CPI", after[1] - before[1]), ("PF/KI", (after[2] * after[1] - before[2] * before[1]) / 0.3)):
+        for name, before, after in (
+            ("many windows", (80, 1.2, 1), (40, 2, 1.5)),
+            ("rare events", (100, 1, 0.1), (100, 1, 0.2)),
+            ("few and many windows", (5, 1.5, 2), (60, 1.5, 2)),
+        ):
+            rows = changes(
+                *(
+                    plain(**{f"f{trial}": drawn(draw, *case) for trial in range(1500)})
+                    for case in (before, after)
+                )
+            )
+            for column, truth in (
+                ("CPI", after[1] - before[1]),
+                ("PF/KI", (after[2] * after[1] - before[2] * before[1]) / 0.3),
+            ):
                 bounds = [row["metrics"][column]["interval"] for row in rows]
                 percent = 100 * sum(low <= truth <= high for low, high in bounds) / len(bounds)
-                print(f"{name}: {column}: {percent:.1f} % of {len(bounds)} intervals contain the true change")
+                print(
+                    f"{name}: {column}: {percent:.1f} % of {len(bounds)} intervals contain the true change"
+                )
                 with self.subTest(name, column=column):
                     self.assertGreater(percent, 93)
                     self.assertLess(percent, 97)
@@ -162,7 +212,9 @@ class Changes(unittest.TestCase):
             told = {row["symbol"] for row in rows if row["metrics"]["CPI"]["significant"]}
             found += "changed" in told
             false.append(len(told - {"changed"}) / max(len(told), 1))
-        print(f"{found} of 200 changes found, {100 * sum(false) / 200:.1f} % of the discoveries are false")
+        print(
+            f"{found} of 200 changes found, {100 * sum(false) / 200:.1f} % of the discoveries are false"
+        )
         self.assertGreater(found, 160)
         # 5 %, and 3 standard errors of that
         self.assertLess(sum(false) / 200, 0.05 + 3 * 0.15 / math.sqrt(200))
@@ -171,10 +223,14 @@ class Changes(unittest.TestCase):
 class Functions(unittest.TestCase):
     """Which functions of two builds are the same."""
 
-    def pairs(self, before: Sequence[tuple[str, str, str]], after: Sequence[tuple[str, str, str]]) -> dict:
+    def pairs(
+        self, before: Sequence[tuple[str, str, str]], after: Sequence[tuple[str, str, str]]
+    ) -> dict:
         """Status and value before of each function, whose windows count as many instructions as its place says."""
-        rows = changes([(*function, [(300, 100 + place, 1)] * 3) for place, function in enumerate(before)],
-                       [(*function, [(300, 300, 1)] * 3) for function in after])
+        rows = changes(
+            [(*function, [(300, 100 + place, 1)] * 3) for place, function in enumerate(before)],
+            [(*function, [(300, 300, 1)] * 3) for function in after],
+        )
         result = {}
         for row in rows:
             cpi = row["metrics"]["CPI"]["before"]
@@ -184,49 +240,114 @@ class Functions(unittest.TestCase):
         return result
 
     def test_same(self):
-        self.assertEqual(self.pairs([("f", "/a", "-"), ("g", "/a", "-")], [("g", "/a", "-"), ("h", "/a", "-")]),
-                         {("g", "/a", None): ("both", 1), ("h", "/a", None): ("appeared", None), ("f", "/a", None): ("vanished", 0)})
+        self.assertEqual(
+            self.pairs([("f", "/a", "-"), ("g", "/a", "-")], [("g", "/a", "-"), ("h", "/a", "-")]),
+            {
+                ("g", "/a", None): ("both", 1),
+                ("h", "/a", None): ("appeared", None),
+                ("f", "/a", None): ("vanished", 0),
+            },
+        )
 
     def test_moved_build(self):
         """The file name of a DSO will do; if two have it, the path decides."""
-        self.assertEqual(self.pairs([("f", "/old/a", "-"), ("f", "/old/b", "-")], [("f", "/new/b", "-"), ("f", "/new/a", "-")]),
-                         {("f", "/new/a", None): ("both", 0), ("f", "/new/b", None): ("both", 1)})
-        self.assertEqual(self.pairs([("f", "/1/a", "-"), ("f", "/2/a", "-")], [("f", "/2/a", "-"), ("f", "/3/a", "-")]),
-                         {("f", "/2/a", None): ("both", 1), ("f", "/3/a", None): ("both", 0)})
-        self.assertEqual(self.pairs([("f", "/1/a", "-"), ("f", "/2/a", "-")], [("f", "/3/a", "-")]),
-                         {("f", "/3/a", None): ("appeared", None), ("f", "/1/a", None): ("vanished", 0),
-                          ("f", "/2/a", None): ("vanished", 1)})
+        self.assertEqual(
+            self.pairs(
+                [("f", "/old/a", "-"), ("f", "/old/b", "-")],
+                [("f", "/new/b", "-"), ("f", "/new/a", "-")],
+            ),
+            {("f", "/new/a", None): ("both", 0), ("f", "/new/b", None): ("both", 1)},
+        )
+        self.assertEqual(
+            self.pairs(
+                [("f", "/1/a", "-"), ("f", "/2/a", "-")], [("f", "/2/a", "-"), ("f", "/3/a", "-")]
+            ),
+            {("f", "/2/a", None): ("both", 1), ("f", "/3/a", None): ("both", 0)},
+        )
+        self.assertEqual(
+            self.pairs([("f", "/1/a", "-"), ("f", "/2/a", "-")], [("f", "/3/a", "-")]),
+            {
+                ("f", "/3/a", None): ("appeared", None),
+                ("f", "/1/a", None): ("vanished", 0),
+                ("f", "/2/a", None): ("vanished", 1),
+            },
+        )
 
     def test_renamed_program(self):
         """The symbol alone, if no other function has it."""
-        self.assertEqual(self.pairs([("f", "/a-1", "-"), ("g", "/a-1", "-"), ("g", "/b-1", "-")],
-                                    [("f", "/a-2", "-"), ("g", "/a-2", "-"), ("g", "/b-2", "-")]),
-                         {("f", "/a-2", None): ("both", 0),
-                          ("g", "/a-2", None): ("appeared", None), ("g", "/b-2", None): ("appeared", None),
-                          ("g", "/a-1", None): ("vanished", 1), ("g", "/b-1", None): ("vanished", 2)})
+        self.assertEqual(
+            self.pairs(
+                [("f", "/a-1", "-"), ("g", "/a-1", "-"), ("g", "/b-1", "-")],
+                [("f", "/a-2", "-"), ("g", "/a-2", "-"), ("g", "/b-2", "-")],
+            ),
+            {
+                ("f", "/a-2", None): ("both", 0),
+                ("g", "/a-2", None): ("appeared", None),
+                ("g", "/b-2", None): ("appeared", None),
+                ("g", "/a-1", None): ("vanished", 1),
+                ("g", "/b-1", None): ("vanished", 2),
+            },
+        )
 
     def test_twins(self):
         """Functions of one name in one DSO, by the order of their addresses."""
-        self.assertEqual(self.pairs([("f", "/a", "0x10"), ("f", "/a", "0x20")], [("f", "/a", "0x30"), ("f", "/a", "0x40")]),
-                         {("f", "/a", 0x30): ("both", 0), ("f", "/a", 0x40): ("both", 1)})
-        self.assertEqual(self.pairs([("f", "/a", "0x10"), ("f", "/a", "0x20")], [("f", "/a", "0x30")]),
-                         {("f", "/a", 0x30): ("appeared", None), ("f", "/a", 0x10): ("vanished", 0), ("f", "/a", 0x20): ("vanished", 1)})
+        self.assertEqual(
+            self.pairs(
+                [("f", "/a", "0x10"), ("f", "/a", "0x20")],
+                [("f", "/a", "0x30"), ("f", "/a", "0x40")],
+            ),
+            {("f", "/a", 0x30): ("both", 0), ("f", "/a", 0x40): ("both", 1)},
+        )
+        self.assertEqual(
+            self.pairs([("f", "/a", "0x10"), ("f", "/a", "0x20")], [("f", "/a", "0x30")]),
+            {
+                ("f", "/a", 0x30): ("appeared", None),
+                ("f", "/a", 0x10): ("vanished", 0),
+                ("f", "/a", 0x20): ("vanished", 1),
+            },
+        )
 
     def test_no_symbols(self):
         """Nothing but the address: other ones are other functions."""
-        self.assertEqual(self.pairs([("", "/a", "0x10"), ("", "/a", "0x20")], [("", "/a", "0x20"), ("", "/a", "0x30")]),
-                         {("", "/a", 0x20): ("both", 1), ("", "/a", 0x30): ("appeared", None), ("", "/a", 0x10): ("vanished", 0)})
+        self.assertEqual(
+            self.pairs(
+                [("", "/a", "0x10"), ("", "/a", "0x20")], [("", "/a", "0x20"), ("", "/a", "0x30")]
+            ),
+            {
+                ("", "/a", 0x20): ("both", 1),
+                ("", "/a", 0x30): ("appeared", None),
+                ("", "/a", 0x10): ("vanished", 0),
+            },
+        )
 
 
 class Output(unittest.TestCase):
-
     @classmethod
     def setUpClass(cls) -> None:
         draw = random.Random(5)
-        write("before.sums", plain(hot=drawn(draw, 600), warm=drawn(draw, 300), cold=drawn(draw, 60), same=drawn(draw, 100),
-                                   gone=drawn(draw, 30), less=drawn(draw, 9)))
-        write("after.sums", plain(hot=drawn(draw, 300), warm=drawn(draw, 300, 1.8, 2), cold=drawn(draw, 60, 1.2), same=drawn(draw, 100),
-                                  new=drawn(draw, 20), few=drawn(draw, 2), less=drawn(draw, 9)))
+        write(
+            "before.sums",
+            plain(
+                hot=drawn(draw, 600),
+                warm=drawn(draw, 300),
+                cold=drawn(draw, 60),
+                same=drawn(draw, 100),
+                gone=drawn(draw, 30),
+                less=drawn(draw, 9),
+            ),
+        )
+        write(
+            "after.sums",
+            plain(
+                hot=drawn(draw, 300),
+                warm=drawn(draw, 300, 1.8, 2),
+                cold=drawn(draw, 60, 1.2),
+                same=drawn(draw, 100),
+                new=drawn(draw, 20),
+                few=drawn(draw, 2),
+                less=drawn(draw, 9),
+            ),
+        )
         cls.rows = json.loads(diff("-j").stdout)["functions"]
 
     def refused(self, reason: str, *command: object) -> None:
@@ -236,16 +357,22 @@ class Output(unittest.TestCase):
 
     def test_order(self):
         """Significant changes, the largest of %CY first; others; what appeared; what vanished."""
+
         def rank(row: dict) -> tuple:
             share = row["metrics"]["%CY"]
             if row["status"] != "both":
                 return (2 + (row["status"] == "vanished"), -(share["after"] or share["before"]))
-            return (not any(change["significant"] for change in row["metrics"].values()), -abs(share["change"]))
+            return (
+                not any(change["significant"] for change in row["metrics"].values()),
+                -abs(share["change"]),
+            )
 
         self.assertEqual(self.rows, sorted(self.rows, key=rank))
         self.assertEqual([row["symbol"] for row in self.rows][:2], ["hot", "warm"])
         self.assertEqual([row["symbol"] for row in self.rows][-3:], ["new", "few", "gone"])
-        by_rate = [row["symbol"] for row in json.loads(diff("-j", "-s", "PF/KI").stdout)["functions"]]
+        by_rate = [
+            row["symbol"] for row in json.loads(diff("-j", "-s", "PF/KI").stdout)["functions"]
+        ]
         self.assertEqual(by_rate[0], "warm")
 
     def test_object(self):
@@ -254,21 +381,38 @@ class Output(unittest.TestCase):
         self.assertEqual(list(whole["after"]), ["groups", "throttled", "lost"])
         self.assertEqual([column["name"] for column in whole["columns"]], ["#", "CPI"])
         new = next(row for row in whole["functions"] if row["symbol"] == "new")
-        self.assertEqual(new["metrics"]["#"], {"before": None, "after": 20, "change": None, "interval": None, "significant": False})
+        self.assertEqual(
+            new["metrics"]["#"],
+            {"before": None, "after": 20, "change": None, "interval": None, "significant": False},
+        )
         hot = next(row for row in whole["functions"] if row["symbol"] == "hot")
-        self.assertEqual(hot["metrics"]["#"], {"before": 600, "after": 300, "change": -300, "interval": None, "significant": False})
+        self.assertEqual(
+            hot["metrics"]["#"],
+            {"before": 600, "after": 300, "change": -300, "interval": None, "significant": False},
+        )
 
     def test_table(self):
         """The same as text: value, change, * if significant; with --ci the interval; the number of rows that is asked for."""
-        header, *lines = diff("--ci", "-F", "CPI", "--limit", "4").stdout.replace("95 %", "95%").splitlines()
+        header, *lines = (
+            diff("--ci", "-F", "CPI", "--limit", "4").stdout.replace("95 %", "95%").splitlines()
+        )
         self.assertEqual(header.split(), ["symbol", "CPI", "change", "95%"])
         self.assertEqual(len(lines), 4)
         for line, row in zip(lines, self.rows):
             told = row["metrics"]["CPI"]
-            self.assertEqual(line.split(), [row["symbol"], f"{told['after']:.1f}", f"{told['change']:+.1f}" + "*" * told["significant"],
-                                            "..".join(f"{bound:+.1f}" for bound in told["interval"])])
+            self.assertEqual(
+                line.split(),
+                [
+                    row["symbol"],
+                    f"{told['after']:.1f}",
+                    f"{told['change']:+.1f}" + "*" * told["significant"],
+                    "..".join(f"{bound:+.1f}" for bound in told["interval"]),
+                ],
+            )
         lines = diff("-F", "CPI").stdout.splitlines()
-        self.assertEqual([line.split()[-1] for line in lines[-3:]], ["appeared", "appeared", "vanished"])
+        self.assertEqual(
+            [line.split()[-1] for line in lines[-3:]], ["appeared", "appeared", "vanished"]
+        )
 
     def test_separated_values(self):
         rows = list(csv.DictReader(diff("-x", ",").stdout.splitlines()))
@@ -277,30 +421,65 @@ class Output(unittest.TestCase):
             self.assertEqual((line["dso"], line["status"]), (row["dso"], row["status"]))
             for column, told in row["metrics"].items():
                 low, high = told["interval"] or (None, None)
-                expected = [told["before"], told["after"], told["change"], low, high, told["significant"]]
+                expected = [
+                    told["before"],
+                    told["after"],
+                    told["change"],
+                    low,
+                    high,
+                    told["significant"],
+                ]
                 names = ("before", "after", "change", "low", "high", "significant")
-                self.assertEqual([None if line[f"{column} {name}"] == "-" else float(line[f"{column} {name}"]) for name in names], expected)
+                self.assertEqual(
+                    [
+                        None if line[f"{column} {name}"] == "-" else float(line[f"{column} {name}"])
+                        for name in names
+                    ],
+                    expected,
+                )
 
     def test_recordings(self):
         """Recordings are compared as their sums are."""
         paths = [recording(f"diff-{seed}", seed, events=3) for seed in (1, 2)]
         for name, path in zip(("one", "two"), paths):
             run(PERF, "functions", "report", "-i", path, "--sums", DATA / f"{name}.sums")
-        told = [run(PERF, "functions", "report", "-j", "--diff", *inputs, stderr=-1)
-                for inputs in (paths, (DATA / "one.sums", paths[1]), (DATA / "one.sums", DATA / "two.sums"))]
+        told = [
+            run(PERF, "functions", "report", "-j", "--diff", *inputs, stderr=-1)
+            for inputs in (
+                paths,
+                (DATA / "one.sums", paths[1]),
+                (DATA / "one.sums", DATA / "two.sums"),
+            )
+        ]
         self.assertEqual([done.returncode for done in told], [0, 0, 0], told[0].stderr)
         self.assertEqual(len({done.stdout for done in told}), 1)
         self.assertGreater(len(json.loads(told[0].stdout)["functions"]), 5)
 
     def test_other_periods(self):
         self.assertEqual(diff().stderr, "")
-        (DATA / "other.sums").write_text((DATA / "after.sums").read_text().replace("\t999700\t300\t", "\t99700\t3000\t"))
-        done = run(PERF, "functions", "report", "--diff", DATA / "before.sums", DATA / "other.sums", stderr=-1)
+        (DATA / "other.sums").write_text(
+            (DATA / "after.sums").read_text().replace("\t999700\t300\t", "\t99700\t3000\t")
+        )
+        done = run(
+            PERF,
+            "functions",
+            "report",
+            "--diff",
+            DATA / "before.sums",
+            DATA / "other.sums",
+            stderr=-1,
+        )
         self.assertRegex(done.stderr, "^perf functions: recorded with other periods[^\n]*\n$")
 
     def test_bad_input(self):
         before, after = DATA / "before.sums", DATA / "after.sums"
-        for inputs in ((), (before,), (before, after, after), (before, after, "--sums", DATA / "x.sums"), ("-i", before, after)):
+        for inputs in (
+            (),
+            (before,),
+            (before, after, after),
+            (before, after, "--sums", DATA / "x.sums"),
+            ("-i", before, after),
+        ):
             self.refused("--diff takes two", "--diff", *inputs)
         done = run(PERF, "functions", "report", "--diff", before, DATA / "missing.sums", stderr=-1)
         self.assertEqual((done.returncode, done.stdout), (255, ""))
@@ -308,7 +487,9 @@ class Output(unittest.TestCase):
         comm = DATA / "comm.sums"
         comm.write_text(after.read_text().replace("by\tsymbol", "by\tcomm"))
         self.refused("another kind", "--diff", before, comm)
-        self.refused("no column IPC .*there are: symbol # CPI", "--diff", before, after, "-s", "IPC")
+        self.refused(
+            "no column IPC .*there are: symbol # CPI", "--diff", before, after, "-s", "IPC"
+        )
 
     def fail_on(self, *limits: str) -> tuple[int, list[str]]:
         """Exit status, and the functions that are told."""
@@ -317,8 +498,11 @@ class Output(unittest.TestCase):
         return done.returncode, [" ".join(line.split()[2:5]) for line in done.stderr.splitlines()]
 
     def told(self, column: str, exceeds: Callable[[dict], bool]) -> list[str]:
-        return [f"{column} of {row['symbol']}" for row in self.rows
-                if row["metrics"][column]["significant"] and exceeds(row["metrics"][column])]
+        return [
+            f"{column} of {row['symbol']}"
+            for row in self.rows
+            if row["metrics"][column]["significant"] and exceeds(row["metrics"][column])
+        ]
 
     def test_fail_on(self):
         """Significant changes beyond the limit, relative or not, up or down."""
@@ -342,7 +526,18 @@ class Output(unittest.TestCase):
 
     def test_bad_limits(self):
         inputs = ("--diff", DATA / "before.sums", DATA / "after.sums")
-        for limit in ("CPI", "CPI>", ">5", "CPI>five", "CPI>5%%", "CPI>-5", "CPI<5", "CPI>5 BM/KI>3", "CPI>nan", ""):
+        for limit in (
+            "CPI",
+            "CPI>",
+            ">5",
+            "CPI>five",
+            "CPI>5%%",
+            "CPI>-5",
+            "CPI<5",
+            "CPI>5 BM/KI>3",
+            "CPI>nan",
+            "",
+        ):
             self.refused("cannot read --fail-on", *inputs, "--fail-on", limit)
         self.refused("no column IPC", *inputs, "--fail-on", "CPI>5%,IPC>5%")
         self.refused("a number of windows has no interval", *inputs, "--fail-on", "#>1%")

@@ -22,24 +22,39 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SCRIPT = (Path(__file__).resolve().parent.parent /
-          "tools/perf/scripts/python/generate-function-metrics.py")
+SCRIPT = (
+    Path(__file__).resolve().parents[2] / "tools/perf/scripts/python/generate-function-metrics.py"
+)
 SPEC = importlib.util.spec_from_file_location("function_metrics", SCRIPT)
 fm = importlib.util.module_from_spec(SPEC)
 sys.modules["function_metrics"] = fm
 SPEC.loader.exec_module(fm)
 
 LONG, WINDOW = 999700, 300
-READ = 1 << 4                               # PERF_SAMPLE_READ
-HARDWARE = {"cycles": 0, "instructions": 1, "cache-references": 2, "cache-misses": 3,
-            "branch-misses": 5}
+READ = 1 << 4  # PERF_SAMPLE_READ
+HARDWARE = {
+    "cycles": 0,
+    "instructions": 1,
+    "cache-references": 2,
+    "cache-misses": 3,
+    "branch-misses": 5,
+}
 GROUP = ("cycles", "instructions", "branch-misses")
 
 
 def attr(kind=0, config=0, **other):
     """A perf_event_attr as perf hands it to scripts."""
-    return {"type": kind, "config": config, "sample_type": READ, "sample_period": 0, "freq": 0, "inherit": 0,
-            "alternative_sample_period": 0, "jitter_alternate_period": 0, **other}
+    return {
+        "type": kind,
+        "config": config,
+        "sample_type": READ,
+        "sample_period": 0,
+        "freq": 0,
+        "inherit": 0,
+        "alternative_sample_period": 0,
+        "jitter_alternate_period": 0,
+        **other,
+    }
 
 
 class Recording:
@@ -60,11 +75,19 @@ class Recording:
         for event, name in enumerate(names, leader):
             self.events[event] = name
             self.collector.evsel_table(event, name)
-            self.collector.attr_table(event, leader, attr(
-                0, HARDWARE[name], inherit=inherit,
-                sample_period=period if event == leader else 0, freq=int(event == leader and not period),
-                alternative_sample_period=alternate if event == leader else 0,
-                jitter_alternate_period=jitter if event == leader else 0))
+            self.collector.attr_table(
+                event,
+                leader,
+                attr(
+                    0,
+                    HARDWARE[name],
+                    inherit=inherit,
+                    sample_period=period if event == leader else 0,
+                    freq=int(event == leader and not period),
+                    alternative_sample_period=alternate if event == leader else 0,
+                    jitter_alternate_period=jitter if event == leader else 0,
+                ),
+            )
         return leader
 
     def raw_sample(self, event, count, symbol, *, thread=1, dso=1, ip=0, cpu=0):
@@ -106,8 +129,9 @@ class Matching(unittest.TestCase):
     def assert_sums(self, sums, samples, matched, totals):
         """Compare the numbers of windows and the totals in the order of GROUP."""
         self.assertIsNotNone(sums)
-        self.assertEqual((sums.samples, sums.matched, sums.discarded),
-                         (samples, matched, samples - matched))
+        self.assertEqual(
+            (sums.samples, sums.matched, sums.discarded), (samples, matched, samples - matched)
+        )
         self.assertEqual([sums[event] for event in GROUP], totals)
 
     def test_matched(self):
@@ -234,7 +258,7 @@ class Matching(unittest.TestCase):
         recording.sample("g", LONG, thread=2)
         recording.sample("f", 300, 100, 1, thread=1)
         recording.sample("g", 300, 200, 2, thread=2)
-        recording.sample("f", 300, 100, 1, thread=3)            # opens the third stream
+        recording.sample("f", 300, 100, 1, thread=3)  # opens the third stream
         self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
         self.assert_sums(recording.sums("g"), 1, 1, [300, 200, 2])
 
@@ -247,8 +271,9 @@ class Matching(unittest.TestCase):
                 recording.sample("f", LONG)
                 getattr(recording.collector, handler)(5, sample_id, sample_id, 0, 9, 9)
                 recording.sample("f", 300, 100, 1)
-                self.assert_sums(recording.sums("f"), 1, matched,
-                                 [300, 100, 1] if matched else [0, 0, 0])
+                self.assert_sums(
+                    recording.sums("f"), 1, matched, [300, 100, 1] if matched else [0, 0, 0]
+                )
 
     def test_throttled_thread(self):
         """With inherited counts all threads of the leader are suspect."""
@@ -294,8 +319,9 @@ class Matching(unittest.TestCase):
         recording.collector.lost(5, 1, 3, 0, 9, 9)
         recording.collector.lost(6, 1, 4, 0, 9, 9)
         recording.collector.lost(0, 0, 6, 0, 9, 9)
-        self.assertTrue(any(note.startswith("7 records")
-                            for note in fm.notes(recording.collector.table())))
+        self.assertTrue(
+            any(note.startswith("7 records") for note in fm.notes(recording.collector.table()))
+        )
 
     def test_jitter(self):
         """Intervals up to half shorter or longer than their period are told apart. (Of the long
@@ -312,11 +338,11 @@ class Matching(unittest.TestCase):
         for share, f, g in (("auto", 2, 2), ("none", 2, 2), ("discard", 1, 1)):
             recording = Recording(share)
             recording.group(*GROUP, period=300, alternate=0)
-            recording.sample("f", 300, 100, 1)      # opens the stream
-            recording.sample("f", 310, 110, 2)      # f after f
-            recording.sample("g", 320, 120, 3)      # g after f
-            recording.sample("g", 330, 130, 4)      # g after g
-            recording.sample("f", 340, 140, 5)      # f after g
+            recording.sample("f", 300, 100, 1)  # opens the stream
+            recording.sample("f", 310, 110, 2)  # f after f
+            recording.sample("g", 320, 120, 3)  # g after f
+            recording.sample("g", 330, 130, 4)  # g after g
+            recording.sample("f", 340, 140, 5)  # f after g
             counts = {1: [310, 110, 2], 2: [650, 250, 7]}
             self.assert_sums(recording.sums("f"), 2, f, counts[f])
             counts = {1: [330, 130, 4], 2: [650, 250, 7]}
@@ -354,7 +380,7 @@ class Matching(unittest.TestCase):
         recording.sample("f", LONG)
         recording.collector.throttle(5, 1, 1, 0, 9, 9)
         recording.sample("f", 300, 100, 1)
-        recording.sample("g", 300, 100, 1)          # a window after a window
+        recording.sample("g", 300, 100, 1)  # a window after a window
         self.assert_sums(recording.sums("f"), 1, 0, [0, 0, 0])
         self.assert_sums(recording.sums("g"), 1, 1, [300, 100, 1])
 
@@ -378,8 +404,9 @@ class Matching(unittest.TestCase):
     def test_old_perf_without_fields(self):
         """A perf which knows no alternate period hands out attrs without it."""
         recording = Recording()
-        old = {key: value for key, value in attr(sample_period=300).items()
-               if "alternat" not in key}
+        old = {
+            key: value for key, value in attr(sample_period=300).items() if "alternat" not in key
+        }
         recording.collector.evsel_table(1, "cycles")
         recording.collector.attr_table(1, 1, old)
         recording.sample("f", 300)
@@ -419,8 +446,10 @@ class Matching(unittest.TestCase):
         self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
         self.assertIsNone(recording.sums("g"))
         sums = recording.sums("g", second)
-        self.assertEqual((sums.samples, sums["cycles"], sums["cache-references"],
-                          sums["cache-misses"]), (1, 310, 20, 2))
+        self.assertEqual(
+            (sums.samples, sums["cycles"], sums["cache-references"], sums["cache-misses"]),
+            (1, 310, 20, 2),
+        )
 
 
 class Functions(unittest.TestCase):
@@ -440,36 +469,62 @@ class Functions(unittest.TestCase):
 
     def test_same_name_in_two_dsos(self):
         """Two rows, which show the DSO: by its file name or, if need be, its path."""
-        table = self.table((11, 11, 0), (12, 12, 0), (13, 13, 0), (1, 1, 0),
-                           dsos=((11, 1, "liba.so", "/lib/liba.so", ""),
-                                 (12, 1, "libb.so", "/lib/libb.so", ""),
-                                 (13, 1, "libb.so", "/opt/libb.so", "")),
-                           symbols=((11, 11, 16, 32, 1, "same"), (12, 12, 16, 32, 1, "same"),
-                                    (13, 13, 16, 32, 1, "same")))
-        self.assertEqual(sorted(fm.labels(table.functions).values()),
-                         ["f", "same [/lib/libb.so]", "same [/opt/libb.so]", "same [liba.so]"])
+        table = self.table(
+            (11, 11, 0),
+            (12, 12, 0),
+            (13, 13, 0),
+            (1, 1, 0),
+            dsos=(
+                (11, 1, "liba.so", "/lib/liba.so", ""),
+                (12, 1, "libb.so", "/lib/libb.so", ""),
+                (13, 1, "libb.so", "/opt/libb.so", ""),
+            ),
+            symbols=(
+                (11, 11, 16, 32, 1, "same"),
+                (12, 12, 16, 32, 1, "same"),
+                (13, 13, 16, 32, 1, "same"),
+            ),
+        )
+        self.assertEqual(
+            sorted(fm.labels(table.functions).values()),
+            ["f", "same [/lib/libb.so]", "same [/opt/libb.so]", "same [liba.so]"],
+        )
 
     def test_same_name_in_one_dso(self):
         """Two static functions of one name: two rows, told apart by their addresses."""
-        table = self.table((11, 1, 0), (12, 1, 0), symbols=((11, 1, 0x10, 0x20, 0, "same"),
-                                                            (12, 1, 0x30, 0x40, 0, "same")))
+        table = self.table(
+            (11, 1, 0),
+            (12, 1, 0),
+            symbols=((11, 1, 0x10, 0x20, 0, "same"), (12, 1, 0x30, 0x40, 0, "same")),
+        )
         self.assertEqual(sorted(fm.labels(table.functions).values()), ["same 0x10", "same 0x30"])
 
     def test_no_symbol(self):
         """perf makes an empty symbol of the address: each address is a function."""
-        table = self.table((11, 1, 0x410), (12, 1, 0x420), (13, 1, 0x430), (14, 1, 0x440),
-                           symbols=((11, 1, 0x10, 0x10, 0, "unknown"),
-                                    (12, 1, 0x20, 0x20, 0, "unknown"),
-                                    (13, 1, 0x30, 0x38, 0, "unknown"),
-                                    (14, 1, 0x40, 0x40, 0, "label")))
-        self.assertEqual(sorted(fm.labels(table.functions).values()),
-                         ["0x10 [prog]", "0x20 [prog]", "label", "unknown"])
+        table = self.table(
+            (11, 1, 0x410),
+            (12, 1, 0x420),
+            (13, 1, 0x430),
+            (14, 1, 0x440),
+            symbols=(
+                (11, 1, 0x10, 0x10, 0, "unknown"),
+                (12, 1, 0x20, 0x20, 0, "unknown"),
+                (13, 1, 0x30, 0x38, 0, "unknown"),
+                (14, 1, 0x40, 0x40, 0, "label"),
+            ),
+        )
+        self.assertEqual(
+            sorted(fm.labels(table.functions).values()),
+            ["0x10 [prog]", "0x20 [prog]", "label", "unknown"],
+        )
 
     def test_no_map(self):
         """Neither symbol nor DSO: the address; those of the kernel arrive as negative numbers."""
         table = self.table((0, 0, 0x410), (0, 0, 0x420), (0, 0, -16))
-        self.assertEqual(sorted(fm.labels(table.functions).values()),
-                         ["0x410 [unknown]", "0x420 [unknown]", "0xfffffffffffffff0 [unknown]"])
+        self.assertEqual(
+            sorted(fm.labels(table.functions).values()),
+            ["0x410 [unknown]", "0x420 [unknown]", "0xfffffffffffffff0 [unknown]"],
+        )
 
     def test_address_does_not_match_another(self):
         """A window at another address without a symbol is unmatched."""
@@ -494,14 +549,24 @@ class Adding(unittest.TestCase):
         """Of each number, event and product."""
         one = fm.Sums(3, 2, 1, {"a": 5, "b": 1}, {("a", "a"): 13, ("a", "b"): 2, ("b", "b"): 1})
         two = fm.Sums(5, 1, 4, {"a": 7, "c": 2}, {("a", "a"): 49, ("a", "c"): 14, ("c", "c"): 4})
-        self.assertEqual(one + two, fm.Sums(8, 3, 5, {"a": 12, "b": 1, "c": 2}, {
-            ("a", "a"): 62, ("a", "b"): 2, ("b", "b"): 1, ("a", "c"): 14, ("c", "c"): 4}))
+        self.assertEqual(
+            one + two,
+            fm.Sums(
+                8,
+                3,
+                5,
+                {"a": 12, "b": 1, "c": 2},
+                {("a", "a"): 62, ("a", "b"): 2, ("b", "b"): 1, ("a", "c"): 14, ("c", "c"): 4},
+            ),
+        )
 
     def test_exact(self):
         """Integers of any size."""
         sums = fm.Sums(1, 1, 0, {"a": 1 << 63}, {("a", "a"): 1 << 126})
-        self.assertEqual((sums + fm.Sums(1, 1, 0, {"a": 1}, {("a", "a"): 1})).products,
-                         {("a", "a"): (1 << 126) + 1})
+        self.assertEqual(
+            (sums + fm.Sums(1, 1, 0, {"a": 1}, {("a", "a"): 1})).products,
+            {("a", "a"): (1 << 126) + 1},
+        )
 
     def test_products(self):
         """Each pair of events, of the same window."""
@@ -513,6 +578,7 @@ class Adding(unittest.TestCase):
 
     def test_recordings(self):
         """Two recordings added are as one of both: order, and ids within them, are no matter."""
+
         def record(windows, first_thread):
             recording = started(inherit=1)
             for thread, (function, *counts) in enumerate(windows, first_thread):
@@ -523,8 +589,9 @@ class Adding(unittest.TestCase):
 
         one = [("f", 300, 100, 1), ("g", 310, 110, 2)]
         two = [("f", 320, 120, 3), ("f", 330, 130, 0)]
-        self.assertEqual((record(one, 2) + record(two, 9)).functions,
-                         record(one + two, 2).functions)
+        self.assertEqual(
+            (record(one, 2) + record(two, 9)).functions, record(one + two, 2).functions
+        )
 
     def test_recordings_other_functions(self):
         """Functions and groups of one recording only are kept."""
@@ -533,9 +600,13 @@ class Adding(unittest.TestCase):
         two.add(fm.Function("f", "b"), ("cycles",), fm.Sums(2, 2, 0, {"cycles": 6}))
         two.add(fm.Function("f", "a"), ("faults",), fm.Sums(3, 3, 0, {"faults": 7}))
         both = (one + two).functions
-        self.assertEqual(both[fm.Function("f", "a")], {
-            ("cycles",): fm.Sums(1, 1, 0, {"cycles": 5}),
-            ("faults",): fm.Sums(3, 3, 0, {"faults": 7})})
+        self.assertEqual(
+            both[fm.Function("f", "a")],
+            {
+                ("cycles",): fm.Sums(1, 1, 0, {"cycles": 5}),
+                ("faults",): fm.Sums(3, 3, 0, {"faults": 7}),
+            },
+        )
         self.assertEqual(both[fm.Function("f", "b")][("cycles",)].samples, 2)
         self.assertEqual(len(one.functions), 1)
 
@@ -546,48 +617,93 @@ class EventNames(unittest.TestCase):
     def same(self, expected, *events, cpu=""):
         """All of the (name, type, config) are the expected event."""
         for name, kind, config in events:
-            self.assertEqual(fm.canonical_event(attr(kind, config), name, cpu), expected,
-                             (name, kind, config))
+            self.assertEqual(
+                fm.canonical_event(attr(kind, config), name, cpu), expected, (name, kind, config)
+            )
 
     def test_numbers_of_arm(self):
         """They are those of Arm's CPUs, and taken for them where the recording does not say whose they are."""
         for cpu in "", "0x00000000410fd0c0", "0x00000000410fd0c0 smt_on=0":
-            self.same("dTLB-load-misses", ("r5", 4, 5), ("mine", 8, 5), ("armv8_pmuv3_0/event=5/", 8, 5), cpu=cpu)
+            self.same(
+                "dTLB-load-misses",
+                ("r5", 4, 5),
+                ("mine", 8, 5),
+                ("armv8_pmuv3_0/event=5/", 8, 5),
+                cpu=cpu,
+            )
         for cpu in "GenuineIntel-6-8F-8 slots=4", "0x489-0x8000000000000007-0x0", "004e1202":
             self.same("r5", ("r5", 4, 5), ("r5:u", 4, 5), cpu=cpu)
             self.same("dTLB-load-misses", ("armv8_pmuv3_0/event=5/", 8, 5), cpu=cpu)
 
     def test_cycles(self):
         """The kernel's number, Arm's number, with a PMU, renamed."""
-        self.same("cycles", ("cycles", 0, 0), ("cycles/period=999700,alt-period=300/uS", 0, 0),
-                  ("cpu-cycles:u", 0, 0), ("r0011", 4, 0x11), ("r11:u", 4, 0x11),
-                  ("armv8_pmuv3_0/cpu_cycles/", 8, 0x11), ("armv8_pmuv3_0/cycles/u", 8, 0x11),
-                  ("armv8_pmuv3_0/event=0x11,period=1000/", 8, 0x11), ("mine", 0, 0),
-                  ("mine", 8, 0x11), ("instructions", 0, 0),
-                  ("mine", 0, 10 << 32), ("cpu_cycles", 9, 0x3c))
+        self.same(
+            "cycles",
+            ("cycles", 0, 0),
+            ("cycles/period=999700,alt-period=300/uS", 0, 0),
+            ("cpu-cycles:u", 0, 0),
+            ("r0011", 4, 0x11),
+            ("r11:u", 4, 0x11),
+            ("armv8_pmuv3_0/cpu_cycles/", 8, 0x11),
+            ("armv8_pmuv3_0/cycles/u", 8, 0x11),
+            ("armv8_pmuv3_0/event=0x11,period=1000/", 8, 0x11),
+            ("mine", 0, 0),
+            ("mine", 8, 0x11),
+            ("instructions", 0, 0),
+            ("mine", 0, 10 << 32),
+            ("cpu_cycles", 9, 0x3C),
+        )
 
     def test_instructions(self):
         """As above."""
-        self.same("instructions", ("instructions", 0, 1), ("r0008", 4, 8), ("r8:S", 4, 8),
-                  ("inst_retired", 8, 8), ("armv8_cortex_a72/inst_retired/", 8, 8), ("ins", 0, 1))
+        self.same(
+            "instructions",
+            ("instructions", 0, 1),
+            ("r0008", 4, 8),
+            ("r8:S", 4, 8),
+            ("inst_retired", 8, 8),
+            ("armv8_cortex_a72/inst_retired/", 8, 8),
+            ("ins", 0, 1),
+        )
 
     def test_speculated_instructions(self):
         """Only Arm has them, and only by number."""
-        self.same("inst_spec", ("r001b", 4, 0x1b), ("inst_spec", 8, 0x1b),
-                  ("armv8_pmuv3_0/inst_spec/", 8, 0x1b), ("spec", 8, 0x1b),
-                  ("somepmu/inst_spec/", 8, 0x99))
+        self.same(
+            "inst_spec",
+            ("r001b", 4, 0x1B),
+            ("inst_spec", 8, 0x1B),
+            ("armv8_pmuv3_0/inst_spec/", 8, 0x1B),
+            ("spec", 8, 0x1B),
+            ("somepmu/inst_spec/", 8, 0x99),
+        )
 
     def test_branch_misses(self):
         """The kernel's branch-misses is either of Arm's two."""
-        self.same("branch-misses", ("branch-misses", 0, 5), ("r0010", 4, 0x10),
-                  ("r0022", 4, 0x22), ("br_mis_pred", 8, 0x10), ("br_mis_pred_retired", 8, 0x22))
+        self.same(
+            "branch-misses",
+            ("branch-misses", 0, 5),
+            ("r0010", 4, 0x10),
+            ("r0022", 4, 0x22),
+            ("br_mis_pred", 8, 0x10),
+            ("br_mis_pred_retired", 8, 0x22),
+        )
 
     def test_cache(self):
         """On Arm the kernel's cache-* are L1D's."""
-        self.same("cache-references", ("cache-references", 0, 2), ("r0004", 4, 4),
-                  ("l1d_cache", 8, 4), ("L1-dcache-loads", 3, 0))
-        self.same("cache-misses", ("cache-misses", 0, 3), ("r0003", 4, 3),
-                  ("l1d_cache_refill", 8, 3), ("L1-dcache-load-misses", 3, 0x10000))
+        self.same(
+            "cache-references",
+            ("cache-references", 0, 2),
+            ("r0004", 4, 4),
+            ("l1d_cache", 8, 4),
+            ("L1-dcache-loads", 3, 0),
+        )
+        self.same(
+            "cache-misses",
+            ("cache-misses", 0, 3),
+            ("r0003", 4, 3),
+            ("l1d_cache_refill", 8, 3),
+            ("L1-dcache-load-misses", 3, 0x10000),
+        )
 
     def test_software(self):
         """Software events by number."""
@@ -603,12 +719,21 @@ class EventNames(unittest.TestCase):
 
     def test_others(self):
         """Others keep their own names, without what is no part of them."""
-        self.same("r00c5", ("r00c5:u", 4, 0xc5), ("r00c5/period=300/u", 4, 0xc5))
-        self.same("stall_backend", ("armv8_pmuv3_0/stall_backend/u", 8, 0x24),
-                  ("stall_backend", 8, 0x24), ("stall_backend:S", 8, 0x24))
+        self.same("r00c5", ("r00c5:u", 4, 0xC5), ("r00c5/period=300/u", 4, 0xC5))
+        self.same(
+            "stall_backend",
+            ("armv8_pmuv3_0/stall_backend/u", 8, 0x24),
+            ("stall_backend", 8, 0x24),
+            ("stall_backend:S", 8, 0x24),
+        )
         self.same("L2_Stall", ("L2_Stall", 8, 0x124))
-        self.same("dTLB-load-misses", ("dTLB-load-misses:u", 3, 0x10003), ("r0005", 4, 5),
-                  ("armv8_pmuv3_0/l1d_tlb_refill/", 8, 5), ("misses", 3, 0x10003))
+        self.same(
+            "dTLB-load-misses",
+            ("dTLB-load-misses:u", 3, 0x10003),
+            ("r0005", 4, 5),
+            ("armv8_pmuv3_0/l1d_tlb_refill/", 8, 5),
+            ("misses", 3, 0x10003),
+        )
 
     def test_twice_in_a_group(self):
         """The second event of one meaning keeps its name: counts are not mixed."""
@@ -623,8 +748,11 @@ def table_of(events, **functions):
     """A table of functions with (samples, matched, totals in the order of the events)."""
     table = fm.Table()
     for name, (samples, matched, *totals) in functions.items():
-        table.add(fm.Function(name, "/bin/x"), events,
-                  fm.Sums(samples, matched, samples - matched, dict(zip(events, totals))))
+        table.add(
+            fm.Function(name, "/bin/x"),
+            events,
+            fm.Sums(samples, matched, samples - matched, dict(zip(events, totals))),
+        )
     return table
 
 
@@ -633,30 +761,68 @@ class Metrics(unittest.TestCase):
 
     def test_formulas(self):
         """Each column of the specification, from sums whose ratios are seen at once."""
-        events = ("cycles", "instructions", "inst_spec", "branch-misses", "cache-references",
-                  "cache-misses", "page-faults", "dTLB-load-misses")
-        table = table_of(events, f=(10, 8, 3000, 1000, 2000, 7, 400, 20, 3, 4),
-                         g=(10, 10, 1000, 3000, 6000, 1, 400, 60, 1, 12))
+        events = (
+            "cycles",
+            "instructions",
+            "inst_spec",
+            "branch-misses",
+            "cache-references",
+            "cache-misses",
+            "page-faults",
+            "dTLB-load-misses",
+        )
+        table = table_of(
+            events,
+            f=(10, 8, 3000, 1000, 2000, 7, 400, 20, 3, 4),
+            g=(10, 10, 1000, 3000, 6000, 1, 400, 60, 1, 12),
+        )
         values = table.values(table.metrics())[fm.Function("f", "/bin/x")]
-        self.assertEqual({column: value.value for column, value in values.items()}, {
-            "#": 10, "CPI": 3, "%RI": 50, "BM/KI": 7, "CM/KI": 20, "%CM": 5, "TM/KI": 4,
-            "PF/KI": 3, "%CY": 75, "%I": 25, "%BM": 87.5, "%L1DA": 50, "%L1DM": 25, "%TM": 25,
-            "%IS": 25, "%PF": 75,
-            "DIS": 20})
+        self.assertEqual(
+            {column: value.value for column, value in values.items()},
+            {
+                "#": 10,
+                "CPI": 3,
+                "%RI": 50,
+                "BM/KI": 7,
+                "CM/KI": 20,
+                "%CM": 5,
+                "TM/KI": 4,
+                "PF/KI": 3,
+                "%CY": 75,
+                "%I": 25,
+                "%BM": 87.5,
+                "%L1DA": 50,
+                "%L1DM": 25,
+                "%TM": 25,
+                "%IS": 25,
+                "%PF": 75,
+                "DIS": 20,
+            },
+        )
 
     def test_columns_need_events(self):
         """No column without its events; the order is the specification's."""
+
         def columns(*events):
             return [metric.column for metric in table_of(events, f=(1, 1)).metrics()]
 
         self.assertEqual(columns("cycles"), ["#", "%CY", "DIS"])
         self.assertEqual(columns("cycles", "instructions"), ["#", "CPI", "%CY", "%I", "DIS"])
-        self.assertEqual(columns("cycles", "instructions", "branch-misses", "cache-references",
-                                 "cache-misses", "inst_spec"),
-                         "# CPI %RI BM/KI CM/KI %CM %CY %I %BM %L1DA %L1DM %IS DIS".split())
+        self.assertEqual(
+            columns(
+                "cycles",
+                "instructions",
+                "branch-misses",
+                "cache-references",
+                "cache-misses",
+                "inst_spec",
+            ),
+            "# CPI %RI BM/KI CM/KI %CM %CY %I %BM %L1DA %L1DM %IS DIS".split(),
+        )
         self.assertEqual(columns("cycles", "stall"), ["#", "%CY", "DIS"])
-        self.assertEqual(columns("cycles", "instructions", "stall"),
-                         ["#", "CPI", "%CY", "%I", "stall/KI", "DIS"])
+        self.assertEqual(
+            columns("cycles", "instructions", "stall"), ["#", "CPI", "%CY", "%I", "stall/KI", "DIS"]
+        )
 
     def test_other_event(self):
         """Any other event per 1000 instructions."""
@@ -666,33 +832,42 @@ class Metrics(unittest.TestCase):
 
     def test_division_by_zero(self):
         """Not a number, and printed as a dash."""
-        table = table_of(("cycles", "instructions", "branch-misses"), f=(1, 1, 300, 0, 1),
-                         g=(1, 0, 0, 0, 0))
+        table = table_of(
+            ("cycles", "instructions", "branch-misses"), f=(1, 1, 300, 0, 1), g=(1, 0, 0, 0, 0)
+        )
         metrics = table.metrics()
         values = table.values(metrics)
         for metric in "CPI", "BM/KI", "%I":
             self.assertIsNone(values[fm.Function("f", "/bin/x")][metric].value)
         out = io.StringIO()
         fm.print_table(fm.sorted_rows(values, "%CY"), fm.labels(values), metrics, out)
-        self.assertEqual(out.getvalue(), "symbol # CPI BM/KI   %CY %I   %BM   DIS\n"
-                                         "f      1   -     - 100.0  - 100.0   0.0\n"
-                                         "g      1   -     -   0.0  -   0.0 100.0\n")
+        self.assertEqual(
+            out.getvalue(),
+            "symbol # CPI BM/KI   %CY %I   %BM   DIS\n"
+            "f      1   -     - 100.0  - 100.0   0.0\n"
+            "g      1   -     -   0.0  -   0.0 100.0\n",
+        )
 
     def test_two_groups(self):
         """Events of two groups are related through the one that both have."""
         table = fm.Table()
         f = fm.Function("f", "/bin/x")
         # CPI 2 over 10000 cycles, 30 misses in 20000 other cycles: 3 per 1000 instructions
-        table.add(f, ("cycles", "instructions"),
-                  fm.Sums(5, 4, 1, {"cycles": 10000, "instructions": 5000}))
-        table.add(f, ("cycles", "cache-misses"),
-                  fm.Sums(7, 7, 0, {"cycles": 20000, "cache-misses": 30}))
+        table.add(
+            f, ("cycles", "instructions"), fm.Sums(5, 4, 1, {"cycles": 10000, "instructions": 5000})
+        )
+        table.add(
+            f, ("cycles", "cache-misses"), fm.Sums(7, 7, 0, {"cycles": 20000, "cache-misses": 30})
+        )
         g = fm.Function("g", "/bin/x")
-        table.add(g, ("cycles", "instructions"),
-                  fm.Sums(1, 1, 0, {"cycles": 30000, "instructions": 5000}))
+        table.add(
+            g, ("cycles", "instructions"), fm.Sums(1, 1, 0, {"cycles": 30000, "instructions": 5000})
+        )
         values = table.values(table.metrics())
-        self.assertEqual({column: value.value for column, value in values[f].items()}, {
-            "#": 12, "CPI": 2, "CM/KI": 3, "%CY": 50, "%I": 50, "%L1DM": 100, "DIS": 100 / 12})
+        self.assertEqual(
+            {column: value.value for column, value in values[f].items()},
+            {"#": 12, "CPI": 2, "CM/KI": 3, "%CY": 50, "%I": 50, "%L1DM": 100, "DIS": 100 / 12},
+        )
         self.assertEqual(values[g]["CPI"].value, 6)
         self.assertIsNone(values[g]["CM/KI"].value)
 
@@ -700,22 +875,34 @@ class Metrics(unittest.TestCase):
         """Without such an event, through the number of windows."""
         table = fm.Table()
         f = fm.Function("f", "/bin/x")
-        table.add(f, ("cycles", "instructions"),
-                  fm.Sums(5, 4, 1, {"cycles": 10000, "instructions": 5000}))
-        table.add(f, ("cpu-clock", "cache-misses"),
-                  fm.Sums(8, 8, 0, {"cpu-clock": 20000, "cache-misses": 30}))
+        table.add(
+            f, ("cycles", "instructions"), fm.Sums(5, 4, 1, {"cycles": 10000, "instructions": 5000})
+        )
+        table.add(
+            f,
+            ("cpu-clock", "cache-misses"),
+            fm.Sums(8, 8, 0, {"cpu-clock": 20000, "cache-misses": 30}),
+        )
         self.assertEqual(table.values(table.metrics())[f]["CM/KI"].value, 3)
 
     def test_two_groups_much_common(self):
         """Cycles if there are several."""
         table = fm.Table()
         f = fm.Function("f", "/bin/x")
-        table.add(f, ("cycles", "branches", "instructions", "page-faults"),
-                  fm.Sums(5, 4, 1, {"branches": 10, "cycles": 10000, "instructions": 5000,
-                                    "page-faults": 1}))
-        table.add(f, ("cycles", "branches", "cache-misses", "page-faults"),
-                  fm.Sums(7, 7, 0, {"branches": 1, "cycles": 20000, "cache-misses": 30,
-                                    "page-faults": 1}))
+        table.add(
+            f,
+            ("cycles", "branches", "instructions", "page-faults"),
+            fm.Sums(
+                5, 4, 1, {"branches": 10, "cycles": 10000, "instructions": 5000, "page-faults": 1}
+            ),
+        )
+        table.add(
+            f,
+            ("cycles", "branches", "cache-misses", "page-faults"),
+            fm.Sums(
+                7, 7, 0, {"branches": 1, "cycles": 20000, "cache-misses": 30, "page-faults": 1}
+            ),
+        )
         self.assertEqual(table.values(table.metrics())[f]["CM/KI"].value, 3)
 
     def test_error_of_ratio(self):
@@ -723,25 +910,32 @@ class Metrics(unittest.TestCase):
         windows = {"f": [(300, 100), (310, 150), (290, 90), (305, 101)], "g": [(300, 50)] * 3}
         table = fm.Table()
         for name, counts in windows.items():
-            table.add(fm.Function(name, ""), ("cycles", "instructions"),
-                      fm.Sums.of_windows(("cycles", "instructions"), counts))
+            table.add(
+                fm.Function(name, ""),
+                ("cycles", "instructions"),
+                fm.Sums.of_windows(("cycles", "instructions"), counts),
+            )
         value = table.values(table.metrics())[fm.Function("f", "")]
         number, cycles, instructions = 4, 1205, 441
         residuals = [c - cycles / instructions * i for c, i in windows["f"]]
-        self.assertAlmostEqual(value["CPI"].error, math.sqrt(
-            number * statistics.variance(residuals, 0)) / instructions)
+        self.assertAlmostEqual(
+            value["CPI"].error, math.sqrt(number * statistics.variance(residuals, 0)) / instructions
+        )
         share = cycles / (cycles + 900)
-        residuals = [(name == "f") * c - share * c for name, counts in windows.items()
-                     for c, _ in counts]
-        self.assertAlmostEqual(value["%CY"].error, 100 * math.sqrt(
-            7 * statistics.variance(residuals, 0)) / (cycles + 900))
+        residuals = [
+            (name == "f") * c - share * c for name, counts in windows.items() for c, _ in counts
+        ]
+        self.assertAlmostEqual(
+            value["%CY"].error,
+            100 * math.sqrt(7 * statistics.variance(residuals, 0)) / (cycles + 900),
+        )
 
     def test_published(self):
         """The rows published for the N1SDP, from sums that have these ratios (shares in
         1/100000: instructions are 2.68 times fewer than cycles; 5.07 mispredicts, 9.31 L1D
         accesses and 0.93 misses per 1000 instructions)."""
         events = ("cycles", "instructions", "branch-misses", "cache-references", "cache-misses")
-        scale = (268, 100, .507, .931, .093)
+        scale = (268, 100, 0.507, 0.931, 0.093)
         shares = {
             "fp_divider_stalls": (6553, 41800, 22900, 100, 600, 2),
             "int_divider_stalls": (4741, 28300, 21500, 100, 1900, 209),
@@ -761,17 +955,22 @@ double_to_int       694  0.5  0.0   0.0  0.6  3.4 19.1  0.1  1.2  0.1
 nops                417  0.3  0.2   0.0  2.8  1.9 18.3  0.6  0.4  0.1
 dcache_miss         185  3.6  0.4 184.7 53.8  0.7  0.5  0.0 18.4 99.1
 """
-        table = table_of(events, **{
-            name: (samples, samples, *(round(1000 * s * x) for s, x in zip(scale, share)))
-            for name, (samples, *share) in shares.items()})
+        table = table_of(
+            events,
+            **{
+                name: (samples, samples, *(round(1000 * s * x) for s, x in zip(scale, share)))
+                for name, (samples, *share) in shares.items()
+            },
+        )
         metrics = table.metrics()
         values = table.values(metrics)
         out = io.StringIO()
         fm.print_table(fm.sorted_rows(values, "%CY"), fm.labels(values), metrics, out)
         header, *rows = (line.split() for line in out.getvalue().splitlines())
         self.assertEqual(header, "symbol # CPI BM/KI CM/KI %CM %CY %I %BM %L1DA %L1DM DIS".split())
-        self.assertEqual([row[:-1] for row in rows[:7]],
-                         [line.split() for line in published.splitlines()])
+        self.assertEqual(
+            [row[:-1] for row in rows[:7]], [line.split() for line in published.splitlines()]
+        )
 
 
 class Output(unittest.TestCase):
@@ -803,11 +1002,16 @@ class Output(unittest.TestCase):
 
     def test_table(self):
         """Aligned, sorted by the share of the cycles, equal ones by name."""
-        self.assertEqual(self.report(self.recording()), (
-            "symbol # CPI BM/KI  %CY   %I  %BM  DIS\n"
-            "f      2 3.0   5.0 40.0 40.0 14.3  0.0\n"
-            "h      2 4.0  40.0 40.0 30.0 85.7  0.0\n"
-            "g      2 2.0   0.0 20.0 30.0  0.0 50.0\n", ""))
+        self.assertEqual(
+            self.report(self.recording()),
+            (
+                "symbol # CPI BM/KI  %CY   %I  %BM  DIS\n"
+                "f      2 3.0   5.0 40.0 40.0 14.3  0.0\n"
+                "h      2 4.0  40.0 40.0 30.0 85.7  0.0\n"
+                "g      2 2.0   0.0 20.0 30.0  0.0 50.0\n",
+                "",
+            ),
+        )
 
     def test_sort(self):
         """Largest first, names in their order; capital letters are no matter."""
@@ -848,31 +1052,47 @@ class Output(unittest.TestCase):
         recording.raw_sample(1, LONG, 0, dso=1, ip=0x410)
         recording.raw_sample(1, 300, 0, dso=1, ip=0x410)
         rows = list(csv.DictReader(io.StringIO(self.report(recording, "--csv")[0])))
-        self.assertEqual((rows[0]["CPI"], rows[0]["symbol"], rows[0]["dso"]),
-                         ("-", "0x410", "/usr/bin/prog"))
+        self.assertEqual(
+            (rows[0]["CPI"], rows[0]["symbol"], rows[0]["dso"]), ("-", "0x410", "/usr/bin/prog")
+        )
 
     def test_json(self):
         """Groups, sums, metrics and errors."""
         data = json.loads(self.report(self.recording(), "--json")[0])
-        self.assertEqual(data["groups"], [{
-            "events": ["cycles", "branch-misses", "instructions"],
-            "share": "discard", "sample_period": LONG,
-            "alternative_sample_period": WINDOW, "jitter_alternate_period": 0,
-            "inherit": False}])
+        self.assertEqual(
+            data["groups"],
+            [
+                {
+                    "events": ["cycles", "branch-misses", "instructions"],
+                    "share": "discard",
+                    "sample_period": LONG,
+                    "alternative_sample_period": WINDOW,
+                    "jitter_alternate_period": 0,
+                    "inherit": False,
+                }
+            ],
+        )
         f, _, g = data["functions"]
         self.assertEqual((f["symbol"], f["dso"], f["address"]), ("f", "/usr/bin/prog", None))
         (sums,) = f["sums"]
-        self.assertEqual(sums["totals"],
-                         {"cycles": 600, "instructions": 200, "branch-misses": 1})
-        self.assertEqual(sums["products"], {
-            "branch-misses*branch-misses": 1, "branch-misses*cycles": 300,
-            "branch-misses*instructions": 100, "cycles*cycles": 180000,
-            "cycles*instructions": 60000, "instructions*instructions": 20000})
-        self.assertEqual((g["sums"][0]["samples"], g["sums"][0]["matched"],
-                          g["sums"][0]["discarded"]), (2, 1, 1))
+        self.assertEqual(sums["totals"], {"cycles": 600, "instructions": 200, "branch-misses": 1})
+        self.assertEqual(
+            sums["products"],
+            {
+                "branch-misses*branch-misses": 1,
+                "branch-misses*cycles": 300,
+                "branch-misses*instructions": 100,
+                "cycles*cycles": 180000,
+                "cycles*instructions": 60000,
+                "instructions*instructions": 20000,
+            },
+        )
+        self.assertEqual(
+            (g["sums"][0]["samples"], g["sums"][0]["matched"], g["sums"][0]["discarded"]), (2, 1, 1)
+        )
         self.assertEqual(f["metrics"]["CPI"], 3)
         self.assertEqual(f["errors"]["CPI"], 0)
-        self.assertNotIn("CPI", g["errors"])        # one window has no variance
+        self.assertNotIn("CPI", g["errors"])  # one window has no variance
 
     def test_json_undefined(self):
         """null."""
@@ -975,17 +1195,27 @@ class Output(unittest.TestCase):
 
     def test_bad_options(self):
         """Usage errors."""
-        for options in (["--limit", "0"], ["--limit", "x"], ["-s", "some"], ["--csv", "--json"],
-                        ["extra"]):
+        for options in (
+            ["--limit", "0"],
+            ["--limit", "x"],
+            ["-s", "some"],
+            ["--csv", "--json"],
+            ["extra"],
+        ):
             with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
                 fm.parse_options(options)
-        self.assertEqual(fm.parse_options([]), argparse.Namespace(
-            share="auto", sort=None, limit=None, csv=False, json=False, sums=[], write_sums=None))
+        self.assertEqual(
+            fm.parse_options([]),
+            argparse.Namespace(
+                share="auto", sort=None, limit=None, csv=False, json=False, sums=[], write_sums=None
+            ),
+        )
 
     def test_without_perf(self):
         """Run by Python alone: help, or who runs it."""
-        run = subprocess.run([sys.executable, SCRIPT, "--help"], capture_output=True, text=True,
-                             check=True)
+        run = subprocess.run(
+            [sys.executable, SCRIPT, "--help"], capture_output=True, text=True, check=True
+        )
         for metric in fm.METRICS:
             self.assertIn(f"{metric.meaning}: {metric.formula}", run.stdout)
         run = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
@@ -996,8 +1226,10 @@ class Output(unittest.TestCase):
 class Scripts(unittest.TestCase):
     """`perf script record` and `report`: which perf they run (sh runs them, as perf does)."""
 
-    GROUP = ("{cycles/period=999700,alt-period=300/,instructions,branch-misses,cache-references,"
-             "cache-misses}:uS")
+    GROUP = (
+        "{cycles/period=999700,alt-period=300/,instructions,branch-misses,cache-references,"
+        "cache-misses}:uS"
+    )
 
     def perf(self, script, *options):
         """The arguments that perf gets."""
@@ -1006,32 +1238,43 @@ class Scripts(unittest.TestCase):
             perf.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
             perf.chmod(0o755)
             run = subprocess.run(
-                ["sh", SCRIPT.parent / "bin" / script, *options], check=True, text=True,
-                capture_output=True, env={"PATH": f"{folder}:/usr/bin:/bin",
-                                          "PERF_EXEC_PATH": "/exec"})
+                ["sh", SCRIPT.parent / "bin" / script, *options],
+                check=True,
+                text=True,
+                capture_output=True,
+                env={"PATH": f"{folder}:/usr/bin:/bin", "PERF_EXEC_PATH": "/exec"},
+            )
         self.assertEqual(run.stderr, "")
         return run.stdout.splitlines()
 
     def test_record(self):
         """The default group; the command's own -e is no matter."""
         for options in ([], ["-o", "x"], ["--", "sh", "-e", "a b"]):
-            self.assertEqual(self.perf("generate-function-metrics-record", *options),
-                             ["record", "-T", "--sample-cpu", "-e", self.GROUP, *options])
+            self.assertEqual(
+                self.perf("generate-function-metrics-record", *options),
+                ["record", "-T", "--sample-cpu", "-e", self.GROUP, *options],
+            )
 
     def test_record_other_events(self):
         """Events of the user's."""
         for options in (["-e", "{a,b}:S"], ["-a", "-e{a}:S"], ["--event={a}:S", "--", "x y"]):
-            self.assertEqual(self.perf("generate-function-metrics-record", *options),
-                             ["record", "-T", "--sample-cpu", *options])
+            self.assertEqual(
+                self.perf("generate-function-metrics-record", *options),
+                ["record", "-T", "--sample-cpu", *options],
+            )
 
     def test_report(self):
         """Options are the script's, save the file, which perf appends in live mode too."""
         script = ["-s", "/exec/scripts/python/generate-function-metrics.py", "--"]
         self.assertEqual(self.perf("generate-function-metrics-report"), ["script", *script])
-        self.assertEqual(self.perf("generate-function-metrics-report", "-s", "none", "--csv"),
-                         ["script", *script, "-s", "none", "--csv"])
-        self.assertEqual(self.perf("generate-function-metrics-report", "-i", "a b", "--csv"),
-                         ["script", "-i", "a b", *script, "--csv"])
+        self.assertEqual(
+            self.perf("generate-function-metrics-report", "-s", "none", "--csv"),
+            ["script", *script, "-s", "none", "--csv"],
+        )
+        self.assertEqual(
+            self.perf("generate-function-metrics-report", "-i", "a b", "--csv"),
+            ["script", "-i", "a b", *script, "--csv"],
+        )
 
 
 if __name__ == "__main__":

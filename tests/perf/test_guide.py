@@ -5,7 +5,7 @@ import doctest
 import platform
 import unittest
 
-from env import BASE, TOP, in_guest
+from tests.harness.env import BASE, TOP, in_guest
 
 PAGE = TOP / "Documentation/admin-guide/perf/function-metrics.rst"
 MARK = "-- example --"
@@ -29,7 +29,6 @@ def examples() -> list[tuple[str, str]]:
 
 
 class Guide(unittest.TestCase):
-
     maxDiff = None
 
     def test_examples(self):
@@ -45,7 +44,9 @@ class Guide(unittest.TestCase):
             if not OF_THE_PAGE:
                 expected, actual = expected.partition("\n")[0], actual.partition("\n")[0]
             with self.subTest(command):
-                same = doctest.OutputChecker().check_output(expected, actual, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+                same = doctest.OutputChecker().check_output(
+                    expected, actual, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+                )
                 self.assertTrue(same, f"\n{actual}")
 
 

@@ -14,10 +14,10 @@ import subprocess
 import unittest
 from pathlib import Path
 
-import env
-import perfwrite as pw
-import rustnames
-from env import CHECK, PERF, SCRIPT, must
+from tests.harness import env
+from tests.harness import perfwrite as pw
+from tests.harness import rustnames
+from tests.harness.env import CHECK, PERF, SCRIPT, must
 
 DATA = CHECK / "identity"
 DATA.mkdir(parents=True, exist_ok=True)
@@ -30,13 +30,16 @@ class Recording:
 
     def __init__(self, pid: int = 100, flags: int = 0) -> None:
         flags |= pw.FLAG_SAMPLE_ID_ALL
-        self.group = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW, flags=flags), pw.Event("instructions", 0, 1, [2], flags=flags)]
+        self.group = [
+            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, flags=flags),
+            pw.Event("instructions", 0, 1, [2], flags=flags),
+        ]
         self.writer = pw.Writer([self.group])
         self.pid = pid
         self.values = [0, 0]
         self.clock = itertools.count(1000)
         self.writer.comm(self.where(), "program")
-        self.take(0x1000, LONG)     # opens the stream
+        self.take(0x1000, LONG)  # opens the stream
 
     def where(self) -> pw.Where:
         return pw.Where(next(self.clock), self.pid, self.pid)
@@ -48,7 +51,9 @@ class Recording:
     def take(self, address: int, cycles: int, misc: int = pw.MISC_USER) -> None:
         """One sample."""
         self.values = [self.values[0] + cycles, self.values[1] + cycles // 3]
-        self.writer.sample(self.group[0], self.where(), address, cycles, list(zip((1, 2), self.values)), misc=misc)
+        self.writer.sample(
+            self.group[0], self.where(), address, cycles, list(zip((1, 2), self.values)), misc=misc
+        )
 
     def window(self, *places: int, misc: int = pw.MISC_USER) -> None:
         """A window that opens at the first address and closes at the last."""
@@ -78,7 +83,19 @@ def build(name: str, source: str, *options: str) -> Path:
     """A shared library of C or assembler (by the suffix of the name)."""
     (DATA / name).write_text(source)
     library = (DATA / name).with_suffix(".so")
-    must("gcc", "-O2", "-g", "-fPIC", "-shared", "-nostdlib", "-Wl,--build-id=none", *options, "-o", library, DATA / name)
+    must(
+        "gcc",
+        "-O2",
+        "-g",
+        "-fPIC",
+        "-shared",
+        "-nostdlib",
+        "-Wl,--build-id=none",
+        *options,
+        "-o",
+        library,
+        DATA / name,
+    )
     return library
 
 
@@ -90,12 +107,13 @@ def addresses(library: Path, *options: str) -> dict[str, int]:
 
 def assembly(*names: str) -> str:
     """Functions of 64 bytes."""
-    return ".text\n" + "".join(f'.globl "{name}"\n.type "{name}", @function\n"{name}": .skip 64\n.size "{name}", 64\n'
-                               for name in names)
+    return ".text\n" + "".join(
+        f'.globl "{name}"\n.type "{name}", @function\n"{name}": .skip 64\n.size "{name}", 64\n'
+        for name in names
+    )
 
 
 class Identity(unittest.TestCase):
-
     maxDiff = None
 
     def check(self, path: Path, expected: dict, *options: object) -> None:
@@ -106,28 +124,42 @@ class Identity(unittest.TestCase):
 
     def test_kernel_and_modules(self):
         """The same name in the kernel and in a module; a module that kallsyms does not have."""
-        text, module, other = 0xffff800008000000, 0xffff800001000000, 0xffff800002000000
+        text, module, other = 0xFFFF800008000000, 0xFFFF800001000000, 0xFFFF800002000000
         kallsyms = DATA / "kallsyms"
-        kallsyms.write_text(f"{text:016x} T _text\n{text:016x} T _stext\n{text + 0x1000:016x} T do_work\n"
-                            f"{text + 0x2000:016x} t helper\n{text + 0x10000:016x} T _etext\n"
-                            f"{module + 0x100:016x} t do_work\t[veryfast]\n{module + 0x200:016x} t helper_two\t[veryfast]\n")
+        kallsyms.write_text(
+            f"{text:016x} T _text\n{text:016x} T _stext\n{text + 0x1000:016x} T do_work\n"
+            f"{text + 0x2000:016x} t helper\n{text + 0x10000:016x} T _etext\n"
+            f"{module + 0x100:016x} t do_work\t[veryfast]\n{module + 0x200:016x} t helper_two\t[veryfast]\n"
+        )
         recording = Recording()
         recording.map("[kernel.kallsyms]_text", text, 0x10000, offset=text, misc=pw.MISC_KERNEL)
         recording.map("[veryfast]", module, 0x1000, misc=pw.MISC_KERNEL)
         recording.map("/lib/modules/6/kernel/other.ko", other, 0x1000, misc=pw.MISC_KERNEL)
         recording.window(text + 0x1004, text + 0x1100, misc=pw.MISC_KERNEL)
         recording.window(text + 0x1004, text + 0x2000, misc=pw.MISC_KERNEL)
-        recording.window(module + 0x104, module + 0x1f0, misc=pw.MISC_KERNEL)
-        recording.window(text + 0x1004, module + 0x1f0, misc=pw.MISC_KERNEL)
+        recording.window(module + 0x104, module + 0x1F0, misc=pw.MISC_KERNEL)
+        recording.window(text + 0x1004, module + 0x1F0, misc=pw.MISC_KERNEL)
         recording.window(other + 0x10, misc=pw.MISC_KERNEL)
-        self.check(recording.write("kernel.data"), {
-            ("do_work", "[kernel.kallsyms]"): (1, 1), ("helper", "[kernel.kallsyms]"): (1, 0),
-            ("do_work", "[veryfast]"): (2, 1), ("0x10", "/lib/modules/6/kernel/other.ko"): (1, 1)},
-                   "--kallsyms", kallsyms)
+        self.check(
+            recording.write("kernel.data"),
+            {
+                ("do_work", "[kernel.kallsyms]"): (1, 1),
+                ("helper", "[kernel.kallsyms]"): (1, 0),
+                ("do_work", "[veryfast]"): (2, 1),
+                ("0x10", "/lib/modules/6/kernel/other.ko"): (1, 1),
+            },
+            "--kallsyms",
+            kallsyms,
+        )
 
     def test_perf_map(self):
         """/tmp/perf-PID.map, of which every process has its own."""
-        pids = [subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip() for _ in "12"]
+        pids = [
+            subprocess.run(
+                ["sh", "-c", "echo $$"], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for _ in "12"
+        ]
         paths = [Path(f"/tmp/perf-{pid}.map") for pid in pids]
         expected = {}
         recording = Recording()
@@ -137,7 +169,7 @@ class Identity(unittest.TestCase):
             recording.pid = int(pid)
             recording.writer.comm(recording.where(), "jit")
             recording.map("//anon", BASE)
-            recording.window(BASE, BASE + 0x3f)
+            recording.window(BASE, BASE + 0x3F)
             recording.window(BASE, BASE + 0x40)
             expected |= {(f"jit {name}", str(path)): (1, 1), (f"other {name}", str(path)): (1, 0)}
         self.check(recording.write("map.data"), expected)
@@ -147,9 +179,27 @@ class Identity(unittest.TestCase):
         pid = os.getpid()
         dump = DATA / f"jit-{pid}.dump"
         code = b"\x90" * 63 + b"\xc3"
-        dump.write_bytes(struct.pack("<IIIIIIQQ", 0x4a695444, 1, 40, 62, 0, pid, 1, 0) + b"".join(
-            struct.pack("<IIQIIQQQQ", 0, 56 + len(name) + 1 + len(code), 1001, pid, pid, at, at, len(code), index) + name.encode() +
-            b"\0" + code for index, (name, at) in enumerate((("loop", BASE), ("add_numbers", BASE + 0x1000)))))
+        dump.write_bytes(
+            struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, 1, 0)
+            + b"".join(
+                struct.pack(
+                    "<IIQIIQQQQ",
+                    0,
+                    56 + len(name) + 1 + len(code),
+                    1001,
+                    pid,
+                    pid,
+                    at,
+                    at,
+                    len(code),
+                    index,
+                )
+                + name.encode()
+                + b"\0"
+                + code
+                for index, (name, at) in enumerate((("loop", BASE), ("add_numbers", BASE + 0x1000)))
+            )
+        )
         recording = Recording(pid, pw.FLAG_USE_CLOCKID)
         recording.map(dump, 0x70000000)
         recording.window(BASE, BASE + 63)
@@ -168,51 +218,93 @@ class Identity(unittest.TestCase):
             recording.window(BASE + at[symbol], BASE + at[symbol] + 63)
         path = recording.write(f"{name}.data")
         self.check(path, {(symbol, str(library)): (1, 1) for symbol in mangled.values()})
-        self.assertEqual(native(path, "--no-demangle"), {(symbol, str(library)): (1, 1) for symbol in mangled})
+        self.assertEqual(
+            native(path, "--no-demangle"), {(symbol, str(library)): (1, 1) for symbol in mangled}
+        )
 
     def test_demangling(self):
         """C++, and Rust by both of its schemes."""
-        self.check_demangling("mangled", {
-            "_ZN3geo6VectorIdE3dotERKS1_": "geo::Vector<double>::dot(geo::Vector<double> const&)",
-            "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad",
-            "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate": "<std::path::PathBuf>::new",
-            "_RNCNvCsgStHSCytQ6I_7mycrate4mains_0B3_.llvm.123": "mycrate::main::{closure#1}",
-            "_RINvC1a1bKc27_Kc5c_Kc20_Kc7e_Ko10000000000000000_E": r"a::b::<'\'', '\\', ' ', '~', 0x10000000000000000>",
-            "_RNvC1a9not_all": "_RNvC1a9not_all", "_RNvC1a1b1": "_RNvC1a1b1", "_Restore": "_Restore"})
+        self.check_demangling(
+            "mangled",
+            {
+                "_ZN3geo6VectorIdE3dotERKS1_": "geo::Vector<double>::dot(geo::Vector<double> const&)",
+                "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad",
+                "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate": "<std::path::PathBuf>::new",
+                "_RNCNvCsgStHSCytQ6I_7mycrate4mains_0B3_.llvm.123": "mycrate::main::{closure#1}",
+                "_RINvC1a1bKc27_Kc5c_Kc20_Kc7e_Ko10000000000000000_E": r"a::b::<'\'', '\\', ' ', '~', 0x10000000000000000>",
+                "_RNvC1a9not_all": "_RNvC1a9not_all",
+                "_RNvC1a1b1": "_RNvC1a1b1",
+                "_Restore": "_Restore",
+            },
+        )
 
     def test_any_rust_name(self):
         """As binutils demangle them; newer perf has its own way to, that keeps what says which part of the function."""
         draw = random.Random(6)
         mangled = [rustnames.mangled(draw) for _ in range(2000)]
-        demangled = subprocess.run(["c++filt", "--no-verbose", "--format=rust"], input="\n".join(mangled), text=True,
-                                   capture_output=True, check=True).stdout.splitlines()
+        demangled = subprocess.run(
+            ["c++filt", "--no-verbose", "--format=rust"],
+            input="\n".join(mangled),
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout.splitlines()
         if env.BASE != "6.12":
-            demangled = [name + ".cold" * symbol.endswith(".cold") for name, symbol in zip(demangled, mangled, strict=True)]
+            demangled = [
+                name + ".cold" * symbol.endswith(".cold")
+                for name, symbol in zip(demangled, mangled, strict=True)
+            ]
         # one of each, as functions of one name are told apart
-        self.check_demangling("rust", {symbol: name for name, symbol in dict(zip(demangled, mangled, strict=True)).items()})
+        self.check_demangling(
+            "rust",
+            {symbol: name for name, symbol in dict(zip(demangled, mangled, strict=True)).items()},
+        )
 
     def test_stripped(self):
         """A function is the range that unwind information has; without it an address is a function of its own."""
         script = DATA / "stripped.map"
         script.write_text("{ global: shown; local: *; };")
-        unwound = "".join(f'.type {name}, @function\n{name}: .cfi_startproc\n.skip 64\n.cfi_def_cfa_offset 32\n.skip 64\n.cfi_endproc\n'
-                          f'.size {name}, {size}\n' for name, size in (("one", 128), ("shown", 64), ("two", 128)))
-        library = build("stripped.s", f".globl shown\n{assembly('gone')}{unwound}", f"-Wl,--version-script={script}")
+        unwound = "".join(
+            f".type {name}, @function\n{name}: .cfi_startproc\n.skip 64\n.cfi_def_cfa_offset 32\n.skip 64\n.cfi_endproc\n"
+            f".size {name}, {size}\n"
+            for name, size in (("one", 128), ("shown", 64), ("two", 128))
+        )
+        library = build(
+            "stripped.s",
+            f".globl shown\n{assembly('gone')}{unwound}",
+            f"-Wl,--version-script={script}",
+        )
         at = addresses(library)
         must("strip", library)
         self.assertEqual(addresses(library), {})
         self.assertEqual(addresses(library, "-D"), {"shown": at["shown"]})
         recording = Recording()
         recording.map(library, BASE)
-        for opens, closes in (("one", 0), ("one", 127)), (("two", 127), ("two", 2)), (("one", 64), ("two", 64)), \
-                (("shown", 3), ("shown", 127)), (("gone", 0), ("gone", 0)), (("gone", 0), ("gone", 4)):
+        for opens, closes in (
+            (("one", 0), ("one", 127)),
+            (("two", 127), ("two", 2)),
+            (("one", 64), ("two", 64)),
+            (("shown", 3), ("shown", 127)),
+            (("gone", 0), ("gone", 0)),
+            (("gone", 0), ("gone", 4)),
+        ):
             recording.window(BASE + at[opens[0]] + opens[1], BASE + at[closes[0]] + closes[1])
         path = recording.write("stripped.data")
         one, two = (f"{at[name]:#x}-{at[name] + 128:#x}" for name in ("one", "two"))
-        self.check(path, {(one, str(library)): (1, 1), (two, str(library)): (2, 1), ("shown", str(library)): (1, 1),
-                          (hex(at["gone"]), str(library)): (1, 1), (hex(at["gone"] + 4), str(library)): (1, 0)})
+        self.check(
+            path,
+            {
+                (one, str(library)): (1, 1),
+                (two, str(library)): (2, 1),
+                ("shown", str(library)): (1, 1),
+                (hex(at["gone"]), str(library)): (1, 1),
+                (hex(at["gone"] + 4), str(library)): (1, 0),
+            },
+        )
         labels = [f"{two} [stripped.so]", "shown", f"{at['gone']:#x} [stripped.so]"]
-        for table in must(PERF, "functions", "report", "-i", path), must(PERF, "script", "-i", path, "-s", SCRIPT):
+        for table in must(PERF, "functions", "report", "-i", path), must(
+            PERF, "script", "-i", path, "-s", SCRIPT
+        ):
             for label in labels:
                 self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
 
@@ -228,22 +320,44 @@ class Identity(unittest.TestCase):
             recording.map(library, base)
             at = addresses(library)
             places.update((base + at[name], name) for name in (f"first{number}", f"second{number}"))
-            places.update((base + unknown, f"{unknown:#018x}") for unknown in draw.choices(range(0x4000, 0x6000, 16), k=20))
+            places.update(
+                (base + unknown, f"{unknown:#018x}")
+                for unknown in draw.choices(range(0x4000, 0x6000, 16), k=20)
+            )
         for address in draw.choices(list(places), k=300):
             cycles = draw.randrange(1, 6)
             recording.take(address, cycles)
             row = expected.setdefault(places[address], [0, 0])
             row[0] += 1
             row[1] += cycles >= 3
-        told = must("timeout", 60, PERF, "report", "-i", recording.write("rows.data"), "--stdio", "--no-children", "-s", "sym",
-                    "-F", "sample,sym", stderr=-1)
+        told = must(
+            "timeout",
+            60,
+            PERF,
+            "report",
+            "-i",
+            recording.write("rows.data"),
+            "--stdio",
+            "--no-children",
+            "-s",
+            "sym",
+            "-F",
+            "sample,sym",
+            stderr=-1,
+        )
         found = [line.split() for line in told.splitlines() if line and not line.startswith("#")]
         self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in found}, expected)
 
     def test_vdso(self):
         """Of this machine: its own memory has the symbols."""
-        start, end = next(([int(part, 16) for part in line.split()[0].split("-")] for line in
-                           Path("/proc/self/maps").read_text(encoding="utf-8").splitlines() if line.endswith("[vdso]")), (0, 0))
+        start, end = next(
+            (
+                [int(part, 16) for part in line.split()[0].split("-")]
+                for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+                if line.endswith("[vdso]")
+            ),
+            (0, 0),
+        )
         if not start:
             self.skipTest("this machine has no vdso")
         image = DATA / "vdso.so"
@@ -251,7 +365,11 @@ class Identity(unittest.TestCase):
         here = {}
         for name, address in addresses(image, "-D").items():
             here.setdefault(address, set()).add(name.split("@")[0])
-        address = next(at for at, names in here.items() if "__vdso_clock_gettime" in names or "__kernel_clock_gettime" in names)
+        address = next(
+            at
+            for at, names in here.items()
+            if "__vdso_clock_gettime" in names or "__kernel_clock_gettime" in names
+        )
         recording = Recording()
         recording.map("[vdso]", BASE, end - start)
         recording.window(BASE + address, BASE + address + 4)
@@ -264,7 +382,6 @@ class Identity(unittest.TestCase):
 
 
 class Inlined(unittest.TestCase):
-
     SOURCE = """
 #define HERE(name) asm volatile(".globl " #name "\\n.hidden " #name "\\n" #name ": .fill 16, 1, 0x90")
 static inline __attribute__((always_inline)) void deep(void) { HERE(in_deep); }
@@ -292,14 +409,23 @@ void other(void) { HERE(in_other); }
 
     def rows(self, library: Path, *options: str) -> dict[str, tuple[int, int]]:
         """By symbol, without those which are labels in the functions."""
-        return {symbol: counts for (symbol, _dso), counts in native(self.record(library), *options).items()}
+        return {
+            symbol: counts
+            for (symbol, _dso), counts in native(self.record(library), *options).items()
+        }
 
     def test_windows_are_split(self):
         symbols = self.stripped_of_labels()
         self.assertEqual(self.rows(symbols), {"outer": (5, 5), "other": (1, 1)})
-        self.assertEqual(self.rows(symbols, "--inline"), {
-            "outer": (1, 1), "callee (inlined);outer": (2, 1), "deep (inlined);callee (inlined);outer": (2, 1),
-            "other": (1, 1)})
+        self.assertEqual(
+            self.rows(symbols, "--inline"),
+            {
+                "outer": (1, 1),
+                "callee (inlined);outer": (2, 1),
+                "deep (inlined);callee (inlined);outer": (2, 1),
+                "other": (1, 1),
+            },
+        )
 
     def test_without_debug_information(self):
         bare = DATA / "bare.so"
@@ -309,8 +435,16 @@ void other(void) { HERE(in_other); }
     def stripped_of_labels(self) -> Path:
         """The library without the symbols inside of its functions."""
         plain = DATA / "plain.so"
-        must("objcopy", *(f"--strip-symbol={name}" for name in self.at if name.startswith("in_") or name == "after"),
-             self.library, plain)
+        must(
+            "objcopy",
+            *(
+                f"--strip-symbol={name}"
+                for name in self.at
+                if name.startswith("in_") or name == "after"
+            ),
+            self.library,
+            plain,
+        )
         return plain
 
 

@@ -15,14 +15,16 @@ import unittest
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import known
-import perfdata
-from env import ALL, CHECK, PERF, in_guest, must, native
+from tests.harness import known, perfdata
+from tests.harness.env import ALL, CHECK, PERF, in_guest, must, native
 
 DATA = CHECK / "intervals"
 EVENTS = ("cycles", "instructions", "page-faults")
-HEADER = "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t" + "\t".join(EVENTS)
-Window = tuple[int, int, int]       # what the events counted
+HEADER = (
+    "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t"
+    + "\t".join(EVENTS)
+)
+Window = tuple[int, int, int]  # what the events counted
 Bounds = tuple[float, float]
 
 RECORDINGS = 100 if ALL else 10
@@ -41,11 +43,17 @@ mv truth *.data /share
 """
 
 
-def sums_line(symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3) -> str:
+def sums_line(
+    symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3
+) -> str:
     """A function's line of a sums file."""
     numbers = [len(windows) + discarded, len(windows)]
     numbers += [sum(window[event] for window in windows) for event in range(events)]
-    numbers += [sum(window[one] * window[other] for window in windows) for one in range(events) for other in range(one, events)]
+    numbers += [
+        sum(window[one] * window[other] for window in windows)
+        for one in range(events)
+        for other in range(one, events)
+    ]
     return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
 
 
@@ -57,13 +65,18 @@ def report(*functions: str) -> dict[str, dict]:
     return rows_of(must(PERF, "functions", "report", "-j", path))
 
 
-def report_groups(groups: dict[tuple[str, ...], dict[str, Sequence[Sequence[int]]]], *options: str, **more: object) -> dict[str, dict]:
+def report_groups(
+    groups: dict[tuple[str, ...], dict[str, Sequence[Sequence[int]]]], *options: str, **more: object
+) -> dict[str, dict]:
     """The same of functions' windows of several groups of events."""
     DATA.mkdir(parents=True, exist_ok=True)
     lines = HEADER.splitlines()[:-1]
     for events, functions in sorted(groups.items()):
         lines.append("\t".join(("group\tdiscard\t999700\t300\t0\t1", *events)))
-        lines += [sums_line(symbol, windows, events=len(events)) for symbol, windows in sorted(functions.items())]
+        lines += [
+            sums_line(symbol, windows, events=len(events))
+            for symbol, windows in sorted(functions.items())
+        ]
     path = DATA / "groups.sums"
     path.write_text("\n".join([*lines, "end\n"]))
     return rows_of(must(PERF, "functions", "report", "-j", path, *options, stderr=-1, **more))
@@ -76,9 +89,15 @@ def rows_of(text: str) -> dict[str, dict]:
 
 def quantile(freedom: float) -> float:
     """97.5 % of Student's t distribution, by Simpson's rule: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1)."""
+
     def integral(angle: float, steps: int = 2000) -> float:
         height = [math.cos(angle * step / steps) ** (freedom - 1) for step in range(steps + 1)]
-        return angle / steps / 3 * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
+        return (
+            angle
+            / steps
+            / 3
+            * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
+        )
 
     low, high = 0.0, math.pi / 2
     whole = integral(math.pi / 2 - 1e-12)
@@ -93,12 +112,13 @@ def score(value: float, error: float, t: float, whole: float = math.inf) -> Boun
     the solutions of (value - R)^2 = (t error)^2 R (1 - R / whole) / (value (1 - value / whole))."""
     slope = (t * error) ** 2 / (value * (1 - value / whole))
     square, half = 1 + slope / whole, value + slope / 2
-    root = math.sqrt(half ** 2 - square * value ** 2)
+    root = math.sqrt(half**2 - square * value**2)
     return (half - root) / square, (half + root) / square
 
 
 class Estimate(NamedTuple):
     """A ratio of totals, its standard error, and the degrees of freedom of that."""
+
     value: float
     error: float
     freedom: float
@@ -126,14 +146,26 @@ class Method(unittest.TestCase):
 
     def test_t_quantile(self):
         # from the tables of any textbook
-        for freedom, t in ((1, 12.7062), (2, 4.3027), (5, 2.5706), (10, 2.2281), (30, 2.0423), (120, 1.9799)):
+        for freedom, t in (
+            (1, 12.7062),
+            (2, 4.3027),
+            (5, 2.5706),
+            (10, 2.2281),
+            (30, 2.0423),
+            (120, 1.9799),
+        ):
             self.assertAlmostEqual(quantile(freedom), t, places=4)
 
     def test_rates_and_shares(self):
         """Of few and many windows, with events that are frequent and rare."""
         draw = random.Random(1)
-        windows = {f"f{number:03}": [(300, draw.randrange(50, 600), draw.randrange(number // 5, 9))
-                                     for _ in range(number)] for number in (2, 3, 4, 7, 20, 40)}
+        windows = {
+            f"f{number:03}": [
+                (300, draw.randrange(50, 600), draw.randrange(number // 5, 9))
+                for _ in range(number)
+            ]
+            for number in (2, 3, 4, 7, 20, 40)
+        }
         rows = report(*(sums_line(*item) for item in windows.items()))
         t_of_all = quantile(sum(map(len, windows.values())) - 1)
         for name, row in rows.items():
@@ -144,21 +176,36 @@ class Method(unittest.TestCase):
                 low, high = expected.bounds
                 # never narrower than 3 events more or less: log(20), to be exact
                 few = -math.log(0.05) / sum(window[1] for window in windows[name])
-                self.assert_bounds(told, (min(low, max(expected.value - few, 0)), max(high, expected.value + few)))
+                self.assert_bounds(
+                    told, (min(low, max(expected.value - few, 0)), max(high, expected.value + few))
+                )
             for column in ("%CY", "%I", "%PF"):
-                self.assert_bounds(row["intervals"][column], score(row["metrics"][column], row["errors"][column], t_of_all, 100))
+                self.assert_bounds(
+                    row["intervals"][column],
+                    score(row["metrics"][column], row["errors"][column], t_of_all, 100),
+                )
 
     def test_no_variance(self):
         """No event, a single window, windows that are all alike: never an interval of no width where chance had its part."""
         some = [(300, 200, draw) for draw in (0, 4, 5, 1, 0, 0)]
-        rows = report(sums_line("none", [(300, 250, 0)] * 40), sums_line("one", [(300, 250, 1)]), sums_line("some", some),
-                      sums_line("alike", [(300, 300, 2)] * 10), sums_line("lost", [], discarded=5))
+        rows = report(
+            sums_line("none", [(300, 250, 0)] * 40),
+            sums_line("one", [(300, 250, 1)]),
+            sums_line("some", some),
+            sums_line("alike", [(300, 300, 2)] * 10),
+            sums_line("lost", [], discarded=5),
+        )
         three = -math.log(0.05)
         # where there are faults, an average fault has (sum y^2 / sum y) in its window
         faults, squares = 10 + 1 + 20, 42 + 1 + 40
-        self.assert_bounds(rows["none"]["intervals"]["PF/KI"], (0, 1000 * three * squares / faults / 10000))
+        self.assert_bounds(
+            rows["none"]["intervals"]["PF/KI"], (0, 1000 * three * squares / faults / 10000)
+        )
         self.assertNotIn("CPI", rows["one"]["intervals"])
-        self.assert_bounds(rows["alike"]["intervals"]["PF/KI"], (1000 * (20 - three) / 3000, 1000 * (20 + three) / 3000))
+        self.assert_bounds(
+            rows["alike"]["intervals"]["PF/KI"],
+            (1000 * (20 - three) / 3000, 1000 * (20 + three) / 3000),
+        )
         self.assert_bounds(rows["alike"]["intervals"]["CPI"], (1 - three / 3000, 1 + three / 3000))
         self.assert_bounds(rows["lost"]["intervals"]["%CY"], (0, 100 * three / 57))
         self.assert_bounds(rows["lost"]["intervals"]["DIS"], (100 * (1 - three / 5), 100))
@@ -170,14 +217,22 @@ class Method(unittest.TestCase):
         draw = random.Random(2)
         faults = [(draw.randrange(280, 320), draw.randrange(5)) for _ in range(30)]
         instructions = [(draw.randrange(280, 320), draw.randrange(100, 500)) for _ in range(20)]
-        row = report_groups({("cycles", "instructions"): {"f": instructions}, ("cycles", "page-faults"): {"f": faults}})["f"]
+        row = report_groups(
+            {
+                ("cycles", "instructions"): {"f": instructions},
+                ("cycles", "page-faults"): {"f": faults},
+            }
+        )["f"]
         above, below = estimate(faults, 1, 0), estimate(instructions, 1, 0)
         parts = [(part.error / part.value) ** 2 for part in (above, below)]
         value = 1000 * above.value / below.value
         self.assertAlmostEqual(row["metrics"]["PF/KI"], value)
         self.assertAlmostEqual(row["errors"]["PF/KI"], value * math.sqrt(sum(parts)))
         freedom = sum(parts) ** 2 / (parts[0] ** 2 / above.freedom + parts[1] ** 2 / below.freedom)
-        self.assert_bounds(row["intervals"]["PF/KI"], Estimate(value, value * math.sqrt(sum(parts)), freedom).bounds)
+        self.assert_bounds(
+            row["intervals"]["PF/KI"],
+            Estimate(value, value * math.sqrt(sum(parts)), freedom).bounds,
+        )
 
 
 class VendorMetrics(unittest.TestCase):
@@ -189,16 +244,24 @@ class VendorMetrics(unittest.TestCase):
     def test_ratio_of_two_groups(self):
         """By hand it is the product of two ratios of one group each."""
         draw = random.Random(7)
-        misses, branches = ([(draw.randrange(280, 320), draw.randrange(least, 4 * least)) for _ in range(number)]
-                            for least, number in ((2, 9), (30, 14)))
-        groups = {("cycles", "BR_MIS_PRED_RETIRED"): {"f": misses, "once": misses},
-                  ("cycles", "BR_RETIRED"): {"f": branches, "once": branches[:1]}}
+        misses, branches = (
+            [(draw.randrange(280, 320), draw.randrange(least, 4 * least)) for _ in range(number)]
+            for least, number in ((2, 9), (30, 14))
+        )
+        groups = {
+            ("cycles", "BR_MIS_PRED_RETIRED"): {"f": misses, "once": misses},
+            ("cycles", "BR_RETIRED"): {"f": branches, "once": branches[:1]},
+        }
         rows = report_groups(groups, "-M", self.RATIO, env=self.CPU)
         above, below = estimate(misses, 1, 0), estimate(branches, 1, 0)
         parts = [(part.error / part.value) ** 2 for part in (above, below)]
-        value, t = above.value / below.value, quantile(sum(parts) ** 2 / sum(part ** 2 / number for part, number in zip(parts, (8, 13))))
+        value, t = above.value / below.value, quantile(
+            sum(parts) ** 2 / sum(part**2 / number for part, number in zip(parts, (8, 13)))
+        )
         self.assertAlmostEqual(rows["f"]["metrics"][self.RATIO], value, 12)
-        self.assertAlmostEqual(rows["f"]["errors"][self.RATIO] / (value * math.sqrt(sum(parts))), 1, 6)
+        self.assertAlmostEqual(
+            rows["f"]["errors"][self.RATIO] / (value * math.sqrt(sum(parts))), 1, 6
+        )
         low, high = rows["f"]["intervals"][self.RATIO]
         self.assertAlmostEqual((high - low) / 2 / (t * value * math.sqrt(sum(parts))), 1, 6)
         # of one window nobody knows how much the next one differs
@@ -213,9 +276,14 @@ class Printed(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         draw = random.Random(5)
-        cls.rows = report(sums_line("hot", [(300, draw.randrange(150, 250), draw.randrange(6)) for _ in range(400)]),
-                          sums_line("idle", [(300, 300, 0)] * 100), sums_line("rare", [(300, 100, 1), (300, 400, 0)]),
-                          sums_line("once", [(300, 300, 0)]))
+        cls.rows = report(
+            sums_line(
+                "hot", [(300, draw.randrange(150, 250), draw.randrange(6)) for _ in range(400)]
+            ),
+            sums_line("idle", [(300, 300, 0)] * 100),
+            sums_line("rare", [(300, 100, 1), (300, 400, 0)]),
+            sums_line("once", [(300, 300, 0)]),
+        )
         cls.path = DATA / "printed.sums"
         (DATA / "drawn.sums").rename(cls.path)
 
@@ -223,13 +291,27 @@ class Printed(unittest.TestCase):
         return must(PERF, "functions", "report", self.path, *options, stderr=-1)
 
     def test_ci_of_the_table(self):
-        header, *lines = [re.split(" +", line) for line in self.table("--ci").replace("95 %", "95%").splitlines()]
+        header, *lines = [
+            re.split(" +", line) for line in self.table("--ci").replace("95 %", "95%").splitlines()
+        ]
         self.assertEqual(header[:5], ["symbol", "#", "CPI", "95%", "PF/KI"])
         for line in lines:
-            row = dict(zip((name if name != "95%" else header[at - 1] + " 95%" for at, name in enumerate(header)), line))
+            row = dict(
+                zip(
+                    (
+                        name if name != "95%" else header[at - 1] + " 95%"
+                        for at, name in enumerate(header)
+                    ),
+                    line,
+                )
+            )
             intervals = self.rows[row["symbol"]]["intervals"]
             for column, digits in (("CPI", 1), ("PF/KI", 3), ("%I", 1), ("DIS", 1)):
-                told = "..".join(f"{bound:.{digits}f}" for bound in intervals[column]) if column in intervals else "-"
+                told = (
+                    "..".join(f"{bound:.{digits}f}" for bound in intervals[column])
+                    if column in intervals
+                    else "-"
+                )
                 self.assertEqual(row[f"{column} 95%"], told)
 
     def test_ci_with_separators(self):
@@ -239,12 +321,20 @@ class Printed(unittest.TestCase):
             intervals = self.rows[row["symbol"]]["intervals"]
             for column in ("CPI", "PF/KI", "%CY", "%I", "%PF", "DIS"):
                 told = [row[f"{column} low"], row[f"{column} high"]]
-                self.assertEqual(told if told[0] == "-" else [float(bound) for bound in told], intervals.get(column, ["-", "-"]))
+                self.assertEqual(
+                    told if told[0] == "-" else [float(bound) for bound in told],
+                    intervals.get(column, ["-", "-"]),
+                )
 
     def test_marks(self):
         """A value is marked where its interval is not narrower than itself, or where a 0 may be what others have."""
         lines = [line.split() for line in self.table().splitlines()]
-        marked = {(line[0], name) for line in lines[1:] for name, word in zip(lines[0], line) if word.endswith("?")}
+        marked = {
+            (line[0], name)
+            for line in lines[1:]
+            for name, word in zip(lines[0], line)
+            if word.endswith("?")
+        }
         self.assertIn(("rare", "CPI"), marked)
         self.assertIn(("once", "CPI"), marked)
         self.assertIn(("once", "PF/KI"), marked)
@@ -254,7 +344,9 @@ class Printed(unittest.TestCase):
             for column, value in row["metrics"].items():
                 if column != "#" and value:
                     low, high = row["intervals"].get(column, (-math.inf, math.inf))
-                    self.assertEqual((symbol, column) in marked, high - low >= value, (symbol, column))
+                    self.assertEqual(
+                        (symbol, column) in marked, high - low >= value, (symbol, column)
+                    )
         for options in (("--ci",), ("-x", ","), ("-j",)):
             self.assertNotIn("?", self.table(*options))
 
@@ -275,6 +367,7 @@ def skidding(draw: random.Random) -> Window:
 
 class Drawn(NamedTuple):
     """Windows of a function whose true rate is known."""
+
     column: str
     truth: float
     number: int
@@ -284,12 +377,20 @@ class Drawn(NamedTuple):
 DRAWN = {
     "frequent events": Drawn("PF/KI", 2.5 / 0.3, 40, lambda draw: (300, 300, poisson(draw, 2.5))),
     "rare events": Drawn("PF/KI", 0.1 / 0.3, 200, lambda draw: (300, 300, poisson(draw, 0.1))),
-    "bursts of events": Drawn("PF/KI", 1 / 0.3, 200, lambda draw: (300, 300, poisson(draw, draw.choice((0, 0, 0, 4))))),
+    "bursts of events": Drawn(
+        "PF/KI", 1 / 0.3, 200, lambda draw: (300, 300, poisson(draw, draw.choice((0, 0, 0, 4))))
+    ),
     "regular events": Drawn("PF/KI", 2.5 / 0.3, 20, lambda draw: (300, 300, draw.choice((2, 3)))),
-    "instructions vary": Drawn("CPI", 1.5, 15, lambda draw: (300, round(draw.gammavariate(8, 25)), 0)),
-    "instructions vary much": Drawn("CPI", 1.5, 100, lambda draw: (300, round(draw.gammavariate(1, 200)), 0)),
+    "instructions vary": Drawn(
+        "CPI", 1.5, 15, lambda draw: (300, round(draw.gammavariate(8, 25)), 0)
+    ),
+    "instructions vary much": Drawn(
+        "CPI", 1.5, 100, lambda draw: (300, round(draw.gammavariate(1, 200)), 0)
+    ),
     "two phases": Drawn("CPI", 1.2, 100, lambda draw: (300, draw.choice((100, 400)), 0)),
-    "few windows": Drawn("CPI", 1.5, 4, lambda draw: (draw.randrange(295, 306), round(draw.gauss(200, 30)), 0)),
+    "few windows": Drawn(
+        "CPI", 1.5, 4, lambda draw: (draw.randrange(295, 306), round(draw.gauss(200, 30)), 0)
+    ),
     "skid": Drawn("CPI", 1.5, 30, skidding),
 }
 SHARES = {"a": (0.45, 300), "b": (0.3, 100), "c": (0.15, 600), "d": (0.07, 200), "e": (0.03, 300)}
@@ -307,36 +408,81 @@ class Coverage(unittest.TestCase):
     def test_rates(self):
         for name, case in DRAWN.items():
             draw = random.Random(3)
-            rows = report(*(sums_line(f"f{trial:04}", [case.window(draw) for _ in range(case.number)]) for trial in range(3000)))
+            rows = report(
+                *(
+                    sums_line(f"f{trial:04}", [case.window(draw) for _ in range(case.number)])
+                    for trial in range(3000)
+                )
+            )
             bounds = [row["intervals"][case.column] for row in rows.values()]
             with self.subTest(name):
                 self.assert_coverage(name, [low <= case.truth <= high for low, high in bounds])
 
     def test_vendor_metrics(self):
         """Of groups whose windows are others, related by their cycles: some of the events go together, others do not."""
+
         def ratio(draw: random.Random) -> tuple[tuple[int, ...], ...]:
             cycles = [300 * (1 + poisson(draw, 1)) for _ in "12"]
-            return (cycles[0], poisson(draw, cycles[0] / 110)), (cycles[1], round(cycles[1] * draw.uniform(0.1, 0.3)))
+            return (cycles[0], poisson(draw, cycles[0] / 110)), (
+                cycles[1],
+                round(cycles[1] * draw.uniform(0.1, 0.3)),
+            )
 
         def topdown(draw: random.Random) -> tuple[tuple[int, ...], ...]:
             cycles = [300 * (1 + poisson(draw, 1)) for _ in "12"]
             done = draw.randrange(100, 900)
-            return (cycles[0], done, done + draw.randrange(300)), (cycles[1], round(8 * cycles[1] * draw.betavariate(2, 3)))
+            return (cycles[0], done, done + draw.randrange(300)), (
+                cycles[1],
+                round(8 * cycles[1] * draw.betavariate(2, 3)),
+            )
 
-        groups = {"ratio": (("cycles", "BR_MIS_PRED_RETIRED"), ("cycles", "BR_RETIRED")),
-                  "topdown": (("cycles", "OP_RETIRED", "OP_SPEC"), ("cycles", "STALL_SLOT"))}
+        groups = {
+            "ratio": (("cycles", "BR_MIS_PRED_RETIRED"), ("cycles", "BR_RETIRED")),
+            "topdown": (("cycles", "OP_RETIRED", "OP_SPEC"), ("cycles", "STALL_SLOT")),
+        }
         # 499.5 of 649 operations retire, 0.6 of the slots are not stalled
         for name, window, metric, cpu, truth, numbers in (
-                ("ratio", ratio, "branch_misprediction_ratio", "0x00000000410fd0c0", 1 / 110 / 0.2, (60, 30)),
-                ("topdown", topdown, "retiring", "0x00000000410fd400 slots=8", 100 * 0.6 * 499.5 / 649, (40, 25)),
-                ("topdown", topdown, "retiring", "0x00000000410fd400 slots=8", 100 * 0.6 * 499.5 / 649, (15, 12))):
+            (
+                "ratio",
+                ratio,
+                "branch_misprediction_ratio",
+                "0x00000000410fd0c0",
+                1 / 110 / 0.2,
+                (60, 30),
+            ),
+            (
+                "topdown",
+                topdown,
+                "retiring",
+                "0x00000000410fd400 slots=8",
+                100 * 0.6 * 499.5 / 649,
+                (40, 25),
+            ),
+            (
+                "topdown",
+                topdown,
+                "retiring",
+                "0x00000000410fd400 slots=8",
+                100 * 0.6 * 499.5 / 649,
+                (15, 12),
+            ),
+        ):
             draw = random.Random(8)
-            functions = [{f"f{trial:04}": [window(draw)[group] for _ in range(number)] for trial in range(2000)}
-                         for group, number in enumerate(numbers)]
-            rows = report_groups(dict(zip(groups[name], functions)), "-M", metric, env={"PERF_CPUID": cpu})
+            functions = [
+                {
+                    f"f{trial:04}": [window(draw)[group] for _ in range(number)]
+                    for trial in range(2000)
+                }
+                for group, number in enumerate(numbers)
+            ]
+            rows = report_groups(
+                dict(zip(groups[name], functions)), "-M", metric, env={"PERF_CPUID": cpu}
+            )
             bounds = [row["intervals"][metric] for row in rows.values()]
             with self.subTest(metric, numbers=numbers):
-                self.assert_coverage(f"{metric} of {numbers} windows", [low <= truth <= high for low, high in bounds])
+                self.assert_coverage(
+                    f"{metric} of {numbers} windows", [low <= truth <= high for low, high in bounds]
+                )
 
     def test_shares(self):
         """Of cycles, where each window weighs the same, and of instructions, where those of some functions have more."""
@@ -371,7 +517,15 @@ class Recordings(unittest.TestCase):
         shares = known.predicted(truth, WINDOW)
         rate = truth["dcache_miss"]
         paths = [DATA / f"{number}.data" for number in range(1, RECORDINGS + 1)]
-        self.assertEqual(len({tuple((sample.period, sample.ip) for sample in perfdata.read(path).samples) for path in paths}), RECORDINGS)
+        self.assertEqual(
+            len(
+                {
+                    tuple((sample.period, sample.ip) for sample in perfdata.read(path).samples)
+                    for path in paths
+                }
+            ),
+            RECORDINGS,
+        )
         inside = {name: 0 for name in (*known.LEAVES, "PF/KI of dcache_miss")}
         for path in paths:
             done = native(path, "-j", "--symbol", ",".join(shares))

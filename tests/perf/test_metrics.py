@@ -19,15 +19,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import perfwrite as pw
-from env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
-from test_intervals import quantile
+from tests.harness import perfwrite as pw
+from tests.harness.env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
+from tests.perf.test_intervals import quantile
 
 DATA = CHECK / "metrics"
 TABLES = LINUX / "tools/perf/pmu-events/arch"
 LONG, WINDOW = 10000, 300
-N1, V1, N2_OLD, N2, V2 = (f"0x00000000{midr:08x}" for midr in (0x413fd0c1, 0x411fd401, 0x410fd490, 0x410fd493, 0x410fd4f0))
-PLACES = (0x1000, 0x2000)       # of the two functions
+N1, V1, N2_OLD, N2, V2 = (
+    f"0x00000000{midr:08x}" for midr in (0x413FD0C1, 0x411FD401, 0x410FD490, 0x410FD493, 0x410FD4F0)
+)
+PLACES = (0x1000, 0x2000)  # of the two functions
 Counts = dict[str, float]
 
 
@@ -41,20 +43,36 @@ def named(event: str, config: int) -> tuple[str, int, int]:
 
 
 CYCLES = ("cycles", 0, 0)
-TOPDOWN = [CYCLES, named("STALL_SLOT", 0x3f), named("STALL_SLOT_BACKEND", 0x3d), named("STALL_SLOT_FRONTEND", 0x3e),
-           named("OP_RETIRED", 0x3a), named("OP_SPEC", 0x3b), named("BR_MIS_PRED", 0x10)]
+TOPDOWN = [
+    CYCLES,
+    named("STALL_SLOT", 0x3F),
+    named("STALL_SLOT_BACKEND", 0x3D),
+    named("STALL_SLOT_FRONTEND", 0x3E),
+    named("OP_RETIRED", 0x3A),
+    named("OP_SPEC", 0x3B),
+    named("BR_MIS_PRED", 0x10),
+]
 
 
 class Recording:
     """Windows with random counts in two functions. Groups of events: (name, type, config), leader first."""
 
-    def __init__(self, groups: Sequence[Sequence[tuple[str, int, int]]], windows: int = 50, **cpu: object) -> None:
+    def __init__(
+        self, groups: Sequence[Sequence[tuple[str, int, int]]], windows: int = 50, **cpu: object
+    ) -> None:
         numbers = itertools.count(1)
         flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
-        self.groups = [[pw.Event(*event, [next(numbers)], *((0, 0) if place else (LONG, WINDOW)), flags=flags)
-                        for place, event in enumerate(group)] for group in groups]
+        self.groups = [
+            [
+                pw.Event(
+                    *event, [next(numbers)], *((0, 0) if place else (LONG, WINDOW)), flags=flags
+                )
+                for place, event in enumerate(group)
+            ]
+            for group in groups
+        ]
         self.writer = pw.Writer(self.groups, **cpu)
-        self.windows: dict[tuple[int, int], list[list[int]]] = {}   # by group, place
+        self.windows: dict[tuple[int, int], list[list[int]]] = {}  # by group, place
         clock, dice = itertools.count(1000), random.Random(5)
         self.writer.comm(pw.Where(next(clock), 1, 1), "program")
         for number, group in enumerate(self.groups):
@@ -65,8 +83,13 @@ class Recording:
                 delta = [LONG if not count % 2 else WINDOW + dice.randrange(20)]
                 delta += [dice.randrange(50 * slot, 90 * slot) for slot in range(1, len(group))]
                 values = [one + other for one, other in zip(values, delta)]
-                self.writer.sample(group[0], pw.Where(next(clock), 1, 1), place, delta[0],
-                                   [(event.ids[0], value) for event, value in zip(group, values)])
+                self.writer.sample(
+                    group[0],
+                    pw.Where(next(clock), 1, 1),
+                    place,
+                    delta[0],
+                    [(event.ids[0], value) for event, value in zip(group, values)],
+                )
                 if count % 2:
                     self.windows.setdefault((number, place), []).append(delta)
 
@@ -77,8 +100,13 @@ class Recording:
 
     def totals(self, place: int, without: int | None = None, group: int = 0) -> Counts:
         """What a function has counted, in all windows or all but one."""
-        windows = [window for number, window in enumerate(self.windows[group, place]) if number != without]
-        return {"windows": len(windows), **dict(zip((event.name for event in self.groups[group]), map(sum, zip(*windows))))}
+        windows = [
+            window for number, window in enumerate(self.windows[group, place]) if number != without
+        ]
+        return {
+            "windows": len(windows),
+            **dict(zip((event.name for event in self.groups[group]), map(sum, zip(*windows)))),
+        }
 
     def variance(self, place: int, formula: Callable[[Counts], float], group: int = 0) -> float:
         """What the windows of a group bring in, by the jackknife."""
@@ -87,20 +115,29 @@ class Recording:
         return (number - 1) * statistics.pvariance(values)
 
 
-def topdown(slots: int, mispredict: int, skewed: bool = False, frontend: int = 0, backend: int = 0) -> dict[str, Callable[[Counts], float]]:
+def topdown(
+    slots: int, mispredict: int, skewed: bool = False, frontend: int = 0, backend: int = 0
+) -> dict[str, Callable[[Counts], float]]:
     """Arm's four shares of the slots. mispredict, frontend, backend: slots or cycles lost for each mispredicted branch in
     the tables; skewed: of old versions of Neoverse N2, whose events count too much."""
+
     def lost(c: Counts, event: str) -> float:
         return (c[event] - c["cycles"] * skewed) / (c["cycles"] * slots)
 
     def flush(c: Counts, number: int) -> float:
         return number * c["BR_MIS_PRED"] / c["cycles"]
 
-    return {"frontend_bound": lambda c: 100 * (lost(c, "STALL_SLOT_FRONTEND") - flush(c, frontend)),
-            "backend_bound": lambda c: 100 * (c["STALL_SLOT_BACKEND"] / (c["cycles"] * slots) - flush(c, backend)),
-            "bad_speculation": lambda c: 100 * ((1 - c["OP_RETIRED"] / c["OP_SPEC"]) * (1 - lost(c, "STALL_SLOT")) +
-                                                flush(c, mispredict)),
-            "retiring": lambda c: 100 * c["OP_RETIRED"] / c["OP_SPEC"] * (1 - lost(c, "STALL_SLOT"))}
+    return {
+        "frontend_bound": lambda c: 100 * (lost(c, "STALL_SLOT_FRONTEND") - flush(c, frontend)),
+        "backend_bound": lambda c: 100
+        * (c["STALL_SLOT_BACKEND"] / (c["cycles"] * slots) - flush(c, backend)),
+        "bad_speculation": lambda c: 100
+        * (
+            (1 - c["OP_RETIRED"] / c["OP_SPEC"]) * (1 - lost(c, "STALL_SLOT"))
+            + flush(c, mispredict)
+        ),
+        "retiring": lambda c: 100 * c["OP_RETIRED"] / c["OP_SPEC"] * (1 - lost(c, "STALL_SLOT")),
+    }
 
 
 def report(*options: object, **more: object) -> dict:
@@ -115,7 +152,9 @@ def messages(errors: str) -> list[str]:
 class Metrics(unittest.TestCase):
     """Values and errors."""
 
-    def compare(self, recording: Recording, metrics: dict[str, Callable[[Counts], float]], *options: object) -> None:
+    def compare(
+        self, recording: Recording, metrics: dict[str, Callable[[Counts], float]], *options: object
+    ) -> None:
         """The columns of a recording are these, besides the windows and the discarded."""
         path = recording.write("metrics.data")
         rows = {row["address"]: row for row in report("-i", path, *options)["functions"]}
@@ -124,8 +163,14 @@ class Metrics(unittest.TestCase):
             self.assertEqual(set(row["metrics"]), {"#", "DIS", *metrics})
             for name, formula in metrics.items():
                 with self.subTest(name=name, place=place):
-                    self.assertAlmostEqual(row["metrics"][name] / formula(recording.totals(place)), 1, 10)
-                    self.assertAlmostEqual(row["errors"][name] / recording.variance(place, formula) ** 0.5, 1, delta=0.05)
+                    self.assertAlmostEqual(
+                        row["metrics"][name] / formula(recording.totals(place)), 1, 10
+                    )
+                    self.assertAlmostEqual(
+                        row["errors"][name] / recording.variance(place, formula) ** 0.5,
+                        1,
+                        delta=0.05,
+                    )
                     low, high = row["intervals"][name]
                     t = quantile(len(recording.windows[0, place]) - 1)
                     self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 5)
@@ -133,76 +178,161 @@ class Metrics(unittest.TestCase):
 
     def test_topdown(self):
         """Of each Neoverse CPU, in all its versions that the formulas tell apart."""
-        for cpuid, slots, formulas in ((V1, 8, topdown(8, 4, frontend=4)), (N2, 5, topdown(5, 4, frontend=1, backend=3)),
-                                       (N2_OLD, 5, topdown(5, 4, skewed=True, frontend=1, backend=3)),
-                                       (V2, 8, topdown(8, 4, frontend=1, backend=3))):
+        for cpuid, slots, formulas in (
+            (V1, 8, topdown(8, 4, frontend=4)),
+            (N2, 5, topdown(5, 4, frontend=1, backend=3)),
+            (N2_OLD, 5, topdown(5, 4, skewed=True, frontend=1, backend=3)),
+            (V2, 8, topdown(8, 4, frontend=1, backend=3)),
+        ):
             with self.subTest(cpuid=cpuid):
-                self.compare(Recording([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1")
+                self.compare(
+                    Recording([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1"
+                )
 
     def test_topdown_without_slots(self):
         """Neoverse N1 has no slots; its first level is another group, which a line says."""
-        recording = Recording([[CYCLES, named("STALL_FRONTEND", 0x23), named("STALL_BACKEND", 0x24)]], cpuid=N1)
-        self.compare(recording, {f"{end}_stalled_cycles": lambda c, end=end: 100 * c[f"STALL_{end.upper()}"] / c["cycles"]
-                                 for end in ("frontend", "backend")}, "-M", "topdownl1")
-        done = run(PERF, "functions", "report", "-i", DATA / "metrics.data", "-M", "TopdownL1", stderr=-1)
-        self.assertEqual(messages(done.stderr), ["perf functions: the top-down level 1 of the CPU 0x00000000410fd0c0 is "
-                                                 "Cycle_Accounting"])
+        recording = Recording(
+            [[CYCLES, named("STALL_FRONTEND", 0x23), named("STALL_BACKEND", 0x24)]], cpuid=N1
+        )
+        self.compare(
+            recording,
+            {
+                f"{end}_stalled_cycles": lambda c, end=end: 100
+                * c[f"STALL_{end.upper()}"]
+                / c["cycles"]
+                for end in ("frontend", "backend")
+            },
+            "-M",
+            "topdownl1",
+        )
+        done = run(
+            PERF, "functions", "report", "-i", DATA / "metrics.data", "-M", "TopdownL1", stderr=-1
+        )
+        self.assertEqual(
+            messages(done.stderr),
+            [
+                "perf functions: the top-down level 1 of the CPU 0x00000000410fd0c0 is "
+                "Cycle_Accounting"
+            ],
+        )
 
     def test_ways_to_write_an_event(self):
         """By name in either case, by number, with terms, or as the kernel's own."""
-        for event in (named("BR_RETIRED", 0x21), named("br_retired", 0x21), ("r0021", 4, 0x21), ("r21:u", 4, 0x21), ("branches", 0, 4),
-                      named("armv8_pmuv3_0/event=0x21/", 0x21), named("armv8_pmuv3_0/br_retired,period=3/u", 0x21)):
-            for other in (named("BR_MIS_PRED_RETIRED", 0x22), ("branch-misses", 0, 5), ("r0022", 4, 0x22)):
+        for event in (
+            named("BR_RETIRED", 0x21),
+            named("br_retired", 0x21),
+            ("r0021", 4, 0x21),
+            ("r21:u", 4, 0x21),
+            ("branches", 0, 4),
+            named("armv8_pmuv3_0/event=0x21/", 0x21),
+            named("armv8_pmuv3_0/br_retired,period=3/u", 0x21),
+        ):
+            for other in (
+                named("BR_MIS_PRED_RETIRED", 0x22),
+                ("branch-misses", 0, 5),
+                ("r0022", 4, 0x22),
+            ):
                 with self.subTest(event=event, other=other):
-                    self.compare(Recording([[CYCLES, event, other]], windows=20, cpuid=N1), {
-                        "branch_misprediction_ratio": lambda c, event=event, other=other: c[other[0]] / c[event[0]]},
-                        "-M", "branch_misprediction_ratio")
+                    self.compare(
+                        Recording([[CYCLES, event, other]], windows=20, cpuid=N1),
+                        {
+                            "branch_misprediction_ratio": lambda c, event=event, other=other: c[
+                                other[0]
+                            ]
+                            / c[event[0]]
+                        },
+                        "-M",
+                        "branch_misprediction_ratio",
+                    )
 
     def test_two_events_of_one_short_name(self):
         """Both are what perf functions calls branch-misses; each metric takes its own."""
-        events = [CYCLES, named("BR_MIS_PRED", 0x10), named("BR_MIS_PRED_RETIRED", 0x22), named("INST_RETIRED", 0x8), *TOPDOWN[1:-1]]
+        events = [
+            CYCLES,
+            named("BR_MIS_PRED", 0x10),
+            named("BR_MIS_PRED_RETIRED", 0x22),
+            named("INST_RETIRED", 0x8),
+            *TOPDOWN[1:-1],
+        ]
         for order in (1, -1):
             recording = Recording([[CYCLES, *events[1:][::order]]], cpuid=V2, slots=8)
-            self.compare(recording, {"branch_mpki": lambda c: 1000 * c["BR_MIS_PRED_RETIRED"] / c["INST_RETIRED"],
-                                     "bad_speculation": topdown(8, 4)["bad_speculation"]},
-                         "-M", "branch_mpki,bad_speculation")
+            self.compare(
+                recording,
+                {
+                    "branch_mpki": lambda c: 1000 * c["BR_MIS_PRED_RETIRED"] / c["INST_RETIRED"],
+                    "bad_speculation": topdown(8, 4)["bad_speculation"],
+                },
+                "-M",
+                "branch_mpki,bad_speculation",
+            )
 
     def test_x86(self):
         """By the events of the kernel and of Intel's and AMD's tables."""
         for cpuid, metric, members in (
-                ("GenuineIntel,6,85,4", "tma_info_thread_ipc", (("instructions", 0, 1),)),
-                ("GenuineIntel,6,85,7", "tma_info_thread_ipc", (("INST_RETIRED.ANY", 4, 0xc0),)),
-                ("GenuineIntel,6,143,8", "tma_info_thread_ipc", (("instructions:u", 0, 1),))):
-            self.compare(Recording([[CYCLES, *members]], cpuid=cpuid, threads=("0-1",)),
-                         {metric: lambda c, name=members[0][0]: c[name] / c["cycles"]}, "-M", metric)
+            ("GenuineIntel,6,85,4", "tma_info_thread_ipc", (("instructions", 0, 1),)),
+            ("GenuineIntel,6,85,7", "tma_info_thread_ipc", (("INST_RETIRED.ANY", 4, 0xC0),)),
+            ("GenuineIntel,6,143,8", "tma_info_thread_ipc", (("instructions:u", 0, 1),)),
+        ):
+            self.compare(
+                Recording([[CYCLES, *members]], cpuid=cpuid, threads=("0-1",)),
+                {metric: lambda c, name=members[0][0]: c[name] / c["cycles"]},
+                "-M",
+                metric,
+            )
 
     def test_threads_of_a_core(self):
         """Metrics that refer to others, and ask whether the recorded machine's cores have several threads."""
-        members = [(name, 4, number) for number, name in enumerate(
-            ("IDQ_UOPS_NOT_DELIVERED.CORE", "CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE", "CPU_CLK_UNHALTED.REF_XCLK"))]
+        members = [
+            (name, 4, number)
+            for number, name in enumerate(
+                (
+                    "IDQ_UOPS_NOT_DELIVERED.CORE",
+                    "CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE",
+                    "CPU_CLK_UNHALTED.REF_XCLK",
+                )
+            )
+        ]
 
         def both(c: Counts) -> float:
             alone = c["CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE"] / c["CPU_CLK_UNHALTED.REF_XCLK"]
             return 100 * c["IDQ_UOPS_NOT_DELIVERED.CORE"] / (4 * c["cycles"] / 2 * (1 + alone))
 
-        for threads, formula, number in ((("0-1", "2-3"), both, 3), (("0", "1"), lambda c: 25 * c[members[0][0]] / c["cycles"], 1)):
-            self.compare(Recording([[CYCLES, *members[:number]]], cpuid="GenuineIntel,6,85,4", threads=threads),
-                         {"tma_frontend_bound": formula}, "-M", "tma_frontend_bound")
+        for threads, formula, number in (
+            (("0-1", "2-3"), both, 3),
+            (("0", "1"), lambda c: 25 * c[members[0][0]] / c["cycles"], 1),
+        ):
+            self.compare(
+                Recording(
+                    [[CYCLES, *members[:number]]], cpuid="GenuineIntel,6,85,4", threads=threads
+                ),
+                {"tma_frontend_bound": formula},
+                "-M",
+                "tma_frontend_bound",
+            )
 
     def test_groups(self):
         """Events in two groups are related by the cycles that both count, or else by the windows; both have a part in the error."""
+
         def ratio(link: str, one: Counts, other: Counts) -> float:
             return one["BR_MIS_PRED_RETIRED"] / one[link] * other[link] / other["BR_RETIRED"]
 
         name = "branch_misprediction_ratio"
         for leader, link in ((CYCLES, "cycles"), (("instructions", 0, 1), "windows")):
-            recording = Recording([[CYCLES, named("BR_MIS_PRED_RETIRED", 0x22)], [leader, named("BR_RETIRED", 0x21)]], cpuid=N1)
+            recording = Recording(
+                [[CYCLES, named("BR_MIS_PRED_RETIRED", 0x22)], [leader, named("BR_RETIRED", 0x21)]],
+                cpuid=N1,
+            )
             for row in report("-i", recording.write("groups.data"), "-M", name)["functions"]:
                 place = row["address"]
                 one, other = (recording.totals(place, group=group) for group in (0, 1))
-                parts = (recording.variance(place, partial(ratio, link, other=other)),
-                         recording.variance(place, partial(ratio, link, one), group=1))
-                t = quantile(sum(parts) ** 2 / sum(part ** 2 / (c["windows"] - 1) for part, c in zip(parts, (one, other))))
+                parts = (
+                    recording.variance(place, partial(ratio, link, other=other)),
+                    recording.variance(place, partial(ratio, link, one), group=1),
+                )
+                t = quantile(
+                    sum(parts) ** 2
+                    / sum(part**2 / (c["windows"] - 1) for part, c in zip(parts, (one, other)))
+                )
                 low, high = row["intervals"][name]
                 self.assertAlmostEqual(row["metrics"][name] / ratio(link, one, other), 1, 10)
                 self.assertAlmostEqual(row["errors"][name] / sum(parts) ** 0.5, 1, delta=0.05)
@@ -211,7 +341,10 @@ class Metrics(unittest.TestCase):
 
     def test_sums_files(self):
         """They say which CPU it was, by either writer, and give the same table."""
-        path, sums = Recording([TOPDOWN], cpuid=N2, slots=5, threads=("0", "1")).write("sums.data"), DATA / "native.sums"
+        path, sums = (
+            Recording([TOPDOWN], cpuid=N2, slots=5, threads=("0", "1")).write("sums.data"),
+            DATA / "native.sums",
+        )
         must(PERF, "functions", "report", "-i", path, "--sums", sums)
         self.assertIn(f"\ncpu\t{N2} slots=5 smt_on=0\n", sums.read_text())
         self.assertEqual(report(sums, "-M", "TopdownL1"), report("-i", path, "-M", "TopdownL1"))
@@ -219,16 +352,42 @@ class Metrics(unittest.TestCase):
     def test_columns(self):
         """Without --fields the windows, the metrics and the discarded; with it any; all: those that can be."""
         path = Recording([TOPDOWN], cpuid=V1, slots=8).write("columns.data")
-        for options, columns in ((("-M", "retiring"), ["#", "retiring", "DIS"]),
-                                 (("-M", "retiring", "-F", "%CY,retiring"), ["%CY", "retiring"]),
-                                 (("-M", "retiring,bad_speculation,retiring"), ["#", "retiring", "bad_speculation", "DIS"])):
-            table = list(csv.reader(must(PERF, "functions", "report", "-i", path, "-x", ",", *options, stderr=-1).splitlines()))
+        for options, columns in (
+            (("-M", "retiring"), ["#", "retiring", "DIS"]),
+            (("-M", "retiring", "-F", "%CY,retiring"), ["%CY", "retiring"]),
+            (
+                ("-M", "retiring,bad_speculation,retiring"),
+                ["#", "retiring", "bad_speculation", "DIS"],
+            ),
+        ):
+            table = list(
+                csv.reader(
+                    must(
+                        PERF, "functions", "report", "-i", path, "-x", ",", *options, stderr=-1
+                    ).splitlines()
+                )
+            )
             self.assertEqual(table[0][2:], columns)
         done = run(PERF, "functions", "report", "-i", path, "-M", "all", "-x", ",", stderr=-1)
-        self.assertEqual(set(done.stdout.splitlines()[0].split(",")[2:]),
-                         {"#", "DIS", "frontend_bound", "backend_bound", "bad_speculation", "retiring"})
+        self.assertEqual(
+            set(done.stdout.splitlines()[0].split(",")[2:]),
+            {"#", "DIS", "frontend_bound", "backend_bound", "bad_speculation", "retiring"},
+        )
         self.assertEqual(messages(done.stderr), [])
-        sort = must(PERF, "functions", "report", "-i", path, "-M", "retiring", "-s", "retiring", "-x", ",", stderr=-1)
+        sort = must(
+            PERF,
+            "functions",
+            "report",
+            "-i",
+            path,
+            "-M",
+            "retiring",
+            "-s",
+            "retiring",
+            "-x",
+            ",",
+            stderr=-1,
+        )
         values = [float(row["retiring"]) for row in csv.DictReader(sort.splitlines())]
         self.assertEqual(values, sorted(values, reverse=True))
 
@@ -252,14 +411,24 @@ class Missing(unittest.TestCase):
         status, table, (line,) = self.lines(path, "-M", "retiring,ipc,ipc_rate", "-x", ",")
         self.assertEqual(status, 0)
         self.assertEqual([row.split(",")[3:6] for row in table.splitlines()[1:]], [["-"] * 3] * 2)
-        self.assertEqual(line, "perf functions: - for retiring (#slots of the recorded machine is not known), "
-                               "ipc (INST_RETIRED was not recorded), ipc_rate (#slots of the recorded machine is not known)")
-        status, table, (line,) = self.lines(path, "-M", "retiring,backend_bound", env={"PERF_CPUID": f"{N2} slots=5"})
-        self.assertEqual(line, "perf functions: - for retiring (OP_SPEC was not recorded), backend_bound (BR_MIS_PRED was not recorded)")
+        self.assertEqual(
+            line,
+            "perf functions: - for retiring (#slots of the recorded machine is not known), "
+            "ipc (INST_RETIRED was not recorded), ipc_rate (#slots of the recorded machine is not known)",
+        )
+        status, table, (line,) = self.lines(
+            path, "-M", "retiring,backend_bound", env={"PERF_CPUID": f"{N2} slots=5"}
+        )
+        self.assertEqual(
+            line,
+            "perf functions: - for retiring (OP_SPEC was not recorded), backend_bound (BR_MIS_PRED was not recorded)",
+        )
 
     def test_events_of_the_kernel(self):
         """Events without modifiers are not those of the kernel alone."""
-        path = Recording([[CYCLES, ("instructions", 0, 1)]], cpuid="GenuineIntel,6,85,4").write("kernel.data")
+        path = Recording([[CYCLES, ("instructions", 0, 1)]], cpuid="GenuineIntel,6,85,4").write(
+            "kernel.data"
+        )
         metrics = "tma_info_system_kernel_utilization", "tma_info_system_kernel_cpi"
         status, table, (line,) = self.lines(path, "-M", ",".join(metrics), "-x", ",")
         self.assertEqual(status, 0)
@@ -271,21 +440,32 @@ class Missing(unittest.TestCase):
 
     def test_names(self):
         path = Recording([TOPDOWN], cpuid=N1).write("names.data")
-        self.assert_refused("no metric or group mispredict for the CPU 0x00000000410fd0c0, but branch_misprediction_ratio: "
-                            "see PERF_CPUID=0x00000000410fd0c0 perf list metric$", path, "-M", "mispredict")
+        self.assert_refused(
+            "no metric or group mispredict for the CPU 0x00000000410fd0c0, but branch_misprediction_ratio: "
+            "see PERF_CPUID=0x00000000410fd0c0 perf list metric$",
+            path,
+            "-M",
+            "mispredict",
+        )
         self.assert_refused("-M takes names", path, "-M", "")
         listed = must(PERF, "list", "metric", env={"PERF_CPUID": "0x00000000410fd0c0"})
         self.assertIn("branch_misprediction_ratio", listed)
 
     def test_cpus(self):
         unknown = Recording([TOPDOWN], cpuid="0x00000000000f0510").write("unknown.data")
-        self.assert_refused("-M: perf has no metrics of the CPU 0x00000000000f0510", unknown, "-M", "ipc")
+        self.assert_refused(
+            "-M: perf has no metrics of the CPU 0x00000000000f0510", unknown, "-M", "ipc"
+        )
         none = Recording([TOPDOWN]).write("none.data")
         self.assert_refused("-M: the recording does not tell its CPU", none, "-M", "ipc")
         one, two = (Recording([TOPDOWN], cpuid=cpu).write(f"{cpu}.data") for cpu in (N1, V1))
-        self.assert_refused(f"-M: these are sums of several kinds of CPUs \\({V1}, {N1}\\)", one, two, "-M", "ipc")
+        self.assert_refused(
+            f"-M: these are sums of several kinds of CPUs \\({V1}, {N1}\\)", one, two, "-M", "ipc"
+        )
         for inputs in ((unknown,), (none,), (one, two)):
-            status, table, _ = self.lines(*inputs, "-M", "Cycle_Accounting,retiring", env={"PERF_CPUID": f"{V1} slots=8"})
+            status, table, _ = self.lines(
+                *inputs, "-M", "Cycle_Accounting,retiring", env={"PERF_CPUID": f"{V1} slots=8"}
+            )
             self.assertEqual(status, 0)
             self.assertRegex(table, "retiring +DIS\n0x.*[0-9.]+ +0.0\n")
 
@@ -295,11 +475,23 @@ class Tables(unittest.TestCase):
 
     def metrics_of(self, folder: Path) -> list[str]:
         """The metrics of a CPU, those that are the architecture's included."""
-        entries = [entry for file in sorted(folder.glob("*.json")) for entry in json.loads(file.read_text()) if isinstance(entry, dict)]
-        standard = {entry["MetricName"] for file in folder.parents[1].glob("*.json") for entry in json.loads(file.read_text())
-                    if isinstance(entry, dict) and "MetricName" in entry}
-        return [entry.get("MetricName") or entry["ArchStdEvent"] for entry in entries
-                if "MetricExpr" in entry or entry.get("ArchStdEvent") in standard]
+        entries = [
+            entry
+            for file in sorted(folder.glob("*.json"))
+            for entry in json.loads(file.read_text())
+            if isinstance(entry, dict)
+        ]
+        standard = {
+            entry["MetricName"]
+            for file in folder.parents[1].glob("*.json")
+            for entry in json.loads(file.read_text())
+            if isinstance(entry, dict) and "MetricName" in entry
+        }
+        return [
+            entry.get("MetricName") or entry["ArchStdEvent"]
+            for entry in entries
+            if "MetricExpr" in entry or entry.get("ArchStdEvent") in standard
+        ]
 
     def test_every_metric_is_that_of_perf_stat(self):
         number = 0
@@ -309,21 +501,40 @@ class Tables(unittest.TestCase):
                 if len(fields) == 4 and fields[3] == "core":
                     number += len(self.metrics_of(TABLES / arch / fields[2]))
         self.assertGreater(number, 4500)
-        output = must("sh", "-c", f"{PERF} test -vv 'metrics as in perf stat' 2>&1 | grep '^metrics: \\|as in perf stat *: [OF]'")
+        output = must(
+            "sh",
+            "-c",
+            f"{PERF} test -vv 'metrics as in perf stat' 2>&1 | grep '^metrics: \\|as in perf stat *: [OF]'",
+        )
         self.assertRegex(output, "perf stat *: Ok")
-        found, same, undefined, different, *_ = map(int, re.findall(r": (\d+)", output[output.index("metrics: "):]))
+        found, same, undefined, different, *_ = map(
+            int, re.findall(r": (\d+)", output[output.index("metrics: ") :])
+        )
         self.assertGreaterEqual(found, number)
         self.assertEqual(different, 0)
         self.assertGreater(same + undefined, 0.9 * number)
 
     def test_every_cpu_is_found(self):
         """A sums file of each Arm CPU, and of some of x86, asks for the last metric in its folder."""
-        rows = [line.split(",") for line in (TABLES / "arm64/mapfile.csv").read_text().splitlines() if ",core" in line]
+        rows = [
+            line.split(",")
+            for line in (TABLES / "arm64/mapfile.csv").read_text().splitlines()
+            if ",core" in line
+        ]
         cpus = [(cpuid, TABLES / "arm64" / folder) for cpuid, _, folder, _ in rows]
-        cpus += [(cpuid, TABLES / "x86" / folder) for cpuid, folder in (
-            ("GenuineIntel,6,85,4", "skylakex"), ("GenuineIntel,6,85,7", "cascadelakex"), ("GenuineIntel,6,106,6", "icelakex"),
-            ("GenuineIntel,6,143,8", "sapphirerapids"), ("GenuineIntel,6,151,2", "alderlake"), ("AuthenticAMD,23,49,0", "amdzen2"),
-            ("AuthenticAMD,25,17,1", "amdzen4"), ("AuthenticAMD,26,2,1", "amdzen5"))]
+        cpus += [
+            (cpuid, TABLES / "x86" / folder)
+            for cpuid, folder in (
+                ("GenuineIntel,6,85,4", "skylakex"),
+                ("GenuineIntel,6,85,7", "cascadelakex"),
+                ("GenuineIntel,6,106,6", "icelakex"),
+                ("GenuineIntel,6,143,8", "sapphirerapids"),
+                ("GenuineIntel,6,151,2", "alderlake"),
+                ("AuthenticAMD,23,49,0", "amdzen2"),
+                ("AuthenticAMD,25,17,1", "amdzen4"),
+                ("AuthenticAMD,26,2,1", "amdzen5"),
+            )
+        ]
         asked = 0
         for cpuid, folder in cpus:
             names = self.metrics_of(folder)
@@ -332,7 +543,9 @@ class Tables(unittest.TestCase):
             asked += 1
             path = Recording([[CYCLES]], windows=2, cpuid=cpuid).write("cpu.data")
             with self.subTest(cpuid=cpuid):
-                self.assertIn(names[-1], report("-i", path, "-M", names[-1])["functions"][0]["metrics"])
+                self.assertIn(
+                    names[-1], report("-i", path, "-M", names[-1])["functions"][0]["metrics"]
+                )
         self.assertGreater(asked, 12)
 
 
@@ -381,7 +594,6 @@ perf functions record -M ipc true 2> unknown || true
 
 
 class Record(unittest.TestCase):
-
     def refused(self, *options: str) -> str:
         """What is said instead of recording."""
         done = run(PERF, "functions", "record", *options, cwd=DATA)
@@ -390,8 +602,12 @@ class Record(unittest.TestCase):
         return line
 
     def test_bad_input(self):
-        self.assertIn("does not go with -e", self.refused("-M", "ipc", "-e", "cycles", "--", "true"))
-        self.assertIn("does not go with -e", self.refused("-o", "-M", "-Mipc", "--event=cycles", "true"))
+        self.assertIn(
+            "does not go with -e", self.refused("-M", "ipc", "-e", "cycles", "--", "true")
+        )
+        self.assertIn(
+            "does not go with -e", self.refused("-o", "-M", "-Mipc", "--event=cycles", "true")
+        )
         self.assertIn("-M takes names", self.refused("-M"))
         self.assertIn("-M takes names", self.refused("--metrics=", "true"))
 
@@ -400,17 +616,39 @@ class Record(unittest.TestCase):
         for old in DATA.glob("messages*"):
             old.unlink()
         (DATA / "counters.c").write_text(COUNTERS)
-        must("aarch64-linux-gnu-gcc", "-shared", "-fPIC", "-w", "-o", DATA / "counters.so", DATA / "counters.c", "-ldl")
+        must(
+            "aarch64-linux-gnu-gcc",
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-o",
+            DATA / "counters.so",
+            DATA / "counters.c",
+            "-ldl",
+        )
         in_guest(RECORD, share=DATA)
         leader = "cycles/period=999700,alt-period=300/"
-        metrics = ({"BR_MIS_PRED_RETIRED", "BR_RETIRED"}, {"BR_MIS_PRED_RETIRED", "INST_RETIRED"}, {"L1D_CACHE", "L1D_CACHE_REFILL"},
-                   {"L1I_CACHE_REFILL", "INST_RETIRED"}, {"LL_CACHE_RD", "LL_CACHE_MISS_RD"}, {"L3D_CACHE", "L3D_CACHE_REFILL"})
+        metrics = (
+            {"BR_MIS_PRED_RETIRED", "BR_RETIRED"},
+            {"BR_MIS_PRED_RETIRED", "INST_RETIRED"},
+            {"L1D_CACHE", "L1D_CACHE_REFILL"},
+            {"L1I_CACHE_REFILL", "INST_RETIRED"},
+            {"LL_CACHE_RD", "LL_CACHE_MISS_RD"},
+            {"L3D_CACHE", "L3D_CACHE_REFILL"},
+        )
         for number in (2, 4, 7):
             text = (DATA / f"messages.{number}").read_text()
-            words = shlex.split(next(line for line in text.splitlines() if line.startswith("perf record")))
-            self.assertEqual(words[:5] + words[6:], "perf record -T --sample-cpu -e -o /dev/null -- true".split())
+            words = shlex.split(
+                next(line for line in text.splitlines() if line.startswith("perf record"))
+            )
+            self.assertEqual(
+                words[:5] + words[6:], "perf record -T --sample-cpu -e -o /dev/null -- true".split()
+            )
             events = words[5]
-            groups = [group.split(",") for group in re.findall(r"\{([^}]*)\}:uS", events.replace(leader, "LEADER"))]
+            groups = [
+                group.split(",")
+                for group in re.findall(r"\{([^}]*)\}:uS", events.replace(leader, "LEADER"))
+            ]
             for group in groups:
                 self.assertEqual(group[0], "LEADER")
                 self.assertEqual(len(set(group)), len(group))
@@ -420,22 +658,43 @@ class Record(unittest.TestCase):
                 self.assertEqual(together, number > 2, (metric, groups))
                 self.assertTrue(all(any(event in group for group in groups) for event in metric))
         none = (DATA / "messages.1").read_text().splitlines()
-        self.assertIn("perf functions: without branch_mpki: this machine does not count BR_MIS_PRED_RETIRED", none)
-        self.assertEqual(none[-1], "perf functions: -M branch,cache: nothing that this machine counts")
+        self.assertIn(
+            "perf functions: without branch_mpki: this machine does not count BR_MIS_PRED_RETIRED",
+            none,
+        )
+        self.assertEqual(
+            none[-1], "perf functions: -M branch,cache: nothing that this machine counts"
+        )
         self.check_recording(leader)
         members = ["instructions", "branch-misses", "cache-references", "cache-misses"]
         for number in 1, 3, 5:
-            group = ",".join([leader, *members[:number - 1]])
-            self.assertIn(f"calling: perf record -T --sample-cpu -e {{{group}}}:uS -v -o /dev/null -- true\n",
-                          (DATA / f"default.{number}").read_text())
+            group = ",".join([leader, *members[: number - 1]])
+            self.assertIn(
+                f"calling: perf record -T --sample-cpu -e {{{group}}}:uS -v -o /dev/null -- true\n",
+                (DATA / f"default.{number}").read_text(),
+            )
 
     def check_recording(self, leader: str) -> None:
         """The machine takes an instruction for a cycle, stalls never and counts no branches."""
         command = (DATA / "messages").read_text().splitlines()[0]
-        self.assertRegex(command, rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uS' -o /tmp/guest.data -- benchmark 0 1$")
-        self.assertIn("perf has no metrics of the CPU 0x00000000000f0510", (DATA / "unknown").read_text())
-        row, = report("-i", DATA / "guest.data", "--symfs", BUILD / "root" / ARCH, "-M", "ipc,Cycle_Accounting,branch_mpki",
-                      "--symbol", "nops", env={"PERF_CPUID": N2})["functions"]
+        self.assertRegex(
+            command,
+            rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uS' -o /tmp/guest.data -- benchmark 0 1$",
+        )
+        self.assertIn(
+            "perf has no metrics of the CPU 0x00000000000f0510", (DATA / "unknown").read_text()
+        )
+        (row,) = report(
+            "-i",
+            DATA / "guest.data",
+            "--symfs",
+            BUILD / "root" / ARCH,
+            "-M",
+            "ipc,Cycle_Accounting,branch_mpki",
+            "--symbol",
+            "nops",
+            env={"PERF_CPUID": N2},
+        )["functions"]
         self.assertAlmostEqual(row["metrics"]["ipc"], 1, 2)
         for name in ("frontend_stalled_cycles", "backend_stalled_cycles", "branch_mpki"):
             self.assertEqual(row["metrics"][name], 0)

@@ -6,23 +6,27 @@ import shutil
 import subprocess
 import unittest
 
-import parserfuzz
-from env import CHECK, run
-from test_terms import make_system
+from tests.harness import parserfuzz
+from tests.harness.env import CHECK, run
+from tests.perf.test_terms import make_system
 
 FOLDER = CHECK / "parser-fuzz"
 RUNS = 1_000_000
 PLANTED = {
-    "a value that is not checked": ("if (check_range(term, err, 1, LLONG_MAX))", "if (0 && check_range(term, err, 1, LLONG_MAX))",
-                                    "fuzz_parse_events: alternate period is too long"),
-    "a word that is used after it is freed": ("\t\t\t\t\t   str, NULL);\n\treturn -EINVAL;",
-                                              "\t\t\t\t\t   str, NULL);\n\tfree(str);\n\treturn -EINVAL;",
-                                              "AddressSanitizer: heap-use-after-free"),
+    "a value that is not checked": (
+        "if (check_range(term, err, 1, LLONG_MAX))",
+        "if (0 && check_range(term, err, 1, LLONG_MAX))",
+        "fuzz_parse_events: alternate period is too long",
+    ),
+    "a word that is used after it is freed": (
+        "\t\t\t\t\t   str, NULL);\n\treturn -EINVAL;",
+        "\t\t\t\t\t   str, NULL);\n\tfree(str);\n\treturn -EINVAL;",
+        "AddressSanitizer: heap-use-after-free",
+    ),
 }
 
 
 class ParserFuzz(unittest.TestCase):
-
     @classmethod
     def setUpClass(cls):
         shutil.rmtree(FOLDER, ignore_errors=True)
@@ -36,8 +40,21 @@ class ParserFuzz(unittest.TestCase):
         found = FOLDER / "corpus"
         shutil.rmtree(found, ignore_errors=True)
         found.mkdir()
-        return run(program, "-seed=1", f"-runs={runs}", "-max_len=200", "-close_fd_mask=1", f"-dict={FOLDER}/words", "-timeout=60",
-                   "-rss_limit_mb=6000", f"-artifact_prefix={FOLDER}/", found, FOLDER / "seeds", env=self.env, cwd=FOLDER)
+        return run(
+            program,
+            "-seed=1",
+            f"-runs={runs}",
+            "-max_len=200",
+            "-close_fd_mask=1",
+            f"-dict={FOLDER}/words",
+            "-timeout=60",
+            "-rss_limit_mb=6000",
+            f"-artifact_prefix={FOLDER}/",
+            found,
+            FOLDER / "seeds",
+            env=self.env,
+            cwd=FOLDER,
+        )
 
     def test_seeds_are_those_of_perf(self):
         self.assertGreater(self.seeds, 100)

@@ -12,14 +12,23 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from env import BASE, LINUX, PERF, must, run, vm
-from pristine import HOST, IMAGE, KEPT, TOOLS, pristine
+from tests.harness.env import BASE, LINUX, PERF, must, run, vm
+from tests.harness.pristine import HOST, IMAGE, KEPT, TOOLS, pristine
 
 LINE = re.compile(r"^ *\d+(\.\d+)?: (.*?) *:(?: (Ok|Skip|FAILED!).*)?$", re.M)
-ATTR = ("attr.py", "attr") if BASE == "6.12" else ("shell/lib/attr.py", "shell/attr")   # program, expectations
-PARSE_EVENTS = ("Test event parsing", "Parsing of alternate periods", "Parsing of bad alternate periods",
-                "Alternate periods and the options of perf record")
-NEED_THE_KERNEL = ("perf record alternate periods tests", "perf script generate-function-metrics test")
+ATTR = (
+    ("attr.py", "attr") if BASE == "6.12" else ("shell/lib/attr.py", "shell/attr")
+)  # program, expectations
+PARSE_EVENTS = (
+    "Test event parsing",
+    "Parsing of alternate periods",
+    "Parsing of bad alternate periods",
+    "Alternate periods and the options of perf record",
+)
+NEED_THE_KERNEL = (
+    "perf record alternate periods tests",
+    "perf script generate-function-metrics test",
+)
 ALL_METRICS = "perf all metrics test"
 RECORD = "perf record -o /tmp/x -e cycles/period=100000,alt-period=300/u -- true"
 
@@ -55,15 +64,25 @@ def endless(root: bool = True) -> tuple[str, ...]:
 def skipping(tests: Collection[str], perf_test: Callable[..., str]) -> list[str]:
     """The option of `perf test` that leaves these tests out, if any."""
     listed = perf_test("list") if tests else ""
-    numbers = [number for number, name in re.findall(r"^ *(\d+): (.*\S)", listed, re.M) if name in tests]
+    numbers = [
+        number for number, name in re.findall(r"^ *(\d+): (.*\S)", listed, re.M) if name in tests
+    ]
     return ["--skip", ",".join(numbers)] if numbers else []
 
 
-def guest_tests(*suites: str, prefix: str = "", kernel: Path | None = None, skip: Collection[str] = ()) -> str:
+def guest_tests(
+    *suites: str, prefix: str = "", kernel: Path | None = None, skip: Collection[str] = ()
+) -> str:
     """The output of `perf test -v`, after other shell commands, in the emulated machine."""
+
     def perf_test(*words: str) -> str:
         options = ("--kernel", kernel) if kernel else ()
-        done = vm(f"{prefix}\ncd /tmp\nperf test {shlex.join(words)} 2>&1 | cat", *options, share=KEPT, timeout=3600)
+        done = vm(
+            f"{prefix}\ncd /tmp\nperf test {shlex.join(words)} 2>&1 | cat",
+            *options,
+            share=KEPT,
+            timeout=3600,
+        )
         if done.returncode:
             raise AssertionError(f"perf test did not end: {done.returncode}\n{done.stdout[-4000:]}")
         return done.stdout
@@ -76,8 +95,14 @@ def host_tests(perf: Path, tools: Path, *suites: str, skip: Collection[str] = ()
     folder = tools / "perf"
 
     def perf_test(*words: str) -> str:
-        return run(perf, f"--exec-path={folder}", "test", *words, cwd=folder,
-                   env={"PATH": f"{perf.parent}:/usr/bin:/bin:/usr/sbin:/sbin"}).stdout
+        return run(
+            perf,
+            f"--exec-path={folder}",
+            "test",
+            *words,
+            cwd=folder,
+            env={"PATH": f"{perf.parent}:/usr/bin:/bin:/usr/sbin:/sbin"},
+        ).stdout
 
     return perf_test("-v", *skipping(skip, perf_test), *suites)
 
@@ -96,19 +121,36 @@ def patched_on_host() -> str:
 
 def new_files(suffix: str) -> list[str]:
     """Texts of the files of tests that the series adds."""
-    names = run("git", "-C", LINUX, "diff", "--diff-filter=A", "--name-only", "pristine..series", "--", "tools/perf/tests").stdout.split()
+    names = run(
+        "git",
+        "-C",
+        LINUX,
+        "diff",
+        "--diff-filter=A",
+        "--name-only",
+        "pristine..series",
+        "--",
+        "tools/perf/tests",
+    ).stdout.split()
     return [(LINUX / name).read_text() for name in names if name.endswith(suffix)]
 
 
 def new_c_tests() -> list[str]:
     """Descriptions of the tests in C that the series adds."""
-    return [name for text in new_files(".c") for name in re.findall(r'^(?:\tTEST_CASE|DEFINE_SUITE)\w*\("([^"]+)"', text, re.M)]
+    return [
+        name
+        for text in new_files(".c")
+        for name in re.findall(r'^(?:\tTEST_CASE|DEFINE_SUITE)\w*\("([^"]+)"', text, re.M)
+    ]
 
 
 def new_tests() -> list[str]:
     """Descriptions of the shell tests that the series adds, as `perf test` shows them."""
     lines = (text.splitlines() for text in new_files(".sh"))
-    return [next(line[1:].strip() for line in text[1:] if not re.match(r"# SPDX|#$", line)) for text in lines]
+    return [
+        next(line[1:].strip() for line in text[1:] if not re.match(r"# SPDX|#$", line))
+        for text in lines
+    ]
 
 
 def setUpModule() -> None:
@@ -120,15 +162,20 @@ class BeforeAndAfter(unittest.TestCase):
 
     maxDiff = None
 
-    def compare(self, old: dict, new: dict, before: functools.partial, after: Callable[..., str]) -> None:
+    def compare(
+        self, old: dict, new: dict, before: functools.partial, after: Callable[..., str]
+    ) -> None:
         """Each test that was not left out before gives a result with our patches that it gives without them.
 
         Some of perf's tests depend on the moment: suites in which the two differ
         are run again with both, up to three times.
         """
         self.assertGreater(len(old), 100)
-        seen = {test: ({result}, {new.get(test)}) for test, result in old.items()
-                if test[0] not in before.keywords["skip"]}
+        seen = {
+            test: ({result}, {new.get(test)})
+            for test, result in old.items()
+            if test[0] not in before.keywords["skip"]
+        }
         for rerun in range(4):
             different = {test: pair for test, pair in seen.items() if not pair[0] & pair[1]}
             if not different or rerun == 3:
@@ -142,8 +189,11 @@ class BeforeAndAfter(unittest.TestCase):
         self.assertEqual(different, {}, "without the patches, with them")
 
     def test_in_the_emulated_machine(self):
-        before = functools.partial(guest_tests, prefix="rm -r /usr/libexec/perf-core; cp -r /share/root/. /",
-                                   skip=endless())
+        before = functools.partial(
+            guest_tests,
+            prefix="rm -r /usr/libexec/perf-core; cp -r /share/root/. /",
+            skip=endless(),
+        )
         # two machines, of which each needs a processor
         with ThreadPoolExecutor() as pool:
             old, new = pool.map(lambda tests: results(tests()), (before, patched_in_guest))
@@ -151,7 +201,12 @@ class BeforeAndAfter(unittest.TestCase):
 
     def test_on_this_machine(self):
         before = functools.partial(host_tests, HOST, TOOLS, skip=endless(os.getuid() == 0))
-        self.compare(results(before()), results(patched_on_host()), before, functools.partial(host_tests, PERF, LINUX / "tools"))
+        self.compare(
+            results(before()),
+            results(patched_on_host()),
+            before,
+            functools.partial(host_tests, PERF, LINUX / "tools"),
+        )
 
     def test_a_part_of_a_second(self):
         """Is what the workload takes, and the test that asks for it ends."""
@@ -162,10 +217,13 @@ class BeforeAndAfter(unittest.TestCase):
 
 
 class NewTests(unittest.TestCase):
-
     def test_pass_in_the_emulated_machine(self):
         output = patched_in_guest()
-        for name in [*(["Setup struct perf_event_attr"] if BASE == "6.12" else []), *PARSE_EVENTS, *new_tests()]:
+        for name in [
+            *(["Setup struct perf_event_attr"] if BASE == "6.12" else []),
+            *PARSE_EVENTS,
+            *new_tests(),
+        ]:
             self.assertEqual(result_of(output, name), "Ok", said(output, name))
 
     def test_attr(self):
@@ -174,14 +232,20 @@ class NewTests(unittest.TestCase):
         The test of Linux 7.2 that starts attr.py does not ask how it ended, and some of what it expects is old.
         """
         program, folder = ATTR
-        done = vm(f"cd /usr/libexec/perf-core/tests; for test in $(cd {folder}; echo test-*); do "
-                  f"python3 {program} -d {folder} -t $test -v -p /usr/bin/perf 2>&1; echo $test: $?; done", timeout=600)
+        done = vm(
+            f"cd /usr/libexec/perf-core/tests; for test in $(cd {folder}; echo test-*); do "
+            f"python3 {program} -d {folder} -t $test -v -p /usr/bin/perf 2>&1; echo $test: $?; done",
+            timeout=600,
+        )
         ended = dict(re.findall(r"^(test-\S+): (\d+)$", done.stdout, re.M))
         self.assertGreater(list(ended.values()).count("0"), 40, done.stdout)
         for new in "test-record-alt-period-term", "test-record-alt-period-jitter-term":
             self.assertEqual(ended[new], "0", done.stdout)
             self.assertNotRegex(done.stdout, rf"skipped .*{new}")
-        self.assertNotRegex(done.stdout, r"(?m)^expected (size|config4|alternative_sample_period|jitter_alternate_period)=")
+        self.assertNotRegex(
+            done.stdout,
+            r"(?m)^expected (size|config4|alternative_sample_period|jitter_alternate_period)=",
+        )
 
     def test_pass_or_skip_on_this_machine(self):
         """The suites that were there before are compared; without tracefs, say, some of them fail."""

@@ -13,11 +13,23 @@ import subprocess
 import unittest
 from itertools import count, pairwise
 
-import known
-import perfdata
-import perfwrite as pw
-from env import BASE, BUILD, CHECK, PERF, SCRIPT, functions, in_guest, must, native, run, script, words
-from machines import RECORD
+from tests.harness import known, perfdata
+from tests.harness import perfwrite as pw
+from tests.harness.env import (
+    BASE,
+    BUILD,
+    CHECK,
+    PERF,
+    SCRIPT,
+    functions,
+    in_guest,
+    must,
+    native,
+    run,
+    script,
+    words,
+)
+from tests.harness.machines import RECORD
 
 SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
@@ -26,7 +38,9 @@ JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 7
 # Fewer iterations where every window is recorded: they are 140,000 windows.
 SHORT = "--iterations 800"
 
-COMMANDS = RECORD + f"""
+COMMANDS = (
+    RECORD
+    + f"""
 benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
 record plain-window.data '{{cycles/period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
@@ -41,6 +55,7 @@ record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' be
 record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
 	sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & benchmark --iterations 500 1 1; wait'
 """
+)
 
 
 ON_TWO_CPUS = """
@@ -135,7 +150,9 @@ class Truth(unittest.TestCase):
     """The table says what the benchmark does."""
 
     def check_shares(self, recording: str) -> None:
-        known.check_shares(self, functions(SHARE / f"{recording}.data", "-s", "discard"), truth(), WINDOW)
+        known.check_shares(
+            self, functions(SHARE / f"{recording}.data", "-s", "discard"), truth(), WINDOW
+        )
 
     def test_shares_of_alternate_periods(self):
         self.check_shares("alternate")
@@ -152,7 +169,9 @@ class Truth(unittest.TestCase):
         rate, error, number = self.faults(recording)["dcache_miss"]
         self.assertGreaterEqual(number, 400)
         self.assertGreater(error, 0)
-        self.assertLess(abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error)
+        self.assertLess(
+            abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error
+        )
         for name, (rate, error, number) in self.faults(recording).items():
             if name in expected and not expected[name].faults:
                 self.assertEqual(number, 0, name)
@@ -164,9 +183,14 @@ class Truth(unittest.TestCase):
         self.check_faults("plain-window")
 
     def test_plain_short_period_gives_the_same_rates_and_is_far_larger(self):
-        alternate, plain = self.faults("alternate")["dcache_miss"], self.faults("plain-window")["dcache_miss"]
+        alternate, plain = (
+            self.faults("alternate")["dcache_miss"],
+            self.faults("plain-window")["dcache_miss"],
+        )
         self.assertLess(abs(alternate[0] - plain[0]), 4 * math.hypot(alternate[1], plain[1]))
-        sizes = [(SHARE / f"{name}.data").stat().st_size for name in ("plain-window", "short-alternate")]
+        sizes = [
+            (SHARE / f"{name}.data").stat().st_size for name in ("plain-window", "short-alternate")
+        ]
         ratio = sizes[0] / sizes[1]
         print(f"perf.data of period={WINDOW}: {ratio:.0f} times that of the alternate periods")
         self.assertGreater(ratio, 50)
@@ -176,15 +200,38 @@ class Truth(unittest.TestCase):
         row = truth()["dcache_miss"]
         # every interval holds all functions: all have the rate of the whole program
         average = row.faults / (row.length / row.share)
-        for name in ("nops", "int_divider_stalls", "fp_divider_stalls", "double_to_int", "dcache_miss"):
+        for name in (
+            "nops",
+            "int_divider_stalls",
+            "fp_divider_stalls",
+            "double_to_int",
+            "dcache_miss",
+        ):
             self.assertLess(abs(rates[name] / average - 1), 0.2, name)
 
     def test_perf_report_weighs_the_samples(self):
         # a long sample stands for 999,700 cycles, a window for 300
-        out = must(PERF, "report", "-i", SHARE / "alternate.data", "--symfs", BUILD / "root/arm64", "--stdio",
-                   "--no-children", "-g", "none", "--group", "-s", "symbol", "-F", "overhead,sym")
-        shares = {name: float(share) / 100 for share, name in
-                  re.findall(r"^ *([\d.]+)%(?: +[\d.]+%)* +\[\.\] (\w+)", out, re.M)}
+        out = must(
+            PERF,
+            "report",
+            "-i",
+            SHARE / "alternate.data",
+            "--symfs",
+            BUILD / "root/arm64",
+            "--stdio",
+            "--no-children",
+            "-g",
+            "none",
+            "--group",
+            "-s",
+            "symbol",
+            "-F",
+            "overhead,sym",
+        )
+        shares = {
+            name: float(share) / 100
+            for share, name in re.findall(r"^ *([\d.]+)%(?: +[\d.]+%)* +\[\.\] (\w+)", out, re.M)
+        }
         samples = len(read("alternate").samples) / 2
         for name, row in truth().items():
             error = math.sqrt(row.share * (1 - row.share) / samples)
@@ -211,8 +258,20 @@ class Script(unittest.TestCase):
         self.assertRegex(done.stderr, "no column IPC.*CPI")
 
     def test_missing_symbols(self):
-        done = run(PERF, "script", "-i", SHARE / "alternate.data", "--symfs", "/nonexistent", "-s", SCRIPT, "--", "--limit", "3",
-                   stderr=subprocess.PIPE)
+        done = run(
+            PERF,
+            "script",
+            "-i",
+            SHARE / "alternate.data",
+            "--symfs",
+            "/nonexistent",
+            "-s",
+            SCRIPT,
+            "--",
+            "--limit",
+            "3",
+            stderr=subprocess.PIPE,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout.splitlines()[1], r"^0x[0-9a-f]+ \[benchmark\] ")
         self.assertIn("have no symbol", done.stderr)
@@ -227,13 +286,25 @@ class Script(unittest.TestCase):
         rows = list(csv.DictReader(done.stdout.splitlines()))
         self.assertEqual(len(rows), 2)
         self.assertEqual(rows[0]["symbol"], "dcache_miss")
-        self.assertAlmostEqual(float(rows[0]["PF/KI"]), functions(SHARE / "alternate.data")["dcache_miss"]["metrics"]["PF/KI"])
+        self.assertAlmostEqual(
+            float(rows[0]["PF/KI"]),
+            functions(SHARE / "alternate.data")["dcache_miss"]["metrics"]["PF/KI"],
+        )
 
 
 class Native(unittest.TestCase):
     """perf functions report: what the script says of the same recordings."""
 
-    NAMES = ("alternate", "plain-window", "plain-long", "short-alternate", "jitter", "threads", "children", "two-cpus")
+    NAMES = (
+        "alternate",
+        "plain-window",
+        "plain-long",
+        "short-alternate",
+        "jitter",
+        "threads",
+        "children",
+        "two-cpus",
+    )
 
     def test_sums(self):
         for name in self.NAMES:
@@ -242,15 +313,23 @@ class Native(unittest.TestCase):
                     path = SHARE / f"{name}.data"
                     ours = native(path, "--share", share, "--sums", "-")
                     theirs = script(path, "--share", share, "--write-sums", "-")
-                    self.assertEqual((ours.returncode, theirs.returncode), (0, 0), ours.stderr + theirs.stderr)
+                    self.assertEqual(
+                        (ours.returncode, theirs.returncode), (0, 0), ours.stderr + theirs.stderr
+                    )
                     self.assertTrue(ours.stdout == theirs.stdout)
                     self.assertGreaterEqual(ours.stdout.count("\nsums\t"), 3)
 
     def test_table(self):
-        self.assertEqual(words(native(SHARE / "alternate.data").stdout), words(script(SHARE / "alternate.data").stdout))
+        self.assertEqual(
+            words(native(SHARE / "alternate.data").stdout),
+            words(script(SHARE / "alternate.data").stdout),
+        )
 
     def test_bad_recordings(self):
-        for name, reason in (("no-group", "no counter group: record with -e"), ("empty", "no samples")):
+        for name, reason in (
+            ("no-group", "no counter group: record with -e"),
+            ("empty", "no samples"),
+        ):
             done = native(SHARE / f"{name}.data")
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(done.stdout, "")
@@ -296,14 +375,19 @@ class Threads(unittest.TestCase):
     def test_perf_gives_each_thread_its_own_deltas(self):
         for name in ("threads", "children", "two-cpus"):
             recording = read(name)
-            expected = sorted(late - early for stream in recording.streams(recording.leader()).values()
-                              for early, late in pairwise(list(sample.values.values())[1] for sample in stream))
+            expected = sorted(
+                late - early
+                for stream in recording.streams(recording.leader()).values()
+                for early, late in pairwise(list(sample.values.values())[1] for sample in stream)
+            )
             out = must(PERF, "script", "-i", SHARE / f"{name}.data", "-F", "tid,cpu,event,period")
             # a stream is a thread on a CPU, and its first sample only opens it
             told: dict[tuple[str, str], list[int]] = {}
             for thread, cpu, period in re.findall(r"(\d+) \[(\d+)\] +(\d+) +instructions", out):
                 told.setdefault((thread, cpu), []).append(int(period))
-            self.assertEqual(sorted(period for periods in told.values() for period in periods[1:]), expected)
+            self.assertEqual(
+                sorted(period for periods in told.values() for period in periods[1:]), expected
+            )
             self.assertGreater(len(told), 2)
 
     def test_thread_with_the_tid_of_a_former_one(self):
@@ -320,15 +404,18 @@ class Threads(unittest.TestCase):
             writer.task(pw.EXIT, thread(), parent())
         writer.write(SHARE / "tids.data")
         out = must(PERF, "script", "-i", SHARE / "tids.data", "-F", "tid,period")
-        self.assertEqual(words(out), [["7", str(period)] for period in (100, 300, 1000, 200, 30, 60)])
+        self.assertEqual(
+            words(out), [["7", str(period)] for period in (100, 300, 1000, 200, 30, 60)]
+        )
 
 
 class Group(unittest.TestCase):
-
     def test_member_that_is_not_counted(self):
         """perf refuses the group, or leaves it out of one that can be read."""
-        out = in_guest("cd /tmp; if perf record -e '{page-faults,cache-misses,instructions}:S' -- true; then\n"
-                       "perf evlist -g; perf report --stdio; else echo refused; fi")
+        out = in_guest(
+            "cd /tmp; if perf record -e '{page-faults,cache-misses,instructions}:S' -- true; then\n"
+            "perf evlist -g; perf report --stdio; else echo refused; fi"
+        )
         self.assertIn("The cache-misses event is not supported.", out)
         if BASE == "6.12":
             self.assertIn("refused", out)

@@ -16,22 +16,25 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-import lbr
-import perfwrite as pw
-from env import CHECK, PERF, must, run
+from tests.harness import lbr
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, must, run
 
 DATA = CHECK / "lbr"
 LONG, WINDOW = 10000, 300
 # Two ways to c40, by which it has 43 and 44 callers; and calls from there.
 WAYS = {"a": ("a1", "a2", "a3"), "b": ("b1", "b2", "b3", "b4")}
-COMMON, DEEPER = (tuple(f"{letter}{number}" for number in range(1, most)) for letter, most in (("c", 41), ("d", 11)))
+COMMON, DEEPER = (
+    tuple(f"{letter}{number}" for number in range(1, most))
+    for letter, most in (("c", 41), ("d", 11))
+)
 HANDLER = """
 def process_event(sample):
     print(sample["ev_name"], sample["sample"]["tid"], sample["sample"]["period"],
           ";".join(node["sym"]["name"] for node in sample["callchain"]))
 """
-Sample = tuple[int, str, tuple[int, ...]]       # thread, chain, counts
-Rows = dict[str, list[int]]                     # by chain: windows, matched ones, counts of these
+Sample = tuple[int, str, tuple[int, ...]]  # thread, chain, counts
+Rows = dict[str, list[int]]  # by chain: windows, matched ones, counts of these
 
 
 def setUpModule() -> None:
@@ -46,21 +49,53 @@ def chain(*names: str) -> str:
 
 def chains(path: Path, *options: str) -> Counter:
     """How many samples perf report has of each chain."""
-    out = must(PERF, "report", "--stdio", "--no-children", "-g", "folded,0,callee,function,count", "-i", path, *options, stderr=-1)
-    return Counter({names: int(number) for number, names in re.findall(r"^(\d+) (\S+)$", out, re.M)})
+    out = must(
+        PERF,
+        "report",
+        "--stdio",
+        "--no-children",
+        "-g",
+        "folded,0,callee,function,count",
+        "-i",
+        path,
+        *options,
+        stderr=-1,
+    )
+    return Counter(
+        {names: int(number) for number, names in re.findall(r"^(\d+) (\S+)$", out, re.M)}
+    )
 
 
 def native(source: object, *options: str, **more) -> Rows:
     """The rows of perf functions."""
-    report = json.loads(must(PERF, "functions", "report", "-i", source, "--by", "callchain", "-j", *options, stderr=-1, **more))
-    return {row["symbol"]: [sums["samples"], sums["matched"], *sums["totals"].values()]
-            for row in report["functions"] for sums in row["sums"]}
+    report = json.loads(
+        must(
+            PERF,
+            "functions",
+            "report",
+            "-i",
+            source,
+            "--by",
+            "callchain",
+            "-j",
+            *options,
+            stderr=-1,
+            **more,
+        )
+    )
+    return {
+        row["symbol"]: [sums["samples"], sums["matched"], *sums["totals"].values()]
+        for row in report["functions"]
+        for sums in row["sums"]
+    }
 
 
 def exported(path: Path, *options: str) -> list[Sample]:
     """The samples that a script is given."""
     samples: list[Sample] = []
-    for line in must(PERF, "script", "-i", path, *options, "-s", DATA / "handler.py", stderr=-1).splitlines():
+    for line in must(
+        PERF, "script", "-i", path, *options, "-s", DATA / "handler.py", stderr=-1
+    ).splitlines():
         name, tid, count, names = line.split()
         if name == "cycles":
             samples.append((int(tid), names, (int(count),)))
@@ -85,15 +120,21 @@ class Told:
     """What the samples of a thread tell of its chain."""
 
     def __init__(self) -> None:
-        self.top, self.number, self.calls = 0, 0, []    # of the sample before: registers, and calls with those stitched
+        self.top, self.number, self.calls = (
+            0,
+            0,
+            [],
+        )  # of the sample before: registers, and calls with those stitched
 
     def sample(self, thread: lbr.Thread) -> str:
         """Takes a sample; returns its chain."""
         top, own = thread.read()
         calls = list(own)
-        place = (self.top - top + len(own) - 1) % lbr.REGISTERS     # of the outermost call, in the sample before
+        place = (
+            self.top - top + len(own) - 1
+        ) % lbr.REGISTERS  # of the outermost call, in the sample before
         if own and place < self.number and self.calls[place] == own[-1]:
-            calls += self.calls[place + 1:]
+            calls += self.calls[place + 1 :]
         self.top, self.number, self.calls = top, len(own), calls
         return thread.chain(calls)
 
@@ -104,8 +145,10 @@ class Report(unittest.TestCase):
     @staticmethod
     def expected(levels: int, runs: int) -> dict[str, int]:
         """With so many callers of f43. As f41 and f42 were returned to, their outermost caller is the same."""
-        return {chain(*lbr.CHAIN[43 - levels if depth > 31 else 0:depth + 1]): number * runs
-                for depth, number in ((31, 1), (41, 1), (42, 1), (43, 997))}
+        return {
+            chain(*lbr.CHAIN[43 - levels if depth > 31 else 0 : depth + 1]): number * runs
+            for depth, number in ((31, 1), (41, 1), (42, 1), (43, 997))
+        }
 
     def test_levels(self):
         """All 43 callers of f43, 32 without the option; a script is given the same."""
@@ -117,8 +160,13 @@ class Report(unittest.TestCase):
 
     def test_callers_first(self):
         lbr.write_chain(DATA / "callers.data", 1000)
-        found = chains(DATA / "callers.data", "--stitch-lbr", "-g", "folded,0,caller,function,count")
-        self.assertEqual({chain(*names.split(";")): number for names, number in found.items()}, self.expected(43, 1))
+        found = chains(
+            DATA / "callers.data", "--stitch-lbr", "-g", "folded,0,caller,function,count"
+        )
+        self.assertEqual(
+            {chain(*names.split(";")): number for names, number in found.items()},
+            self.expected(43, 1),
+        )
 
     def test_first_register_may_be_any(self):
         """Wherever the index of the registers wraps."""
@@ -130,7 +178,9 @@ class Report(unittest.TestCase):
         """LBRs are compared by their index, so without it nothing is stitched; nor with a wrong number of LBRs."""
         for options in ({"index": False}, {"depth": 0}, {"depth": 16}):
             lbr.write_chain(DATA / "other.data", 1000, **options)
-            self.assertEqual(chains(DATA / "other.data", "--stitch-lbr"), self.expected(32, 1), options)
+            self.assertEqual(
+                chains(DATA / "other.data", "--stitch-lbr"), self.expected(32, 1), options
+            )
 
     def test_no_sample_before(self):
         """Callers that no sample has seen cannot be known."""
@@ -185,12 +235,12 @@ class Functions(unittest.TestCase):
             window(instructions)
             thread.call(*COMMON[28:])
             long()
-            if instructions == 1:       # at both ends in the same chain
+            if instructions == 1:  # at both ends in the same chain
                 window(10)
                 long()
-                run_to(*WAYS["b"], *COMMON)     # the last 32 calls are the same, all 44 are not
+                run_to(*WAYS["b"], *COMMON)  # the last 32 calls are the same, all 44 are not
             else:
-                thread.call(*DEEPER)    # which takes the LBRs of ten callers, so that 22 are left
+                thread.call(*DEEPER)  # which takes the LBRs of ten callers, so that 22 are left
                 thread.leave(len(whole))
             window(1000 * instructions)
         recording.writer.write(path)
@@ -198,7 +248,11 @@ class Functions(unittest.TestCase):
         same = {chain("main", *short): [2, 2, 2 * WINDOW, 101]}
         cut, left = chain(*COMMON[-33:]), chain(*COMMON[-23:])
         self.check(path, {**same, cut: [2, 2, 2 * WINDOW, 1010], left: [1, 0, 0, 0]})
-        self.check(path, {**same, chain("main", *whole): [2, 2, 2 * WINDOW, 100_010], cut: [1, 0, 0, 0]}, "--stitch-lbr")
+        self.check(
+            path,
+            {**same, chain("main", *whole): [2, 2, 2 * WINDOW, 100_010], cut: [1, 0, 0, 0]},
+            "--stitch-lbr",
+        )
 
     def simulate(self, seed: int, path: Path) -> tuple[Rows, Rows]:
         """A recording of two threads at random, as a file and as a pipe; the rows without stitching and with."""
@@ -220,7 +274,9 @@ class Functions(unittest.TestCase):
                 thread.call(*rng.choices(names, k=rng.choice((1, 9, 20))))
             if what == "call":
                 thread.leave(depth)
-            counts = rng.randrange(WINDOW // 2, 2 * WINDOW) if number % 2 else LONG, rng.randrange(1, 500)
+            counts = rng.randrange(WINDOW // 2, 2 * WINDOW) if number % 2 else LONG, rng.randrange(
+                1, 500
+            )
             recording.sample(thread, *counts)
             samples[0].append((thread.tid, thread.chain(thread.read()[1]), counts))
             samples[1].append((thread.tid, told[thread].sample(thread), counts))
@@ -236,7 +292,9 @@ class Functions(unittest.TestCase):
             with self.subTest(seed=seed):
                 self.check(path, plain)
                 self.check(path, stitched, "--stitch-lbr")
-            gained += sum(row[1] for row in stitched.values()) - sum(row[1] for row in plain.values())
+            gained += sum(row[1] for row in stitched.values()) - sum(
+                row[1] for row in plain.values()
+            )
         self.assertGreater(gained, 100, "stitching makes no difference to what is tested")
 
     def test_from_a_pipe(self):
@@ -249,7 +307,16 @@ class Functions(unittest.TestCase):
         """Why perf functions makes no table."""
         recording.sample(lbr.Thread(lbr.library(DATA / "refused.so", "main")), LONG, 7)
         recording.writer.write(DATA / "refused.data")
-        done = run(PERF, "functions", "report", "-i", DATA / "refused.data", "--stitch-lbr", *options, stderr=-1)
+        done = run(
+            PERF,
+            "functions",
+            "report",
+            "-i",
+            DATA / "refused.data",
+            "--stitch-lbr",
+            *options,
+            stderr=-1,
+        )
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         return done.stderr
 
@@ -260,10 +327,18 @@ class Functions(unittest.TestCase):
         for event in chains_alone.group:
             event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
         lacks = "perf functions: cycles was recorded without what this takes: perf record --call-graph lbr"
-        self.assertEqual(self.refusal(lbr.Recording(code, alternate=WINDOW)), "perf functions: --stitch-lbr goes with --by callchain\n")
+        self.assertEqual(
+            self.refusal(lbr.Recording(code, alternate=WINDOW)),
+            "perf functions: --stitch-lbr goes with --by callchain\n",
+        )
         self.assertEqual(self.refusal(chains_alone, "--by", "callchain"), f"{lacks}\n")
-        for recording in lbr.Recording(code, index=False, alternate=WINDOW), lbr.Recording(code, depth=0, alternate=WINDOW):
-            self.assertRegex(self.refusal(recording, "--by", "callchain"), f"^{lacks} with Linux 5.7 or later, .*\n$")
+        for recording in lbr.Recording(code, index=False, alternate=WINDOW), lbr.Recording(
+            code, depth=0, alternate=WINDOW
+        ):
+            self.assertRegex(
+                self.refusal(recording, "--by", "callchain"),
+                f"^{lacks} with Linux 5.7 or later, .*\n$",
+            )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import unittest
 from itertools import permutations
 from pathlib import Path
 
-from env import BASE, PERF, run
+from tests.harness.env import BASE, PERF, run
 
 PERIOD, ALTERNATE, JITTER = 1000, 300, 4
 TERMS = f"period={PERIOD}", f"alt-period={ALTERNATE}", f"alt-period-jitter={JITTER}"
@@ -47,9 +47,19 @@ FILES = {
     "sys/bus/event_source/devices/cpu/type": "4",
     "sys/bus/event_source/devices/cpu/format/event": "config:0-7",
     "sys/bus/event_source/devices/cpu/format/umask": "config:8-15",
-    **{f"sys/bus/event_source/devices/cpu/format/{name}": bits for name, bits in
-       {"edge": "config:18", "any": "config:21", "inv": "config:23", "cmask": "config:24-31", "offcore_rsp": "config1:0-63",
-        "ldlat": "config1:0-15", "frontend": "config1:0-23", "acr_mask": "config2:0-63"}.items()},
+    **{
+        f"sys/bus/event_source/devices/cpu/format/{name}": bits
+        for name, bits in {
+            "edge": "config:18",
+            "any": "config:21",
+            "inv": "config:23",
+            "cmask": "config:24-31",
+            "offcore_rsp": "config1:0-63",
+            "ldlat": "config1:0-15",
+            "frontend": "config1:0-23",
+            "acr_mask": "config2:0-63",
+        }.items()
+    },
     "sys/bus/event_source/devices/cpu/events/other": f"event=0xc4,period={ALIAS_PERIOD}",
     "sys/bus/event_source/devices/software/type": "1",
     "sys/bus/event_source/devices/software/events/own": "config=2,period=5",
@@ -73,11 +83,14 @@ def make_system(folder: Path) -> dict[str, str]:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n")
-    return {"SYSFS_PATH": str(folder / "sys"), "TRACEFS_PATH": str(folder / "tracing"), "PERF_CPUID": "GenuineIntel-6-8C-1"}
+    return {
+        "SYSFS_PATH": str(folder / "sys"),
+        "TRACEFS_PATH": str(folder / "tracing"),
+        "PERF_CPUID": "GenuineIntel-6-8C-1",
+    }
 
 
 class Terms(unittest.TestCase):
-
     @classmethod
     def setUpClass(cls):
         folder = Path(tempfile.mkdtemp(prefix="terms."))
@@ -92,12 +105,21 @@ class Terms(unittest.TestCase):
     def attrs(self, *options: str) -> list[tuple[int, int, int, bool]]:
         """Of each event that perf opened or tried to: period, alternate period, jitter, whether its samples have their periods."""
         _, output = self.perf("record", "-vv", "-o", "/dev/null", *options)
-        blocks = [dict(re.findall(r"^  (.*?)  +(.*)$", block, re.M))
-                  for block in re.findall(r"^perf_event_attr:\n((?:  .*\n)+)", output, re.M)]
+        blocks = [
+            dict(re.findall(r"^  (.*?)  +(.*)$", block, re.M))
+            for block in re.findall(r"^perf_event_attr:\n((?:  .*\n)+)", output, re.M)
+        ]
         # without sample_type perf asks what the kernel can do
-        found = [(0 if "freq" in values else int(values.get("{ sample_period, sample_freq }", 0)),
-                  int(values.get("alternative_sample_period", 0)), int(values.get("jitter_alternate_period", 0)),
-                  "PERIOD" in values["sample_type"].split("|")) for values in blocks if "sample_type" in values]
+        found = [
+            (
+                0 if "freq" in values else int(values.get("{ sample_period, sample_freq }", 0)),
+                int(values.get("alternative_sample_period", 0)),
+                int(values.get("jitter_alternate_period", 0)),
+                "PERIOD" in values["sample_type"].split("|"),
+            )
+            for values in blocks
+            if "sample_type" in values
+        ]
         self.assertTrue(found, output)
         return found
 
@@ -115,18 +137,28 @@ class Terms(unittest.TestCase):
         for kind, event in {**KINDS, **(JSON if platform.machine() == "x86_64" else {})}.items():
             for terms in permutations(TERMS):
                 with self.subTest(kind, terms=terms):
-                    self.assertEqual(self.attr("-e", event.format(",".join(terms))), (PERIOD, ALTERNATE, JITTER, True))
+                    self.assertEqual(
+                        self.attr("-e", event.format(",".join(terms))),
+                        (PERIOD, ALTERNATE, JITTER, True),
+                    )
 
     def test_no_jitter(self):
         for kind, event in KINDS.items():
             with self.subTest(kind):
-                self.assertEqual(self.attr("-e", event.format(",".join(TERMS[:2]))), (PERIOD, ALTERNATE, 0, True))
+                self.assertEqual(
+                    self.attr("-e", event.format(",".join(TERMS[:2]))), (PERIOD, ALTERNATE, 0, True)
+                )
 
     def test_period_of_the_command_line(self):
         for kind, event in KINDS.items():
             with self.subTest(kind):
-                self.assertEqual(self.attr("-c", "555", "-e", event.format(TERMS[1])), (555, ALTERNATE, 0, True))
-                self.assertEqual(self.attr("-c", "555", "-e", event.format(",".join(TERMS[:2]))), (PERIOD, ALTERNATE, 0, True))
+                self.assertEqual(
+                    self.attr("-c", "555", "-e", event.format(TERMS[1])), (555, ALTERNATE, 0, True)
+                )
+                self.assertEqual(
+                    self.attr("-c", "555", "-e", event.format(",".join(TERMS[:2]))),
+                    (PERIOD, ALTERNATE, 0, True),
+                )
 
     def test_period_of_an_alias(self):
         for event in "cpu/other,alt-period=300/", "other/alt-period=300/":
@@ -134,10 +166,20 @@ class Terms(unittest.TestCase):
 
     def test_counters_that_reload_each_other(self):
         """Intel's hardware does, by a term that Linux 6.12 has not."""
-        message = "unknown term 'ratio-to-prev'" if BASE == "6.12" else "'alt-period' is not possible with 'ratio-to-prev' in its group"
+        message = (
+            "unknown term 'ratio-to-prev'"
+            if BASE == "6.12"
+            else "'alt-period' is not possible with 'ratio-to-prev' in its group"
+        )
         for leader, member in (f",{TERMS[1]}", ""), ("", f",{TERMS[1]}"):
-            self.refused(message, "record", "-o", "/dev/null", "-e",
-                         f"{{cpu/event=1,{TERMS[0]}{leader}/,cpu/event=2,{TERMS[0]}{member},ratio-to-prev=0.5/}}")
+            self.refused(
+                message,
+                "record",
+                "-o",
+                "/dev/null",
+                "-e",
+                f"{{cpu/event=1,{TERMS[0]}{leader}/,cpu/event=2,{TERMS[0]}{member},ratio-to-prev=0.5/}}",
+            )
 
     def test_member_with_the_period_of_an_alias_does_not_sample(self):
         found = self.attrs("-e", "{page-faults/period=1000/u,software/own/u}:S")
@@ -148,7 +190,10 @@ class Terms(unittest.TestCase):
     def test_options(self):
         for option in "--no-inherit", "-a", "--per-thread", "-P", "-n":
             with self.subTest(option):
-                self.assertEqual(self.attr(option, "-e", f"cycles/{','.join(TERMS)}/u"), (PERIOD, ALTERNATE, JITTER, True))
+                self.assertEqual(
+                    self.attr(option, "-e", f"cycles/{','.join(TERMS)}/u"),
+                    (PERIOD, ALTERNATE, JITTER, True),
+                )
 
     def test_without_a_period(self):
         for kind, event in KINDS.items():
@@ -157,14 +202,35 @@ class Terms(unittest.TestCase):
             # verbose, it says what it opens
             for quiet in ("-vv",), ("-q",):
                 with self.subTest(kind):
-                    output = self.refused("'alt-period' needs 'period', as in 'period=1000000,alt-period=300', or -c",
-                                          "record", *quiet, "-o", "/dev/null", "-e", event.format(TERMS[1]))
+                    output = self.refused(
+                        "'alt-period' needs 'period', as in 'period=1000000,alt-period=300', or -c",
+                        "record",
+                        *quiet,
+                        "-o",
+                        "/dev/null",
+                        "-e",
+                        event.format(TERMS[1]),
+                    )
                     self.assertNotIn("sys_perf_event_open", output)
 
     def test_with_a_frequency(self):
-        for events in "cycles/period=1000,alt-period=300/", "cycles/alt-period=300/", "{instructions,cycles/alt-period=300/}:S":
+        for events in (
+            "cycles/period=1000,alt-period=300/",
+            "cycles/alt-period=300/",
+            "{instructions,cycles/alt-period=300/}:S",
+        ):
             for quiet in (), ("-q",):
-                self.refused("'alt-period' is not possible with a frequency", "record", *quiet, "-o", "/dev/null", "-F", "99", "-e", events)
+                self.refused(
+                    "'alt-period' is not possible with a frequency",
+                    "record",
+                    *quiet,
+                    "-o",
+                    "/dev/null",
+                    "-F",
+                    "99",
+                    "-e",
+                    events,
+                )
 
     def test_perf_top_and_trace_check_too(self):
         for command in "top", "trace":
@@ -176,7 +242,12 @@ class Terms(unittest.TestCase):
             for kind, event in KINDS.items():
                 with self.subTest(kind):
                     name = term.split("=", maxsplit=1)[0]
-                    self.refused(f"'{name}' is not usable in 'perf stat'", "stat", "-e", event.format(f"period=1000,{term}"))
+                    self.refused(
+                        f"'{name}' is not usable in 'perf stat'",
+                        "stat",
+                        "-e",
+                        event.format(f"period=1000,{term}"),
+                    )
 
 
 if __name__ == "__main__":

@@ -7,10 +7,18 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from env import BASE, BUILD, CHECK, LINUX, TOP, must, run
+from tests.harness.env import BASE, BUILD, CHECK, LINUX, TOP, must, run
 
 PACKAGE = f"linux-source-{BASE}"
-SUITES = ("bookworm", "bookworm-security", "bookworm-backports", "trixie", "trixie-security", "trixie-backports", "sid")
+SUITES = (
+    "bookworm",
+    "bookworm-security",
+    "bookworm-backports",
+    "trixie",
+    "trixie-security",
+    "trixie-backports",
+    "sid",
+)
 # Files to which an older 6.12 does not take a change as it is, and why.
 TOO_NEW = {
     "include/linux/perf_event.h": "6.12.111 has no PERF_PMU_CAP_AUX_PREFER_LARGE, the last of the list to which the series adds",
@@ -24,7 +32,6 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 class Versions(unittest.TestCase):
-
     @classmethod
     def setUpClass(cls):
         must("make", "series")
@@ -33,10 +40,13 @@ class Versions(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory(dir=CHECK)  # pylint: disable=consider-using-with
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = Path(temporary.name)
-        must(TOP / "scripts/apt.sh", cls.folder, "amd64", *SUITES)
+        must(TOP / "scripts/debian/apt.sh", cls.folder, "amd64", *SUITES)
         cls.apt = {"APT_CONFIG": str(cls.folder / "apt.conf")}
-        run("apt-get", "update", env=cls.apt)   # a suite that is no more is no failure
-        listed = [line.split("|")[1].strip() for line in must("apt-cache", "madison", PACKAGE, env=cls.apt).splitlines()]
+        run("apt-get", "update", env=cls.apt)  # a suite that is no more is no failure
+        listed = [
+            line.split("|")[1].strip()
+            for line in must("apt-cache", "madison", PACKAGE, env=cls.apt).splitlines()
+        ]
         cls.versions = sorted(set(listed), key=numbers)
 
     def tree(self, version: str) -> Path:
@@ -45,10 +55,16 @@ class Versions(unittest.TestCase):
         package = next(self.folder.glob(f"{PACKAGE}_*.deb"))
         tree = self.folder / version
         tree.mkdir()
-        names = must("git", "-C", LINUX, "diff", "--name-only", "--diff-filter=M", "pristine", "series").split()
+        names = must(
+            "git", "-C", LINUX, "diff", "--name-only", "--diff-filter=M", "pristine", "series"
+        ).split()
         (tree / "names").write_text("".join(f"{PACKAGE}/{name}\n" for name in names))
-        subprocess.run(f"dpkg-deb --fsys-tarfile {package} | tar -xO ./usr/src/{PACKAGE}.tar.xz |"
-                       f" tar -xJ -C {tree} --strip-components=1 -T {tree}/names", shell=True, check=True)
+        subprocess.run(
+            f"dpkg-deb --fsys-tarfile {package} | tar -xO ./usr/src/{PACKAGE}.tar.xz |"
+            f" tar -xJ -C {tree} --strip-components=1 -T {tree}/names",
+            shell=True,
+            check=True,
+        )
         package.unlink()
         self.git(tree, "init", "--quiet")
         self.git(tree, "add", "--force", "--all")
@@ -56,7 +72,16 @@ class Versions(unittest.TestCase):
         return tree
 
     def git(self, tree: Path, *words: object) -> subprocess.CompletedProcess:
-        done = run("git", "-C", tree, "-c", "user.name=Somebody", "-c", "user.email=somebody@invalid", *words)
+        done = run(
+            "git",
+            "-C",
+            tree,
+            "-c",
+            "user.name=Somebody",
+            "-c",
+            "user.email=somebody@invalid",
+            *words,
+        )
         if words[0] not in ("am", "apply"):
             self.assertEqual(done.returncode, 0, done.stdout)
         return done
@@ -76,13 +101,18 @@ class Versions(unittest.TestCase):
                         self.git(tree, "am", "--abort")
                         self.git(tree, "apply", "--reject", patch)
                         left = list(tree.rglob("*.rej"))
-                        refused.update({str(rest.relative_to(tree))[:-4]: patch.name for rest in left} or {"": patch.name})
+                        refused.update(
+                            {str(rest.relative_to(tree))[:-4]: patch.name for rest in left}
+                            or {"": patch.name}
+                        )
                         for rest in left:
                             rest.unlink()
                         self.git(tree, "add", "--force", "--all")
                         self.git(tree, "commit", "--quiet", "--allow-empty", "-m", patch.name)
                 excused = TOO_NEW if numbers(version) < ours else {}
-                self.assertEqual({name: patch for name, patch in refused.items() if name not in excused}, {})
+                self.assertEqual(
+                    {name: patch for name, patch in refused.items() if name not in excused}, {}
+                )
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ import time
 import unittest
 from pathlib import Path
 
-import fleet
-import perfwrite as pw
-import servers
-from env import ALL, CHECK, PERF, TOP, must, run
+from tests.harness import fleet
+from tests.harness import perfwrite as pw
+from tests.harness import servers
+from tests.harness.env import ALL, CHECK, PERF, TOP, must, run
 
 DATA = CHECK / "cluster"
 REPORT = TOP / "report/functions-report"
@@ -60,7 +60,7 @@ def idle(path: Path) -> None:
 NAMES: list[str] = []
 RECORDED: list[fleet.Host] = []
 FILES: list[Path] = []
-ONE = DATA / "one.sums"         # what one process makes of them
+ONE = DATA / "one.sums"  # what one process makes of them
 
 
 def setUpModule() -> None:
@@ -88,7 +88,7 @@ class Workers(unittest.TestCase):
     @classmethod
     def start(cls, cleanup) -> None:
         context = servers.dask(DATA / "dask", 4)
-        cls.dask = context.__enter__()          # pylint: disable=unnecessary-dunder-call
+        cls.dask = context.__enter__()  # pylint: disable=unnecessary-dunder-call
         cleanup(context.__exit__, None, None, None)
 
     def setUp(self):
@@ -160,7 +160,10 @@ class Cluster(Workers):
             shutil.rmtree(self.dask.folder / "calls")
             (self.dask.folder / "calls").mkdir()
             perf = self.perf('#!/bin/sh\necho "$@" >> calls/all\nexec {perf} "$@"\n')
-            self.assert_sums(self.cluster("--perf", perf, "--slice-size", size, large, cwd=self.dask.folder), whole)
+            self.assert_sums(
+                self.cluster("--perf", perf, "--slice-size", size, large, cwd=self.dask.folder),
+                whole,
+            )
             self.assertEqual(sum("--time" in call for call in self.calls()), number)
 
     def test_spans_of_few_windows(self):
@@ -170,7 +173,9 @@ class Cluster(Workers):
         host.write(small, 200)
         must(PERF, "functions", "report", "--sums", whole, small)
         self.assertEqual(without_version(whole.read_bytes()), fleet.total([host]))
-        self.assert_sums(self.cluster("--slice-size", small.stat().st_size / 2**20 / 100, small), whole)
+        self.assert_sums(
+            self.cluster("--slice-size", small.stat().st_size / 2**20 / 100, small), whole
+        )
 
     def spans_of_microseconds(self, times: bool) -> None:
         """Samples at whole microseconds, where spans begin and end."""
@@ -180,12 +185,20 @@ class Cluster(Workers):
         for place in range(number):
             period = 300 if place % 2 else 10000
             cycles += period
-            writer.sample(group[0], pw.Where(10**9 + 1000 * place, 1, 1), 64, period, [(1, cycles), (2, 7 * place)])
+            writer.sample(
+                group[0],
+                pw.Where(10**9 + 1000 * place, 1, 1),
+                64,
+                period,
+                [(1, cycles), (2, 7 * place)],
+            )
         writer.times = (10**9, 10**9 + 1000 * (number - 1)) if times else None
         writer.write(path)
         must(PERF, "functions", "report", "--sums", whole, path)
         self.assertIn(b"\t50\t50\t15000\t350\t", whole.read_bytes())
-        self.assert_sums(self.cluster("--slice-size", path.stat().st_size / 2**20 / 99.5, path), whole)
+        self.assert_sums(
+            self.cluster("--slice-size", path.stat().st_size / 2**20 / 99.5, path), whole
+        )
 
     def test_samples_on_the_bounds_of_spans(self):
         self.spans_of_microseconds(True)
@@ -205,19 +218,29 @@ class Cluster(Workers):
         self.out.unlink()
         self.refused(rf"{bad}: .* \(on {here}\)", done)
         self.assertEqual(sum(call.endswith(str(bad)) for call in self.calls()), 1)
-        self.refused(f"{DATA}/missing.data: there is no such file", self.cluster(*FILES, DATA / "missing.data"))
-        self.refused(f"failed to open {DATA}/folder/data: .*", self.cluster(FILES[0], DATA / "folder"))
+        self.refused(
+            f"{DATA}/missing.data: there is no such file",
+            self.cluster(*FILES, DATA / "missing.data"),
+        )
+        self.refused(
+            f"failed to open {DATA}/folder/data: .*", self.cluster(FILES[0], DATA / "folder")
+        )
         cut = DATA / "cut.data"
         cut.write_bytes(FILES[0].read_bytes()[:100_000])
         self.refused(rf"{cut}: .* \(on {here}\)", self.cluster(*FILES, cut))
-        self.refused(rf"{here}: cannot run /nowhere/perf: No such file or directory", self.cluster("--perf", "/nowhere/perf", *FILES))
+        self.refused(
+            rf"{here}: cannot run /nowhere/perf: No such file or directory",
+            self.cluster("--perf", "/nowhere/perf", *FILES),
+        )
 
     def test_sums_that_do_not_add_up(self):
         """The message has the name of the user's file."""
         other = DATA / "other.sums"
         must(PERF, "functions", "report", "--by", "dso", "--sums", other, *FILES)
-        self.refused(rf"{other}: does not add up with those before it: its rows are of another kind .* \(on .*\)",
-                     self.cluster(*FILES, other))
+        self.refused(
+            rf"{other}: does not add up with those before it: its rows are of another kind .* \(on .*\)",
+            self.cluster(*FILES, other),
+        )
 
     def test_output_that_cannot_be_written(self):
         done = report("--cluster", self.dask.address, "--sums", DATA / "nowhere/out.sums", FILES[0])
@@ -225,15 +248,29 @@ class Cluster(Workers):
 
     def test_progress_is_for_terminals(self):
         own, theirs = pty.openpty()
-        done = run(REPORT, "--cluster", self.dask.address, "--perf", self.perf('#!/bin/sh\nsleep 1\nexec {perf} "$@"\n'),
-                   "--sums", self.out, *FILES[:8], stderr=theirs)
+        done = run(
+            REPORT,
+            "--cluster",
+            self.dask.address,
+            "--perf",
+            self.perf('#!/bin/sh\nsleep 1\nexec {perf} "$@"\n'),
+            "--sums",
+            self.out,
+            *FILES[:8],
+            stderr=theirs,
+        )
         os.close(theirs)
         said = ""
-        with os.fdopen(own, "rb", buffering=0) as terminal, contextlib.suppress(OSError):    # at its end
+        with os.fdopen(own, "rb", buffering=0) as terminal, contextlib.suppress(
+            OSError
+        ):  # at its end
             while True:
                 said += terminal.read(4096).decode()
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(said, r"\r\033\[K0 of 8 collected.*\r\033\[K[1-8] of 8 collected, \d+ s left.*\r\033\[K\Z")
+        self.assertRegex(
+            said,
+            r"\r\033\[K0 of 8 collected.*\r\033\[K[1-8] of 8 collected, \d+ s left.*\r\033\[K\Z",
+        )
 
 
 class Deaths(Workers):
@@ -246,11 +283,18 @@ class Deaths(Workers):
     def test_workers_killed_in_the_middle(self):
         """One that collects, then one that adds up: they are in the middle of it, for their perf waits."""
         perf = self.perf(STOPPING)
-        with subprocess.Popen([REPORT, "--cluster", self.dask.address, "--perf", perf, "--sums", self.out, *FILES],
-                              stderr=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen(
+            [REPORT, "--cluster", self.dask.address, "--perf", perf, "--sums", self.out, *FILES],
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child:
             for what in ("collect", "add"):
-                pid = servers.until(f"call to {what}", (self.dask.folder / f"calls/{what}.pid").exists) and \
-                    (self.dask.folder / f"calls/{what}.pid").read_text().split()
+                pid = (
+                    servers.until(
+                        f"call to {what}", (self.dask.folder / f"calls/{what}.pid").exists
+                    )
+                    and (self.dask.folder / f"calls/{what}.pid").read_text().split()
+                )
                 for victim in map(int, pid):
                     os.kill(victim, signal.SIGKILL)
             said = child.communicate(timeout=600)[1]
@@ -260,24 +304,47 @@ class Deaths(Workers):
         self.assertGreater(len(collected), len(FILES))
 
     def test_what_kills_every_worker_ends(self):
-        self.refused("workers died again and again, .*memory.*", self.cluster("--perf", self.perf(DEADLY), FILES[0], timeout=300))
+        self.refused(
+            "workers died again and again, .*memory.*",
+            self.cluster("--perf", self.perf(DEADLY), FILES[0], timeout=300),
+        )
 
     def test_no_workers(self):
         for _ in range(4):
             self.dask.kill()
         start = time.monotonic()
-        self.refused(r"the scheduler has had no workers for 30 s: dask-worker tcp://\S+ starts one", self.cluster(FILES[0]))
+        self.refused(
+            r"the scheduler has had no workers for 30 s: dask-worker tcp://\S+ starts one",
+            self.cluster(FILES[0]),
+        )
         self.assertGreater(time.monotonic() - start, 29)
 
     def test_scheduler_that_dies(self):
-        with subprocess.Popen([REPORT, "--cluster", self.dask.address, "--perf", self.perf(STOPPING), "--sums", self.out, *FILES],
-                              stderr=subprocess.PIPE, text=True) as child:
-            pid = servers.until("call", (self.dask.folder / "calls/collect.pid").exists) and \
-                (self.dask.folder / "calls/collect.pid").read_text().split()
+        with subprocess.Popen(
+            [
+                REPORT,
+                "--cluster",
+                self.dask.address,
+                "--perf",
+                self.perf(STOPPING),
+                "--sums",
+                self.out,
+                *FILES,
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child:
+            pid = (
+                servers.until("call", (self.dask.folder / "calls/collect.pid").exists)
+                and (self.dask.folder / "calls/collect.pid").read_text().split()
+            )
             self.dask.processes[0].kill()
             said = child.communicate(timeout=300)[1]
             os.kill(int(pid[1]), signal.SIGKILL)
-        self.refused("the scheduler tcp://.* is gone", subprocess.CompletedProcess([], child.returncode, "", said))
+        self.refused(
+            "the scheduler tcp://.* is gone",
+            subprocess.CompletedProcess([], child.returncode, "", said),
+        )
 
 
 class Local(unittest.TestCase):
@@ -286,7 +353,7 @@ class Local(unittest.TestCase):
     def test_cluster_of_this_machine(self):
         """Even where a scheduler has Dask's port for browsers."""
         out = DATA / "local.sums"
-        with contextlib.suppress(OSError):      # one that is taken does as well
+        with contextlib.suppress(OSError):  # one that is taken does as well
             self.enterContext(socket.create_server(("", 8787)))
         for arguments in (["--cluster", *FILES], [*FILES, "--cluster"]):
             done = report("--sums", out, *arguments)
@@ -295,19 +362,28 @@ class Local(unittest.TestCase):
             out.unlink()
 
     def test_table_is_that_of_perf(self):
-        self.assertEqual(report("--cluster", *FILES).stdout, must(PERF, "functions", "report", ONE, stderr=subprocess.DEVNULL))
-        self.assertEqual(report(*FILES).stdout, must(PERF, "functions", "report", ONE, stderr=subprocess.DEVNULL))
+        self.assertEqual(
+            report("--cluster", *FILES).stdout,
+            must(PERF, "functions", "report", ONE, stderr=subprocess.DEVNULL),
+        )
+        self.assertEqual(
+            report(*FILES).stdout, must(PERF, "functions", "report", ONE, stderr=subprocess.DEVNULL)
+        )
 
     def test_addresses(self):
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
             port = closed.getsockname()[1]
-            for address, pattern in ((f"tcp://127.0.0.1:{port}", "cannot reach the scheduler: .*"),
-                                     ("tcp://127.0.0.1", "the address of a scheduler is tcp://HOST:PORT"),
-                                     ("http://127.0.0.1:80", "the address of a scheduler is tcp://HOST:PORT")):
+            for address, pattern in (
+                (f"tcp://127.0.0.1:{port}", "cannot reach the scheduler: .*"),
+                ("tcp://127.0.0.1", "the address of a scheduler is tcp://HOST:PORT"),
+                ("http://127.0.0.1:80", "the address of a scheduler is tcp://HOST:PORT"),
+            ):
                 done = report("--cluster", address, FILES[0], timeout=100)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
-                self.assertRegex(done.stderr, rf"\Afunctions-report: --cluster {address}: {pattern}\n\Z")
+                self.assertRegex(
+                    done.stderr, rf"\Afunctions-report: --cluster {address}: {pattern}\n\Z"
+                )
 
 
 if __name__ == "__main__":

@@ -17,14 +17,20 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-import reports
-from chromium import Browser
-from env import TOP, must
-from reports import DATA, NAMES, REPORT, page
+from tests.harness import reports
+from tests.harness.chromium import Browser
+from tests.harness.env import TOP, must
+from tests.harness.reports import DATA, NAMES, REPORT, page
 
 # chains, callees first: windows, cycles, instructions, page faults
-CHAINS = {"leaf;middle;main": (100, 30000, 60000, 300), "other;middle;main": (50, 15000, 3000, 0), "middle;main": (20, 6000, 6000, 0),
-          "leaf;main": (40, 12000, 6000, 80), "main": (10, 3000, 3000, 0), "0x7f00 [unknown]": (5, 1500, 0, 0)}
+CHAINS = {
+    "leaf;middle;main": (100, 30000, 60000, 300),
+    "other;middle;main": (50, 15000, 3000, 0),
+    "middle;main": (20, 6000, 6000, 0),
+    "leaf;main": (40, 12000, 6000, 80),
+    "main": (10, 3000, 3000, 0),
+    "0x7f00 [unknown]": (5, 1500, 0, 0),
+}
 CLASSES = 5
 
 
@@ -44,13 +50,18 @@ def classes(values: list[float]) -> dict[float, int]:
         at = i / count * (len(known) - 1)
         low = known[int(at)]
         bounds.append(low + (known[min(int(at) + 1, len(known) - 1)] - low) * (at - int(at)))
-    return {value: round(sum(value >= bound for bound in bounds) * (CLASSES - 1) / (count - 1)) for value in known}
+    return {
+        value: round(sum(value >= bound for bound in bounds) * (CLASSES - 1) / (count - 1))
+        for value in known
+    }
 
 
 def luminance(color: str) -> float:
     """Of rgb(...), by WCAG 2."""
     parts = [float(part) / 255 for part in re.findall(r"[\d.]+", color)[:3]]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -80,7 +91,10 @@ class Case(unittest.TestCase):
 
     def setUp(self):
         self.browser.window()
-        self.browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+        self.browser.cdp(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "light"}],
+        )
         self.opened: list[str] = []
 
     def tearDown(self):
@@ -97,21 +111,30 @@ class Case(unittest.TestCase):
 
     def cells(self, panel: str = "table") -> list[list[str]]:
         """The rows that are shown: their values without intervals."""
-        return self.browser.run("""return [...document.querySelectorAll(`#${arguments[0]} .grid tbody tr.row`)].map(row =>
-            [...row.children].map(cell => (cell.querySelector('.value') ?? cell).textContent))""", panel)
+        return self.browser.run(
+            """return [...document.querySelectorAll(`#${arguments[0]} .grid tbody tr.row`)].map(row =>
+            [...row.children].map(cell => (cell.querySelector('.value') ?? cell).textContent))""",
+            panel,
+        )
 
     def names(self, panel: str = "table") -> list[str]:
         return [row[0] for row in self.cells(panel)]
 
     def header(self, name: str, panel: str = "table"):
-        return next(button for button in self.browser.all(f"#{panel} thead button") if button.text.rstrip("▲▼") == name)
+        return next(
+            button
+            for button in self.browser.all(f"#{panel} thead button")
+            if button.text.rstrip("▲▼") == name
+        )
 
     def sorted_rows(self, name: str, up: bool, table: reports.Table | None = None) -> list[str]:
         """What the order must be: undefined values last, equal ones as in perf's table."""
         rows = (table or self.table)["functions"]
         known = [row for row in rows if row["metrics"][name] is not None]
         known.sort(key=lambda row: row["metrics"][name] * (1 if up else -1))
-        return [row["symbol"] for row in known + [row for row in rows if row["metrics"][name] is None]]
+        return [
+            row["symbol"] for row in known + [row for row in rows if row["metrics"][name] is None]
+        ]
 
     def focus(self, what: str):
         """A property of what has the focus."""
@@ -119,17 +142,27 @@ class Case(unittest.TestCase):
 
     def focused(self) -> str:
         """The name in the row that has the focus."""
-        return self.browser.run("return document.activeElement.parentElement.firstChild.textContent")
+        return self.browser.run(
+            "return document.activeElement.parentElement.firstChild.textContent"
+        )
 
     def frames(self) -> dict[str, dict]:
         """The frames of the flame graph by name, depth and place, when they have come to rest."""
-        WebDriverWait(self.browser.driver, 30).until(lambda _driver: self.browser.run(
-            "return ![...document.querySelectorAll('#flame .chart svg *')].some(element => element.__transition)"))
-        rows = self.browser.run("""return [...document.querySelectorAll('#flame g.frame')].map(g => [g.getAttribute('name'),
+        WebDriverWait(self.browser.driver, 30).until(
+            lambda _driver: self.browser.run(
+                "return ![...document.querySelectorAll('#flame .chart svg *')].some(element => element.__transition)"
+            )
+        )
+        rows = self.browser.run(
+            """return [...document.querySelectorAll('#flame g.frame')].map(g => [g.getAttribute('name'),
             g.ariaLabel ?? g.getAttribute('aria-label'), Number(g.getAttribute('aria-level')) - 1,
             g.querySelector('rect').getBoundingClientRect().width,
-            g.querySelector('rect').getBoundingClientRect().left, g.querySelector('rect').getAttribute('fill')])""")
-        return {(name, depth, round(left)): {"says": says, "width": width, "fill": fill} for name, says, depth, width, left, fill in rows}
+            g.querySelector('rect').getBoundingClientRect().left, g.querySelector('rect').getAttribute('fill')])"""
+        )
+        return {
+            (name, depth, round(left)): {"says": says, "width": width, "fill": fill}
+            for name, says, depth, width, left, fill in rows
+        }
 
 
 class Tables(Case):
@@ -138,8 +171,16 @@ class Tables(Case):
     def test_shows_perfs_values(self):
         self.open(self.page)
         self.assertIn("too few windows", self.browser.one("#table .note").text)
-        expected = [[row["symbol"], *(text(row["metrics"][column["name"]], column["digits"]) for column in self.table["columns"])]
-                    for row in self.table["functions"]]
+        expected = [
+            [
+                row["symbol"],
+                *(
+                    text(row["metrics"][column["name"]], column["digits"])
+                    for column in self.table["columns"]
+                ),
+            ]
+            for row in self.table["functions"]
+        ]
         self.assertEqual(self.cells(), expected)
         self.assertTrue(any("–" in row for row in expected))
         facts = self.browser.one("#facts").text
@@ -148,20 +189,26 @@ class Tables(Case):
         self.assertRegex(facts, r"lost records\s+0")
         self.assertIn("throttled\n3", self.browser.one(".fact.warn").text)
         self.browser.one("#facts summary").click()
-        self.assertEqual([cell.text for cell in self.browser.all("#facts td")],
-                         [", ".join(reports.EVENTS), "999\u202f700", "300", "2^12", "in one function"])
+        self.assertEqual(
+            [cell.text for cell in self.browser.all("#facts td")],
+            [", ".join(reports.EVENTS), "999\u202f700", "300", "2^12", "in one function"],
+        )
         self.browser.picture(DATA / "table-light.png")
 
     def test_sorts_by_click(self):
         self.open(self.page)
-        self.assertEqual(self.header("%CY").find_element("xpath", "..").get_attribute("aria-sort"), "descending")
+        self.assertEqual(
+            self.header("%CY").find_element("xpath", "..").get_attribute("aria-sort"), "descending"
+        )
         self.assertEqual(self.names(), self.sorted_rows("%CY", False))
         for name in (column["name"] for column in self.table["columns"]):
             for up in (False, True):
                 self.header(name).click()
                 self.assertEqual(self.names(), self.sorted_rows(name, up), (name, up))
                 header = self.header(name).find_element("xpath", "..")
-                self.assertEqual(header.get_attribute("aria-sort"), "ascending" if up else "descending")
+                self.assertEqual(
+                    header.get_attribute("aria-sort"), "ascending" if up else "descending"
+                )
                 self.assertEqual(len(self.browser.all("#table th[aria-sort]")), 1)
         self.header("symbol").click()
         self.assertEqual(self.names(), sorted(NAMES, key=str.lower))
@@ -169,30 +216,45 @@ class Tables(Case):
     def test_filters(self):
         self.open(self.page)
         box, every = self.browser.one("#table input[type=search]"), self.names()
-        for pattern, wanted in (("word", lambda name: "Word" in name), ("/^copy_/", lambda name: name.startswith("copy_")),
-                                ("/(tree|list)$/", lambda name: name.endswith(("tree", "list"))), ("no such name", lambda name: False)):
+        for pattern, wanted in (
+            ("word", lambda name: "Word" in name),
+            ("/^copy_/", lambda name: name.startswith("copy_")),
+            ("/(tree|list)$/", lambda name: name.endswith(("tree", "list"))),
+            ("no such name", lambda name: False),
+        ):
             box.clear()
             box.send_keys(pattern)
             expected = [name for name in every if wanted(name)]
             self.assertEqual(self.names(), expected)
-            self.assertEqual(self.browser.one("#table .shown").text, f"{len(expected)} of {len(every)} functions")
+            self.assertEqual(
+                self.browser.one("#table .shown").text, f"{len(expected)} of {len(every)} functions"
+            )
         self.assertEqual(self.browser.one("#table .none").text, "No name matches.")
         box.clear()
         box.send_keys("/(/")
         self.assertEqual(box.get_attribute("aria-invalid"), "true")
         box.send_keys(Keys.ESCAPE)
         self.assertEqual((self.names(), box.get_attribute("value")), (every, ""))
-        box.send_keys("libexample")     # a DSO
-        self.assertEqual(self.names(), [row["symbol"] for row in self.table["functions"] if "libexample" in row["dso"]])
+        box.send_keys("libexample")  # a DSO
+        self.assertEqual(
+            self.names(),
+            [row["symbol"] for row in self.table["functions"] if "libexample" in row["dso"]],
+        )
 
     def test_colours_are_quantiles(self):
         self.open(self.page)
-        looks = self.browser.run("""return [...document.querySelectorAll('#table tbody tr')].map(row =>
-            [...row.querySelectorAll('td')].map(cell => [cell.className, parseFloat(cell.querySelector('.bar')?.style.width.slice(5))]))""")
+        looks = self.browser.run(
+            """return [...document.querySelectorAll('#table tbody tr')].map(row =>
+            [...row.querySelectorAll('td')].map(cell => [cell.className, parseFloat(cell.querySelector('.bar')?.style.width.slice(5))]))"""
+        )
         some = {"weak": 0, "undefined": 0}
         for i, column in enumerate(self.table["columns"]):
             rows, name = self.table["functions"], column["name"]
-            sure = [row["metrics"][name] for row in rows if row["metrics"][name] is not None and name not in row["weak"]]
+            sure = [
+                row["metrics"][name]
+                for row in rows
+                if row["metrics"][name] is not None and name not in row["weak"]
+            ]
             places = classes([float(text(value, column["digits"])) for value in sure])
             for row, look in zip(rows, looks):
                 value, (seen, width) = row["metrics"][name], look[i]
@@ -201,7 +263,11 @@ class Tables(Case):
                     some[seen] += 1
                 else:
                     place = places[float(text(value, column["digits"]))]
-                    self.assertEqual(seen, f"q{place}" if column["kind"] == "ratio" else f"bars b{place}", (row["symbol"], name))
+                    self.assertEqual(
+                        seen,
+                        f"q{place}" if column["kind"] == "ratio" else f"bars b{place}",
+                        (row["symbol"], name),
+                    )
                 if value is not None and column["kind"] != "ratio":
                     self.assertAlmostEqual(width, 100 * min(1, value / max(sure)), places=2)
         self.assertTrue(all(some.values()), some)
@@ -212,8 +278,10 @@ class Tables(Case):
         self.assertFalse(small.is_displayed())
         self.browser.one("#table input[type=checkbox]").click()
         self.assertTrue(small.is_displayed())
-        shown = self.browser.run("return [...document.querySelectorAll('#table tbody tr:first-child td')].map(cell =>"
-                                 "[cell.querySelector('small')?.textContent ?? '', cell.title])")
+        shown = self.browser.run(
+            "return [...document.querySelectorAll('#table tbody tr:first-child td')].map(cell =>"
+            "[cell.querySelector('small')?.textContent ?? '', cell.title])"
+        )
         row = self.table["functions"][0]
         for (interval, title), column in zip(shown, self.table["columns"]):
             ends = row["intervals"].get(column["name"])
@@ -264,14 +332,18 @@ class Tables(Case):
         self.assertTrue(self.browser.one("#table").is_displayed())
 
     def test_ten_thousand_rows(self):
-        table = reports.table([f"space::Class<int>::function_{i}(char const*)" for i in range(10000)])
+        table = reports.table(
+            [f"space::Class<int>::function_{i}(char const*)" for i in range(10000)]
+        )
         path = page("big", table)
         self.open(path)
         self.assertEqual(self.browser.one("#table .shown").text, "10000 functions")
         self.assertEqual(self.browser.one("#table .pages span").text, "1 / 100")
         # a task of more than some seconds of this machine would be felt
-        took = self.browser.run("const start = performance.now(); document.querySelectorAll('#table thead button')[2].click();"
-                                "return performance.now() - start")
+        took = self.browser.run(
+            "const start = performance.now(); document.querySelectorAll('#table thead button')[2].click();"
+            "return performance.now() - start"
+        )
         self.assertLess(took, 5000)
         order = self.sorted_rows("CPI", False, table)
         self.assertEqual(self.names(), order[:100])
@@ -283,7 +355,10 @@ class Tables(Case):
         self.assertEqual(self.names(), [name for name in order if re.search(r"_99\d\d", name)])
         self.browser.one("#tab-flame").click()
         self.assertLess(len(self.browser.all("#flame g.frame")), 1500)
-        print(f"\n10,000 rows: {path.stat().st_size / 1e6:.1f} MB, sorted in {took:.0f} ms", file=sys.stderr)
+        print(
+            f"\n10,000 rows: {path.stat().st_size / 1e6:.1f} MB, sorted in {took:.0f} ms",
+            file=sys.stderr,
+        )
 
     def test_empty_table(self):
         self.open(page("empty", reports.table([])))
@@ -310,15 +385,19 @@ class Flames(Case):
         self.browser.one("#tab-flame").click()
         frames, expected = self.frames(), self.inclusive()
         width = self.browser.run("return document.querySelector('#flame .chart').clientWidth")
-        self.assertEqual(sorted((name, depth) for name, depth, _ in frames),
-                         sorted((chain[-1] if chain else "all", len(chain)) for chain in expected))
+        self.assertEqual(
+            sorted((name, depth) for name, depth, _ in frames),
+            sorted((chain[-1] if chain else "all", len(chain)) for chain in expected),
+        )
         wanted = []
         for chain, (windows, cycles, instructions, _) in expected.items():
             share = cycles / expected[()][1]
             cpi = f"{cycles / instructions:.1f}" if instructions else "–"
             says = f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the cycles; {windows} windows; CPI {cpi}"
             wanted.append((says, len(chain), share * width))
-        seen = sorted((frame["says"], depth, frame["width"]) for (_, depth, _), frame in frames.items())
+        seen = sorted(
+            (frame["says"], depth, frame["width"]) for (_, depth, _), frame in frames.items()
+        )
         for one, true in zip(seen, sorted(wanted)):
             self.assertTrue(one[0].startswith(true[0]), (one, true))
             self.assertEqual(one[1], true[1])
@@ -329,16 +408,36 @@ class Flames(Case):
         self.open(DATA / "chains.html")
         self.browser.one("#tab-flame").click()
         frames, expected = self.frames(), self.inclusive()
-        self.browser.run("const s = document.querySelector('#flame select'); s.value = [...s.options].find(o => /PF/.test(o.text)).value;"
-                         "s.dispatchEvent(new Event('change'))")
+        self.browser.run(
+            "const s = document.querySelector('#flame select'); s.value = [...s.options].find(o => /PF/.test(o.text)).value;"
+            "s.dispatchEvent(new Event('change'))"
+        )
         after = self.frames()
-        self.assertNotEqual([frame["fill"] for frame in after.values()], [frame["fill"] for frame in frames.values()])
-        rates = {chain: round(1000 * faults / instructions, 3) for chain, (_, _, instructions, faults) in expected.items() if instructions}
+        self.assertNotEqual(
+            [frame["fill"] for frame in after.values()],
+            [frame["fill"] for frame in frames.values()],
+        )
+        rates = {
+            chain: round(1000 * faults / instructions, 3)
+            for chain, (_, _, instructions, faults) in expected.items()
+            if instructions
+        }
         # in these sums each window is like the others, so every rate is certain
         places = classes([rate for chain, rate in rates.items() if chain])
-        self.assertEqual(sorted((name, depth, frame["fill"]) for (name, depth, _), frame in after.items() if depth),
-                         sorted((chain[-1], len(chain), f"var(--q{places[rates[chain]]})" if chain in rates else "var(--none)")
-                                for chain in expected if chain))
+        self.assertEqual(
+            sorted(
+                (name, depth, frame["fill"]) for (name, depth, _), frame in after.items() if depth
+            ),
+            sorted(
+                (
+                    chain[-1],
+                    len(chain),
+                    f"var(--q{places[rates[chain]]})" if chain in rates else "var(--none)",
+                )
+                for chain in expected
+                if chain
+            ),
+        )
         self.assertIn("PF/KI", self.browser.one("#flame .legend").text)
         self.browser.one("#theme").click()
         self.browser.picture(DATA / "flame-dark.png")
@@ -347,9 +446,11 @@ class Flames(Case):
         self.open(DATA / "chains.html")
         self.browser.keys("2", Keys.TAB, Keys.TAB)
         self.browser.keys("middle")
-        self.assertIn("1 frames, 75.6 % of the cycles", self.browser.one("#flame .shown").text)    # 51,000 of 67,500
+        self.assertIn(
+            "1 frames, 75.6 % of the cycles", self.browser.one("#flame .shown").text
+        )  # 51,000 of 67,500
         self.assertEqual(len(self.browser.all("#flame g.found")), 1)
-        self.browser.keys(Keys.ESCAPE, Keys.TAB)        # zooming out is not possible
+        self.browser.keys(Keys.ESCAPE, Keys.TAB)  # zooming out is not possible
         self.assertEqual(self.focus("getAttribute('name')"), "all")
         self.browser.keys(Keys.ARROW_UP)
         self.assertEqual(self.focus("getAttribute('name')"), "0x7f00 [unknown]")
@@ -369,7 +470,10 @@ class Flames(Case):
         self.open(self.page)
         self.browser.one("#tab-flame").click()
         self.assertIn("no call chains", self.browser.one("#flame .note").text)
-        self.assertIn("perf functions record --call-graph fp,4 --user-callchains", self.browser.one("#flame .note code").text)
+        self.assertIn(
+            "perf functions record --call-graph fp,4 --user-callchains",
+            self.browser.one("#flame .note code").text,
+        )
         names = {name for name, depth, _ in self.frames() if depth == 1}
         self.assertLessEqual(names, set(NAMES))
         self.assertIn(self.table["functions"][0]["symbol"], names)
@@ -384,14 +488,20 @@ class Changes(Case):
         """The rows, as they must be."""
         rows = []
         for row in self.diff["functions"]:
-            cells = [row["symbol"] + {"both": "", "appeared": " (new)", "vanished": " (gone)"}[row["status"]]]
+            cells = [
+                row["symbol"]
+                + {"both": "", "appeared": " (new)", "vanished": " (gone)"}[row["status"]]
+            ]
             for column in self.diff["columns"]:
                 one, digits = row["metrics"][column["name"]], column["digits"]
                 change = one["change"]
                 if change is None:
                     cells.append(f"{text(one['before'], digits)} → {text(one['after'], digits)}")
                 else:
-                    cells.append(("+" if change > 0 else "−" if change < 0 else "±") + text(abs(change), digits))
+                    cells.append(
+                        ("+" if change > 0 else "−" if change < 0 else "±")
+                        + text(abs(change), digits)
+                    )
             rows.append(cells)
         return rows
 
@@ -402,8 +512,10 @@ class Changes(Case):
 
     def test_colours_tell_what_is_significant(self):
         self.open(self.diff_page)
-        looks = self.browser.run("""return [...document.querySelectorAll('#diff tbody tr')].map(row =>
-            [...row.querySelectorAll('td')].map(cell => cell.className))""")
+        looks = self.browser.run(
+            """return [...document.querySelectorAll('#diff tbody tr')].map(row =>
+            [...row.querySelectorAll('td')].map(cell => cell.className))"""
+        )
         for row, look in zip(self.diff["functions"], looks):
             for column, seen in zip(self.diff["columns"], look):
                 one = row["metrics"][column["name"]]
@@ -413,15 +525,23 @@ class Changes(Case):
                     self.assertEqual(seen, "less" if one["change"] < 0 else "more")
                 else:
                     self.assertEqual(seen, "unsure" if one["interval"] else "")
-        self.assertLessEqual({"less", "more", "unsure", "undefined", ""}, {seen for look in looks for seen in look})
+        self.assertLessEqual(
+            {"less", "more", "unsure", "undefined", ""}, {seen for look in looks for seen in look}
+        )
 
     def test_sorts_by_change(self):
         self.open(self.diff_page)
         self.header("CPI", "diff").click()
         changes = [row["metrics"]["CPI"]["change"] for row in self.diff["functions"]]
         names = [cells[0] for cells in self.expected()]
-        order = sorted((i for i, change in enumerate(changes) if change is not None), key=lambda i: -changes[i])
-        self.assertEqual(self.names("diff"), [names[i] for i in order] + [names[i] for i, change in enumerate(changes) if change is None])
+        order = sorted(
+            (i for i, change in enumerate(changes) if change is not None), key=lambda i: -changes[i]
+        )
+        self.assertEqual(
+            self.names("diff"),
+            [names[i] for i in order]
+            + [names[i] for i, change in enumerate(changes) if change is None],
+        )
         self.browser.one("#diff input[type=checkbox]").click()
         self.browser.one("#diff tbody tr").click()
         self.assertIn("significant", self.browser.one("tr.detail").text)
@@ -448,35 +568,49 @@ class Whole(Case):
         self.addCleanup(server.shutdown)
         url = f"http://127.0.0.1:{server.server_port}/"
         self.browser.open(self.page)
-        refused = self.browser.driver.execute_async_script("""
+        refused = self.browser.driver.execute_async_script(
+            """
             const [url, done] = arguments, image = new Image(), refused = [];
             document.addEventListener('securitypolicyviolation', event => refused.push(event.effectiveDirective));
             const script = document.createElement('script');
             script.textContent = 'window.broken = true';
             document.body.append(script);
             image.src = url + 'image';
-            fetch(url + 'fetch').catch(() => 0).then(() => setTimeout(() => done([refused, window.broken ?? false]), 200));""", url)
-        self.assertEqual([sorted(refused[0]), refused[1]], [["connect-src", "img-src", "script-src-elem"], False])
+            fetch(url + 'fetch').catch(() => 0).then(() => setTimeout(() => done([refused, window.broken ?? false]), 200));""",
+            url,
+        )
+        self.assertEqual(
+            [sorted(refused[0]), refused[1]], [["connect-src", "img-src", "script-src-elem"], False]
+        )
         self.assertEqual(asked, [])
 
     def test_themes_can_be_read(self):
-        self.browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.browser.cdp(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark"}],
+        )
         self.open(self.page)
         self.browser.one("#table input[type=checkbox]").click()
         pages = []
         for theme in ("dark", "light"):
-            self.assertEqual(self.browser.run("return document.documentElement.dataset.theme"), theme)
+            self.assertEqual(
+                self.browser.run("return document.documentElement.dataset.theme"), theme
+            )
             seen = set()
             # the colour behind a text is that of the bar, the cell, or whatever is behind it
-            for kind, foreground, background, ground in self.browser.run("""
+            for kind, foreground, background, ground in self.browser.run(
+                """
                     const behind = element => { for (; element; element = element.parentElement) {
                         const color = getComputedStyle(element).backgroundColor;
                         if (color !== 'rgba(0, 0, 0, 0)') return color; } };
                     return [...document.querySelectorAll('#table td, #table th, #facts dt, #facts dd, button:enabled, summary, .shown, small')]
-                        .map(e => [e.className, getComputedStyle(e).color, behind(e.querySelector(':scope > .bar') ?? e), behind(e)])"""):
+                        .map(e => [e.className, getComputedStyle(e).color, behind(e.querySelector(':scope > .bar') ?? e), behind(e)])"""
+            ):
                 seen.add(kind)
                 for color in (background, ground):
-                    self.assertGreaterEqual(contrast(foreground, color), 4.5, (theme, kind, foreground, color))
+                    self.assertGreaterEqual(
+                        contrast(foreground, color), 4.5, (theme, kind, foreground, color)
+                    )
             self.assertLessEqual({f"q{i}" for i in range(CLASSES)} | {"weak", "bars b4"}, seen)
             pages.append(self.browser.run("return getComputedStyle(document.body).backgroundColor"))
             self.browser.picture(DATA / f"intervals-{theme}.png")
@@ -486,7 +620,9 @@ class Whole(Case):
 
     def test_accessible(self):
         """axe-core, the rules of WCAG and of good practice, finds nothing."""
-        axe = (TOP / "build/report/web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+        axe = (TOP / "build/report/web/node_modules/axe-core/axe.min.js").read_text(
+            encoding="utf-8"
+        )
         for path in (self.page, self.diff_page, DATA / "chains.html"):
             self.open(path)
             self.browser.run(axe)
@@ -496,9 +632,11 @@ class Whole(Case):
                     for row in self.browser.all("#table tbody th.name, #diff tbody th.name")[:1]:
                         if row.is_displayed():
                             row.click()
-                    found = self.browser.driver.execute_async_script("""const done = arguments[0];
+                    found = self.browser.driver.execute_async_script(
+                        """const done = arguments[0];
                         axe.run().then(result => done([result.passes.length,
-                            result.violations.map(rule => [rule.id, rule.help, rule.nodes[0].html])]))""")
+                            result.violations.map(rule => [rule.id, rule.help, rule.nodes[0].html])]))"""
+                    )
                     self.assertEqual(found[1], [], (path.name, theme, tab.text))
                     self.assertGreater(found[0], 20)
                 self.browser.one("#theme").click()
@@ -506,21 +644,40 @@ class Whole(Case):
 
     def test_phone(self):
         self.browser.window(360, 740, mobile=True)
-        for name, path in (("table", self.page), ("diff", self.diff_page), ("chains", DATA / "chains.html")):
+        for name, path in (
+            ("table", self.page),
+            ("diff", self.diff_page),
+            ("chains", DATA / "chains.html"),
+        ):
             self.open(path)
             for tab in self.browser.all("[role=tab]"):
                 tab.click()
-                self.browser.picture(DATA / f"phone-{name}-{tab.get_attribute('aria-controls')}.png")
-                self.assertEqual(self.browser.run("return document.documentElement.scrollWidth"), 360, (name, tab.text))
+                self.browser.picture(
+                    DATA / f"phone-{name}-{tab.get_attribute('aria-controls')}.png"
+                )
+                self.assertEqual(
+                    self.browser.run("return document.documentElement.scrollWidth"),
+                    360,
+                    (name, tab.text),
+                )
                 for control in self.browser.all("button, select, input[type=search]"):
-                    if control.is_displayed() and not control.find_elements("xpath", "ancestor::thead"):
+                    if control.is_displayed() and not control.find_elements(
+                        "xpath", "ancestor::thead"
+                    ):
                         box = control.rect
-                        self.assertTrue(box["x"] >= 0 and box["x"] + box["width"] <= 360 and box["height"] >= 38, (control.text, box))
+                        self.assertTrue(
+                            box["x"] >= 0
+                            and box["x"] + box["width"] <= 360
+                            and box["height"] >= 38,
+                            (control.text, box),
+                        )
             self.tearDown()
         # the names stay where they are while the values are scrolled
         self.open(self.page)
-        where = ("return [document.querySelector('#table tbody th').getBoundingClientRect().left,"
-                 "document.querySelector('#table tbody td').getBoundingClientRect().left]")
+        where = (
+            "return [document.querySelector('#table tbody th').getBoundingClientRect().left,"
+            "document.querySelector('#table tbody td').getBoundingClientRect().left]"
+        )
         before = self.browser.run(where)
         self.browser.run("document.querySelector('#table .scroll').scrollLeft = 200")
         after = self.browser.run(where)
@@ -536,7 +693,10 @@ class Whole(Case):
         self.browser.one("#tab-table").click()
         for at in range(len(table["functions"])):
             self.browser.all("#table tbody th.name")[at].click()
-        labels = [row["symbol"] or f"{row['address']:#x} [{Path(row['dso']).name}]" for row in table["functions"]]
+        labels = [
+            row["symbol"] or f"{row['address']:#x} [{Path(row['dso']).name}]"
+            for row in table["functions"]
+        ]
         self.assertEqual(self.names(), labels)
         self.browser.one("#tab-flame").click()
         self.browser.picture(DATA / "nasty.png")

@@ -13,13 +13,18 @@ import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
-import reports
-import test_functions
-from env import PERF, TOP, must, run
-from reports import DATA, NAMES, REPORT, report
+from tests.harness import reports
+from tests.harness.env import PERF, TOP, must, run
+from tests.harness.reports import DATA, NAMES, REPORT, report
+from tests.perf import test_functions
 
 sys.path.insert(0, str(TOP / "report"))
-from functions_report import ReportError, cli, page, plot     # noqa: E402 pylint: disable=import-error,wrong-import-position
+from functions_report import (  # noqa: E402 pylint: disable=import-error,wrong-import-position
+    ReportError,
+    cli,
+    page,
+    plot,
+)
 
 
 def setUpModule() -> None:
@@ -35,18 +40,27 @@ class Recordings(unittest.TestCase):
     @staticmethod
     def data(path: Path) -> dict:
         """The data in a page."""
-        found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.S)
+        found = re.search(
+            r'<script type="application/json" id="data">(.*?)</script>',
+            path.read_text(encoding="utf-8"),
+            re.S,
+        )
         return json.loads(found[1])
 
     @staticmethod
-    def simulated(simulation: test_functions.Simulation, event: str) -> dict[tuple[str, ...], list[int]]:
+    def simulated(
+        simulation: test_functions.Simulation, event: str
+    ) -> dict[tuple[str, ...], list[int]]:
         """Counts of an event, and windows, by callers, outermost first."""
         sums: dict[tuple[str, ...], list[int]] = {}
         for ((name, *_), _), one in simulation.expected().items():
             frames = tuple(reversed(name.split(";")))
             for depth in range(len(frames) + 1):
                 above = sums.setdefault(frames[:depth], [0, 0])
-                sums[frames[:depth]] = [above[0] + one["totals"].get(event, 0), above[1] + one["matched"]]
+                sums[frames[:depth]] = [
+                    above[0] + one["totals"].get(event, 0),
+                    above[1] + one["matched"],
+                ]
         return {frames: numbers for frames, numbers in sums.items() if numbers[0]} or {(): [0, 0]}
 
     @staticmethod
@@ -65,7 +79,14 @@ class Recordings(unittest.TestCase):
         for seed in range(6):
             simulation = test_functions.Simulation(seed, test_functions.symbols(), by="callchain")
             simulation.run(300, DATA / "chains.data")
-            must(REPORT, "--html", DATA / "simulated.html", "--share", simulation.share, DATA / "chains.data")
+            must(
+                REPORT,
+                "--html",
+                DATA / "simulated.html",
+                "--share",
+                simulation.share,
+                DATA / "chains.data",
+            )
             flame = self.data(DATA / "simulated.html")["flame"]
             seen = self.frames(flame["root"])
             self.assertEqual(seen, self.simulated(simulation, flame["event"]))
@@ -73,17 +94,37 @@ class Recordings(unittest.TestCase):
         self.assertGreater(several, 2)
 
     def test_any_name_in_a_call_chain(self):
-        names = [name for name in (*reports.NASTY, "back\\slash", "next\x85line") if ";" not in name]
-        (DATA / "names.sums").write_text(reports.chain_sums({f"{name};main".replace("\\", r"\\"): (9, 2700, 900, 0) for name in names}),
-                                         encoding="utf-8")
+        names = [
+            name for name in (*reports.NASTY, "back\\slash", "next\x85line") if ";" not in name
+        ]
+        (DATA / "names.sums").write_text(
+            reports.chain_sums(
+                {f"{name};main".replace("\\", r"\\"): (9, 2700, 900, 0) for name in names}
+            ),
+            encoding="utf-8",
+        )
         must(REPORT, "--html", DATA / "names.html", DATA / "names.sums")
         seen = self.frames(self.data(DATA / "names.html")["flame"]["root"])
-        self.assertEqual(seen, {(): [2700 * len(names), 9 * len(names)], ("main",): [2700 * len(names), 9 * len(names)],
-                                **{("main", name): [2700, 9] for name in names}})
+        self.assertEqual(
+            seen,
+            {
+                (): [2700 * len(names), 9 * len(names)],
+                ("main",): [2700 * len(names), 9 * len(names)],
+                **{("main", name): [2700, 9] for name in names},
+            },
+        )
 
     def test_deep_recursion(self):
         def node(name: str) -> dict:
-            return {"name": name, "value": 1, "windows": 1, "metrics": {}, "intervals": {}, "weak": [], "children": []}
+            return {
+                "name": name,
+                "value": 1,
+                "windows": 1,
+                "metrics": {},
+                "intervals": {},
+                "weak": [],
+                "children": [],
+            }
 
         root = last = node("all")
         for _ in range(3000):
@@ -97,35 +138,82 @@ class Recordings(unittest.TestCase):
         simulation.run(300, DATA / "plain.data")
         for options in ((), ("--by", "dso"), ("--comm", "sh")):
             done = report(*options, DATA / "plain.data")
-            self.assertEqual((done.returncode, done.stdout), (0, must(PERF, "functions", "report", *options, DATA / "plain.data",
-                                                                      stderr=subprocess.DEVNULL)))
+            self.assertEqual(
+                (done.returncode, done.stdout),
+                (
+                    0,
+                    must(
+                        PERF,
+                        "functions",
+                        "report",
+                        *options,
+                        DATA / "plain.data",
+                        stderr=subprocess.DEVNULL,
+                    ),
+                ),
+            )
         must(REPORT, "--sums", DATA / "plain.sums", DATA / "plain.data")
         self.assertEqual(report(DATA / "plain.sums").stdout, report(DATA / "plain.data").stdout)
         must(REPORT, "--html", DATA / "plain.html", DATA / "plain.data", DATA / "plain.data")
         data = self.data(DATA / "plain.html")
-        truth = json.loads(must(PERF, "functions", "report", "-j", DATA / "plain.data", DATA / "plain.data", stderr=subprocess.DEVNULL))
-        text = must(PERF, "functions", "report", "-F", "#", DATA / "plain.data", DATA / "plain.data", stderr=subprocess.DEVNULL)
+        truth = json.loads(
+            must(
+                PERF,
+                "functions",
+                "report",
+                "-j",
+                DATA / "plain.data",
+                DATA / "plain.data",
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        text = must(
+            PERF,
+            "functions",
+            "report",
+            "-F",
+            "#",
+            DATA / "plain.data",
+            DATA / "plain.data",
+            stderr=subprocess.DEVNULL,
+        )
         names = [line.rsplit(maxsplit=1)[0] for line in text.splitlines()[1:]]
         self.assertEqual([row[0] for row in data["table"]["rows"]], names)
-        self.assertTrue({"twice [libone.so]", "twice [libtwo.so]"} <= {re.sub(" 0x[0-9a-f]+", "", name) for name in names})
+        self.assertTrue(
+            {"twice [libone.so]", "twice [libtwo.so]"}
+            <= {re.sub(" 0x[0-9a-f]+", "", name) for name in names}
+        )
         ranges = DATA / "ranges.sums"
-        ranges.write_text((DATA / "plain.sums").read_text().replace("\talpha\t", "\t0x1000-0x1040\t"))
+        ranges.write_text(
+            (DATA / "plain.sums").read_text().replace("\talpha\t", "\t0x1000-0x1040\t")
+        )
         must(REPORT, "--html", DATA / "ranges.html", ranges)
-        self.assertIn("0x1000-0x1040 [libone.so]", [row[0] for row in self.data(DATA / "ranges.html")["table"]["rows"]])
-        self.assertIn("0x1000-0x1040 [libone.so]", must(PERF, "functions", "report", ranges, stderr=subprocess.DEVNULL))
-        self.assertEqual([row[1] for row in data["table"]["rows"]], [row["symbol"] for row in truth["functions"]])
+        self.assertIn(
+            "0x1000-0x1040 [libone.so]",
+            [row[0] for row in self.data(DATA / "ranges.html")["table"]["rows"]],
+        )
+        self.assertIn(
+            "0x1000-0x1040 [libone.so]",
+            must(PERF, "functions", "report", ranges, stderr=subprocess.DEVNULL),
+        )
+        self.assertEqual(
+            [row[1] for row in data["table"]["rows"]], [row["symbol"] for row in truth["functions"]]
+        )
         for row, function in zip(data["table"]["rows"], truth["functions"]):
             for value, column in zip(row[3], data["table"]["columns"]):
                 self.assertEqual(value, function["metrics"][column["name"]])
 
 
 class CommandLine(unittest.TestCase):
-
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.dir = Path(temporary.name)
-        self.perf = reports.fake_perf(self.dir / "perf", reports.table(NAMES), reports.diff(reports.table(NAMES), reports.table(NAMES, 2)))
+        self.perf = reports.fake_perf(
+            self.dir / "perf",
+            reports.table(NAMES),
+            reports.diff(reports.table(NAMES), reports.table(NAMES, 2)),
+        )
         self.input = self.dir / "some.data"
         self.input.touch()
 
@@ -139,25 +227,79 @@ class CommandLine(unittest.TestCase):
 
     def test_bad_input(self):
         html = self.dir / "report.html"
-        self.refused("no-such.data: there is no such file", "--html", html, self.dir / "no-such.data")
-        self.refused("No such file or directory: `make perf` builds perf, --perf says where it is", "--perf", self.dir / "none",
-                     "--html", html, self.input)
-        self.refused("some.data", "--html", html, self.input)       # perf's own words on an empty file
-        self.refused("there is no such folder", "--perf", self.perf, "--html", self.dir / "none/report.html", self.input)
+        self.refused(
+            "no-such.data: there is no such file", "--html", html, self.dir / "no-such.data"
+        )
+        self.refused(
+            "No such file or directory: `make perf` builds perf, --perf says where it is",
+            "--perf",
+            self.dir / "none",
+            "--html",
+            html,
+            self.input,
+        )
+        self.refused("some.data", "--html", html, self.input)  # perf's own words on an empty file
+        self.refused(
+            "there is no such folder",
+            "--perf",
+            self.perf,
+            "--html",
+            self.dir / "none/report.html",
+            self.input,
+        )
         self.refused("is a folder", "--perf", self.perf, "--html", self.dir, self.input)
-        self.refused("a picture is .png or .svg", "--perf", self.perf, "--plot", self.dir / "picture.pdf", self.input)
-        self.refused("there is no column %NO; there is: # CPI", "--perf", self.perf, "--plot", self.dir / "a.png", "--fields", "%NO",
-                     self.input)
-        self.refused("--diff takes two inputs, BEFORE and AFTER; there is 1", "--perf", self.perf, "--html", html, "--diff", self.input)
-        self.refused("cannot be with --diff", "--perf", self.perf, "--sums", self.dir / "a.sums", "--diff", self.input, self.input)
+        self.refused(
+            "a picture is .png or .svg",
+            "--perf",
+            self.perf,
+            "--plot",
+            self.dir / "picture.pdf",
+            self.input,
+        )
+        self.refused(
+            "there is no column %NO; there is: # CPI",
+            "--perf",
+            self.perf,
+            "--plot",
+            self.dir / "a.png",
+            "--fields",
+            "%NO",
+            self.input,
+        )
+        self.refused(
+            "--diff takes two inputs, BEFORE and AFTER; there is 1",
+            "--perf",
+            self.perf,
+            "--html",
+            html,
+            "--diff",
+            self.input,
+        )
+        self.refused(
+            "cannot be with --diff",
+            "--perf",
+            self.perf,
+            "--sums",
+            self.dir / "a.sums",
+            "--diff",
+            self.input,
+            self.input,
+        )
         (self.dir / "perf.table").write_text("no JSON")
-        self.refused("wrote what this does not understand", "--perf", self.perf, "--html", html, self.input)
+        self.refused(
+            "wrote what this does not understand", "--perf", self.perf, "--html", html, self.input
+        )
         (self.dir / "perf.table").write_text('{"functions": []}')
-        self.refused("wrote what this does not understand", "--perf", self.perf, "--html", html, self.input)
+        self.refused(
+            "wrote what this does not understand", "--perf", self.perf, "--html", html, self.input
+        )
         for option in "--top=3", "--fields=%CY", "--slice-size=1", "--slice-size=nan":
             self.assertEqual(run(REPORT, option, self.input).returncode, 2, option)
         done = run(REPORT, cwd=self.dir)
-        self.assertEqual((done.returncode, done.stdout), (1, "functions-report: perf.data: there is no such file\n"))
+        self.assertEqual(
+            (done.returncode, done.stdout),
+            (1, "functions-report: perf.data: there is no such file\n"),
+        )
 
     def test_old_report_stays_when_a_new_one_fails(self):
         html = self.dir / "report.html"
@@ -169,23 +311,56 @@ class CommandLine(unittest.TestCase):
     def test_nothing_half_written(self):
         """No file may be longer than 100 KiB, as if the disk were full."""
         for option, name in (("--html", "report.html"), ("--plot", "picture.png")):
-            self.refused("File too large", "-c", 'ulimit -f 100 && "$@"', "bash", REPORT, "--perf", self.perf, option, self.dir / name,
-                         self.input, program=Path("/bin/bash"))
-        self.refused("cannot write the table: No space left on device", "-c", '"$@" > /dev/full', "bash", REPORT, "--perf", self.perf,
-                     self.input, program=Path("/bin/bash"))
+            self.refused(
+                "File too large",
+                "-c",
+                'ulimit -f 100 && "$@"',
+                "bash",
+                REPORT,
+                "--perf",
+                self.perf,
+                option,
+                self.dir / name,
+                self.input,
+                program=Path("/bin/bash"),
+            )
+        self.refused(
+            "cannot write the table: No space left on device",
+            "-c",
+            '"$@" > /dev/full',
+            "bash",
+            REPORT,
+            "--perf",
+            self.perf,
+            self.input,
+            program=Path("/bin/bash"),
+        )
 
     def test_any_name_of_a_file(self):
         html = self.dir / "report.html"
         for name in b"-x.data", b"\xff.data":
             (self.dir / os.fsdecode(name)).touch()
-            done = run(REPORT, "--perf", self.perf, "--html", html, "--", os.fsdecode(name), cwd=self.dir)
+            done = run(
+                REPORT, "--perf", self.perf, "--html", html, "--", os.fsdecode(name), cwd=self.dir
+            )
             self.assertEqual((done.returncode, done.stdout), (0, ""))
-            self.assertIn(f"<title>{name.decode(errors='replace')}", html.read_text(encoding="utf-8"))
+            self.assertIn(
+                f"<title>{name.decode(errors='replace')}", html.read_text(encoding="utf-8")
+            )
 
     def test_no_template(self):
-        shutil.copytree(TOP / "report", self.dir / "report", ignore=shutil.ignore_patterns("__pycache__"))
-        done = run(self.dir / "report/functions-report", "--perf", self.perf, "--html", self.dir / "report.html", self.input,
-                   env={"PYTHONDONTWRITEBYTECODE": "1"})
+        shutil.copytree(
+            TOP / "report", self.dir / "report", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        done = run(
+            self.dir / "report/functions-report",
+            "--perf",
+            self.perf,
+            "--html",
+            self.dir / "report.html",
+            self.input,
+            env={"PYTHONDONTWRITEBYTECODE": "1"},
+        )
         self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1))
         self.assertRegex(done.stdout, "there is no template of the page: `make report` builds it")
         self.assertFalse((self.dir / "report.html").exists())
@@ -193,13 +368,15 @@ class CommandLine(unittest.TestCase):
     def on_terminal(self, *command: object) -> tuple[str, str]:
         """What a command writes to a terminal as its standard error, and its output."""
         ours, theirs = pty.openpty()
-        with subprocess.Popen([str(word) for word in command], stderr=theirs, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            [str(word) for word in command], stderr=theirs, stdout=subprocess.PIPE, text=True
+        ) as process:
             os.close(theirs)
             told = b""
             while True:
                 try:
                     told += os.read(ours, 4096)
-                except OSError:     # the other end is closed
+                except OSError:  # the other end is closed
                     break
             output = process.stdout.read()
         os.close(ours)
@@ -208,29 +385,46 @@ class CommandLine(unittest.TestCase):
 
     def test_progress_is_for_terminals(self):
         """perf's own is shown, too; what else it says is handed on when the work is done."""
-        (self.dir / "slow").write_text(f"""#!/bin/sh
+        (self.dir / "slow").write_text(
+            f"""#!/bin/sh
 if [ -t 2 ]; then printf 'some.data: 5 samples, 40 %%, 1 s left\\033[K\\r' >&2; fi
 sleep 1.5
 [ ! -t 2 ] || printf '\\033[K' >&2
 case "$*" in *callchain*) ;; *) echo 'perf functions: beware' >&2 ;; esac
 exec {self.perf} "$@"
-""")
+"""
+        )
         (self.dir / "slow").chmod(0o755)
-        command = (REPORT, "--perf", self.dir / "slow", "--html", self.dir / "report.html", self.input)
+        command = (
+            REPORT,
+            "--perf",
+            self.dir / "slow",
+            "--html",
+            self.dir / "report.html",
+            self.input,
+        )
         done = run(*command, stderr=subprocess.PIPE)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", "perf functions: beware\n"))
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr), (0, "", "perf functions: beware\n")
+        )
         made = (self.dir / "report.html").read_text(encoding="utf-8")
         told, output = self.on_terminal(*command)
-        self.assertRegex(told, r"\r\033\[Kreading: some[.]data: 5 samples, 40 %, 1 s left \([1-9]\d* s\)")
+        self.assertRegex(
+            told, r"\r\033\[Kreading: some[.]data: 5 samples, 40 %, 1 s left \([1-9]\d* s\)"
+        )
         self.assertTrue(told.endswith("\r\033[Kperf functions: beware\r\n"), told)
         self.assertEqual((told.count("\n"), output), (1, ""))
         self.assertEqual((self.dir / "report.html").read_text(encoding="utf-8"), made)
 
     def test_perfs_warnings_are_handed_on(self):
-        self.perf.write_text("#!/bin/sh\necho 'perf functions: beware' >&2\n" + self.perf.read_text())
+        self.perf.write_text(
+            "#!/bin/sh\necho 'perf functions: beware' >&2\n" + self.perf.read_text()
+        )
         done = report("--perf", self.perf, "--html", self.dir / "report.html", self.input)
         self.assertEqual((done.returncode, done.stderr), (0, "perf functions: beware\n"))
-        self.assertIn("perf functions: beware", (self.dir / "report.html").read_text(encoding="utf-8"))
+        self.assertIn(
+            "perf functions: beware", (self.dir / "report.html").read_text(encoding="utf-8")
+        )
 
     def test_what_is_left_out_is_told_of_sums_too(self):
         note = "perf functions: not in a counter group, and so ignored: faults"
@@ -255,7 +449,13 @@ exec {self.perf} "$@"
         """What bash would offer at the end of a line."""
         result = self.dir / "offered"
         result.write_text("")
-        told = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE_IFS": "\n"}
+        told = {
+            "_ARGCOMPLETE": "1",
+            "COMP_LINE": line,
+            "COMP_POINT": str(len(line)),
+            "COMP_TYPE": "9",
+            "_ARGCOMPLETE_IFS": "\n",
+        }
         run("bash", "-c", '"$0" 8>"$1" 9>/dev/null', REPORT, result, env=told, cwd=self.dir)
         return [word.strip() for word in result.read_text().split("\n") if word]
 
@@ -263,11 +463,14 @@ exec {self.perf} "$@"
         self.assertEqual(self.complete("functions-report --ht"), ["--html"])
         self.assertEqual(sorted(self.complete("functions-report --by ")), sorted(cli.BY))
         self.assertIn("some.data", self.complete("functions-report --html x.html so"))
-        must("bash", "-c", 'set -e; eval "$(register-python-argcomplete functions-report)"; complete -p functions-report')
+        must(
+            "bash",
+            "-c",
+            'set -e; eval "$(register-python-argcomplete functions-report)"; complete -p functions-report',
+        )
 
 
 class Plots(unittest.TestCase):
-
     def setUp(self):
         self.table = reports.table([*NAMES, reports.NASTY[0], "control\x01"])
 
@@ -278,23 +481,48 @@ class Plots(unittest.TestCase):
         for axes, name in zip(panels, names):
             self.assertEqual(axes.get_title(), name)
             known = [row for row in rows if row["metrics"][name] is not None]
-            self.assertEqual([patch.get_width() for patch in axes.patches], [row["metrics"][name] for row in known])
-            self.assertEqual([bool(patch.get_hatch()) for patch in axes.patches], [name in row["weak"] for row in known])
-            ends = [[float(end) for end in collection.get_segments()[0][:, 0]] for collection in axes.collections]
+            self.assertEqual(
+                [patch.get_width() for patch in axes.patches],
+                [row["metrics"][name] for row in known],
+            )
+            self.assertEqual(
+                [bool(patch.get_hatch()) for patch in axes.patches],
+                [name in row["weak"] for row in known],
+            )
+            ends = [
+                [float(end) for end in collection.get_segments()[0][:, 0]]
+                for collection in axes.collections
+            ]
             for seen, row in zip(ends, [row for row in known if name in row["intervals"]]):
                 for end, true in zip(seen, row["intervals"][name]):
                     self.assertAlmostEqual(end, true)
         self.assertEqual(len(panels[0].collections), 10)
-        self.assertEqual([label.get_text() for label in panels[0].get_yticklabels()],
-                         [row["symbol"] if len(row["symbol"]) <= 30 else f"{row['symbol'][:14]}…{row['symbol'][-14:]}" for row in rows])
+        self.assertEqual(
+            [label.get_text() for label in panels[0].get_yticklabels()],
+            [
+                row["symbol"]
+                if len(row["symbol"]) <= 30
+                else f"{row['symbol'][:14]}…{row['symbol'][-14:]}"
+                for row in rows
+            ],
+        )
 
     def test_changes(self):
         diff = reports.diff(reports.table(NAMES), reports.table([*NAMES[2:], "brand_new"], 2))
-        panel, = list(plot.draw(diff, 100, ["CPI"]).axes)
-        known = [row["metrics"]["CPI"] for row in diff["functions"] if row["metrics"]["CPI"]["change"] is not None]
+        (panel,) = list(plot.draw(diff, 100, ["CPI"]).axes)
+        known = [
+            row["metrics"]["CPI"]
+            for row in diff["functions"]
+            if row["metrics"]["CPI"]["change"] is not None
+        ]
         points = [container[0] for container in panel.containers]
-        self.assertEqual([float(point.get_xdata()[0]) for point in points], [one["change"] for one in known])
-        self.assertEqual([point.get_markerfacecolor() != "white" for point in points], [one["significant"] for one in known])
+        self.assertEqual(
+            [float(point.get_xdata()[0]) for point in points], [one["change"] for one in known]
+        )
+        self.assertEqual(
+            [point.get_markerfacecolor() != "white" for point in points],
+            [one["significant"] for one in known],
+        )
 
     def test_same_picture_twice_and_text_is_text(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -305,10 +533,15 @@ class Plots(unittest.TestCase):
                 self.assertEqual(paths[0].read_bytes(), paths[1].read_bytes())
                 shutil.copy(paths[0], DATA / f"plot{suffix}")
             svg = xml.etree.ElementTree.parse(DATA / "plot.svg")
-            written = {"".join(element.itertext()) for element in svg.iter("{http://www.w3.org/2000/svg}text")}
+            written = {
+                "".join(element.itertext())
+                for element in svg.iter("{http://www.w3.org/2000/svg}text")
+            }
             self.assertLessEqual({*NAMES, "%CY", "CPI", "control\ufffd"}, written)
             png = (DATA / "plot.png").read_bytes()
-            self.assertEqual((png[:8], int.from_bytes(png[16:20], "big")), (b"\x89PNG\r\n\x1a\n", 2100))    # 7 inches, 300 dots each
+            self.assertEqual(
+                (png[:8], int.from_bytes(png[16:20], "big")), (b"\x89PNG\r\n\x1a\n", 2100)
+            )  # 7 inches, 300 dots each
 
     def test_nothing_to_draw(self):
         with self.assertRaisesRegex(ReportError, "nothing to draw"):

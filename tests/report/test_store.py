@@ -12,9 +12,8 @@ from pathlib import Path
 
 import psycopg2
 
-import fleet
-import servers
-from env import CHECK, PERF, TOP, must, run
+from tests.harness import fleet, servers
+from tests.harness.env import CHECK, PERF, TOP, must, run
 
 DATA = CHECK / "store"
 REPORT = TOP / "report/functions-report"
@@ -52,7 +51,7 @@ class Store(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         context = servers.postgresql()
-        cls.server = context.__enter__()        # pylint: disable=unnecessary-dunder-call
+        cls.server = context.__enter__()  # pylint: disable=unnecessary-dunder-call
         cls.addClassCleanup(context.__exit__, None, None, None)
 
     def setUp(self):
@@ -78,10 +77,24 @@ class Store(unittest.TestCase):
         return rows
 
     def put_command(self, host: str, number: int, *options: object) -> list[object]:
-        return [REPORT, "--store", self.url, "--build", build(number), "--host", host, "--at", day(number), *options, path_of(host, number)]
+        return [
+            REPORT,
+            "--store",
+            self.url,
+            "--build",
+            build(number),
+            "--host",
+            host,
+            "--at",
+            day(number),
+            *options,
+            path_of(host, number),
+        ]
 
     def put(self, host: str, number: int, *options: object) -> None:
-        self.assertEqual(must(*self.put_command(host, number, *options), stderr=subprocess.STDOUT), "")
+        self.assertEqual(
+            must(*self.put_command(host, number, *options), stderr=subprocess.STDOUT), ""
+        )
 
     def fill(self) -> None:
         for host, number in RECORDED:
@@ -105,7 +118,14 @@ class Store(unittest.TestCase):
         """What is asked for is the sum of these, as the generator knows them, and byte for byte what perf makes of their files."""
         found = self.ask(*options)
         self.assertEqual(found.partition(b"\n")[2], fleet.total(RECORDED[key] for key in wanted))
-        must(PERF, "functions", "report", "--sums", DATA / "one.sums", *(path_of(*key) for key in wanted))
+        must(
+            PERF,
+            "functions",
+            "report",
+            "--sums",
+            DATA / "one.sums",
+            *(path_of(*key) for key in wanted),
+        )
         self.assertEqual(found, (DATA / "one.sums").read_bytes())
 
 
@@ -119,13 +139,38 @@ class Range(Store):
         self.check([key for key in RECORDED if key[0] == "host2"], "--host", "host2")
         self.check([key for key in RECORDED if key[1] >= 2], "--since", day(2))
         self.check([key for key in RECORDED if key[1] < 2], "--until", day(2))
-        self.check([("host1", 2)], "--build", "v1", "--host", "host1", "--since", "2026-11-02T12:00+00:00", "--until", "2026-11-03")
-        self.check([key for key in RECORDED if key[1] == 2], "--since", "2026-11-02T13:30+01:30", "--until", "2026-11-02T12:00:00.000001Z")
+        self.check(
+            [("host1", 2)],
+            "--build",
+            "v1",
+            "--host",
+            "host1",
+            "--since",
+            "2026-11-02T12:00+00:00",
+            "--until",
+            "2026-11-03",
+        )
+        self.check(
+            [key for key in RECORDED if key[1] == 2],
+            "--since",
+            "2026-11-02T13:30+01:30",
+            "--until",
+            "2026-11-02T12:00:00.000001Z",
+        )
 
     def test_table(self):
         self.fill()
         done = run(REPORT, "--from", self.url, stderr=subprocess.DEVNULL)
-        self.assertEqual(done.stdout, must(PERF, "functions", "report", *(path_of(*key) for key in RECORDED), stderr=subprocess.DEVNULL))
+        self.assertEqual(
+            done.stdout,
+            must(
+                PERF,
+                "functions",
+                "report",
+                *(path_of(*key) for key in RECORDED),
+                stderr=subprocess.DEVNULL,
+            ),
+        )
 
     def test_page_tells_no_password(self):
         self.put("host0", 1)
@@ -139,7 +184,18 @@ class Range(Store):
         for _ in "12":
             self.put("host0", 1)
         self.check([("host0", 1)])
-        must(REPORT, "--store", self.url, "--build", "v1", "--host", "host0", "--at", day(1), path_of("host3", 3))
+        must(
+            REPORT,
+            "--store",
+            self.url,
+            "--build",
+            "v1",
+            "--host",
+            "host0",
+            "--at",
+            day(1),
+            path_of("host3", 3),
+        )
         self.check([("host3", 3)])
 
     def test_time_is_that_of_the_file(self):
@@ -147,34 +203,88 @@ class Range(Store):
         for key in (("host0", 1), ("host1", 1)):
             os.utime(path_of(*key), (moment, moment))
         for _ in "12":
-            must(REPORT, "--store", self.url, "--build", "v1", "--host", "x", path_of("host0", 1), path_of("host1", 1))
-        self.check([("host0", 1), ("host1", 1)], "--since", "2025-02-03T04:05:06+00:00", "--until", "2025-02-03T04:05:07+00:00")
+            must(
+                REPORT,
+                "--store",
+                self.url,
+                "--build",
+                "v1",
+                "--host",
+                "x",
+                path_of("host0", 1),
+                path_of("host1", 1),
+            )
+        self.check(
+            [("host0", 1), ("host1", 1)],
+            "--since",
+            "2025-02-03T04:05:06+00:00",
+            "--until",
+            "2025-02-03T04:05:07+00:00",
+        )
 
     def test_kinds_of_rows_are_apart(self):
         self.put("host0", 1)
         self.put("host0", 1, "--by", "dso")
-        self.refused(r"what is stored does not add up: its rows are of another kind .*: ask for less \(--by, .*\)", "--from", self.url,
-                     "--sums", self.out)
+        self.refused(
+            r"what is stored does not add up: its rows are of another kind .*: ask for less \(--by, .*\)",
+            "--from",
+            self.url,
+            "--sums",
+            self.out,
+        )
         self.check([("host0", 1)], "--by", "symbol")
-        must(PERF, "functions", "report", "--by", "dso", "--sums", DATA / "dso.sums", path_of("host0", 1))
+        must(
+            PERF,
+            "functions",
+            "report",
+            "--by",
+            "dso",
+            "--sums",
+            DATA / "dso.sums",
+            path_of("host0", 1),
+        )
         self.assertEqual(self.ask("--by", "dso"), (DATA / "dso.sums").read_bytes())
-        self.refused("nothing is stored for this; there are builds v1, from .*", "--from", self.url, "--by", "cpu", "--sums", self.out)
+        self.refused(
+            "nothing is stored for this; there are builds v1, from .*",
+            "--from",
+            self.url,
+            "--by",
+            "cpu",
+            "--sums",
+            self.out,
+        )
 
     def test_share_modes_do_not_add_up(self):
         self.put("host0", 1)
         self.put("host1", 1, "--share", "none")
-        self.refused("what is stored does not add up: its windows have another share mode: .*", "--from", self.url, "--sums", self.out)
+        self.refused(
+            "what is stored does not add up: its windows have another share mode: .*",
+            "--from",
+            self.url,
+            "--sums",
+            self.out,
+        )
         self.check([("host0", 1)], "--host", "host0")
 
     def test_indices_are_used(self):
         """Asking for a little does not read it all: planned for many profiles."""
         self.put("host0", 1)
-        self.sql("insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled) select 'b' || n % 10, "
-                 "'h' || n % 1000, timestamptz '2026-01-01' + n * interval '1 s', '', 1, 0, 0 from generate_series(1, 200000) n; "
-                 "analyze perf_functions.profile")
-        for where in ("build = 'b1' and host = 'h1' and time >= '2026-01-02' and time < '2026-01-03'",
-                      "host = 'h1' and time >= '2026-01-02'", "time >= '2026-01-02' and time < '2026-01-02 00:01'"):
-            plan = "\n".join(line for line, in self.sql(f"explain select id from perf_functions.profile where {where}"))
+        self.sql(
+            "insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled) select 'b' || n % 10, "
+            "'h' || n % 1000, timestamptz '2026-01-01' + n * interval '1 s', '', 1, 0, 0 from generate_series(1, 200000) n; "
+            "analyze perf_functions.profile"
+        )
+        for where in (
+            "build = 'b1' and host = 'h1' and time >= '2026-01-02' and time < '2026-01-03'",
+            "host = 'h1' and time >= '2026-01-02'",
+            "time >= '2026-01-02' and time < '2026-01-02 00:01'",
+        ):
+            plan = "\n".join(
+                line
+                for line, in self.sql(
+                    f"explain select id from perf_functions.profile where {where}"
+                )
+            )
             self.assertRegex(plan, "Index", where)
             self.assertIsNone(re.search("Seq Scan", plan), plan)
 
@@ -182,11 +292,24 @@ class Range(Store):
         """Several group lines of one set of events, in one file and in several."""
         texts = []
         for number, periods in enumerate(("10000\t300", "20000\t300", "10000\t300\n20000\t300")):
-            groups = "".join(f"group\tdiscard\t{period}\t0\t1\tcycles\n" for period in periods.split("\n"))
+            groups = "".join(
+                f"group\tdiscard\t{period}\t0\t1\tcycles\n" for period in periods.split("\n")
+            )
             text = f"by\tsymbol\t0\nlost\t{number}\nthrottled\t0\n{groups}sums\tf\tlib\t-\t3\t2\t{number + 5}\t{number}\nend\n"
             texts.append(DATA / f"periods{number}.sums")
             texts[-1].write_bytes(self.first_line() + text.encode())
-            must(REPORT, "--store", self.url, "--build", "b", "--host", f"h{number}", "--at", day(1), texts[-1])
+            must(
+                REPORT,
+                "--store",
+                self.url,
+                "--build",
+                "b",
+                "--host",
+                f"h{number}",
+                "--at",
+                day(1),
+                texts[-1],
+            )
         must(PERF, "functions", "report", "--sums", DATA / "one.sums", *texts)
         self.assertEqual(self.ask(), (DATA / "one.sums").read_bytes())
         self.assertIn(b"lost\t3\n", self.ask())
@@ -201,18 +324,41 @@ class Range(Store):
     def test_names_and_numbers_to_the_last_digit(self):
         """Of any bytes, of any length; beyond what floating point can tell."""
         large = 3 * 10**57 + 7
-        names = (b"\xff\xfe bytes",
-                 rb"tab\tnewline\nback\\slash", b"x;" * 4000, b'quote"{},\'', b"return\r", b"NULL", b"", "größe".encode())
-        lines = sorted(b"sums\t" + name + b"\t/lib/\xe9.so\t" + (b"-" if name else b"0xffffffffffffffff") +
-                       b"\t18446744073709551615\t9007199254740993\t%d\t%d\n" % (large, large - number) for number, name in enumerate(names))
+        names = (
+            b"\xff\xfe bytes",
+            rb"tab\tnewline\nback\\slash",
+            b"x;" * 4000,
+            b"quote\"{},'",
+            b"return\r",
+            b"NULL",
+            b"",
+            "größe".encode(),
+        )
+        lines = sorted(
+            b"sums\t"
+            + name
+            + b"\t/lib/\xe9.so\t"
+            + (b"-" if name else b"0xffffffffffffffff")
+            + b"\t18446744073709551615\t9007199254740993\t%d\t%d\n" % (large, large - number)
+            for number, name in enumerate(names)
+        )
         path = DATA / "names.sums"
         head = b"by\tsymbol\t0\nlost\t18446744073709551615\nthrottled\t0\ngroup\tdiscard\t1000\t300\t0\t1\tcycles\n"
         path.write_bytes(self.first_line() + head + b"".join(lines) + b"end\n")
         must(REPORT, "--store", self.url, "--build", "b", "--host", "h", "--at", day(1), path)
         must(PERF, "functions", "report", "--sums", DATA / "one.sums", path)
         self.assertEqual(self.ask(), (DATA / "one.sums").read_bytes())
-        self.assertEqual(sorted(line + b"\n" for line in self.out.read_bytes().split(b"\n") if line.startswith(b"sums")), lines)
-        self.assertEqual(self.sql("select sum(numbers[3]) from perf_functions.sums"), [(large * len(names),)])
+        self.assertEqual(
+            sorted(
+                line + b"\n"
+                for line in self.out.read_bytes().split(b"\n")
+                if line.startswith(b"sums")
+            ),
+            lines,
+        )
+        self.assertEqual(
+            self.sql("select sum(numbers[3]) from perf_functions.sums"), [(large * len(names),)]
+        )
 
 
 class Trouble(Store):
@@ -225,8 +371,21 @@ class Trouble(Store):
         blocker.autocommit = False
         blocker.cursor().execute("lock table perf_functions.function in exclusive mode")
         waiting = "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%perf_functions.function%'"
-        command = [REPORT, "--store", self.url, "--build", "v1", "--host", "host0", "--at", day(1), path_of("host1", 2)]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        command = [
+            REPORT,
+            "--store",
+            self.url,
+            "--build",
+            "v1",
+            "--host",
+            "host0",
+            "--at",
+            day(1),
+            path_of("host1", 2),
+        ]
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as child:
             try:
                 servers.until("transaction that waits", lambda: self.sql(waiting))
             finally:
@@ -237,8 +396,15 @@ class Trouble(Store):
 
     def test_many_at_once(self):
         """Into a database without tables, with the same functions; each twice."""
-        children = [subprocess.Popen([str(word) for word in self.put_command(*key)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                     text=True) for key in list(RECORDED) + list(RECORDED)]
+        children = [
+            subprocess.Popen(
+                [str(word) for word in self.put_command(*key)],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for key in list(RECORDED) + list(RECORDED)
+        ]
         for child in children:
             self.assertEqual((child.communicate()[1], child.returncode), ("", 0))
         self.check(list(RECORDED))
@@ -246,40 +412,95 @@ class Trouble(Store):
     def test_from_a_cluster(self):
         """Collected on a cluster, then kept."""
         keys = [key for key in RECORDED if key[1] == 1]
-        must(REPORT, "--cluster", *(path_of(*key) for key in keys), "--store", self.url, "--build", "v1", "--host", "all", "--at", day(1))
+        must(
+            REPORT,
+            "--cluster",
+            *(path_of(*key) for key in keys),
+            "--store",
+            self.url,
+            "--build",
+            "v1",
+            "--host",
+            "all",
+            "--at",
+            day(1),
+        )
         self.check(keys)
 
     def test_host_that_idles(self):
         host = fleet.Host(1, DATA / "code.so", NAMES)
         host.write(DATA / "idle.data", fleet.CPUS)
-        must(REPORT, "--store", self.url, "--build", "v1", "--host", "idle", "--at", day(1), DATA / "idle.data")
+        must(
+            REPORT,
+            "--store",
+            self.url,
+            "--build",
+            "v1",
+            "--host",
+            "idle",
+            "--at",
+            day(1),
+            DATA / "idle.data",
+        )
         self.put("host0", 1)
         self.check([("host0", 1)])
 
     def test_wrong_questions(self):
         self.refused("nothing has been stored in this database", "--from", self.url)
         self.put("host0", 1)
-        self.refused(r"nothing is stored for build v7; there are builds v1, from 2026-11-01T\S+ to 2026-11-01T\S+", "--from", self.url,
-                     "--build", "v7")
+        self.refused(
+            r"nothing is stored for build v7; there are builds v1, from 2026-11-01T\S+ to 2026-11-01T\S+",
+            "--from",
+            self.url,
+            "--build",
+            "v7",
+        )
         self.refused("yesterday: no time; one is .*", "--from", self.url, "--since", "yesterday")
-        self.refused("error: --store needs --build: what was running", "--store", self.url, path_of("host0", 1))
-        self.refused("error: --store and --from are for different runs", "--store", self.url, "--from", self.url)
-        self.refused("error: --from takes the place of inputs", "--from", self.url, path_of("host0", 1))
+        self.refused(
+            "error: --store needs --build: what was running",
+            "--store",
+            self.url,
+            path_of("host0", 1),
+        )
+        self.refused(
+            "error: --store and --from are for different runs",
+            "--store",
+            self.url,
+            "--from",
+            self.url,
+        )
+        self.refused(
+            "error: --from takes the place of inputs", "--from", self.url, path_of("host0", 1)
+        )
         for options in ("--comm", "web"), ("--time", "1,2"), ("--share=none",), ("--cluster",):
-            self.refused("error: --from takes sums as they are stored: it cannot be with --cluster, --share, .*",
-                         "--from", self.url, *options)
+            self.refused(
+                "error: --from takes sums as they are stored: it cannot be with --cluster, --share, .*",
+                "--from",
+                self.url,
+                *options,
+            )
         self.refused("error: --since goes with --from", "--since", day(1), path_of("host0", 1))
         self.refused("error: --at goes with --store", "--at", day(1), path_of("host0", 1))
-        self.refused("error: --build goes with --store and --from", "--build", "v1", path_of("host0", 1))
+        self.refused(
+            "error: --build goes with --store and --from", "--build", "v1", path_of("host0", 1)
+        )
 
     def test_wrong_databases(self):
-        self.refused("sqlite:x: no URL of a database: postgresql://user@host/database", "--from", "sqlite:x")
-        self.refused(r"postgresql:///none\?host=\S+: .*database \"none\" does not exist", "--from",
-                     self.server.replace("test@", "test:secret@").replace("/postgres?", "/none?"))
+        self.refused(
+            "sqlite:x: no URL of a database: postgresql://user@host/database", "--from", "sqlite:x"
+        )
+        self.refused(
+            r"postgresql:///none\?host=\S+: .*database \"none\" does not exist",
+            "--from",
+            self.server.replace("test@", "test:secret@").replace("/postgres?", "/none?"),
+        )
         self.put("host0", 1)
         self.sql("update perf_functions.version set version = 2")
         for arguments in (["--from", self.url], self.put_command("host0", 1)[1:]):
-            self.refused("the tables in this database are of version 2, this program knows 1: use a newer one", *arguments)
+            self.refused(
+                "the tables in this database are of version 2, this program knows 1: use a newer one",
+                *arguments,
+            )
 
     def test_input_that_is_refused_is_not_stored(self):
         bad = DATA / "bad.data"

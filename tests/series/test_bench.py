@@ -7,38 +7,39 @@ import os
 import random
 import re
 import statistics
-import sys
 import unittest
 
-from env import CHECK, TOP, must, run
+from tests.harness.env import CHECK, TOP, must, run
 
 OUT = CHECK / "bench"
-os.environ["BENCH_OUT"] = str(OUT)     # not where `make bench` leaves its own
-sys.path.append(str(TOP / "scripts/bench"))
+os.environ["BENCH_OUT"] = str(OUT)  # not where `make bench` leaves its own
 # pylint: disable=wrong-import-position
-import accuracy
-import by_module
-import collect
-import cost
-import experiment
-import hosts
-import known
-import published
-import resonance
-import scaling
-import stitched_lbr
+from bench import (
+    accuracy,
+    by_module,
+    collect,
+    cost,
+    experiment,
+    hosts,
+    published,
+    resonance,
+    scaling,
+    stitched_lbr,
+)
+from tests.harness import known
 
-OTHERS = "cost resonance collect hosts"     # the measurements that are not tested in a small form
+OTHERS = "cost resonance collect hosts"  # the measurements that are not tested in a small form
 # of 800 iterations, 827 pairs: what is left to chance is four standard deviations
 RATE_ERROR = {"alternate": 0.04, "jitter": 0.07}
 WINDOWS_DIFFER = {"alternate": 0, "jitter": 32}
 
 
 class Arithmetic(unittest.TestCase):
-
     def test_interrupted_blocks_do_not_count(self):
         blocks = [(0, 1000 + 16 * (n % 3)) for n in range(99)] + [(0, 9000)] * 5
-        blocks += [(10 + n % 2, 1016 + 70 * (10 + n % 2) + (5000 if n % 7 == 0 else 0)) for n in range(99)]
+        blocks += [
+            (10 + n % 2, 1016 + 70 * (10 + n % 2) + (5000 if n % 7 == 0 else 0)) for n in range(99)
+        ]
         random.Random(1).shuffle(blocks)
         self.assertEqual(cost.per_overflow("\n".join(f"{n} {time}" for n, time in blocks)), 70)
 
@@ -58,15 +59,24 @@ class Arithmetic(unittest.TestCase):
 
     def test_a_longer_run(self):
         """A table takes 1 s to start and a microsecond for each sample; the published run is as long as this one."""
+
         def row(samples: int, seconds: float) -> dict:
             return {"samples": samples, "seconds": dict.fromkeys(experiment.COMMANDS, seconds)}
 
-        limited = {experiment.FEW_SAMPLES: row(4, 1), experiment.LONG: row(27_890, 9),
-                   experiment.ALTERNATE: row(50_000, 9), experiment.SHORT: row(3_500_000, 9)}
-        text = published.longer({"limit": {"25 %": limited, "none": {experiment.SHORT: row(10**6, 2)}}})
+        limited = {
+            experiment.FEW_SAMPLES: row(4, 1),
+            experiment.LONG: row(27_890, 9),
+            experiment.ALTERNATE: row(50_000, 9),
+            experiment.SHORT: row(3_500_000, 9),
+        }
+        text = published.longer(
+            {"limit": {"25 %": limited, "none": {experiment.SHORT: row(10**6, 2)}}}
+        )
         self.assertIn("For a run 1 times as long", text)
         # 4.5 s to 1.05 s; 118 times that long it is 1 + 413 to 1 + 5.9
-        self.assertEqual(len(re.findall(r" 4 for \S[^(]* \(60 from 118 times as long\)", text)), 2, text)
+        self.assertEqual(
+            len(re.findall(r" 4 for \S[^(]* \(60 from 118 times as long\)", text)), 2, text
+        )
 
     def test_without_jitter_windows_are_worth_nothing(self):
         self.assertEqual(resonance.independent(1000, 2700, 270000, 0), 0)
@@ -75,7 +85,7 @@ class Arithmetic(unittest.TestCase):
 class Published(unittest.TestCase):
     """A short form of the published experiment."""
 
-    ITERATIONS, LENGTH = 1500, 51_700       # of a call of iteration()
+    ITERATIONS, LENGTH = 1500, 51_700  # of a call of iteration()
 
     @classmethod
     def setUpClass(cls):
@@ -84,10 +94,18 @@ class Published(unittest.TestCase):
 
     def test_samples_are_as_many_as_the_periods_say(self):
         """Without a limit, of the benchmark's own instructions; its start adds up to a tenth."""
-        for periods, samples in {experiment.LONG: 1e-6, "period=1000": 1e-3, experiment.SHORT: 1 / 300, experiment.ALTERNATE: 2e-6}.items():
+        for periods, samples in {
+            experiment.LONG: 1e-6,
+            "period=1000": 1e-3,
+            experiment.SHORT: 1 / 300,
+            experiment.ALTERNATE: 2e-6,
+        }.items():
             found = self.result["limit"]["none"][periods]
             expected = self.ITERATIONS * self.LENGTH * samples
-            self.assertTrue(0.97 * expected - 2 < found["samples"] < 1.1 * expected + 2, f"{periods}: {found}, expected {expected}")
+            self.assertTrue(
+                0.97 * expected - 2 < found["samples"] < 1.1 * expected + 2,
+                f"{periods}: {found}, expected {expected}",
+            )
             self.assertEqual((found["throttled"], found["lost"]), (0, 0), periods)
 
     def test_limit_cuts_short_periods_only(self):
@@ -96,14 +114,23 @@ class Published(unittest.TestCase):
             self.assertEqual(limited[periods]["throttled"], 0)
             self.assertEqual(limited[periods]["samples"], free[periods]["samples"])
         self.assertGreater(limited[experiment.SHORT]["throttled"], 3)
-        self.assertLess(limited[experiment.SHORT]["samples"], 110_000 * limited[experiment.SHORT]["run_time"])
+        self.assertLess(
+            limited[experiment.SHORT]["samples"], 110_000 * limited[experiment.SHORT]["run_time"]
+        )
 
     def test_goals(self):
         """Of so short a run, a turn of perf's own is some percent."""
         self.assertTrue(self.result["met"]["file, none"], self.result["ratios"])
         for limit, rows in self.result["limit"].items():
-            self.assertLess(rows[experiment.ALTERNATE]["run_time"] - rows[experiment.LONG]["run_time"], 0.005, limit)
-            self.assertGreater(self.result["limit"]["none"][experiment.SHORT]["run_time"], 5 * rows[experiment.LONG]["run_time"])
+            self.assertLess(
+                rows[experiment.ALTERNATE]["run_time"] - rows[experiment.LONG]["run_time"],
+                0.005,
+                limit,
+            )
+            self.assertGreater(
+                self.result["limit"]["none"][experiment.SHORT]["run_time"],
+                5 * rows[experiment.LONG]["run_time"],
+            )
 
     def test_a_table_of_every_window_takes_longer(self):
         for name in experiment.COMMANDS:
@@ -116,8 +143,15 @@ class Published(unittest.TestCase):
                 other = self.again["limit"][limit][periods]
                 # with a limit, it depends on when the program starts in a tick, which has 100,000 / HZ samples
                 differ = 2 * 400 if row["throttled"] else 0
-                self.assertAlmostEqual(row["samples"], other["samples"], delta=differ, msg=f"{limit}, {periods}")
-                self.assertAlmostEqual(row["run_time"], other["run_time"], delta=0.005 + 0.01 * row["run_time"], msg=periods)
+                self.assertAlmostEqual(
+                    row["samples"], other["samples"], delta=differ, msg=f"{limit}, {periods}"
+                )
+                self.assertAlmostEqual(
+                    row["run_time"],
+                    other["run_time"],
+                    delta=0.005 + 0.01 * row["run_time"],
+                    msg=periods,
+                )
 
 
 class Accuracy(unittest.TestCase):
@@ -129,14 +163,27 @@ class Accuracy(unittest.TestCase):
         cls.again = accuracy.measure(iterations=2400, windows=(300, 3000), depths=(1, 2))
 
     def row(self, kind: str, window: int, mode: str, depth: int = 1) -> dict:
-        found, = accuracy.select(self.result, kind=kind, window=window, mode=mode, depth=depth)
+        (found,) = accuracy.select(self.result, kind=kind, window=window, mode=mode, depth=depth)
         return found
 
     def test_errors_of_a_known_table(self):
         """Arithmetic: two functions, a twentieth of the cycles and a fifth of the page faults with the wrong one."""
-        truth = {"dcache_miss": known.Known(100, 1, 100, 0.5, 10), "nops": known.Known(100, 1, 100, 0.5, 0)}
-        table = {name: {"sums": [{"samples": 50, "matched": 40, "totals": {"cycles": part, "instructions": part, "page-faults": faults}}]}
-                 for name, part, faults in (("dcache_miss", 450, 40), ("nops", 550, 10))}
+        truth = {
+            "dcache_miss": known.Known(100, 1, 100, 0.5, 10),
+            "nops": known.Known(100, 1, 100, 0.5, 0),
+        }
+        table = {
+            name: {
+                "sums": [
+                    {
+                        "samples": 50,
+                        "matched": 40,
+                        "totals": {"cycles": part, "instructions": part, "page-faults": faults},
+                    }
+                ]
+            }
+            for name, part, faults in (("dcache_miss", 450, 40), ("nops", 550, 10))
+        }
         found = accuracy.errors(table, truth)
         self.assertEqual((found["windows"], found["matched"]), (100, 80))
         self.assertAlmostEqual(found["share error"], 0.05)
@@ -151,14 +198,22 @@ class Accuracy(unittest.TestCase):
     def test_windows_kept_have_the_shares_that_follow_from_the_calls(self):
         for depth in 1, 2:
             row = self.row("plain", 300, "discard", depth)
-            self.assertAlmostEqual(row["share error"], self.result["bias"][str(depth)]["300"], delta=0.003)
+            self.assertAlmostEqual(
+                row["share error"], self.result["bias"][str(depth)]["300"], delta=0.003
+            )
         self.assertGreater(self.result["bias"]["2"]["300"], 4 * self.result["bias"]["1"]["300"])
 
     def test_discarding_has_the_error_that_is_calculated(self):
         for window in 300, 3000:
-            row, bias = self.row("alternate", window, "discard"), self.result["bias"]["1"][str(window)]
+            row, bias = (
+                self.row("alternate", window, "discard"),
+                self.result["bias"]["1"][str(window)],
+            )
             self.assertLess(abs(row["share error"] - bias), 2.5 * row["by chance"], row)
-        self.assertGreater(self.row("alternate", 3000, "discard")["share error"], 2 * self.result["bias"]["1"]["300"])
+        self.assertGreater(
+            self.row("alternate", 3000, "discard")["share error"],
+            2 * self.result["bias"]["1"]["300"],
+        )
 
     def test_rate(self):
         """A short window has the rate; without windows, all functions have the mean."""
@@ -192,7 +247,10 @@ class ByModule(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.result = by_module.measure(iterations=1500, windows=(300,), pairs=800)
-        cls.rows = {name: {(row["kind"], row["mode"]): row for row in rows} for name, rows in cls.result["tables"].items()}
+        cls.rows = {
+            name: {(row["kind"], row["mode"]): row for row in rows}
+            for name, rows in cls.result["tables"].items()
+        }
 
     def test_an_overflow_costs_an_exception_more(self):
         cost_of = self.result["added"]
@@ -201,7 +259,9 @@ class ByModule(unittest.TestCase):
 
     def test_recordings_are_as_large(self):
         for periods in by_module.PERIODS:
-            series, module = (self.result["recordings"][name][periods] for name in ("series", "module"))
+            series, module = (
+                self.result["recordings"][name][periods] for name in ("series", "module")
+            )
             self.assertEqual((module["lost"], module["throttled"]), (0, 0))
             self.assertAlmostEqual(module["samples"], series["samples"], delta=2)
             self.assertAlmostEqual(module["bytes"], series["bytes"], delta=0.02 * series["bytes"])
@@ -213,7 +273,11 @@ class ByModule(unittest.TestCase):
             if kind == "alternate":
                 self.assertEqual(row, self.rows["series"][kind, mode])
             self.assertLess(abs(row["rate error"]), RATE_ERROR[kind], row)
-            self.assertAlmostEqual(row["windows"], self.rows["series"][kind, mode]["windows"], delta=WINDOWS_DIFFER[kind])
+            self.assertAlmostEqual(
+                row["windows"],
+                self.rows["series"][kind, mode]["windows"],
+                delta=WINDOWS_DIFFER[kind],
+            )
             if mode == "discard":
                 self.assertLess(row["share error"], 0.01 + 2.5 * row["by chance"], row)
 
@@ -223,21 +287,27 @@ class Scaling(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.result = scaling.measure(iterations=2000, cpus=(2,), threads=(1, 1000), samples=(10**4, 10**5))
+        cls.result = scaling.measure(
+            iterations=2000, cpus=(2,), threads=(1, 1000), samples=(10**4, 10**5)
+        )
 
     def test_threads(self):
         """Each thread begins with two long periods, as the driver reloads before the overflow is handled."""
         one, many = self.result["threads"]
         pairs = 2000 * 51_700 / (scaling.LONG + scaling.WINDOW)
         self.assertTrue(0.97 * pairs < one["windows"] < 1.1 * pairs, one)
-        self.assertAlmostEqual(many["windows"], 1000 * ((2 * 51_700 - scaling.LONG) // (scaling.LONG + scaling.WINDOW)), delta=20)
+        self.assertAlmostEqual(
+            many["windows"],
+            1000 * ((2 * 51_700 - scaling.LONG) // (scaling.LONG + scaling.WINDOW)),
+            delta=20,
+        )
         for row in one, many:
             self.assertEqual((row["lost"], row["throttled"]), (0, 0))
         self.assertLess(abs(one["rate error"]), 0.04)
         self.assertLess(one["share error"], 3 * one["by chance"])
 
     def test_processors(self):
-        row, = self.result["cpus"]
+        (row,) = self.result["cpus"]
         self.assertEqual(row["lost"], 0)
         self.assertGreater(row["windows"], 100)
 
@@ -250,7 +320,9 @@ class Scaling(unittest.TestCase):
 
     def test_thousand_threads(self):
         self.assertEqual(scaling.workload(1000, 2000).count("--threads 250 --iterations 2 "), 4)
-        self.assertEqual(scaling.workload(10, 2000), "benchmark --faults --threads 10 --iterations 200 0 1")
+        self.assertEqual(
+            scaling.workload(10, 2000), "benchmark --faults --threads 10 --iterations 200 0 1"
+        )
 
 
 class StitchedLbr(unittest.TestCase):
@@ -260,18 +332,21 @@ class StitchedLbr(unittest.TestCase):
         result = stitched_lbr.measure(samples=10_000)
         self.assertEqual(result["levels"], {"without": 32, "with": 43})
         self.assertTrue(0 < result["more time"] < 1, result)
-        self.assertRegex(stitched_lbr.report(result), r"\| more \| 34[.]4 % \| \d+ % \| 34[.]4 % \| 39 % \|")
+        self.assertRegex(
+            stitched_lbr.report(result), r"\| more \| 34[.]4 % \| \d+ % \| 34[.]4 % \| 39 % \|"
+        )
 
 
-class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
-
+class Bench(unittest.TestCase):  # pylint: disable=too-many-public-methods
     @classmethod
     def setUpClass(cls):
         must("make", "bench", "BENCH=cost", timeout=3600)
         cls.first = json.loads((OUT / "results.json").read_text())
         cls.output = must("make", "bench", f"BENCH={OTHERS}", timeout=3600)
         results = json.loads((OUT / "results.json").read_text())
-        cls.cost, cls.resonance, cls.collect, cls.hosts = (results[name] for name in ("cost", "resonance", "collect", "hosts"))
+        cls.cost, cls.resonance, cls.collect, cls.hosts = (
+            results[name] for name in ("cost", "resonance", "collect", "hosts")
+        )
 
     def test_tables_are_shown_and_kept(self):
         table = (OUT / "results.md").read_text()
@@ -314,13 +389,20 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
             row = self.resonance["jitter"][jitter]
             self.assertLess(row["standard error"], 0.04)
             for name, share in row["shares"].items():
-                self.assertLess(abs(share - self.resonance["truth"][name]), 5 * row["standard error"], f"{jitter}: {row}")
+                self.assertLess(
+                    abs(share - self.resonance["truth"][name]),
+                    5 * row["standard error"],
+                    f"{jitter}: {row}",
+                )
 
     def test_narrow_jitter_does_not(self):
         self.assertGreater(self.resonance["jitter"]["7"]["largest deviation"], 0.1)
 
     def test_first_run_gave_the_same_cost_and_no_more(self):
-        self.assertEqual(self.first, {"cost": self.cost, **{name: self.first[name] for name in ("seconds", "tree")}})
+        self.assertEqual(
+            self.first,
+            {"cost": self.cost, **{name: self.first[name] for name in ("seconds", "tree")}},
+        )
         self.assertEqual(list(self.first["seconds"]), ["cost"])
 
     def test_size_of_the_recordings(self):
@@ -348,7 +430,10 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
         """Per group sample, against the smallest recording without; to resolve one takes 28 us."""
         row, plain = self.collect["call chains"], self.collect["sizes"][0]
         for name in "native", "script":
-            more = row["seconds"][name] / row["group samples"] - plain["seconds"][name] / plain["group samples"]
+            more = (
+                row["seconds"][name] / row["group samples"]
+                - plain["seconds"][name] / plain["group samples"]
+            )
             self.assertLess(more, 2e-6, name)
 
     def test_more_hosts_cost_no_more_each(self):
@@ -374,7 +459,7 @@ class Bench(unittest.TestCase):     # pylint: disable=too-many-public-methods
             self.assertRegex(text, rf"<text [^>]*>{name}</text>")
 
     def test_unknown_measurement(self):
-        done = run("scripts/bench/run.py", "speed")
+        done = run("bench/run.py", "speed")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"^bench: no measurement speed; there is: \w+( \w+)+$")
 

@@ -17,11 +17,11 @@ from operator import or_
 from pathlib import Path
 from typing import NamedTuple
 
-from env import BASE, CHECK, LINUX, must
-from pristine import WALK, held, work_tree
+from tests.harness.env import BASE, CHECK, LINUX, must
+from tests.harness.pristine import WALK, held, work_tree
 
 # name | Debian packages of the compiler | make's variables | configuration, what is set over it | objects
-# (scripts/install.sh takes the packages from here)
+# (scripts/debian/install.sh takes the packages from here)
 TABLE = """
 x86_64 | gcc | ARCH=x86_64 | allmodconfig | kernel/events/ kernel/trace/trace_event_perf.o arch/x86/events/ drivers/perf/
 arm64 | gcc-aarch64-linux-gnu | ARCH=arm64 | allmodconfig | kernel/events/ drivers/perf/ arch/arm64/kernel/perf_callchain.o
@@ -52,17 +52,39 @@ xtensa | gcc-xtensa-lx106 | ARCH=xtensa CROSS_COMPILE=xtensa-lx106-elf- | allnoc
 UNBUILT = {"csky": "Debian has no compiler for it"}
 # What the table has as it is in Linux 6.12, and what it is in another base.
 # 7.2 has one driver for s390's two PMUs of that kind, no MPC85xx_CDS, and for MIPS a header that Debian's sparse cannot read.
-OTHERWISE = {"7.2": {"perf_pai_crypto.o arch/s390/kernel/perf_pai_ext.o": "perf_pai.o", "MPC85xx_CDS": "MPC85xx_DS",
-                     "ARCH=mips ": "ARCH=mips C=0 "}}
+OTHERWISE = {
+    "7.2": {
+        "perf_pai_crypto.o arch/s390/kernel/perf_pai_ext.o": "perf_pai.o",
+        "MPC85xx_CDS": "MPC85xx_DS",
+        "ARCH=mips ": "ARCH=mips C=0 ",
+    }
+}
 
 # What every configuration has; and what only makes allmodconfig slow, or needs more packages.
 EVERYWHERE = ["PERF_EVENTS=y", "KUNIT=y", "RUNTIME_TESTING_MENU=y", "PERF_ALT_PERIOD_KUNIT_TEST=y"]
-WITHOUT = ["DEBUG_INFO_NONE=y", *(f"{option}=n" for option in (
-    "GCC_PLUGINS", "GCOV_KERNEL", "KASAN", "KCOV", "KCSAN", "KUNIT_ALL_TESTS", "MODVERSIONS", "RUST", "UBSAN", "WERROR"))]
+WITHOUT = [
+    "DEBUG_INFO_NONE=y",
+    *(
+        f"{option}=n"
+        for option in (
+            "GCC_PLUGINS",
+            "GCOV_KERNEL",
+            "KASAN",
+            "KCOV",
+            "KCSAN",
+            "KUNIT_ALL_TESTS",
+            "MODVERSIONS",
+            "RUST",
+            "UBSAN",
+            "WERROR",
+        )
+    ),
+]
 
 
 class Machine(NamedTuple):
     """One row of the table."""
+
     name: str
     packages: str
     variables: list[str]
@@ -78,9 +100,21 @@ def machines() -> list[Machine]:
         table = table.replace(name, other)
     for line in table.splitlines():
         name, packages, variables, config, objects = (cell.strip() for cell in line.split("|"))
-        cross = packages.removeprefix("gcc-") + "-" if packages.endswith(("gnu", "eabi", "eabihf", "abi64")) else ""
-        rows.append(Machine(name, packages, [f"CROSS_COMPILE={cross}", *variables.split()], *config.split(" ", 1)[:1],
-                            [word if "=" in word else word + "=y" for word in config.split()[1:]], objects.split()))
+        cross = (
+            packages.removeprefix("gcc-") + "-"
+            if packages.endswith(("gnu", "eabi", "eabihf", "abi64"))
+            else ""
+        )
+        rows.append(
+            Machine(
+                name,
+                packages,
+                [f"CROSS_COMPILE={cross}", *variables.split()],
+                *config.split(" ", 1)[:1],
+                [word if "=" in word else word + "=y" for word in config.split()[1:]],
+                objects.split(),
+            )
+        )
     return rows
 
 
@@ -99,7 +133,9 @@ def compile_objects(tree: Path, machine: Machine, objects: list[str]) -> dict[st
         must(*make, machine.config, env={"KCONFIG_ALLCONFIG": str(settings)})
         absent = set(wanted) - set((Path(out) / ".config").read_text().splitlines())
         if absent and tree == LINUX:
-            raise AssertionError(f"{machine.name}: not to be had in this configuration: {' '.join(absent)}")
+            raise AssertionError(
+                f"{machine.name}: not to be had in this configuration: {' '.join(absent)}"
+            )
         # not parallel: what is said is said about the object that was announced last
         output = must(*make, *objects)
     said, name = {}, ""
@@ -124,12 +160,16 @@ def new_complaints(machine: Machine) -> tuple[set[str], list[str]]:
     theirs = compile_objects(WALK, machine, known) if known else {}
     # of a new file only that is new which is said of no other: the rest is about headers
     anywhere = reduce(or_, theirs.values(), Counter())
-    return set(ours), [text for name in loud for text in (ours[name] - theirs.get(name, anywhere)).elements()]
+    return set(ours), [
+        text for name in loud for text in (ours[name] - theirs.get(name, anywhere)).elements()
+    ]
 
 
 def changed() -> list[str]:
     """The kernel's C files and headers that the series touches."""
-    names = must("git", "-C", LINUX, "diff", "--name-only", "pristine", "series", "--", "*.c", "*.h").split()
+    names = must(
+        "git", "-C", LINUX, "diff", "--name-only", "pristine", "series", "--", "*.c", "*.h"
+    ).split()
     return [name for name in names if not name.startswith("tools/")]
 
 
@@ -140,10 +180,21 @@ def coccinelle(tree: Path, check: Path) -> Counter:
             if (tree / name).exists():
                 (Path(only) / name).parent.mkdir(parents=True, exist_ok=True)
                 (Path(only) / name).write_bytes((tree / name).read_bytes())
-        output = must("bash", tree / "scripts/coccicheck", env={
-            "srctree": str(tree), "KBUILD_EXTMOD": only, "COCCI": str(check), "MODE": "report", "J": "1",
-            "LINUXINCLUDE": f"-I{tree}/include -I{tree}/include/uapi"})
-        return Counter(where_no_matter(line, only) for line in output.splitlines() if line.startswith(only))
+        output = must(
+            "bash",
+            tree / "scripts/coccicheck",
+            env={
+                "srctree": str(tree),
+                "KBUILD_EXTMOD": only,
+                "COCCI": str(check),
+                "MODE": "report",
+                "J": "1",
+                "LINUXINCLUDE": f"-I{tree}/include -I{tree}/include/uapi",
+            },
+        )
+        return Counter(
+            where_no_matter(line, only) for line in output.splitlines() if line.startswith(only)
+        )
 
 
 def setUpModule() -> None:
@@ -152,7 +203,6 @@ def setUpModule() -> None:
 
 
 class Builds(unittest.TestCase):
-
     def test_every_architecture(self):
         """No new warning of gcc or sparse; and no C file of the series that nobody compiled."""
         compiled = set()
@@ -167,11 +217,18 @@ class Builds(unittest.TestCase):
             with self.subTest(name):
                 if name.startswith("arch/") and name.split("/")[1] in UNBUILT:
                     self.skipTest(f"not compiled: {UNBUILT[name.split('/')[1]]}")
-                self.assertTrue(name.endswith(".h") or name.removesuffix(".c") in compiled, "compiled for no architecture")
+                self.assertTrue(
+                    name.endswith(".h") or name.removesuffix(".c") in compiled,
+                    "compiled for no architecture",
+                )
 
     def test_coccinelle(self):
         """Linux's own checks, but for two that need an OCaml compiler."""
-        checks = [path for path in (LINUX / "scripts/coccinelle").rglob("*.cocci") if "ocaml" not in path.read_text()]
+        checks = [
+            path
+            for path in (LINUX / "scripts/coccinelle").rglob("*.cocci")
+            if "ocaml" not in path.read_text()
+        ]
         self.assertGreater(len(checks), 60)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             reports = dict(zip(checks, pool.map(lambda check: coccinelle(LINUX, check), checks)))

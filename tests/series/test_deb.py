@@ -4,16 +4,13 @@
 import json
 import re
 import shutil
-import sys
 import unittest
 from pathlib import Path
 
-import known
-from env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
-from known import LEAVES, PAGES
-
-sys.path.append(str(TOP / "scripts/bench"))
-import experiment               # pylint: disable=wrong-import-position
+from bench import experiment
+from tests.harness import known
+from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
+from tests.harness.known import LEAVES, PAGES
 
 OUT = CHECK / "deb"
 HOME = "usr/lib/perf-alt-period"
@@ -55,12 +52,18 @@ def field(package: Path, name: str) -> str:
 
 def files(package: Path) -> set[str]:
     """The paths that a package installs, but folders."""
-    lines = [line.split(maxsplit=5) for line in must("dpkg-deb", "--contents", package).splitlines()]
-    return {words[5].split(" -> ")[0].removeprefix("./") for words in lines if not words[0].startswith("d")}
+    lines = [
+        line.split(maxsplit=5) for line in must("dpkg-deb", "--contents", package).splitlines()
+    ]
+    return {
+        words[5].split(" -> ")[0].removeprefix("./")
+        for words in lines
+        if not words[0].startswith("d")
+    }
 
 
 def database(folder: Path, package: str) -> Path:
-    """The list of the paths of a package that scripts/fetch.sh has unpacked."""
+    """The list of the paths of a package that scripts/debian/fetch.sh has unpacked."""
     info = folder / "var/lib/dpkg/info"
     return next(info.glob(f"{package}:*.list"), info / f"{package}.list")
 
@@ -72,8 +75,8 @@ class Packages(unittest.TestCase):
     def setUpClass(cls):
         must("make", "deb", f"ARCH={ARCH}", "CONFIG=small", timeout=7200)
         cls.debian = machine(ARCH, "debian")
-        cls.perf, = (BUILD / "deb").glob(f"linux-perf-alt-period_*_{cls.debian}.deb")
-        cls.kernel, = (BUILD / "deb").glob(f"linux-image-*-alt-period-small_*_{cls.debian}.deb")
+        (cls.perf,) = (BUILD / "deb").glob(f"linux-perf-alt-period_*_{cls.debian}.deb")
+        (cls.kernel,) = (BUILD / "deb").glob(f"linux-image-*-alt-period-small_*_{cls.debian}.deb")
         cls.root = OUT / "root"
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir(parents=True)
@@ -89,40 +92,72 @@ class Packages(unittest.TestCase):
 
     def test_programs_find_their_libraries(self):
         """Each that the loader will ask for is in a package which perf's depends on."""
-        names = {re.split(r"[ (]", words.strip())[0] for words in field(self.perf, "Depends").split(",")}
+        names = {
+            re.split(r"[ (]", words.strip())[0] for words in field(self.perf, "Depends").split(",")
+        }
         sysroot = TOP / "build/sysroot" / ARCH
-        libraries = {Path(path).name for name in names for path in database(sysroot, name).read_text().splitlines()}
-        elf = [path for path in self.root.rglob("*") if path.is_file() and path.read_bytes().startswith(b"\x7fELF")]
+        libraries = {
+            Path(path).name
+            for name in names
+            for path in database(sysroot, name).read_text().splitlines()
+        }
+        elf = [
+            path
+            for path in self.root.rglob("*")
+            if path.is_file() and path.read_bytes().startswith(b"\x7fELF")
+        ]
         self.assertGreater(len(elf), 1)
-        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", must(machine(ARCH, "cross_compile") + "readelf", "-d", *elf)))
+        needed = set(
+            re.findall(
+                r"\(NEEDED\).*\[(.*)\]",
+                must(machine(ARCH, "cross_compile") + "readelf", "-d", *elf),
+            )
+        )
         self.assertIn("libdw.so.1", needed)
         self.assertEqual(needed - libraries, set())
 
     def test_no_path_is_debians(self):
         unpacked = OUT / "debian"
-        must("scripts/fetch.sh", unpacked, machine(ARCH, "suite"), self.debian, "linux-perf,linux-base")
-        theirs = {path.removeprefix("/") for name in ("linux-perf", "linux-base")
-                  for path in database(unpacked, name).read_text().splitlines() if not (unpacked / path[1:]).is_dir()}
+        must(
+            "scripts/debian/fetch.sh",
+            unpacked,
+            machine(ARCH, "suite"),
+            self.debian,
+            "linux-perf,linux-base",
+        )
+        theirs = {
+            path.removeprefix("/")
+            for name in ("linux-perf", "linux-base")
+            for path in database(unpacked, name).read_text().splitlines()
+            if not (unpacked / path[1:]).is_dir()
+        }
         self.assertIn("usr/bin/perf", theirs)
         self.assertEqual(files(self.perf) & theirs, set())
 
     def test_paths_have_the_names_of_the_packages(self):
         """So that no other kernel and no other perf has them."""
-        for package, name in (self.perf, "perf-alt-period"), (self.kernel, field(self.kernel, "Package").removeprefix("linux-image-")):
+        for package, name in (self.perf, "perf-alt-period"), (
+            self.kernel,
+            field(self.kernel, "Package").removeprefix("linux-image-"),
+        ):
             self.assertEqual([path for path in files(package) if name not in path], [])
 
     def test_kernel_starts_from_uefi(self):
         """GRUB and UEFI start no compressed image on arm64: the file begins as one of arm64 (Documentation/arch/arm64/booting.rst)."""
         image = OUT / "kernel"
         must("dpkg-deb", "--extract", self.kernel, image)
-        vmlinuz, = (image / "boot").glob("vmlinuz-*")
-        self.assertEqual(vmlinuz.read_bytes()[0x38:0x3c], b"ARM\x64")
+        (vmlinuz,) = (image / "boot").glob("vmlinuz-*")
+        self.assertEqual(vmlinuz.read_bytes()[0x38:0x3C], b"ARM\x64")
 
     def test_manual(self):
         pages = self.root / HOME / "share/man/man1"
         self.assertIn("alt-period-jitter", must("man", "-l", pages / "perf-record.1.gz"))
         self.assertTrue((pages / "perf-functions.1.gz").is_file())
-        self.assertTrue((self.root / "usr/share/man/man1/perf-alt-period.1.gz").resolve().samefile(pages / "perf.1.gz"))
+        self.assertTrue(
+            (self.root / "usr/share/man/man1/perf-alt-period.1.gz")
+            .resolve()
+            .samefile(pages / "perf.1.gz")
+        )
 
     def test_completion_is_of_its_own(self):
         """The completion of Debian's perf, if there is one, stays as it is."""
@@ -130,8 +165,13 @@ class Packages(unittest.TestCase):
         for name in "perf", "perf-alt-period":
             (OUT / name).write_text('#!/bin/sh\n[ "$1" != --list-cmds ] || echo functions\n')
             (OUT / name).chmod(0o755)
-        output = must("bash", "-c", f". {script}; complete -p; COMP_WORDS=(perf-alt-period fun); COMP_CWORD=1; "
-                      "_perf_alt_period; echo ${COMPREPLY[*]}", env={"PATH": f"{OUT}:/usr/bin:/bin"})
+        output = must(
+            "bash",
+            "-c",
+            f". {script}; complete -p; COMP_WORDS=(perf-alt-period fun); COMP_CWORD=1; "
+            "_perf_alt_period; echo ${COMPREPLY[*]}",
+            env={"PATH": f"{OUT}:/usr/bin:/bin"},
+        )
         self.assertRegex(output, r"complete .* perf-alt-period\nfunctions\n$")
         self.assertNotRegex(output, "(?m) perf$")
 
@@ -139,12 +179,38 @@ class Packages(unittest.TestCase):
 class DebiansConfiguration(unittest.TestCase):
     """Packages of the whole of it take hours to build; that it is kept, and compiles what the series changes, minutes."""
 
-    OBJECTS = {"arm64": ("kernel/events/", "drivers/perf/"), "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/")}
+    OBJECTS = {
+        "arm64": ("kernel/events/", "drivers/perf/"),
+        "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/"),
+    }
     # debug information and who reads it, names and abilities of compilers and libraries, what needs another compiler
-    LOST = "CONFIG_(" + "|".join((
-        ".*DEBUG_INFO", ".*BTF", ".*SCHED_CLASS_EXT", "EXT_.*SCHED", "NET_SCH_BPF", "IO_URING_BPF_OPS", "FUNCTION_TRACE_ARGS",
-        "(CC|GCC|AS|LD|PAHOLE)_VERSION", "PAHOLE_HAS", "(CC|AS)_HAS", "CC_OPT_", "OPENSSL_SUPPORTS", "(.*_)?RELR", "ARM64_LSUI",
-        ".*COMPAT_VDSO", "(.*_)?RUST", "BINDGEN", "AMCC_QT2025_PHY", "DRM_PANIC_SCREEN_QR")) + ")"
+    LOST = (
+        "CONFIG_("
+        + "|".join(
+            (
+                ".*DEBUG_INFO",
+                ".*BTF",
+                ".*SCHED_CLASS_EXT",
+                "EXT_.*SCHED",
+                "NET_SCH_BPF",
+                "IO_URING_BPF_OPS",
+                "FUNCTION_TRACE_ARGS",
+                "(CC|GCC|AS|LD|PAHOLE)_VERSION",
+                "PAHOLE_HAS",
+                "(CC|AS)_HAS",
+                "CC_OPT_",
+                "OPENSSL_SUPPORTS",
+                "(.*_)?RELR",
+                "ARM64_LSUI",
+                ".*COMPAT_VDSO",
+                "(.*_)?RUST",
+                "BINDGEN",
+                "AMCC_QT2025_PHY",
+                "DRM_PANIC_SCREEN_QR",
+            )
+        )
+        + ")"
+    )
 
     def test_options_and_objects(self):
         for arch, objects in self.OBJECTS.items():
@@ -152,12 +218,27 @@ class DebiansConfiguration(unittest.TestCase):
                 out = CHECK / f"debian-configuration/{arch}"
                 out.mkdir(parents=True, exist_ok=True)
                 config = out / "config"
-                config.write_text(must("scripts/deb.sh", "debian_config", arch))
-                must("scripts/build.sh", "kernel", LINUX, out / "linux", arch, *objects, env={"KCONFIG": str(config)})
+                config.write_text(must("scripts/debian/deb.sh", "debian_config", arch))
+                must(
+                    "scripts/build.sh",
+                    "kernel",
+                    LINUX,
+                    out / "linux",
+                    arch,
+                    *objects,
+                    env={"KCONFIG": str(config)},
+                )
                 kept = set((out / "linux/.config").read_text().splitlines())
                 options = re.findall("^CONFIG_.*", config.read_text(), re.M)
                 self.assertGreater(len(options), 5000)
-                self.assertEqual([option for option in options if option not in kept and not re.match(self.LOST, option)], [])
+                self.assertEqual(
+                    [
+                        option
+                        for option in options
+                        if option not in kept and not re.match(self.LOST, option)
+                    ],
+                    [],
+                )
 
 
 class Installed(unittest.TestCase):
@@ -170,40 +251,75 @@ class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         must("make", "deb", f"ARCH={cls.ARCH}", "CONFIG=small", timeout=7200)
-        must("scripts/root.sh", "debian", cls.ARCH)
+        must("scripts/debian/root.sh", "debian", cls.ARCH)
         cls.share = OUT / cls.ARCH
         shutil.rmtree(cls.share, ignore_errors=True)
         cls.share.mkdir(parents=True)
         debian = machine(cls.ARCH, "debian")
-        for name in f"linux-perf-alt-period_*_{debian}.deb", f"linux-image-*-alt-period-small_*_{debian}.deb":
-            package, = (BUILD / "deb").glob(name)
+        for name in (
+            f"linux-perf-alt-period_*_{debian}.deb",
+            f"linux-image-*-alt-period-small_*_{debian}.deb",
+        ):
+            (package,) = (BUILD / "deb").glob(name)
             shutil.copy(package, cls.share)
         must("dpkg-deb", "--extract", package, cls.share / "kernel")
-        must("tar", "--exclude", "__pycache__", "-cf", cls.share / "clone.tar", "scripts", "tools/perf/scripts")
-        kernel, = (cls.share / "kernel/boot").glob("vmlinuz-*")
+        must(
+            "tar",
+            "--exclude",
+            "__pycache__",
+            "-cf",
+            cls.share / "clone.tar",
+            "scripts",
+            "tools/perf/scripts",
+        )
+        (kernel,) = (cls.share / "kernel/boot").glob("vmlinuz-*")
         cls.release = kernel.name.removeprefix("vmlinuz-")
-        cls.output = in_guest("uname -r\n" + INSTALL + cls.COMMANDS + RECORD.format(home=HOME, events=cls.EVENTS),
-                              "--kernel", kernel, "--root", BUILD / f"root/{cls.ARCH}-debian.cpio",
-                              arch=cls.ARCH, share=cls.share, timeout=1800)
-        cls.script, cls.native = ({row["symbol"]: row for row in json.loads((cls.share / f"{name}.json").read_text())["functions"]}
-                                  for name in ("script", "native"))
+        cls.output = in_guest(
+            "uname -r\n" + INSTALL + cls.COMMANDS + RECORD.format(home=HOME, events=cls.EVENTS),
+            "--kernel",
+            kernel,
+            "--root",
+            BUILD / f"root/{cls.ARCH}-debian.cpio",
+            arch=cls.ARCH,
+            share=cls.share,
+            timeout=1800,
+        )
+        cls.script, cls.native = (
+            {
+                row["symbol"]: row
+                for row in json.loads((cls.share / f"{name}.json").read_text())["functions"]
+            }
+            for name in ("script", "native")
+        )
 
     def test_both_are_installed(self):
         lines = self.output.splitlines()
-        self.assertEqual(lines[:4], [self.release, f"linux-image-{self.release} ii ", "linux-perf-alt-period ii ",
-                                     f"/boot/vmlinuz-{self.release}"])
+        self.assertEqual(
+            lines[:4],
+            [
+                self.release,
+                f"linux-image-{self.release} ii ",
+                "linux-perf-alt-period ii ",
+                f"/boot/vmlinuz-{self.release}",
+            ],
+        )
         self.assertNotIn("error", (self.share / "installed").read_text())
 
     def test_table_has_the_benchmark(self):
         self.assertLessEqual(set(LEAVES), set(self.script))
-        self.assertEqual({name: row["sums"] for name, row in self.native.items()}, {name: row["sums"] for name, row in self.script.items()})
+        self.assertEqual(
+            {name: row["sums"] for name, row in self.native.items()},
+            {name: row["sums"] for name, row in self.script.items()},
+        )
 
 
 class InstalledArm64(Installed):
     """With a PMU, what the benchmark does is known."""
 
     def test_shares(self):
-        known.check_shares(self, self.script, known.truth((self.share / "truth").read_text()), 300, most=0.95)
+        known.check_shares(
+            self, self.script, known.truth((self.share / "truth").read_text()), 300, most=0.95
+        )
 
     def test_page_faults(self):
         length = known.truth((self.share / "truth").read_text())["dcache_miss"].length
@@ -214,11 +330,18 @@ class InstalledArm64(Installed):
     def test_the_published_experiment(self):
         """As long as the truth says and perf's start takes, a sample for each long period, two for each pair, a rest cut off."""
         result = json.loads((self.share / "results.json").read_text())["published"]
-        events = 2000 * sum(row.length for row in known.truth((self.share / "truth").read_text()).values())
-        (limit, rows), = result["limit"].items()
+        events = 2000 * sum(
+            row.length for row in known.truth((self.share / "truth").read_text()).values()
+        )
+        ((limit, rows),) = result["limit"].items()
         samples = {periods: row["samples"] for periods, row in rows.items()}
-        self.assertEqual((limit, result["events"], result["kernel"]), ("25 %", ["cycles", "instructions"], self.release))
-        self.assertTrue(events // 10**6 <= samples[experiment.LONG] <= events // 10**6 + 10, samples)
+        self.assertEqual(
+            (limit, result["events"], result["kernel"]),
+            ("25 %", ["cycles", "instructions"], self.release),
+        )
+        self.assertTrue(
+            events // 10**6 <= samples[experiment.LONG] <= events // 10**6 + 10, samples
+        )
         self.assertAlmostEqual(samples[experiment.ALTERNATE], 2 * samples[experiment.LONG], delta=4)
         self.assertGreater(rows[experiment.SHORT]["throttled"], 0)
         # at the most it is any: where an idle guest waits, its clock leaps
@@ -240,10 +363,13 @@ tar -xf clone.tar -C /tmp
 """
 
     def test_no_pmu_to_reproduce_with(self):
-        self.assertRegex((self.share / "refused").read_text(), r"\Areproduce: this machine counts no cycles: [^\n]+\n\Z")
+        self.assertRegex(
+            (self.share / "refused").read_text(),
+            r"\Areproduce: this machine counts no cycles: [^\n]+\n\Z",
+        )
 
 
-del Installed       # the others derive from it
+del Installed  # the others derive from it
 
 if __name__ == "__main__":
     unittest.main()

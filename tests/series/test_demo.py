@@ -5,9 +5,9 @@ import json
 import re
 import unittest
 
-import perfdata
-from env import CHECK, must, run
-from known import LEAVES
+from tests.harness import perfdata
+from tests.harness.env import CHECK, must, run
+from tests.harness.known import LEAVES
 
 OUT = CHECK / "demo"
 DATA, TABLE = OUT / "perf.data", OUT / "functions.txt"
@@ -16,7 +16,12 @@ DATA, TABLE = OUT / "perf.data", OUT / "functions.txt"
 def demo(workload: str = "", events: str = "") -> str:
     """The output of make demo."""
     settings = {"WORKLOAD": workload, "EVENTS": events}
-    return must("make", "demo", f"OUT={OUT}", *(f"{name}={value}" for name, value in settings.items() if value))
+    return must(
+        "make",
+        "demo",
+        f"OUT={OUT}",
+        *(f"{name}={value}" for name, value in settings.items() if value),
+    )
 
 
 def symbols() -> list[str]:
@@ -25,11 +30,12 @@ def symbols() -> list[str]:
 
 
 class Demo(unittest.TestCase):
-
     def test_benchmark_twice(self):
         first, table = demo(), TABLE.read_text()
         self.assertEqual(set(symbols()) & set(LEAVES), set(LEAVES))
-        self.assertIn("perf record -T --sample-cpu -e '{cycles/period=999700,alt-period=300/", first)
+        self.assertIn(
+            "perf record -T --sample-cpu -e '{cycles/period=999700,alt-period=300/", first
+        )
         self.assertIn(table, first)
         second = demo()
         self.assertEqual(TABLE.read_text(), table)
@@ -38,25 +44,35 @@ class Demo(unittest.TestCase):
         self.assertEqual(steps, ["record in the emulated machine", "table of metrics"])
 
     def test_debian_python(self):
-        demo("python3 -c 'print(sum(i * i % 7 for i in range(1000000)))'",
-             "{cycles/period=99700,alt-period=300/,instructions}:uS")
+        demo(
+            "python3 -c 'print(sum(i * i % 7 for i in range(1000000)))'",
+            "{cycles/period=99700,alt-period=300/,instructions}:uS",
+        )
         self.assertTrue("_PyEval_EvalFrameDefault" in symbols(), symbols())
 
     def test_shell_with_children(self):
-        demo("sh -c 'benchmark --iterations 2000 0 1 & benchmark --iterations 2000 1 1; wait'",
-             "{cycles/period=99700,alt-period=300/,instructions}:uS")
+        demo(
+            "sh -c 'benchmark --iterations 2000 0 1 & benchmark --iterations 2000 1 1; wait'",
+            "{cycles/period=99700,alt-period=300/,instructions}:uS",
+        )
         self.assertEqual(set(symbols()) & set(LEAVES), set(LEAVES))
         recording = perfdata.read(DATA)
         self.assertGreaterEqual(len({sample.pid for sample in recording.samples}), 3)
 
     def test_threads(self):
-        demo("benchmark --threads 4 --iterations 1000 0 1", "{cycles/period=99700,alt-period=300/,instructions}:uS")
+        demo(
+            "benchmark --threads 4 --iterations 1000 0 1",
+            "{cycles/period=99700,alt-period=300/,instructions}:uS",
+        )
         recording = perfdata.read(DATA)
         self.assertGreaterEqual(len({sample.tid for sample in recording.samples}), 4)
         self.assertEqual(set(symbols()) & set(LEAVES), set(LEAVES))
 
     def test_kernel_functions(self):
-        demo("dd if=/dev/zero of=/dev/null bs=64k count=20000", "{cycles/period=99700,alt-period=300/,instructions}:kS")
+        demo(
+            "dd if=/dev/zero of=/dev/null bs=64k count=20000",
+            "{cycles/period=99700,alt-period=300/,instructions}:kS",
+        )
         self.assertTrue(any("clear_user" in symbol for symbol in symbols()), symbols())
         # without pseudo-NMI all samples would be where interrupts are enabled again
         self.assertGreater(len(symbols()), 3)
@@ -66,7 +82,9 @@ class Demo(unittest.TestCase):
         said, page = must("make", "report", f"OUT={OUT}"), OUT / "report.html"
         self.assertIn(f"Open {page} in a browser", said)
         self.assertIn("perf record -T --sample-cpu --call-graph fp,4 --user-callchains -e", said)
-        data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))[1])
+        data = json.loads(
+            re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))[1]
+        )
         self.assertEqual({row[1] for row in data["table"]["rows"]} & set(LEAVES), set(LEAVES))
         callers = {()}
         nodes = [((), data["flame"]["root"])]

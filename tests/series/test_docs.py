@@ -6,14 +6,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from env import CHECK, LINUX, must
+from tests.harness.env import CHECK, LINUX, must
 
 FOLDER = "admin-guide/perf"
 PAGES = ("alternate-period", "function-metrics")
 
 
 class Documentation(unittest.TestCase):
-
     def test_pages_are_made_without_a_warning(self):
         CHECK.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CHECK) as out:
@@ -23,22 +22,52 @@ class Documentation(unittest.TestCase):
             for page in PAGES:
                 self.assertIn("alternat", (folder / f"{page}.html").read_text())
                 self.assertIn(f'href="{page}.html"', index)
-        ours = re.compile(rf"({'|'.join(PAGES)}|perf_alt_period)\S*: (WARNING|ERROR|CRITICAL|warning|error)\b")
+        ours = re.compile(
+            rf"({'|'.join(PAGES)}|perf_alt_period)\S*: (WARNING|ERROR|CRITICAL|warning|error)\b"
+        )
         self.assertEqual([line for line in output.splitlines() if ours.search(line)], [])
 
     def test_man_pages_are_made_without_a_warning(self):
         """Those of perf that the series writes or changes."""
         folder = LINUX / "tools/perf/Documentation"
-        pages = [Path(name).name for name in must(
-            "git", "-C", LINUX, "diff", "--name-only", "pristine..series", "--", "tools/perf/Documentation").split()]
+        pages = [
+            Path(name).name
+            for name in must(
+                "git",
+                "-C",
+                LINUX,
+                "diff",
+                "--name-only",
+                "pristine..series",
+                "--",
+                "tools/perf/Documentation",
+            ).split()
+        ]
         pages = [name for name in pages if re.match(r"perf-.*\.txt$", name)]
         self.assertIn("perf-functions.txt", pages)
         with tempfile.TemporaryDirectory(dir=CHECK) as out:
-            output = must("make", "-s", "-C", folder, "man", f"OUTPUT={out}/", "USE_ASCIIDOCTOR=1", f"MAN1_TXT={' '.join(pages)}")
+            output = must(
+                "make",
+                "-s",
+                "-C",
+                folder,
+                "man",
+                f"OUTPUT={out}/",
+                "USE_ASCIIDOCTOR=1",
+                f"MAN1_TXT={' '.join(pages)}",
+            )
             self.assertEqual(output, "")
             for name in pages:
-                text = must("man", "--warnings", "-l", Path(out) / Path(name).with_suffix(".1"), env={"MANWIDTH": "80"})
-                self.assertTrue(text.startswith(name.removesuffix(".txt").upper() + "(1)"), text[:200])
+                text = must(
+                    "man",
+                    "--warnings",
+                    "-l",
+                    Path(out) / Path(name).with_suffix(".1"),
+                    env={"MANWIDTH": "80"},
+                )
+                self.assertTrue(
+                    text.startswith(name.removesuffix(".txt").upper() + "(1)"), text[:200]
+                )
 
 
 if __name__ == "__main__":

@@ -1,32 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
 """scripts/reproduce: what it reads of recordings, what it says where it cannot record."""
 
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-import perfwrite
-from env import PERF, TOP, run
-
-sys.path.append(str(TOP / "scripts/bench"))
-# pylint: disable=wrong-import-position
-import experiment
+from bench import experiment
+from tests.harness import perfwrite
+from tests.harness.env import PERF, run
 
 
 class Rows(unittest.TestCase):
-
     def test_records_of_a_recording(self):
         """One second and a half from the exec to the exit of the last of two threads."""
         leader = perfwrite.Event("cycles", 0, 0, [1], 999700, 300)
         writer = perfwrite.Writer([[leader]])
+
         def at(time: int, tid: int = 7) -> perfwrite.Where:
             return perfwrite.Where(time, 7, tid)
+
         writer.comm(at(1_000_000_000), "perf-exec")
         comm = perfwrite.struct.pack("<II", 7, 7) + perfwrite.padded("benchmark")
         writer.side(perfwrite.COMM, comm, at(2_000_000_000), 1, perfwrite.MISC_USER | 1 << 13)
         for number in range(5):
-            writer.sample(leader, at(2_100_000_000 + number), 0x1000, 300, [(1, 1_000_000 * number)])
+            writer.sample(
+                leader, at(2_100_000_000 + number), 0x1000, 300, [(1, 1_000_000 * number)]
+            )
         writer.throttle(perfwrite.THROTTLE, at(2_200_000_000), 1)
         writer.lost(at(2_300_000_000), 1, 9)
         writer.task(perfwrite.EXIT, at(3_000_000_000, 8), at(0))
@@ -38,20 +37,47 @@ class Rows(unittest.TestCase):
 
     def test_ratios(self):
         def row(size: int, time: float, native: float, script: float) -> dict:
-            return {"bytes": size, "samples": size // 3, "throttled": 0, "lost": 0, "run_time": time,
-                    "seconds": {"native": native, "script": script}}
-        rows = {experiment.FEW_SAMPLES: row(3, 1, 0.5, 1), experiment.LONG: row(60, 2, 0.75, 2),
-                experiment.SHORT: row(9000, 30, 10.5, 81), experiment.ALTERNATE: row(90, 2.02, 1.5, 3)}
+            return {
+                "bytes": size,
+                "samples": size // 3,
+                "throttled": 0,
+                "lost": 0,
+                "run_time": time,
+                "seconds": {"native": native, "script": script},
+            }
+
+        rows = {
+            experiment.FEW_SAMPLES: row(3, 1, 0.5, 1),
+            experiment.LONG: row(60, 2, 0.75, 2),
+            experiment.SHORT: row(9000, 30, 10.5, 81),
+            experiment.ALTERNATE: row(90, 2.02, 1.5, 3),
+        }
         result = experiment.result_of(1000, {"25 %": rows})
-        self.assertEqual(result["ratios"], {"run time": 1.01, "file, 25 %": 100, "samples, 25 %": 100,
-                                            "native, 25 %": 7, "script, 25 %": 27})
-        self.assertEqual(result["met"], {"file, 25 %": True, "run time": True, "script, 25 %": False, "native, 25 %": False})
+        self.assertEqual(
+            result["ratios"],
+            {
+                "run time": 1.01,
+                "file, 25 %": 100,
+                "samples, 25 %": 100,
+                "native, 25 %": 7,
+                "script, 25 %": 27,
+            },
+        )
+        self.assertEqual(
+            result["met"],
+            {"file, 25 %": True, "run time": True, "script, 25 %": False, "native, 25 %": False},
+        )
         self.assertIn("| ≥ 62 | 61.8 | 100.0 | met |", experiment.report(result))
 
     def test_a_command_that_fails_says_why(self):
         with self.assertRaisesRegex(AssertionError, r"(?s)exit status 3\nbecause"):
             experiment.processor_time("sh", "-c", "echo because >&2; exit 3")
-        self.assertGreater(experiment.processor_time("sh", "-c", "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done"), 0.01)
+        self.assertGreater(
+            experiment.processor_time(
+                "sh", "-c", "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done"
+            ),
+            0.01,
+        )
 
 
 class Refusals(unittest.TestCase):
@@ -71,7 +97,7 @@ class Refusals(unittest.TestCase):
     def stand_in(self, text: str) -> Path:
         """A perf that has the series and says something to `perf stat` and `perf record`."""
         perf = self.dir / "perf"
-        perf.write_text(f'#!/bin/sh\ncase $1 in functions) echo record report;; {text} esac\n')
+        perf.write_text(f"#!/bin/sh\ncase $1 in functions) echo record report;; {text} esac\n")
         perf.chmod(0o755)
         return perf
 
@@ -82,26 +108,41 @@ class Refusals(unittest.TestCase):
         self.refused("/bin/true does not know `perf functions`: .*", "/bin/true")
 
     def test_no_pmu(self):
-        self.refused("this machine counts no cycles: .*PMU.*", self.stand_in("stat) echo '<not supported>,,cycles:u' >&2;;"))
+        self.refused(
+            "this machine counts no cycles: .*PMU.*",
+            self.stand_in("stat) echo '<not supported>,,cycles:u' >&2;;"),
+        )
 
     def test_no_permission(self):
-        self.refused(".*run this as root.*", self.stand_in("stat) echo 'perf_event_paranoid setting is 3' >&2; exit 255;;"))
+        self.refused(
+            ".*run this as root.*",
+            self.stand_in("stat) echo 'perf_event_paranoid setting is 3' >&2; exit 255;;"),
+        )
 
     def test_kernel_without_the_series(self):
         """perf's own sentence."""
-        self.refused("cycles: this kernel does not know .*", self.stand_in(
-            "stat) echo 5,,cycles:u,1,100 >&2;; "
-            "record) printf 'Error:\\ncycles: this kernel does not know alternate sample periods\\n' >&2; exit 255;;"))
+        self.refused(
+            "cycles: this kernel does not know .*",
+            self.stand_in(
+                "stat) echo 5,,cycles:u,1,100 >&2;; "
+                "record) printf 'Error:\\ncycles: this kernel does not know alternate sample periods\\n' >&2; exit 255;;"
+            ),
+        )
 
     def test_no_samples(self):
         """The group has more events than the PMU has counters: perf records nothing."""
         empty = self.dir / "empty"
         empty.write_bytes(bytes(104))
-        perf = self.stand_in(f"stat) echo 5,,cycles:u,1,100 >&2;; "
-                             f"record) while [ $1 != -o ]; do shift; done; [ \"$2\" = /dev/null ] || cp {empty} \"$2\";;")
+        perf = self.stand_in(
+            f"stat) echo 5,,cycles:u,1,100 >&2;; "
+            f'record) while [ $1 != -o ]; do shift; done; [ "$2" = /dev/null ] || cp {empty} "$2";;'
+        )
         done = run("scripts/reproduce", "--perf", perf, "--out", self.dir / "out")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"\Areproduce: no samples with .*for cycles and 4 events at once give fewer --events[^\n]*\n\Z")
+        self.assertRegex(
+            done.stdout,
+            r"\Areproduce: no samples with .*for cycles and 4 events at once give fewer --events[^\n]*\n\Z",
+        )
         self.assertEqual(list((self.dir / "out").iterdir()), [])
 
     def test_no_folder(self):
@@ -113,7 +154,9 @@ class Refusals(unittest.TestCase):
 
     def test_this_machine(self):
         """Ends with one line or with results: nothing else."""
-        done = run("scripts/reproduce", "--perf", PERF, "--out", self.dir / "out", "--iterations", "200")
+        done = run(
+            "scripts/reproduce", "--perf", PERF, "--out", self.dir / "out", "--iterations", "200"
+        )
         if done.returncode:
             known = "this machine counts no cycles|no permission to count|cycles: this kernel"
             self.assertRegex(done.stdout, rf"\Areproduce: ({known})[^\n]+\n\Z")

@@ -7,12 +7,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import machines
-from env import ARCH, BASE, BUILD, LINUX, TOP, must, run
+from tests.harness import machines
+from tests.harness.env import ARCH, BASE, BUILD, LINUX, TOP, must, run
 
 
 class BadInput(unittest.TestCase):
-
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -22,7 +21,9 @@ class BadInput(unittest.TestCase):
         """The command fails, and its last line but make's own says why."""
         done = run(*command, **options)
         self.assertNotEqual(done.returncode, 0)
-        lines = [line for line in done.stdout.splitlines() if not re.match(r"make(\[\d\])?: ", line)]
+        lines = [
+            line for line in done.stdout.splitlines() if not re.match(r"make(\[\d\])?: ", line)
+        ]
         self.assertRegex(lines[-1] if lines else done.stdout, pattern)
         self.assertNotIn("Traceback", done.stdout)
 
@@ -37,13 +38,26 @@ class BadInput(unittest.TestCase):
         self.assertFalse((BUILD / "kernel/vax").exists())
 
     def test_unsupported_distribution(self):
-        (self.dir / "os-release").write_text('ID=fedora\nVERSION_ID=41\nPRETTY_NAME="Fedora Linux 41"\n')
-        self.refused("^install: this is Fedora Linux 41; .*Debian 12", *self.in_namespace(
-            f"mount --bind {self.dir}/os-release $(realpath /etc/os-release)", "scripts/install.sh build arm64"))
+        (self.dir / "os-release").write_text(
+            'ID=fedora\nVERSION_ID=41\nPRETTY_NAME="Fedora Linux 41"\n'
+        )
+        self.refused(
+            "^install: this is Fedora Linux 41; .*Debian 12",
+            *self.in_namespace(
+                f"mount --bind {self.dir}/os-release $(realpath /etc/os-release)",
+                "scripts/debian/install.sh build arm64",
+            ),
+        )
 
     def test_no_space(self):
-        self.refused(r"^install: 0 GB free in .*, about \d+ GB are needed", *self.in_namespace(
-            f"mount -t tmpfs -o size=100m none {self.dir}", f"cp -r scripts {self.dir}", f"{self.dir}/scripts/install.sh build arm64"))
+        self.refused(
+            r"^install: 0 GB free in .*, about \d+ GB are needed",
+            *self.in_namespace(
+                f"mount -t tmpfs -o size=100m none {self.dir}",
+                f"cp -r scripts {self.dir}",
+                f"{self.dir}/scripts/debian/install.sh build arm64",
+            ),
+        )
 
     def test_linux_tree_of_another_version(self):
         (self.dir / "old").mkdir()
@@ -51,7 +65,12 @@ class BadInput(unittest.TestCase):
         head = must("git", "-C", LINUX, "rev-parse", "HEAD")
         must("tar", "-cf", self.dir / "old.tar", "-C", self.dir, "old")
         for old in "old", "old.tar":
-            self.refused(f"is Linux 6.1.99; these patches are for {BASE}", "make", "linux", f"LINUX={self.dir / old}")
+            self.refused(
+                f"is Linux 6.1.99; these patches are for {BASE}",
+                "make",
+                "linux",
+                f"LINUX={self.dir / old}",
+            )
         self.refused("is not a Linux tree", "make", "linux", f"LINUX={self.dir}")
         self.assertEqual(must("git", "-C", LINUX, "rev-parse", "HEAD"), head)
         self.assertFalse((BUILD / "linux.new").exists())
@@ -63,11 +82,21 @@ class BadInput(unittest.TestCase):
         self.refused("has files, which this did not make", *series, "tree", self.dir)
         self.assertEqual((self.dir / "notes").read_text(), "mine")
         other = "7.2" if BASE == "6.12" else "6.12"
-        self.refused(f"these patches are for {other}", "scripts/series.py", "--tree", LINUX, "--base", other, "export")
+        self.refused(
+            f"these patches are for {other}",
+            "scripts/series.py",
+            "--tree",
+            LINUX,
+            "--base",
+            other,
+            "export",
+        )
 
     def test_commits_that_were_not_exported_are_not_lost(self):
         def git(*args: str) -> str:
-            return must("git", "-C", LINUX, "-c", "user.name=x", "-c", "user.email=x@invalid", *args)
+            return must(
+                "git", "-C", LINUX, "-c", "user.name=x", "-c", "user.email=x@invalid", *args
+            )
 
         git("commit", "--quiet", "--allow-empty", "-m", "empty ones carry nothing")
         git("rm", "--quiet", "CREDITS")
@@ -79,24 +108,35 @@ class BadInput(unittest.TestCase):
             git("reset", "--quiet", "--hard", "HEAD~2")
 
     def test_no_qemu(self):
-        self.refused(r"^vm: qemu-system-aarch64 is missing: install .*qemu-system-arm", TOP / "scripts/vm.py", "true",
-                     env={"PATH": str(self.dir)})
+        self.refused(
+            r"^vm: qemu-system-aarch64 is missing: install .*qemu-system-arm",
+            TOP / "scripts/vm.py",
+            "true",
+            env={"PATH": str(self.dir)},
+        )
 
     def emulator(self, version: str) -> dict[str, str]:
         """Where there is an emulator of this version, and no package source."""
         must("cp", "-r", "scripts", self.dir)
-        for name, output in (("qemu-system-riscv64", f"QEMU emulator version {version}"), ("apt-get", "")):
+        for name, output in (
+            ("qemu-system-riscv64", f"QEMU emulator version {version}"),
+            ("apt-get", ""),
+        ):
             (self.dir / name).write_text(f"#!/bin/sh\necho '{output}'\n")
             (self.dir / name).chmod(0o755)
         return {"PATH": f"{self.dir}:/usr/bin:/bin"}
 
     def test_no_newer_emulator(self):
-        self.refused("^qemu: riscv64 needs qemu-system-riscv64 10 or newer, this machine has 7, and .*-backports cannot be fetched$",
-                     self.dir / "scripts/qemu.sh", "riscv64", env=self.emulator("7.2.22"))
+        self.refused(
+            "^qemu: riscv64 needs qemu-system-riscv64 10 or newer, this machine has 7, and .*-backports cannot be fetched$",
+            self.dir / "scripts/debian/qemu.sh",
+            "riscv64",
+            env=self.emulator("7.2.22"),
+        )
         self.assertFalse((self.dir / "build").exists())
 
     def test_own_emulator_is_new_enough(self):
-        must(self.dir / "scripts/qemu.sh", "riscv64", env=self.emulator("10.0.2"))
+        must(self.dir / "scripts/debian/qemu.sh", "riscv64", env=self.emulator("10.0.2"))
         self.assertFalse((self.dir / "build").exists())
 
     def test_shell_without_a_terminal(self):
@@ -109,13 +149,12 @@ class Vm(machines.Guest):
     ARCH, UNAME = ARCH, "aarch64"
 
     def test_command_of_make(self):
-        done = run("make", "vm", "RUN=echo \"it's $((6 * 7))\"; exit 3")
+        done = run("make", "vm", 'RUN=echo "it\'s $((6 * 7))"; exit 3')
         self.assertIn("it's 42\n", done.stdout)
         self.assertEqual(done.returncode, 2)
 
 
 class Clean(unittest.TestCase):
-
     def test_empties_build_and_nothing_else(self):
         with tempfile.TemporaryDirectory() as copy:
             for name in ("Makefile", "scripts", "patches"):
@@ -126,7 +165,6 @@ class Clean(unittest.TestCase):
 
 
 class Debug(unittest.TestCase):
-
     def test_is_what_is_said_to_make(self):
         """DEBUG=1 is for the verbs kernel and vm; one that a shell happens to have is not ours."""
         kernel = f"{BUILD.relative_to(TOP)}/kernel/{ARCH}-debug"
@@ -137,11 +175,15 @@ class Debug(unittest.TestCase):
 
 
 class Help(unittest.TestCase):
-
     def test_lists_every_verb(self):
         verbs = set(re.findall(r"^\.PHONY: ([a-z-]+)$", (TOP / "Makefile").read_text(), re.M))
-        self.assertGreaterEqual(verbs, set("demo check check-all linux perf kernel vm series bench bench-collect deb fresh clean "
-                                           "help".split()))
+        self.assertGreaterEqual(
+            verbs,
+            set(
+                "demo check check-all linux perf kernel vm series bench bench-collect deb fresh clean "
+                "help".split()
+            ),
+        )
         listed = set(re.findall(r"^  make ([\w-]+) +\S", must("make", "help"), re.M))
         self.assertEqual(listed, verbs)
         for verb in sorted(verbs):

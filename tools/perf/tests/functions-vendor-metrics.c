@@ -19,8 +19,8 @@
 #include "rblist.h"
 #include "stat.h"
 #include "tests.h"
-#include "util/function-exprs.h"
-#include "util/function-sums.h"
+#include "util/functions/vendor-metrics.h"
+#include "util/functions/sums.h"
 
 /* A machine of which all is known, so that each metric has a value. */
 static double literal(const char *name)

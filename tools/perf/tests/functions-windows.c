@@ -10,12 +10,12 @@
 
 #include "debug.h"
 #include "tests.h"
-#include "util/function-columns.h"
-#include "util/function-diff.h"
-#include "util/function-events.h"
-#include "util/function-interval.h"
-#include "util/function-metrics.h"
-#include "util/function-sums.h"
+#include "util/functions/columns.h"
+#include "util/functions/diff.h"
+#include "util/functions/events.h"
+#include "util/functions/interval.h"
+#include "util/functions/windows.h"
+#include "util/functions/sums.h"
 
 #define LONG		999700
 #define WINDOW		300

@@ -69,59 +69,98 @@ import sys
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 from operator import attrgetter, mul
-from typing import (Any, Callable, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence,
-                    Set, TextIO, Tuple)
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    NoReturn,
+    Optional,
+    Sequence,
+    Set,
+    TextIO,
+    Tuple,
+)
 
 PERF_TYPE_HARDWARE = 0
 PERF_TYPE_SOFTWARE = 1
 PERF_TYPE_TRACEPOINT = 2
 PERF_TYPE_HW_CACHE = 3
 PERF_TYPE_RAW = 4
-PERF_TYPE_MAX = 6           # types from here on are numbers of PMUs
+PERF_TYPE_MAX = 6  # types from here on are numbers of PMUs
 PERF_SAMPLE_READ = 1 << 4
-MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)   # the kernel says which event of a PMU it is
-ARM_CPU = "(0x[0-9a-f]{16})?( |$)"                  # how its MIDR is written, or not known
+MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)  # the kernel says which event of a PMU it is
+ARM_CPU = "(0x[0-9a-f]{16})?( |$)"  # how its MIDR is written, or not known
 
 # perf_event_attr.config of the events which the kernel names
-HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branches",
-            "branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend",
-            "ref-cycles")
-SOFTWARE = ("cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations",
-            "minor-faults", "major-faults", "alignment-faults", "emulation-faults", "dummy",
-            "bpf-output", "cgroup-switches")
+HARDWARE = (
+    "cycles",
+    "instructions",
+    "cache-references",
+    "cache-misses",
+    "branches",
+    "branch-misses",
+    "bus-cycles",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
+    "ref-cycles",
+)
+SOFTWARE = (
+    "cpu-clock",
+    "task-clock",
+    "page-faults",
+    "context-switches",
+    "cpu-migrations",
+    "minor-faults",
+    "major-faults",
+    "alignment-faults",
+    "emulation-faults",
+    "dummy",
+    "bpf-output",
+    "cgroup-switches",
+)
 # L1D, read: on Arm the same counters as cache-references and cache-misses; data TLB, read
-HW_CACHE = {0x00000: "cache-references", 0x10000: "cache-misses",
-            0x10003: "dTLB-load-misses"}
+HW_CACHE = {0x00000: "cache-references", 0x10000: "cache-misses", 0x10003: "dTLB-load-misses"}
 # Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers")
 ARM = {
-    0x0003: "cache-misses",         # L1D_CACHE_REFILL
-    0x0004: "cache-references",     # L1D_CACHE
-    0x0005: "dTLB-load-misses",     # L1D_TLB_REFILL
-    0x0008: "instructions",         # INST_RETIRED
-    0x0010: "branch-misses",        # BR_MIS_PRED
-    0x0011: "cycles",               # CPU_CYCLES
-    0x001b: "inst_spec",            # INST_SPEC
-    0x0022: "branch-misses",        # BR_MIS_PRED_RETIRED
+    0x0003: "cache-misses",  # L1D_CACHE_REFILL
+    0x0004: "cache-references",  # L1D_CACHE
+    0x0005: "dTLB-load-misses",  # L1D_TLB_REFILL
+    0x0008: "instructions",  # INST_RETIRED
+    0x0010: "branch-misses",  # BR_MIS_PRED
+    0x0011: "cycles",  # CPU_CYCLES
+    0x001B: "inst_spec",  # INST_SPEC
+    0x0022: "branch-misses",  # BR_MIS_PRED_RETIRED
 }
 # Names of the same events, for PMUs whose numbers are not known here
 ALIASES = {
-    "cpu-cycles": "cycles", "cpu_cycles": "cycles",
+    "cpu-cycles": "cycles",
+    "cpu_cycles": "cycles",
     "inst_retired": "instructions",
-    "l1d_cache": "cache-references", "l1-dcache-loads": "cache-references",
-    "l1d_cache_refill": "cache-misses", "l1-dcache-load-misses": "cache-misses",
-    "dtlb-load-misses": "dTLB-load-misses", "l1d_tlb_refill": "dTLB-load-misses",
-    "br_mis_pred": "branch-misses", "br_mis_pred_retired": "branch-misses",
-    "branch-instructions": "branches", "faults": "page-faults", "cs": "context-switches",
+    "l1d_cache": "cache-references",
+    "l1-dcache-loads": "cache-references",
+    "l1d_cache_refill": "cache-misses",
+    "l1-dcache-load-misses": "cache-misses",
+    "dtlb-load-misses": "dTLB-load-misses",
+    "l1d_tlb_refill": "dTLB-load-misses",
+    "br_mis_pred": "branch-misses",
+    "br_mis_pred_retired": "branch-misses",
+    "branch-instructions": "branches",
+    "faults": "page-faults",
+    "cs": "context-switches",
     "migrations": "cpu-migrations",
 }
 
-TOTAL = "total"             # Metric.per of a share
+TOTAL = "total"  # Metric.per of a share
 
 
 @dataclass(frozen=True)
 class Metric:
     """A column: scale x event / per, where per is an event, TOTAL (the event's sum over all
     functions) or nothing. `samples`, `matched` and `discarded` count windows."""
+
     column: str
     meaning: str
     event: str
@@ -133,34 +172,69 @@ class Metric:
     def formula(self) -> str:
         """The formula in words."""
         per = f"{TOTAL} {self.event}" if self.per == TOTAL else self.per
-        return (self.event + (f" / {per}" if per else "") +
-                (f" x {self.scale}" if self.scale != 1 else ""))
+        return (
+            self.event
+            + (f" / {per}" if per else "")
+            + (f" x {self.scale}" if self.scale != 1 else "")
+        )
 
 
 METRICS = (
     Metric("#", "window samples", "samples", digits=0),
     Metric("CPI", "cycles per instruction", "cycles", "instructions"),
     Metric("%RI", "speculated instructions that retired", "instructions", "inst_spec", 100),
-    Metric("BM/KI", "branch mispredicts per 1000 instructions",
-           "branch-misses", "instructions", 1000),
+    Metric(
+        "BM/KI", "branch mispredicts per 1000 instructions", "branch-misses", "instructions", 1000
+    ),
     Metric("CM/KI", "L1D misses per 1000 instructions", "cache-misses", "instructions", 1000),
     Metric("%CM", "accesses that miss", "cache-misses", "cache-references", 100),
-    Metric("TM/KI", "data TLB misses per 1000 instructions",
-           "dTLB-load-misses", "instructions", 1000, 3),
-    Metric("PF/KI", "page faults per 1000 instructions",
-           "page-faults", "instructions", 1000, 3),
-    Metric("MIN/KI", "minor page faults per 1000 instructions",
-           "minor-faults", "instructions", 1000, 3),
-    Metric("MAJ/KI", "major page faults per 1000 instructions",
-           "major-faults", "instructions", 1000, 3),
-    Metric("CS/KI", "context switches per 1000 instructions",
-           "context-switches", "instructions", 1000, 3),
-    Metric("MIG/KI", "migrations to another CPU per 1000 instructions",
-           "cpu-migrations", "instructions", 1000, 3),
-    Metric("AF/KI", "alignment faults per 1000 instructions",
-           "alignment-faults", "instructions", 1000, 3),
-    Metric("EF/KI", "emulation faults per 1000 instructions",
-           "emulation-faults", "instructions", 1000, 3),
+    Metric(
+        "TM/KI",
+        "data TLB misses per 1000 instructions",
+        "dTLB-load-misses",
+        "instructions",
+        1000,
+        3,
+    ),
+    Metric("PF/KI", "page faults per 1000 instructions", "page-faults", "instructions", 1000, 3),
+    Metric(
+        "MIN/KI", "minor page faults per 1000 instructions", "minor-faults", "instructions", 1000, 3
+    ),
+    Metric(
+        "MAJ/KI", "major page faults per 1000 instructions", "major-faults", "instructions", 1000, 3
+    ),
+    Metric(
+        "CS/KI",
+        "context switches per 1000 instructions",
+        "context-switches",
+        "instructions",
+        1000,
+        3,
+    ),
+    Metric(
+        "MIG/KI",
+        "migrations to another CPU per 1000 instructions",
+        "cpu-migrations",
+        "instructions",
+        1000,
+        3,
+    ),
+    Metric(
+        "AF/KI",
+        "alignment faults per 1000 instructions",
+        "alignment-faults",
+        "instructions",
+        1000,
+        3,
+    ),
+    Metric(
+        "EF/KI",
+        "emulation faults per 1000 instructions",
+        "emulation-faults",
+        "instructions",
+        1000,
+        3,
+    ),
     Metric("%CY", "share of the cycles", "cycles", TOTAL, 100),
     Metric("%I", "share of the instructions", "instructions", TOTAL, 100),
     Metric("%BM", "share of the branch mispredicts", "branch-misses", TOTAL, 100),
@@ -179,7 +253,7 @@ METRICS = (
     Metric("%EF", "share of the emulation faults", "emulation-faults", TOTAL, 100),
     Metric("DIS", "windows discarded", "discarded", "samples", 100),
 )
-WINDOWS = ("samples", "matched", "discarded")   # what every group has besides its events
+WINDOWS = ("samples", "matched", "discarded")  # what every group has besides its events
 
 
 def bare_name(name: str) -> Tuple[str, str]:
@@ -188,9 +262,16 @@ def bare_name(name: str) -> Tuple[str, str]:
     if "/" not in name:
         return "", re.sub(r":[A-Za-z]+$", "", name)
     before, terms = name.split("/")[:2]
-    terms = [term for term in terms.split(",") if term and not re.match(
-        r"(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|(no-)?overwrite|"
-        r"branch_type|percore|aux-|metric-id=", term)]
+    terms = [
+        term
+        for term in terms.split(",")
+        if term
+        and not re.match(
+            r"(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|(no-)?overwrite|"
+            r"branch_type|percore|aux-|metric-id=",
+            term,
+        )
+    ]
     if before.lower() in ALIASES or before in HARDWARE or before in SOFTWARE or not terms:
         return "", before
     return before, ",".join(terms)
@@ -202,15 +283,18 @@ def canonical_event(attr: Dict[str, int], name: str, cpu: str) -> str:
     attr_table."""
     kind, config = attr["type"], attr["config"]
     pmu, bare = bare_name(name)
-    if kind == PERF_TYPE_HARDWARE and config & 0xffffffff < len(HARDWARE):
-        return HARDWARE[config & 0xffffffff]    # the upper half may be a PMU's number
+    if kind == PERF_TYPE_HARDWARE and config & 0xFFFFFFFF < len(HARDWARE):
+        return HARDWARE[config & 0xFFFFFFFF]  # the upper half may be a PMU's number
     if kind == PERF_TYPE_SOFTWARE and config < len(SOFTWARE):
         return SOFTWARE[config]
     if kind == PERF_TYPE_HW_CACHE:
-        return HW_CACHE.get(config & 0xffffffff, bare)
+        return HW_CACHE.get(config & 0xFFFFFFFF, bare)
     # that of an Arm CPU is its MIDR
-    if (kind == PERF_TYPE_RAW or kind >= PERF_TYPE_MAX) and config in ARM and re.match(
-            r"armv\d" if pmu else ARM_CPU, pmu or cpu):
+    if (
+        (kind == PERF_TYPE_RAW or kind >= PERF_TYPE_MAX)
+        and config in ARM
+        and re.match(r"armv\d" if pmu else ARM_CPU, pmu or cpu)
+    ):
         return ARM[config]
     lower = bare.lower()
     return ALIASES.get(lower, lower if lower in HARDWARE + SOFTWARE + ("inst_spec",) else bare)
@@ -229,7 +313,7 @@ def differ(attr: Dict[str, int], other: Dict[str, int], cpu: str) -> bool:
     if mapped[0] != mapped[1]:
         return False
     if attr["type"] == other["type"] or not mapped[0]:
-        return (attr["config"] ^ other["config"]) & (0xffffffff if mapped[0] else -1) != 0
+        return (attr["config"] ^ other["config"]) & (0xFFFFFFFF if mapped[0] else -1) != 0
     return not re.match(ARM_CPU, cpu)
 
 
@@ -239,6 +323,7 @@ class Sums:
     counted ones and the total of the product of each pair of events (a <= b). All are exact
     integers. samples = matched + discarded; a window that counts in share mode `none` is called
     matched."""
+
     samples: int = 0
     matched: int = 0
     discarded: int = 0
@@ -275,15 +360,24 @@ class Sums:
         """Sum up counted windows, each with the counts of the events; missing ones are 0."""
         columns = zip(events, zip_longest(*windows, fillvalue=0))
         counts = {event: column for event, column in columns if any(column)}
-        return Sums(len(windows), len(windows), 0,
-                    {event: sum(column) for event, column in counts.items()},
-                    {(one, other): sum(map(mul, counts[one], counts[other]))
-                     for one in counts for other in counts if one <= other})
+        return Sums(
+            len(windows),
+            len(windows),
+            0,
+            {event: sum(column) for event, column in counts.items()},
+            {
+                (one, other): sum(map(mul, counts[one], counts[other]))
+                for one in counts
+                for other in counts
+                if one <= other
+            },
+        )
 
 
 class Function(NamedTuple):
     """A row: a symbol of a DSO. The address (in the DSO) tells functions of one name in one DSO
     apart, and stands for the name where there is no symbol; otherwise it is None."""
+
     symbol: str
     dso: str
     address: Optional[int] = None
@@ -298,7 +392,7 @@ class Function(NamedTuple):
         return f"{label} [{self.dso or 'unknown'}]" if with_dso else label
 
 
-Events = Tuple[str, ...]                # of a group, leader first
+Events = Tuple[str, ...]  # of a group, leader first
 Groups = Dict[Events, Sums]
 
 
@@ -311,14 +405,18 @@ def add_sums(groups: Groups, events: Events, sums: Sums) -> None:
 
 class Value(NamedTuple):
     """A metric of a function and its standard error, None where they are not defined."""
+
     value: Optional[float]
     error: Optional[float] = None
 
 
 def pooled(groups: Groups, *names: str) -> Sums:
     """The sums of those groups which have all of the events."""
-    fit = [sums for events, sums in groups.items()
-           if all(name in events or name in WINDOWS for name in names)]
+    fit = [
+        sums
+        for events, sums in groups.items()
+        if all(name in events or name in WINDOWS for name in names)
+    ]
     return fit[0] if len(fit) == 1 else sum(fit, Sums())
 
 
@@ -329,8 +427,9 @@ def common_event(total: Groups, one: str, other: str) -> str:
     with_other = [events for events in total if other in events or other in WINDOWS]
     if set(with_one) & set(with_other):
         return ""
-    common = ({event for events in with_one for event in events} &
-              {event for events in with_other for event in events})
+    common = {event for events in with_one for event in events} & {
+        event for events in with_other for event in events
+    }
     return "cycles" if "cycles" in common else min(common, default="matched")
 
 
@@ -342,21 +441,37 @@ def metric_value(metric: Metric, groups: Groups, total: Groups) -> Value:
     if per == TOTAL:
         own, whole = pooled(groups, event), pooled(total, event)
         square = own.product(event, event)
-        return ratio(metric.scale, whole.matched, own[event], whole[event],
-                     square, square, whole.product(event, event))
+        return ratio(
+            metric.scale,
+            whole.matched,
+            own[event],
+            whole[event],
+            square,
+            square,
+            whole.product(event, event),
+        )
     link = common_event(total, event, per)
     if link:
         one, other = pooled(groups, event, link), pooled(groups, per, link)
         return linked_ratio(
             ratio(metric.scale, 0, float(one[event]) * other[link], float(one[link]) * other[per]),
-            sums_ratio(one, event, link), sums_ratio(other, per, link))
+            sums_ratio(one, event, link),
+            sums_ratio(other, per, link),
+        )
     return sums_ratio(pooled(groups, event, per), event, per, metric.scale)
 
 
 def sums_ratio(sums: Sums, event: str, per: str, scale: int = 1) -> Value:
     """scale x event / per."""
-    return ratio(scale, sums.samples if event in WINDOWS else sums.matched, sums[event], sums[per],
-                 sums.product(event, event), sums.product(event, per), sums.product(per, per))
+    return ratio(
+        scale,
+        sums.samples if event in WINDOWS else sums.matched,
+        sums[event],
+        sums[per],
+        sums.product(event, event),
+        sums.product(event, per),
+        sums.product(per, per),
+    )
 
 
 def linked_ratio(whole: Value, one: Value, other: Value) -> Value:
@@ -365,11 +480,12 @@ def linked_ratio(whole: Value, one: Value, other: Value) -> Value:
     if whole.value is None or one.error is None or other.error is None:
         return whole
     first = one.error / one.value if one.value else 0.0
-    return Value(whole.value, whole.value * (first ** 2 + (other.error / other.value) ** 2) ** 0.5)
+    return Value(whole.value, whole.value * (first**2 + (other.error / other.value) ** 2) ** 0.5)
 
 
-def ratio(scale: int, number: int, y: float, x: float, yy: int = 0, xy: int = 0,
-          xx: int = 0) -> Value:
+def ratio(
+    scale: int, number: int, y: float, x: float, yy: int = 0, xy: int = 0, xx: int = 0
+) -> Value:
     """scale x y / x, where y and x are totals over a number of windows, and yy, xy and xx the
     totals of products. The error is that of a ratio estimator (Cochran, Sampling Techniques,
     2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. The integers in it are exact, the
@@ -381,11 +497,12 @@ def ratio(scale: int, number: int, y: float, x: float, yy: int = 0, xy: int = 0,
         return Value(value)
     squares = yy * x * x - 2 * xy * x * y + xx * y * y
     # not of windows, in a sums file that another program made, it may be less than 0
-    return Value(value, scale * (number * max(squares, 0) / ((number - 1) * x ** 4)) ** 0.5)
+    return Value(value, scale * (number * max(squares, 0) / ((number - 1) * x**4)) ** 0.5)
 
 
 class GroupInfo(NamedTuple):
     """How a group was recorded, and which of its windows count."""
+
     events: Events
     share: str
     sample_period: int
@@ -399,10 +516,10 @@ class Table:
     and `throttled` say how they were recorded."""
 
     def __init__(self, by: str = "symbol", inline: bool = False) -> None:
-        self.by, self.inline = by, inline       # what the rows are; the script makes no others
+        self.by, self.inline = by, inline  # what the rows are; the script makes no others
         self.functions: Dict[Function, Groups] = {}
         self.groups: List[GroupInfo] = []
-        self.cpus: Set[str] = set()             # the kinds of CPUs that counted
+        self.cpus: Set[str] = set()  # the kinds of CPUs that counted
         self.lost = self.throttled = 0
 
     def add(self, function: Function, events: Events, sums: Sums) -> None:
@@ -411,8 +528,9 @@ class Table:
 
     def recorded(self) -> List[GroupInfo]:
         """How the groups were recorded, in order, each once; share mode none is before discard."""
-        return sorted(set(self.groups), key=lambda group: (
-            group.events, group.share == "discard", group[2:]))
+        return sorted(
+            set(self.groups), key=lambda group: (group.events, group.share == "discard", group[2:])
+        )
 
     def __add__(self, other: "Table") -> "Table":
         table = Table(self.by, self.inline)
@@ -439,24 +557,34 @@ class Table:
         groups = {events for groups in self.functions.values() for events in groups}
         recorded = {event: None for events in sorted(groups) for event in events}
         known = {metric.event for metric in METRICS}
-        other = [Metric(f"{event}/KI", f"{event} per 1000 instructions", event, "instructions",
-                        1000, 3) for event in recorded if event not in known]
-        return [metric for metric in (*METRICS[:-1], *other, METRICS[-1])
-                if all(name in recorded or name in WINDOWS
-                       for name in (metric.event, metric.per) if name not in ("", TOTAL))]
+        other = [
+            Metric(f"{event}/KI", f"{event} per 1000 instructions", event, "instructions", 1000, 3)
+            for event in recorded
+            if event not in known
+        ]
+        return [
+            metric
+            for metric in (*METRICS[:-1], *other, METRICS[-1])
+            if all(
+                name in recorded or name in WINDOWS
+                for name in (metric.event, metric.per)
+                if name not in ("", TOTAL)
+            )
+        ]
 
     def values(self, metrics: Sequence[Metric]) -> Dict[Function, Dict[str, Value]]:
         """The value of each metric of each function."""
         total = self.total()
-        return {function: {metric.column: metric_value(metric, groups, total)
-                           for metric in metrics}
-                for function, groups in self.functions.items()}
+        return {
+            function: {metric.column: metric_value(metric, groups, total) for metric in metrics}
+            for function, groups in self.functions.items()
+        }
 
 
-BATCH = 4096                # windows of a function that are kept before they are summed up
+BATCH = 4096  # windows of a function that are kept before they are summed up
 
-SymbolKey = Any             # id of a symbol, or (id of a DSO, address)
-Place = Tuple               # thread and function (SymbolKey) at the end of an interval, or:
+SymbolKey = Any  # id of a symbol, or (id of a DSO, address)
+Place = Tuple  # thread and function (SymbolKey) at the end of an interval, or:
 NO_PLACE: Place = ("the interval was a window",)
 BROKEN: Place = ("something was throttled or lost since",)
 
@@ -476,7 +604,7 @@ class Group:
         self.per_thread = bool(attr["inherit"])
         # an interval of d events is a window if 2 d is less than this
         self.limit = period + alternate if self.alternates else 1 << 66
-        self.windows: Dict[SymbolKey, List[List[int]]] = {}     # counted, not summed up yet
+        self.windows: Dict[SymbolKey, List[List[int]]] = {}  # counted, not summed up yet
         self.sums: Dict[SymbolKey, Sums] = {}
         self.discarded: Dict[SymbolKey, int] = {}
 
@@ -495,9 +623,14 @@ class Group:
 
     def info(self) -> GroupInfo:
         """How it was recorded."""
-        return GroupInfo(self.key, self.share, self.attr["sample_period"],
-                         self.attr.get("alternative_sample_period", 0),
-                         self.attr.get("jitter_alternate_period", 0), self.per_thread)
+        return GroupInfo(
+            self.key,
+            self.share,
+            self.attr["sample_period"],
+            self.attr.get("alternative_sample_period", 0),
+            self.attr.get("jitter_alternate_period", 0),
+            self.per_thread,
+        )
 
     def sum_up(self, symbol: SymbolKey) -> None:
         """Move the windows of a function to its sums."""
@@ -525,15 +658,15 @@ class Collector:
 
     def __init__(self, share: str = "auto") -> None:
         self.share = share
-        self.names: Dict[int, str] = {}                     # of events
-        self.slots: Dict[int, int] = {}                     # event: slot, 0 for a leader
-        self.groups: Dict[int, Group] = {}                  # by leader
-        self.events: Dict[str, Dict[str, int]] = {}         # attr of the first of each name
-        self.streams: Dict[int, Dict[int, Place]] = {}      # sample id: thread: last sample
+        self.names: Dict[int, str] = {}  # of events
+        self.slots: Dict[int, int] = {}  # event: slot, 0 for a leader
+        self.groups: Dict[int, Group] = {}  # by leader
+        self.events: Dict[str, Dict[str, int]] = {}  # attr of the first of each name
+        self.streams: Dict[int, Dict[int, Place]] = {}  # sample id: thread: last sample
         self.dsos: Dict[int, str] = {}
         self.symbols: Dict[int, Tuple[int, int, int, str]] = {}
-        self.ignored: List[str] = []                        # events that are not in a group
-        self.cpus: Dict[str, Set[int]] = {}                 # and the PMUs of its kinds of cores
+        self.ignored: List[str] = []  # events that are not in a group
+        self.cpus: Dict[str, Set[int]] = {}  # and the PMUs of its kinds of cores
         self.lost_records = self.lost_samples = self.throttled = 0
         self.sample_table = self.sample_handler()
 
@@ -543,11 +676,13 @@ class Collector:
 
     def attr_table(self, evsel: int, leader: int, attr: Dict[str, int], cpu: str = "") -> None:
         """The attr of an event, that of the leader before those of the members; and the CPU."""
-        if attr.get("defer_callchain"):     # perf script lets such samples wait, others overtake
-            fail("the counts of samples are mixed up where call chains come later: "
-                 "record without 'defer', or use perf functions")
+        if attr.get("defer_callchain"):  # perf script lets such samples wait, others overtake
+            fail(
+                "the counts of samples are mixed up where call chains come later: "
+                "record without 'defer', or use perf functions"
+            )
         name = self.names.get(evsel, f"event{evsel}")
-        is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT    # perf keeps their samples
+        is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT  # perf keeps their samples
         samples = attr["sample_period"] or attr["freq"]
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
             if not samples:
@@ -556,8 +691,10 @@ class Collector:
             self.cpus.setdefault(cpu, set()).add(core_of(attr))
         if leader in self.groups and not is_tracepoint:
             if evsel != leader and samples and self.groups[leader].alternates:
-                fail(f"{name} samples by itself, which splits the intervals of its group: "
-                     "record it without a period")
+                fail(
+                    f"{name} samples by itself, which splits the intervals of its group: "
+                    "record it without a period"
+                )
             event = canonical_event(attr, name, cpu)
             if differ(attr, self.events.setdefault(event, attr), cpu):
                 event = name
@@ -566,13 +703,15 @@ class Collector:
             self.slots[evsel] = 0
             self.ignored.append(name)
 
-    def dso_table(self, dso: int, _machine: int, short_name: str, long_name: str,
-                  _build_id: str) -> None:
+    def dso_table(
+        self, dso: int, _machine: int, short_name: str, long_name: str, _build_id: str
+    ) -> None:
         """A DSO. That of the vdso is a copy which perf has put somewhere."""
         self.dsos[dso] = short_name if short_name.startswith("[vdso") else long_name
 
-    def symbol_table(self, symbol: int, dso: int, start: int, end: int, _binding: int,
-                     name: str) -> None:
+    def symbol_table(
+        self, symbol: int, dso: int, start: int, end: int, _binding: int, name: str
+    ) -> None:
         """A symbol. Where there is none perf invents an empty one at the sample's address."""
         self.symbols[symbol] = (dso, start, end, name)
 
@@ -605,7 +744,7 @@ class Collector:
         """Return the handler of samples. perf calls it for each member of a group with a count,
         leader first: millions of times, hence one closure and no attribute but a Group's."""
         slots, groups, streams = self.slots, self.groups, self.streams
-        window: Optional[List[int]] = None      # the counts of the group sample at hand
+        window: Optional[List[int]] = None  # the counts of the group sample at hand
 
         def handler(*sample: int) -> None:
             # 1: event, 3: thread, 5: DSO, 6: symbol, 8: ip, 15: count, 25: id of the sample
@@ -615,15 +754,17 @@ class Collector:
                 if window is not None:
                     try:
                         window[slot] = sample[15]
-                    except IndexError:          # perf came to know of the member just now
+                    except IndexError:  # perf came to know of the member just now
                         window += [0] * (slot - len(window)) + [sample[15]]
                 return
             window = None
             group = groups.get(sample[1])
             if group is None:
                 if slot is None:
-                    fail("this perf does not tell scripts the attributes of events (attr_table): "
-                         "use the perf of the alt-period series")
+                    fail(
+                        "this perf does not tell scripts the attributes of events (attr_table): "
+                        "use the perf of the alt-period series"
+                    )
                 return
 
             stream = streams.get(sample[25])
@@ -638,7 +779,7 @@ class Collector:
                 stream[thread] = place
                 return
             stream[thread] = NO_PLACE if group.alternates else place
-            if last is None:                    # the first sample of the stream
+            if last is None:  # the first sample of the stream
                 return
             if last != place and (group.share == "discard" or last is BROKEN):
                 group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
@@ -660,13 +801,15 @@ class Collector:
             return Function("", self.dsos.get(symbol[0], ""), symbol[1] & (1 << 64) - 1)
         dso, start, end, name = self.symbols[symbol]
         is_invented = start == end and name == "unknown"
-        return Function("" if is_invented else name, self.dsos.get(dso, ""),
-                        start & (1 << 64) - 1)
+        return Function("" if is_invented else name, self.dsos.get(dso, ""), start & (1 << 64) - 1)
 
     def table(self) -> Table:
         """The sums of all groups and functions."""
-        results = [(self.function_of(symbol), group, sums)
-                   for group in self.groups.values() for symbol, sums in group.results()]
+        results = [
+            (self.function_of(symbol), group, sums)
+            for group in self.groups.values()
+            for symbol, sums in group.results()
+        ]
         addresses: Dict[Tuple[str, str], set] = {}
         for function, _, _ in results:
             addresses.setdefault(function[:2], set()).add(function.address)
@@ -747,67 +890,110 @@ def shorten(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[:half]}...{text[-half:]}"
 
 
-def print_table(rows: Sequence[Row], names: Dict[Function, str], metrics: Sequence[Metric],
-                out: TextIO, by: str = "symbol") -> None:
+def print_table(
+    rows: Sequence[Row],
+    names: Dict[Function, str],
+    metrics: Sequence[Metric],
+    out: TextIO,
+    by: str = "symbol",
+) -> None:
     """Print aligned columns."""
+
     def text(metric: Metric, value: Value) -> str:
         return "-" if value.value is None else f"{value.value:.{metric.digits}f}"
 
     lines = [[by, *(metric.column for metric in metrics)]]
     for function, values in rows:
-        lines.append([shorten(names[function]),
-                      *(text(metric, values[metric.column]) for metric in metrics)])
+        lines.append(
+            [shorten(names[function]), *(text(metric, values[metric.column]) for metric in metrics)]
+        )
     widths = [max(map(len, column)) for column in zip(*lines)]
     for name, *cells in lines:
-        print(name.ljust(widths[0]), *(cell.rjust(width)
-                                       for cell, width in zip(cells, widths[1:])), file=out)
+        print(
+            name.ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(cells, widths[1:])),
+            file=out,
+        )
 
 
-def print_csv(rows: Sequence[Row], metrics: Sequence[Metric], out: TextIO,
-              by: str = "symbol") -> None:
+def print_csv(
+    rows: Sequence[Row], metrics: Sequence[Metric], out: TextIO, by: str = "symbol"
+) -> None:
     """Print comma-separated values with all their digits."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([by, "path" if by == "dso" else "dso", *(metric.column for metric in metrics)])
     for function, values in rows:
         cells = (values[metric.column].value for metric in metrics)
-        writer.writerow([function._replace(dso="").label(False) if function.symbol
-                         else f"{function.address:#x}", function.dso,
-                         *("-" if cell is None else cell for cell in cells)])
+        writer.writerow(
+            [
+                function._replace(dso="").label(False)
+                if function.symbol
+                else f"{function.address:#x}",
+                function.dso,
+                *("-" if cell is None else cell for cell in cells),
+            ]
+        )
 
 
 def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
     """The sums of a function in a group."""
-    return {"events": events, "samples": sums.samples, "matched": sums.matched,
-            "discarded": sums.discarded,
-            "totals": {event: sums[event] for event in events},
-            "products": {f"{one}*{other}": sums.product(one, other)
-                         for one in sorted(events) for other in sorted(events) if one <= other}}
+    return {
+        "events": events,
+        "samples": sums.samples,
+        "matched": sums.matched,
+        "discarded": sums.discarded,
+        "totals": {event: sums[event] for event in events},
+        "products": {
+            f"{one}*{other}": sums.product(one, other)
+            for one in sorted(events)
+            for other in sorted(events)
+            if one <= other
+        },
+    }
 
 
 def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
     """Print an object: groups as recorded, functions with sums, metrics and standard errors."""
-    functions = [{"symbol": function.symbol, "dso": function.dso, "address": function.address,
-                  "sums": [json_sums(*item)
-                           for item in sorted(table.functions[function].items())],
-                  "metrics": {column: value.value for column, value in values.items()},
-                  "errors": {column: value.error for column, value in values.items()
-                             if value.error is not None}} for function, values in rows]
-    json.dump({"by": table.by, "inline": table.inline,
-               "groups": [group._asdict() for group in table.recorded()],
-               "throttled": table.throttled, "lost": table.lost, "functions": functions},
-              out, indent=1)
+    functions = [
+        {
+            "symbol": function.symbol,
+            "dso": function.dso,
+            "address": function.address,
+            "sums": [json_sums(*item) for item in sorted(table.functions[function].items())],
+            "metrics": {column: value.value for column, value in values.items()},
+            "errors": {
+                column: value.error for column, value in values.items() if value.error is not None
+            },
+        }
+        for function, values in rows
+    ]
+    json.dump(
+        {
+            "by": table.by,
+            "inline": table.inline,
+            "groups": [group._asdict() for group in table.recorded()],
+            "throttled": table.throttled,
+            "lost": table.lost,
+            "functions": functions,
+        },
+        out,
+        indent=1,
+    )
     print(file=out)
 
 
-SUMS_FILE = "perf-function-sums 3"      # first line of a sums file
+SUMS_FILE = "perf-function-sums 3"  # first line of a sums file
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
 
 
 def write_sums(table: Table, out: TextIO) -> None:
     """Write a sums file."""
+
     def line(*fields: Any) -> None:
-        escaped = (str(value).replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n")
-                   for value in fields)
+        escaped = (
+            str(value).replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n")
+            for value in fields
+        )
         print(*escaped, sep="\t", file=out)
 
     print(SUMS_FILE, file=out)
@@ -822,11 +1008,20 @@ def write_sums(table: Table, out: TextIO) -> None:
         for function, groups in sorted(table.functions.items(), key=lambda item: by_name(item[0])):
             sums = groups.get(events)
             if sums:
-                line("sums", function.symbol, function.dso,
-                     "-" if function.address is None else f"{function.address:#x}",
-                     sums.samples, sums.matched, *(sums[event] for event in events),
-                     *(sums.product(one, other) for place, one in enumerate(events)
-                       for other in events[place:]))
+                line(
+                    "sums",
+                    function.symbol,
+                    function.dso,
+                    "-" if function.address is None else f"{function.address:#x}",
+                    sums.samples,
+                    sums.matched,
+                    *(sums[event] for event in events),
+                    *(
+                        sums.product(one, other)
+                        for place, one in enumerate(events)
+                        for other in events[place:]
+                    ),
+                )
     line("end")
 
 
@@ -859,13 +1054,21 @@ def natural(text: str, digits: str = "[0-9]{1,58}", base: int = 10) -> int:
 
 def sums_of_line(events: Events, numbers: Sequence[int]) -> Sums:
     """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
-    pairs = [(min(one, other), max(one, other)) for place, one in enumerate(events)
-             for other in events[place:]]
+    pairs = [
+        (min(one, other), max(one, other))
+        for place, one in enumerate(events)
+        for other in events[place:]
+    ]
     samples, matched, *values = numbers
     if len(values) != len(events) + len(pairs) or matched > samples:
         raise ValueError
-    return Sums(samples, matched, samples - matched, dict(zip(events, values)),
-                dict(zip(pairs, values[len(events):])))
+    return Sums(
+        samples,
+        matched,
+        samples - matched,
+        dict(zip(events, values)),
+        dict(zip(pairs, values[len(events) :])),
+    )
 
 
 def read_sums(lines: Sequence[str]) -> Table:
@@ -878,13 +1081,19 @@ def read_sums(lines: Sequence[str]) -> Table:
         if word == "sums" and events:
             symbol, dso, address, *numbers = fields
             at = None if address == "-" else natural(address, "0x[0-9a-f]{1,16}", 16)
-            table.add(Function(symbol, dso, at), events,
-                      sums_of_line(events, [*map(natural, numbers)]))
-        elif (word == "group" and len(fields) > 5 and fields[0] in ("discard", "none") and
-              fields[4] in ("0", "1")):
+            table.add(
+                Function(symbol, dso, at), events, sums_of_line(events, [*map(natural, numbers)])
+            )
+        elif (
+            word == "group"
+            and len(fields) > 5
+            and fields[0] in ("discard", "none")
+            and fields[4] in ("0", "1")
+        ):
             events = tuple(fields[5:])
-            table.groups.append(GroupInfo(events, fields[0], *map(natural, fields[1:4]),
-                                          fields[4] == "1"))
+            table.groups.append(
+                GroupInfo(events, fields[0], *map(natural, fields[1:4]), fields[4] == "1")
+            )
         elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):
             table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled") and len(fields) == 1:
@@ -918,8 +1127,9 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
     for name, table in tables[1:]:
         if (table.by, table.inline) != (result.by, result.inline):
             fail(f"{name}: does not add up with those before it: its rows are of another kind")
-        if ({(group.events, group.share) for group in table.groups} !=
-                {(group.events, group.share) for group in result.groups}):
+        if {(group.events, group.share) for group in table.groups} != {
+            (group.events, group.share) for group in result.groups
+        }:
             fail(f"{name}: does not add up with those before it: other events or share modes")
         result += table
     return result
@@ -930,27 +1140,36 @@ def notes(table: Table) -> List[str]:
     texts = []
     if len(table.cpus) > 1:
         one, other = sorted(table.cpus)[:2]
-        texts.append(f"counts of several kinds of CPUs ({one}, {other}) are added up "
-                     "(record one kind: taskset -c)")
+        texts.append(
+            f"counts of several kinds of CPUs ({one}, {other}) are added up "
+            "(record one kind: taskset -c)"
+        )
     periods: Dict[str, set] = {}
     for group in table.groups:
         periods.setdefault(group.events[0], set()).add(
-            (group.sample_period, group.alternative_sample_period))
+            (group.sample_period, group.alternative_sample_period)
+        )
     if any(len(different) > 1 for different in periods.values()):
         texts.append("recorded with several periods: functions weigh more where they are shorter")
     if table.lost:
-        texts.append(f"{table.lost} records were lost: windows over a loss are discarded "
-                     "(larger buffers: perf record -m)")
+        texts.append(
+            f"{table.lost} records were lost: windows over a loss are discarded "
+            "(larger buffers: perf record -m)"
+        )
     if table.throttled:
-        texts.append(f"throttled {table.throttled} times: windows over it are discarded "
-                     "(longer periods, or raise sysctl kernel.perf_event_max_sample_rate)")
+        texts.append(
+            f"throttled {table.throttled} times: windows over it are discarded "
+            "(longer periods, or raise sysctl kernel.perf_event_max_sample_rate)"
+        )
     samples = {True: 0, False: 0}
     for function, groups in table.functions.items():
         samples[not function.symbol] += pooled(groups).samples
     percent = 100 * samples[True] / (sum(samples.values()) or 1)
     if percent >= 10:
-        texts.append(f"{percent:.0f} % of the window samples have no symbol: are the debug symbols "
-                     "installed?")
+        texts.append(
+            f"{percent:.0f} % of the window samples have no symbol: are the debug symbols "
+            "installed?"
+        )
     return texts
 
 
@@ -958,12 +1177,17 @@ def recorded_table(collector: Collector) -> Table:
     """The table of a recording."""
     if not collector.groups:
         if collector.ignored:
-            fail("the recording has no counter group: record with "
-                 "-e '{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS'")
+            fail(
+                "the recording has no counter group: record with "
+                "-e '{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS'"
+            )
         fail("the recording has no samples")
     if collector.ignored:
-        print("generate-function-metrics: not in a counter group, or a tracepoint, and so ignored: "
-              f"{', '.join(collector.ignored)}", file=sys.stderr)
+        print(
+            "generate-function-metrics: not in a counter group, or a tracepoint, and so ignored: "
+            f"{', '.join(collector.ignored)}",
+            file=sys.stderr,
+        )
     return collector.table()
 
 
@@ -973,7 +1197,7 @@ def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
         fail("the recording has no window: too few samples")
     metrics = table.metrics()
     column = find_column(options.sort, table.by, metrics)
-    rows = sorted_rows(table.values(metrics), column)[:options.limit]
+    rows = sorted_rows(table.values(metrics), column)[: options.limit]
     for note in notes(table):
         print(f"generate-function-metrics: {note}", file=sys.stderr)
     if options.write_sums == "-":
@@ -997,7 +1221,7 @@ def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
         if options.share != "auto" and shares - {options.share}:
             fail(f"{path}: these are sums of --share {' and '.join(sorted(shares))}")
         tables.append((path, table))
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # `| head` ends perf, silently
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends perf, silently
     try:
         # not through sys.stdout, which would try once more to write what it could not
         with open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False) as out:
@@ -1025,31 +1249,53 @@ columns (those whose events were recorded; - is a division by zero):
 
 def parse_options(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
+
     def limit(text: str) -> int:
         if int(text) < 1:
             raise ValueError
         return int(text)
 
-    columns = "".join(f"  {metric.column:7} {metric.meaning}: {metric.formula}\n"
-                      for metric in METRICS)
+    columns = "".join(
+        f"  {metric.column:7} {metric.meaning}: {metric.formula}\n" for metric in METRICS
+    )
     columns += "  NAME/KI any other event per 1000 instructions: NAME / instructions x 1000\n"
     parser = argparse.ArgumentParser(
-        prog="generate-function-metrics", description="Metrics per function from the windows of "
-        "a recording of counter groups.", epilog=EXAMPLES + columns,
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("-s", "--share", choices=("auto", "none", "discard"), default="auto",
-                        help="which windows count (default: auto)")
-    parser.add_argument("--sort", metavar="COLUMN",
-                        help="sort by this column, or symbol (default: %%CY, else #)")
+        prog="generate-function-metrics",
+        description="Metrics per function from the windows of " "a recording of counter groups.",
+        epilog=EXAMPLES + columns,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "-s",
+        "--share",
+        choices=("auto", "none", "discard"),
+        default="auto",
+        help="which windows count (default: auto)",
+    )
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="sort by this column, or symbol (default: %%CY, else #)"
+    )
     parser.add_argument("--limit", metavar="N", type=limit, help="print N functions only")
-    parser.add_argument("--sums", metavar="FILE", nargs="+", default=[],
-                        help="add the sums in these files; perf is not needed to read them")
+    parser.add_argument(
+        "--sums",
+        metavar="FILE",
+        nargs="+",
+        default=[],
+        help="add the sums in these files; perf is not needed to read them",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated, all digits")
-    form.add_argument("--json", action="store_true",
-                      help="an object with the sums, the metrics and their standard errors")
-    form.add_argument("--write-sums", metavar="FILE",
-                      help="write the sums to this file, - for stdout, instead of printing metrics")
+    form.add_argument(
+        "--json",
+        action="store_true",
+        help="an object with the sums, the metrics and their standard errors",
+    )
+    form.add_argument(
+        "--write-sums",
+        metavar="FILE",
+        help="write the sums to this file, - for stdout, instead of printing metrics",
+    )
     return parser.parse_args(argv)
 
 
@@ -1057,11 +1303,13 @@ if __name__ == "__main__":
     OPTIONS = parse_options(sys.argv[1:])
     if "perf_trace_context" not in sys.builtin_module_names:
         if not OPTIONS.sums:
-            fail("perf runs this script: perf script -s generate-function-metrics.py -- [OPTIONS], "
-                 "or give it --sums FILE...")
+            fail(
+                "perf runs this script: perf script -s generate-function-metrics.py -- [OPTIONS], "
+                "or give it --sums FILE..."
+            )
         main(OPTIONS, None)
         sys.exit()
-    gc.disable()        # there are no cycles to find, but millions of lists to look at
+    gc.disable()  # there are no cycles to find, but millions of lists to look at
     COLLECTOR = Collector(OPTIONS.share)
 
     # What perf looks for, in the order in which perf calls it

@@ -10,9 +10,9 @@
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
-#include "../../util/function-columns.h"
-#include "../../util/function-print.h"
-#include "../../util/function-sums.h"
+#include "../../util/functions/columns.h"
+#include "../../util/functions/print.h"
+#include "../../util/functions/sums.h"
 #include "../browser.h"
 #include "../helpline.h"
 #include "../keysyms.h"

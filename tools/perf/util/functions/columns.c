@@ -12,9 +12,9 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
-#include "function-columns.h"
-#include "function-interval.h"
-#include "function-sums.h"
+#include "columns.h"
+#include "interval.h"
+#include "sums.h"
 
 /* What every set has besides its events. */
 #define SAMPLES		"samples"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_COLUMNS_H
-#define __PERF_FUNCTION_COLUMNS_H
+#ifndef __PERF_FUNCTIONS_COLUMNS_H
+#define __PERF_FUNCTIONS_COLUMNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,4 +65,4 @@ void function_columns__sort(struct function_columns *columns, int column);
 
 double u192__double(const struct u192 *number);
 
-#endif /* __PERF_FUNCTION_COLUMNS_H */
+#endif /* __PERF_FUNCTIONS_COLUMNS_H */

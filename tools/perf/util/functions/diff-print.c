@@ -11,10 +11,10 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
-#include "color.h"
-#include "function-diff.h"
-#include "function-print.h"
-#include "function-sums.h"
+#include "../color.h"
+#include "diff.h"
+#include "print.h"
+#include "sums.h"
 
 static const char *status_of(const struct function_diff_row *row)
 {

@@ -23,10 +23,10 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
-#include "function-columns.h"
-#include "function-diff.h"
-#include "function-interval.h"
-#include "function-sums.h"
+#include "columns.h"
+#include "diff.h"
+#include "interval.h"
+#include "sums.h"
 
 #define FALSE_DISCOVERIES	0.05
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_DIFF_H
-#define __PERF_FUNCTION_DIFF_H
+#ifndef __PERF_FUNCTIONS_DIFF_H
+#define __PERF_FUNCTIONS_DIFF_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "function-columns.h"
+#include "columns.h"
 
 /* How a metric of a function has changed, with its 95 % interval. */
 struct function_change {
@@ -73,4 +73,4 @@ void function_diff_print__json(const struct function_diff_print *print, FILE *fp
 int function_diff_print__exceeded(const struct function_diff_print *print,
 				  const struct function_limit *limit, FILE *fp);
 
-#endif /* __PERF_FUNCTION_DIFF_H */
+#endif /* __PERF_FUNCTIONS_DIFF_H */

@@ -11,7 +11,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "function-events.h"
+#include "events.h"
 
 /* By perf_event_attr.config. */
 static const char *const hardware[] = {

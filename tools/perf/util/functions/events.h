@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_EVENTS_H
-#define __PERF_FUNCTION_EVENTS_H
+#ifndef __PERF_FUNCTIONS_EVENTS_H
+#define __PERF_FUNCTIONS_EVENTS_H
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -13,4 +13,4 @@ bool function_event_differs(const struct perf_event_attr *attr,
 			    const struct perf_event_attr *other, const char *cpu);
 u32 function_event_core(const struct perf_event_attr *attr);
 
-#endif /* __PERF_FUNCTION_EVENTS_H */
+#endif /* __PERF_FUNCTIONS_EVENTS_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_GROUPS_H
-#define __PERF_FUNCTION_GROUPS_H
+#ifndef __PERF_FUNCTIONS_GROUPS_H
+#define __PERF_FUNCTIONS_GROUPS_H
 
 char *function_groups__default(void);
 char *function_groups__of_metrics(const char *names);
 
-#endif /* __PERF_FUNCTION_GROUPS_H */
+#endif /* __PERF_FUNCTIONS_GROUPS_H */

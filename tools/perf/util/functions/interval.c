@@ -26,8 +26,8 @@
 #include <math.h>
 #include <linux/kernel.h>
 
-#include "function-columns.h"
-#include "function-interval.h"
+#include "columns.h"
+#include "interval.h"
 
 #define NORMAL_95	1.959963984540054
 /* -log(0.05) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_INTERVAL_H
-#define __PERF_FUNCTION_INTERVAL_H
+#ifndef __PERF_FUNCTIONS_INTERVAL_H
+#define __PERF_FUNCTIONS_INTERVAL_H
 
 struct function_value;
 
@@ -12,4 +12,4 @@ void function_value__rate_interval(struct function_value *value, double number, 
 void function_value__share_interval(struct function_value *value, double whole, double windows);
 void function_value__plain_interval(struct function_value *value);
 
-#endif /* __PERF_FUNCTION_INTERVAL_H */
+#endif /* __PERF_FUNCTIONS_INTERVAL_H */

@@ -13,10 +13,10 @@
 #include <linux/zalloc.h>
 #include <subcmd/pager.h>
 
-#include "color.h"
-#include "function-columns.h"
-#include "function-print.h"
-#include "function-sums.h"
+#include "../color.h"
+#include "columns.h"
+#include "print.h"
+#include "sums.h"
 
 #define LABEL_WIDTH	60
 #define COLOR_GREY	"\033[90m"

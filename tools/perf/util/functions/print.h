@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_PRINT_H
-#define __PERF_FUNCTION_PRINT_H
+#ifndef __PERF_FUNCTIONS_PRINT_H
+#define __PERF_FUNCTIONS_PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,4 +69,4 @@ void function_json__columns(const struct function_columns *columns, const int *f
 			    unsigned int nr_fields, FILE *fp);
 void function_json__name(const struct function_sums *function, FILE *fp);
 
-#endif /* __PERF_FUNCTION_PRINT_H */
+#endif /* __PERF_FUNCTIONS_PRINT_H */

@@ -12,9 +12,9 @@
 #include <linux/time64.h>
 #include <linux/types.h>
 
-#include "../ui/progress.h"
-#include "debug.h"
-#include "function-progress.h"
+#include "../../ui/progress.h"
+#include "../debug.h"
+#include "progress.h"
 
 /* What takes less is over before it is read. */
 #define QUIET_NS	(NSEC_PER_SEC / 5)

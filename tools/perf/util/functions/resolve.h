@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_FIND_H
-#define __PERF_FUNCTION_FIND_H
+#ifndef __PERF_FUNCTIONS_RESOLVE_H
+#define __PERF_FUNCTIONS_RESOLVE_H
 
 #include <stdbool.h>
 #include <linux/types.h>
 
-#include "function-sums.h"
+#include "sums.h"
 
 struct addr_location;
 struct evsel;
@@ -26,4 +26,4 @@ struct metrics_function *function_finder__find(struct function_finder *finder, s
 					       struct perf_sample *sample,
 					       struct addr_location *al);
 
-#endif /* __PERF_FUNCTION_FIND_H */
+#endif /* __PERF_FUNCTIONS_RESOLVE_H */

@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
-#include "function-sums.h"
+#include "sums.h"
 
 /**
  * u192__add - add a number

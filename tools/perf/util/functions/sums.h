@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_SUMS_H
-#define __PERF_FUNCTION_SUMS_H
+#ifndef __PERF_FUNCTIONS_SUMS_H
+#define __PERF_FUNCTIONS_SUMS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,4 +112,4 @@ int function_table__write(const struct function_table *table, FILE *fp);
 int function_table__read(struct function_table *table, FILE *fp, char *msg, size_t size);
 bool is_function_sums_file(const char *path);
 
-#endif /* __PERF_FUNCTION_SUMS_H */
+#endif /* __PERF_FUNCTIONS_SUMS_H */

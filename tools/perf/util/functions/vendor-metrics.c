@@ -18,18 +18,18 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
-#include "debug.h"
-#include "evlist.h"
-#include "evsel.h"
-#include "expr.h"
-#include "function-exprs.h"
-#include "function-sums.h"
-#include "hashmap.h"
-#include "header.h"
-#include "metricgroup.h"
-#include "pmu.h"
-#include "strbuf.h"
-#include "strlist.h"
+#include "../debug.h"
+#include "../evlist.h"
+#include "../evsel.h"
+#include "../expr.h"
+#include "vendor-metrics.h"
+#include "sums.h"
+#include "../hashmap.h"
+#include "../header.h"
+#include "../metricgroup.h"
+#include "../pmu.h"
+#include "../strbuf.h"
+#include "../strlist.h"
 
 /* What a set has besides its events. */
 #define MATCHED		"matched"
@@ -225,7 +225,7 @@ static void unset_cpu(void)
 
 /*
  * What the kernel counts for events without a vendor's name. "branch-misses" is
- * also what function-events.c calls BR_MIS_PRED_RETIRED.
+ * also what events.c calls BR_MIS_PRED_RETIRED.
  */
 static const char *const arm_names[][2] = {
 	{ "cycles", "cpu_cycles" },

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_EXPRS_H
-#define __PERF_FUNCTION_EXPRS_H
+#ifndef __PERF_FUNCTIONS_VENDOR_METRICS_H
+#define __PERF_FUNCTIONS_VENDOR_METRICS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "function-columns.h"
+#include "columns.h"
 #include "pmu-events/pmu-events.h"
-#include "rblist.h"
+#include "../rblist.h"
 
 struct evlist;
 struct function_table;
@@ -50,4 +50,4 @@ char *function_exprs__event_key(const char *name);
 int function_exprs__add_columns(struct function_columns *columns,
 				const struct function_table *table, const char *names);
 
-#endif /* __PERF_FUNCTION_EXPRS_H */
+#endif /* __PERF_FUNCTIONS_VENDOR_METRICS_H */

@@ -23,10 +23,10 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
-#include "function-events.h"
-#include "function-metrics.h"
-#include "function-sums.h"
-#include "hashmap.h"
+#include "events.h"
+#include "windows.h"
+#include "sums.h"
+#include "../hashmap.h"
 
 /* An event that a group counts, by the place of its counts. */
 struct metrics_slot {

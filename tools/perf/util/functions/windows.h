@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_FUNCTION_METRICS_H
-#define __PERF_FUNCTION_METRICS_H
+#ifndef __PERF_FUNCTIONS_WINDOWS_H
+#define __PERF_FUNCTIONS_WINDOWS_H
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -52,4 +52,4 @@ void function_metrics__lost(struct function_metrics *metrics);
 
 int function_metrics__table(const struct function_metrics *metrics, struct function_table *table);
 
-#endif /* __PERF_FUNCTION_METRICS_H */
+#endif /* __PERF_FUNCTIONS_WINDOWS_H */

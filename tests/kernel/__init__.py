@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Suites of the kernel: the feature, the module, the machines."""
