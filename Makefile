@@ -31,16 +31,19 @@ ifeq ($(wildcard scripts/vm/$(ARCH).py),)
 $(error no machine for ARCH=$(ARCH); there is: $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py)))
 endif
 
-ifeq ($(wildcard patches/$(BASE)/series),)
-$(error no series for BASE=$(BASE); there is: $(patsubst patches/%/series,%,$(wildcard patches/*/series)))
+# newest first
+BASES := $(shell sed -n 's/^base \([^ ]*\).*/\1/p' patches/series)
+
+ifeq ($(filter $(BASE),$(BASES)),)
+$(error no series for BASE=$(BASE); there is: $(BASES))
 endif
 
 ifneq ($(filter-out small,$(CONFIG)),)
 $(error CONFIG is Debian's, or small for the kernel of the emulated machine, not $(CONFIG))
 endif
 
-PATCHES := patches/$(BASE)/series $(wildcard patches/$(BASE)/*.patch)
-NEW_FILES := $(foreach file,$(shell sed -n 's/^[0-9]*-[^ ]* //p' patches/$(BASE)/series),$(firstword $(subst =, ,$(file))))
+PATCHES := patches/series $(wildcard patches/*/*.patch patches/$(BASE)/*/*.patch)
+NEW_FILES := $(shell sed -n 's/^new: //p' $(PATCHES))
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
@@ -57,7 +60,7 @@ help: ## this list
 	@echo
 	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo, report), RUN="command" (vm),'
 	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (or trixie: fresh), BENCH="cost" (bench),'
-	@echo '          CONFIG=small (deb: the kernel of the emulated machine), BASE=6.12 (or $(filter-out 6.12,$(patsubst patches/%/series,%,$(wildcard patches/*/series))): of Linux), LINUX=/path (a pristine tree of it), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
+	@echo '          CONFIG=small (deb: the kernel of the emulated machine), BASE=6.12 (or $(filter-out 6.12,$(BASES)): of Linux), LINUX=/path (a pristine tree of it), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
 
 .PHONY: demo
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
@@ -81,7 +84,7 @@ check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,
 check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too, on each base
 	@tests/run.py --all $(SUITES)
 ifeq ($(BASE)$(SUITES),6.12)
-	@$(MAKE) check-all BASE=7.2
+	@$(MAKE) check-all BASE=$(firstword $(BASES))
 endif
 
 .PHONY: linux
@@ -104,8 +107,8 @@ dkms: ## the module for kernels that cannot be rebuilt, as a Debian package in b
 
 .PHONY: series
 series: $(B)/linux.built ## the mail-ready series in build/BASE/series
-	@scripts/series.py mail $(B)/series --base $(BASE) --tree $(B)/linux
-	@ls $(B)/series | sed 's|^|$(B)/series/|'
+	@scripts/series.py mail $(B)/series --base $(BASE) $(addprefix --topic ,$(TOPIC))
+	@ls -d $(B)/series/*
 
 .PHONY: bench
 bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the published experiment and our measurements, as tables and JSON in build/BASE/bench (BENCH='cost resonance': some of them)
@@ -147,7 +150,7 @@ SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter
 build/source/linux-source-%.tar.xz: | install-build
 	@$(STEP) "Debian's source of Linux $*" scripts/debian/source.sh $* $@
 
-$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
+$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py scripts/store.py $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
 	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) $(addprefix --linux ,$(SOURCE))
 	@touch $@
 

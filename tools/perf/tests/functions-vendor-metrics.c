@@ -82,7 +82,6 @@ static int value_of_stat(const struct pmu_metrics_table *table, const struct pmu
 {
 	struct perf_cpu_map *cpus = perf_cpu_map__new("0");
 	struct evlist *evlist = evlist__new();
-	struct rblist metric_events = {};
 	const struct metric_expr *expr;
 	double scale = 1;
 	struct evsel *evsel;
@@ -92,7 +91,8 @@ static int value_of_stat(const struct pmu_metrics_table *table, const struct pmu
 	if (!cpus || !evlist)
 		goto out;
 	perf_evlist__set_maps(&evlist->core, cpus, NULL);
-	err = metricgroup__parse_groups_test(evlist, table, metric->metric_name, &metric_events) ?:
+	err = metricgroup__parse_groups_test(evlist, table, metric->metric_name,
+					     /*cputype_filter=*/false) ?:
 	      evlist__alloc_stats(/*config=*/NULL, evlist, /*alloc_raw=*/false);
 	if (err)
 		goto out;
@@ -102,15 +102,13 @@ static int value_of_stat(const struct pmu_metrics_table *table, const struct pmu
 		evsel->stats->aggr->counts.val = count_of(evsel__metric_id(evsel));
 		evsel->stats->aggr->counts.run = 1;
 	}
-	expr = find_expr(&metric_events, evlist, metric);
+	expr = find_expr(evlist__metric_events(evlist), evlist, metric);
 	err = expr ? 0 : -ENOENT;
 	if (expr && expr->metric_unit)
 		perf_pmu__convert_scale(expr->metric_unit, &unit, &scale);
 	if (expr)
 		*value = scale * test_generic_metric((struct metric_expr *)expr, 0);
 out:
-	if (metric_events.nr_entries)
-		metricgroup__rblist_exit(&metric_events);
 	if (evlist)
 		evlist__free_stats(evlist);
 	perf_cpu_map__put(cpus);

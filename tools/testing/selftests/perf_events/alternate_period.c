@@ -790,7 +790,7 @@ static void start_hog(struct __test_metadata *_metadata, EVENT *self)
 	start(_metadata, self);
 }
 
-/* A driver may let a throttled event go on, riscv_pmu_sbi does. */
+/* riscv_pmu_sbi let a throttled event go on. */
 static bool goes_on_throttled(EVENT *self)
 {
 	return self->while_throttled > self->throttled;
@@ -807,8 +807,7 @@ TEST_F(event, ioc_period_while_throttled)
 		do {
 			do {
 				next_sample(_metadata, self);
-				if (goes_on_throttled(self))
-					SKIP(return, "no stop when throttled");
+				ASSERT_FALSE(goes_on_throttled(self));
 			} while (self->throttled == self->unthrottled);
 			begin = count(_metadata, self);
 			self->step(self);
@@ -841,8 +840,7 @@ TEST_F(event, throttling_keeps_phase)
 	while (self->unthrottled < 4) {
 		sample = expect_interval(_metadata, self, sample,
 					 sample->period == self->attr.sample_period);
-		if (goes_on_throttled(self))
-			SKIP(return, "no stop when throttled");
+		ASSERT_FALSE(goes_on_throttled(self));
 		/* The number of samples until the next time may be even or odd. */
 		if (pauses < self->unthrottled)
 			usleep(1000 + 700 * pauses++);
@@ -1157,13 +1155,21 @@ TEST_F(event, enable_on_exec)
 	expect_alternation(_metadata, self, 0);
 }
 
-/* QEMU's riscv64 has many counters, but counts an event with one of them only. */
+/*
+ * QEMU's riscv64 has many counters, but counts an event with one of them only.
+ * A counter that only counted, and samples later, is late with its first
+ * interrupt there: the two have a period.
+ */
 static bool two_counters_count(EVENT *self)
 {
-	int fd[2] = { open_counter(self, -1), open_counter(self, -1) };
 	__u64 now[2] = {};	/* nr, the event */
 	bool counted = true;
+	int fd[2];
 
+	for (int i = 0; i < 2; i++) {
+		fd[i] = perf_event_open(&self->attr, self->target, self->cpu, -1);
+		ioctl(fd[i], PERF_EVENT_IOC_ENABLE, 0);
+	}
 	work(STEP);
 	for (int i = 0; i < 2; i++) {
 		counted &= read(fd[i], now, sizeof(now)) == sizeof(now) && now[1];

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The topics of a series as mails: each with a cover letter, on pristine Linux.
+
+patches/TOPIC/cover-letter begins with a header:
+
+    Subject: what the topic does
+    Needs: topics that it depends on, besides the private patches before it (optional)
+    Prefix: RFC PATCH (optional)
+
+Its body is a format string of what `make bench` has measured (results/BASE/results.json)
+and of {linux}, {version}. A base may have a letter of its own, patches/BASE/TOPIC/cover-letter.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import store
+from store import SERIES, TOP, TRAILER, Store, git
+
+# What `make bench` depends on in the tree.
+MEASURED = (
+    "kernel",
+    "include",
+    "arch/arm64",
+    "drivers/perf",
+    "tools/perf/util",
+    "tools/perf/builtin-functions.c",
+)
+MOST = 20  # mails of a topic
+
+
+@dataclass
+class Letter:
+    """A topic's cover letter, before its figures are filled in."""
+
+    subject: str
+    needs: list[str]
+    prefix: str
+    body: str
+
+    @staticmethod
+    def read(series: Store, base: str, topic: str) -> "Letter":
+        """Raises SystemExit if there is none, or one without a subject."""
+        path = series.path(base, f"{topic}/cover-letter")
+        try:
+            header, body = path.read_text().split("\n\n", 1)
+            fields = dict(line.split(": ", 1) for line in header.splitlines())
+            needs = fields.get("Needs", "").split()
+            return Letter(fields["Subject"], needs, fields.get("Prefix", "PATCH"), body)
+        except (OSError, ValueError, LookupError) as error:
+            sys.exit(f"series: {path.relative_to(TOP)} is no cover letter: {error!r}")
+
+
+def names_of(series: Store, base: str, topic: str) -> list[str]:
+    """The patches that a topic stands on and its own, in order: what its mails apply to."""
+    wanted, queue = {store.PRIVATE}, [topic]
+    while queue:
+        wanted.add(queue[-1])
+        queue += [
+            need for need in Letter.read(series, base, queue.pop()).needs if need not in wanted
+        ]
+    names = [name for name in series.names(base) if name.split("/")[0] in wanted]
+    last = max(at for at, name in enumerate(names) if name.startswith(f"{topic}/"))
+    return names[: last + 1]
+
+
+def mailer() -> tuple[str, str]:
+    """Name and address of who mails. Raises SystemExit if git does not know them."""
+    found = [
+        subprocess.run(
+            ["git", "config", key], cwd=TOP, text=True, capture_output=True, check=False
+        ).stdout.strip()
+        for key in ("user.name", "user.email")
+    ]
+    if not all(found):
+        sys.exit(
+            "series: a mail wants a sender: set `git config --global user.name` and "
+            "`git config --global user.email`; nothing was written"
+        )
+    return found[0], found[1]
+
+
+def version() -> str:
+    """The version of this project, of packages, module and letters."""
+    return subprocess.run(
+        [TOP / "scripts/version"], text=True, capture_output=True, check=True
+    ).stdout.strip()
+
+
+def measured(tree: Path) -> dict[str, str]:
+    """git's names for what a benchmark of the tree depends on, by path."""
+    return {path: git(tree, "rev-parse", f"{SERIES}:{path}") for path in MEASURED}
+
+
+def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
+    """The body of a letter with its figures. Raises SystemExit if they were not measured."""
+    path = TOP / "results" / base / "results.json"
+    figures = {"linux": store.linux_version(tree), "version": version()}
+    body = letter.body
+    if re.search(r"{(?!linux}|version}|{)", body.replace("{{", "")):
+        try:
+            figures |= json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            sys.exit(
+                f"series: the letter of {topic} has figures, and {path.relative_to(TOP)} cannot "
+                f"be read ({error}): `make bench BASE={base}` measures them"
+            )
+        changed = [
+            name for name, content in measured(tree).items() if figures["tree"].get(name) != content
+        ]
+        if changed:
+            print(
+                f"series: {path.relative_to(TOP)} was measured before a change of "
+                f"{', '.join(changed)}: `make bench BASE={base}` measures anew",
+                file=sys.stderr,
+            )
+    try:
+        return body.format(**figures)
+    except (ValueError, LookupError) as error:
+        sys.exit(f"series: the letter of {topic} names a figure that is not there: {error!r}")
+
+
+def add_topic(series: Store, base: str, tree: Path, topic: str) -> tuple[str, str]:
+    """Makes the commits of a topic and what it stands on; returns what they begin and end at.
+
+    The branch topic/NAME of the tree is the end.
+    """
+    names = names_of(series, base, topic)
+    before = [name for name in names if not name.startswith(f"{topic}/")]
+    own = [name for name in names if name not in before]
+    if len(own) > MOST:
+        sys.exit(f"series: the topic {topic} has {len(own)} patches: split it, {MOST} are the most")
+    start = store.add_patches(tree, series, base, before)
+    end = store.add_patches(tree, series, base, own, start)
+    git(tree, "branch", "--force", f"topic/{topic}", end)
+    return start, end
+
+
+def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -> None:
+    """Writes out/TOPIC/0000-cover-letter.patch ... of each topic, or of the one wanted."""
+    who = mailer()
+    topics = series.topics(base)
+    if wanted and wanted not in topics:
+        sys.exit(f"series: no topic {wanted} for Linux {base}; there is: {' '.join(topics)}")
+    if out.exists():
+        others = [path.name for path in out.iterdir() if path.name not in topics]
+        if others:
+            sys.exit(f"series: {out} has {others[0]}, which is no topic: give a new folder")
+    perf = recipients(tree, "-f", "kernel/events/core.c")
+    for topic in [wanted] if wanted else topics:
+        letter = Letter.read(series, base, topic)
+        body = fill(letter, base, tree, topic)
+        start, end = add_topic(series, base, tree, topic)
+        signed = sign(tree, start, end, who)
+        shutil.rmtree(out / topic, ignore_errors=True)
+        git(
+            tree,
+            "format-patch",
+            "--quiet",
+            "--cover-letter",
+            f"--subject-prefix={letter.prefix}",
+            "--output-directory",
+            str(out / topic),
+            f"{start}..{signed}",
+            env=store.identity(*who),
+        )
+        first, *patches = sorted((out / topic).iterdir())
+        text = first.read_text().replace("*** SUBJECT HERE ***", letter.subject)
+        first.write_text(text.replace("*** BLURB HERE ***", body.strip()))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            asked = pool.map(lambda patch: recipients(tree, str(patch)), patches)
+            found = [merge([each, tagged(mail)]) for each, mail in zip(asked, patches)]
+        letters = [perf] if any("kernel/" in path.read_text() for path in patches) else []
+        for mail, each in zip(
+            (first, *patches), (merge([*letters, *found, tagged(first)]), *found)
+        ):
+            address(mail, each)
+
+
+def sign(tree: Path, start: str, end: str, who: tuple[str, str]) -> str:
+    """Makes the commits start..end anew, by and signed off by who mails them; returns the last."""
+    head, owner = start, re.search(r"(?m)^M:\t(.*)", (TOP / "MAINTAINERS").read_text())[1]
+    for name in git(tree, "rev-list", "--reverse", f"{start}..{end}").split():
+        message = TRAILER.sub("", git(tree, "log", "-1", "--format=%B", name)).rstrip("\n")
+        tags = re.search(r"\n\n([A-Z][A-Za-z-]+: .*\n?)+\Z", message)
+        message += ("\n" if tags else "\n\n") + f"Signed-off-by: {who[0]} <{who[1]}>\n"
+        env = store.own_index(tree, name)
+        entry = git(tree, "show", f"{name}:MAINTAINERS")
+        if owner in entry:
+            text = entry.replace(owner, f"{who[0]} <{who[1]}>") + "\n"
+            blob = git(tree, "hash-object", "-w", "--stdin", stdin=text)
+            git(tree, "update-index", "--cacheinfo", f"100644,{blob},MAINTAINERS", env=env)
+        head = store.commit(tree, env, head, message, store.identity(*who))
+    return head
+
+
+def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
+    """Whom Linux's MAINTAINERS names for a patch or, after -f, a file: people (To), lists (Cc)."""
+    command = ["perl", "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", *what]
+    done = subprocess.run(command, cwd=tree, text=True, capture_output=True, check=False)
+    if done.returncode:
+        sys.exit(f"series: get_maintainer.pl: {done.stderr.strip()}")
+    lines = done.stdout.splitlines()
+    named = [re.fullmatch(r"(.*>|\S+) \((.*)\)", line).groups() for line in lines]
+    return {
+        "To": [who for who, role in named if " list" not in f" {role}"],
+        "Cc": [who for who, role in named if " list" in f" {role}"],
+    }
+
+
+def tagged(mail: Path) -> dict[str, list[str]]:
+    """Whom a mail's own tags name (Cc)."""
+    tags = r"(?m)^(?:Cc|(?!Signed-off)[A-Z][a-z-]+-by): (.+ <\S+>|\S+@\S+)$"
+    return {"To": [], "Cc": re.findall(tags, mail.read_text())}
+
+
+def merge(found: list[dict[str, list[str]]]) -> dict[str, list[str]]:
+    """All recipients, each once."""
+    return {
+        field: list(dict.fromkeys(who for each in found for who in each[field]))
+        for field in ("To", "Cc")
+    }
+
+
+def address(mail: Path, to_whom: dict[str, list[str]]) -> None:
+    """Writes recipients into a mail's header."""
+    header, body = mail.read_text().split("\n\n", 1)
+    lines = [f"{field}: " + ",\n\t".join(who) for field, who in to_whom.items() if who]
+    mail.write_text("\n".join([header, *lines]) + "\n\n" + body)
