@@ -6,6 +6,9 @@ import unittest
 from tests.harness import fuzz
 from tests.harness.env import CHECK, in_guest
 
+MINUTES = 3
+MACHINES = "arm64"
+
 SHARE = CHECK / "fuzz"
 CALLS = 20000
 

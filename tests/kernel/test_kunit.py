@@ -8,6 +8,10 @@ import unittest
 from tests.harness.env import BUILD, CHECK, LINUX, machine, must
 from tests.harness.pristine import inherit
 
+MINUTES = 8
+LOCK = "trees"
+MACHINES = "arm64 x86_64"
+
 KUNITCONFIG = "kernel/events/.kunitconfig"
 
 

@@ -7,6 +7,10 @@ from itertools import pairwise
 from tests.harness import machines
 
 
+MINUTES = 6
+MACHINES = "x86_64"
+
+
 class X86(machines.Recordings):
     """TCG emulates no PMU for x86: the CPU clock is the leader, and one instruction takes 1 ns."""
 

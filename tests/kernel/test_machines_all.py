@@ -8,6 +8,12 @@ from tests.harness.env import BASE, BUILD, in_guest, machine, must
 from tests.harness.known import LEAVES, PAGES
 
 
+SLOW = True
+MINUTES = 30
+ON_BASES = "every"
+MACHINES = "riscv64 ppc64le"
+
+
 class Riscv64(machines.Recordings):
     """A PMU that counts TLB misses, too."""
 

@@ -16,6 +16,11 @@ from pathlib import Path
 from tests.harness import perfdata
 from tests.harness.env import ARCH, CHECK, SCRIPT, TOP, in_guest, machine, must, run
 
+SLOW = True
+MINUTES = 40
+LOCK = "trees"
+MACHINES = "arm64"
+
 BASES = {base: TOP / "build" / base for base in ("6.12", "7.2")}
 SERIES, PLAIN = "series", "pristine"
 KERNELS = [(base, kind) for base in BASES for kind in (SERIES, PLAIN)]

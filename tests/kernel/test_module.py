@@ -14,6 +14,10 @@ from tests.harness.machines import RECORD
 from tests.harness.modules import GROUP, SHORT, SHORT_LONG, WINDOW
 from tests.harness.pristine import IMAGE, pristine_module
 
+MINUTES = 10
+LOCK = "trees"
+MACHINES = "arm64"
+
 # iterations: some hundred windows, of which the smallest share of a function has seven
 REPRODUCED = 2000
 

@@ -12,6 +12,10 @@ from tests.harness.env import ARCH, BUILD, CHECK, TOP, in_guest, machine, must
 from tests.harness.machines import RECORD
 from tests.harness.pristine import dkms_source
 
+SLOW = True
+MINUTES = 30
+MACHINES = "arm64 x86_64"
+
 # what the emulated machine's console and shared folders need, as far as Debian has it as modules
 DRIVERS = (
     "virtio_ring",

@@ -15,6 +15,10 @@ from tests.harness import fuzz
 from tests.harness.env import ARCH, CHECK, must, vm
 from tests.harness.machines import PROGRAMS, make_selftest
 
+SLOW = True
+MINUTES = 30
+MACHINES = "arm64"
+
 SHARE = CHECK / "stress"
 
 # Runs COMMAND. What is freed leaves late (RCU, KASAN's quarantine, the slab

@@ -7,6 +7,9 @@ from tests.harness import machines
 from tests.harness.env import ARCH, LINUX, must
 from tests.harness.pristine import IMAGE, pristine_kernel
 
+MINUTES = 4
+MACHINES = "arm64"
+
 NEED_TWO_CPUS = (
     "migration_keeps_rest_of_interval",
     "hotplug_keeps_rest_of_interval",

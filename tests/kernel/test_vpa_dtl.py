@@ -21,6 +21,11 @@ from tests.harness import known, perfdata
 from tests.harness.env import BUILD, CHECK, LINUX, PERF, TOP, functions, in_guest, machine, must
 from tests.harness.pristine import SYMBOLS, prepare_modules
 
+SLOW = True
+MINUTES = 20
+ON_BASES = "newer"
+MACHINES = "ppc64le"
+
 ARCH = "ppc64le"
 SHARE = CHECK / "vpa_dtl"
 KERNEL, KBUILD = BUILD / "kernel" / ARCH, CHECK / "vpa_dtl-kbuild"

@@ -18,6 +18,8 @@ from pathlib import Path
 from tests.harness.env import BUILD
 from tests.harness.known import LEAVES, PAGES, Truth, truth
 
+MACHINES = "arm64"
+
 TOP = Path(__file__).resolve().parents[2]
 SOURCE = TOP / "tools/perf/tests/workloads/benchmark.c"
 FLAGS = [

@@ -32,6 +32,9 @@ from tests.harness.env import (
 )
 from tests.harness.pristine import GUEST, HOST, IMAGE, pristine
 
+MINUTES = 5
+MACHINES = "arm64"
+
 SHARE = CHECK / "compat"
 LONG, WINDOW = 99700, 300
 MEMBERS = "instructions,page-faults"

@@ -26,6 +26,8 @@ from pathlib import Path
 from tests.harness import perfwrite as pw
 from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, words
 
+MINUTES = 2
+
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
 # Two libraries with functions of 64 bytes each, four lines of 16; `twice` is in both, and twice in the first.

@@ -7,6 +7,8 @@ import unittest
 
 from tests.harness.env import BASE, TOP, in_guest
 
+MACHINES = "arm64"
+
 PAGE = TOP / "Documentation/admin-guide/perf/function-metrics.rst"
 MARK = "-- example --"
 # its figures are those of Linux 6.12 and the benchmark as the compiler of Debian 12 builds them

@@ -18,6 +18,9 @@ from typing import NamedTuple
 from tests.harness import known, perfdata
 from tests.harness.env import ALL, CHECK, PERF, in_guest, must, native
 
+MINUTES = 2
+MACHINES = "arm64"
+
 DATA = CHECK / "intervals"
 EVENTS = ("cycles", "instructions", "page-faults")
 HEADER = (

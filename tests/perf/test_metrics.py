@@ -23,6 +23,9 @@ from tests.harness import perfwrite as pw
 from tests.harness.env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
 from tests.perf.test_intervals import quantile
 
+MINUTES = 3
+MACHINES = "arm64"
+
 DATA = CHECK / "metrics"
 TABLES = LINUX / "tools/perf/pmu-events/arch"
 LONG, WINDOW = 10000, 300

@@ -10,6 +10,9 @@ from tests.harness import parserfuzz
 from tests.harness.env import CHECK, run
 from tests.perf.test_terms import make_system
 
+SLOW = True
+MINUTES = 20
+
 FOLDER = CHECK / "parser-fuzz"
 RUNS = 1_000_000
 PLANTED = {

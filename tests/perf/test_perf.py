@@ -15,6 +15,9 @@ from pathlib import Path
 from tests.harness.env import BASE, LINUX, PERF, must, run, vm
 from tests.harness.pristine import HOST, IMAGE, KEPT, TOOLS, pristine
 
+MINUTES = 12
+MACHINES = "arm64"
+
 LINE = re.compile(r"^ *\d+(\.\d+)?: (.*?) *:(?: (Ok|Skip|FAILED!).*)?$", re.M)
 ATTR = (
     ("attr.py", "attr") if BASE == "6.12" else ("shell/lib/attr.py", "shell/attr")

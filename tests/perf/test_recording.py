@@ -31,6 +31,9 @@ from tests.harness.env import (
 )
 from tests.harness.machines import RECORD
 
+MINUTES = 4
+MACHINES = "arm64"
+
 SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
 MEMBERS = "instructions,page-faults"

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from tests.harness.env import BASE, BUILD, CHECK, LINUX, TOP, must, run
 
+SLOW = True
+MINUTES = 5
+LOCK = "trees"
+
 PACKAGE = f"linux-source-{BASE}"
 SUITES = (
     "bookworm",

@@ -11,6 +11,11 @@ import unittest
 
 from tests.harness.env import CHECK, TOP, must, run
 
+SLOW = True
+ALONE = True
+MINUTES = 60
+MACHINES = "arm64"
+
 OUT = CHECK / "bench"
 os.environ["BENCH_OUT"] = str(OUT)  # not where `make bench` leaves its own
 # pylint: disable=wrong-import-position

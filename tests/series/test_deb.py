@@ -12,6 +12,10 @@ from tests.harness import known
 from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
 from tests.harness.known import LEAVES, PAGES
 
+SLOW = True
+MINUTES = 90
+MACHINES = "arm64 x86_64"
+
 OUT = CHECK / "deb"
 HOME = "usr/lib/perf-alt-period"
 # The packages are installed by the guest's dpkg, and only the package has perf

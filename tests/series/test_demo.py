@@ -9,6 +9,9 @@ from tests.harness import perfdata
 from tests.harness.env import CHECK, must, run
 from tests.harness.known import LEAVES
 
+MINUTES = 3
+MACHINES = "arm64"
+
 OUT = CHECK / "demo"
 DATA, TABLE = OUT / "perf.data", OUT / "functions.txt"
 

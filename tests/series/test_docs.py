@@ -8,6 +8,10 @@ from pathlib import Path
 
 from tests.harness.env import CHECK, LINUX, must
 
+SLOW = True
+MINUTES = 10
+ON_BASES = "every"
+
 FOLDER = "admin-guide/perf"
 PAGES = ("alternate-period", "function-metrics")
 
