@@ -20,6 +20,11 @@ from typing import NamedTuple
 from tests.harness.env import BASE, CHECK, LINUX, must
 from tests.harness.pristine import WALK, held, work_tree
 
+SLOW = True
+MINUTES = 90
+LOCK = "trees"
+ON_BASES = "every"
+
 # name | Debian packages of the compiler | make's variables | configuration, what is set over it | objects
 # (scripts/debian/install.sh takes the packages from here)
 TABLE = """

@@ -14,6 +14,10 @@ from tests.harness import machines
 from tests.harness.env import ALL, ARCH, BUILD, CHECK, LINUX, TOP, must, run, vm
 from tests.harness.pristine import BUILT, WALK, build_kernel, build_perf, held, pristine, work_tree
 
+MINUTES = 20
+LOCK = "trees"
+MACHINES = "arm64 x86_64"
+
 MAIL = BUILD / "series"
 SELFTESTS = CHECK / "series"
 

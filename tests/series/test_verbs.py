@@ -11,6 +11,11 @@ from tests.harness import machines
 from tests.harness.env import ARCH, BASE, BUILD, LINUX, TOP, must, run
 
 
+MINUTES = 3
+LOCK = "trees"
+MACHINES = "arm64"
+
+
 class BadInput(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
