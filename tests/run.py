@@ -2,135 +2,247 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs the suites of tests/ and counts.
 
-usage: run.py [--all] [SUITE...]        a suite is the NAME of tests/SUBJECT/test_NAME.py
+usage: run.py [--machines] [--all] [SUITE...]    a suite is the NAME of tests/SUBJECT/test_NAME.py
 
-Each suite is a unittest module: one line with its counts and its time, and a
-log in build/BASE/check/NAME.log; failures and the reasons of skips are printed. Two
-run at a time. The last line is `N passed, N failed, N skipped`.
+A suite is a unittest module. It gets one line with its counts and its time, and a log in
+build/BASE/check/NAME.log; failures and the reasons of skips are printed. Two suites run at a time.
+The last line is `N passed, N failed, N skipped`. With --machines, the architectures of the emulated
+machines that these suites need are printed instead.
+
+Each suite declares its own needs, as constants of its module; all of them can be left out:
+
+ SLOW = True             only --all runs it
+ ON_BASES = "every"      --all runs this slow suite on every base of Linux, not only on 6.12;
+                         "newer": on every base but 6.12
+ MINUTES = 4             how long it takes: a suite with none takes less than a minute
+ LOCK = "trees"          never beside another suite with this lock: it checks out or commits in the
+                         Linux trees
+ ALONE = True            it measures: after all others, never beside another suite
+ MACHINES = "arm64"      the emulated machines that it needs, separated by spaces
 """
 
+import ast
+import contextlib
+import io
 import os
 import sys
 import time
 import unittest
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Collection, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-TESTS = Path(__file__).resolve().parent
-BASE = os.environ.get("BASE", "6.12")
-LOGS = TESTS.parent / "build" / BASE / "check"
-# `make check` runs these: cheap ones first, so that a mistake is told early.
-CHECK = (
-    "lint",
-    "function_metrics",
-    "functions",
-    "metrics",
-    "intervals",
-    "diff",
-    "report",
-    "page",
-    "identity",
-    "browser",
-    "terms",
-    "stitched_lbr",
-    "verbs",
-    "benchmark",
-    "recording",
-    "compat",
-    "demo",
-    "guide",
-    "cluster",
-    "store",
-    "syscalls",
-    "machines",
-    "fuzz",
-    "series",
-    "perf",
-    "module",
-    "kunit",
-    "reproduce",
-)
-# `make check-all` runs these too: they take longer, or need more packages.
-ALL = (
-    "docs",
-    "versions",
-    "parser_fuzz",
-    "machines_all",
-    "module_all",
-    "bench",
-    "builds",
-    "stress",
-    "deb",
-    "matrix",
-)
-# ... and these on another base of Linux than 6.12: what the bases share is tested once.
-NEWER = ("docs", "machines_all", "builds", "vpa_dtl")
-# They check out or commit in the Linux trees: one after the other, beside the rest.
-IN_TURN = ("verbs", "series", "module", "kunit", "versions", "builds", "matrix")
-# It measures: after the rest.
-ALONE = ("bench",)
+DEFAULT = "6.12"  # base of Linux
+LANES = 2
+SLOWEST = 10  # suites that the end names
 
 
-def suites(names: list[str]) -> list[str]:
-    """The suites to run, in order. Raises SystemExit for one that does not exist."""
-    every = names[:1] == ["--all"]
-    names = names[every:]
-    if every:
-        os.environ["CHECK_ALL"] = "1"
-    there = sorted(path.stem.removeprefix("test_") for path in TESTS.glob("*/test_*.py"))
+@dataclass(frozen=True)
+class Suite:
+    """What a suite declares."""
+
+    path: Path
+    slow: bool = False
+    on_bases: str = DEFAULT
+    minutes: int = 0
+    lock: str = ""
+    alone: bool = False
+    machines: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.path.stem.removeprefix("test_")
+
+    def is_wanted(self, base: str, everything: bool) -> bool:
+        """Whether a run that names no suite has this one."""
+        if not self.slow:
+            return True
+        bases = {DEFAULT: base == DEFAULT, "every": True, "newer": base != DEFAULT}
+        return everything and bases[self.on_bases]
+
+
+class Result(NamedTuple):
+    """How a suite ended. text: what is printed about it."""
+
+    name: str
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+    text: str
+
+
+def declared(path: Path) -> Suite:
+    """Reads what a suite declares, without importing it. Raises SystemExit for a wrong value."""
+    kinds = {name: kind for name, kind in Suite.__annotations__.items() if name != "path"}
+    found: dict[str, Any] = {}
+    for line in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
+            name = line.targets[0].id
+            if name.isupper() and name.lower() in kinds:
+                try:
+                    value = ast.literal_eval(line.value)
+                except ValueError:
+                    value = None
+                if not isinstance(value, kinds[name.lower()]):
+                    kind = kinds[name.lower()].__name__
+                    sys.exit(f"run.py: {path}: {name} must be a constant of type {kind}")
+                found[name.lower()] = value
+    suite = Suite(path, **found)
+    if suite.on_bases not in (DEFAULT, "every", "newer"):
+        sys.exit(f"run.py: {path}: ON_BASES must be {DEFAULT}, every or newer")
+    return suite
+
+
+def selected(
+    suites: Collection[Suite], names: list[str], base: str, everything: bool
+) -> list[Suite]:
+    """The suites of these names, or all that are wanted. Raises SystemExit for an unknown name."""
+    there = {suite.name: suite for suite in suites}
     unknown = [name for name in names if name not in there]
     if unknown:
-        sys.exit(f"run.py: no suite {' '.join(unknown)}; there is: {' '.join(there)}")
-    more = ALL if BASE == "6.12" else NEWER
-    wanted = names or CHECK + more * every
-    return sorted(wanted, key=(CHECK + ALL + NEWER).index)
+        listed = " ".join(sorted(there))
+        sys.exit(f"run.py: no suite {' '.join(unknown)}; there is: {listed}")
+    if names:
+        return [there[name] for name in dict.fromkeys(names)]
+    return [suite for suite in suites if suite.is_wanted(base, everything)]
 
 
-def subject(name: str) -> str:
-    """The folder that a suite is in."""
-    (path,) = TESTS.glob(f"*/test_{name}.py")
-    return path.parent.name
+def ordered(suites: Collection[Suite]) -> list[Suite]:
+    """Quick suites first, so that a mistake is told early; then the longest first.
+
+    The suites with the same lock are as long as all of them together, because they take turns.
+    """
+
+    def length(suite: Suite) -> int:
+        same = [other for other in suites if other.lock == suite.lock] if suite.lock else [suite]
+        return sum(other.minutes for other in same)
+
+    return sorted(
+        suites,
+        key=lambda suite: (
+            suite.alone,
+            suite.minutes > 0,
+            -length(suite) if suite.minutes else 0,
+            -suite.minutes,
+            suite.name,
+        ),
+    )
 
 
-def run(name: str) -> tuple[int, int, int]:
-    """Runs one suite and says how it ended; returns how many tests passed, failed and were skipped."""
+def next_suite(waiting: list[Suite], running: Collection[Suite]) -> Suite | None:
+    """The first of the waiting suites that may start beside the running ones."""
+    if any(suite.alone for suite in running):
+        return None
+    locks = {suite.lock for suite in running if suite.lock}
+    for suite in waiting:
+        if suite.alone:
+            return None if running else suite
+        if suite.lock not in locks:
+            return suite
+    return None
+
+
+def run(suite: Suite, logs: Path) -> Result:
+    """Runs one suite."""
     start = time.monotonic()
-    with open(LOGS / f"{name}.log", "w", encoding="utf-8") as log:
-        tests = unittest.defaultTestLoader.loadTestsFromName(f"tests.{subject(name)}.test_{name}")
-        result = unittest.TextTestRunner(log, verbosity=2).run(tests)
-    problems = {test.id(): text for test, text in result.failures + result.errors}
-    problems.update({test.id(): "succeeded unexpectedly" for test in result.unexpectedSuccesses})
-    failed, skipped = len(problems), len(result.skipped)
-    # a module whose set-up fails has run no test, and one failure
-    passed = max(0, result.testsRun - failed - skipped)
-    lines = [
-        f"  {name:20} {passed:4} passed {failed:3} failed {skipped:3} skipped {time.monotonic() - start:8.1f} s"
-    ]
-    for test, text in problems.items():
-        lines += [
-            f"    FAILED {test}",
-            *(f"      {line}" for line in text.rstrip().splitlines()[-25:]),
-        ]
-    lines += [f"    skipped {test.id()}: {reason}" for test, reason in result.skipped]
-    print("\n".join(lines), flush=True)
-    return passed, failed, skipped
-
-
-def main() -> int:
-    LOGS.mkdir(parents=True, exist_ok=True)
-    sys.path.insert(0, str(TESTS.parent))
-    names = suites(sys.argv[1:])
-    with ProcessPoolExecutor(1) as one, ProcessPoolExecutor(1) as other:
-        lanes = (
-            one.map(run, [name for name in names if name in IN_TURN]),
-            other.map(run, [name for name in names if name not in IN_TURN + ALONE]),
+    log_file = open(logs / f"{suite.name}.log", "w", encoding="utf-8")
+    with log_file as log, contextlib.redirect_stdout(io.StringIO()) as printed:
+        tests = unittest.defaultTestLoader.discover(
+            str(suite.path.parent), suite.path.name, str(suite.path.parents[2])
         )
-        counts = [count for lane in lanes for count in lane]
-    counts += [run(name) for name in names if name in ALONE]
-    passed, failed, skipped = (sum(column) for column in zip(*counts))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed or not passed else 0
+        ended = unittest.TextTestRunner(log, verbosity=2).run(tests)
+    return result_of(suite, ended, printed.getvalue(), time.monotonic() - start)
+
+
+def result_of(suite: Suite, ended: unittest.TestResult, printed: str, seconds: float) -> Result:
+    """What unittest says about a suite. printed: what its tests have printed."""
+    problems = {test.id(): text for test, text in ended.failures + ended.errors}
+    problems.update({test.id(): "succeeded unexpectedly" for test in ended.unexpectedSuccesses})
+    failed, skipped = len(problems), len(ended.skipped)
+    # a module whose set-up fails has run no test, and one failure
+    passed = max(0, ended.testsRun - failed - skipped)
+    counts = f"{passed:4} passed {failed:3} failed {skipped:3} skipped {seconds:8.1f} s"
+    lines = [f"  {suite.name:20} {counts}"]
+    lines += [f"    {line}" for line in printed.splitlines()]
+    for test, text in problems.items():
+        lines.append(f"    FAILED {test}")
+        lines += [f"      {line}" for line in text.rstrip().splitlines()[-25:]]
+    lines += [f"    skipped {test.id()}: {reason}" for test, reason in ended.skipped]
+    return Result(suite.name, passed, failed, skipped, seconds, "\n".join(lines))
+
+
+class Status:
+    """On a terminal, a line that is written again and again: what is done and what runs."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.start = time.monotonic()
+        self.shown = sys.stdout.isatty()
+
+    def show(self, done: int, running: Iterable[Suite]) -> None:
+        if self.shown:
+            minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
+            names = ", ".join(suite.name for suite in running)
+            line = f"  {done} of {self.number} suites, {minutes}:{seconds:02}: {names}"
+            columns = os.get_terminal_size(sys.stdout.fileno()).columns or 80
+            print(f"\r\033[K{line[:columns - 1]}", end="", flush=True)
+
+    def clear(self) -> None:
+        if self.shown:
+            print("\r\033[K", end="", flush=True)
+
+
+def run_all(suites: list[Suite], logs: Path) -> list[Result]:
+    """Runs suites in this order, some at a time; prints how each ended as soon as it has."""
+    waiting, results = list(suites), []
+    running: dict[Future, Suite] = {}
+    status = Status(len(suites))
+    # a process for each suite: it inherits nothing from the suite before
+    with ProcessPoolExecutor(LANES, max_tasks_per_child=1) as pool:
+        while waiting or running:
+            while len(running) < LANES and (suite := next_suite(waiting, running.values())):
+                waiting.remove(suite)
+                running[pool.submit(run, suite, logs)] = suite
+            status.show(len(results), running.values())
+            for future in wait(running, timeout=1, return_when=FIRST_COMPLETED).done:
+                del running[future]
+                results.append(future.result())
+                status.clear()
+                print(results[-1].text, flush=True)
+    return results
+
+
+def summary(results: Collection[Result]) -> str:
+    """The slowest suites, and the counts of all."""
+    slowest = sorted(results, key=lambda result: -result.seconds)[:SLOWEST]
+    times = ", ".join(f"{result.name} {result.seconds:.0f} s" for result in slowest)
+    passed, failed, skipped = (sum(result[column] for result in results) for column in (1, 2, 3))
+    return f"slowest: {times}\n{passed} passed, {failed} failed, {skipped} skipped"
+
+
+def main(arguments: list[str], tests: Path, base: str) -> int:
+    options = ("--machines", "--all")
+    names = [word for word in arguments if word not in options]
+    everything = "--all" in arguments
+    suites = [declared(path) for path in sorted(tests.glob("*/test_*.py"))]
+    wanted = ordered(selected(suites, names, base, everything))
+    if "--machines" in arguments:
+        print(*sorted({arch for suite in wanted for arch in suite.machines.split()}))
+        return 0
+    if everything:
+        os.environ["CHECK_SLOW"] = "1"
+    sys.path.insert(0, str(tests.parent))
+    logs = tests.parent / "build" / base / "check"
+    logs.mkdir(parents=True, exist_ok=True)
+    results = run_all(wanted, logs)
+    print(summary(results))
+    failed = any(result.failed for result in results)
+    return 1 if failed or not any(result.passed for result in results) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    HERE = Path(__file__).resolve().parent
+    sys.exit(main(sys.argv[1:], HERE, os.environ.get("BASE", DEFAULT)))

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from tests.harness import machines
 
-
 MINUTES = 6
 MACHINES = "x86_64"
 

@@ -7,7 +7,6 @@ from tests.harness import known, machines
 from tests.harness.env import BASE, BUILD, in_guest, machine, must
 from tests.harness.known import LEAVES, PAGES
 
-
 SLOW = True
 MINUTES = 30
 ON_BASES = "every"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tests.harness import known, perfdata
-from tests.harness.env import ALL, CHECK, PERF, in_guest, must, native
+from tests.harness.env import CHECK, PERF, SLOW, in_guest, must, native
 
 MINUTES = 2
 MACHINES = "arm64"
@@ -30,7 +30,7 @@ HEADER = (
 Window = tuple[int, int, int]  # what the events counted
 Bounds = tuple[float, float]
 
-RECORDINGS = 100 if ALL else 10
+RECORDINGS = 100 if SLOW else 10
 LONG, WINDOW = 99700, 300
 # nothing comes from this machine, or goes to it, before the end: it would have its part in what the guest draws
 RECORD = f"""
@@ -543,7 +543,7 @@ class Recordings(unittest.TestCase):
             print(f"{name}: {number} of {RECORDINGS} intervals contain the truth")
         for name, number in inside.items():
             # of 95 % it would be less than this once in 80 times, of 10 recordings once in 900; but the guest draws the same again
-            self.assertGreaterEqual(number, 90 if ALL else 7, name)
+            self.assertGreaterEqual(number, 90 if SLOW else 7, name)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,11 @@ from pathlib import Path
 from tests.harness import fleet
 from tests.harness import perfwrite as pw
 from tests.harness import servers
-from tests.harness.env import ALL, CHECK, PERF, TOP, must, run
+from tests.harness.env import CHECK, PERF, SLOW, TOP, must, run
 
 DATA = CHECK / "cluster"
 REPORT = TOP / "report/functions-report"
-HOSTS, SAMPLES, LARGE = (200, 50_000, 1_000_000) if ALL else (20, 2000, 40_000)
+HOSTS, SAMPLES, LARGE = (200, 50_000, 1_000_000) if SLOW else (20, 2000, 40_000)
 # a perf that stops at its first call with a recording, and at the first one that adds up, and tells whose it is
 STOPPING = """#!/bin/sh
 echo "$@" >> calls/all

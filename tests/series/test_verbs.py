@@ -10,7 +10,6 @@ from pathlib import Path
 from tests.harness import machines
 from tests.harness.env import ARCH, BASE, BUILD, LINUX, TOP, must, run
 
-
 MINUTES = 3
 LOCK = "trees"
 MACHINES = "arm64"
