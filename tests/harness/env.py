@@ -15,7 +15,6 @@ PERF = BUILD / "perf/perf"
 SCRIPT = TOP / "tools/perf/scripts/python/generate-function-metrics.py"
 ARCH = "arm64"
 SLOW = "CHECK_SLOW" in os.environ  # `make check-all`: tests may take long
-ALL = SLOW
 
 
 def run(*command: object, **options) -> subprocess.CompletedProcess:
