@@ -13,18 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tests.harness.env import CHECK, PERF, run
-from tests.perf.test_functions import recording
-from tests.perf.test_functions import setUpModule as build_libraries
-from tests.perf.test_intervals import HEADER, Window, estimate, poisson, quantile, sums_line
+from tests.harness.estimates import HEADER, Window, estimate, poisson, quantile, sums_line
+from tests.harness.simulation import Libraries, recorded
 
 DATA = CHECK / "diff"
 Function = tuple[str, str, str, Sequence[Window]]  # symbol, DSO, address, windows
 THREE = -math.log(0.05)
 
 
-def setUpModule() -> None:  # pylint: disable=function-redefined
+def setUpModule() -> None:
     DATA.mkdir(parents=True, exist_ok=True)
-    build_libraries()
 
 
 def write(name: str, functions: Sequence[Function], header: str = HEADER) -> None:
@@ -440,7 +438,10 @@ class Output(unittest.TestCase):
 
     def test_recordings(self):
         """Recordings are compared as their sums are."""
-        paths = [recording(f"diff-{seed}", seed, events=3) for seed in (1, 2)]
+        libraries = Libraries(DATA / "simulation")
+        paths = [
+            recorded(DATA / f"recorded-{seed}.data", seed, libraries, events=3) for seed in (1, 2)
+        ]
         for name, path in zip(("one", "two"), paths):
             run(PERF, "functions", "report", "-i", path, "--sums", DATA / f"{name}.sums")
         told = [

@@ -3,516 +3,32 @@
 recording was made of, on recordings that are made up at random; sums files,
 output and bad input.
 
-A recording is simulated interval by interval; the sums it must have are taken
-from the simulation by the rules of the specification, not by either collector.
+What is in the recordings, tests/harness/simulation.py knows.
 """
 
 import csv
+import functools
 import importlib.util
 import io
 import itertools
 import json
 import math
 import os
-import random
 import re
 import sys
 import unittest
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, words
+from tests.harness.simulation import BY, LOADED, Libraries, Simulation, recorded
 
 MINUTES = 2
 
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
-# Two libraries with functions of 64 bytes each, four lines of 16; `twice` is in both, and twice in the first.
-LIBRARIES = {
-    "one": ("alpha", "beta", "twice", "gamma"),
-    "two": ("delta", "twice", "epsilon", "[u8; 4]::zeta"),
-}
-LOADED = {"one": 0x10000000, "two": 0x20000000}
-EVENTS = (
-    ("cycles", 0, 0),
-    ("instructions", 0, 1),
-    ("branch-misses", 0, 5),
-    ("page-faults", 1, 2),
-    ("armv8_pmuv3_0/l1d_cache/", 8, 4),
-    ("r001b", 4, 0x1B),
-    ("dTLB-load-misses:u", 3, 0x10003),
-    ("branches", 0, 4),
-    ("my,own\tname", 8, 0x77),
-)
-
-
-BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain")
-LINE = "nop;" * 16 + "\n"
-
-
-def build_libraries() -> None:
-    """ELF files with the symbols above; in `one` a second, local `twice` follows."""
-    for name, functions in LIBRARIES.items():
-        text = ".text\n"
-        for function in functions:
-            text += f'.globl "{function}"\n.type "{function}", @function\n"{function}":\n{4 * LINE}.size "{function}", 64\n'
-        (DATA / f"{name}.s").write_text(text)
-        sources = [DATA / f"{name}.s"]
-        if name == "one":
-            sources.append(DATA / "local.s")
-            sources[-1].write_text(
-                f'.text\n.type twice, @function\n"twice":\n{4 * LINE}.size twice, 64\n{4 * LINE}'
-            )
-        must(
-            "gcc",
-            "-g",
-            "-shared",
-            "-nostdlib",
-            "-Wl,--build-id=none",
-            "-o",
-            DATA / f"lib{name}.so",
-            *sources,
-        )
-
-
-def symbols() -> dict[tuple[str, int], str]:
-    """(library, address) of each function: its name, as nm reads them."""
-    found = {}
-    for name in LIBRARIES:
-        for line in must("nm", "--defined-only", DATA / f"lib{name}.so").splitlines():
-            address, kind, symbol = line.split(maxsplit=2)
-            if kind in "tT":
-                found[name, int(address, 16)] = symbol
-    return found
-
-
-def source_lines() -> dict[tuple[str, int], str]:
-    """(library, address of 16 bytes): file and line, as they were written."""
-    found = {}
-    for (library, start), function in symbols().items():
-        file = f"{library}.s" if function in LIBRARIES[library] else "local.s"
-        if function == "twice" and library == "one":  # the one that follows all others is local
-            local = start == max(address for (other, address) in symbols() if other == library)
-            file = "local.s" if local else "one.s"
-        text = (DATA / file).read_text().splitlines()
-        first = text.index(f'"{function}":') + 2  # lines count from 1
-        found.update({(library, start + 16 * line): f"{file}:{first + line}" for line in range(4)})
-    return found
-
-
-@dataclass
-class Stream:
-    """What the simulation knows of a leader on a thread or CPU."""
-
-    values: dict[int, int] = field(default_factory=dict)  # recorded last, by id
-    pending: Counter = field(
-        default_factory=Counter
-    )  # counted, but left out of the samples so far, by slot
-    last: tuple | None = None  # thread, function and kind of the last sample
-    broken: bool = False
-
-
-@dataclass
-class Task:
-    number: int
-    pid: int
-    tid: int
-    comm: str
-
-
-class Simulation:
-    """A random recording, and the sums that are in it."""
-
-    def __init__(
-        self,
-        seed: int,
-        functions: dict[tuple[str, int], str],
-        events: int = 0,
-        read: bool = True,
-        by: str = "symbol",
-        deferred: bool = False,
-    ) -> None:
-        """events: one group, and the same one with every seed, of so many events; read: with their values; by: what
-        tells samples apart; deferred: all have call chains, and some of them their ends in later records.
-        """
-        self.by, self.deferred = by, deferred
-        self.wants: Callable[[Task], bool] = lambda _task: True  # the windows of a task
-        self.lines = source_lines()
-        self.random = random.Random(seed)
-        self.functions = functions
-        self.nr_cpus = self.random.choice((1, 2, 4))
-        self.inherit = self.random.random() < 0.6
-        # perf of Linux 6.12 sets attr.inherit for CPUs, too, where nothing is inherited
-        self.any_thread = not self.inherit and self.random.random() < 0.5
-        self.share = self.random.choice(("auto", "none", "discard"))
-        self.next_id = 1
-        if events:
-            self.share = "auto"
-            self.groups = [
-                self.make_group(
-                    EVENTS[:events],
-                    10000,
-                    300,
-                    pw.IP
-                    | pw.TID
-                    | pw.TIME
-                    | pw.CPU
-                    | pw.PERIOD
-                    | pw.IDENTIFIER
-                    | (pw.READ if read else 0),
-                    pw.FORMAT_ID | pw.FORMAT_GROUP,
-                )
-            ]
-        else:
-            self.groups = self.make_groups()
-        self.is_intel = seed % 3 == 2
-        self.writer = pw.Writer(
-            self.groups,
-            cpuid=("", "0x00000000413fd0c1", "GenuineIntel,6,85,4")[seed % 3],
-            slots=seed % 2 * 8,
-            threads=((), ("0-1", "2,3"), ("0", "1"))[seed // 2 % 3],
-        )
-        self.time = 1000
-        self.numbers = 0
-        self.streams: dict[tuple, Stream] = {}
-        self.sums: dict[tuple, dict] = {}
-        self.rows: dict[tuple, tuple] = {}  # what tells samples apart: symbol, DSO, address
-        self.lost = self.throttled = 0
-        self.tasks = [self.new_task(100, 100, "program")]
-        self.free: list[int] = []
-        self.pages = [*functions, ("one", None), ("", None)]
-
-    def make_groups(self) -> list[list[pw.Event]]:
-        kinds = (
-            pw.IP
-            | pw.TID
-            | pw.TIME
-            | pw.READ
-            | pw.CPU
-            | pw.PERIOD
-            | self.random.choice((pw.ID, pw.IDENTIFIER))
-        )
-        kinds |= (
-            pw.CALLCHAIN
-            if self.by == "callchain" or self.deferred
-            else self.random.choice((0, pw.CALLCHAIN))
-        )
-        form = (
-            pw.FORMAT_ID
-            | pw.FORMAT_GROUP
-            | self.random.choice((0, pw.FORMAT_LOST))
-            | self.random.choice((0, pw.FORMAT_ENABLED | pw.FORMAT_RUNNING))
-        )
-        groups = []
-        for _ in range(self.random.choice((1, 1, 2, 3))):
-            chosen = [self.random.choice(EVENTS[:2])]
-            others = [event for event in EVENTS if event != chosen[0]]
-            chosen += self.random.sample(others, self.random.randrange(0, 6))
-            if self.random.random() < 0.2:
-                chosen.append((f"{chosen[0][0]}:k", *chosen[0][1:]))  # the same once more
-            period, alternate = self.random.choice(
-                ((10000, 300), (10000, 0), (300, 0), (999, 998), (5000, 5000))
-            )
-            groups.append(self.make_group(chosen, period, alternate, kinds, form))
-        return groups
-
-    def make_group(
-        self, chosen: Sequence[tuple], period: int, alternate: int, kinds: int, form: int
-    ) -> list[pw.Event]:
-        group = []
-        for name, kind, config in chosen:
-            ids = list(range(self.next_id, self.next_id + self.nr_cpus))
-            self.next_id += self.nr_cpus
-            flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
-            flags |= pw.FLAG_INHERIT if self.inherit or self.any_thread else 0
-            flags |= pw.FLAG_DEFER_CALLCHAIN if self.deferred else 0
-            periods = (0, 0, 0) if group else (period, alternate, 5 if alternate else 0)
-            group.append(pw.Event(name, kind, config, ids, *periods, kinds, form, flags))
-        return group
-
-    def new_task(self, pid: int, tid: int, comm: str) -> Task:
-        self.numbers += 1
-        return Task(self.numbers, pid, tid, comm)
-
-    def tick(self) -> int:
-        self.time += self.random.randrange(1, 100)
-        return self.time
-
-    def where(self, task: Task, cpu: int = 0) -> pw.Where:
-        return pw.Where(self.tick(), task.pid, task.tid, cpu)
-
-    def begin(self) -> None:
-        """The program and its mappings."""
-        task = self.tasks[0]
-        if self.any_thread:
-            self.writer.any_thread()
-        self.writer.comm(self.where(task), task.comm)
-        for library, base in LOADED.items():
-            self.writer.mmap2(self.where(task), base, 0x10000, str(DATA / f"lib{library}.so"))
-
-    def fork(self) -> None:
-        parent = self.random.choice(self.tasks)
-        tid = self.free.pop() if self.free and self.random.random() < 0.5 else 200 + self.numbers
-        pid = self.random.choice((parent.pid, tid))
-        task = self.new_task(pid, tid, parent.comm)
-        self.writer.task(pw.FORK, self.where(task), pw.Where(0, parent.pid, parent.tid))
-        self.tasks.append(task)
-
-    def exit(self) -> None:
-        """The end of a task, if there is one that no thread belongs to: perf forgets the maps with the process."""
-        ready = [
-            task
-            for task in self.tasks[1:]
-            if all(other is task or other.pid != task.tid for other in self.tasks)
-        ]
-        if not ready:
-            return
-        task = self.random.choice(ready)
-        self.tasks.remove(task)
-        self.writer.task(pw.EXIT, self.where(task), task_of(task))
-        self.free.append(task.tid)
-
-    def interrupt(self) -> None:
-        """A throttle record of a leader, or a loss."""
-        cpu = self.random.randrange(self.nr_cpus)
-        where = self.where(self.random.choice(self.tasks), cpu)
-        leader = self.random.choice(self.groups)[0].ids[cpu]
-        if self.random.random() < 0.6:
-            kind = self.random.choice((pw.THROTTLE, pw.UNTHROTTLE))
-            self.writer.throttle(kind, where, leader)
-            self.throttled += kind == pw.THROTTLE
-            hit = [stream for key, stream in self.streams.items() if key[0] == leader]
-        else:
-            number = self.random.randrange(1, 9)
-            self.writer.lost(where, leader, number)
-            self.lost += number
-            hit = list(self.streams.values())
-        for stream in hit:
-            stream.broken = True
-
-    def sample(self) -> None:
-        """One interval of a group ends."""
-        group = self.random.choice(self.groups)
-        leader = group[0]
-        task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
-        stream = self.streams.setdefault(
-            (leader.ids[cpu], task.number if self.inherit else 0), Stream()
-        )
-        alternates = alternating(leader)
-        was_long = stream.last is not None and stream.last[2] == "long"
-        nominal = (
-            leader.alternative_sample_period if alternates and was_long else leader.sample_period
-        )
-        counts = [self.random.randrange(nominal * 3 // 4, nominal * 3 // 2)]
-        counts += [
-            self.random.choice((0, self.random.randrange(500), self.random.randrange(2**40)))
-            for _ in group[1:]
-        ]
-        # mostly stay in the function of the last sample
-        page = (
-            stream.last[3]
-            if stream.last and self.random.random() < 0.6
-            else self.random.choice(self.pages)
-        )
-        callers = (
-            stream.last[4] if stream.last and self.random.random() < 0.6 else self.make_callers()
-        )
-        chain = [(*place, self.address_in(*place)) for place in (page, *callers)]
-        self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
-        function = self.row(task, cpu, chain)
-        kind = (
-            "long"
-            if alternates
-            and 2 * counts[0] >= leader.sample_period + leader.alternative_sample_period
-            else "window"
-        )
-        self.count(group, stream, function, task, counts, kind)
-        stream.last = (task.number, function, kind, page, callers)
-        stream.broken = False
-
-    def make_callers(self) -> list[tuple]:
-        """Up to two functions."""
-        return (
-            self.random.choices(self.pages, k=self.random.randrange(3))
-            if self.by == "callchain"
-            else []
-        )
-
-    def address_in(self, library: str, start: int | None) -> int:
-        """An address in a function, in a library without function, or in none."""
-        if not library:
-            return 0x70000000 + 16 * self.random.randrange(3)
-        return LOADED[library] + (
-            0x8000 + 16 * self.random.randrange(3)
-            if start is None
-            else start + self.random.randrange(64)
-        )
-
-    def write_sample(
-        self,
-        group: list[pw.Event],
-        stream: Stream,
-        cpu: int,
-        task: Task,
-        counts: list[int],
-        chain: list[int],
-    ) -> None:
-        """Turn counts into values; a member is left out now and then, and its count comes with the next."""
-        values = []
-        for slot, event in enumerate(group):
-            number = event.ids[cpu]
-            if slot and self.random.random() < 0.03:
-                stream.pending[slot] += counts[slot]
-                counts[slot] = 0
-                continue
-            counts[slot] += stream.pending.pop(slot, 0)
-            stream.values[number] = stream.values.get(number, 0) + counts[slot]
-            values.append((number, stream.values[number]))
-        callers = chain[1:]
-        if self.deferred and self.random.random() < 0.5:
-            callers += [pw.CONTEXT_USER_DEFERRED, self.time]
-        self.writer.sample(group[0], self.where(task, cpu), chain[0], counts[0], values, callers)
-
-    def function_of(self, library: str, start: int | None, ip: int) -> tuple:
-        """Symbol, DSO, address, as the table has them."""
-        if not library:
-            return ("", "", ip)
-        path = str(DATA / f"lib{library}.so")
-        if start is None:
-            return ("", path, ip - LOADED[library])
-        return (self.functions[library, start], path, start)
-
-    def row(self, task: Task, cpu: int, chain: list[tuple]) -> tuple:
-        """What tells this sample from others; notes what it is called."""
-        frames = tuple(self.function_of(*place) for place in chain)
-        (library, _, ip), function = chain[0], frames[0]
-        path = Path(function[1])
-        source = (library, ip - LOADED.get(library, 0) & ~15)
-        name = ";".join(
-            symbol.replace(";", ":") or f"{address:#x} [{Path(dso).name or 'unknown'}]"
-            for symbol, dso, address in frames
-        )
-        identity, row = {
-            "symbol": (function, function),
-            "dso": (path, (path.name or "[unknown]", function[1], 0)),
-            "comm": (task.comm, (task.comm, "", 0)),
-            "thread": (task.number, (f"{task.tid}:{task.comm}", "", 0)),
-            "cpu": (cpu, (f"{cpu:03}", "", 0)),
-            "srcline": (
-                (line := self.lines.get(source) or unknown_line(path, function[2])),
-                (line, "", 0),
-            ),
-            "callchain": (frames, (name, *function[1:])),
-        }[self.by]
-        self.rows[identity] = row
-        return identity
-
-    def count(
-        self,
-        group: list[pw.Event],
-        stream: Stream,
-        function: tuple,
-        task: Task,
-        counts: list[int],
-        kind: str,
-    ) -> None:
-        """What the specification says of the interval."""
-        alternates = alternating(group[0])
-        share = self.share if self.share != "auto" else "discard" if alternates else "none"
-        if kind == "long" or stream.last is None or not self.wants(task):
-            return
-        sums = self.sums.setdefault((function, self.key(group)), {"samples": 0, "windows": []})
-        sums["samples"] += 1
-        same = stream.last[:2] == (task.number, function) and (
-            stream.last[2] == "long" or not alternates
-        )
-        if not stream.broken and (same or share == "none"):
-            sums["windows"].append(dict(zip(self.names(group), counts)))
-
-    def names(self, group: list[pw.Event]) -> list[str]:
-        """Names of the events of a group in the table."""
-        known = {
-            "armv8_pmuv3_0/l1d_cache/": "cache-references",
-            "r001b": "r001b" if self.is_intel else "inst_spec",
-            "dTLB-load-misses:u": "dTLB-load-misses",
-        }
-        return [known.get(event.name, event.name) for event in group]
-
-    def key(self, group: list[pw.Event]) -> tuple[str, ...]:
-        first, *rest = self.names(group)
-        return (first, *sorted(rest))
-
-    def run(self, number: int, path: Path) -> None:
-        """A recording with this number of samples. In the file, the records of a CPU are together in each round."""
-        self.begin()
-        first = len(self.writer.records)
-        for _ in range(number):
-            what = self.random.random()
-            if what < 0.02 and len(self.tasks) < 9:
-                self.fork()
-            elif what < 0.03 and len(self.tasks) > 1:
-                self.exit()
-            elif what < 0.05:
-                self.interrupt()
-            elif what < 0.06:
-                task = self.random.choice(self.tasks)
-                task.comm = self.random.choice(("program", "sh", "my worker"))
-                self.writer.comm(self.where(task), task.comm)
-            self.sample()
-        records, self.writer.records = self.writer.records[first:], self.writer.records[:first]
-        for at in range(0, len(records), 50):
-            chunk = records[at : at + 50]
-            self.random.shuffle(chunk)
-            self.writer.records += chunk
-            self.writer.finished_round()
-        self.writer.write(path)
-
-    def expected(self) -> dict[tuple, dict]:
-        """By function and group what JSON must say."""
-        addresses: dict[tuple, set] = {}
-        merged: dict[tuple, dict] = {}
-        for (identity, events), sums in self.sums.items():
-            function = self.rows[identity]
-            addresses.setdefault(function[:2], set()).add(function[2])
-            both = merged.setdefault((function, events), {"samples": 0, "windows": []})
-            both["samples"] += sums["samples"]
-            both["windows"] = both["windows"] + sums["windows"]
-        result = {}
-        for (function, events), sums in merged.items():
-            plain = function[0] and len(addresses[function[:2]]) == 1
-            windows = sums["windows"]
-            products = {
-                f"{a}*{b}": sum(window[a] * window[b] for window in windows)
-                for a in sorted(events)
-                for b in sorted(events)
-                if a <= b
-            }
-            result[(function[0], function[1], None if plain else function[2]), events] = {
-                "events": list(events),
-                "samples": sums["samples"],
-                "matched": len(windows),
-                "discarded": sums["samples"] - len(windows),
-                "products": products,
-                "totals": {event: sum(window[event] for window in windows) for event in events},
-            }
-        return result
-
-
-def unknown_line(path: Path, address: int) -> str:
-    """What perf prints in place of a line."""
-    return f"{path.name}[{address:x}]" if path.name else "??:0"
-
-
-def alternating(leader: pw.Event) -> bool:
-    """Whether its intervals differ: equal periods are plain ones with jitter."""
-    return leader.alternative_sample_period not in (0, leader.sample_period)
-
-
-def task_of(task: Task) -> pw.Where:
-    return pw.Where(0, task.pid, task.tid)
 
 
 def native(path: Path, *options: object):
@@ -533,14 +49,15 @@ def sums_of(report: dict) -> dict[tuple, dict]:
     }
 
 
-def setUpModule() -> None:
-    DATA.mkdir(parents=True, exist_ok=True)
-    build_libraries()
+@functools.cache
+def libraries() -> Libraries:
+    """The code that the recordings are of."""
+    return Libraries(DATA)
 
 
 class RandomRecordings(unittest.TestCase):
-    def check(self, seed: int, functions: dict) -> None:
-        simulation = Simulation(seed, functions)
+    def check(self, seed: int) -> None:
+        simulation = Simulation(seed, libraries())
         path = DATA / "random.data"
         simulation.run(simulation.random.choice((5, 100, 1000)), path)
         share = ("--share", simulation.share)
@@ -579,16 +96,15 @@ class RandomRecordings(unittest.TestCase):
 
     def test_sums(self):
         """The sums of both collectors are those of the simulation."""
-        functions = symbols()
         for seed in range(RANDOM):
             with self.subTest(seed=seed):
-                self.check(seed, functions)
+                self.check(seed)
 
     def test_deferred_call_chains(self):
         """Samples do not wait for the end of their chains: the counts of each are those since the one before it."""
         for seed in range(10):
             with self.subTest(seed=seed):
-                simulation = Simulation(seed, symbols(), deferred=True)
+                simulation = Simulation(seed, libraries(), deferred=True)
                 simulation.run(100, DATA / "deferred.data")
                 told = native(DATA / "deferred.data", "-j", "--share", simulation.share)
                 if BASE == "6.12":  # it knows no such chains
@@ -609,11 +125,10 @@ class RandomRecordings(unittest.TestCase):
 
     def test_rows_by_anything_else(self):
         """The sums of rows that are no functions; the script prints the same of their sums file."""
-        functions = symbols()
         path, sums = DATA / "by.data", DATA / "by.sums"
         for seed in range(RANDOM // len(BY)):
             for by in BY:
-                simulation = Simulation(seed, functions, by=by)
+                simulation = Simulation(seed, libraries(), by=by)
                 simulation.run(500, path)
                 options = ("--by", by, "--share", simulation.share)
                 with self.subTest(seed=seed, by=by):
@@ -655,10 +170,7 @@ class RandomRecordings(unittest.TestCase):
 
 def recording(name: str, seed: int, **options) -> Path:
     """A recording of 1000 samples of one group."""
-    path = DATA / f"{name}.data"
-    simulation = Simulation(seed, symbols(), **options)
-    simulation.run(1000, path)
-    return path
+    return recorded(DATA / f"{name}.data", seed, libraries(), **options)
 
 
 class Report(unittest.TestCase):
@@ -782,7 +294,7 @@ class Report(unittest.TestCase):
         every = sums_of(json.loads(self.report("-j", self.one)))
         some = sums_of(json.loads(self.report("-j", self.one, "--symbol", "alpha")))
         self.assertEqual(some, {key: value for key, value in every.items() if key[0][0] == "alpha"})
-        library = str(DATA / "libtwo.so")
+        library = str(libraries().path("two"))
         some = sums_of(json.loads(self.report("-j", self.one, "--dso", library)))
         self.assertEqual(some.keys(), {key for key in every if key[0][1] == library})
 
@@ -832,7 +344,7 @@ class Report(unittest.TestCase):
             "--tid": ("100", lambda task: task.tid == 100),
         }
         for seed, (option, (value, wants)) in itertools.product(range(4), filters.items()):
-            simulation = Simulation(seed, symbols(), events=3)
+            simulation = Simulation(seed, libraries(), events=3)
             simulation.wants = wants
             simulation.run(1000, DATA / "filter.data")
             report = json.loads(self.report("-j", "-i", DATA / "filter.data", option, value))
@@ -1005,10 +517,10 @@ def rounds(
     ]
     writer = pw.Writer(events, cpuid=cpuid)
     writer.comm(pw.Where(1, 100, 100), "prog")
-    writer.mmap2(pw.Where(2, 100, 100), LOADED["one"], 0x10000, str(DATA / "libone.so"))
+    writer.mmap2(pw.Where(2, 100, 100), LOADED["one"], 0x10000, str(libraries().path("one")))
     address = next(
         address
-        for (library, address), symbol in symbols().items()
+        for (library, address), symbol in libraries().functions.items()
         if (library, symbol) == ("one", "alpha")
     )
     values: Counter = Counter()

@@ -17,18 +17,22 @@ from typing import NamedTuple
 
 from tests.harness import known, perfdata
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, must, native
+from tests.harness.estimates import (
+    HEADER,
+    Bounds,
+    Estimate,
+    Window,
+    estimate,
+    poisson,
+    quantile,
+    score,
+    sums_line,
+)
 
 MINUTES = 2
 MACHINES = "arm64"
 
 DATA = CHECK / "intervals"
-EVENTS = ("cycles", "instructions", "page-faults")
-HEADER = (
-    "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t"
-    + "\t".join(EVENTS)
-)
-Window = tuple[int, int, int]  # what the events counted
-Bounds = tuple[float, float]
 
 RECORDINGS = 100 if SLOW else 10
 LONG, WINDOW = 99700, 300
@@ -44,20 +48,6 @@ done
 benchmark --truth --faults 0 1 > truth
 mv truth *.data /share
 """
-
-
-def sums_line(
-    symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3
-) -> str:
-    """A function's line of a sums file."""
-    numbers = [len(windows) + discarded, len(windows)]
-    numbers += [sum(window[event] for window in windows) for event in range(events)]
-    numbers += [
-        sum(window[one] * window[other] for window in windows)
-        for one in range(events)
-        for other in range(one, events)
-    ]
-    return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
 
 
 def report(*functions: str) -> dict[str, dict]:
@@ -88,56 +78,6 @@ def report_groups(
 def rows_of(text: str) -> dict[str, dict]:
     """The rows of a JSON report by symbol."""
     return {row["symbol"]: row for row in json.loads(text)["functions"]}
-
-
-def quantile(freedom: float) -> float:
-    """97.5 % of Student's t distribution, by Simpson's rule: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1)."""
-
-    def integral(angle: float, steps: int = 2000) -> float:
-        height = [math.cos(angle * step / steps) ** (freedom - 1) for step in range(steps + 1)]
-        return (
-            angle
-            / steps
-            / 3
-            * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
-        )
-
-    low, high = 0.0, math.pi / 2
-    whole = integral(math.pi / 2 - 1e-12)
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if integral(middle) < 0.95 * whole else (low, middle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def score(value: float, error: float, t: float, whole: float = math.inf) -> Bounds:
-    """The true values R for which value is not more than t standard errors off, if the variance is as R (1 - R / whole):
-    the solutions of (value - R)^2 = (t error)^2 R (1 - R / whole) / (value (1 - value / whole))."""
-    slope = (t * error) ** 2 / (value * (1 - value / whole))
-    square, half = 1 + slope / whole, value + slope / 2
-    root = math.sqrt(half**2 - square * value**2)
-    return (half - root) / square, (half + root) / square
-
-
-class Estimate(NamedTuple):
-    """A ratio of totals, its standard error, and the degrees of freedom of that."""
-
-    value: float
-    error: float
-    freedom: float
-
-    @property
-    def bounds(self) -> Bounds:
-        """Its interval."""
-        return score(self.value, self.error, quantile(self.freedom))
-
-
-def estimate(windows: Sequence[tuple[int, ...]], event: int, per: int) -> Estimate:
-    """One event of windows by another."""
-    below, number = sum(window[per] for window in windows), len(windows)
-    value = sum(window[event] for window in windows) / below
-    squares = sum((window[event] - value * window[per]) ** 2 for window in windows)
-    return Estimate(value, math.sqrt(number / (number - 1) * squares) / below, number - 1)
 
 
 class Method(unittest.TestCase):
@@ -352,14 +292,6 @@ class Printed(unittest.TestCase):
                     )
         for options in (("--ci",), ("-x", ","), ("-j",)):
             self.assertNotIn("?", self.table(*options))
-
-
-def poisson(draw: random.Random, mean: float) -> int:
-    """A number of events, by Knuth's method."""
-    number, left = 0, draw.random()
-    while left > math.exp(-mean):
-        number, left = number + 1, left * draw.random()
-    return number
 
 
 def skidding(draw: random.Random) -> Window:

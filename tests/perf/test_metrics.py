@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
-from tests.perf.test_intervals import quantile
+from tests.harness.estimates import quantile
 
 MINUTES = 3
 MACHINES = "arm64"

@@ -8,7 +8,7 @@ import unittest
 
 from tests.harness import parserfuzz
 from tests.harness.env import CHECK, run
-from tests.perf.test_terms import make_system
+from tests.harness.sysfs import make_system
 
 SLOW = True
 MINUTES = 20

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.harness import reports
 from tests.harness.env import PERF, TOP, must, run
 from tests.harness.reports import DATA, NAMES, REPORT, report
-from tests.perf import test_functions
+from tests.harness.simulation import Libraries, Simulation
 
 sys.path.insert(0, str(TOP / "report"))
 from functions_report import (  # noqa: E402 pylint: disable=import-error,wrong-import-position
@@ -34,8 +34,9 @@ def setUpModule() -> None:
 class Recordings(unittest.TestCase):
     """Through the real perf."""
 
-    def setUp(self):
-        test_functions.setUpModule()
+    @classmethod
+    def setUpClass(cls):
+        cls.libraries = Libraries(DATA / "simulation")
 
     @staticmethod
     def data(path: Path) -> dict:
@@ -48,9 +49,7 @@ class Recordings(unittest.TestCase):
         return json.loads(found[1])
 
     @staticmethod
-    def simulated(
-        simulation: test_functions.Simulation, event: str
-    ) -> dict[tuple[str, ...], list[int]]:
+    def simulated(simulation: Simulation, event: str) -> dict[tuple[str, ...], list[int]]:
         """Counts of an event, and windows, by callers, outermost first."""
         sums: dict[tuple[str, ...], list[int]] = {}
         for ((name, *_), _), one in simulation.expected().items():
@@ -77,7 +76,7 @@ class Recordings(unittest.TestCase):
         """Frames are the sums over what was simulated below them."""
         several = 0
         for seed in range(6):
-            simulation = test_functions.Simulation(seed, test_functions.symbols(), by="callchain")
+            simulation = Simulation(seed, self.libraries, by="callchain")
             simulation.run(300, DATA / "chains.data")
             must(
                 REPORT,
@@ -134,7 +133,7 @@ class Recordings(unittest.TestCase):
         self.assertEqual(text.count("again"), 3000)
 
     def test_plain_table_is_perfs(self):
-        simulation = test_functions.Simulation(1, test_functions.symbols(), events=3)
+        simulation = Simulation(1, self.libraries, events=3)
         simulation.run(300, DATA / "plain.data")
         for options in ((), ("--by", "dso"), ("--comm", "sh")):
             done = report(*options, DATA / "plain.data")

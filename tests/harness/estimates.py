@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What perf functions estimates of windows, calculated once more without its code.
+
+Windows are drawn, or written as a line of a sums file; their estimates come from the
+equations that the documentation gives.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+EVENTS = ("cycles", "instructions", "page-faults")
+HEADER = (
+    "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t"
+    + "\t".join(EVENTS)
+)
+Window = tuple[int, int, int]  # what the events counted
+Bounds = tuple[float, float]
+
+
+def sums_line(
+    symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3
+) -> str:
+    """A function's line of a sums file."""
+    numbers = [len(windows) + discarded, len(windows)]
+    numbers += [sum(window[event] for window in windows) for event in range(events)]
+    numbers += [
+        sum(window[one] * window[other] for window in windows)
+        for one in range(events)
+        for other in range(one, events)
+    ]
+    return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
+
+
+def quantile(freedom: float) -> float:
+    """97.5 % of Student's t distribution, by Simpson's rule: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1)."""
+
+    def integral(angle: float, steps: int = 2000) -> float:
+        height = [math.cos(angle * step / steps) ** (freedom - 1) for step in range(steps + 1)]
+        return (
+            angle
+            / steps
+            / 3
+            * (height[0] + height[-1] + 4 * sum(height[1::2]) + 2 * sum(height[2:-1:2]))
+        )
+
+    low, high = 0.0, math.pi / 2
+    whole = integral(math.pi / 2 - 1e-12)
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if integral(middle) < 0.95 * whole else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def score(value: float, error: float, t: float, whole: float = math.inf) -> Bounds:
+    """The true values R for which value is not more than t standard errors off, if the variance is as R (1 - R / whole):
+    the solutions of (value - R)^2 = (t error)^2 R (1 - R / whole) / (value (1 - value / whole))."""
+    slope = (t * error) ** 2 / (value * (1 - value / whole))
+    square, half = 1 + slope / whole, value + slope / 2
+    root = math.sqrt(half**2 - square * value**2)
+    return (half - root) / square, (half + root) / square
+
+
+class Estimate(NamedTuple):
+    """A ratio of totals, its standard error, and the degrees of freedom of that."""
+
+    value: float
+    error: float
+    freedom: float
+
+    @property
+    def bounds(self) -> Bounds:
+        """Its interval."""
+        return score(self.value, self.error, quantile(self.freedom))
+
+
+def estimate(windows: Sequence[tuple[int, ...]], event: int, per: int) -> Estimate:
+    """One event of windows by another."""
+    below, number = sum(window[per] for window in windows), len(windows)
+    value = sum(window[event] for window in windows) / below
+    squares = sum((window[event] - value * window[per]) ** 2 for window in windows)
+    return Estimate(value, math.sqrt(number / (number - 1) * squares) / below, number - 1)
+
+
+def poisson(draw: random.Random, mean: float) -> int:
+    """A number of events, by Knuth's method."""
+    number, left = 0, draw.random()
+    while left > math.exp(-mean):
+        number, left = number + 1, left * draw.random()
+    return number
