@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import must
-from tests.perf.test_identity import addresses, assembly
+from tests.harness.code import addresses, assembly, build
+from tests.harness.recording import Recording
 
 REGISTERS, BASE, SPACE = 32, 0x10000000, 64
 # The program that was published with perf report --stitch-lbr: its work is in f31 and f43.
@@ -21,9 +21,7 @@ Pair = tuple[int, int]  # from where to where a call went
 
 def library(path: Path, *names: str) -> dict[str, int]:
     """Makes a library of these functions; returns where they are when it is mapped at BASE."""
-    source = path.with_suffix(".s")
-    source.write_text(assembly(*names))
-    must("gcc", "-shared", "-nostdlib", "-Wl,--build-id=none", "-o", path, source)
+    build(path.with_suffix(".s"), assembly(*names))
     return {name: BASE + start for name, start in addresses(path).items() if name in names}
 
 
@@ -70,8 +68,8 @@ class Thread:
         return ";".join((self.names[-1], *(self.functions[source] for source, _ in calls)))
 
 
-class Recording:
-    """A recording of a process; alternate is a period, 0 for a plain recording of one event."""
+class Branches(Recording):
+    """Samples with these registers; alternate is a period, 0 for a plain recording of one event."""
 
     def __init__(
         self, code: Path, index: bool = True, depth: int = REGISTERS, alternate: int = 0
@@ -93,34 +91,17 @@ class Recording:
             | pw.BRANCH_NO_CYCLES
             | (pw.BRANCH_HW_INDEX if index else 0)
         )
-        self.group = [
-            pw.Event("cycles", 0, 0, [1], 10000, alternate, 0, kinds, branch_sample_type=lbr)
-        ]
+        group = [pw.Event("cycles", 0, 0, [1], 10000, alternate, 0, kinds, branch_sample_type=lbr)]
         if alternate:
-            self.group.append(
+            group.append(
                 pw.Event("instructions", 0, 1, [2], 0, 0, 0, kinds, branch_sample_type=lbr)
             )
-        self.writer = pw.Writer([self.group], branches=depth)
-        self.values = [0] * len(self.group)
-        self.time = 1000
-        self.writer.comm(self.where(), "tchain_edit")
-        self.writer.mmap2(self.where(), BASE, 0x10000, str(code))
+        super().__init__([group], 7, "tchain_edit", branches=depth)
+        self.map(code, BASE)
 
-    def where(self, tid: int = 7) -> pw.Where:
-        self.time += 10
-        return pw.Where(self.time, 7, tid)
-
-    def sample(self, thread: Thread, *counts: int) -> None:
+    def take(self, thread: Thread, *counts: int) -> None:
         """A sample where the thread is; counts are those of the events since the one before."""
-        self.values = [value + count for value, count in zip(self.values, counts or (10000,))]
-        self.writer.sample(
-            self.group[0],
-            self.where(thread.tid),
-            thread.ip,
-            (counts or (10000,))[0],
-            list(zip((1, 2), self.values)),
-            branches=thread.read(),
-        )
+        self.sample(thread.ip, *counts or (10000,), tid=thread.tid, branches=thread.read())
 
 
 def write_chain(
@@ -130,11 +111,11 @@ def write_chain(
     f43, and one each in f42 and f41 to which it returns. top: the register that main() finds written last.
     """
     code = path.with_suffix(".so")
-    recording, starts = Recording(code, index, depth), library(code, *CHAIN)
+    recording, starts = Branches(code, index, depth), library(code, *CHAIN)
     thread = Thread(starts, top)
     for number in range(samples):
         where = {0: 31, 500: 42, 501: 41}.get(number % 1000, 43)
         thread.leave(where if number % 1000 else 0)
         thread.call(*CHAIN[len(thread.names) : where + 1])
-        recording.sample(thread)
-    recording.writer.write(path)
+        recording.take(thread)
+    recording.write(path)

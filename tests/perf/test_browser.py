@@ -16,15 +16,22 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.harness.env import PERF, must, run, words
-from tests.perf.test_identity import BASE, DATA, Recording, addresses, assembly, build
+from tests.harness.code import addresses, assembly, build
+from tests.harness.env import CHECK, PERF, must, run, words
+from tests.harness.recording import Windows
 
+DATA = CHECK / "browser"
+BASE = 0x10000000
 LINES, COLUMNS = 30, 110
 PATIENCE = 20
 DOWN, ENTER = "\x1b[B", "\r"
 TOKEN = re.compile(r"\x1b\[([?\d;]*)([@-~])|\x1b[()].|\x1b[=>78M]|[\s\S]")
 # the lines of a function's code come after its name, which newer perf has in the title alone
 CODE = r"(<{0}>:|^{0}  .*)(\n.*{1}){{20}}"
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
 
 
 class Terminal:
@@ -129,17 +136,16 @@ class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         library = build(
-            "browse.s",
+            DATA / "browse.s",
             assembly("alpha", "beta", "gamma").replace(".skip 64", ".fill 63, 1, 0x90; ret"),
-            "-g0",
         )
-        recording = Recording()
+        recording = Windows()
         recording.map(library, BASE)
         for name, number in (("alpha", 2), ("beta", 7), ("gamma", 4)):
             for _ in range(number):
                 recording.window(BASE + addresses(library)[name] + 8)
         recording.window(BASE + addresses(library)["beta"], BASE + addresses(library)["alpha"])
-        cls.data = recording.write("browse.data")
+        cls.data = recording.write(DATA / "browse.data")
         cls.sums = DATA / "browse.sums"
         must(PERF, "functions", "report", "-i", cls.data, "--sums", cls.sums)
         cls.table = words(must(PERF, "functions", "report", "-i", cls.data, stderr=-1))
@@ -260,7 +266,7 @@ class Progress(unittest.TestCase):
 
     def large(self, samples: int) -> Path:
         """A recording of so many samples: windows that are all alike."""
-        recording = Recording()
+        recording = Windows()
         recording.window(BASE)
         kinds = [recording.writer.records.pop() for _ in range(2)]
         # behind the header: the event's id, address, thread, time
@@ -275,7 +281,7 @@ class Progress(unittest.TestCase):
                 )
             )
             recording.writer.finished_round()
-        return recording.write("large.data")
+        return recording.write(DATA / "large.data")
 
     def test_long_work(self):
         """A line at the terminal, which is gone afterwards; without a terminal, nothing."""

@@ -4,7 +4,6 @@ inlined functions. The addresses in the recordings are chosen, so it is known
 what is there; the native command and the script have to agree."""
 
 import ctypes
-import itertools
 import json
 import os
 import random
@@ -14,56 +13,16 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from tests.harness import env
+from tests.harness import code, env
 from tests.harness import perfwrite as pw
 from tests.harness import rustnames
+from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, SCRIPT, must
+from tests.harness.recording import Windows
 
 DATA = CHECK / "identity"
 DATA.mkdir(parents=True, exist_ok=True)
-LONG, WINDOW = 10000, 300
 BASE = 0x10000000
-
-
-class Recording:
-    """A process whose windows open and close at the same place."""
-
-    def __init__(self, pid: int = 100, flags: int = 0) -> None:
-        flags |= pw.FLAG_SAMPLE_ID_ALL
-        self.group = [
-            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, flags=flags),
-            pw.Event("instructions", 0, 1, [2], flags=flags),
-        ]
-        self.writer = pw.Writer([self.group])
-        self.pid = pid
-        self.values = [0, 0]
-        self.clock = itertools.count(1000)
-        self.writer.comm(self.where(), "program")
-        self.take(0x1000, LONG)  # opens the stream
-
-    def where(self) -> pw.Where:
-        return pw.Where(next(self.clock), self.pid, self.pid)
-
-    def map(self, path: object, start: int, length: int = 0x10000, **more: int) -> None:
-        """A mapping."""
-        self.writer.mmap2(self.where(), start, length, str(path), **more)
-
-    def take(self, address: int, cycles: int, misc: int = pw.MISC_USER) -> None:
-        """One sample."""
-        self.values = [self.values[0] + cycles, self.values[1] + cycles // 3]
-        self.writer.sample(
-            self.group[0], self.where(), address, cycles, list(zip((1, 2), self.values)), misc=misc
-        )
-
-    def window(self, *places: int, misc: int = pw.MISC_USER) -> None:
-        """A window that opens at the first address and closes at the last."""
-        self.take(places[0], LONG, misc)
-        self.take(places[-1], WINDOW, misc)
-
-    def write(self, name: str) -> Path:
-        path = DATA / name
-        self.writer.write(path)
-        return path
 
 
 def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
@@ -80,37 +39,8 @@ def native(path: Path, *options: object) -> dict[tuple[str, str], tuple[int, int
 
 
 def build(name: str, source: str, *options: str) -> Path:
-    """A shared library of C or assembler (by the suffix of the name)."""
-    (DATA / name).write_text(source)
-    library = (DATA / name).with_suffix(".so")
-    must(
-        "gcc",
-        "-O2",
-        "-g",
-        "-fPIC",
-        "-shared",
-        "-nostdlib",
-        "-Wl,--build-id=none",
-        *options,
-        "-o",
-        library,
-        DATA / name,
-    )
-    return library
-
-
-def addresses(library: Path, *options: str) -> dict[str, int]:
-    """Where its symbols are."""
-    lines = (line.split() for line in must("nm", "--defined-only", *options, library).splitlines())
-    return {words[2]: int(words[0], 16) for words in lines if len(words) == 3}
-
-
-def assembly(*names: str) -> str:
-    """Functions of 64 bytes."""
-    return ".text\n" + "".join(
-        f'.globl "{name}"\n.type "{name}", @function\n"{name}": .skip 64\n.size "{name}", 64\n'
-        for name in names
-    )
+    """A library with debug information."""
+    return code.build(DATA / name, source, "-O2", "-g", "-fPIC", *options)
 
 
 class Identity(unittest.TestCase):
@@ -131,7 +61,7 @@ class Identity(unittest.TestCase):
             f"{text + 0x2000:016x} t helper\n{text + 0x10000:016x} T _etext\n"
             f"{module + 0x100:016x} t do_work\t[veryfast]\n{module + 0x200:016x} t helper_two\t[veryfast]\n"
         )
-        recording = Recording()
+        recording = Windows()
         recording.map("[kernel.kallsyms]_text", text, 0x10000, offset=text, misc=pw.MISC_KERNEL)
         recording.map("[veryfast]", module, 0x1000, misc=pw.MISC_KERNEL)
         recording.map("/lib/modules/6/kernel/other.ko", other, 0x1000, misc=pw.MISC_KERNEL)
@@ -141,7 +71,7 @@ class Identity(unittest.TestCase):
         recording.window(text + 0x1004, module + 0x1F0, misc=pw.MISC_KERNEL)
         recording.window(other + 0x10, misc=pw.MISC_KERNEL)
         self.check(
-            recording.write("kernel.data"),
+            recording.write(DATA / "kernel.data"),
             {
                 ("do_work", "[kernel.kallsyms]"): (1, 1),
                 ("helper", "[kernel.kallsyms]"): (1, 0),
@@ -162,7 +92,7 @@ class Identity(unittest.TestCase):
         ]
         paths = [Path(f"/tmp/perf-{pid}.map") for pid in pids]
         expected = {}
-        recording = Recording()
+        recording = Windows()
         for pid, path, name in zip(pids, paths, ("one", "two")):
             self.addCleanup(path.unlink)
             path.write_text(f"{BASE:x} 40 jit {name}\n{BASE + 0x40:x} 40 other {name}\n")
@@ -172,39 +102,39 @@ class Identity(unittest.TestCase):
             recording.window(BASE, BASE + 0x3F)
             recording.window(BASE, BASE + 0x40)
             expected |= {(f"jit {name}", str(path)): (1, 1), (f"other {name}", str(path)): (1, 0)}
-        self.check(recording.write("map.data"), expected)
+        self.check(recording.write(DATA / "map.data"), expected)
 
     def test_jitdump(self):
         """What perf inject --jit makes of a JIT's own notes."""
         pid = os.getpid()
         dump = DATA / f"jit-{pid}.dump"
-        code = b"\x90" * 63 + b"\xc3"
+        body = b"\x90" * 63 + b"\xc3"
         dump.write_bytes(
             struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, 1, 0)
             + b"".join(
                 struct.pack(
                     "<IIQIIQQQQ",
                     0,
-                    56 + len(name) + 1 + len(code),
+                    56 + len(name) + 1 + len(body),
                     1001,
                     pid,
                     pid,
                     at,
                     at,
-                    len(code),
+                    len(body),
                     index,
                 )
                 + name.encode()
                 + b"\0"
-                + code
+                + body
                 for index, (name, at) in enumerate((("loop", BASE), ("add_numbers", BASE + 0x1000)))
             )
         )
-        recording = Recording(pid, pw.FLAG_USE_CLOCKID)
+        recording = Windows(pid, pw.FLAG_USE_CLOCKID)
         recording.map(dump, 0x70000000)
         recording.window(BASE, BASE + 63)
         recording.window(BASE + 0x1000, BASE)
-        raw, injected = recording.write("jit.data"), DATA / "injected.data"
+        raw, injected = recording.write(DATA / "jit.data"), DATA / "injected.data"
         must(PERF, "inject", "--jit", "-i", raw, "-o", injected)
         self.check(injected, {("loop", str(DATA / f"jitted-{pid}-0.so")): (2, 1)})
 
@@ -212,11 +142,11 @@ class Identity(unittest.TestCase):
         """Functions have these names; --no-demangle leaves them alone."""
         library = build(f"{name}.s", assembly(*mangled))
         at = addresses(library)
-        recording = Recording()
+        recording = Windows()
         recording.map(library, BASE, os.path.getsize(library))
         for symbol in mangled:
             recording.window(BASE + at[symbol], BASE + at[symbol] + 63)
-        path = recording.write(f"{name}.data")
+        path = recording.write(DATA / f"{name}.data")
         self.check(path, {(symbol, str(library)): (1, 1) for symbol in mangled.values()})
         self.assertEqual(
             native(path, "--no-demangle"), {(symbol, str(library)): (1, 1) for symbol in mangled}
@@ -278,7 +208,7 @@ class Identity(unittest.TestCase):
         must("strip", library)
         self.assertEqual(addresses(library), {})
         self.assertEqual(addresses(library, "-D"), {"shown": at["shown"]})
-        recording = Recording()
+        recording = Windows()
         recording.map(library, BASE)
         for opens, closes in (
             (("one", 0), ("one", 127)),
@@ -289,7 +219,7 @@ class Identity(unittest.TestCase):
             (("gone", 0), ("gone", 4)),
         ):
             recording.window(BASE + at[opens[0]] + opens[1], BASE + at[closes[0]] + closes[1])
-        path = recording.write("stripped.data")
+        path = recording.write(DATA / "stripped.data")
         one, two = (f"{at[name]:#x}-{at[name] + 128:#x}" for name in ("one", "two"))
         self.check(
             path,
@@ -311,7 +241,7 @@ class Identity(unittest.TestCase):
     def test_perf_report_of_a_group(self):
         """Each function of three libraries, and each address without one, has a row; addresses alike are one."""
         draw = random.Random(1)
-        recording = Recording()
+        recording = Windows()
         expected = {"0x0000000000001000": [1, 1]}
         places = {}
         for number in range(3):
@@ -336,7 +266,7 @@ class Identity(unittest.TestCase):
             PERF,
             "report",
             "-i",
-            recording.write("rows.data"),
+            recording.write(DATA / "rows.data"),
             "--stdio",
             "--no-children",
             "-s",
@@ -370,10 +300,10 @@ class Identity(unittest.TestCase):
             for at, names in here.items()
             if "__vdso_clock_gettime" in names or "__kernel_clock_gettime" in names
         )
-        recording = Recording()
+        recording = Windows()
         recording.map("[vdso]", BASE, end - start)
         recording.window(BASE + address, BASE + address + 4)
-        found = native(path := recording.write("vdso.data"))
+        found = native(path := recording.write(DATA / "vdso.data"))
         self.assertEqual(list(found.values()), [(1, 1)])
         symbol, dso = next(iter(found))
         self.assertIn(symbol, here[address])
@@ -397,7 +327,7 @@ void other(void) { HERE(in_other); }
 
     def record(self, library: Path) -> Path:
         at = self.at
-        recording = Recording()
+        recording = Windows()
         recording.map(library, BASE)
         recording.window(at["in_outer"], at["after"])
         recording.window(at["in_callee"], at["in_callee"] + 8)
@@ -405,7 +335,7 @@ void other(void) { HERE(in_other); }
         recording.window(at["in_deep"])
         recording.window(at["in_callee"], at["in_deep"])
         recording.window(at["in_other"])
-        return recording.write("inlined.data")
+        return recording.write(DATA / "inlined.data")
 
     def rows(self, library: Path, *options: str) -> dict[str, tuple[int, int]]:
         """By symbol, without those which are labels in the functions."""

@@ -22,13 +22,13 @@ from pathlib import Path
 from tests.harness import perfwrite as pw
 from tests.harness.env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, run
 from tests.harness.estimates import quantile
+from tests.harness.recording import LONG, WINDOW, Recording
 
 MINUTES = 3
 MACHINES = "arm64"
 
 DATA = CHECK / "metrics"
 TABLES = LINUX / "tools/perf/pmu-events/arch"
-LONG, WINDOW = 10000, 300
 N1, V1, N2_OLD, N2, V2 = (
     f"0x00000000{midr:08x}" for midr in (0x413FD0C1, 0x411FD401, 0x410FD490, 0x410FD493, 0x410FD4F0)
 )
@@ -57,7 +57,7 @@ TOPDOWN = [
 ]
 
 
-class Recording:
+class RandomWindows(Recording):
     """Windows with random counts in two functions. Groups of events: (name, type, config), leader first."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Recording:
     ) -> None:
         numbers = itertools.count(1)
         flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
-        self.groups = [
+        groups = [
             [
                 pw.Event(
                     *event, [next(numbers)], *((0, 0) if place else (LONG, WINDOW)), flags=flags
@@ -74,32 +74,19 @@ class Recording:
             ]
             for group in groups
         ]
-        self.writer = pw.Writer(self.groups, **cpu)
+        super().__init__(groups, **cpu)
         self.windows: dict[tuple[int, int], list[list[int]]] = {}  # by group, place
-        clock, dice = itertools.count(1000), random.Random(5)
-        self.writer.comm(pw.Where(next(clock), 1, 1), "program")
-        for number, group in enumerate(self.groups):
-            values, place = [0] * len(group), PLACES[0]
+        dice = random.Random(5)
+        for number, group in enumerate(groups):
+            place = PLACES[0]
             for count in range(2 * windows + 1):
                 if not count % 2:
                     place = dice.choice(PLACES)
                 delta = [LONG if not count % 2 else WINDOW + dice.randrange(20)]
                 delta += [dice.randrange(50 * slot, 90 * slot) for slot in range(1, len(group))]
-                values = [one + other for one, other in zip(values, delta)]
-                self.writer.sample(
-                    group[0],
-                    pw.Where(next(clock), 1, 1),
-                    place,
-                    delta[0],
-                    [(event.ids[0], value) for event, value in zip(group, values)],
-                )
+                self.sample(place, *delta, group=number)
                 if count % 2:
                     self.windows.setdefault((number, place), []).append(delta)
-
-    def write(self, name: str) -> Path:
-        path = DATA / name
-        self.writer.write(path)
-        return path
 
     def totals(self, place: int, without: int | None = None, group: int = 0) -> Counts:
         """What a function has counted, in all windows or all but one."""
@@ -156,10 +143,13 @@ class Metrics(unittest.TestCase):
     """Values and errors."""
 
     def compare(
-        self, recording: Recording, metrics: dict[str, Callable[[Counts], float]], *options: object
+        self,
+        recording: RandomWindows,
+        metrics: dict[str, Callable[[Counts], float]],
+        *options: object,
     ) -> None:
         """The columns of a recording are these, besides the windows and the discarded."""
-        path = recording.write("metrics.data")
+        path = recording.write(DATA / "metrics.data")
         rows = {row["address"]: row for row in report("-i", path, *options)["functions"]}
         self.assertEqual(set(rows), set(PLACES))
         for place, row in rows.items():
@@ -189,12 +179,12 @@ class Metrics(unittest.TestCase):
         ):
             with self.subTest(cpuid=cpuid):
                 self.compare(
-                    Recording([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1"
+                    RandomWindows([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1"
                 )
 
     def test_topdown_without_slots(self):
         """Neoverse N1 has no slots; its first level is another group, which a line says."""
-        recording = Recording(
+        recording = RandomWindows(
             [[CYCLES, named("STALL_FRONTEND", 0x23), named("STALL_BACKEND", 0x24)]], cpuid=N1
         )
         self.compare(
@@ -237,7 +227,7 @@ class Metrics(unittest.TestCase):
             ):
                 with self.subTest(event=event, other=other):
                     self.compare(
-                        Recording([[CYCLES, event, other]], windows=20, cpuid=N1),
+                        RandomWindows([[CYCLES, event, other]], windows=20, cpuid=N1),
                         {
                             "branch_misprediction_ratio": lambda c, event=event, other=other: c[
                                 other[0]
@@ -258,7 +248,7 @@ class Metrics(unittest.TestCase):
             *TOPDOWN[1:-1],
         ]
         for order in (1, -1):
-            recording = Recording([[CYCLES, *events[1:][::order]]], cpuid=V2, slots=8)
+            recording = RandomWindows([[CYCLES, *events[1:][::order]]], cpuid=V2, slots=8)
             self.compare(
                 recording,
                 {
@@ -277,7 +267,7 @@ class Metrics(unittest.TestCase):
             ("GenuineIntel,6,143,8", "tma_info_thread_ipc", (("instructions:u", 0, 1),)),
         ):
             self.compare(
-                Recording([[CYCLES, *members]], cpuid=cpuid, threads=("0-1",)),
+                RandomWindows([[CYCLES, *members]], cpuid=cpuid, threads=("0-1",)),
                 {metric: lambda c, name=members[0][0]: c[name] / c["cycles"]},
                 "-M",
                 metric,
@@ -305,7 +295,7 @@ class Metrics(unittest.TestCase):
             (("0", "1"), lambda c: 25 * c[members[0][0]] / c["cycles"], 1),
         ):
             self.compare(
-                Recording(
+                RandomWindows(
                     [[CYCLES, *members[:number]]], cpuid="GenuineIntel,6,85,4", threads=threads
                 ),
                 {"tma_frontend_bound": formula},
@@ -321,11 +311,11 @@ class Metrics(unittest.TestCase):
 
         name = "branch_misprediction_ratio"
         for leader, link in ((CYCLES, "cycles"), (("instructions", 0, 1), "windows")):
-            recording = Recording(
+            recording = RandomWindows(
                 [[CYCLES, named("BR_MIS_PRED_RETIRED", 0x22)], [leader, named("BR_RETIRED", 0x21)]],
                 cpuid=N1,
             )
-            for row in report("-i", recording.write("groups.data"), "-M", name)["functions"]:
+            for row in report("-i", recording.write(DATA / "groups.data"), "-M", name)["functions"]:
                 place = row["address"]
                 one, other = (recording.totals(place, group=group) for group in (0, 1))
                 parts = (
@@ -345,7 +335,9 @@ class Metrics(unittest.TestCase):
     def test_sums_files(self):
         """They say which CPU it was, by either writer, and give the same table."""
         path, sums = (
-            Recording([TOPDOWN], cpuid=N2, slots=5, threads=("0", "1")).write("sums.data"),
+            RandomWindows([TOPDOWN], cpuid=N2, slots=5, threads=("0", "1")).write(
+                DATA / "sums.data"
+            ),
             DATA / "native.sums",
         )
         must(PERF, "functions", "report", "-i", path, "--sums", sums)
@@ -354,7 +346,7 @@ class Metrics(unittest.TestCase):
 
     def test_columns(self):
         """Without --fields the windows, the metrics and the discarded; with it any; all: those that can be."""
-        path = Recording([TOPDOWN], cpuid=V1, slots=8).write("columns.data")
+        path = RandomWindows([TOPDOWN], cpuid=V1, slots=8).write(DATA / "columns.data")
         for options, columns in (
             (("-M", "retiring"), ["#", "retiring", "DIS"]),
             (("-M", "retiring", "-F", "%CY,retiring"), ["%CY", "retiring"]),
@@ -410,7 +402,7 @@ class Missing(unittest.TestCase):
         self.assertRegex(line, f"^perf functions: {reason}")
 
     def test_events_and_literals(self):
-        path = Recording([TOPDOWN[:-2]], cpuid=N2).write("missing.data")
+        path = RandomWindows([TOPDOWN[:-2]], cpuid=N2).write(DATA / "missing.data")
         status, table, (line,) = self.lines(path, "-M", "retiring,ipc,ipc_rate", "-x", ",")
         self.assertEqual(status, 0)
         self.assertEqual([row.split(",")[3:6] for row in table.splitlines()[1:]], [["-"] * 3] * 2)
@@ -429,8 +421,8 @@ class Missing(unittest.TestCase):
 
     def test_events_of_the_kernel(self):
         """Events without modifiers are not those of the kernel alone."""
-        path = Recording([[CYCLES, ("instructions", 0, 1)]], cpuid="GenuineIntel,6,85,4").write(
-            "kernel.data"
+        path = RandomWindows([[CYCLES, ("instructions", 0, 1)]], cpuid="GenuineIntel,6,85,4").write(
+            DATA / "kernel.data"
         )
         metrics = "tma_info_system_kernel_utilization", "tma_info_system_kernel_cpi"
         status, table, (line,) = self.lines(path, "-M", ",".join(metrics), "-x", ",")
@@ -442,7 +434,7 @@ class Missing(unittest.TestCase):
         self.assertIn("CPU_CLK_UNHALTED.THREAD_P:k was not recorded", line)
 
     def test_names(self):
-        path = Recording([TOPDOWN], cpuid=N1).write("names.data")
+        path = RandomWindows([TOPDOWN], cpuid=N1).write(DATA / "names.data")
         self.assert_refused(
             "no metric or group mispredict for the CPU 0x00000000410fd0c0, but branch_misprediction_ratio: "
             "see PERF_CPUID=0x00000000410fd0c0 perf list metric$",
@@ -455,13 +447,15 @@ class Missing(unittest.TestCase):
         self.assertIn("branch_misprediction_ratio", listed)
 
     def test_cpus(self):
-        unknown = Recording([TOPDOWN], cpuid="0x00000000000f0510").write("unknown.data")
+        unknown = RandomWindows([TOPDOWN], cpuid="0x00000000000f0510").write(DATA / "unknown.data")
         self.assert_refused(
             "-M: perf has no metrics of the CPU 0x00000000000f0510", unknown, "-M", "ipc"
         )
-        none = Recording([TOPDOWN]).write("none.data")
+        none = RandomWindows([TOPDOWN]).write(DATA / "none.data")
         self.assert_refused("-M: the recording does not tell its CPU", none, "-M", "ipc")
-        one, two = (Recording([TOPDOWN], cpuid=cpu).write(f"{cpu}.data") for cpu in (N1, V1))
+        one, two = (
+            RandomWindows([TOPDOWN], cpuid=cpu).write(DATA / f"{cpu}.data") for cpu in (N1, V1)
+        )
         self.assert_refused(
             f"-M: these are sums of several kinds of CPUs \\({V1}, {N1}\\)", one, two, "-M", "ipc"
         )
@@ -544,7 +538,7 @@ class Tables(unittest.TestCase):
             if not names:
                 continue
             asked += 1
-            path = Recording([[CYCLES]], windows=2, cpuid=cpuid).write("cpu.data")
+            path = RandomWindows([[CYCLES]], windows=2, cpuid=cpuid).write(DATA / "cpu.data")
             with self.subTest(cpuid=cpuid):
                 self.assertIn(
                     names[-1], report("-i", path, "-M", names[-1])["functions"][0]["metrics"]

@@ -185,21 +185,21 @@ class Report(unittest.TestCase):
     def test_no_sample_before(self):
         """Callers that no sample has seen cannot be known."""
         code = DATA / "late.so"
-        thread, recording = lbr.Thread(lbr.library(code, *lbr.CHAIN)), lbr.Recording(code)
+        thread, recording = lbr.Thread(lbr.library(code, *lbr.CHAIN)), lbr.Branches(code)
         thread.call(*lbr.CHAIN[1:])
         for _ in range(9):
-            recording.sample(thread)
-        recording.writer.write(DATA / "late.data")
+            recording.take(thread)
+        recording.write(DATA / "late.data")
         self.assertEqual(chains(DATA / "late.data", "--stitch-lbr"), {chain(*lbr.CHAIN[-33:]): 9})
 
     def test_empty_stack(self):
         """Before the first call there is no LBR; the sample's address is known."""
         code = DATA / "begin.so"
-        thread, recording = lbr.Thread(lbr.library(code, *lbr.CHAIN)), lbr.Recording(code)
-        recording.sample(thread)
+        thread, recording = lbr.Thread(lbr.library(code, *lbr.CHAIN)), lbr.Branches(code)
+        recording.take(thread)
         thread.call("f1")
-        recording.sample(thread)
-        recording.writer.write(DATA / "begin.data")
+        recording.take(thread)
+        recording.write(DATA / "begin.data")
         for options in (), ("--stitch-lbr",):
             self.assertEqual(chains(DATA / "begin.data", *options), {"main": 1, "f1;main": 1})
 
@@ -216,17 +216,17 @@ class Functions(unittest.TestCase):
         """Pairs of samples whose ends only seem to be in one chain, or in two."""
         code, path = DATA / "ways.so", DATA / "ways.data"
         thread = lbr.Thread(lbr.library(code, "main", *WAYS["a"], *WAYS["b"], *COMMON, *DEEPER))
-        recording = lbr.Recording(code, alternate=WINDOW)
+        recording = lbr.Branches(code, alternate=WINDOW)
 
         def run_to(*names: str) -> None:
             thread.leave(0)
             thread.call(*names)
 
         def long() -> None:
-            recording.sample(thread, LONG, 7)
+            recording.take(thread, LONG, 7)
 
         def window(instructions: int) -> None:
-            recording.sample(thread, WINDOW, instructions)
+            recording.take(thread, WINDOW, instructions)
 
         short, whole = (*WAYS["a"], *COMMON[:28]), (*WAYS["a"], *COMMON)
         for instructions in 1, 100:
@@ -243,7 +243,7 @@ class Functions(unittest.TestCase):
                 thread.call(*DEEPER)  # which takes the LBRs of ten callers, so that 22 are left
                 thread.leave(len(whole))
             window(1000 * instructions)
-        recording.writer.write(path)
+        recording.write(path)
 
         same = {chain("main", *short): [2, 2, 2 * WINDOW, 101]}
         cut, left = chain(*COMMON[-33:]), chain(*COMMON[-23:])
@@ -259,7 +259,7 @@ class Functions(unittest.TestCase):
         rng = random.Random(seed)
         names = [f"g{number}" for number in range(5)]
         starts = lbr.library(path.with_suffix(".so"), "main", *names)
-        recording = lbr.Recording(path.with_suffix(".so"), alternate=WINDOW)
+        recording = lbr.Branches(path.with_suffix(".so"), alternate=WINDOW)
         told = {lbr.Thread(starts, rng.randrange(lbr.REGISTERS), tid): Told() for tid in (7, 8)}
         samples: tuple[list[Sample], list[Sample]] = ([], [])
         for number in range(500):
@@ -277,10 +277,10 @@ class Functions(unittest.TestCase):
             counts = rng.randrange(WINDOW // 2, 2 * WINDOW) if number % 2 else LONG, rng.randrange(
                 1, 500
             )
-            recording.sample(thread, *counts)
+            recording.take(thread, *counts)
             samples[0].append((thread.tid, thread.chain(thread.read()[1]), counts))
             samples[1].append((thread.tid, told[thread].sample(thread), counts))
-        recording.writer.write(path)
+        recording.write(path)
         recording.writer.write_pipe(path.with_suffix(".pipe"))
         return rows(samples[0]), rows(samples[1])
 
@@ -303,10 +303,10 @@ class Functions(unittest.TestCase):
         with (DATA / "pipe.pipe").open("rb") as file:
             self.assertEqual(native("-", "--stitch-lbr", stdin=file), stitched)
 
-    def refusal(self, recording: lbr.Recording, *options: str) -> str:
+    def refusal(self, recording: lbr.Branches, *options: str) -> str:
         """Why perf functions makes no table."""
-        recording.sample(lbr.Thread(lbr.library(DATA / "refused.so", "main")), LONG, 7)
-        recording.writer.write(DATA / "refused.data")
+        recording.take(lbr.Thread(lbr.library(DATA / "refused.so", "main")), LONG, 7)
+        recording.write(DATA / "refused.data")
         done = run(
             PERF,
             "functions",
@@ -323,16 +323,16 @@ class Functions(unittest.TestCase):
     def test_refusals(self):
         """What is not stitched, or lacks what it takes; perf report would leave chains as they are."""
         code = DATA / "refused.so"
-        chains_alone = lbr.Recording(code, alternate=WINDOW)
-        for event in chains_alone.group:
+        chains_alone = lbr.Branches(code, alternate=WINDOW)
+        for event in chains_alone.groups[0]:
             event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
         lacks = "perf functions: cycles was recorded without what this takes: perf record --call-graph lbr"
         self.assertEqual(
-            self.refusal(lbr.Recording(code, alternate=WINDOW)),
+            self.refusal(lbr.Branches(code, alternate=WINDOW)),
             "perf functions: --stitch-lbr goes with --by callchain\n",
         )
         self.assertEqual(self.refusal(chains_alone, "--by", "callchain"), f"{lacks}\n")
-        for recording in lbr.Recording(code, index=False, alternate=WINDOW), lbr.Recording(
+        for recording in lbr.Branches(code, index=False, alternate=WINDOW), lbr.Branches(
             code, depth=0, alternate=WINDOW
         ):
             self.assertRegex(

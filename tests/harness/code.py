@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Shared libraries for tests, and where their functions are."""
+
+from pathlib import Path
+
+from tests.harness.env import must
+
+
+def assembly(*names: str) -> str:
+    """Functions of 64 bytes."""
+    return ".text\n" + "".join(
+        f'.globl "{name}"\n.type "{name}", @function\n"{name}": .skip 64\n.size "{name}", 64\n'
+        for name in names
+    )
+
+
+def build(path: Path, source: str, *options: str) -> Path:
+    """Makes a shared library of C or assembler, which is written to path; returns the library."""
+    path.write_text(source)
+    library = path.with_suffix(".so")
+    must(
+        "gcc",
+        "-shared",
+        "-nostdlib",
+        "-Wl,--build-id=none",
+        *options,
+        "-o",
+        library,
+        path,
+    )
+    return library
+
+
+def addresses(library: Path, *options: str) -> dict[str, int]:
+    """Where its symbols are."""
+    lines = (line.split() for line in must("nm", "--defined-only", *options, library).splitlines())
+    return {words[2]: int(words[0], 16) for words in lines if len(words) == 3}
