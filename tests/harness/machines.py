@@ -105,7 +105,7 @@ class Recordings(Guest):
             old.unlink()
         in_guest(RECORD + cls.COMMANDS, arch=cls.ARCH, share=cls.share, timeout=580)
 
-    def read(self, name: str) -> perfdata.Recording:
+    def read(self, name: str) -> perfdata.Contents:
         return perfdata.read(self.share / f"{name}.data")
 
     def table(self, name: str) -> known.Rows:

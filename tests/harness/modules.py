@@ -134,7 +134,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
             timeout=580,
         )
 
-    def read(self, name: str) -> perfdata.Recording:
+    def read(self, name: str) -> perfdata.Contents:
         return perfdata.read(self.share / f"{name}.data")
 
     def periods(self, name: str) -> list[int]:

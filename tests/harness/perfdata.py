@@ -69,8 +69,8 @@ class Sample:
 
 
 @dataclass
-class Recording:
-    """The attrs, the samples in file order, and how many records of other types there are.
+class Contents:
+    """What a file contains: the attrs, the samples in file order, and how many records of other types there are.
 
     aux: the (time, size, flags) of the records of each CPU that announce AUX data; trace: its data.
     """
@@ -149,7 +149,7 @@ def read_sample(body: bytes, attrs: list[Attr]) -> Sample:
     return sample
 
 
-def read(path: Path) -> Recording:
+def read(path: Path) -> Contents:
     """All samples of a perf.data file. Raises ValueError when it is none."""
     data = path.read_bytes()
     if data[:8] != b"PERFILE2":
@@ -157,7 +157,7 @@ def read(path: Path) -> Recording:
     attrs = read_attrs(data)
     at, size = struct.unpack_from("<QQ", data, 40)
     end = at + size
-    found = Recording(attrs, [], {})
+    found = Contents(attrs, [], {})
     trace: dict[int, list[bytes]] = {}
     while at < end:
         kind, length = struct.unpack_from("<I2xH", data, at)

@@ -118,7 +118,7 @@ def attr_of(path: Path) -> bytearray:
     return bytearray(data[at : at + leader.size])
 
 
-class Recording(unittest.TestCase):
+class Recorded(unittest.TestCase):
     def said(self, where: Path, name: str) -> tuple[list[str], int]:
         """What perf and the program printed, and perf's exit status."""
         *text, status = (where / f"{name}.out").read_text().splitlines()

@@ -57,8 +57,8 @@ def attr(kind=0, config=0, **other):
     }
 
 
-class Recording:
-    """Calls a collector as perf does."""
+class Feed:
+    """Calls a collector as perf does when it reads a recording."""
 
     FUNCTIONS = {"f": 1, "g": 2, "h": 3}
 
@@ -117,7 +117,7 @@ class Recording:
 
 def started(share="auto", **options):
     """A recording with one group whose stream is open."""
-    recording = Recording(share)
+    recording = Feed(share)
     recording.group(*GROUP, **options)
     recording.sample("h", LONG, 7, 7)
     return recording
@@ -174,7 +174,7 @@ class Matching(unittest.TestCase):
 
     def test_first_sample(self):
         """The first sample of a stream only opens it, whatever it is."""
-        recording = Recording()
+        recording = Feed()
         recording.group(*GROUP)
         recording.sample("f", 300, 100, 1)
         self.assertIsNone(recording.sums("f"))
@@ -183,7 +183,7 @@ class Matching(unittest.TestCase):
 
     def test_first_long_sample(self):
         """A first sample that ends a long interval opens the window after it."""
-        recording = Recording()
+        recording = Feed()
         recording.group(*GROUP)
         recording.pair("f", 300, 100, 1)
         self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
@@ -197,7 +197,7 @@ class Matching(unittest.TestCase):
 
     def test_member_known_late(self):
         """perf tells of a member when it first counts: windows before have counts of 0."""
-        recording = Recording()
+        recording = Feed()
         recording.group("cycles")
         recording.sample("f", LONG)
         recording.sample("f", 300)
@@ -222,7 +222,7 @@ class Matching(unittest.TestCase):
     def test_boundary_odd(self):
         """There is no rounding in it: periods of 7 and 4, d = 5 is long and a window is not."""
         for count, windows in ((5, 1), (6, 0)):
-            recording = Recording()
+            recording = Feed()
             recording.group(*GROUP, period=7, alternate=4)
             recording.sample("f", 7)
             recording.sample("f", count)
@@ -336,7 +336,7 @@ class Matching(unittest.TestCase):
     def test_no_alternate_period(self):
         """A plain recording: each interval is a window; auto counts them all."""
         for share, f, g in (("auto", 2, 2), ("none", 2, 2), ("discard", 1, 1)):
-            recording = Recording(share)
+            recording = Feed(share)
             recording.group(*GROUP, period=300, alternate=0)
             recording.sample("f", 300, 100, 1)  # opens the stream
             recording.sample("f", 310, 110, 2)  # f after f
@@ -350,7 +350,7 @@ class Matching(unittest.TestCase):
 
     def test_equal_periods(self):
         """alt-period=period,alt-period-jitter=N is a plain recording with a random period."""
-        recording = Recording("auto")
+        recording = Feed("auto")
         recording.group(*GROUP, period=300, alternate=300, jitter=6)
         for count in 300, 250, 350:
             recording.sample("f", count, 100, 1)
@@ -366,7 +366,7 @@ class Matching(unittest.TestCase):
         """No share mode counts an interval with a throttle or lost record in it."""
         for share in "auto", "none", "discard":
             for handler in "throttle", "unthrottle", "lost":
-                recording = Recording(share)
+                recording = Feed(share)
                 recording.group(*GROUP, period=300, alternate=0)
                 recording.sample("f", 300, 100, 1)
                 getattr(recording.collector, handler)(5, 1, 1, 0, 9, 9)
@@ -386,7 +386,7 @@ class Matching(unittest.TestCase):
 
     def test_frequency(self):
         """A recording with a frequency has no period at all: it is a plain one."""
-        recording = Recording()
+        recording = Feed()
         recording.group(*GROUP, period=0, alternate=0)
         recording.sample("f", 1, 1)
         recording.sample("f", 123456, 100, 1)
@@ -403,7 +403,7 @@ class Matching(unittest.TestCase):
 
     def test_old_perf_without_fields(self):
         """A perf which knows no alternate period hands out attrs without it."""
-        recording = Recording()
+        recording = Feed()
         old = {
             key: value for key, value in attr(sample_period=300).items() if "alternat" not in key
         }
@@ -1115,7 +1115,7 @@ class Output(unittest.TestCase):
     def test_empty(self):
         """A recording without samples."""
         with self.assertRaisesRegex(SystemExit, "no samples"):
-            self.report(Recording())
+            self.report(Feed())
 
     def test_no_window(self):
         """A recording that ends before a window does."""
@@ -1124,7 +1124,7 @@ class Output(unittest.TestCase):
 
     def test_no_group(self):
         """A recording of single events: how to record."""
-        recording = Recording()
+        recording = Feed()
         recording.collector.evsel_table(1, "cycles")
         recording.collector.attr_table(1, 1, attr(sample_type=0))
         recording.sample("f", 300)
@@ -1146,7 +1146,7 @@ class Output(unittest.TestCase):
 
     def test_tracepoint(self):
         """perf does not hand out samples of a tracepoint as it does others: no column of 0."""
-        recording = Recording()
+        recording = Feed()
         recording.group("cycles", "instructions")
         recording.collector.evsel_table(3, "sched:sched_switch")
         recording.collector.attr_table(3, 1, attr(2, 300))
@@ -1158,7 +1158,7 @@ class Output(unittest.TestCase):
 
     def test_tracepoint_leads(self):
         """Nor is there a group if a tracepoint leads it."""
-        recording = Recording()
+        recording = Feed()
         for event, kind in ((1, 2), (2, 0)):
             recording.collector.evsel_table(event, f"event{event}")
             recording.collector.attr_table(event, 1, attr(kind, 1))
@@ -1188,7 +1188,7 @@ class Output(unittest.TestCase):
 
     def test_old_perf(self):
         """A perf without attr_table: the first sample ends it."""
-        recording = Recording()
+        recording = Feed()
         recording.collector.evsel_table(1, "cycles")
         with self.assertRaisesRegex(SystemExit, "attr_table.*alt-period"):
             recording.sample("f", 300)

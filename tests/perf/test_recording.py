@@ -76,7 +76,7 @@ def setUpModule() -> None:
     in_guest(ON_TWO_CPUS, "--smp", 2, share=SHARE)
 
 
-def read(name: str) -> perfdata.Recording:
+def read(name: str) -> perfdata.Contents:
     return perfdata.read(SHARE / f"{name}.data")
 
 
@@ -85,7 +85,7 @@ def truth() -> known.Truth:
     return known.truth((SHARE / "truth").read_text())
 
 
-def deltas(recording: perfdata.Recording, number: int = 0) -> list[int]:
+def deltas(recording: perfdata.Contents, number: int = 0) -> list[int]:
     """The counts of one group member between the samples of the only stream."""
     values = [list(sample.values.values())[number] for sample in recording.stream()]
     return [late - early for early, late in pairwise(values)]
