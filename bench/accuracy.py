@@ -26,8 +26,8 @@ from bench.collect import SYMBOLS
 from bench.experiment import functions_of
 from bench.guest import OUT, SHARE, Kernel, recording, unthrottled
 from bench.picture import picture
-from tests.harness import known
 from tests.harness.env import PERF
+from tests.harness.truth import LEAVES, Rows, Truth, read_truth
 
 TITLE = "Accuracy"
 PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
@@ -62,7 +62,7 @@ def record(
     wanted: dict[tuple[str, int], str],
     iterations: int,
     kernel: Kernel = Kernel(),
-) -> known.Truth:
+) -> Truth:
     """Makes recordings() of a depth; returns the truth."""
     commands = f"{kernel.setup}benchmark --truth --faults 0 {depth}\n"
     for (kind, window), terms in wanted.items():
@@ -75,10 +75,10 @@ def record(
             EVENTS.format(terms),
             f"benchmark --faults --iterations {number} 0 {depth}",
         )
-    return known.truth(unthrottled(commands, *kernel.options))
+    return read_truth(unthrottled(commands, *kernel.options))
 
 
-def table_of(path: Path, mode: str) -> known.Rows:
+def table_of(path: Path, mode: str) -> Rows:
     """The table of a recording, by symbol."""
     return {row["symbol"]: row for row in functions_of(path, PERF, *SYMBOLS, "--share", mode)}
 
@@ -88,7 +88,7 @@ def half_sum(one: dict[str, float], other: dict[str, float]) -> float:
     return sum(abs(one[name] - other[name]) for name in other) / 2
 
 
-def errors(table: known.Rows, truth: known.Truth) -> dict[str, Any]:
+def errors(table: Rows, truth: Truth) -> dict[str, Any]:
     """What a table says of the benchmark, against the truth."""
 
     def total(event: str) -> dict[str, int]:
@@ -127,18 +127,18 @@ def errors(table: known.Rows, truth: known.Truth) -> dict[str, Any]:
     }
 
 
-def expected(truth: known.Truth, window: int) -> dict[str, float]:
+def expected(truth: Truth, window: int) -> dict[str, float]:
     """The shares of those windows that begin and end in one function, of the benchmark's calls in an order shuffled in
     each of 50 iterations. The callers of a function do their work before each of its calls."""
     names, random = list(truth), numpy.random.default_rng(1)
     iterations = truth["iteration"].calls
     of_a_function = {
-        name: truth[name].instructions / iterations / len(known.LEAVES)
+        name: truth[name].instructions / iterations / len(LEAVES)
         for name in names
-        if name not in known.LEAVES
+        if name not in LEAVES
     }
     runs = []
-    for name in [name for _ in range(50) for name in random.permutation(known.LEAVES)]:
+    for name in [name for _ in range(50) for name in random.permutation(LEAVES)]:
         pieces = truth[name].calls // iterations
         for piece in range(pieces):
             runs += [
@@ -154,7 +154,7 @@ def expected(truth: known.Truth, window: int) -> dict[str, float]:
     return {name: count / kept.sum() for name, count in zip(names, kept)}
 
 
-def rows_of(name: str, wanted: dict[tuple[str, int], str], truth: known.Truth) -> list[dict]:
+def rows_of(name: str, wanted: dict[tuple[str, int], str], truth: Truth) -> list[dict]:
     """The errors of the tables of recordings, which are removed."""
     rows = []
     for kind, window in wanted:
@@ -287,7 +287,7 @@ def plot(result: dict) -> None:  # pylint: disable=too-many-locals
 
 def plot_functions(axes: Axes, result: dict, depth: int) -> None:
     """The error of each function's share, by window: with jitter as crosses; plain recordings stand to the right of them."""
-    for number, name in enumerate(known.LEAVES):
+    for number, name in enumerate(LEAVES):
         for kind, mode, style in (
             ("alternate", "discard", ".-"),
             ("jitter", "discard", "x:"),

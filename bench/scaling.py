@@ -17,9 +17,10 @@ from bench import accuracy, collect
 from bench.experiment import records
 from bench.guest import OUT, SHARE, recording, unthrottled
 from bench.picture import picture
-from tests.harness import fleet, known
+from tests.harness import fleet
 from tests.harness import perfwrite as pw
 from tests.harness.env import PERF, must
+from tests.harness.truth import read_truth
 
 TITLE = "Scaling"
 PLOT = OUT / "scaling.svg"
@@ -70,7 +71,7 @@ def guest_row(threads: int, cpus: int, iterations: int) -> dict:
     )
     path = SHARE / "alternate.data"
     found, without = records(path), records(SHARE / "few.data")
-    errors = accuracy.errors(accuracy.table_of(path, "discard"), known.truth(out))
+    errors = accuracy.errors(accuracy.table_of(path, "discard"), read_truth(out))
     return {
         "cpus": cpus,
         "threads": threads,

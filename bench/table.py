@@ -2,8 +2,8 @@
 """What `make demo` prints, beside what the benchmark is known to do."""
 
 from bench.guest import OUT
-from tests.harness import known
 from tests.harness.env import in_guest, must
+from tests.harness.truth import read_truth
 
 TITLE = "The table and the truth"
 
@@ -11,7 +11,7 @@ TITLE = "The table and the truth"
 def measure() -> dict:
     """Records the benchmark, counts it one instruction at a time."""
     must("make", "demo", f"OUT={OUT / 'demo'}")
-    truth = known.truth(in_guest("benchmark --truth --faults 0 1"))
+    truth = read_truth(in_guest("benchmark --truth --faults 0 1"))
     header, *rows = (OUT / "demo/functions.txt").read_text().splitlines()
     lines = [f"{header}   true %I, PF/KI"]
     for row in rows:

@@ -11,8 +11,9 @@ import unittest
 from itertools import pairwise
 from pathlib import Path
 
-from tests.harness import known, perfdata
+from tests.harness import perfdata
 from tests.harness.env import CHECK, LINUX, TOP, functions, in_guest, machine, must, vm
+from tests.harness.truth import Rows, Truth, check_shares, read_truth
 
 # the selftests, with the number of tests that each has at least
 PROGRAMS = {"alternate_period": 47, "alternate_software": 47}
@@ -93,7 +94,7 @@ class Recordings(Guest):
 
     LONG, WINDOW = 999700, 300
     LEADER = "cycles"
-    KNOWN = 0.98  # share of the functions that are known
+    MOST = 0.98  # share of the functions of the truth, at least
     COMMANDS = ""
 
     @classmethod
@@ -108,11 +109,11 @@ class Recordings(Guest):
     def read(self, name: str) -> perfdata.Contents:
         return perfdata.read(self.share / f"{name}.data")
 
-    def table(self, name: str) -> known.Rows:
+    def table(self, name: str) -> Rows:
         return functions(self.share / f"{name}.data", "-s", "discard", arch=self.ARCH)
 
-    def truth(self) -> known.Truth:
-        return known.truth((self.share / "truth").read_text())
+    def truth(self) -> Truth:
+        return read_truth((self.share / "truth").read_text())
 
     def test_periods_strictly_alternate_after_the_first_two(self):
         periods = [sample.period for sample in self.read("alternate").stream()]
@@ -129,8 +130,8 @@ class Recordings(Guest):
             self.assertIn(late - early - sample.period, range(SKID.get(self.ARCH, 0) + 1))
 
     def test_shares(self):
-        known.check_shares(
-            self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER, self.KNOWN
+        check_shares(
+            self, self.table("alternate"), self.truth(), self.WINDOW, self.LEADER, self.MOST
         )
 
 

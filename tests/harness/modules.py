@@ -15,9 +15,10 @@ import unittest
 from itertools import pairwise
 from pathlib import Path
 
-from tests.harness import known, perfdata
+from tests.harness import perfdata
 from tests.harness.env import ARCH, functions, in_guest, native, vm
 from tests.harness.machines import RECORD, TWO_CPUS, in_memory, make_selftest
+from tests.harness.truth import LEAVES, check_shares, measured_rates, read_truth
 
 LONG, WINDOW = 999700, 300
 GROUP = f"{{cycles/period={LONG},alt-period={WINDOW}/,instructions,page-faults}}:uS"
@@ -175,10 +176,10 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
             self.assertLess(abs(sum(drawn) / len(drawn) - nominal), 4 * error)
 
     def test_table_is_what_the_benchmark_does(self):
-        expected = known.truth((self.share / "truth").read_text())
+        expected = read_truth((self.share / "truth").read_text())
         table = functions(self.share / "alternate.data", "-s", "discard")
-        known.check_shares(self, table, expected, WINDOW)
-        rate, error, number = known.rates(table, "page-faults")["dcache_miss"]
+        check_shares(self, table, expected, WINDOW)
+        rate, error, number = measured_rates(table, "page-faults")["dcache_miss"]
         self.assertGreaterEqual(number, 400)
         self.assertLess(
             abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error
@@ -226,11 +227,11 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertGreater(self.read("plain").records[perfdata.RECORD_THROTTLE], 3)
         done = native(self.share / "plain.data", "--share", "discard", "--json")
         self.assertRegex(done.stderr, r"throttled [1-9]\d* times: windows over it are discarded")
-        rates = known.rates(
+        rates = measured_rates(
             {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}, "page-faults"
         )
-        truth = known.truth((self.share / "truth").read_text())
-        for name in known.LEAVES:
+        truth = read_truth((self.share / "truth").read_text())
+        for name in LEAVES:
             # nearly all windows are there: what is left is that those over a call's begin and end are not
             self.assertAlmostEqual(
                 rates[name][0], truth[name].faults / truth[name].length, delta=1e-4, msg=name

@@ -3,9 +3,9 @@
 
 import unittest
 
-from tests.harness import known, machines
+from tests.harness import machines
 from tests.harness.env import BASE, BUILD, in_guest, machine, must
-from tests.harness.known import LEAVES, PAGES
+from tests.harness.truth import LEAVES, PAGES, Line, Truth, executed, measured_rates
 
 SLOW = True
 MINUTES = 30
@@ -40,13 +40,11 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
             share=cls.share,
             timeout=580,
         )
-        cls.counts = known.executed(
-            (cls.share / "executed").read_text(), must(tools + "nm", program)
-        )
+        cls.counts = executed((cls.share / "executed").read_text(), must(tools + "nm", program))
 
-    def truth(self) -> known.Truth:
+    def truth(self) -> Truth:
         return {
-            name: known.Known(
+            name: Line(
                 self.counts[name],
                 1,
                 self.counts[name],
@@ -65,7 +63,7 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
     def rate(self, event: str, per_page: int) -> None:
         """dcache_miss() has so many events for each page that it comes to, the others none."""
         expected = self.truth()
-        found = known.rates(self.table("alternate"), event)
+        found = measured_rates(self.table("alternate"), event)
         rate, error, number = found["dcache_miss"]
         self.assertGreaterEqual(number, 400)
         self.assertGreater(error, 0)

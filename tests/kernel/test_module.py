@@ -8,11 +8,12 @@ import json
 import unittest
 
 from bench import experiment
-from tests.harness import known, modules
+from tests.harness import modules
 from tests.harness.env import CHECK, PERF, in_guest, must
 from tests.harness.machines import RECORD
 from tests.harness.modules import GROUP, SHORT, SHORT_LONG, WINDOW
 from tests.harness.pristine import IMAGE, pristine_module
+from tests.harness.truth import LEAVES, read_truth
 
 MINUTES = 10
 LOCK = "trees"
@@ -89,10 +90,10 @@ cp /tmp/reproduce/results.json /share/
         result = json.loads((self.share / "results.json").read_text())["published"]
         (rows,) = result["limit"].values()
         events = REPRODUCED * sum(
-            row.length for row in known.truth((self.share / "truth").read_text()).values()
+            row.length for row in read_truth((self.share / "truth").read_text()).values()
         )
         self.assertAlmostEqual(rows[experiment.ALTERNATE]["samples"], 2 * events / 1e6, delta=12)
-        self.assertLessEqual(set(known.LEAVES), {row["symbol"] for row in result["functions"]})
+        self.assertLessEqual(set(LEAVES), {row["symbol"] for row in result["functions"]})
 
     def test_comes_and_goes_beside_another_processor(self):
         in_guest(

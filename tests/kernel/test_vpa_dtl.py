@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.harness import known, perfdata
+from tests.harness import perfdata
 from tests.harness.env import BUILD, CHECK, LINUX, PERF, TOP, functions, in_guest, machine, must
 from tests.harness.pristine import SYMBOLS, prepare_modules
+from tests.harness.truth import check_shares, read_truth
 
 SLOW = True
 MINUTES = 20
@@ -534,9 +535,7 @@ class AlternatePeriods(unittest.TestCase):
             row["symbol"]: row for row in json.loads(native)["functions"]
         }
         for table in tables:
-            known.check_shares(
-                self, table, known.truth((SHARE / "truth").read_text()), WINDOW, most=0.9
-            )
+            check_shares(self, table, read_truth((SHARE / "truth").read_text()), WINDOW, most=0.9)
         script, native = ({name: row["sums"] for name, row in table.items()} for table in tables)
         self.assertEqual(native, script)
 

@@ -16,7 +16,7 @@ import unittest
 from pathlib import Path
 
 from tests.harness.env import BUILD
-from tests.harness.known import LEAVES, PAGES, Truth, truth
+from tests.harness.truth import LEAVES, PAGES, Truth, read_truth
 
 MACHINES = "arm64"
 
@@ -130,7 +130,7 @@ class BenchmarkTest(unittest.TestCase):
                 "faults/call",
             ],
         )
-        return truth(out)
+        return read_truth(out)
 
     def minor_faults(self, *args: str) -> int:
         """Page faults of a run with these arguments."""
@@ -253,7 +253,7 @@ class CodeTest(unittest.TestCase):
             out = subprocess.run(
                 [program, "--truth", "0", "2"], check=True, stdout=subprocess.PIPE, text=True
             ).stdout
-        self.assertEqual(list(truth(out)), [*LEAVES, "middle", "iteration"])
+        self.assertEqual(list(read_truth(out)), [*LEAVES, "middle", "iteration"])
 
     def test_instructions(self) -> None:
         there = [
@@ -330,7 +330,7 @@ class CounterTest(unittest.TestCase):
                         text=True,
                         timeout=300,
                     ).stdout
-                rows = truth(
+                rows = read_truth(
                     "".join(line for line in out.splitlines(True) if re.match(r"[a-z_]+ +\d", line))
                 )
                 for event, expected in (

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from tests.harness import known, perfdata, perfswap
+from tests.harness import perfdata, perfswap
 from tests.harness.env import (
     ARCH,
     BASE,
@@ -31,6 +31,7 @@ from tests.harness.env import (
     script,
 )
 from tests.harness.pristine import GUEST, HOST, IMAGE, pristine
+from tests.harness.truth import Truth, check_shares, predicted, read_truth
 
 MINUTES = 5
 MACHINES = "arm64"
@@ -183,8 +184,8 @@ def windows(*recordings: Path) -> int:
     return sum(row["sums"][0]["samples"] for row in report["functions"])
 
 
-def truth() -> known.Truth:
-    return known.truth((SHARE / "truth").read_text())
+def truth() -> Truth:
+    return read_truth((SHARE / "truth").read_text())
 
 
 def facts(recording: Path) -> list[tuple]:
@@ -204,7 +205,7 @@ class Ways(unittest.TestCase):
         periods = [sample.period for sample in recording.stream()]
         self.assertGreater(len(periods), 900)
         self.assertEqual((set(periods[2::2]), set(periods[1::2])), ({WINDOW}, {LONG}))
-        known.check_shares(self, functions(path("plain")), truth(), WINDOW)
+        check_shares(self, functions(path("plain")), truth(), WINDOW)
 
     def check(self, name: str, pipe: bool = False) -> None:
         """Sums, report and samples are those of the plain recording."""
@@ -239,7 +240,7 @@ class Ways(unittest.TestCase):
         whole, number = [], 0
         for part in parts:
             sums(part)
-            known.check_shares(self, functions(part), truth(), WINDOW)
+            check_shares(self, functions(part), truth(), WINDOW)
             found = facts(part)
             whole += found
             number += sum(period == WINDOW for _ip, period, *_values in found[1:])
@@ -392,7 +393,7 @@ class Threads(unittest.TestCase):
             for function in truth()
         }
         self.assertGreater(sum(matched.values()), 0.8 * (sum(map(len, runs)) // 2 - number))
-        for function, share in known.predicted(truth(), WINDOW).items():
+        for function, share in predicted(truth(), WINDOW).items():
             error = (share * (1 - share) / (sum(matched.values()) / repeats)) ** 0.5
             self.assertLess(
                 abs(matched[function] / sum(matched.values()) - share),
@@ -430,7 +431,7 @@ class AllCpus(unittest.TestCase):
 
     def test_one(self):
         self.check("all", 1)
-        known.check_shares(self, functions(path("all")), truth(), WINDOW, most=0.3)
+        check_shares(self, functions(path("all")), truth(), WINDOW, most=0.3)
 
     def test_four(self):
         in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE, timeout=580)

@@ -15,7 +15,7 @@ import unittest
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tests.harness import known, perfdata
+from tests.harness import perfdata
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, must, native
 from tests.harness.estimates import (
     HEADER,
@@ -28,6 +28,7 @@ from tests.harness.estimates import (
     score,
     sums_line,
 )
+from tests.harness.truth import LEAVES, predicted, read_truth
 
 MINUTES = 2
 MACHINES = "arm64"
@@ -447,9 +448,9 @@ class Recordings(unittest.TestCase):
             old.unlink()
         DATA.mkdir(parents=True, exist_ok=True)
         in_guest(RECORD, share=DATA, timeout=3500)
-        truth = known.truth((DATA / "truth").read_text())
+        truth = read_truth((DATA / "truth").read_text())
         # which windows are in one function only: that is what the shares of a table are shares of
-        shares = known.predicted(truth, WINDOW)
+        shares = predicted(truth, WINDOW)
         rate = truth["dcache_miss"]
         paths = [DATA / f"{number}.data" for number in range(1, RECORDINGS + 1)]
         self.assertEqual(
@@ -461,12 +462,12 @@ class Recordings(unittest.TestCase):
             ),
             RECORDINGS,
         )
-        inside = {name: 0 for name in (*known.LEAVES, "PF/KI of dcache_miss")}
+        inside = {name: 0 for name in (*LEAVES, "PF/KI of dcache_miss")}
         for path in paths:
             done = native(path, "-j", "--symbol", ",".join(shares))
             self.assertEqual(done.returncode, 0, done.stderr)
             rows = rows_of(done.stdout)
-            for name in known.LEAVES:
+            for name in LEAVES:
                 low, high = rows[name]["intervals"]["%I"]
                 inside[name] += low <= 100 * shares[name] <= high
             low, high = rows["dcache_miss"]["intervals"]["PF/KI"]

@@ -13,7 +13,7 @@ import subprocess
 import unittest
 from itertools import count, pairwise
 
-from tests.harness import known, perfdata
+from tests.harness import perfdata
 from tests.harness import perfwrite as pw
 from tests.harness.env import (
     BASE,
@@ -30,6 +30,7 @@ from tests.harness.env import (
     words,
 )
 from tests.harness.machines import RECORD
+from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
 
 MINUTES = 4
 MACHINES = "arm64"
@@ -80,9 +81,9 @@ def read(name: str) -> perfdata.Contents:
     return perfdata.read(SHARE / f"{name}.data")
 
 
-def truth() -> known.Truth:
+def truth() -> Truth:
     """Per function of the benchmark: length of a call, share, page faults in a call."""
-    return known.truth((SHARE / "truth").read_text())
+    return read_truth((SHARE / "truth").read_text())
 
 
 def deltas(recording: perfdata.Contents, number: int = 0) -> list[int]:
@@ -149,13 +150,11 @@ class Jitter(unittest.TestCase):
         return sum((number - mean) ** 2 / mean for number, mean in zip(seen, expected))
 
 
-class Truth(unittest.TestCase):
+class Measured(unittest.TestCase):
     """The table says what the benchmark does."""
 
     def check_shares(self, recording: str) -> None:
-        known.check_shares(
-            self, functions(SHARE / f"{recording}.data", "-s", "discard"), truth(), WINDOW
-        )
+        check_shares(self, functions(SHARE / f"{recording}.data", "-s", "discard"), truth(), WINDOW)
 
     def test_shares_of_alternate_periods(self):
         self.check_shares("alternate")
@@ -165,7 +164,9 @@ class Truth(unittest.TestCase):
 
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
         """Page faults per instruction of each function with the standard error, and their number."""
-        return known.rates(functions(SHARE / f"{recording}.data", "-s", "discard"), "page-faults")
+        return measured_rates(
+            functions(SHARE / f"{recording}.data", "-s", "discard"), "page-faults"
+        )
 
     def check_faults(self, recording: str) -> None:
         expected = truth()

@@ -31,7 +31,7 @@ from bench import (
     scaling,
     stitched_lbr,
 )
-from tests.harness import known
+from tests.harness.truth import Line
 
 OTHERS = "cost resonance collect hosts"  # the measurements that are not tested in a small form
 # of 800 iterations, 827 pairs: what is left to chance is four standard deviations
@@ -174,8 +174,8 @@ class Accuracy(unittest.TestCase):
     def test_errors_of_a_known_table(self):
         """Arithmetic: two functions, a twentieth of the cycles and a fifth of the page faults with the wrong one."""
         truth = {
-            "dcache_miss": known.Known(100, 1, 100, 0.5, 10),
-            "nops": known.Known(100, 1, 100, 0.5, 0),
+            "dcache_miss": Line(100, 1, 100, 0.5, 10),
+            "nops": Line(100, 1, 100, 0.5, 0),
         }
         table = {
             name: {

@@ -8,9 +8,8 @@ import unittest
 from pathlib import Path
 
 from bench import experiment
-from tests.harness import known
 from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
-from tests.harness.known import LEAVES, PAGES
+from tests.harness.truth import LEAVES, PAGES, check_shares, measured_rates, read_truth
 
 SLOW = True
 MINUTES = 90
@@ -321,13 +320,13 @@ class InstalledArm64(Installed):
     """With a PMU, what the benchmark does is known."""
 
     def test_shares(self):
-        known.check_shares(
-            self, self.script, known.truth((self.share / "truth").read_text()), 300, most=0.95
+        check_shares(
+            self, self.script, read_truth((self.share / "truth").read_text()), 300, most=0.95
         )
 
     def test_page_faults(self):
-        length = known.truth((self.share / "truth").read_text())["dcache_miss"].length
-        rate, error, number = known.rates(self.script, "page-faults")["dcache_miss"]
+        length = read_truth((self.share / "truth").read_text())["dcache_miss"].length
+        rate, error, number = measured_rates(self.script, "page-faults")["dcache_miss"]
         self.assertGreater(number, 400)
         self.assertLess(abs(rate - PAGES / length), 4 * error)
 
@@ -335,7 +334,7 @@ class InstalledArm64(Installed):
         """As long as the truth says and perf's start takes, a sample for each long period, two for each pair, a rest cut off."""
         result = json.loads((self.share / "results.json").read_text())["published"]
         events = 2000 * sum(
-            row.length for row in known.truth((self.share / "truth").read_text()).values()
+            row.length for row in read_truth((self.share / "truth").read_text()).values()
         )
         ((limit, rows),) = result["limit"].items()
         samples = {periods: row["samples"] for periods, row in rows.items()}

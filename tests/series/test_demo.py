@@ -7,7 +7,7 @@ import unittest
 
 from tests.harness import perfdata
 from tests.harness.env import CHECK, must, run
-from tests.harness.known import LEAVES
+from tests.harness.truth import LEAVES
 
 MINUTES = 3
 MACHINES = "arm64"

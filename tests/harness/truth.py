@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the benchmark is known to do, and whether a table of metrics says so.
+"""The truth of the benchmark, and whether a table of metrics says so.
 
 `benchmark --truth` counts it one instruction at a time, without a PMU. The rows
 of a table are those of generate-function-metrics.py --json, by symbol.
@@ -24,7 +24,7 @@ PAGES = 96  # that dcache_miss comes to in an iteration
 Rows = dict[str, dict[str, Any]]
 
 
-class Known(NamedTuple):
+class Line(NamedTuple):
     """A line of --truth."""
 
     length: int  # instructions of a call
@@ -34,43 +34,43 @@ class Known(NamedTuple):
     faults: int  # page faults in a call
 
 
-Truth = dict[str, Known]
+Truth = dict[str, Line]
 
 
-def truth(text: str) -> Truth:
+def read_truth(text: str) -> Truth:
     """The output of --truth by function."""
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {
-        name: Known(int(length), int(calls), int(total), float(share) / 100, int(faults))
+        name: Line(int(length), int(calls), int(total), float(share) / 100, int(faults))
         for name, length, calls, total, share, faults in lines
     }
 
 
-def predicted(known: Truth, window: int) -> dict[str, float]:
+def predicted(truth: Truth, window: int) -> dict[str, float]:
     """The shares that windows which cross no call boundary have: share x (1 - window / call length), renormalised."""
-    rest = {name: row.share * max(0.0, 1 - window / row.length) for name, row in known.items()}
+    rest = {name: row.share * max(0.0, 1 - window / row.length) for name, row in truth.items()}
     return {name: value / sum(rest.values()) for name, value in rest.items()}
 
 
 def check_shares(
     case: unittest.TestCase,
     table: Rows,
-    known: Truth,
+    truth: Truth,
     window: int,
     event: str = "cycles",
     most: float = 0.98,
 ) -> None:
     """Asserts that the shares of the event, the leader, are the predicted ones within 4 standard errors, and that
-    the known functions have most of it."""
+    the functions of the truth have most of it."""
     counts = {
-        name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in known
+        name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in truth
     }
     # start and end of the program take part in the table, not in the truth
     case.assertGreater(
         sum(counts.values()), most * sum(row["sums"][0]["totals"][event] for row in table.values())
     )
     windows = sum(counts.values()) / window
-    for name, share in predicted(known, window).items():
+    for name, share in predicted(truth, window).items():
         error = math.sqrt(share * (1 - share) / windows)
         measured = counts[name] / sum(counts.values())
         case.assertLessEqual(
@@ -78,7 +78,7 @@ def check_shares(
         )
 
 
-def rates(
+def measured_rates(
     table: Rows, event: str, per: str = "instructions"
 ) -> dict[str, tuple[float, float, int]]:
     """Per function with two windows or more: event / per, its standard error, the number of events.
