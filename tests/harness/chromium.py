@@ -13,13 +13,13 @@ from selenium.webdriver.remote.webelement import WebElement
 
 
 class Browser:
-    """One window. Pages are read from files; nothing moves, so that pictures are the same each time."""
+    """One window. It reads pages from files; nothing moves, so pictures are the same each time."""
 
     def __init__(self) -> None:
         self.profile = tempfile.TemporaryDirectory(prefix="chromium-")
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
-        # the pages are our own; where tests run (containers, a chroot) there may be no sandbox to have
+        # the pages are our own, and a container or a chroot may have no sandbox
         for argument in (
             "--headless=new",
             "--no-sandbox",

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 EVENTS = ("cycles", "instructions", "page-faults")
 HEADER = (
-    "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t"
+    "perf-function-sums"
+    " 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t"
     + "\t".join(EVENTS)
 )
 Window = tuple[int, int, int]  # what the events counted
@@ -34,7 +35,9 @@ def sums_line(
 
 
 def quantile(freedom: float) -> float:
-    """97.5 % of Student's t distribution, by Simpson's rule: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1)."""
+    """97.5 % of Student's t distribution, by Simpson's rule: t = sqrt(freedom) tan(angle), whose
+    density is cos^(freedom - 1).
+    """
 
     def integral(angle: float, steps: int = 2000) -> float:
         height = [math.cos(angle * step / steps) ** (freedom - 1) for step in range(steps + 1)]
@@ -54,8 +57,10 @@ def quantile(freedom: float) -> float:
 
 
 def score(value: float, error: float, t: float, whole: float = math.inf) -> Bounds:
-    """The true values R for which value is not more than t standard errors off, if the variance is as R (1 - R / whole):
-    the solutions of (value - R)^2 = (t error)^2 R (1 - R / whole) / (value (1 - value / whole))."""
+    """The true values R for which value is not more than t standard errors off, if the variance is
+    as R (1 - R / whole): the solutions of (value - R)^2 = (t error)^2 R (1 - R / whole) / (value (1
+    - value / whole)).
+    """
     slope = (t * error) ** 2 / (value * (1 - value / whole))
     square, half = 1 + slope / whole, value + slope / 2
     root = math.sqrt(half**2 - square * value**2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recordings of many hosts, with what their sums must be: the generator itself adds them up, in Python's integers.
+"""Recordings of many hosts, and their sums, which the generator adds up in Python's integers.
 
 Each host has CPUs with one thread each. Windows follow long intervals, most of
 them in the same function; there are losses, throttles, and functions of one
@@ -22,7 +22,10 @@ Key = tuple[str, str, str]  # symbol, DSO, address as in a sums file
 
 
 def library(path: Path, number: int = 40) -> list[str]:
-    """Makes a library of functions of 64 bytes, the last fifth of which has names of others. Returns the names."""
+    """Makes a library of functions of 64 bytes.
+
+    The last fifth has names of others. Returns the names.
+    """
     unique = number - number // 5
     parts = [f"function_{place}" for place in range(unique)], [
         f"function_{place}" for place in range(0, 4 * (number // 5), 4)
@@ -67,10 +70,9 @@ class Host:
         self.sums: dict[int, list[int]] = {}
         self.lost = self.throttled = 0
 
-    def write(
-        self, path: Path, samples: int, pid: int = 1000
-    ) -> None:  # pylint: disable=too-many-locals
+    def write(self, path: Path, samples: int, pid: int = 1000) -> None:
         """Makes the recording; samples are those of the group."""
+        # pylint: disable=too-many-locals
         rand, clock = self.random.random, 10**9
         writer = pw.Writer([self.group])
         for cpu in range(CPUS):
@@ -157,7 +159,10 @@ class Host:
 
 
 def total(hosts: Iterable[Host]) -> bytes:
-    """The sums file of several hosts. Its events are in order: the leader, then the others by name."""
+    """The sums file of several hosts.
+
+    Its events are in order: the leader, then the others by name.
+    """
     order = [0, 2, 1]
     products = [
         PRODUCTS.index((min(order[a], order[b]), max(order[a], order[b]))) for a, b in PRODUCTS

@@ -54,7 +54,9 @@ class Thread:
             self.names.pop()
 
     def read(self) -> tuple[int, list[Pair]]:
-        """What a sample tells: the index of the last register, and what is in the registers, the last call first."""
+        """What a sample tells: the index of the last register, and the registers, the last call
+        first.
+        """
         pairs = []
         for age in range(REGISTERS):
             pair = self.registers[(self.top - age) % REGISTERS]
@@ -107,8 +109,9 @@ class Branches(Recording):
 def write_chain(
     path: Path, samples: int, index: bool = True, depth: int = REGISTERS, top: int = 0
 ) -> None:
-    """The published program, run again and again, with so many samples: the first one of each thousand in f31, then those in
-    f43, and one each in f42 and f41 to which it returns. top: the register that main() finds written last.
+    """The published program, run again and again, with so many samples: the first one of each
+    thousand in f31, then those in f43, and one each in f42 and f41 to which it returns. top: the
+    register that main() finds written last.
     """
     code = path.with_suffix(".so")
     recording, starts = Branches(code, index, depth), library(code, *CHAIN)

@@ -138,11 +138,16 @@ class Recordings(Guest):
 def make_selftest(
     folder: Path, arch: str, *words: object, skid: bool = False, by_module: bool = False
 ) -> None:
-    """Makes the words in a folder, by the selftests' own Makefile, with nothing but cross compiler and the tree's headers for
-    the architecture. skid: for more than one processor; by_module: for events that the module alternates.
+    """Makes the words in a folder, by the selftests' own Makefile, with nothing but cross compiler
+    and the tree's headers for the architecture. skid: for more than one processor; by_module: for
+    events that the module alternates.
     """
     headers, cross = folder / "headers", machine(arch, "cross_compile")
-    flags = f"-O2 -Werror{f' -DSKID={SKID.get(arch, 0)}' * (not skid)}{f' -Wl,--wrap=syscall {BY_MODULE}' * by_module}"
+    flags = "-O2 -Werror"
+    if not skid:
+        flags += f" -DSKID={SKID.get(arch, 0)}"
+    if by_module:
+        flags += f" -Wl,--wrap=syscall {BY_MODULE}"
     folder.mkdir(parents=True, exist_ok=True)
     must(
         "make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers"
@@ -163,13 +168,17 @@ def make_selftest(
 
 
 def in_memory(command: str) -> str:
-    """Shell commands that run a program of the share, and write what it says, without the machine that the guest is on.
+    """Shell commands that run a program of the share, and write what it says, without the machine
+    that the guest is on.
 
     While an idle guest waits for that, its clock leaps from timer to timer, and
     a test's time is over.
     """
     program, *words = command.split()
-    return f"cp {program} /tmp/test && /tmp/test {' '.join(words)} > /tmp/said 2>&1; status=$?; cat /tmp/said; (exit $status)"
+    return (
+        f"cp {program} /tmp/test && /tmp/test {' '.join(words)} > /tmp/said 2>&1; status=$?; cat"
+        " /tmp/said; (exit $status)"
+    )
 
 
 class Selftest(unittest.TestCase):

@@ -114,7 +114,8 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     share: Path
     OPTIONS: tuple[object, ...] = ()  # of scripts/vm.py
     COMMANDS = ""  # more of them, with the module
-    # tests of alternate_period: wider than the module's; signals are the kernel's; only the kernel keeps tasks from exchanging events
+    # tests of alternate_period that need the kernel: wide periods, signals, tasks that may not
+    # exchange events
     NOT = "extreme_values_open sigtrap tasks_do_not_exchange_events"
     SELFTESTS = 31  # the others, at least
 
@@ -164,7 +165,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                 )
 
     def test_jitter(self):
-        """Bounds and mean of both intervals; both kinds are drawn from a range wider than half of it."""
+        """Bounds and mean of both intervals; both are drawn from a range wider than half of it."""
         found = self.periods("jitter")
         for nominal, drawn in ((JITTER_LONG, found[3::2]), (JITTER_WINDOW, found[2::2])):
             half = 1 << JITTER
@@ -205,7 +206,8 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertEqual(
             [line for line in lines if "module" in line],
             [
-                "This kernel does not know alternate sample periods, the module perf_alt_period does."
+                "This kernel does not know alternate sample periods, the module perf_alt_period"
+                " does."
             ],
         )
 
@@ -219,11 +221,17 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                 self.assertEqual(len(told), 1, lines)
                 self.assertRegex(
                     told[0],
-                    r"needs one with perf_event_attr\.alternative_sample_period, or the module perf_alt_period\.",
+                    (
+                        r"needs one with perf_event_attr\.alternative_sample_period, or the module"
+                        r" perf_alt_period\."
+                    ),
                 )
 
     def test_without_either_a_plain_period_makes_the_table(self):
-        """The kernel throttles it, which is said; windows over that are discarded, the others have the rate."""
+        """The kernel throttles it, and says so.
+
+        Windows across that are discarded; the others have the rate.
+        """
         self.assertGreater(self.read("plain").records[perfdata.RECORD_THROTTLE], 3)
         done = native(self.share / "plain.data", "--share", "discard", "--json")
         self.assertRegex(done.stderr, r"throttled [1-9]\d* times: windows over it are discarded")
@@ -232,7 +240,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         )
         truth = read_truth((self.share / "truth").read_text())
         for name in LEAVES:
-            # nearly all windows are there: what is left is that those over a call's begin and end are not
+            # nearly all windows are there; only those across the begin or end of a call are missing
             self.assertAlmostEqual(
                 rates[name][0], truth[name].faults / truth[name].length, delta=1e-4, msg=name
             )
@@ -293,7 +301,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         )
 
     def test_selftest(self):
-        """Those tests of alternate_period that are about hardware events and the system calls of any kernel."""
+        """Tests of alternate_period about hardware events and the system calls of any kernel."""
         make_selftest(self.share, ARCH, "alternate_period", by_module=True)
         options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
         done = vm(

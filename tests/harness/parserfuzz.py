@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds fuzz_parse_events.c and what it starts from: perf's parser of events under clang's sanitizers.
+"""Builds fuzz_parse_events.c and its seeds: perf's parser of events under clang's sanitizers.
 
 What parses is compiled once more, by clang and with the words that perf's own
 build has used, and linked before the objects of that build: the linker takes
@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.harness.env import BUILD, LINUX, TOP, must
 
 PERF_BUILD, PERF_SOURCE = BUILD / "perf", LINUX / "tools/perf"
-# leaks are not looked for: perf 6.12 has some, pmu_config_term() loses the help on a term that an alias should not have
+# no search for leaks: in perf 6.12, pmu_config_term() loses the help on a term that an alias may
+# not have
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0"}
 CLANG = ("clang", "-g", "-O1", "-w", "-fno-sanitize-recover=undefined")
 SANITIZERS = "address,undefined"
@@ -46,7 +47,9 @@ ARCHIVES = (
 
 
 def compiler_words() -> list[str]:
-    """How perf's build has compiled the parser, without warnings, optimization and paths of another folder."""
+    """How perf's build has compiled the parser, without warnings, optimization and paths of another
+    folder.
+    """
     name, command = re.search(
         r"^cmd_(\S+) := (.*)$", (PERF_BUILD / "util/.parse-events.o.cmd").read_text(), re.M
     ).groups()

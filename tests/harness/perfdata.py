@@ -70,7 +70,8 @@ class Sample:
 
 @dataclass
 class Contents:
-    """What a file contains: the attrs, the samples in file order, and how many records of other types there are.
+    """What a file contains: the attrs, the samples in file order, and how many records of other
+    types there are.
 
     aux: the (time, size, flags) of the records of each CPU that announce AUX data; trace: its data.
     """
@@ -86,7 +87,10 @@ class Contents:
         return self.attrs[0]
 
     def stream(self) -> list[Sample]:
-        """The samples of the leader, which has one stream. Raises ValueError if it has more or none."""
+        """The samples of the leader's stream.
+
+        Raises ValueError if it has more than one, or none.
+        """
         streams = list(self.streams(self.leader()).values())
         if len(streams) != 1:
             raise ValueError(f"the leader has {len(streams)} streams, not one")
@@ -114,7 +118,9 @@ def read_attrs(data: bytes) -> list[Attr]:
 
 
 def event_of(words: Sequence[int], attrs: list[Attr]) -> Attr:
-    """The event of a sample whose body is these 64-bit words: by its id, which all have in the same place."""
+    """The event of a sample whose body is these 64-bit words: by its id, which all have in the same
+    place.
+    """
     common = attrs[0].sample_type
     place = 0
     if not common & IDENTIFIER:

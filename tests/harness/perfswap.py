@@ -104,7 +104,8 @@ class Swapper:
         """A perf_event_attr; returns its sample_type and flags."""
         begin = self.at
         _, size, _, _, sample_type, _ = self.numbers(ATTR[0])
-        # the first bit-field is the lowest bit of a little-endian machine, the highest of a big-endian one
+        # the first bit-field is the lowest bit on a little-endian machine, the highest on a
+        # big-endian one
         flags = self.data[self.at : self.at + 8]
         turned = bytes(int(f"{byte:08b}"[::-1], 2) for byte in flags)
         self.data[self.at : self.at + 8] = turned
@@ -186,7 +187,10 @@ class Swapper:
         self.at = end
 
     def sample(self, end: int) -> None:
-        """A sample: what is behind the fixed part has 64 bits. If those of the events differ, the id is first."""
+        """A sample.
+
+        All behind the fixed part has 64 bits. If the sample types differ, the id is first.
+        """
         kinds = set(self.kinds.values())
         sample_type = (
             kinds.pop()
@@ -244,7 +248,7 @@ class Swapper:
             self.row(form)
 
     def topology(self, end: int) -> None:
-        """Names of cores and threads, core and socket of each CPU, and perhaps names of dies and the die of each CPU."""
+        """Names of cores and threads, core and socket of each CPU, and perhaps the same of dies."""
         self.rows("s")
         self.rows("s")
         while self.at < end:

@@ -86,8 +86,9 @@ class Where:
 
 @dataclass
 class Writer:
-    """The records of a recording, in the order of the file. Groups are lists of events, leader first; times are those of
-    the first and the last sample, if the header is to tell them."""
+    """The records of a recording, in the order of the file. Groups are lists of events, leader
+    first; times are those of the first and the last sample, if the header is to tell them.
+    """
 
     groups: list[list[Event]]
     records: list[bytes] = field(default_factory=list)
@@ -135,7 +136,10 @@ class Writer:
         offset: int = 0,
         misc: int = MISC_USER,
     ) -> None:
-        """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are none. The kernel's has pid -1."""
+        """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are none.
+
+        The kernel's has pid -1.
+        """
         pid = -1 if misc == MISC_KERNEL else where.pid
         self.side(
             MMAP2,
@@ -181,8 +185,9 @@ class Writer:
         misc: int = MISC_USER,
         branches: tuple[int, Sequence[tuple[int, int]]] = (0, ()),
     ) -> None:
-        """A sample of a group: values are (id, value), the leader's first; callers are return addresses, last call first;
-        branches are the index of the last one's register, and from where to where they went, last one first.
+        """A sample of a group: values are (id, value), the leader's first; callers are return
+        addresses, last call first; branches are the index of the last one's register, and from
+        where to where they went, last one first.
         """
         number = values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -313,7 +318,7 @@ class Writer:
 
 
 def sections(at: int, *texts: bytes) -> bytes:
-    """The features of the header, which are at the end of the file: where each one is, then all of them."""
+    """The features of the header, at the end of the file: where each one is, then all of them."""
     at += 16 * len(texts)
     table = b""
     for text in texts:

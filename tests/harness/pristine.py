@@ -40,7 +40,10 @@ def pristine_kernel() -> None:
 
 
 def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
-    """Puts Image, core.o and SYMBOLS of the kernel at commit, with a patch that is not of the series, into folder, once."""
+    """Puts Image, core.o and SYMBOLS of the kernel at commit into folder, once.
+
+    patch: a change on top that is not of the series.
+    """
 
     def build() -> None:
         try:
@@ -57,7 +60,9 @@ def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
 
 
 def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) -> None:
-    """Runs build, with the work tree at commit, unless stamp says that it was built from the same commit and sources."""
+    """Runs build, with the work tree at commit, unless stamp says that it was built from the same
+    commit and sources.
+    """
     sources = (
         *(TOP / "scripts" / name for name in ("build.sh", "vm/common.config", f"vm/{ARCH}.py")),
         *sources,
@@ -87,7 +92,10 @@ def keep(stamp: Path, commit: str, build: Callable[[], None], *sources: Path) ->
 
 @contextmanager
 def held() -> Iterator[None]:
-    """The work tree for the caller alone: another suite, or `make bench`, may want it, and waits. Within, keep() would wait forever."""
+    """The work tree for the caller alone: another suite, or `make bench`, waits for it.
+
+    In this block, keep() would wait forever.
+    """
     CHECK.mkdir(parents=True, exist_ok=True)
     with open(CHECK / "pristine.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -147,7 +155,7 @@ def build_and_copy_perf() -> None:
 
 
 def pristine_module(share: Path) -> None:
-    """Makes the kernel, and perf_alt_period.ko for it from the DKMS package, which goes into share."""
+    """Makes the kernel, and, in share, perf_alt_period.ko for it from the DKMS package."""
     pristine_kernel()
     names = "Makefile", "dkms.conf", "perf_alt_period.c"
     sources = (

@@ -20,7 +20,7 @@ class Recording:
         comm: str = "program",
         **writer: object,
     ) -> None:
-        """groups: of events, each with its leader first; writer: what else perfwrite.Writer takes."""
+        """groups: each with its leader first; writer: what else perfwrite.Writer takes."""
         self.groups = groups
         self.writer = pw.Writer(groups, **writer)
         self.pid = pid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Makes up tables as perf functions report -j prints them, sums files, a perf that prints them, and pages of them."""
+"""Makes up tables as `perf functions report -j` prints them, sums files, a perf, and pages."""
 
 import json
 import random
@@ -109,7 +109,7 @@ def add_values(row: Table, whole: dict[str, int]) -> None:
 
 
 def table(names: list[str], seed: int = 1) -> Table:
-    """A table of functions with random totals; some values are undefined, some are not supported by the data."""
+    """A table of functions with random totals. Some values are undefined, some lack support."""
     rng = random.Random(seed)
     rows: list[Table] = []
     for i, name in enumerate(names):
@@ -187,7 +187,10 @@ def diff(before: Table, after: Table) -> Table:
 
 
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
-    """A sums file by call chain: (windows, cycles, instructions, page-faults) of each. Every window is like the others."""
+    """A sums file by call chain: (windows, cycles, instructions, page-faults).
+
+    All windows are alike.
+    """
     version = re.search(
         r"^perf-function-sums \d+",
         (TOP / "tools/perf/Documentation/perf-functions.txt").read_text(),

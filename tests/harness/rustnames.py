@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Mangled names at random, from the grammar of Rust's scheme v0 ("v0 Symbol Format" in the book of rustc)."""
+"""Random names, mangled by Rust's scheme v0 ("v0 Symbol Format" in the book of rustc)."""
 
 import random
 import string
@@ -29,7 +29,8 @@ class Mangler:
         self.text = ""
         self.depth = 0
         self.lifetimes = 0  # that binders have named
-        # of each kind of part, what can be referred to: where it begins, and how many lifetimes had names there
+        # the parts that can be referred to, by kind: where each begins, and how many lifetimes had
+        # names
         self.written: dict[str, list[tuple[int, int]]] = {"path": [], "type": [], "const": []}
 
     def maybe(self, *write: Callable[[], None]) -> None:
@@ -60,7 +61,9 @@ class Mangler:
         self.text += str(len(word)) + ("_" if word[:1] == "_" or word[:1].isdigit() else "") + word
 
     def _part(self, kind: str, *choices: Callable[[], None]) -> None:
-        """Of what can be referred to: a reference, or one of the choices, the first where it is deep."""
+        """A reference to a part written before, or one of the choices; the first one where it is
+        deep.
+        """
         here, scope = len(self.text), self.lifetimes
         places = [place for place, lifetimes in self.written[kind] if lifetimes <= scope]
         self.depth += 1

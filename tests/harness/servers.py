@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Real servers for tests, on this machine: a Dask scheduler with workers, PostgreSQL. None outlives its block."""
+"""Real servers on this machine: a Dask scheduler with workers, PostgreSQL.
+
+None outlives its block.
+"""
 
 import json
 import os
@@ -17,7 +20,10 @@ NOBODY = 65534
 
 
 def until(what: str, found: Callable, seconds: float = 60):
-    """The first result of a function that is true. Raises AssertionError when there is none in this time."""
+    """The first true result of a function.
+
+    Raises AssertionError when there is none in this time.
+    """
     end = time.monotonic() + seconds
     while True:
         result = found()
@@ -129,7 +135,7 @@ def dask(folder: Path, workers: int) -> Iterator[Dask]:
 
 @contextmanager
 def postgresql() -> Iterator[str]:
-    """A server with an empty database, reached by a socket in a folder of its own; the URL of the database."""
+    """A server with an empty database, behind a socket in a folder of its own. Yields its URL."""
     commands = must(TOP / "scripts/debian/postgresql.sh").splitlines()[-1]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         be = []

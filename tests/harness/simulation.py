@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.harness import perfwrite as pw
 from tests.harness.env import must
 
-# Two libraries with functions of 64 bytes each, four lines of 16; `twice` is in both, and twice in the first.
+# Functions have 64 bytes, four lines of 16; `twice` is in both libraries, and twice in the first.
 LIBRARIES = {
     "one": ("alpha", "beta", "twice", "gamma"),
     "two": ("delta", "twice", "epsilon", "[u8; 4]::zeta"),
@@ -124,8 +124,9 @@ class Simulation:
         by: str = "symbol",
         deferred: bool = False,
     ) -> None:
-        """events: one group, and the same one with every seed, of so many events; read: with their values; by: what
-        tells samples apart; deferred: all have call chains, and some of them their ends in later records.
+        """events: one group, and the same one with every seed, of so many events; read: with their
+        values; by: what tells samples apart; deferred: all have call chains, and some of them their
+        ends in later records.
         """
         self.by, self.deferred = by, deferred
         self.wants: Callable[[Task], bool] = lambda _task: True  # the windows of a task
@@ -250,7 +251,7 @@ class Simulation:
         self.tasks.append(task)
 
     def exit(self) -> None:
-        """The end of a task, if there is one that no thread belongs to: perf forgets the maps with the process."""
+        """Ends a task without threads, if there is one: perf forgets the maps with the process."""
         ready = [
             task
             for task in self.tasks[1:]
@@ -348,7 +349,9 @@ class Simulation:
         counts: list[int],
         chain: list[int],
     ) -> None:
-        """Turn counts into values; a member is left out now and then, and its count comes with the next."""
+        """Turn counts into values; a member is left out now and then, and its count comes with the
+        next.
+        """
         values = []
         for slot, event in enumerate(group):
             number = event.ids[cpu]
@@ -434,7 +437,10 @@ class Simulation:
         return (first, *sorted(rest))
 
     def run(self, number: int, path: Path) -> None:
-        """A recording with this number of samples. In the file, the records of a CPU are together in each round."""
+        """A recording with this number of samples.
+
+        In each round of the file, a CPU's records are together.
+        """
         self.begin()
         first = len(self.writer.records)
         for _ in range(number):

@@ -40,7 +40,10 @@ print fmt: "%d", REC->common_type
 
 
 def make_system(folder: Path) -> dict[str, str]:
-    """Makes a sysfs and a tracefs; returns the environment in which perf takes them, and a CPU whose JSON it has."""
+    """Makes a sysfs and a tracefs.
+
+    Returns an environment in which perf takes them, and a CPU that it knows.
+    """
     for name, text in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

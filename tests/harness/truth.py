@@ -47,7 +47,7 @@ def read_truth(text: str) -> Truth:
 
 
 def predicted(truth: Truth, window: int) -> dict[str, float]:
-    """The shares that windows which cross no call boundary have: share x (1 - window / call length), renormalised."""
+    """The shares of windows inside one call: share x (1 - window / call length), renormalised."""
     rest = {name: row.share * max(0.0, 1 - window / row.length) for name, row in truth.items()}
     return {name: value / sum(rest.values()) for name, value in rest.items()}
 
@@ -60,8 +60,9 @@ def check_shares(
     event: str = "cycles",
     most: float = 0.98,
 ) -> None:
-    """Asserts that the shares of the event, the leader, are the predicted ones within 4 standard errors, and that
-    the functions of the truth have most of it."""
+    """Asserts that the shares of the event, the leader, are the predicted ones within 4 standard
+    errors, and that the functions of the truth have most of it.
+    """
     counts = {
         name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in truth
     }
@@ -100,8 +101,10 @@ def measured_rates(
 
 
 def executed(log: str, symbols: str) -> dict[str, int]:
-    """How many instructions of each function QEMU's log of executed blocks (-d exec), of one instruction each,
-    holds. symbols is the output of `nm`; a block which QEMU stopped before is not counted."""
+    """How many instructions of each function QEMU's log of executed blocks (-d exec), of one
+    instruction each, holds. symbols is the output of `nm`; a block which QEMU stopped before is not
+    counted.
+    """
     starts = sorted(
         (int(address, 16), name)
         for address, kind, name in (
@@ -112,7 +115,10 @@ def executed(log: str, symbols: str) -> dict[str, int]:
     addresses = [address for address, _ in starts]
     counts: dict[str, int] = {}
     for stopped, pc in re.findall(
-        r"^(?:Trace \d+: \S+ \[[0-9a-f]+/|(Stopped) execution of TB chain before \S+ \[)([0-9a-f]+)",
+        (
+            r"^(?:Trace \d+: \S+ \[[0-9a-f]+/|(Stopped) execution of TB chain before \S+"
+            r" \[)([0-9a-f]+)"
+        ),
         log,
         re.M,
     ):

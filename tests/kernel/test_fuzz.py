@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Random calls around alternating events, for some seconds; test_stress.py makes more, where the kernel checks itself."""
+"""Random calls around alternating events, for some seconds.
+
+test_stress.py makes more, where the kernel checks itself.
+"""
 
 import unittest
 

@@ -17,7 +17,7 @@ KUNITCONFIG = "kernel/events/.kunitconfig"
 
 class KUnit(unittest.TestCase):
     def test_alternate_periods(self):
-        """In the kernels of the emulated machines: what they have in common with them is not built again."""
+        """In the kernels of the emulated machines; equal parts are not built again."""
         # without what kunit.py (and what its serial ports select), the test or the compilers decide
         others = re.findall(r"^CONFIG_(\w+)=", (LINUX / KUNITCONFIG).read_text(), re.M)
         others += ["RUNTIME_TESTING_MENU", "(?:SERIAL|EEPROM|KUNIT|RUSTC)_.*"]
@@ -34,7 +34,7 @@ class KUnit(unittest.TestCase):
                     rf"^{option}=y$|^# {option} is not set$", (kernel / ".config").read_text(), re.M
                 )
                 config.write_text("\n".join(lines))
-                # newer kunit.py asks for KVM, which need not work in a machine that is a virtual one
+                # newer kunit.py asks for KVM, which may not work in a virtual machine
                 emulator = folder / "bin" / machine(arch, "emulator")
                 emulator.parent.mkdir(exist_ok=True)
                 emulator.write_text(

@@ -24,7 +24,9 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS' 
 """
 
     def test_reported_period_is_what_was_counted(self):
-        """But for the time to the handler, and for the program's begin in the kernel, where no sample is taken."""
+        """Except for the time to the handler, and for the program's begin in the kernel, which has
+        no sample.
+        """
         stream = self.read("alternate").stream()
         values = [list(sample.values.values())[0] for sample in stream]
         differences = [

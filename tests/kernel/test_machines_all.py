@@ -34,8 +34,10 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
         in_guest(
             "benchmark --iterations 1 --faults 0 1",
             "--qemu",
-            "-accel tcg,one-insn-per-tb=on -d exec "
-            f"-dfilter 0x{start}+0x{size} -D {cls.share}/executed",
+            (
+                "-accel tcg,one-insn-per-tb=on -d exec "
+                f"-dfilter 0x{start}+0x{size} -D {cls.share}/executed"
+            ),
             arch=cls.ARCH,
             share=cls.share,
             timeout=580,
@@ -85,7 +87,8 @@ class Riscv64Selftest(machines.Selftest):
     SKIPPED_TESTS = (
         f"({machines.TWO_CPUS}|breakpoint{'|no stop when throttled' * (BASE == '6.12')})"
     )
-    # QEMU counts an event once. After an attempt to count it twice the next group, a plain one too, loses its first overflows
+    # QEMU counts an event once. After an attempt to count it twice the next group, a plain one too,
+    # loses its first overflows
     WITHOUT = {"alternate_period": "multiplexing_keeps_rest_of_interval"}
 
 

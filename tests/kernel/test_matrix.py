@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every perf on every kernel: it records what was asked for or says what is missing, and nothing else.
+"""Every perf on every kernel: it records what was asked for or says what is missing, and nothing
+else.
 
 perfs: of the series on both bases, and the distribution's own. Kernels: both bases,
 with the series and without.
@@ -59,8 +60,9 @@ def recorded(perf: str, base: str, kind: str) -> Path:
 
 
 def distribution(arch: str, seen_as: str | None = None) -> str:
-    """Fetches the distribution's perf for an architecture; the command that runs it, with its own libraries, where its
-    folder is seen as that."""
+    """Fetches the distribution's perf for an architecture; the command that runs it, with its own
+    libraries, where its folder is seen as that.
+    """
     out = CHECK / "distribution" / arch
     must(TOP / "scripts/debian/fetch.sh", out, machine(ARCH, "suite"), arch, "linux-perf")
     there = seen_as or str(out)
@@ -224,8 +226,9 @@ class Reading(unittest.TestCase):
                 self.assertEqual(others, [first] * 3)
 
     def test_distribution(self):
-        """It reads its own recordings: the report names functions, the script says which perf it needs. It refuses those with a
-        longer attr."""
+        """It reads its own recordings: the report names functions, the script says which perf it
+        needs. It refuses those with a longer attr.
+        """
         program = distribution(must("dpkg", "--print-architecture").strip()).split()
         root = BASES["6.12"] / "root" / ARCH
         for perf, recording in recordings():
@@ -252,7 +255,8 @@ class Reading(unittest.TestCase):
                 )
                 if perf == DISTRIBUTION:
                     self.assertEqual(report.returncode, 0, report.stdout)
-                    # a fifth of the cycles; of 340 samples of two events four standard errors are 13 points
+                    # a fifth of the cycles; of 340 samples of two events four standard errors are
+                    # 13 points
                     (share,) = re.findall(
                         r"(?m)^ +(\d+\.\d+)%.* \[\.\] dcache_miss ", report.stdout
                     )
@@ -260,7 +264,10 @@ class Reading(unittest.TestCase):
                     self.assertGreater(table.returncode, 0)
                     self.assertRegex(
                         table.stdout,
-                        r"(?m)^generate-function-metrics: this perf .*: use the perf of the alt-period series$",
+                        (
+                            r"(?m)^generate-function-metrics: this perf .*: use the perf of the"
+                            r" alt-period series$"
+                        ),
                     )
                 else:
                     for done in report, table:

@@ -22,7 +22,7 @@ MACHINES = "arm64"
 # iterations: some hundred windows, of which the smallest share of a function has seven
 REPRODUCED = 2000
 
-# two processors at once: the emulator's counters tell no instructions then, and times are the host's
+# two processors: then the emulator's counters do not count instructions, and times are the host's
 ON_TWO = f"""
 insmod /share/perf_alt_period.ko
 perf record -q -a -o /tmp/two.data -e cycles/period={SHORT_LONG},alt-period={WINDOW}/u -- \\

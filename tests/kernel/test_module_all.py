@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The module for kernels that cannot be rebuilt, on Debian's own kernels: nothing of them is built here but the module."""
+"""The module for kernels that cannot be rebuilt, on Debian's own kernels."""
 
 import re
 import shutil
@@ -39,7 +39,7 @@ exec /init
 
 
 class Kernel:
-    """Debian's kernel for an emulated machine and what it takes to build modules for it here, unpacked, once."""
+    """Debian's kernel for an emulated machine, and what builds modules for it; unpacked once."""
 
     def __init__(self, arch: str):
         self.arch, self.kept = arch, CHECK / "debian-kernel" / arch
@@ -98,7 +98,10 @@ class Kernel:
             shutil.copy(module, share)
 
     def options(self) -> tuple[object, ...]:
-        """Of scripts/vm.py, to boot it with a root file system that has Debian's drivers before its own first process."""
+        """The options of scripts/vm.py that boot it.
+
+        Debian's drivers are loaded before the first process.
+        """
         more, out = self.kept / "more", self.kept / "root.cpio"
         (more / "drivers").mkdir(parents=True, exist_ok=True)
         there = {path.stem: path for path in self.root.glob("lib/modules/*/kernel/**/*.ko")}
@@ -120,9 +123,10 @@ class Kernel:
 class Debian(modules.Module):
     share = CHECK / "module-debian"
     # Linux 6.1 opens no group that samples counts and is inherited
-    NOT = modules.Module.NOT + (
-        " child_of_long_interval child_of_window grandchild_of_long_interval thread_of_long_interval"
-        " thread_of_window ioc_period_and_children exec_of_child_keeps_rest_of_interval"
+    NOT = (
+        modules.Module.NOT + " child_of_long_interval child_of_window grandchild_of_long_interval"
+        " thread_of_long_interval thread_of_window ioc_period_and_children"
+        " exec_of_child_keeps_rest_of_interval"
     )
     SELFTESTS = 24
 
@@ -134,7 +138,10 @@ class Debian(modules.Module):
 
 
 class X86(unittest.TestCase):
-    """x86_64, whose emulated machine has no PMU: clock_pmu.c is one, the probe of its overflows is real."""
+    """x86_64.
+
+    Its emulated machine has no PMU: clock_pmu.c is one; the probe of its overflows is real.
+    """
 
     ARCH = "x86_64"
     LONG, WINDOW, JITTER = 1_000_000, 50_000, 14
@@ -175,7 +182,8 @@ class X86(unittest.TestCase):
         self.assertNotIn("ran\n", said)
         self.assertEqual(
             said.count(
-                "has them for events without 'in_tx_cp', 'acr_mask' or AMD's branch sampling only.\n"
+                "has them for events without 'in_tx_cp', 'acr_mask' or AMD's branch sampling"
+                " only.\n"
             ),
             3,
             said,
@@ -213,7 +221,7 @@ class X86(unittest.TestCase):
 
 
 class Dkms(unittest.TestCase):
-    """The package on a Debian with that kernel: installed, it builds the module; removed, it leaves nothing."""
+    """The package on a Debian with that kernel: it builds the module, and leaves nothing behind."""
 
     SCRIPT = """echo "Dpkg::Use-Pty 0;" > /etc/apt/apt.conf.d/no-pty
 apt-get install --yes --quiet=2 /*.deb

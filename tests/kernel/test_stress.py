@@ -77,7 +77,7 @@ def setUpModule() -> None:
 
 class Stress(unittest.TestCase):
     def guest(self, command: str, *options: object) -> str:
-        """The command's output, in a machine that had nothing to complain about and has lost nothing."""
+        """The command's output. The machine has not complained and has lost nothing."""
         done = vm(GUEST.replace("COMMAND", command), "--debug", *options, share=SHARE, timeout=3600)
         self.assertEqual(done.returncode, 0, done.stdout)
         output, separator, end = done.stdout.partition("before: ")
@@ -86,7 +86,7 @@ class Stress(unittest.TestCase):
         return output
 
     def test_kunit_and_selftests(self):
-        """The logic's unit tests, which this kernel has run when it booted, and those of the system call."""
+        """The logic's unit tests, which this kernel ran at its boot, and the system call's."""
         output = self.guest(" && ".join(["dmesg", *(f"./{name}" for name in PROGRAMS)]))
         self.assertRegex(output, r"(?m)^ok \d+ perf_alt_period$")
         self.assertEqual(

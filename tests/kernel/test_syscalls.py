@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series' selftests of perf_event_open(2) in the emulated machine, with our kernel and with pristine Linux."""
+"""The series' selftests of perf_event_open(2) in the emulated machine: our kernel, pristine Linux.
+"""
 
 import unittest
 

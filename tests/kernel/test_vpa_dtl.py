@@ -58,7 +58,8 @@ write=/sys/kernel/debug/vpa_dtl_hypervisor/write
 wrote() {
 	dmesg | sed -n 's/.*vpa_dtl_hypervisor: //p' | tail -n $(nproc) > /share/$1.wrote
 }
-# record NAME ENTRIES OPTION...: a recording of that many entries on each CPU, and of the command $and
+# record NAME ENTRIES OPTION...: a recording of that many entries on each CPU, and of the command
+# $and
 and=
 record() {
 	name=$1 entries=$2
@@ -121,7 +122,7 @@ dmesg > /share/dmesg
 
 LONG, WINDOW = 999000, 1000
 BOTH = 20000
-# opens an event of each CPU with an attr of 160 bytes and the alternate period given, says what comes of it
+# opens an event of each CPU, with an attr of 160 bytes and an alternate period; prints the result
 OPEN = """
 import ctypes, struct, sys
 kind = int(open("/sys/bus/event_source/devices/vpa_dtl/type").read())
@@ -193,14 +194,15 @@ EVENT = re.compile(
 )
 FIRST = re.compile(r"timebase: (\d+) dispatch_reason:(\w+), preempt_reason:(\w+),$")
 SECOND = re.compile(
-    r"^enqueue_to_dispatch_time:(-?\d+), ready_to_enqueue_time:(-?\d+),waiting_to_ready_time:(-?\d+), "
+    r"^enqueue_to_dispatch_time:(-?\d+),"
+    r" ready_to_enqueue_time:(-?\d+),waiting_to_ready_time:(-?\d+), "
     r"processor_id: (\d+) +([0-9a-f]+) (\S+)"
 )
 SWITCH = re.compile(r"prev_pid=(\d+) .*next_pid=(\d+)")
 
 
 class Printed(NamedTuple):
-    """An event that perf script printed; words: those of an entry, or the two threads of a switch."""
+    """A printed event of perf script; words: those of an entry, or the two threads of a switch."""
 
     name: str
     cpu: int
@@ -209,7 +211,10 @@ class Printed(NamedTuple):
 
 
 def printed(name: str) -> Iterator[Printed]:
-    """What perf script printed, in order. Raises ValueError for what is neither an entry nor a switch."""
+    """What perf script printed, in order.
+
+    Raises ValueError for what is neither an entry nor a switch.
+    """
     with open(SHARE / f"{name}.script", encoding="utf-8") as lines:
         for line in lines:
             event = EVENT.match(line)
@@ -230,7 +235,9 @@ def printed(name: str) -> Iterator[Printed]:
 
 
 class Wrote(NamedTuple):
-    """What the module says that it wrote on a CPU: by which thread, how many entries, the sum of their timebases."""
+    """What the module wrote on a CPU: the thread, the number of entries, the sum of their
+    timebases.
+    """
 
     thread: int
     entries: int
@@ -329,7 +336,10 @@ class Log(unittest.TestCase):
     # every entry comes out, once
 
     def check(self, name: str, numbers: list[int] | range, extra: int = 0) -> None:
-        """Exactly these entries of each CPU come out, in the AUX data and of perf script; extra: so many were written beside."""
+        """Exactly these entries of each CPU are in the AUX data and in perf script's output.
+
+        extra: the number of others that were written.
+        """
         told = wrote(name)
         self.assertEqual(sorted(told), list(range(CPUS)))
         recorded = perfdata.read(SHARE / f"{name}.data")
@@ -387,7 +397,10 @@ class Log(unittest.TestCase):
             self.assertEqual({flags for _, _, flags in cpu}, {0})
 
     def test_full_area(self):
-        """Entries without room wait in the log, whose last ones are there when perf reads again; the others are a gap."""
+        """Entries without room wait in the log.
+
+        The last ones are there when perf reads again; the others are a gap.
+        """
         recorded = perfdata.read(SHARE / "full.data")
         room = (
             int((SHARE / "page").read_text()) // LAYOUT.size - 1
@@ -517,7 +530,9 @@ class AlternatePeriods(unittest.TestCase):
             self.assertRegex(report, r"# Samples: .* of events? '.*cycles.*'\n")
 
     def test_function_table(self):
-        """What script and command say of the benchmark, the kernel beside it: it has less of the cycles than alone."""
+        """What script and command say of the benchmark beside the kernel, which has a part of the
+        cycles.
+        """
         native = must(
             PERF,
             "functions",

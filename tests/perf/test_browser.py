@@ -35,7 +35,7 @@ def setUpModule() -> None:
 
 
 class Terminal:
-    """A command with a terminal, and what is on its screen. It knows the sequences that a browser uses."""
+    """A command with a terminal, and its screen. It knows the sequences that a browser uses."""
 
     def __init__(self, *command: object, **environment: str) -> None:
         self.screen = [[" "] * COLUMNS for _ in range(LINES)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Old and new together: perf and kernel with and without the series, recordings of the other byte order, and the
-ways that a recording can take.
+"""Old and new together: perf and kernel with and without the series, recordings of the other byte
+order, and the ways that a recording can take.
 
 In the emulated machine a program executes the same instructions in each run and
 only those are counted, so however it is recorded, the sums of its functions are
@@ -234,7 +234,9 @@ class Ways(unittest.TestCase):
                 self.check(f"inject-{name}")
 
     def test_switch_output(self):
-        """The parts have all samples, and their sums add up: only each part's first sample has nothing before it."""
+        """The parts have all samples, and their sums add up, but the first sample of each follows
+        none.
+        """
         parts = sorted(SHARE.glob("switched.data.*"))
         self.assertGreater(len(parts), 1)
         whole, number = [], 0
@@ -273,7 +275,7 @@ class Ways(unittest.TestCase):
         self.assertNotIn("dcache_miss", report(SHARE / "none"))
 
     def test_diff(self):
-        """Of alternating periods and a plain one: what perf report says of both, which is the same within error."""
+        """perf report says the same of alternating periods and of a plain one, within the error."""
 
         def shares(recording: Path) -> dict[str, float]:
             text = said(
@@ -367,9 +369,10 @@ class Threads(unittest.TestCase):
             yield stream[begin:]
 
     def check(self, name: str, number: int, repeats: int) -> list[list[perfdata.Sample]]:
-        """So many threads did all the same, each with its own alternation, and none is missing in the table.
+        """So many threads did all the same, each with its own alternation, and none is missing in
+        the table.
 
-        repeats: a program's threads differ in the order of what they do, but the same program was run so many times.
+        repeats: how often the program was run, as the order of work differs between its threads.
         """
         counted = THREAD_ITERATIONS * sum(row.length for row in truth().values())
         # a program's first thread only starts the others
@@ -448,7 +451,7 @@ class OldKernel(unittest.TestCase):
         in_guest(ON_OLD_KERNEL, "--kernel", IMAGE, share=SHARE, timeout=580)
 
     def test_plain_event(self):
-        """Works, with the attr as long as ever, and records what it does with the series' kernel."""
+        """It works, with the same attr, and records the same as on the series' kernel."""
         leader = perfdata.read(path("new-perf")).leader()
         self.assertEqual(
             (leader.size, leader.alternative_sample_period, leader.inherit), (160, 0, True)
@@ -550,7 +553,8 @@ class ByteOrder(unittest.TestCase):
             for words in READERS:
                 with self.subTest(name, words=words):
                     text = said(PERF, path(f"big-{name}"), *words)
-                    # newer perf lists only the build IDs of what has samples, as others are in the maps
+                    # newer perf lists only the build IDs of what has samples, as others are in the
+                    # maps
                     self.assertGreater(
                         len(text.splitlines()),
                         0 if BASE != "6.12" and words == ("buildid-list",) else 1,

@@ -66,7 +66,9 @@ def changes(before: Sequence[Function], after: Sequence[Function]) -> list[dict]
 
 
 def tail(t: float, freedom: float, steps: int = 2000) -> float:
-    """How often |t| is exceeded: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1), by Simpson's rule."""
+    """How often |t| is exceeded: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1),
+    by Simpson's rule.
+    """
 
     def integral(low: float, high: float) -> float:
         width = (high - low) / steps
@@ -131,7 +133,10 @@ class Changes(unittest.TestCase):
     """What is printed of a change."""
 
     def test_values_and_intervals(self):
-        """Of functions with few and many windows; which are significant is decided for all functions of a column."""
+        """Functions with few and many windows.
+
+        All functions of a column decide which are significant.
+        """
         draw = random.Random(1)
         before = {f"f{number}": drawn(draw, 6 + 2 * number) for number in range(20)}
         after = {
@@ -192,7 +197,8 @@ class Changes(unittest.TestCase):
                 bounds = [row["metrics"][column]["interval"] for row in rows]
                 percent = 100 * sum(low <= truth <= high for low, high in bounds) / len(bounds)
                 print(
-                    f"{name}: {column}: {percent:.1f} % of {len(bounds)} intervals contain the true change"
+                    f"{name}: {column}: {percent:.1f} % of {len(bounds)} intervals contain the true"
+                    " change"
                 )
                 with self.subTest(name, column=column):
                     self.assertGreater(percent, 93)
@@ -211,7 +217,8 @@ class Changes(unittest.TestCase):
             found += "changed" in told
             false.append(len(told - {"changed"}) / max(len(told), 1))
         print(
-            f"{found} of 200 changes found, {100 * sum(false) / 200:.1f} % of the discoveries are false"
+            f"{found} of 200 changes found, {100 * sum(false) / 200:.1f} % of the discoveries are"
+            " false"
         )
         self.assertGreater(found, 160)
         # 5 %, and 3 standard errors of that
@@ -224,7 +231,10 @@ class Functions(unittest.TestCase):
     def pairs(
         self, before: Sequence[tuple[str, str, str]], after: Sequence[tuple[str, str, str]]
     ) -> dict:
-        """Status and value before of each function, whose windows count as many instructions as its place says."""
+        """The status of each function and its value before.
+
+        Its place is its windows' number of instructions.
+        """
         rows = changes(
             [(*function, [(300, 100 + place, 1)] * 3) for place, function in enumerate(before)],
             [(*function, [(300, 300, 1)] * 3) for function in after],
@@ -390,7 +400,9 @@ class Output(unittest.TestCase):
         )
 
     def test_table(self):
-        """The same as text: value, change, * if significant; with --ci the interval; the number of rows that is asked for."""
+        """The same as text: value, change, * if significant; with --ci the interval; the number of
+        rows that is asked for.
+        """
         header, *lines = (
             diff("--ci", "-F", "CPI", "--limit", "4").stdout.replace("95 %", "95%").splitlines()
         )

@@ -622,7 +622,10 @@ class EventNames(unittest.TestCase):
             )
 
     def test_numbers_of_arm(self):
-        """They are those of Arm's CPUs, and taken for them where the recording does not say whose they are."""
+        """These are events of Arm's CPUs.
+
+        A recording that does not name its CPU is taken for one of them.
+        """
         for cpu in "", "0x00000000410fd0c0", "0x00000000410fd0c0 smt_on=0":
             self.same(
                 "dTLB-load-misses",
@@ -843,9 +846,11 @@ class Metrics(unittest.TestCase):
         fm.print_table(fm.sorted_rows(values, "%CY"), fm.labels(values), metrics, out)
         self.assertEqual(
             out.getvalue(),
-            "symbol # CPI BM/KI   %CY %I   %BM   DIS\n"
-            "f      1   -     - 100.0  - 100.0   0.0\n"
-            "g      1   -     -   0.0  -   0.0 100.0\n",
+            (
+                "symbol # CPI BM/KI   %CY %I   %BM   DIS\n"
+                "f      1   -     - 100.0  - 100.0   0.0\n"
+                "g      1   -     -   0.0  -   0.0 100.0\n"
+            ),
         )
 
     def test_two_groups(self):
@@ -1005,10 +1010,12 @@ class Output(unittest.TestCase):
         self.assertEqual(
             self.report(self.recording()),
             (
-                "symbol # CPI BM/KI  %CY   %I  %BM  DIS\n"
-                "f      2 3.0   5.0 40.0 40.0 14.3  0.0\n"
-                "h      2 4.0  40.0 40.0 30.0 85.7  0.0\n"
-                "g      2 2.0   0.0 20.0 30.0  0.0 50.0\n",
+                (
+                    "symbol # CPI BM/KI  %CY   %I  %BM  DIS\n"
+                    "f      2 3.0   5.0 40.0 40.0 14.3  0.0\n"
+                    "h      2 4.0  40.0 40.0 30.0 85.7  0.0\n"
+                    "g      2 2.0   0.0 20.0 30.0  0.0 50.0\n"
+                ),
                 "",
             ),
         )

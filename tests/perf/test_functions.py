@@ -84,7 +84,7 @@ class RandomRecordings(unittest.TestCase):
             for what in ("metrics", "errors"):
                 self.assertEqual(mine[what].keys(), other[what].keys())
                 for column, value in other[what].items():
-                    # the command takes doubles for sums: an error that is 0 comes to 1e-8 of its metric
+                    # the command adds doubles: an error of 0 becomes 1e-8 of its metric
                     close = what == "errors" and 1e-7 * abs(other["metrics"][column])
                     self.assertTrue(
                         mine[what][column] is None
@@ -101,7 +101,7 @@ class RandomRecordings(unittest.TestCase):
                 self.check(seed)
 
     def test_deferred_call_chains(self):
-        """Samples do not wait for the end of their chains: the counts of each are those since the one before it."""
+        """Samples do not wait for the end of their chains: each counts from the one before it."""
         for seed in range(10):
             with self.subTest(seed=seed):
                 simulation = Simulation(seed, libraries(), deferred=True)
@@ -203,7 +203,9 @@ class Report(unittest.TestCase):
             self.assertEqual(ours.read_text(), theirs.read_text())
 
     def test_sums_add_up(self):
-        """Recordings and sums files, in any order, by either reader; each number is the sum of its parts."""
+        """Recordings and sums files, in any order, by either reader; each number is the sum of its
+        parts.
+        """
         sums = {}
         for name, path in (("one", self.one), ("two", self.two)):
             self.report(path, "--sums", DATA / f"{name}.sums")
@@ -337,7 +339,10 @@ class Report(unittest.TestCase):
         self.assertGreater(len(re.findall("^    perf functions report ", told.stdout, re.M)), 3)
 
     def test_filters_of_tasks(self):
-        """By comm at the time, pid and tid: windows of others are not counted, but what they do to streams is."""
+        """By comm at the time, pid and tid.
+
+        Windows of others do not count, but they do change the streams.
+        """
         filters = {
             "--comm": ("sh,my worker", lambda task: task.comm in ("sh", "my worker")),
             "--pid": ("100", lambda task: task.pid == 100),
@@ -470,7 +475,10 @@ class Report(unittest.TestCase):
             self.assertEqual(done.stdout, "")
 
     def test_cut_recording_for_the_script(self):
-        """What tells the groups is at the end: members without it are no leaders. Newer perf script refuses the file."""
+        """The end of a file names its groups; without it, members are no leaders.
+
+        Newer perf script refuses the file.
+        """
         cut = DATA / "cut.data"
         cut.write_bytes(self.two.read_bytes()[:-3000])
         done = script(cut, "--write-sums", DATA / "cut.sums")
@@ -498,8 +506,10 @@ def rounds(
     cpuid: str = "",
     periods: Sequence[int] = (999_700, 999_700),
 ) -> Path:
-    """A recording of a hundred windows of each group in `alpha`. An event is its name, type, config, and its period if it
-    is a member that has one; the counts are those of a window, that of the leader first."""
+    """A recording of a hundred windows of each group in `alpha`. An event is its name, type,
+    config, and its period if it is a member that has one; the counts are those of a window, that of
+    the leader first.
+    """
     # pylint: disable=too-many-locals
     numbers = itertools.count(1)
     flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
@@ -547,7 +557,9 @@ class Mixed(unittest.TestCase):
     BOTH = ("cycles:u", 0, 0), ("instructions:u", 0, 1)
 
     def values(self, path: Path, note: str = "") -> dict:
-        """The metrics of the one function, which both say; and the note that they print, if there is to be one."""
+        """Both readers print the same metrics of the one function, and the same note, if there is
+        one.
+        """
         ours, theirs = native(path, "-j"), script(path, "--json")
         ours_metrics, theirs_metrics = (
             json.loads(done.stdout)["functions"][0]["metrics"] for done in (ours, theirs)
@@ -559,7 +571,9 @@ class Mixed(unittest.TestCase):
         return ours_metrics
 
     def test_member_that_samples(self):
-        """Each of its samples would end an interval of the leader, which is then taken for a window."""
+        """Each of its samples would end an interval of the leader, which is then taken for a
+        window.
+        """
         path = rounds("own", [[*self.BOTH[:1], ("instructions:u", 0, 1, 1000000)]], [[300, 300]])
         for done in native(path), script(path):
             self.assertNotEqual(done.returncode, 0)
@@ -570,7 +584,9 @@ class Mixed(unittest.TestCase):
             self.assertEqual(done.stdout, "")
 
     def test_two_events_of_one_name(self):
-        """Misses of the last level and of L1D are two things where the kernel maps them so; those of the program count."""
+        """Misses of the last level and of L1D are two things where the kernel maps them so; those
+        of the program count.
+        """
         groups = [
             [*self.BOTH, ("cache-misses:u", 0, 3)],
             [*self.BOTH, ("L1-dcache-load-misses:u", 3, 0x10000)],
@@ -590,7 +606,10 @@ class Mixed(unittest.TestCase):
         )
 
     def test_cores_of_several_kinds(self):
-        """Each has its PMU, whose number is in the attr: counts are added up, and that is said, by sums, too."""
+        """Each has its PMU, whose number is in the attr.
+
+        Counts are added up; reports and sums say so.
+        """
         groups = [
             [(f"cpu_core/{name}", 0, 4 << 32 | config) for name, _, config in self.BOTH],
             [(f"cpu_atom/{name}", 0, 10 << 32 | config) for name, _, config in self.BOTH],
@@ -659,7 +678,10 @@ class Completion(unittest.TestCase):
 
     def complete(self, *words_: str) -> list[str]:
         """The words that the last one, which may be empty, may become."""
-        commands = """source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _perf 2>/dev/null; echo "${COMPREPLY[*]}" """
+        commands = (
+            'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+            '_perf 2>/dev/null; echo "${COMPREPLY[*]}"'
+        )
         path = f"{PERF.parent}:/usr/bin:/bin"
         return must(
             "bash",

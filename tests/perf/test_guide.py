@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guide's examples: each command is run in the emulated machine and prints what the page says."""
+"""The guide's examples: each command runs in the emulated machine and prints what the page says."""
 
 import doctest
 import platform
@@ -34,8 +34,9 @@ class Guide(unittest.TestCase):
     maxDiff = None
 
     def test_examples(self):
-        """To the last digit, for the machine is the same in each run; `...` stands for anything. Windows lie elsewhere in
-        what is not built like the page's; the columns are the same."""
+        """To the last digit, for the machine is the same in each run; `...` stands for anything.
+        Windows lie elsewhere in what is not built like the page's; the columns are the same.
+        """
         there = examples()
         self.assertGreater(len(there), 10)
         commands = "\n".join(f"echo '{MARK}'\n{command}" for command, _ in there)

@@ -57,9 +57,10 @@ class Identity(unittest.TestCase):
         text, module, other = 0xFFFF800008000000, 0xFFFF800001000000, 0xFFFF800002000000
         kallsyms = DATA / "kallsyms"
         kallsyms.write_text(
-            f"{text:016x} T _text\n{text:016x} T _stext\n{text + 0x1000:016x} T do_work\n"
-            f"{text + 0x2000:016x} t helper\n{text + 0x10000:016x} T _etext\n"
-            f"{module + 0x100:016x} t do_work\t[veryfast]\n{module + 0x200:016x} t helper_two\t[veryfast]\n"
+            f"{text:016x} T _text\n{text:016x} T _stext\n{text + 0x1000:016x} T"
+            f" do_work\n{text + 0x2000:016x} t helper\n{text + 0x10000:016x} T"
+            f" _etext\n{module + 0x100:016x} t do_work\t[veryfast]\n{module + 0x200:016x} t"
+            " helper_two\t[veryfast]\n"
         )
         recording = Windows()
         recording.map("[kernel.kallsyms]_text", text, 0x10000, offset=text, misc=pw.MISC_KERNEL)
@@ -157,11 +158,17 @@ class Identity(unittest.TestCase):
         self.check_demangling(
             "mangled",
             {
-                "_ZN3geo6VectorIdE3dotERKS1_": "geo::Vector<double>::dot(geo::Vector<double> const&)",
+                "_ZN3geo6VectorIdE3dotERKS1_": (
+                    "geo::Vector<double>::dot(geo::Vector<double> const&)"
+                ),
                 "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad",
-                "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate": "<std::path::PathBuf>::new",
+                "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate": (
+                    "<std::path::PathBuf>::new"
+                ),
                 "_RNCNvCsgStHSCytQ6I_7mycrate4mains_0B3_.llvm.123": "mycrate::main::{closure#1}",
-                "_RINvC1a1bKc27_Kc5c_Kc20_Kc7e_Ko10000000000000000_E": r"a::b::<'\'', '\\', ' ', '~', 0x10000000000000000>",
+                "_RINvC1a1bKc27_Kc5c_Kc20_Kc7e_Ko10000000000000000_E": (
+                    r"a::b::<'\'', '\\', ' ', '~', 0x10000000000000000>"
+                ),
                 "_RNvC1a9not_all": "_RNvC1a9not_all",
                 "_RNvC1a1b1": "_RNvC1a1b1",
                 "_Restore": "_Restore",
@@ -169,7 +176,10 @@ class Identity(unittest.TestCase):
         )
 
     def test_any_rust_name(self):
-        """As binutils demangle them; newer perf has its own way to, that keeps what says which part of the function."""
+        """As binutils demangle them.
+
+        Newer perf demangles by itself, and keeps the suffix of a part.
+        """
         draw = random.Random(6)
         mangled = [rustnames.mangled(draw) for _ in range(2000)]
         demangled = subprocess.run(
@@ -191,12 +201,14 @@ class Identity(unittest.TestCase):
         )
 
     def test_stripped(self):
-        """A function is the range that unwind information has; without it an address is a function of its own."""
+        """A function is the range that unwind information has; without it an address is a function
+        of its own.
+        """
         script = DATA / "stripped.map"
         script.write_text("{ global: shown; local: *; };")
         unwound = "".join(
-            f".type {name}, @function\n{name}: .cfi_startproc\n.skip 64\n.cfi_def_cfa_offset 32\n.skip 64\n.cfi_endproc\n"
-            f".size {name}, {size}\n"
+            f".type {name}, @function\n{name}: .cfi_startproc\n.skip 64\n.cfi_def_cfa_offset"
+            f" 32\n.skip 64\n.cfi_endproc\n.size {name}, {size}\n"
             for name, size in (("one", 128), ("shown", 64), ("two", 128))
         )
         library = build(
@@ -239,7 +251,9 @@ class Identity(unittest.TestCase):
                 self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
 
     def test_perf_report_of_a_group(self):
-        """Each function of three libraries, and each address without one, has a row; addresses alike are one."""
+        """Each function of three libraries, and each address without one, has a row; addresses
+        alike are one.
+        """
         draw = random.Random(1)
         recording = Windows()
         expected = {"0x0000000000001000": [1, 1]}

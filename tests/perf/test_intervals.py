@@ -37,7 +37,7 @@ DATA = CHECK / "intervals"
 
 RECORDINGS = 100 if SLOW else 10
 LONG, WINDOW = 99700, 300
-# nothing comes from this machine, or goes to it, before the end: it would have its part in what the guest draws
+# nothing is exchanged with this machine before the end: it would change what the guest draws
 RECORD = f"""
 sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
 cd /tmp
@@ -130,7 +130,9 @@ class Method(unittest.TestCase):
                 )
 
     def test_no_variance(self):
-        """No event, a single window, windows that are all alike: never an interval of no width where chance had its part."""
+        """No event, a single window, windows that are all alike: where chance had a part, an
+        interval has a width.
+        """
         some = [(300, 200, draw) for draw in (0, 4, 5, 1, 0, 0)]
         rows = report(
             sums_line("none", [(300, 250, 0)] * 40),
@@ -271,7 +273,9 @@ class Printed(unittest.TestCase):
                 )
 
     def test_marks(self):
-        """A value is marked where its interval is not narrower than itself, or where a 0 may be what others have."""
+        """A value is marked where its interval is not narrower than itself, or where a 0 may be
+        what others have.
+        """
         lines = [line.split() for line in self.table().splitlines()]
         marked = {
             (line[0], name)
@@ -355,7 +359,9 @@ class Coverage(unittest.TestCase):
                 self.assert_coverage(name, [low <= case.truth <= high for low, high in bounds])
 
     def test_vendor_metrics(self):
-        """Of groups whose windows are others, related by their cycles: some of the events go together, others do not."""
+        """Of groups whose windows are others, related by their cycles: some of the events go
+        together, others do not.
+        """
 
         def ratio(draw: random.Random) -> tuple[tuple[int, ...], ...]:
             cycles = [300 * (1 + poisson(draw, 1)) for _ in "12"]
@@ -421,7 +427,9 @@ class Coverage(unittest.TestCase):
                 )
 
     def test_shares(self):
-        """Of cycles, where each window weighs the same, and of instructions, where those of some functions have more."""
+        """Of cycles, where each window weighs the same, and of instructions, where those of some
+        functions have more.
+        """
         draw = random.Random(4)
         whole = sum(share * instructions for share, instructions in SHARES.values())
         inside: dict[str, dict[str, list[bool]]] = {"%CY": {}, "%I": {}}
@@ -441,7 +449,10 @@ class Coverage(unittest.TestCase):
 
 
 class Recordings(unittest.TestCase):
-    """One program, recorded again and again: only the jitter differs, in its size and in what is drawn."""
+    """One program, recorded again and again.
+
+    Only the jitter differs: its size, and what is drawn.
+    """
 
     def test_known_shares_and_rate(self):
         for old in DATA.glob("*.data"):
@@ -475,7 +486,8 @@ class Recordings(unittest.TestCase):
         for name, number in inside.items():
             print(f"{name}: {number} of {RECORDINGS} intervals contain the truth")
         for name, number in inside.items():
-            # of 95 % it would be less than this once in 80 times, of 10 recordings once in 900; but the guest draws the same again
+            # of 95 % it would be less than this once in 80 times, of 10 recordings once in 900; but
+            # the guest draws the same again
             self.assertGreaterEqual(number, 90 if SLOW else 7, name)
 
 

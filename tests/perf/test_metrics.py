@@ -58,7 +58,10 @@ TOPDOWN = [
 
 
 class RandomWindows(Recording):
-    """Windows with random counts in two functions. Groups of events: (name, type, config), leader first."""
+    """Windows with random counts in two functions.
+
+    Groups of events: (name, type, config), leader first.
+    """
 
     def __init__(
         self, groups: Sequence[Sequence[tuple[str, int, int]]], windows: int = 50, **cpu: object
@@ -108,8 +111,10 @@ class RandomWindows(Recording):
 def topdown(
     slots: int, mispredict: int, skewed: bool = False, frontend: int = 0, backend: int = 0
 ) -> dict[str, Callable[[Counts], float]]:
-    """Arm's four shares of the slots. mispredict, frontend, backend: slots or cycles lost for each mispredicted branch in
-    the tables; skewed: of old versions of Neoverse N2, whose events count too much."""
+    """Arm's four shares of the slots. mispredict, frontend, backend: slots or cycles lost for each
+    mispredicted branch in the tables; skewed: of old versions of Neoverse N2, whose events count
+    too much.
+    """
 
     def lost(c: Counts, event: str) -> float:
         return (c[event] - c["cycles"] * skewed) / (c["cycles"] * slots)
@@ -274,7 +279,9 @@ class Metrics(unittest.TestCase):
             )
 
     def test_threads_of_a_core(self):
-        """Metrics that refer to others, and ask whether the recorded machine's cores have several threads."""
+        """Metrics that refer to others, and ask whether the recorded machine's cores have several
+        threads.
+        """
         members = [
             (name, 4, number)
             for number, name in enumerate(
@@ -304,7 +311,10 @@ class Metrics(unittest.TestCase):
             )
 
     def test_groups(self):
-        """Events in two groups are related by the cycles that both count, or else by the windows; both have a part in the error."""
+        """Events in two groups are related by the cycles that both count, or by the windows.
+
+        Both add to the error.
+        """
 
         def ratio(link: str, one: Counts, other: Counts) -> float:
             return one["BR_MIS_PRED_RETIRED"] / one[link] * other[link] / other["BR_RETIRED"]
@@ -345,7 +355,9 @@ class Metrics(unittest.TestCase):
         self.assertEqual(report(sums, "-M", "TopdownL1"), report("-i", path, "-M", "TopdownL1"))
 
     def test_columns(self):
-        """Without --fields the windows, the metrics and the discarded; with it any; all: those that can be."""
+        """Without --fields: windows, metrics and discarded; with it, any; `all`: those that can be
+        computed.
+        """
         path = RandomWindows([TOPDOWN], cpuid=V1, slots=8).write(DATA / "columns.data")
         for options, columns in (
             (("-M", "retiring"), ["#", "retiring", "DIS"]),
@@ -408,15 +420,21 @@ class Missing(unittest.TestCase):
         self.assertEqual([row.split(",")[3:6] for row in table.splitlines()[1:]], [["-"] * 3] * 2)
         self.assertEqual(
             line,
-            "perf functions: - for retiring (#slots of the recorded machine is not known), "
-            "ipc (INST_RETIRED was not recorded), ipc_rate (#slots of the recorded machine is not known)",
+            (
+                "perf functions: - for retiring (#slots of the recorded machine is not known), ipc"
+                " (INST_RETIRED was not recorded), ipc_rate (#slots of the recorded machine is not"
+                " known)"
+            ),
         )
         status, table, (line,) = self.lines(
             path, "-M", "retiring,backend_bound", env={"PERF_CPUID": f"{N2} slots=5"}
         )
         self.assertEqual(
             line,
-            "perf functions: - for retiring (OP_SPEC was not recorded), backend_bound (BR_MIS_PRED was not recorded)",
+            (
+                "perf functions: - for retiring (OP_SPEC was not recorded), backend_bound"
+                " (BR_MIS_PRED was not recorded)"
+            ),
         )
 
     def test_events_of_the_kernel(self):
@@ -436,8 +454,10 @@ class Missing(unittest.TestCase):
     def test_names(self):
         path = RandomWindows([TOPDOWN], cpuid=N1).write(DATA / "names.data")
         self.assert_refused(
-            "no metric or group mispredict for the CPU 0x00000000410fd0c0, but branch_misprediction_ratio: "
-            "see PERF_CPUID=0x00000000410fd0c0 perf list metric$",
+            (
+                "no metric or group mispredict for the CPU 0x00000000410fd0c0, but"
+                " branch_misprediction_ratio: see PERF_CPUID=0x00000000410fd0c0 perf list metric$"
+            ),
             path,
             "-M",
             "mispredict",
@@ -501,7 +521,10 @@ class Tables(unittest.TestCase):
         output = must(
             "sh",
             "-c",
-            f"{PERF} test -vv 'metrics as in perf stat' 2>&1 | grep '^metrics: \\|as in perf stat *: [OF]'",
+            (
+                f"{PERF} test -vv 'metrics as in perf stat' 2>&1 | grep '^metrics: \\|as in perf"
+                " stat *: [OF]'"
+            ),
         )
         self.assertRegex(output, "perf stat *: Ok")
         found, same, undefined, different, *_ = map(
@@ -512,7 +535,9 @@ class Tables(unittest.TestCase):
         self.assertGreater(same + undefined, 0.9 * number)
 
     def test_every_cpu_is_found(self):
-        """A sums file of each Arm CPU, and of some of x86, asks for the last metric in its folder."""
+        """Asks for the last metric in the folder of each Arm CPU, and of some of x86, by a sums
+        file.
+        """
         rows = [
             line.split(",")
             for line in (TABLES / "arm64/mapfile.csv").read_text().splitlines()
@@ -546,7 +571,7 @@ class Tables(unittest.TestCase):
         self.assertGreater(asked, 12)
 
 
-# Takes the place of perf_event_open(2): opens whatever event, as many in a group as there are COUNTERS.
+# Replaces perf_event_open(2): opens any event, as many in a group as there are COUNTERS.
 COUNTERS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -609,7 +634,9 @@ class Record(unittest.TestCase):
         self.assertIn("-M takes names", self.refused("--metrics=", "true"))
 
     def test_in_the_emulated_machine(self):
-        """Groups for any number of counters hold each metric's events together where they fit; then a real recording."""
+        """Groups for any number of counters hold each metric's events together where they fit; then
+        a real recording.
+        """
         for old in DATA.glob("messages*"):
             old.unlink()
         (DATA / "counters.c").write_text(COUNTERS)
@@ -676,7 +703,10 @@ class Record(unittest.TestCase):
         command = (DATA / "messages").read_text().splitlines()[0]
         self.assertRegex(
             command,
-            rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uS' -o /tmp/guest.data -- benchmark 0 1$",
+            (
+                rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uS' -o /tmp/guest.data"
+                r" -- benchmark 0 1$"
+            ),
         )
         self.assertIn(
             "perf has no metrics of the CPU 0x00000000000f0510", (DATA / "unknown").read_text()

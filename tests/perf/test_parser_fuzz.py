@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""libFuzzer on perf's parser of events, with the sanitizers for addresses and undefined behaviour."""
+"""libFuzzer on perf's parser of events, with the sanitizers for addresses and undefined behaviour.
+"""
 
 import re
 import shutil

@@ -169,7 +169,7 @@ class BeforeAndAfter(unittest.TestCase):
     def compare(
         self, old: dict, new: dict, before: functools.partial, after: Callable[..., str]
     ) -> None:
-        """Each test that was not left out before gives a result with our patches that it gives without them.
+        """Each test that is not skipped gives a result with our patches that it gives without them.
 
         Some of perf's tests depend on the moment: suites in which the two differ
         are run again with both, up to three times.
@@ -232,14 +232,17 @@ class NewTests(unittest.TestCase):
             self.assertEqual(result_of(output, name), "Ok", said(output, name))
 
     def test_attr(self):
-        """What attr.py expects of the new terms is so; where another expectation fails it is not for a new field.
+        """What attr.py expects of the new terms holds; no other expectation fails for a new field.
 
-        The test of Linux 7.2 that starts attr.py does not ask how it ended, and some of what it expects is old.
+        In newer Linux, the test that starts attr.py ignores its end, and some expectations are old.
         """
         program, folder = ATTR
         done = vm(
-            f"cd /usr/libexec/perf-core/tests; for test in $(cd {folder}; echo test-*); do "
-            f"python3 {program} -d {folder} -t $test -v -p /usr/bin/perf 2>&1; echo $test: $?; done",
+            (
+                f"cd /usr/libexec/perf-core/tests; for test in $(cd {folder}; echo test-*); do"
+                f" python3 {program} -d {folder} -t $test -v -p /usr/bin/perf 2>&1; echo $test: $?;"
+                " done"
+            ),
             timeout=600,
         )
         ended = dict(re.findall(r"^(test-\S+): (\d+)$", done.stdout, re.M))
@@ -253,7 +256,7 @@ class NewTests(unittest.TestCase):
         )
 
     def test_pass_or_skip_on_this_machine(self):
-        """The suites that were there before are compared; without tracefs, say, some of them fail."""
+        """The old suites are only compared: some fail here, for example without tracefs."""
         self.assertGreater(len(new_c_tests()), 7)
         output = patched_on_host()
         for name in [*new_tests(), *new_c_tests()]:

@@ -163,7 +163,7 @@ class Measured(unittest.TestCase):
         self.check_shares("plain-window")
 
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
-        """Page faults per instruction of each function with the standard error, and their number."""
+        """Page faults per instruction of each function, their standard error, and their number."""
         return measured_rates(
             functions(SHARE / f"{recording}.data", "-s", "discard"), "page-faults"
         )
@@ -243,7 +243,7 @@ class Measured(unittest.TestCase):
 
 
 class Script(unittest.TestCase):
-    """generate-function-metrics.py with recordings that are not the best, and the forms of its output."""
+    """generate-function-metrics.py on recordings with faults, and the forms of its output."""
 
     def refused(self, name: str, reason: str) -> None:
         done = script(SHARE / f"{name}.data")
@@ -353,7 +353,7 @@ class Threads(unittest.TestCase):
         return sorted(number for number in threads.values() if number > 10_000_000)
 
     def check(self, name: str, iterations: list[int]) -> None:
-        """One thread for each entry of iterations, which counted that many iterations of the benchmark."""
+        """One thread for each entry of iterations, with so many iterations of the benchmark."""
         counted = self.counted(name)
         length = sum(row.length for row in truth().values())
         self.assertEqual(len(counted), len(iterations))
@@ -395,7 +395,7 @@ class Threads(unittest.TestCase):
             self.assertGreater(len(told), 2)
 
     def test_thread_with_the_tid_of_a_former_one(self):
-        """Its counts begin at zero, whether they grow beyond those of the former thread at once or not."""
+        """Its counts begin at zero, even if they soon exceed those of the former thread."""
         group = [pw.Event("cycles", 0, 0, [1], LONG, flags=pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT)]
         writer = pw.Writer([group])
         clock = count(1000)

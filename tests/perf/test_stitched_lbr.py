@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf report --stitch-lbr, whose call chains are longer than a CPU has last branch records, and perf functions, which
-matches the ends of windows by them.
+"""perf report --stitch-lbr, whose call chains are longer than a CPU has last branch records, and
+perf functions, which matches the ends of windows by them.
 
-The recordings are of known calls, as 32 registers would tell them. What can be stitched is said here once more, by the
-calls and not by perf's lists: if the outermost call of a sample is in the same register as in the sample before, those
-outside of it are the ones that were outside of it there.
+The recordings are of known calls, as 32 registers would tell them. This file says once more what
+can be stitched, by the calls and not by perf's lists: if the outermost call of a sample is in the
+same register as in the sample before, the calls outside of it are those that were outside of it
+there.
 """
 
 import json
@@ -144,7 +145,10 @@ class Report(unittest.TestCase):
 
     @staticmethod
     def expected(levels: int, runs: int) -> dict[str, int]:
-        """With so many callers of f43. As f41 and f42 were returned to, their outermost caller is the same."""
+        """With so many callers of f43.
+
+        As f41 and f42 were returned to, their outermost caller is the same.
+        """
         return {
             chain(*lbr.CHAIN[43 - levels if depth > 31 else 0 : depth + 1]): number * runs
             for depth, number in ((31, 1), (41, 1), (42, 1), (43, 997))
@@ -175,7 +179,10 @@ class Report(unittest.TestCase):
             self.assertEqual(chains(DATA / "top.data", "--stitch-lbr"), self.expected(43, 1), top)
 
     def test_without_index_or_depth(self):
-        """LBRs are compared by their index, so without it nothing is stitched; nor with a wrong number of LBRs."""
+        """LBRs are compared by their index.
+
+        Without it, or with a wrong number of LBRs, nothing is stitched.
+        """
         for options in ({"index": False}, {"depth": 0}, {"depth": 16}):
             lbr.write_chain(DATA / "other.data", 1000, **options)
             self.assertEqual(
@@ -255,7 +262,9 @@ class Functions(unittest.TestCase):
         )
 
     def simulate(self, seed: int, path: Path) -> tuple[Rows, Rows]:
-        """A recording of two threads at random, as a file and as a pipe; the rows without stitching and with."""
+        """A recording of two threads at random, as a file and as a pipe; the rows without stitching
+        and with.
+        """
         rng = random.Random(seed)
         names = [f"g{number}" for number in range(5)]
         starts = lbr.library(path.with_suffix(".so"), "main", *names)
@@ -321,12 +330,15 @@ class Functions(unittest.TestCase):
         return done.stderr
 
     def test_refusals(self):
-        """What is not stitched, or lacks what it takes; perf report would leave chains as they are."""
+        """Recordings that cannot be stitched; perf report would leave their chains as they are."""
         code = DATA / "refused.so"
         chains_alone = lbr.Branches(code, alternate=WINDOW)
         for event in chains_alone.groups[0]:
             event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
-        lacks = "perf functions: cycles was recorded without what this takes: perf record --call-graph lbr"
+        lacks = (
+            "perf functions: cycles was recorded without what this takes: perf record"
+            " --call-graph lbr"
+        )
         self.assertEqual(
             self.refusal(lbr.Branches(code, alternate=WINDOW)),
             "perf functions: --stitch-lbr goes with --by callchain\n",

@@ -57,7 +57,9 @@ class Terms(unittest.TestCase):
         return done.returncode, done.stdout
 
     def attrs(self, *options: str) -> list[tuple[int, int, int, bool]]:
-        """Of each event that perf opened or tried to: period, alternate period, jitter, whether its samples have their periods."""
+        """Each event that perf opened or tried to: period, alternate period, jitter, samples have
+        periods.
+        """
         _, output = self.perf("record", "-vv", "-o", "/dev/null", *options)
         blocks = [
             dict(re.findall(r"^  (.*?)  +(.*)$", block, re.M))
@@ -132,7 +134,8 @@ class Terms(unittest.TestCase):
                 "-o",
                 "/dev/null",
                 "-e",
-                f"{{cpu/event=1,{TERMS[0]}{leader}/,cpu/event=2,{TERMS[0]}{member},ratio-to-prev=0.5/}}",
+                f"{{cpu/event=1,{TERMS[0]}{leader}/,"
+                f"cpu/event=2,{TERMS[0]}{member},ratio-to-prev=0.5/}}",
             )
 
     def test_member_with_the_period_of_an_alias_does_not_sample(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series on the oldest and the newest Linux of its base that Debian has, of whatever suite, besides the one in build/linux."""
+"""The series on the oldest and the newest Linux of its base in any of Debian's suites."""
 
 import re
 import subprocess
@@ -25,8 +25,13 @@ SUITES = (
 )
 # Files to which an older 6.12 does not take a change as it is, and why.
 TOO_NEW = {
-    "include/linux/perf_event.h": "6.12.111 has no PERF_PMU_CAP_AUX_PREFER_LARGE, the last of the list to which the series adds",
-    "tools/perf/tests/workloads/Build": "6.12.107 has no CFLAGS_traploop, the last of a list too short to keep away from it",
+    "include/linux/perf_event.h": (
+        "6.12.111 has no PERF_PMU_CAP_AUX_PREFER_LARGE, the last of the list to which the series"
+        " adds"
+    ),
+    "tools/perf/tests/workloads/Build": (
+        "6.12.107 has no CFLAGS_traploop, the last of a list too short to keep away from it"
+    ),
 }
 
 
@@ -64,8 +69,10 @@ class Versions(unittest.TestCase):
         ).split()
         (tree / "names").write_text("".join(f"{PACKAGE}/{name}\n" for name in names))
         subprocess.run(
-            f"dpkg-deb --fsys-tarfile {package} | tar -xO ./usr/src/{PACKAGE}.tar.xz |"
-            f" tar -xJ -C {tree} --strip-components=1 -T {tree}/names",
+            (
+                f"dpkg-deb --fsys-tarfile {package} | tar -xO ./usr/src/{PACKAGE}.tar.xz |"
+                f" tar -xJ -C {tree} --strip-components=1 -T {tree}/names"
+            ),
             shell=True,
             check=True,
         )
@@ -91,7 +98,7 @@ class Versions(unittest.TestCase):
         return done
 
     def test_applies_without_fuzz(self):
-        """git am takes no fuzz: the lines around each change must be the same, wherever they are."""
+        """git am takes no fuzz: the lines around each change must be equal, wherever they are."""
         self.assertGreater(len(self.versions), 1)
         ours = numbers(must("make", "-s", "-C", LINUX, "kernelversion"))
         for version in (self.versions[0], self.versions[-1]):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Collecting on a Dask cluster: the sums of one process, which are those that the generator of the recordings has added up,
-whatever dies in the middle; and one line on what is wrong."""
+"""Collecting on a Dask cluster: the sums are those that the generator of the recordings adds up,
+whatever dies in the middle; and one line on what is wrong.
+"""
 
 import contextlib
 import os
@@ -21,7 +22,8 @@ from tests.harness.env import CHECK, PERF, SLOW, TOP, must, run
 DATA = CHECK / "cluster"
 REPORT = TOP / "report/functions-report"
 HOSTS, SAMPLES, LARGE = (200, 50_000, 1_000_000) if SLOW else (20, 2000, 40_000)
-# a perf that stops at its first call with a recording, and at the first one that adds up, and tells whose it is
+# a perf that stops at its first call with a recording and at the first that adds up; it names its
+# caller
 STOPPING = """#!/bin/sh
 echo "$@" >> calls/all
 case "$*" in
@@ -147,7 +149,10 @@ class Cluster(Workers):
         self.assert_sums(self.cluster(half, *FILES[1::2]))
 
     def test_spans_of_a_large_recording(self):
-        """Each window counts once, losses and throttles too; functions of one name are told apart in all spans."""
+        """Each window counts once, and so do losses and throttles.
+
+        Functions of one name stay apart in all spans.
+        """
         large, whole = DATA / "large.data", DATA / "large.sums"
         host = fleet.Host(77, DATA / "code.so", NAMES)
         host.write(large, LARGE)
@@ -238,7 +243,10 @@ class Cluster(Workers):
         other = DATA / "other.sums"
         must(PERF, "functions", "report", "--by", "dso", "--sums", other, *FILES)
         self.refused(
-            rf"{other}: does not add up with those before it: its rows are of another kind .* \(on .*\)",
+            (
+                rf"{other}: does not add up with those before it: its rows are of another kind .*"
+                r" \(on .*\)"
+            ),
             self.cluster(*FILES, other),
         )
 
@@ -281,7 +289,10 @@ class Deaths(Workers):
         super().setUp()
 
     def test_workers_killed_in_the_middle(self):
-        """One that collects, then one that adds up: they are in the middle of it, for their perf waits."""
+        """One that collects, then one that adds up.
+
+        Their perf waits, so they are in the middle of it.
+        """
         perf = self.perf(STOPPING)
         with subprocess.Popen(
             [REPORT, "--cluster", self.dask.address, "--perf", perf, "--sums", self.out, *FILES],

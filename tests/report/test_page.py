@@ -112,7 +112,8 @@ class Case(unittest.TestCase):
     def cells(self, panel: str = "table") -> list[list[str]]:
         """The rows that are shown: their values without intervals."""
         return self.browser.run(
-            """return [...document.querySelectorAll(`#${arguments[0]} .grid tbody tr.row`)].map(row =>
+            """const rows = document.querySelectorAll(`#${arguments[0]} .grid tbody tr.row`);
+            return [...rows].map(row =>
             [...row.children].map(cell => (cell.querySelector('.value') ?? cell).textContent))""",
             panel,
         )
@@ -150,14 +151,17 @@ class Case(unittest.TestCase):
         """The frames of the flame graph by name, depth and place, when they have come to rest."""
         WebDriverWait(self.browser.driver, 30).until(
             lambda _driver: self.browser.run(
-                "return ![...document.querySelectorAll('#flame .chart svg *')].some(element => element.__transition)"
+                "return ![...document.querySelectorAll('#flame .chart svg *')].some(element =>"
+                " element.__transition)"
             )
         )
         rows = self.browser.run(
-            """return [...document.querySelectorAll('#flame g.frame')].map(g => [g.getAttribute('name'),
+            """return [...document.querySelectorAll('#flame g.frame')].map(g => [
+            g.getAttribute('name'),
             g.ariaLabel ?? g.getAttribute('aria-label'), Number(g.getAttribute('aria-level')) - 1,
             g.querySelector('rect').getBoundingClientRect().width,
-            g.querySelector('rect').getBoundingClientRect().left, g.querySelector('rect').getAttribute('fill')])"""
+            g.querySelector('rect').getBoundingClientRect().left,
+            g.querySelector('rect').getAttribute('fill')])"""
         )
         return {
             (name, depth, round(left)): {"says": says, "width": width, "fill": fill}
@@ -245,7 +249,8 @@ class Tables(Case):
         self.open(self.page)
         looks = self.browser.run(
             """return [...document.querySelectorAll('#table tbody tr')].map(row =>
-            [...row.querySelectorAll('td')].map(cell => [cell.className, parseFloat(cell.querySelector('.bar')?.style.width.slice(5))]))"""
+            [...row.querySelectorAll('td')].map(cell => [cell.className,
+            parseFloat(cell.querySelector('.bar')?.style.width.slice(5))]))"""
         )
         some = {"weak": 0, "undefined": 0}
         for i, column in enumerate(self.table["columns"]):
@@ -341,8 +346,8 @@ class Tables(Case):
         self.assertEqual(self.browser.one("#table .pages span").text, "1 / 100")
         # a task of more than some seconds of this machine would be felt
         took = self.browser.run(
-            "const start = performance.now(); document.querySelectorAll('#table thead button')[2].click();"
-            "return performance.now() - start"
+            "const start = performance.now(); document.querySelectorAll('#table thead"
+            " button')[2].click();return performance.now() - start"
         )
         self.assertLess(took, 5000)
         order = self.sorted_rows("CPI", False, table)
@@ -393,7 +398,10 @@ class Flames(Case):
         for chain, (windows, cycles, instructions, _) in expected.items():
             share = cycles / expected[()][1]
             cpi = f"{cycles / instructions:.1f}" if instructions else "–"
-            says = f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the cycles; {windows} windows; CPI {cpi}"
+            says = (
+                f"{chain[-1] if chain else 'all'}; {100 * share:.1f} % of the cycles;"
+                f" {windows} windows; CPI {cpi}"
+            )
             wanted.append((says, len(chain), share * width))
         seen = sorted(
             (frame["says"], depth, frame["width"]) for (_, depth, _), frame in frames.items()
@@ -409,8 +417,8 @@ class Flames(Case):
         self.browser.one("#tab-flame").click()
         frames, expected = self.frames(), self.inclusive()
         self.browser.run(
-            "const s = document.querySelector('#flame select'); s.value = [...s.options].find(o => /PF/.test(o.text)).value;"
-            "s.dispatchEvent(new Event('change'))"
+            "const s = document.querySelector('#flame select'); s.value = [...s.options].find(o =>"
+            " /PF/.test(o.text)).value;s.dispatchEvent(new Event('change'))"
         )
         after = self.frames()
         self.assertNotEqual(
@@ -571,12 +579,14 @@ class Whole(Case):
         refused = self.browser.driver.execute_async_script(
             """
             const [url, done] = arguments, image = new Image(), refused = [];
-            document.addEventListener('securitypolicyviolation', event => refused.push(event.effectiveDirective));
+            document.addEventListener('securitypolicyviolation',
+                event => refused.push(event.effectiveDirective));
             const script = document.createElement('script');
             script.textContent = 'window.broken = true';
             document.body.append(script);
             image.src = url + 'image';
-            fetch(url + 'fetch').catch(() => 0).then(() => setTimeout(() => done([refused, window.broken ?? false]), 200));""",
+            fetch(url + 'fetch').catch(() => 0).then(() =>
+                setTimeout(() => done([refused, window.broken ?? false]), 200));""",
             url,
         )
         self.assertEqual(
@@ -603,8 +613,11 @@ class Whole(Case):
                     const behind = element => { for (; element; element = element.parentElement) {
                         const color = getComputedStyle(element).backgroundColor;
                         if (color !== 'rgba(0, 0, 0, 0)') return color; } };
-                    return [...document.querySelectorAll('#table td, #table th, #facts dt, #facts dd, button:enabled, summary, .shown, small')]
-                        .map(e => [e.className, getComputedStyle(e).color, behind(e.querySelector(':scope > .bar') ?? e), behind(e)])"""
+                    return [...document.querySelectorAll(
+                        '#table td, #table th, #facts dt, #facts dd, ' +
+                        'button:enabled, summary, .shown, small')]
+                        .map(e => [e.className, getComputedStyle(e).color,
+                            behind(e.querySelector(':scope > .bar') ?? e), behind(e)])"""
             ):
                 seen.add(kind)
                 for color in (background, ground):
@@ -635,7 +648,8 @@ class Whole(Case):
                     found = self.browser.driver.execute_async_script(
                         """const done = arguments[0];
                         axe.run().then(result => done([result.passes.length,
-                            result.violations.map(rule => [rule.id, rule.help, rule.nodes[0].html])]))"""
+                            result.violations.map(rule =>
+                                [rule.id, rule.help, rule.nodes[0].html])]))"""
                     )
                     self.assertEqual(found[1], [], (path.name, theme, tab.text))
                     self.assertGreater(found[0], 20)

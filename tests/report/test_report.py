@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""functions-report: its command line, its pictures, what it makes of recordings through the real perf."""
+"""functions-report: its command line, its pictures, its pages of recordings through the real perf.
+"""
 
 import json
 import os
@@ -465,7 +466,10 @@ exec {self.perf} "$@"
         must(
             "bash",
             "-c",
-            'set -e; eval "$(register-python-argcomplete functions-report)"; complete -p functions-report',
+            (
+                'set -e; eval "$(register-python-argcomplete functions-report)"; complete -p'
+                " functions-report"
+            ),
         )
 
 

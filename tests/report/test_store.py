@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A continuous profile in PostgreSQL: what is asked for by build, host and time is what the generator of the recordings adds up."""
+"""A continuous profile in PostgreSQL.
+
+What is asked for by build, host and time is what the generator of the recordings adds up.
+"""
 
 import os
 import re
@@ -115,7 +118,9 @@ class Store(unittest.TestCase):
         self.assertFalse(self.out.exists())
 
     def check(self, wanted: list[tuple[str, int]], *options: object) -> None:
-        """What is asked for is the sum of these, as the generator knows them, and byte for byte what perf makes of their files."""
+        """The answer is the sum of these hosts by the generator, and byte for byte perf's sum of
+        their files.
+        """
         found = self.ask(*options)
         self.assertEqual(found.partition(b"\n")[2], fleet.total(RECORDED[key] for key in wanted))
         must(
@@ -226,7 +231,10 @@ class Range(Store):
         self.put("host0", 1)
         self.put("host0", 1, "--by", "dso")
         self.refused(
-            r"what is stored does not add up: its rows are of another kind .*: ask for less \(--by, .*\)",
+            (
+                r"what is stored does not add up: its rows are of another kind .*: ask for less"
+                r" \(--by, .*\)"
+            ),
             "--from",
             self.url,
             "--sums",
@@ -270,9 +278,9 @@ class Range(Store):
         """Asking for a little does not read it all: planned for many profiles."""
         self.put("host0", 1)
         self.sql(
-            "insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled) select 'b' || n % 10, "
-            "'h' || n % 1000, timestamptz '2026-01-01' + n * interval '1 s', '', 1, 0, 0 from generate_series(1, 200000) n; "
-            "analyze perf_functions.profile"
+            "insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled)"
+            " select 'b' || n % 10, 'h' || n % 1000, timestamptz '2026-01-01' + n * interval '1 s',"
+            " '', 1, 0, 0 from generate_series(1, 200000) n; analyze perf_functions.profile"
         )
         for where in (
             "build = 'b1' and host = 'h1' and time >= '2026-01-02' and time < '2026-01-03'",
@@ -295,7 +303,10 @@ class Range(Store):
             groups = "".join(
                 f"group\tdiscard\t{period}\t0\t1\tcycles\n" for period in periods.split("\n")
             )
-            text = f"by\tsymbol\t0\nlost\t{number}\nthrottled\t0\n{groups}sums\tf\tlib\t-\t3\t2\t{number + 5}\t{number}\nend\n"
+            text = (
+                f"by\tsymbol\t0\nlost\t{number}\nthrottled\t0\n{groups}"
+                f"sums\tf\tlib\t-\t3\t2\t{number + 5}\t{number}\nend\n"
+            )
             texts.append(DATA / f"periods{number}.sums")
             texts[-1].write_bytes(self.first_line() + text.encode())
             must(
@@ -343,7 +354,10 @@ class Range(Store):
             for number, name in enumerate(names)
         )
         path = DATA / "names.sums"
-        head = b"by\tsymbol\t0\nlost\t18446744073709551615\nthrottled\t0\ngroup\tdiscard\t1000\t300\t0\t1\tcycles\n"
+        head = (
+            b"by\tsymbol\t0\nlost\t18446744073709551615\nthrottled\t0\n"
+            b"group\tdiscard\t1000\t300\t0\t1\tcycles\n"
+        )
         path.write_bytes(self.first_line() + head + b"".join(lines) + b"end\n")
         must(REPORT, "--store", self.url, "--build", "b", "--host", "h", "--at", day(1), path)
         must(PERF, "functions", "report", "--sums", DATA / "one.sums", path)
@@ -370,7 +384,10 @@ class Trouble(Store):
         blocker = self.connect()
         blocker.autocommit = False
         blocker.cursor().execute("lock table perf_functions.function in exclusive mode")
-        waiting = "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%perf_functions.function%'"
+        waiting = (
+            "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like"
+            " '%perf_functions.function%'"
+        )
         command = [
             REPORT,
             "--store",
@@ -449,7 +466,10 @@ class Trouble(Store):
         self.refused("nothing has been stored in this database", "--from", self.url)
         self.put("host0", 1)
         self.refused(
-            r"nothing is stored for build v7; there are builds v1, from 2026-11-01T\S+ to 2026-11-01T\S+",
+            (
+                r"nothing is stored for build v7; there are builds v1, from 2026-11-01T\S+ to"
+                r" 2026-11-01T\S+"
+            ),
             "--from",
             self.url,
             "--build",
@@ -474,7 +494,10 @@ class Trouble(Store):
         )
         for options in ("--comm", "web"), ("--time", "1,2"), ("--share=none",), ("--cluster",):
             self.refused(
-                "error: --from takes sums as they are stored: it cannot be with --cluster, --share, .*",
+                (
+                    "error: --from takes sums as they are stored: it cannot be with --cluster,"
+                    " --share, .*"
+                ),
                 "--from",
                 self.url,
                 *options,
@@ -498,7 +521,10 @@ class Trouble(Store):
         self.sql("update perf_functions.version set version = 2")
         for arguments in (["--from", self.url], self.put_command("host0", 1)[1:]):
             self.refused(
-                "the tables in this database are of version 2, this program knows 1: use a newer one",
+                (
+                    "the tables in this database are of version 2, this program knows 1: use a"
+                    " newer one"
+                ),
                 *arguments,
             )
 

@@ -49,7 +49,9 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(cost.per_overflow("\n".join(f"{n} {time}" for n, time in blocks)), 70)
 
     def test_what_jittered_windows_are_worth(self):
-        """Against random walks: the mean of cos(2 pi place / loop) has the standard error of so many independent windows."""
+        """Against random walks: the mean of cos(2 pi place / loop) has the error of so many
+        independent windows.
+        """
         generator, windows, length, pair = random.Random(1), 400, 2700, 100 * 2700
         for jitter in 8, 9:
             widths, means = (2 * (1 << jitter) + 1, resonance.WINDOW + 1), []
@@ -63,7 +65,10 @@ class Arithmetic(unittest.TestCase):
             self.assertAlmostEqual(statistics.stdev(means) / math.sqrt(0.5 / worth), 1, delta=0.12)
 
     def test_a_longer_run(self):
-        """A table takes 1 s to start and a microsecond for each sample; the published run is as long as this one."""
+        """A table takes 1 s to start and 1 µs for each sample.
+
+        The published run is as long as this one.
+        """
 
         def row(samples: int, seconds: float) -> dict:
             return {"samples": samples, "seconds": dict.fromkeys(experiment.COMMANDS, seconds)}
@@ -142,11 +147,12 @@ class Published(unittest.TestCase):
             self.assertGreater(self.result["ratios"][f"{name}, none"], 3)
 
     def test_same_again(self):
-        """Samples of the user's instructions, to the last one; times but for a turn of perf's own."""
+        """Samples of the user's instructions, to the last one; times, except for a turn of perf."""
         for limit, rows in self.result["limit"].items():
             for periods, row in rows.items():
                 other = self.again["limit"][limit][periods]
-                # with a limit, it depends on when the program starts in a tick, which has 100,000 / HZ samples
+                # with a limit, it depends on where in a tick of 100,000 / HZ samples the program
+                # starts
                 differ = 2 * 400 if row["throttled"] else 0
                 self.assertAlmostEqual(
                     row["samples"], other["samples"], delta=differ, msg=f"{limit}, {periods}"
@@ -172,7 +178,9 @@ class Accuracy(unittest.TestCase):
         return found
 
     def test_errors_of_a_known_table(self):
-        """Arithmetic: two functions, a twentieth of the cycles and a fifth of the page faults with the wrong one."""
+        """Arithmetic: two functions, a twentieth of the cycles and a fifth of the page faults with
+        the wrong one.
+        """
         truth = {
             "dcache_miss": Line(100, 1, 100, 0.5, 10),
             "nops": Line(100, 1, 100, 0.5, 0),
@@ -297,7 +305,9 @@ class Scaling(unittest.TestCase):
         )
 
     def test_threads(self):
-        """Each thread begins with two long periods, as the driver reloads before the overflow is handled."""
+        """Each thread begins with two long periods, as the driver reloads before the overflow is
+        handled.
+        """
         one, many = self.result["threads"]
         pairs = 2000 * 51_700 / (scaling.LONG + scaling.WINDOW)
         self.assertTrue(0.97 * pairs < one["windows"] < 1.1 * pairs, one)
@@ -381,7 +391,7 @@ class Bench(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertEqual([row for row in rows if f"\n{row}\n" not in readme], [])
 
     def test_loop_is_as_long_as_its_functions(self):
-        """The PMU counts what the symbols' sizes say, and the few instructions of the loop itself."""
+        """The PMU counts what the symbols' sizes say, and the few instructions of the loop."""
         truth, length = self.resonance["truth"], self.resonance["loop"]
         own = length - round(sum(truth.values()) * length)
         self.assertTrue(0 < own < 10, own)
@@ -448,7 +458,7 @@ class Bench(unittest.TestCase):  # pylint: disable=too-many-public-methods
             self.assertLess(many[name] / many["hosts"], 1.5 * one[name], name)
 
     def test_sums_of_many_hosts_are_as_large_as_their_functions(self):
-        """They end to grow when all functions are known: more hosts have more digits, not more lines."""
+        """Sums stop growing when all functions are in them: more hosts add digits, not lines."""
         one, *_, many, synthetic = self.hosts["rows"]
         self.assertEqual(synthetic["hosts"], 1000)
         self.assertGreater(many["bytes"], 3 * one["bytes"])

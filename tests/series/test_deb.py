@@ -146,7 +146,9 @@ class Packages(unittest.TestCase):
             self.assertEqual([path for path in files(package) if name not in path], [])
 
     def test_kernel_starts_from_uefi(self):
-        """GRUB and UEFI start no compressed image on arm64: the file begins as one of arm64 (Documentation/arch/arm64/booting.rst)."""
+        """GRUB and UEFI start no compressed image on arm64: the file begins as one of arm64
+        (Documentation/arch/arm64/booting.rst).
+        """
         image = OUT / "kernel"
         must("dpkg-deb", "--extract", self.kernel, image)
         (vmlinuz,) = (image / "boot").glob("vmlinuz-*")
@@ -171,8 +173,10 @@ class Packages(unittest.TestCase):
         output = must(
             "bash",
             "-c",
-            f". {script}; complete -p; COMP_WORDS=(perf-alt-period fun); COMP_CWORD=1; "
-            "_perf_alt_period; echo ${COMPREPLY[*]}",
+            (
+                f". {script}; complete -p; COMP_WORDS=(perf-alt-period fun); COMP_CWORD=1; "
+                "_perf_alt_period; echo ${COMPREPLY[*]}"
+            ),
             env={"PATH": f"{OUT}:/usr/bin:/bin"},
         )
         self.assertRegex(output, r"complete .* perf-alt-period\nfunctions\n$")
@@ -180,13 +184,17 @@ class Packages(unittest.TestCase):
 
 
 class DebiansConfiguration(unittest.TestCase):
-    """Packages of the whole of it take hours to build; that it is kept, and compiles what the series changes, minutes."""
+    """Debian's configuration is kept, and compiles what the series changes.
+
+    Whole packages would take hours.
+    """
 
     OBJECTS = {
         "arm64": ("kernel/events/", "drivers/perf/"),
         "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/"),
     }
-    # debug information and who reads it, names and abilities of compilers and libraries, what needs another compiler
+    # debug information and who reads it, names and abilities of compilers and libraries, what needs
+    # another compiler
     LOST = (
         "CONFIG_("
         + "|".join(
@@ -245,7 +253,10 @@ class DebiansConfiguration(unittest.TestCase):
 
 
 class Installed(unittest.TestCase):
-    """A guest that boots the package's kernel and has nothing but Debian's packages and these two."""
+    """A guest that boots the package's kernel.
+
+    It has Debian's packages and these two, nothing else.
+    """
 
     ARCH = ARCH
     EVENTS = "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS"
@@ -331,7 +342,9 @@ class InstalledArm64(Installed):
         self.assertLess(abs(rate - PAGES / length), 4 * error)
 
     def test_the_published_experiment(self):
-        """As long as the truth says and perf's start takes, a sample for each long period, two for each pair, a rest cut off."""
+        """A sample for each long period and two for each pair, over the truth's length and perf's
+        start.
+        """
         result = json.loads((self.share / "results.json").read_text())["published"]
         events = 2000 * sum(
             row.length for row in read_truth((self.share / "truth").read_text()).values()

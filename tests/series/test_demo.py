@@ -94,7 +94,7 @@ class Demo(unittest.TestCase):
         while nodes:
             above, (*_, children) = nodes.pop()
             nodes += [((*above, child[0]), child) for child in children]
-            # the frame of iteration() is in the link register only, where Linux 7.2's perf looks for it
+            # only the link register has the frame of iteration(); newer perf looks for it there
             above = tuple(name for name in above if name != "iteration")
             callers |= {(*above[-2:], child[0]) for child in children}
         self.assertLessEqual({("main", "benchmark_run", leaf) for leaf in LEAVES}, callers)

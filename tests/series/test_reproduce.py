@@ -124,8 +124,8 @@ class Refusals(unittest.TestCase):
         self.refused(
             "cycles: this kernel does not know .*",
             self.stand_in(
-                "stat) echo 5,,cycles:u,1,100 >&2;; "
-                "record) printf 'Error:\\ncycles: this kernel does not know alternate sample periods\\n' >&2; exit 255;;"
+                "stat) echo 5,,cycles:u,1,100 >&2;; record) printf 'Error:\\ncycles: this kernel"
+                " does not know alternate sample periods\\n' >&2; exit 255;;"
             ),
         )
 
@@ -134,14 +134,17 @@ class Refusals(unittest.TestCase):
         empty = self.dir / "empty"
         empty.write_bytes(bytes(104))
         perf = self.stand_in(
-            f"stat) echo 5,,cycles:u,1,100 >&2;; "
+            "stat) echo 5,,cycles:u,1,100 >&2;; "
             f'record) while [ $1 != -o ]; do shift; done; [ "$2" = /dev/null ] || cp {empty} "$2";;'
         )
         done = run("scripts/reproduce", "--perf", perf, "--out", self.dir / "out")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(
             done.stdout,
-            r"\Areproduce: no samples with .*for cycles and 4 events at once give fewer --events[^\n]*\n\Z",
+            (
+                r"\Areproduce: no samples with .*for cycles and 4 events at once give fewer"
+                r" --events[^\n]*\n\Z"
+            ),
         )
         self.assertEqual(list((self.dir / "out").iterdir()), [])
 
