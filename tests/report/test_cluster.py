@@ -19,6 +19,8 @@ from tests.harness import perfwrite as pw
 from tests.harness import servers
 from tests.harness.env import CHECK, PERF, SLOW, TOP, must, run
 
+MINUTES = 2
+
 DATA = CHECK / "cluster"
 REPORT = TOP / "report/functions-report"
 HOSTS, SAMPLES, LARGE = (200, 50_000, 1_000_000) if SLOW else (20, 2000, 40_000)
