@@ -24,6 +24,12 @@ machine() {
 	"$top/scripts/vm.py" --arch "$arch" --get "$1"
 }
 
+# How many files *.o a build makes where there were none, for scripts/step.
+declare -A objects=([perf]=500 [arm64]=1040 [x86_64]=1360 [riscv64]=1090 [ppc64le]=1110)
+announce() {
+	[ -n "$(find "$out" -name '*.o' -print -quit)" ] || echo "step: about ${objects[$1]} objects"
+}
+
 # Everything that this project does not use stays out, so that the build is the
 # same whatever else is installed; python is Debian's, whatever is first in PATH.
 perf_options=(BUILD_BPF_SKEL=0 NO_CAPSTONE=1 NO_JVMTI=1 NO_LIBBABELTRACE=1 NO_LIBCAP=1
@@ -35,6 +41,7 @@ perf() {
 }
 
 build_perf() {
+	announce perf
 	if [ -z "$arch" ]; then
 		# the metrics of every CPU, for recordings of other machines; not made anew by
 		# Linux's make where those of this machine were made before
@@ -90,6 +97,7 @@ build_kernel() {
 		cp "$KCONFIG" "$out/.config"
 		"${make[@]}" olddefconfig
 	else
+		[ -n "${5:-}${DEBUG:-}" ] || announce "$arch"
 		configure_machine "${make[@]}"
 	fi
 	image=$(machine image)

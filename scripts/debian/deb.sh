@@ -31,7 +31,7 @@ debian_config() {
 	local file=$dir/usr/src/linux-config-$base/config.${debian}_none_$debian.xz
 	suite=$(machine suite)-security
 	[ "$base" = 6.12 ] || suite=sid
-	scripts/debian/fetch.sh "$dir" "$suite" "$debian" "linux-config-$base"
+	scripts/debian/fetch.sh "$dir" "$suite" "$debian" "linux-config-$base" > /dev/null
 	[ -e "$file" ] || {
 		echo "deb: Debian has no configuration ${file##*/}: CONFIG=small has that of the emulated machine" >&2
 		exit 1

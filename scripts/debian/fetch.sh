@@ -19,11 +19,13 @@ mapfile -t suites < <(printf '%s\n' "${suite%-backports}" "$suite" | uniq)
 "$(dirname "$0")/apt.sh" "$apt" "$arch" "${suites[@]}"
 export APT_CONFIG=$apt/apt.conf
 apt-get --quiet --quiet update
-apt-get --quiet --quiet --yes --target-release "$suite" --download-only install "${packages[@]}"
+# its words, and those below, tell scripts/step how far this is
+apt-get --quiet --yes --target-release "$suite" --download-only install "${packages[@]}"
 
 rm -rf "$dir"
 mkdir -p "$database"/{info,updates}
 for package in "$apt"/archives/*.deb; do
+	echo "Unpacking $package"
 	dpkg-deb --extract "$package" "$dir"
 	name=$(basename "${package%%_*}")
 	[ "$(dpkg-deb --field "$package" Multi-Arch)" != same ] || name+=:$arch
@@ -37,6 +39,7 @@ for package in "$apt"/archives/*.deb; do
 		[ ! -e "$apt/control/$file" ] || cp "$apt/control/$file" "$database/info/$name.$file"
 	done
 	rm -r "$apt/control"
+	echo "Setting up $package"
 done
 # a suite whose packages have all in /usr leaves these links to its base system
 for link in bin sbin lib lib64; do

@@ -17,7 +17,7 @@ done
 
 # shellcheck source=/dev/null
 . /etc/os-release
-scripts/debian/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$(dpkg --print-architecture)" postgresql || {
+scripts/debian/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$(dpkg --print-architecture)" postgresql > /dev/null || {
 	echo "postgresql: Debian's postgresql cannot be fetched" >&2
 	exit 1
 }

@@ -2,9 +2,12 @@
 """The Makefile's verbs: bad input ends with one clear line and leaves nothing behind."""
 
 import os
+import pty
 import re
+import subprocess
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.harness import machines
@@ -132,7 +135,8 @@ class BadInput(unittest.TestCase):
 
     def test_no_newer_emulator(self):
         self.refused(
-            "^qemu: riscv64 needs qemu-system-riscv64 10 or newer, this machine has 7, and .*-backports cannot be fetched$",
+            "^qemu: riscv64 needs qemu-system-riscv64 10 or newer, this machine has 7, "
+            "and .*-backports cannot be fetched$",
             self.dir / "scripts/debian/qemu.sh",
             "riscv64",
             env=self.emulator("7.2.22"),
@@ -178,14 +182,125 @@ class Debug(unittest.TestCase):
         self.assertNotIn(kernel, must("make", "-nB", "demo", "DEBUG=1"))
 
 
+class Step(unittest.TestCase):
+    """scripts/step: a line for each step, which moves on a terminal while a step lasts."""
+
+    # what Linux's make and apt-get print; a step that takes 13 seconds
+    OBJECTS = """echo 'step: about 20 objects'
+for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
+"""
+    PACKAGES = (
+        "echo Get:1 the index; echo '1 upgraded, 5 newly installed, 0 to remove'; "
+        "for i in 1 2 3 4 5 6; do echo Get:$i; done; "
+        "for i in 1 2 3; do echo Unpacking $i; done; sleep 12"
+    )
+    LONG = {
+        "objects": OBJECTS,
+        "packages": PACKAGES,
+        "patches": "echo 'step: 7 of 7 patches'; sleep 12",
+        "nothing": "sleep 12",
+        "again": "sleep 12",
+        "short": "echo '  CC      a.o'",
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        """Runs all steps at a time."""
+        with tempfile.TemporaryDirectory() as copy, ThreadPoolExecutor(8) as runs:
+            must("cp", "-r", "scripts", copy)
+            step = Path(copy) / "scripts/step"
+            must(step, "step again", "sleep", "1.5")
+            without = runs.submit(must, step, "no terminal", "sh", "-c", cls.OBJECTS)
+            said = {name: runs.submit(cls.on_terminal, step, name) for name in cls.LONG}
+            cls.without = without.result()
+            cls.said = {name: run.result() for name, run in said.items()}
+
+    @classmethod
+    def on_terminal(cls, step: Path, name: str) -> bytes:
+        """All that the step wrote there."""
+        terminal, end = pty.openpty()
+        command = [step, f"step {name}", "sh", "-c", cls.LONG[name]]
+        with subprocess.Popen(command, stdout=end, stderr=end) as _:
+            os.close(end)
+            said = b""
+            try:
+                while more := os.read(terminal, 4096):
+                    said += more
+            except OSError:  # nobody has the terminal any more
+                pass
+        os.close(terminal)
+        return said
+
+    def lines(self, name: str) -> list[str]:
+        """What the line said, one after the other."""
+        said = self.said[name].decode()
+        self.assertEqual(said.count("\n"), 1)
+        self.assertTrue(said.endswith(" s\r\n"), said)
+        return said.removesuffix("\r\n").split("\r")
+
+    def test_long_step_shows_how_far_it_is(self):
+        first, *moving, last = self.lines("objects")
+        self.assertEqual(first.rstrip(), "  step objects")
+        self.assertGreaterEqual(len(moving), 2)
+        seconds = []
+        for line in moving:
+            self.assertRegex(line, r"^  step objects: \d+ % of about 20 objects +\d+\.\d s$")
+            percent, second = (int(number) for number in re.findall(r"(\d+)(?: %|\.)", line))
+            # one object, 5 %, in each second
+            self.assertLessEqual(abs(percent / 5 - second), 3, line)
+            seconds.append(second)
+        self.assertIn(seconds[0], (10, 11))
+        self.assertEqual(seconds, sorted(set(seconds)))
+        self.assertRegex(last, r"^  step objects +1[3-9]\.\d s$")
+        # as wide as the last one, which hides it
+        self.assertEqual({len(line) for line in moving}, {len(last)})
+
+    def test_packages(self):
+        self.assertRegex(
+            self.lines("packages")[1], r"^  step packages: 50 % of 6 packages +1\d\.\d s$"
+        )
+
+    def test_never_all_before_the_end(self):
+        for line in self.lines("patches")[1:-1]:
+            self.assertRegex(line, r"^  step patches: 99 % of 7 patches +1\d\.\d s$")
+
+    def test_step_that_says_nothing_shows_the_last_time(self):
+        self.assertRegex(self.lines("nothing")[1], r"^  step nothing +1\d\.\d s$")
+        self.assertRegex(self.lines("again")[1], r"^  step again: [12] s last time +1\d\.\d s$")
+
+    def test_short_step_is_one_line(self):
+        first, last = self.lines("short")
+        self.assertEqual(first.rstrip(), "  step short")
+        self.assertRegex(last, r"^  step short +\d\.\d s$")
+
+    def test_without_a_terminal_nothing_but_one_line(self):
+        self.assertRegex(self.without, r"\A  no terminal +1[3-9]\.\d s\n\Z")
+
+    def test_expected_objects(self):
+        """The numbers of scripts/build.sh are within 10 % of what was built."""
+        text = (TOP / "scripts/build.sh").read_text()
+        expected = dict(re.findall(r"\[(\w+)\]=(\d+)", text))
+        self.assertLessEqual({path.stem for path in TOP.glob("scripts/vm/*.py")}, set(expected))
+        built = {"perf": [BUILD / "perf", *BUILD.glob("perf-*")]}
+        built |= {path.name: [path] for path in BUILD.glob("kernel/*") if path.name in expected}
+        self.assertIn(ARCH, built)
+        for name, folders in built.items():
+            for folder in folders:
+                if not (folder / ".built").exists():
+                    continue
+                with self.subTest(folder.name):
+                    number = sum(1 for _ in folder.rglob("*.o"))
+                    self.assertAlmostEqual(number, int(expected[name]), delta=number / 10)
+
+
 class Help(unittest.TestCase):
     def test_lists_every_verb(self):
         verbs = set(re.findall(r"^\.PHONY: ([a-z-]+)$", (TOP / "Makefile").read_text(), re.M))
         self.assertGreaterEqual(
             verbs,
             set(
-                "demo check check-all linux perf kernel vm series bench bench-collect deb fresh clean "
-                "help".split()
+                "demo check check-all linux perf kernel vm series bench bench-collect deb fresh "
+                "clean help".split()
             ),
         )
         listed = set(re.findall(r"^  make ([\w-]+) +\S", must("make", "help"), re.M))
