@@ -10,8 +10,8 @@ B := build/$(BASE)
 OUT ?= $(B)/demo
 
 # machines that `make check` needs, and those that `make check-all` needs
-CHECK_ARCHES := arm64 x86_64
-ALL_ARCHES := $(CHECK_ARCHES) riscv64 ppc64le
+CHECK_ARCHES = $(if $(SUITES),$(shell tests/run.py --machines $(SUITES)),arm64 x86_64)
+ALL_ARCHES := arm64 x86_64 riscv64 ppc64le
 
 # what the user wrote is for the guest's shell: make does not expand it
 override WORKLOAD := $(value WORKLOAD)
@@ -31,7 +31,7 @@ ifeq ($(wildcard scripts/vm/$(ARCH).py),)
 $(error no machine for ARCH=$(ARCH); there is: $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py)))
 endif
 
-# newest first
+# versions of Linux that there is a series for, newest first
 BASES := $(shell sed -n 's/^base \([^ ]*\).*/\1/p' patches/series)
 
 ifeq ($(filter $(BASE),$(BASES)),)
@@ -55,19 +55,30 @@ KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 .PHONY: help
 help: ## this list
 	@echo 'Per-function hardware metrics for Linux. Verbs:'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null || \
-	 sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
-	@echo
-	@echo 'Settings: ARCH=arm64 (or $(filter-out arm64,$(ALL_ARCHES))), WORKLOAD="program args" and EVENTS="{...}:uS" (demo, report), RUN="command" (vm),'
-	@echo '          SUITES="lint guide" (check, check-all, fresh: tests to run), SUITE=bookworm (or trixie: fresh), BENCH="cost" (bench),'
-	@echo '          CONFIG=small (deb: the kernel of the emulated machine), BASE=6.12 (or $(filter-out 6.12,$(BASES)): of Linux), LINUX=/path (a pristine tree of it), TIMEOUT=600 (seconds: demo, vm), DEBUG=1 (kernel, vm: a kernel that checks itself), V=1 (show commands)'
+	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r verb words; do printf '  make %-14s %s\n' "$$verb" "$$words"; done
+	@printf '\nSettings, as in make demo ARCH=x86_64:\n'
+	@sed -n 's/BASES/$(BASES)/; s/^#: /  /p' Makefile
+
+#: ARCH=arm64          the emulated machine, or what packages are for; also x86_64 riscv64 ppc64le
+#: BASE=6.12           version of Linux, of those that there is a series for: BASES
+#: LINUX=/path         a pristine tree or archive of that version, instead of Debian's source
+#: WORKLOAD="program"  what is recorded, with its arguments (demo, report)
+#: EVENTS="{...}:uS"   events to record (demo, report)
+#: RUN="command"       what to do in the machine (vm)
+#: TIMEOUT=600         seconds that the machine may run (demo, report, vm)
+#: DEBUG=1             a kernel that checks itself (kernel, vm)
+#: SUITES="perf guide" tests to run (check, check-all, fresh)
+#: BENCH="cost"        experiments to run (bench)
+#: CONFIG=small        options of the emulated machine's kernel, not Debian's (deb)
+#: SUITE=bookworm      the Debian to start from, or trixie (fresh)
+#: V=1                 show commands and what they print
 
 .PHONY: demo
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
-report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## the same with call chains, and as a page for a browser: build/BASE/demo/report.html
+report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## the same with call chains, and as a page: build/BASE/demo/report.html
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
@@ -76,9 +87,17 @@ report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## t
 	@echo
 	@echo '  $(strip $(addprefix BASE=,$(filter-out 6.12,$(BASE))) $(REPORT)) --html $(OUT)/report.html $(OUT)/perf.data'
 
+.PHONY: lint
+lint: | install-lint ## formatters, linters, links and figures; needs no build
+	@scripts/lint
+
 .PHONY: check
+ifeq ($(SUITES),lint)
+check: lint
+else
 check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
 	@tests/run.py $(SUITES)
+endif
 
 .PHONY: check-all
 check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too, on each base
@@ -88,7 +107,7 @@ ifeq ($(BASE)$(SUITES),6.12)
 endif
 
 .PHONY: linux
-linux: $(B)/linux.built ## the prepared tree: Debian's linux-source-6.12, our files, our patches
+linux: $(B)/linux.built ## the prepared tree: Debian's source of Linux, our files, our patches
 
 .PHONY: perf
 perf: $(B)/perf/.built ## perf for this machine, with the new terms
@@ -101,7 +120,7 @@ vm: $(KERNEL) $(call GUEST,$(ARCH)) ## boot the emulated machine, RUN='command' 
 	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --timeout $(TIMEOUT) "$$RUN"
 
 .PHONY: dkms
-dkms: ## the module for kernels that cannot be rebuilt, as a Debian package in build/dkms
+dkms: ## the module for kernels that cannot be rebuilt, as a package: build/dkms
 	@scripts/debian/dkms.sh build/dkms
 	@ls build/dkms/*.deb
 
@@ -111,19 +130,19 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 	@ls -d $(B)/series/*
 
 .PHONY: bench
-bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the published experiment and our measurements, as tables and JSON in build/BASE/bench (BENCH='cost resonance': some of them)
+bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the experiments: tables and JSON in build/BASE/bench
 	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
-bench-collect: ## the one of them for large recordings: what it costs to make a table, as ratios
+bench-collect: ## one of them, for large recordings: the cost of a table, as ratios
 	@$(MAKE) bench BENCH=collect
 
 .PHONY: deb
-deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built ## Debian packages of kernel and perf for real machines: build/BASE/deb (ARCH=arm64, or x86_64)
+deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built ## Debian packages of kernel and perf for real machines: build/BASE/deb
 	@ls $(B)/deb/*.deb
 
 .PHONY: fresh
-fresh: | install-fresh ## both README commands in a clean Debian root, as a newcomer (SUITE=bookworm)
+fresh: | install-fresh ## demo, twice, and check in a clean Debian root, as a newcomer
 	@scripts/debian/fresh.sh $(SUITE) "$(SUITES)"
 
 .PHONY: clean
@@ -132,17 +151,19 @@ clean: ## empty build/
 
 # What the verbs stand on. A stamp is remade when what it depends on changed.
 
-INSTALL_build = $(1)
-INSTALL_report = report
-INSTALL_check = $(sort $(1) $(CHECK_ARCHES)) report check
-INSTALL_all = $(sort $(1) $(ALL_ARCHES)) report check all bench deb
-INSTALL_bench = arm64 bench
-INSTALL_deb = $(1) deb
-INSTALL_fresh = $(1) fresh
+INSTALL_lint = lint
+INSTALL_build = build $(ARCH)
+INSTALL_report = build report
+INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
+INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
+INSTALL_bench = build arm64 bench
+INSTALL_deb = build $(ARCH) deb
+INSTALL_fresh = build $(ARCH) fresh
+INSTALLS := $(addprefix install-,lint build report check all bench deb fresh)
 
-.PHONY: always install-build install-report install-check install-all install-bench install-deb install-fresh
-install-build install-report install-check install-all install-bench install-deb install-fresh: install-%:
-	@scripts/debian/install.sh build $(call INSTALL_$*,$(ARCH))
+.PHONY: always $(INSTALLS)
+$(INSTALLS): install-%:
+	@scripts/debian/install.sh $(INSTALL_$*)
 
 # Debian 12 and 13 have Linux 6.12; the source of another is fetched
 SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter-out 6.12,$(BASE))))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: install.sh build|ARCH|report|check|all|bench|deb|fresh...
+# usage: install.sh lint|build|ARCH|report|check|all|bench|deb|fresh...
 # Installs the Debian packages that the named purposes need and that are not
 # there yet, after it has checked that this machine can do the work.
 set -euo pipefail
@@ -11,7 +11,7 @@ fail() {
 	exit 1
 }
 
-need_gb=4	# and 2 for each machine
+need_gb=0	# 4 for builds, and 2 for each machine
 
 # what emulates a machine and compiles for it; for this machine's own kind gcc and libc6-dev do
 machine() {
@@ -31,8 +31,11 @@ declare -A packages_for=(
 		python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 	# whoever has npm from elsewhere cannot have Debian's as well
 	[report]="python3-argcomplete $(command -v npm > /dev/null || echo nodejs npm)"
-	[check]="bzip2 shellcheck codespell pylint perl python3-git python3-ply patch man-db
-		chromium chromium-driver python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
+	# checkpatch.pl is Linux's; pylint looks into what the scripts import
+	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
+		$(command -v node > /dev/null || echo nodejs)
+		python3-argcomplete python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
+	[check]="bzip2 python3-git python3-ply patch man-db chromium chromium-driver"
 	[bench]="python3-distributed python3-matplotlib"
 	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev $(compilers)"
@@ -41,6 +44,7 @@ declare -A packages_for=(
 
 words=
 for purpose; do
+	[ "$purpose" != build ] || need_gb=$((need_gb + 4))
 	if [ "${packages_for[$purpose]:-}" ]; then
 		words+=" ${packages_for[$purpose]}"
 	else

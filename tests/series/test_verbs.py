@@ -18,6 +18,11 @@ LOCK = "trees"
 MACHINES = "arm64"
 
 
+def bases() -> list[str]:
+    """The versions of Linux that there is a series for, newest first."""
+    return must("make", "-s", "--eval=bases: ; @echo $(BASES)", "bases").split()
+
+
 class BadInput(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -88,7 +93,7 @@ class BadInput(unittest.TestCase):
         self.refused("has notes, which is none of the mails", *series, "mail", self.dir)
         self.refused("has files, which this did not make", *series, "tree", self.dir)
         self.assertEqual((self.dir / "notes").read_text(), "mine")
-        other = "7.2" if BASE == "6.12" else "6.12"
+        other = next(base for base in bases() if base != BASE)
         self.refused(
             f"these patches are for {other}",
             "scripts/series.py",
@@ -303,10 +308,49 @@ class Help(unittest.TestCase):
                 "clean help".split()
             ),
         )
-        listed = set(re.findall(r"^  make ([\w-]+) +\S", must("make", "help"), re.M))
-        self.assertEqual(listed, verbs)
+        said = must("make", "help")
+        listed = re.findall(r"^  make ([\w-]+) +\S.*$", said, re.M)
+        self.assertEqual(sorted(listed), sorted(verbs))
         for verb in sorted(verbs):
             must("make", "-n", verb)
+
+    def test_fits_and_explains_settings(self):
+        lines = must("make", "help").splitlines()
+        self.assertEqual([line for line in lines if len(line) > 100], [])
+        settings = [match[1] for line in lines if (match := re.match(r"  ([A-Z]+)=\S+.* \w", line))]
+        names = "ARCH BASE LINUX WORKLOAD EVENTS RUN TIMEOUT DEBUG SUITES BENCH CONFIG SUITE V"
+        self.assertEqual(settings, names.split())
+        (line,) = [line for line in lines if line.startswith("  BASE=")]
+        for base in bases():
+            self.assertIn(f" {base}", line)
+
+
+class Lint(unittest.TestCase):
+    def test_needs_no_build(self):
+        """It installs what it needs and runs; check does the same when asked for it alone."""
+        for words in (["lint"], ["check", "SUITES=lint"]):
+            for base in bases():
+                self.assertEqual(
+                    must("make", "-nB", *words, f"BASE={base}", env={"SUITES": ""}).splitlines(),
+                    ["scripts/debian/install.sh lint", "scripts/lint"],
+                )
+
+    def test_its_packages_are_those_of_check_too(self):
+        text = (TOP / "scripts/debian/install.sh").read_text()
+        for verb in "check", "check-all":
+            (installed,) = re.findall(
+                r"install\.sh (.*)", must("make", "-nB", verb, "BASE=6.12", "SUITES=")
+            )[:1]
+            self.assertIn("lint", installed.split())
+        packages = re.search(r'\[lint\]="([^"]*)"', text)[1].split()
+        self.assertLessEqual({"black", "isort", "pylint", "shellcheck", "codespell"}, set(packages))
+
+    def test_only_machines_that_the_suites_need(self):
+        kernel = f"{BUILD.relative_to(TOP)}/kernel"
+        self.assertNotIn(f"{kernel}/", must("make", "-nB", "check", "SUITES=report"))
+        told = must("make", "-nB", "check", "SUITES=syscalls")
+        self.assertIn(f"{kernel}/arm64", told)
+        self.assertNotIn(f"{kernel}/x86_64", told)
 
 
 if __name__ == "__main__":
