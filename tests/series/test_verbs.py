@@ -23,6 +23,11 @@ def bases() -> list[str]:
     return must("make", "-s", "--eval=bases: ; @echo $(BASES)", "bases").split()
 
 
+def copy_files(folder: Path) -> None:
+    """Copies the repository's files, as they are now, into the folder."""
+    must("sh", "-c", f"git ls-files -z | xargs -0 cp --parents --target-directory={folder}")
+
+
 class BadInput(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -151,6 +156,87 @@ class BadInput(unittest.TestCase):
     def test_own_emulator_is_new_enough(self):
         must(self.dir / "scripts/debian/qemu.sh", "riscv64", env=self.emulator("10.0.2"))
         self.assertFalse((self.dir / "build").exists())
+
+    def without_source(self) -> dict[str, str]:
+        """In a copy, where there is nobody to install anything and Debian has no source."""
+        copy_files(self.dir)
+        for name, shell in (
+            (
+                "bin/apt-get",
+                'case "$*" in *indextargets*) echo http://x ;; *download*) exit 100 ;; esac',
+            ),
+            ("scripts/debian/install.sh", ""),
+        ):
+            path = self.dir / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"#!/bin/sh\n{shell}\n")
+            path.chmod(0o755)
+        return {"PATH": f"{self.dir}/bin:/usr/bin:/bin"}
+
+    def test_base_without_source(self):
+        """Every verb that needs it says so, in one line."""
+        base, env = bases()[0], self.without_source()
+        reason = (
+            f"source: Debian has no linux-source-{base} any more; "
+            f"give a tree of Linux {base} with LINUX=/path"
+        )
+        verbs = "linux perf kernel vm demo report series bench deb check check-all".split()
+        for verb in verbs:
+            with self.subTest(verb):
+                done = run(
+                    "make", verb, f"BASE={base}", "SUITES=", cwd=self.dir, env={**env, "LINUX": ""}
+                )
+                self.assertEqual(done.returncode, 2)
+                step, said, end = done.stdout.splitlines()
+                self.assertRegex(step, rf"^  Debian's source of Linux {base} .* failed$")
+                self.assertEqual(said, reason)
+                self.assertRegex(end, r"^make: \*\*\* ")
+                made = [str(path) for path in (self.dir / "build").rglob("*") if path.is_file()]
+                self.assertEqual([path for path in made if "/build/log/" not in path], [])
+
+    def test_no_mirror(self):
+        """A source that cannot be looked up is not one that Debian has no more."""
+        base, env = bases()[0], self.without_source()
+        (self.dir / "bin/apt-get").write_text("#!/bin/sh\n")
+        done = run("make", "linux", f"BASE={base}", cwd=self.dir, env={**env, "LINUX": ""})
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(
+            done.stdout,
+            r"(?m)^source: Debian's packages cannot be looked up; give .*LINUX=/path$",
+        )
+        self.assertNotIn("Debian has no", done.stdout)
+
+    def test_check_all_skips_a_base_without_source(self):
+        env = self.without_source()
+        for old in self.dir.glob("tests/*/test_*.py"):
+            old.unlink()
+        (self.dir / "tests/series/test_one.py").write_text(
+            "import unittest\n\nclass One(unittest.TestCase):\n    def test(self):\n        pass\n"
+        )
+        folders = ["6.12/perf", "6.12/root", "qemu", "report/web", "sysroot"]
+        for arch in (path.stem for path in TOP.glob("scripts/vm/*.py")):
+            folders += [f"6.12/kernel/{arch}", f"6.12/perf-{arch}"]
+        for folder in folders:
+            (self.dir / "build" / folder).mkdir(parents=True)
+        # what is built is there
+        step = self.dir / "scripts/step"
+        step.rename(self.dir / "scripts/real-step")
+        step.write_text('#!/bin/sh\ncase "$*" in *source.sh*) scripts/real-step "$@" ;; esac\n')
+        step.chmod(0o755)
+        done = run(
+            "make",
+            "check-all",
+            cwd=self.dir,
+            env={**env, "BASE": "6.12", "SUITES": "", "LINUX": ""},
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        newest = bases()[0]
+        self.assertIn("\n1 passed, 0 failed, 0 skipped\n", done.stdout)
+        self.assertRegex(
+            done.stdout,
+            rf"\n  one +skipped: Debian has no linux-source-{newest} any more; .*LINUX=/path\n"
+            r"0 passed, 0 failed, 1 skipped\n\Z",
+        )
 
     def test_shell_without_a_terminal(self):
         self.refused("^vm: a shell needs a terminal", "make", "vm")
