@@ -168,3 +168,4 @@ module_exit(perf_alt_period_exit);
 
 MODULE_DESCRIPTION("Alternate sample periods of hardware perf events");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(PERF_ALT_PERIOD_VERSION);

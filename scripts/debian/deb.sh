@@ -23,8 +23,9 @@ debian=$(machine debian)
 maintainer=$(sed -n 's/^M:\t//p' MAINTAINERS | head -n 1)
 email=${maintainer##*<}
 email=${email%>}
+linux=$(make -s -C "$tree" kernelversion)
 # the minute of the newest commit: what is built of a later one upgrades it
-version=$(make -s -C "$tree" kernelversion)-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M)
+version=$linux+$(scripts/version)-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M)
 
 debian_config() {
 	local dir=$out/debian suite
@@ -104,7 +105,7 @@ perf() {
 		Maintainer: $maintainer
 		Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f 1)
 		Depends: $(depends "${programs[@]}")
-		Suggests: linux-image-${version%-*}-$name, man-db, bash-completion
+		Suggests: linux-image-$linux-$name, man-db, bash-completion
 		Section: devel
 		Priority: optional
 		Description: perf with alternate sample periods and metrics of functions

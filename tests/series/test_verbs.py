@@ -263,6 +263,45 @@ class Clean(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(copy)), ["Makefile", "patches", "scripts"])
 
 
+class Version(unittest.TestCase):
+    """One number: the newest release of CHANGELOG.md."""
+
+    def test_is_that_of_the_newest_release(self):
+        text = (TOP / "CHANGELOG.md").read_text()
+        released = [
+            match[1] for match in re.finditer(r"^## \[(.*)\] - \d{4}-\d\d-\d\d$", text, re.M)
+        ]
+        self.assertRegex(released[0], r"^\d+\.\d+\.\d+$")
+        self.assertEqual(must("scripts/version"), released[0] + "\n")
+
+    def test_is_that_of_the_module(self):
+        """Of its package, and of the folder that DKMS builds it in."""
+        version = must("scripts/version").strip()
+        with tempfile.TemporaryDirectory() as temporary:
+            out = Path(temporary) / "dkms"
+            must("scripts/debian/dkms.sh", out)
+            (package,) = out.glob("*.deb")
+            self.assertRegex(
+                must("dpkg-deb", "--field", package, "Version"),
+                rf"^{re.escape(version)}-\d{{12}}$",
+            )
+            must("dpkg-deb", "--extract", package, out)
+            source = out / f"usr/src/perf-alt-period-{version}"
+            self.assertTrue((source / "perf_alt_period.c").is_file())
+            # as Linux's make reads it
+            flags = must(
+                "make",
+                "-s",
+                "-C",
+                source,
+                "KERNELRELEASE=1",
+                "src=.",
+                "--eval=flags: ; @echo $(ccflags-y)",
+                "flags",
+            )
+            self.assertRegex(flags, rf"-DPERF_ALT_PERIOD_VERSION=\W*{re.escape(version)}\W*$")
+
+
 class Debug(unittest.TestCase):
     def test_is_what_is_said_to_make(self):
         """DEBUG=1 is for the verbs kernel and vm; one that a shell happens to have is not ours."""
