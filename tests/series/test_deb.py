@@ -87,8 +87,11 @@ class Packages(unittest.TestCase):
 
     def test_fields(self):
         linux = must("make", "-s", "-C", BUILD / "linux", "kernelversion").strip()
+        version = must("scripts/version").strip()
         for package in self.perf, self.kernel:
-            self.assertRegex(field(package, "Version"), rf"^{re.escape(linux)}-\d{{12}}$")
+            self.assertRegex(
+                field(package, "Version"), rf"^{re.escape(f'{linux}+{version}')}-\d{{12}}$"
+            )
             self.assertEqual(field(package, "Architecture"), self.debian)
             self.assertIn(field(package, "Maintainer"), (TOP / "MAINTAINERS").read_text())
         self.assertEqual(field(self.kernel, "Package"), f"linux-image-{linux}-alt-period-small")
@@ -146,8 +149,9 @@ class Packages(unittest.TestCase):
             self.assertEqual([path for path in files(package) if name not in path], [])
 
     def test_kernel_starts_from_uefi(self):
-        """GRUB and UEFI start no compressed image on arm64: the file begins as one of arm64
-        (Documentation/arch/arm64/booting.rst).
+        """GRUB and UEFI start no compressed image on arm64.
+
+        Documentation/arch/arm64/booting.rst says how an uncompressed one begins.
         """
         image = OUT / "kernel"
         must("dpkg-deb", "--extract", self.kernel, image)
@@ -184,17 +188,17 @@ class Packages(unittest.TestCase):
 
 
 class DebiansConfiguration(unittest.TestCase):
-    """Debian's configuration is kept, and compiles what the series changes.
+    """The build keeps Debian's options, and compiles with them what the series changes.
 
-    Whole packages would take hours.
+    Whole packages with this configuration would take hours to build.
     """
 
     OBJECTS = {
         "arm64": ("kernel/events/", "drivers/perf/"),
         "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/"),
     }
-    # debug information and who reads it, names and abilities of compilers and libraries, what needs
-    # another compiler
+    # debug information and its readers, names and abilities of compilers and libraries, options
+    # that need another compiler
     LOST = (
         "CONFIG_("
         + "|".join(
@@ -253,10 +257,7 @@ class DebiansConfiguration(unittest.TestCase):
 
 
 class Installed(unittest.TestCase):
-    """A guest that boots the package's kernel.
-
-    It has Debian's packages and these two, nothing else.
-    """
+    """A guest boots the package's kernel; it has only Debian's packages and these two."""
 
     ARCH = ARCH
     EVENTS = "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS"
@@ -342,8 +343,9 @@ class InstalledArm64(Installed):
         self.assertLess(abs(rate - PAGES / length), 4 * error)
 
     def test_the_published_experiment(self):
-        """A sample for each long period and two for each pair, over the truth's length and perf's
-        start.
+        """A long period gives one sample, a pair two, over the events of the truth.
+
+        perf's start adds a few samples; the last interval is cut off.
         """
         result = json.loads((self.share / "results.json").read_text())["published"]
         events = 2000 * sum(
