@@ -247,9 +247,11 @@ echo left: $(dkms status) $(find /lib/modules /usr/src -name "perf*alt*period*")
                     f"--customize-hook=chroot \"$1\" sh -ec '{self.SCRIPT}'",
                     suite,
                 )
+                version = re.escape(must("scripts/version").strip())
                 self.assertRegex(
                     said,
-                    rf"(?m)^perf-alt-period/1.0, (6\.\S+-{arch}), \S+: installed\n\1 .*mod_unload",
+                    rf"(?m)^perf-alt-period/{version}, (6\.\S+-{arch}), \S+: installed\n"
+                    r"\1 .*mod_unload",
                 )
                 self.assertRegex(said, r"(?m)^left:$")
 
