@@ -128,8 +128,11 @@ def errors(table: Rows, truth: Truth) -> dict[str, Any]:
 
 
 def expected(truth: Truth, window: int) -> dict[str, float]:
-    """The shares of those windows that begin and end in one function, of the benchmark's calls in an order shuffled in
-    each of 50 iterations. The callers of a function do their work before each of its calls."""
+    """The share that each function has of the windows that begin and end in one function.
+
+    It is calculated from the benchmark's calls, in 50 iterations that each shuffle their order.
+    The callers of a function do their work before each of its calls.
+    """
     names, random = list(truth), numpy.random.default_rng(1)
     iterations = truth["iteration"].calls
     of_a_function = {
@@ -159,7 +162,7 @@ def rows_of(name: str, wanted: dict[tuple[str, int], str], truth: Truth) -> list
     rows = []
     for kind, window in wanted:
         path = SHARE / file_of(kind, window, name)
-        # two long samples in a row are in the same function by chance alone: there is nothing to discard
+        # two long samples in a row share a function only by chance: there is nothing to discard
         for mode in MODES if (kind, window) != ("plain", PLAIN[0]) else ("none",):
             rows.append(
                 {
@@ -225,8 +228,11 @@ def select(result: dict, **wanted: Any) -> list[dict]:
 
 
 def best(result: dict, depth: int) -> int:
-    """The window for which the errors of shares and of the rate, both parts of 1, are least together, as shares are expected
-    and as the rate was measured: what chance does to the shares is the same for all windows."""
+    """The window with the smallest sum of two errors: of the expected shares, of the measured rate.
+
+    Both errors are parts of 1. The shares are the expected ones because chance changes measured
+    shares equally for all windows.
+    """
     bias = result["bias"][str(depth)]
     return min(
         select(result, depth=depth, kind="alternate", mode="discard"),
@@ -286,7 +292,10 @@ def plot(result: dict) -> None:  # pylint: disable=too-many-locals
 
 
 def plot_functions(axes: Axes, result: dict, depth: int) -> None:
-    """The error of each function's share, by window: with jitter as crosses; plain recordings stand to the right of them."""
+    """Draws the error of each function's share, by window.
+
+    Crosses are recordings with jitter. Plain recordings stand to the right.
+    """
     for number, name in enumerate(LEAVES):
         for kind, mode, style in (
             ("alternate", "discard", ".-"),
@@ -355,12 +364,17 @@ def report(result: dict) -> str:
     shortest = min(row["window"] for row in select(result, kind="alternate"))
     chance = [row["by chance"] for row in select(result, kind="alternate", window=shortest)]
     lines = [
-        f"Errors in percent, of shares as they are expected of any number of windows, and as recorded, of which "
-        f"{percent(min(chance))} to {percent(max(chance))} are chance:",
+        (
+            "Errors in percent, of shares as they are expected of any number of windows, and as "
+            f"recorded, of which {percent(min(chance))} to {percent(max(chance))} are chance:"
+        ),
         "",
         summary(result),
         "",
-        "| depth | recording | window | mode | windows | discarded | share error | by chance | expected | rate error | spill |",
+        (
+            "| depth | recording | window | mode | windows | discarded | share error | by chance "
+            "| expected | rate error | spill |"
+        ),
         "|--:|---|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in result["rows"]:
@@ -386,19 +400,27 @@ def report(result: dict) -> str:
     windows = ", ".join(f"{window} at depth {depth}" for depth, window in result["best"].items())
     lines += [
         "",
-        f"All errors in percent; long period and window together have {result['pair']:,} cycles, jitter is {result['jitter']}. "
-        f"The best window is {windows}.",
+        (
+            f"All errors in percent; long period and window together have {result['pair']:,} "
+            f"cycles, jitter is {result['jitter']}. The best window is {windows}."
+        ),
         "",
-        "A window over a call is discarded, so long windows lose the functions with short calls. `expected` is what that does "
-        "to the shares however long one records, calculated from the lengths of the calls and their order. `none` keeps all "
-        "windows: its shares are right but for chance, and it pays with the rates, as what a window over a call counts goes to the "
-        "function at its end (`spill`). A short window holds few events, so its rate is known less well. The best window is "
-        "the one for which the expected share error and the measured rate error are least together. At depths 2 and 3 a function is "
-        "called in eight pieces, and its caller works for less than 100 instructions before each: the caller has no window of its "
-        "own, which is most of the share error at all windows, and a window over two pieces counts the caller's work for "
-        "the function, which lowers its rate. From 500 on a window over two pieces of one function is one that is kept, so the "
-        "shares become better again. `by chance` holds for windows at independent places; without jitter they are not "
-        "quite that, as the two periods are nearly as long as an iteration of the benchmark.",
+        (
+            "A window over a call is discarded, so long windows lose the functions with short "
+            "calls. `expected` is what that does to the shares however long one records, "
+            "calculated from the lengths of the calls and their order. `none` keeps all windows: "
+            "its shares are right but for chance, and it pays with the rates, as what a window "
+            "over a call counts goes to the function at its end (`spill`). A short window holds "
+            "few events, so its rate is known less well. The best window is the one for which the "
+            "expected share error and the measured rate error are least together. At depths 2 and "
+            "3 a function is called in eight pieces, and its caller works for less than 100 "
+            "instructions before each: the caller has no window of its own, which is most of the "
+            "share error at all windows, and a window over two pieces counts the caller's work "
+            "for the function, which lowers its rate. From 500 on a window over two pieces of one "
+            "function is one that is kept, so the shares become better again. `by chance` holds "
+            "for windows at independent places; without jitter they are not quite that, as the "
+            "two periods are nearly as long as an iteration of the benchmark."
+        ),
         "",
         "Rows without jitter are the same in each run; those with jitter differ by chance.",
     ]

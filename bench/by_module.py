@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The module for kernels that cannot be rebuilt beside a kernel with the series: what an overflow and a recording cost, how
-near tables come to the truth.
+"""Compares the module for kernels that cannot be rebuilt with a kernel that has the series.
 
-Costs are counted as in cost.py, recordings are those of published.py without a limit, errors those of accuracy.py.
+It compares what an overflow and a recording cost, and how near the tables come to the truth.
+cost.py counts the costs, published.py makes the recordings (without a limit), and accuracy.py
+calculates the errors.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -129,19 +130,25 @@ def report(result: dict) -> str:
     )
     lines += [
         "",
-        "| recording | MB: series | module | samples: series | module | run time, s: series | module |",
+        (
+            "| recording | MB: series | module | samples: series | module | run time, s: series | "
+            "module |"
+        ),
         "|---|" + "--:|" * 6,
     ]
     for periods in PERIODS:
         series, module = (result["recordings"][name][periods] for name in KERNELS)
         lines.append(
-            f"| {periods} | {series['bytes'] / 1e6:.3f} | {module['bytes'] / 1e6:.3f} | {series['samples']:,} | "
-            f"{module['samples']:,} | {series['run_time']:.4f} | {module['run_time']:.4f} |"
+            f"| {periods} | {series['bytes'] / 1e6:.3f} | {module['bytes'] / 1e6:.3f} | "
+            f"{series['samples']:,} | {module['samples']:,} | {series['run_time']:.4f} | "
+            f"{module['run_time']:.4f} |"
         )
     lines += [
         "",
-        "| recording | window | share, discard: series | module | by chance | rate, discard: series | module | "
-        "rate, none: series | module |",
+        (
+            "| recording | window | share, discard: series | module | by chance | rate, discard: "
+            "series | module | rate, none: series | module |"
+        ),
         "|---|" + "--:|" * 8,
     ]
     rows = {
@@ -163,7 +170,9 @@ def report(result: dict) -> str:
     ratios = ", ".join(f"{ratio:.4f} with the {name}" for name, ratio in result["run time"].items())
     lines += [
         "",
-        f"Errors in percent, of recordings as in the table of accuracy at depth {DEPTH}. The run time of the alternate "
-        f"recording, to that of the long period, is {ratios}.",
+        (
+            f"Errors in percent, of recordings as in the table of accuracy at depth {DEPTH}. The "
+            f"run time of the alternate recording, to that of the long period, is {ratios}."
+        ),
     ]
     return "\n".join(lines)

@@ -63,7 +63,10 @@ def anonymous(pid: int) -> int:
 
 
 def run(path: Path, *words: object) -> tuple[float, int, str]:
-    """Runs perf on a recording: processor time in seconds, most memory in bytes, output. Raises AssertionError if it fails."""
+    """Runs perf on a recording; returns processor time (s), peak memory (bytes) and output.
+
+    Raises AssertionError if perf fails.
+    """
     output = OUT / "collect.out"
     command = [str(word) for word in (PERF, *words, "-i", path)]
     with open(output, "w", encoding="utf-8") as out:
@@ -101,7 +104,7 @@ def cost(path: Path) -> dict:
 
 
 def slope(start: dict, first: dict, last: dict, name: str) -> float:
-    """Exponent of the growth of time, without that of a start, with the number of samples: 1 is linear."""
+    """The exponent by which time, less the time of a start, grows with samples: 1 is linear."""
     before, *times = (row["seconds"][name] for row in (start, first, last))
     return math.log((times[1] - before) / (times[0] - before)) / math.log(
         last["group samples"] / first["group samples"]
@@ -172,11 +175,16 @@ def report(result: dict) -> str:
         lines.append(f"| {text}, MB | {' | '.join(cells)} | |")
     lines += [
         "",
-        f"`perf functions report` takes {result['native to decode']:.2f} times as long as a decode, "
-        f"the script {result['script to native']:.1f} times as long as `perf functions report`: "
-        f"{result['script, us per event sample']:.2f} µs per event sample, of which there are "
-        f"{rows[-2]['event samples'] / rows[-2]['group samples']:.2f} in a group sample; "
-        f"one that only counts takes {result['empty, us per event sample']:.2f}.",
-        "Times are of the processor, per group sample; an exponent of 1 is a time linear in their number.",
+        (
+            f"`perf functions report` takes {result['native to decode']:.2f} times as long as a "
+            f"decode, the script {result['script to native']:.1f} times as long as `perf functions "
+            f"report`: {result['script, us per event sample']:.2f} µs per event sample, of which "
+            f"there are {rows[-2]['event samples'] / rows[-2]['group samples']:.2f} in a group "
+            f"sample; one that only counts takes {result['empty, us per event sample']:.2f}."
+        ),
+        (
+            "Times are of the processor, per group sample; an exponent of 1 is a time linear in "
+            "their number."
+        ),
     ]
     return "\n".join(lines)

@@ -37,7 +37,7 @@ def per_overflow(blocks: str) -> float:
 
 
 def boot(image: Path, runs: dict[str, str]) -> tuple[dict[str, float], dict[str, int]]:
-    """Instructions of an overflow in each run, and the bytes that structures have, with a kernel."""
+    """Boots a kernel; returns instructions per overflow of each run, and sizes of structures."""
     commands = [SIZES, *(f"./overflows {arguments} > {name}" for name, arguments in runs.items())]
     event, attr = map(
         int, unthrottled("\n".join(commands), "--kernel", image, "--append", "slab_nomerge").split()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""usage: perf script -s empty_sample_table.py: what perf itself needs to call a script for each sample."""
+"""usage: perf script -s empty_sample_table.py
+
+Does nothing but count: its time is what perf itself needs to call a script for each sample.
+"""
 
 perf_db_export_mode = True  # pylint: disable=invalid-name
 COUNT = [0]

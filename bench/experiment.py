@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# no call chains, as in the recordings whose sizes were published; their group was {cycles,instructions}
+# The recordings whose sizes were published had no call chains; their group was
+# {cycles,instructions}.
 OPTIONS = "-T", "--sample-cpu"
 # those of the published table, of a Neoverse-N1
 SIBLINGS = ["instructions", "branch-misses", "cache-references", "cache-misses"]
@@ -23,7 +24,8 @@ FEW_SAMPLES = "four samples"
 PERIODS = FEW_SAMPLES, LONG, "period=1000", SHORT, ALTERNATE
 COMMANDS = "native", "script"
 RUNS = 2
-# perf.data in MB, samples, seconds of the script; of each group of two events both are counted as samples
+# Size of perf.data in MB, samples, seconds of the script. A sample of the group counts twice,
+# once for each of its two events.
 PUBLISHED = {
     LONG: (2.601, 55_780, 0.362),
     "period=1000": (283.749, 6_162_932, 33.100),
@@ -88,7 +90,10 @@ def records(path: Path) -> Records:
 
 
 def processor_time(*command: object) -> float:
-    """Seconds of processor time that a command takes. Raises AssertionError, with what it says, when it fails."""
+    """Seconds of processor time that a command takes.
+
+    Raises AssertionError with the command's messages when it fails.
+    """
     words = [str(word) for word in command]
     with tempfile.TemporaryFile("w+", errors="replace") as said, subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
@@ -104,7 +109,10 @@ def processor_time(*command: object) -> float:
 
 
 def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, Any]:
-    """What a recording is, and what its table takes with each command, the best of several runs; symbols: perf's options."""
+    """A recording's size and counts, and the seconds that each command needs for its table.
+
+    The seconds are the best of several runs. symbols are perf's options that say where symbols are.
+    """
     commands = {
         "native": (perf, "functions", "report", *symbols, "-i", path),
         "script": (perf, "script", *symbols, "-i", path, "-s", script),
@@ -120,7 +128,7 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
 
 
 def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
-    """The table of a recording, as `perf functions report --json` makes it. Raises CalledProcessError."""
+    """A recording's table from `perf functions report --json`. Raises CalledProcessError."""
     command = [str(word) for word in (perf, "functions", "report", *options, "-i", path, "--json")]
     return json.loads(
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
@@ -156,7 +164,10 @@ def result_of(iterations: int, rows: dict[str, dict[str, dict]]) -> dict[str, An
 def report(result: dict) -> str:  # pylint: disable=too-many-locals
     """The tables of a result, as Markdown."""
     lines = [
-        "| limit | recording | MB | samples | run time, s | script, s | native, s | published: MB | of both events | script, s |",
+        (
+            "| limit | recording | MB | samples | run time, s | script, s | native, s | "
+            "published: MB | of both events | script, s |"
+        ),
         "|--:|---|" + "--:|" * 8,
     ]
     for limit, rows in result["limit"].items():
@@ -188,14 +199,18 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         samples = f"{result['ratios'][f'samples, {limit}']:.1f}" if limit else ""
         digits = 4 if most else 1
         lines.append(
-            f"| {text} | {'≤' if most else '≥'} {goal} | {theirs or ''} | {result['ratios'][name]:.{digits}f} | "
-            f"{'met' if result['met'][name] else 'not met'} | {samples} |"
+            f"| {text} | {'≤' if most else '≥'} {goal} | {theirs or ''} | "
+            f"{result['ratios'][name]:.{digits}f} | {'met' if result['met'][name] else 'not met'} "
+            f"| {samples} |"
         )
     lost = sum(row["lost"] for rows in result["limit"].values() for row in rows.values())
     return "\n".join(
         [
             *lines,
             "",
-            f"Samples lost: {lost}. Those of the published recordings are counted for each of two events.",
+            (
+                f"Samples lost: {lost}. Those of the published recordings are counted for each of "
+                "two events."
+            ),
         ]
     )

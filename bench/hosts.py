@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What it costs to collect and add up recordings of many hosts on a cluster, and how large their sums become.
+"""Measures the cost of adding up recordings of many hosts on a cluster, and the size of their sums.
 
 Each host's recording has samples in a part of the functions of one library. Up
 to 100 hosts are recorded; their sums, and synthetic ones of more hosts with as
@@ -80,7 +80,10 @@ def make(code: Path) -> tuple[list[Path], list[Path]]:
 
 
 def rows(dask: servers.Dask, files: list[Path], sums: list[Path]) -> list[dict]:
-    """Of each number of hosts the seconds and the bytes. Raises AssertionError if a cluster's sums are not those of one process."""
+    """Seconds and bytes for each number of hosts.
+
+    Raises AssertionError if the sums of a cluster differ from those of one process.
+    """
     cluster, one = DATA / "cluster.sums", DATA / "one.sums"
     collect = REPORT, "--cluster", dask.address, "--sums", cluster
     found = []
@@ -168,7 +171,10 @@ def plot(result: dict) -> None:
 def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
-        "| hosts | recordings, cluster | one process | sums files, cluster | one process | functions | merged sums |",
+        (
+            "| hosts | recordings, cluster | one process | sums files, cluster | one process | "
+            "functions | merged sums |"
+        ),
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in result["rows"]:
@@ -177,15 +183,19 @@ def report(result: dict) -> str:
             for name in ("cluster", "one process", "sums on the cluster", "sums in one process")
         ]
         lines.append(
-            f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} | {row['bytes'] / 1024:.0f} KB |"
+            f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} | "
+            f"{row['bytes'] / 1024:.0f} KB |"
         )
     large = ", ".join(f"{number}: {seconds:.2f}" for number, seconds in result["spans"].items())
     lines += [
         "",
-        "ms of processor time per host, all processes together, from start to end. "
-        f"{result['workers']} workers on {result['processors']} processors; "
-        f"a recording has {SAMPLES:,} samples ({result['bytes of a recording'] / 2**20:.1f} MB) in {OF_A_HOST} of {FUNCTIONS:,} "
-        f"functions; {SYNTHETIC} hosts are synthetic sums, but for the first {max(RECORDED)}. Processor "
-        f"time in s of one recording of {LARGE:,} samples, by the number of tasks that read it: {large}.",
+        (
+            "ms of processor time per host, all processes together, from start to end. "
+            f"{result['workers']} workers on {result['processors']} processors; "
+            f"a recording has {SAMPLES:,} samples ({result['bytes of a recording'] / 2**20:.1f} "
+            f"MB) in {OF_A_HOST} of {FUNCTIONS:,} functions; {SYNTHETIC} hosts are synthetic sums, "
+            f"but for the first {max(RECORDED)}. Processor time in s of one recording of {LARGE:,} "
+            f"samples, by the number of tasks that read it: {large}."
+        ),
     ]
     return "\n".join(lines)

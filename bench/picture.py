@@ -11,7 +11,10 @@ from matplotlib.figure import Figure
 
 @contextmanager
 def picture(path: Path, width: float, height: float) -> Iterator[Figure]:
-    """A figure of so many inches that is left as SVG: its text is text, and the same figures make the same file."""
+    """A figure of this size in inches; it is saved as SVG when the block ends.
+
+    Its text stays text, and the same data make the same file.
+    """
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}):
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The published experiment: what four choices of periods cost, with and without the kernel's limit of samples.
+"""The published experiment: costs of four choices of periods, with the kernel's limit and without.
 
 The recordings are those of the series' first posting, where they were made on a
 Neoverse-N1; here they are made in the emulated machine, of a shorter run. What is
@@ -33,7 +33,7 @@ from tests.harness.env import PERF, SCRIPT, in_guest
 TITLE = "The published experiment"
 PLOT = OUT / "published.svg"
 SIBLINGS = ["instructions", "page-faults"]
-# The rate can be set while there is a limit only; the kernel lowers it by itself when interrupts take long.
+# The rate can be set only while there is a limit; the kernel lowers it when interrupts take long.
 LIMITED = (
     "sysctl -qw kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max_sample_rate=100000\n"
 )
@@ -112,7 +112,10 @@ def plot(result: dict) -> None:
 
 
 def longer(result: dict) -> str:
-    """What a longer run comes to with a limit, from the start of a command and the time for each sample without a limit."""
+    """A sentence that extrapolates the times with a limit to a longer run.
+
+    It uses the time of a command's start, and the time for each sample without a limit.
+    """
     limited, free = (result["limit"][limit] for limit in LIMITS)
     alternate, short = (limited[periods]["samples"] for periods in (ALTERNATE, SHORT))
     published = (
@@ -145,8 +148,9 @@ def report(result: dict) -> str:
         f"{100 * few[name] / alternate[name]:.0f} % of {MEANING[name]}" for name in COMMANDS
     )
     return (
-        f"{experiment.report(result)}\n\nA run of {result['iterations']:,} iterations. Samples, bytes and run time are those of the "
-        "emulated machine; without a limit the samples are the same in each run, the rest to a percent. Seconds of the script "
-        "and of the native command are processor time of this machine. The alternate recording is so short that starting up is "
-        f"most of what its table takes with the limit ({start}). {longer(result)}"
+        f"{experiment.report(result)}\n\nA run of {result['iterations']:,} iterations. Samples, "
+        "bytes and run time are those of the emulated machine; without a limit the samples are "
+        "the same in each run, the rest to a percent. Seconds of the script and of the native "
+        "command are processor time of this machine. The alternate recording is so short that "
+        f"starting up is most of what its table takes with the limit ({start}). {longer(result)}"
     )

@@ -118,7 +118,10 @@ def report(result: dict) -> str:
         )
 
     lines = [
-        f"A loop of {result['loop']} instructions, {result['pair'] // result['loop']} times round in a pair; shares in percent.",
+        (
+            f"A loop of {result['loop']} instructions, {result['pair'] // result['loop']} times "
+            "round in a pair; shares in percent."
+        ),
         "",
         f"| jitter | {' | '.join(NAMES)} | deviation | standard error | windows | worth |",
         "|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -138,6 +141,9 @@ def report(result: dict) -> str:
         )
     lines += [
         "",
-        "`worth`: how many windows at independent places would say as much, which gives the standard error.",
+        (
+            "`worth`: how many windows at independent places would say as much, which gives the "
+            "standard error."
+        ),
     ]
     return "\n".join(lines)

@@ -53,7 +53,10 @@ SAMPLE = numpy.dtype(
 def workload(threads: int, iterations: int) -> str:
     """A command that does the work in so many threads, of several processes if they are many."""
     processes = math.ceil(threads / THREADS_OF_A_PROCESS)
-    program = f"benchmark --faults --threads {threads // processes} --iterations {iterations // threads} 0 1"
+    program = (
+        f"benchmark --faults --threads {threads // processes} "
+        f"--iterations {iterations // threads} 0 1"
+    )
     return program if processes == 1 else f"sh -c \"{f'{program} & ' * processes} wait\""
 
 
@@ -133,7 +136,10 @@ def write(path: Path, samples: int) -> dict[str, int]:  # pylint: disable=too-ma
 
 
 def sample_row(samples: int) -> dict:
-    """What a table of so many samples takes. Raises AssertionError if it does not say what was written."""
+    """The cost of a table of so many samples.
+
+    Raises AssertionError if the table differs from what was written into the recording.
+    """
     path = OUT / "scaling.data"
     written = write(path, samples)
     row = {"samples": samples, "bytes": path.stat().st_size, "seconds": {}, "memory": {}}
@@ -224,11 +230,14 @@ def report(result: dict) -> str:
         )
     lines += [
         "",
-        f"The same {result['iterations']:,} iterations in all, periods of {LONG:,} and {WINDOW}; errors in percent, run time to "
-        "that with few samples. A thread begins with a long period, with two where the driver reloads the counter before the "
-        "overflow is handled, as here. So short threads have fewer windows, and all of them at the same places of their lives: their "
-        "shares are not those of the program. Samples and errors are the same in each run, seconds are processor time of this "
-        "machine.",
+        (
+            f"The same {result['iterations']:,} iterations in all, periods of {LONG:,} and "
+            f"{WINDOW}; errors in percent, run time to that with few samples. A thread begins with "
+            "a long period, with two where the driver reloads the counter before the overflow is "
+            "handled, as here. So short threads have fewer windows, and all of them at the same "
+            "places of their lives: their shares are not those of the program. Samples and errors "
+            "are the same in each run, seconds are processor time of this machine."
+        ),
         "",
         f"| processors | {common}",
         "|--:|" + "--:|" * 6,
@@ -236,11 +245,18 @@ def report(result: dict) -> str:
     lines += [row_of(row["cpus"], row) for row in result["cpus"]]
     lines += [
         "",
-        "The same work in four threads. The emulator runs one processor at a time, and its one clock is the cycle counter of "
-        "all: with two, cycles that the other one takes count as well, there are twice as many samples, and what is in a "
-        "window is not the thread's own. So these rows say what is lost and what it costs; accuracy needs real processors.",
+        (
+            "The same work in four threads. The emulator runs one processor at a time, and its "
+            "one clock is the cycle counter of all: with two, cycles that the other one takes "
+            "count as well, there are twice as many samples, and what is in a window is not the "
+            "thread's own. So these rows say what is lost and what it costs; accuracy needs real "
+            "processors."
+        ),
         "",
-        "| group samples | MB | native, s | µs each | memory, MB | script, s | µs each | memory, MB |",
+        (
+            "| group samples | MB | native, s | µs each | memory, MB | script, s | µs each | "
+            "memory, MB |"
+        ),
         "|--:|" + "--:|" * 7,
     ]
     for row in result["samples"]:

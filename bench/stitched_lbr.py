@@ -68,13 +68,17 @@ def report(result: dict) -> str:
         )
     lines.append(
         f"| more | {100 * result['more levels']:.1f} % | {100 * result['more time']:.0f} % | "
-        f"{100 * increase(PUBLISHED['levels']):.1f} % | {100 * result['more time, published']:.0f} % |"
+        f"{100 * increase(PUBLISHED['levels']):.1f} % | "
+        f"{100 * result['more time, published']:.0f} % |"
     )
     return "\n".join(
         [
             *lines,
             "",
-            f"{result['samples']:,} samples, {result['bytes'] / 1e6:.0f} MB, of calls as they were published, "
-            "nearly all of the samples 43 levels deep. Processor time of this machine.",
+            (
+                f"{result['samples']:,} samples, {result['bytes'] / 1e6:.0f} MB, of calls as they "
+                "were published, nearly all of the samples 43 levels deep. Processor time of this "
+                "machine."
+            ),
         ]
     )

@@ -109,7 +109,7 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
 
 
 def last(lines: list[str]) -> list[str]:
-    """The end of a console: all since the kernel's first complaint, 30 lines at least, 200 at most."""
+    """The end of a console, from the kernel's first complaint on: 30 to 200 lines."""
     first = next(
         (number for number, line in enumerate(lines) if COMPLAINT.search(line)), len(lines)
     )
@@ -178,7 +178,8 @@ def main() -> int:
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends the machine",
+        help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends "
+        "the machine",
     )
     parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reports of what `perf functions report` makes of recordings: pages, pictures, profiles of many hosts."""
+"""Makes pages, pictures and profiles of many hosts from the tables of `perf functions report`."""
 
 
 class ReportError(Exception):

@@ -34,16 +34,16 @@ SHOW = (("--metrics", "LIST", "metrics of the CPU's vendor as well"),)
 
 EXAMPLES = """\
 examples:
-  functions-report perf.data                                    print the table, as perf functions report does
+  functions-report perf.data                                    print perf's table
   functions-report --html report.html perf.data                 a page: table, flame graph
   functions-report --html report.html one.data two.data         of several recordings, added up
-  functions-report --html report.html --by dso perf.data        a row for each executable and library
+  functions-report --html report.html --by dso perf.data        a row for each binary
   functions-report --html change.html --diff old.data new.data  what changed
-  functions-report --plot figure.svg perf.data                  a picture for a paper; .png works, too
-  functions-report --sums hosts.sums a.data b.data              the sums, which add up and make reports, too
+  functions-report --plot figure.svg perf.data                  a picture, or .png
+  functions-report --sums hosts.sums a.data b.data              sums: inputs of reports, too
   functions-report --cluster tcp://scheduler:8786 --sums all.sums /shared/host*.data
   functions-report --store postgresql://db/profile --build v1.2 --host web7 perf.data
-  functions-report --from postgresql://db/profile --build v1.2 --since 2026-11-01 --html november.html
+  functions-report --from postgresql://db/profile --since 2026-11-01 --html november.html
 
 A flame graph has call chains if they were recorded:
   perf functions record --call-graph fp,4 --user-callchains -- COMMAND
@@ -58,7 +58,8 @@ def parser() -> argparse.ArgumentParser:
         prog="functions-report",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Makes a page, a picture or a table of recordings of per-function metrics, with perf functions report.",
+        description="Makes a page, a picture or a table of recordings of per-function metrics, "
+        "with perf functions report.",
     )
     result.add_argument(
         "inputs",
@@ -110,14 +111,15 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         result.error("--slice-size goes with --cluster")
     if arguments.source and (passed(arguments, COLLECT) or arguments.cluster is not None):
         result.error(
-            f"--from takes sums as they are stored: it cannot be with --cluster, {', '.join(name for name, _, _ in COLLECT)}"
+            "--from takes sums as they are stored: it cannot be with --cluster, "
+            f"{', '.join(name for name, _, _ in COLLECT)}"
         )
     arguments.inputs = arguments.inputs or ["perf.data"]
     return arguments
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is before and after --: argparse knows it, but not where options and inputs are mixed."""
+    """The words before and after --. argparse splits them wrongly if options follow inputs."""
     at = [*words, "--"].index("--")
     return [*words[:at]], [*words[at + 1 :]]
 
@@ -212,7 +214,8 @@ def make(arguments: argparse.Namespace) -> None:
         arguments.sums or arguments.store or arguments.source or arguments.cluster is not None
     ):
         raise ReportError(
-            "--diff compares its inputs as they are: --sums, --store, --from and --cluster cannot be with --diff"
+            "--diff compares its inputs as they are: "
+            "--sums, --store, --from and --cluster cannot be with --diff"
         )
     perf = Perf(
         find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress()
@@ -252,7 +255,10 @@ def make(arguments: argparse.Namespace) -> None:
 
 
 def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: str) -> None:
-    """Makes the page, the picture, or if nothing is asked for, prints the table. Raises ReportError."""
+    """Writes the page and the picture that were asked for, or prints the table if none was.
+
+    Raises ReportError.
+    """
     if arguments.html:
         page.write(arguments.html, title, page_data(perf, arguments, by))
     if arguments.plot:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Collects sums on a Dask cluster: a task for each recording, or span of time of a large one, and a tree that adds them up.
+"""Collects sums on a Dask cluster.
+
+A task collects those of one recording, or of a span of time of a large one. A tree of tasks adds
+them up.
 
 A task reads files and returns sums, nothing else, so Dask may run it again when
 a worker has died. Workers need perf and python3-distributed, and see the files
@@ -33,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         help="collect on the workers of this Dask scheduler "
-        "(tcp://HOST:8786), or without an address on the processors of this machine; the workers need perf and see "
-        "the files under the same names as this machine does",
+        "(tcp://HOST:8786), or without an address on the processors of this machine; the workers "
+        "need perf and see the files under the same names as this machine does",
     )
     group.add_argument(
         "--slice-size",
@@ -42,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=megabytes,
         default=0,
         help="let several tasks, each for a span of time, read a "
-        "recording that is larger than this (default: one task; each of them has to decode the whole recording)",
+        "recording that is larger than this (default: one task; each of them has to decode the "
+        "whole recording)",
     )
 
 
@@ -88,7 +92,10 @@ def span(perf: str, path: str) -> tuple[int, int] | None:
 
 
 def slices(perf: str, path: str, most: float) -> list[str]:
-    """Options --time for spans that have each window once, [""] for all of it. perf takes both ends as part of a span."""
+    """Values of --time for spans that hold each window once; [""] is the whole recording.
+
+    Both ends of a span belong to it.
+    """
     number = int(-(-size(path) // (most or math.inf)))
     times = span(perf, path) if number > 1 else None
     if not times:
@@ -132,7 +139,7 @@ def connect(address: str):
     logging.disable()  # what is wrong is said in one line
     cloudpickle.register_pickle_by_value(sums)
     if not address:
-        # without a dashboard it has an HTTP server still: not on a port that another one may have, and not for others
+        # Dask starts an HTTP server even without a dashboard: take a free port, only on this host
         return distributed.Client(
             processes=False,
             n_workers=1,
@@ -151,7 +158,10 @@ def connect(address: str):
 
 
 class ByValue:
-    """A function that goes with its code to where its module is not: to workers, and to schedulers that look at the tasks."""
+    """A function that is sent with its code.
+
+    Workers do not have its module, nor do schedulers that look at the tasks.
+    """
 
     def __init__(self, function: Callable) -> None:
         self.function = function
@@ -167,7 +177,7 @@ class ByValue:
 
 
 def plant(client, todo: Sequence[tuple], perf: str) -> tuple[list, object]:
-    """Start the tasks: the collecting ones, and the root of the tree that adds up what they return."""
+    """Starts all tasks; returns those that collect, and the root of the tree that adds up."""
     leaves = [
         client.submit(ByValue(function), *arguments, pure=False) for function, *arguments in todo
     ]
@@ -208,14 +218,16 @@ def harvest(client, leaves: list, root) -> sums.Part:
                 alone = time.monotonic()
             elif time.monotonic() - alone > NO_WORKER:
                 raise ReportError(
-                    f"the scheduler has had no workers for {NO_WORKER} s: dask-worker {client.scheduler.address} starts one"
+                    f"the scheduler has had no workers for {NO_WORKER} s: "
+                    f"dask-worker {client.scheduler.address} starts one"
                 )
         return root.result()
     except ValueError as error:
         raise ReportError(str(error)) from None
     except KilledWorker as error:
         raise ReportError(
-            f"workers died again and again, the last one {error.last_worker.address}: is their memory enough?"
+            f"workers died again and again, the last one {error.last_worker.address}: "
+            "is their memory enough?"
         ) from None
     finally:
         progress.clear()
@@ -224,8 +236,11 @@ def harvest(client, leaves: list, root) -> sums.Part:
 def collect(
     inputs: Sequence[str], address: str, perf: str, options: Sequence[str] = (), most: float = 0
 ) -> sums.Part:
-    """The sums of recordings and sums files, collected by perf functions report with these options; several tasks read a
-    recording of more than most bytes (0: one). Raises ReportError."""
+    """The sums of recordings and sums files, from perf functions report with these options.
+
+    Several tasks read a recording of more than `most` bytes; 0 means one task for each recording.
+    Raises ReportError.
+    """
     todo = tasks(inputs, perf, options, most)
     client = connect(address)
     try:

@@ -21,7 +21,7 @@ ALL = "all"
 
 @dataclass
 class Chains:
-    """The sums of call chains: the head of their sums file, and by group line the numbers of each chain."""
+    """The sums of call chains: the head of their file, and per group line each chain's numbers."""
 
     head: list[str]
     groups: list[tuple[list[str], dict[str, list[int]]]]
@@ -120,7 +120,7 @@ def of_table(table: Table) -> tuple[str | None, Node]:
 def add_level(
     above: dict[str, Node], table: Table, depth: int, event: str | None
 ) -> dict[str, Node]:
-    """Adds the frames of one depth to those above, by their callers; returns them by their chains."""
+    """Adds the frames of one depth to those of their callers; returns the new ones by chain."""
     level = {}
     for function in table["functions"]:
         callee, _, callers = function["symbol"].partition(";")
@@ -132,7 +132,10 @@ def add_level(
 
 
 def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[str | None, Node]:
-    """The same, of call chains, with inlined functions or without. Raises ReportError if there are none."""
+    """The same, of call chains, with inlined functions or without.
+
+    Raises ReportError if there are no call chains.
+    """
     options = ["--by", "callchain", *(["--inline"] if inline else [])]
     chains = Chains.parse(perf.sums(inputs, *options, what="reading the call chains"))
     if "callchain" not in "\n".join(chains.head):

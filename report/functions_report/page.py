@@ -33,7 +33,7 @@ def script_json(data: Any) -> str:
 
 
 def values(item: Table, columns: list[Table]) -> tuple[list, list, list]:
-    """Metrics and intervals in the order of the columns, and the numbers of those columns whose value is weak."""
+    """Metrics and intervals in the order of the columns, and the indexes of weak values."""
     names = [column["name"] for column in columns]
     return (
         [item["metrics"].get(name) for name in names],

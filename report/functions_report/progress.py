@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 CLEAR = "\r\033[K"
-# of what a program writes to a terminal: colours and the like; a line that another one is written over
+# In a program's output for a terminal: escape sequences; a line that the next one overwrites.
 ESCAPES, PASSING = re.compile(r"\033\[[0-9;?]*[A-Za-z]"), re.compile(r"[^\n]*\r(?!\n)")
 
 
@@ -40,7 +40,7 @@ class Progress:
             sys.stderr.flush()
 
     def run(self, command: Sequence[str], output: BinaryIO, text: str) -> tuple[int, str]:
-        """A program's exit status and what it says, but for its own progress, which is shown as well."""
+        """Runs a program; returns its exit status and messages. Its progress is shown instead."""
         if self.quiet:
             done = subprocess.run(
                 command,

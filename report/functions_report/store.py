@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Keeps sums in PostgreSQL, per build, host and time: a continuous profile. What is asked for, the database adds up.
+"""Keeps sums in PostgreSQL, per build, host and time: a continuous profile.
+
+The database adds up the sums that a query asks for.
 
 A sums file (perf-functions(1), SUMS FILE) is kept in parts: the lines before
 the first sums and between them, which say what adds up (a kind); what is lost
@@ -49,7 +51,8 @@ create table perf_functions.profile (
 );
 create index on perf_functions.profile (host, time);
 create index on perf_functions.profile (time);
--- numbers: windows, those which count, totals, totals of products; events: the how manieth group line it follows
+-- numbers: windows, those which count, totals, totals of products
+-- events: the number of the group line that a function's line follows
 create table perf_functions.sums (
 	profile bigint not null references perf_functions.profile on delete cascade,
 	events integer not null,
@@ -59,29 +62,35 @@ create table perf_functions.sums (
 );
 """
 INCOMING = """
-create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[]) on commit drop
+create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[])
+on commit drop
 """
 # in one order, so that two who bring the same new names wait for each other and do not lock up
 NEW_FUNCTIONS = """
 insert into perf_functions.function (name) select distinct name from incoming i
-where not exists (select from perf_functions.function f where sha256(f.name) = sha256(i.name)) order by name on conflict do nothing
+where not exists (select from perf_functions.function f where sha256(f.name) = sha256(i.name))
+order by name on conflict do nothing
 """
 NEW_SUMS = """
 insert into perf_functions.sums select %s, events, f.id, numbers
 from incoming i join perf_functions.function f on sha256(f.name) = sha256(i.name)
 """
 PROFILE = """
-insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled) values (%s, %s, %s, %s, %s, %s, %s)
-on conflict (build, host, time, rows) do update set kind = excluded.kind, lost = excluded.lost, throttled = excluded.throttled
+insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled)
+values (%s, %s, %s, %s, %s, %s, %s)
+on conflict (build, host, time, rows) do update
+set kind = excluded.kind, lost = excluded.lost, throttled = excluded.throttled
 returning id
 """
 ASKED = """
-from perf_functions.profile p where (%(build)s is null or build = %(build)s) and (%(host)s is null or host = %(host)s)
-and (%(rows)s is null or rows = %(rows)s) and (%(since)s::timestamptz is null or time >= %(since)s) and (%(until)s::timestamptz is null or time < %(until)s)
+from perf_functions.profile p where (%(build)s is null or build = %(build)s)
+and (%(host)s is null or host = %(host)s) and (%(rows)s is null or rows = %(rows)s)
+and (%(since)s::timestamptz is null or time >= %(since)s)
+and (%(until)s::timestamptz is null or time < %(until)s)
 """
 KINDS = (
-    f"select p.kind, k.lines, sum(lost), sum(throttled) from (select * {ASKED}) p join perf_functions.kind k on k.id = p.kind "
-    "group by p.kind, k.lines order by p.kind"
+    f"select p.kind, k.lines, sum(lost), sum(throttled) from (select * {ASKED}) p "
+    "join perf_functions.kind k on k.id = p.kind group by p.kind, k.lines order by p.kind"
 )
 TOTALS = f"""
 select events, f.name, totals from (
@@ -172,7 +181,10 @@ def moment(text: str | None) -> datetime | None:
 
 @contextmanager
 def database(url: str, writes: bool) -> Iterator:
-    """A cursor in a transaction: it is undone if the block fails, and a reader sees one state. Raises ReportError."""
+    """A cursor in a transaction, which is undone if the block fails; a reader sees one state.
+
+    Raises ReportError.
+    """
     try:
         import psycopg2  # pylint: disable=import-outside-toplevel
     except ImportError:
@@ -194,7 +206,8 @@ def database(url: str, writes: bool) -> Iterator:
 
 def check_schema(cursor, create: bool) -> None:
     """See to it that the tables are there, and those that this program knows."""
-    there = "select exists (select from pg_namespace where nspname = 'perf_functions')"  # not what the session remembers
+    # reads the catalogue itself, not what the session remembers of it
+    there = "select exists (select from pg_namespace where nspname = 'perf_functions')"
     cursor.execute(there)
     if not cursor.fetchone()[0]:
         if not create:
@@ -219,7 +232,10 @@ def check_schema(cursor, create: bool) -> None:
 
 
 def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
-    """A sums file in parts: its kind; lost and throttled; of each function the group lines before it, its name, its numbers."""
+    """A sums file in parts: its kind; what was lost and throttled; its functions.
+
+    A function is the number of lines of the kind before it, its name and its numbers.
+    """
     kind, counts, rows = [], {}, []
     for line in io.BytesIO(text):  # which end with \n only
         word, *fields = line.rstrip(b"\n").split(b"\t")
@@ -247,8 +263,11 @@ def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) ->
 def find_kind(cursor, lines: bytes) -> int:
     """The number of a kind, a new one if need be."""
     cursor.execute(
-        "insert into perf_functions.kind (lines) select %(lines)s where not exists (select from perf_functions.kind "
-        "where sha256(lines) = sha256(%(lines)s)) on conflict do nothing",
+        (
+            "insert into perf_functions.kind (lines) select %(lines)s where not exists "
+            "(select from perf_functions.kind where sha256(lines) = sha256(%(lines)s)) "
+            "on conflict do nothing"
+        ),
         {"lines": lines},
     )
     cursor.execute("select id from perf_functions.kind where sha256(lines) = sha256(%s)", (lines,))
@@ -290,13 +309,17 @@ def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
 def stored(cursor) -> str:
     """A word on what there is."""
     cursor.execute(
-        "select count(*), array_agg(distinct build), min(time), max(time) from perf_functions.profile"
+        "select count(*), array_agg(distinct build), min(time), max(time) "
+        "from perf_functions.profile"
     )
     number, builds, first, last = cursor.fetchone()
     if not number:
         return "there is nothing"
     more = f" and {len(builds) - 5} more" if len(builds) > 5 else ""
-    return f"there are builds {', '.join(builds[:5])}{more}, from {first.astimezone():%FT%T%z} to {last.astimezone():%FT%T%z}"
+    return (
+        f"there are builds {', '.join(builds[:5])}{more}, "
+        f"from {first.astimezone():%FT%T%z} to {last.astimezone():%FT%T%z}"
+    )
 
 
 def totals(cursor, asked: dict) -> Iterator[bytes]:
@@ -314,8 +337,11 @@ def totals(cursor, asked: dict) -> Iterator[bytes]:
 
 
 def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) -> bytes:
-    """The sum of what is kept of this build, host, rows (a line of sums files), from since on and before until (None: any).
-    Raises ReportError."""
+    """The sum of all that is kept for this build, host, rows and span of time, as a sums file.
+
+    rows is a line of sums files; the span is from `since` on and before `until`. None stands for
+    any value. Raises ReportError.
+    """
     with tempfile.TemporaryDirectory() as folder, database(url, writes=False) as cursor:
         check_schema(cursor, create=False)
         paths = []

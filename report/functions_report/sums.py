@@ -28,7 +28,7 @@ def reason(output: str) -> str:
 
 
 def run(perf: str, arguments: Sequence[str], name: str) -> Part:
-    """What `perf functions report --sums -` makes of these arguments; name is the input's, for the message."""
+    """The output of `perf functions report --sums -`. Error messages call the input `name`."""
     command = [perf, "functions", "report", "--sums", "-", *arguments]
     here = socket.gethostname()
     try:
@@ -50,7 +50,10 @@ def collect(perf: str, path: str, options: Sequence[str]) -> Part:
 
 
 def without_losses(part: Part) -> Part:
-    """The same sums with no record lost and no throttle: every span of a recording tells those of the whole."""
+    """The same sums with no lost record and no throttle.
+
+    Every span of a recording reports those of the whole recording.
+    """
     head, word, rest = part[0].partition(b"\ngroup\t")
     lines = (
         line.split(b"\t")[0] + b"\t0" if line.startswith((b"lost\t", b"throttled\t")) else line

@@ -24,7 +24,7 @@ class Perf:
     def __init__(
         self, program: str, collect: Sequence[str], show: Sequence[str], progress: Progress
     ) -> None:
-        """collect: options that say which windows count; show: options of all tables, also of those of sums."""
+        """collect: options that choose the windows; show: options of all tables, sums too."""
         self.program = program
         self.collect = list(collect)
         self.show = list(show)
@@ -32,19 +32,21 @@ class Perf:
         self.warnings: list[str] = []
 
     def run(self, *arguments: str | Path, what: str) -> str:
-        """Standard output of `perf functions report`; what perf says besides is added to the warnings."""
+        """The standard output of `perf functions report`; perf's other messages become warnings."""
         command = [self.program, "functions", "report", *map(str, arguments)]
         with tempfile.TemporaryFile() as output:
             try:
                 status, text = self.progress.run(command, output, what)
             except OSError as error:
                 raise ReportError(
-                    f"{self.program}: {error.strerror}: `make perf` builds perf, --perf says where it is"
+                    f"{self.program}: {error.strerror}: "
+                    "`make perf` builds perf, --perf says where it is"
                 ) from None
             said = [line.strip() for line in text.splitlines() if line.strip()]
             if "is not a perf-command" in text:
                 raise ReportError(
-                    f"{self.program} has no `perf functions`: `make perf` builds one, --perf says where it is"
+                    f"{self.program} has no `perf functions`: "
+                    "`make perf` builds one, --perf says where it is"
                 )
             if status:
                 raise ReportError(
@@ -105,8 +107,11 @@ def is_diff(table: Table) -> bool:
 
 
 def labels(functions: Sequence[Table]) -> list[str]:
-    """The names of rows, as perf prints them: symbol, and address where names do not suffice; without a symbol, and where the
-    same one is in several, its DSO, by its short name if that is enough."""
+    """The names of rows, as perf prints them.
+
+    A name is the symbol, with the address where several functions share it. The DSO follows where
+    there is no symbol or several DSOs have it: its short name if that is enough.
+    """
     dsos: dict[str, set[str]] = {}
     for function in functions:
         dsos.setdefault(function["symbol"], set()).add(function.get("dso") or "")
@@ -133,7 +138,7 @@ def check_folder(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path):
-    """A path to write to, which takes the place of the other when all is well and is no more when not."""
+    """A path to write to. It replaces the other file if the block succeeds, else it is removed."""
     check_folder(path)
     new = path.parent / f".{path.name}.{os.getpid()}{path.suffix}"
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""ppc64le: QEMU's pseries machine with the PMU of a POWER10, which counts cycles and instructions."""
+"""ppc64le: QEMU's pseries machine; the PMU of its POWER10 counts cycles and instructions."""
 
 ARCH = {
     "debian": "ppc64el",

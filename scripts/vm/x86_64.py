@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""x86_64: QEMU's q35 machine. TCG emulates no PMU: software events, tracepoints, probes and breakpoints only."""
+"""x86_64: QEMU's q35 machine. TCG emulates no PMU.
+
+There are only software events, tracepoints, probes and breakpoints.
+"""
 
 ARCH = {
     "debian": "amd64",
