@@ -7,11 +7,17 @@ import { ROWS } from './values.js';
 const number = value => value.toLocaleString('en').replaceAll(',', '\u202f');
 
 function fact(name, value, warn) {
-	return element('div', { class: warn ? 'fact warn' : 'fact' }, element('dt', {}, name), element('dd', {}, value));
+	return element(
+		'div',
+		{ class: warn ? 'fact warn' : 'fact' },
+		element('dt', {}, name),
+		element('dd', {}, value)
+	);
 }
 
 function windows(table) {
-	let samples = 0, matched = 0;
+	let samples = 0;
+	let matched = 0;
 	for (const row of table.rows)
 		for (const [, ofRow, ofMatched] of row[6]) {
 			samples += ofRow;
@@ -25,37 +31,92 @@ function groupsTable(groups) {
 	const rows = groups.map(group => [
 		group.events.join(', '),
 		group.sample_period ? number(group.sample_period) : 'frequency',
-		group.sample_period ? number(group.alternative_sample_period || group.sample_period) : 'frequency',
+		group.sample_period
+			? number(group.alternative_sample_period || group.sample_period)
+			: 'frequency',
 		group.jitter_alternate_period ? `2^${group.jitter_alternate_period}` : 'none',
 		group.share === 'discard' ? 'in one function' : 'all',
 	]);
-	return element('div', { class: 'scroll' }, element('table', { class: 'plain' },
-		element('thead', {}, element('tr', {}, ...head.map(text => element('th', { scope: 'col' }, text)))),
-		element('tbody', {}, ...rows.map(cells => element('tr', {}, ...cells.map(text => element('td', {}, text)))))));
+	return element(
+		'div',
+		{ class: 'scroll' },
+		element(
+			'table',
+			{ class: 'plain' },
+			element(
+				'thead',
+				{},
+				element(
+					'tr',
+					{},
+					...head.map(text => element('th', { scope: 'col' }, text))
+				)
+			),
+			element(
+				'tbody',
+				{},
+				...rows.map(cells =>
+					element(
+						'tr',
+						{},
+						...cells.map(text => element('td', {}, text))
+					)
+				)
+			)
+		)
+	);
 }
 
 // how often something happened that there should be none of
 function trouble(name, counts) {
-	return fact(name, counts.map(number).join(' → '), counts.some(count => count > 0));
+	return fact(
+		name,
+		counts.map(number).join(' → '),
+		counts.some(count => count > 0)
+	);
 }
 
 export function facts(data) {
 	const { table } = data;
 	const { samples, discarded } = windows(table);
-	const percent = samples ? ` (${(100 * discarded / samples).toFixed(1)} %)` : '';
+	const percent = samples ? ` (${((100 * discarded) / samples).toFixed(1)} %)` : '';
 	const rows = ROWS[table.by] ?? 'rows';
-	const which = data.diff ? ' after' : '', recordings = data.diff ? [data.diff.before, data.diff.after] : [table];
-	const result = [element('dl', { class: 'facts' },
-		fact(rows + which, number(table.rows.length)),
-		fact('windows' + which, number(samples)),
-		fact('of them discarded', number(discarded) + percent),
-		trouble('lost records', recordings.map(({ lost }) => lost)),
-		trouble('throttled', recordings.map(({ throttled }) => throttled)))];
+	const which = data.diff ? ' after' : '';
+	const recordings = data.diff ? [data.diff.before, data.diff.after] : [table];
+	const result = [
+		element(
+			'dl',
+			{ class: 'facts' },
+			fact(rows + which, number(table.rows.length)),
+			fact('windows' + which, number(samples)),
+			fact('of them discarded', number(discarded) + percent),
+			trouble(
+				'lost records',
+				recordings.map(({ lost }) => lost)
+			),
+			trouble(
+				'throttled',
+				recordings.map(({ throttled }) => throttled)
+			)
+		),
+	];
 
 	for (const text of data.warnings ?? [])
 		result.push(element('p', { class: 'note warn' }, text));
-	result.push(element('details', { class: 'recorded' }, element('summary', {}, 'What was recorded'),
-		...(data.diff ? [element('h3', {}, 'Before'), groupsTable(data.diff.before.groups), element('h3', {}, 'After')] : []),
-		groupsTable(table.groups)));
+	result.push(
+		element(
+			'details',
+			{ class: 'recorded' },
+			element('summary', {}, 'What was recorded'),
+			...(data.diff
+				? [
+						element('h3', {}, 'Before'),
+						groupsTable(data.diff.before.groups),
+						element('h3', {}, 'After'),
+					]
+				: []),
+			groupsTable(table.groups)
+		)
+	);
 	return result;
 }

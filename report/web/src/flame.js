@@ -6,23 +6,37 @@ import { select } from 'd3-selection';
 import { element } from './element.js';
 import { CLASSES, format, interval, matcher, quantiles } from './values.js';
 
+const CHAINS = 'perf functions record --call-graph fp,4 --user-callchains -- COMMAND';
 const CELL = 22;
 const SVG = 'http://www.w3.org/2000/svg';
 
 function svg(name, attributes, ...children) {
 	const result = document.createElementNS(SVG, name);
-	for (const [key, value] of Object.entries(attributes))
-		result.setAttribute(key, value);
+	for (const [key, value] of Object.entries(attributes)) result.setAttribute(key, value);
 	result.append(...children);
 	return result;
 }
 
 // Hatched: a class of values that the data cannot support.
 function patterns() {
-	const hatch = i => svg('pattern', { id: `hatch${i}`, width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
-		svg('rect', { width: 6, height: 6, fill: 'var(--surface)' }), svg('rect', { width: 3, height: 6, fill: `var(--q${i})` }));
-	return svg('svg', { class: 'patterns', width: 0, height: 0, 'aria-hidden': 'true' },
-		svg('defs', {}, ...Array.from({ length: CLASSES }, (_, i) => hatch(i))));
+	const hatch = i =>
+		svg(
+			'pattern',
+			{
+				id: `hatch${i}`,
+				width: 6,
+				height: 6,
+				patternUnits: 'userSpaceOnUse',
+				patternTransform: 'rotate(45)',
+			},
+			svg('rect', { width: 6, height: 6, fill: 'var(--surface)' }),
+			svg('rect', { width: 3, height: 6, fill: `var(--q${i})` })
+		);
+	return svg(
+		'svg',
+		{ class: 'patterns', width: 0, height: 0, 'aria-hidden': 'true' },
+		svg('defs', {}, ...Array.from({ length: CLASSES }, (_, i) => hatch(i)))
+	);
 }
 
 function nodes([name, value, windows, values, bounds, weak, children]) {
@@ -39,7 +53,8 @@ function depth(node) {
 }
 
 export function flameView(panel, data) {
-	const { columns, event } = data, tree = nodes(data.root);
+	const { columns, event } = data,
+		tree = nodes(data.root);
 	const choices = columns.filter(({ kind }) => kind !== 'count');
 	const ratios = choices.filter(({ kind }) => kind === 'ratio');
 	const first = ratios.find(differs) ?? ratios[0] ?? choices[0];
@@ -58,48 +73,111 @@ export function flameView(panel, data) {
 	}
 
 	if (!tree.value) {
-		panel.append(element('p', { class: 'note' }, 'No window counts: there is nothing to draw.'));
+		panel.append(
+			element(
+				'p',
+				{ class: 'note' },
+				'No window counts: there is nothing to draw.'
+			)
+		);
 		return {};
 	}
 
-	const metric = element('select', {}, ...choices.map(column => element('option', { value: columns.indexOf(column), selected: column === first },
-		column.meaning ? `${column.name}: ${column.meaning}` : column.name)));
-	const filter = element('input', { type: 'search', placeholder: 'Find', 'aria-label': 'Find frames', autocomplete: 'off', spellcheck: 'false' });
+	const metric = element(
+		'select',
+		{},
+		...choices.map(column =>
+			element(
+				'option',
+				{ value: columns.indexOf(column), selected: column === first },
+				column.meaning ? `${column.name}: ${column.meaning}` : column.name
+			)
+		)
+	);
+	const filter = element('input', {
+		type: 'search',
+		placeholder: 'Find',
+		'aria-label': 'Find frames',
+		autocomplete: 'off',
+		spellcheck: 'false',
+	});
 	const reset = element('button', { type: 'button' }, 'Zoom out');
-	const found = element('output', { class: 'shown' }), legend = element('div', { class: 'legend', 'aria-label': 'Colours' });
-	const chartElement = element('div', { class: 'chart', role: 'tree', 'aria-label': `Flame graph, width is ${event}` });
+	const found = element('output', { class: 'shown' }),
+		legend = element('div', { class: 'legend', 'aria-label': 'Colours' });
+	const chartElement = element('div', {
+		class: 'chart',
+		role: 'tree',
+		'aria-label': `Flame graph, width is ${event}`,
+	});
 	const hint = element('output', { class: 'hint' });
 	panel.append(
-		...(data.note ? [element('p', { class: 'note' }, `${data.note}. To record call chains: `,
-			element('code', {}, 'perf functions record --call-graph fp,4 --user-callchains -- COMMAND'))] : []),
-		element('div', { class: 'controls' }, element('label', {}, 'Colour ', metric), filter, reset, found),
-		legend, patterns(), chartElement, hint);
+		...(data.note
+			? [
+					element(
+						'p',
+						{ class: 'note' },
+						`${data.note}. To record call chains: `,
+						element('code', {}, CHAINS)
+					),
+				]
+			: []),
+		element(
+			'div',
+			{ class: 'controls' },
+			element('label', {}, 'Colour ', metric),
+			filter,
+			reset,
+			found
+		),
+		legend,
+		patterns(),
+		chartElement,
+		hint
+	);
 
-	let column, at, scale, match = () => false;
+	let column;
+	let at;
+	let scale;
+	let match = () => false;
 	const describe = ({ data: node }) => {
-		const share = `${(100 * node.value / tree.value).toFixed(1)} % of the ${event}`;
-		const value = node.values[at], bounds = node.bounds[at];
-		return [node.name, share, `${node.windows} windows`, `${column.name} ${format(value, column)}`,
+		const share = `${((100 * node.value) / tree.value).toFixed(1)} % of the ${event}`;
+		const value = node.values[at];
+		const bounds = node.bounds[at];
+		return [
+			node.name,
+			share,
+			`${node.windows} windows`,
+			`${column.name} ${format(value, column)}`,
 			bounds ? `95 % interval ${interval(bounds, column)}` : '',
-			node.weak.includes(at) ? 'too few windows for this' : ''].filter(Boolean).join('; ');
+			node.weak.includes(at) ? 'too few windows for this' : '',
+		]
+			.filter(Boolean)
+			.join('; ');
 	};
 	const colour = node => {
 		const value = node.values[at];
-		if (value === null || value === undefined)
-			return 'var(--none)';
-		return node.weak.includes(at) ? `url(#hatch${scale.of(value)})` : `var(--q${scale.of(value)})`;
+		if (value === null || value === undefined) return 'var(--none)';
+		return node.weak.includes(at)
+			? `url(#hatch${scale.of(value)})`
+			: `var(--q${scale.of(value)})`;
 	};
 	const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-	const chart = flamegraph().cellHeight(CELL).minFrameSize(1).transitionDuration(still ? 0 : 200).title('')
-		.sort(data.note ? (a, b) => b.value - a.value : true).height(CELL * (1 + depth(tree)))
-		.setLabelHandler(describe).setColorMapper(({ data: node }) => colour(node))
+	const chart = flamegraph()
+		.cellHeight(CELL)
+		.minFrameSize(1)
+		.transitionDuration(still ? 0 : 200)
+		.title('')
+		.sort(data.note ? (a, b) => b.value - a.value : true)
+		.height(CELL * (1 + depth(tree)))
+		.setLabelHandler(describe)
+		.setColorMapper(({ data: node }) => colour(node))
 		.setSearchMatch(({ data: node }) => node !== tree && match(node.name))
 		.setSearchHandler((results, sum, total) => {
-			found.textContent = `${results.length} frames, ${(100 * sum / total).toFixed(1)} % of the ${event}`;
+			const share = ((100 * sum) / total).toFixed(1);
+			found.textContent = `${results.length} frames, ${share} % of the ${event}`;
 		})
 		.setDetailsHandler(text => {
-			if (text)
-				hint.textContent = text;
+			if (text) hint.textContent = text;
 		})
 		.onClick(node => {
 			reset.disabled = !node.parent;
@@ -109,31 +187,41 @@ export function flameView(panel, data) {
 	// Frames can be walked in: one of them at a time takes the focus.
 	let focused = null;
 	function mark(node = focused) {
-		select(chartElement).selectAll('g.frame').attr('role', 'treeitem')
-			.attr('tabindex', d => d === node ? 0 : -1)
+		select(chartElement)
+			.selectAll('g.frame')
+			.attr('role', 'treeitem')
+			.attr('tabindex', d => (d === node ? 0 : -1))
 			.attr('aria-label', describe)
 			.attr('aria-level', d => d.depth + 1)
 			.classed('found', d => Boolean(d.highlight));
 		focused = node;
 	}
-	const frame = node => select(chartElement).selectAll('g.frame').filter(d => d === node).node();
+	const frame = node =>
+		select(chartElement)
+			.selectAll('g.frame')
+			.filter(d => d === node)
+			.node();
 	function go(node) {
-		if (!node || !frame(node))
-			return;
+		if (!node || !frame(node)) return;
 		mark(node);
 		frame(node).focus();
 		hint.textContent = describe(node);
 	}
-	const visible = nodes => nodes?.filter(node => node.value && frame(node)).sort((a, b) => a.x0 - b.x0) ?? [];
+	const visible = nodes =>
+		nodes?.filter(node => node.value && frame(node)).sort((a, b) => a.x0 - b.x0) ?? [];
 	function beside(node, step) {
 		const all = visible(node.parent?.children);
 		return all[all.indexOf(node) + step];
 	}
 	chartElement.addEventListener('keydown', event => {
-		const node = select(event.target).datum?.(), keys = { ArrowUp: () => visible(node.children)[0], ArrowDown: () => node.parent,
-			ArrowLeft: () => beside(node, -1), ArrowRight: () => beside(node, 1) };
-		if (!node?.data || event.ctrlKey || event.altKey || event.metaKey)
-			return;
+		const node = select(event.target).datum?.(),
+			keys = {
+				ArrowUp: () => visible(node.children)[0],
+				ArrowDown: () => node.parent,
+				ArrowLeft: () => beside(node, -1),
+				ArrowRight: () => beside(node, 1),
+			};
+		if (!node?.data || event.ctrlKey || event.altKey || event.metaKey) return;
 		if (keys[event.key]) {
 			go(keys[event.key]());
 		} else if (event.key === 'Enter' || event.key === ' ') {
@@ -149,14 +237,34 @@ export function flameView(panel, data) {
 	});
 
 	function drawLegend() {
-		const swatch = (fill, text) => element('span', { class: 'swatch' }, svg('svg', { width: 18, height: 14, 'aria-hidden': 'true' },
-			svg('rect', { width: 18, height: 14, fill })), text);
+		const swatch = (fill, text) =>
+			element(
+				'span',
+				{ class: 'swatch' },
+				svg(
+					'svg',
+					{ width: 18, height: 14, 'aria-hidden': 'true' },
+					svg('rect', { width: 18, height: 14, fill })
+				),
+				text
+			);
 		const limits = scale.bounds.map(value => format(value, column));
 		const range = scale.range ?? [0];
-		const texts = range.map((_, i) => !limits.length ? format(scale.low, column) : i === 0 ? `< ${limits[0]}` :
-			i === limits.length ? `≥ ${limits[i - 1]}` : `${limits[i - 1]} – ${limits[i]}`);
-		legend.replaceChildren(element('strong', {}, column.name), ...range.map((q, i) => swatch(`var(--q${q})`, texts[i])),
-			swatch('url(#hatch3)', 'too few windows'), swatch('var(--none)', 'not defined'));
+		const texts = range.map((_, i) =>
+			!limits.length
+				? format(scale.low, column)
+				: i === 0
+					? `< ${limits[0]}`
+					: i === limits.length
+						? `≥ ${limits[i - 1]}`
+						: `${limits[i - 1]} – ${limits[i]}`
+		);
+		legend.replaceChildren(
+			element('strong', {}, column.name),
+			...range.map((q, i) => swatch(`var(--q${q})`, texts[i])),
+			swatch('url(#hatch3)', 'too few windows'),
+			swatch('var(--none)', 'not defined')
+		);
 	}
 
 	function choose() {
@@ -169,12 +277,9 @@ export function flameView(panel, data) {
 	let width = 0;
 	function draw() {
 		const now = chartElement.clientWidth;
-		if (!now)
-			return;
-		if (!width)
-			select(chartElement).datum(tree).call(chart.width(now));
-		else
-			chart.width(now).update();
+		if (!now) return;
+		if (!width) select(chartElement).datum(tree).call(chart.width(now));
+		else chart.width(now).update();
 		width = now;
 		mark(focused ?? select(chartElement).datum());
 	}
@@ -206,8 +311,7 @@ export function flameView(panel, data) {
 		}
 	});
 	new ResizeObserver(() => {
-		if (width && chartElement.clientWidth && chartElement.clientWidth !== width)
-			draw();
+		if (width && chartElement.clientWidth && chartElement.clientWidth !== width) draw();
 	}).observe(chartElement);
 	reset.disabled = true;
 	choose();

@@ -3,14 +3,26 @@
 // table-core's business, how it looks the view's.
 
 import {
-	createTable, getCoreRowModel, getFilteredRowModel, getPaginationRowModel, getSortedRowModel,
+	createTable,
+	getCoreRowModel,
+	getFilteredRowModel,
+	getPaginationRowModel,
+	getSortedRowModel,
 } from '@tanstack/table-core';
 import { element } from './element.js';
 import { matcher } from './values.js';
 
 const PAGE = 100;
-const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -Infinity],
-	End: [0, Infinity], PageUp: [-20, 0], PageDown: [20, 0] };
+const STEPS = {
+	ArrowUp: [-1, 0],
+	ArrowDown: [1, 0],
+	ArrowLeft: [0, -1],
+	ArrowRight: [0, 1],
+	Home: [0, -Infinity],
+	End: [0, Infinity],
+	PageUp: [-20, 0],
+	PageDown: [20, 0],
+};
 const ARROWS = { asc: '▲', desc: '▼', none: '' };
 const SORTS = { asc: 'ascending', desc: 'descending' };
 
@@ -20,29 +32,63 @@ const SORTS = { asc: 'ascending', desc: 'descending' };
  * get(row): what it sorts by, draw(cell, row), say(row): a sentence on the cell }.
  * detail(row): an element. sorted: the column that the rows are sorted by, if any.
  */
-export function grid(panel, { rows, title, name, more, columns, detail, label, intervals, sorted = -1 }) {
+export function grid(
+	panel,
+	{ rows, title, name, more, columns, detail, label, intervals, sorted = -1 }
+) {
 	const opened = new Set();
 	let match = () => true;
-	let table, focused = 0;
+	let table;
+	let focused = 0;
 
-	const filter = element('input', { type: 'search', placeholder: `Filter ${label}`, 'aria-label': `Filter ${label}`,
-		autocomplete: 'off', spellcheck: 'false' });
+	const filter = element('input', {
+		type: 'search',
+		placeholder: `Filter ${label}`,
+		'aria-label': `Filter ${label}`,
+		autocomplete: 'off',
+		spellcheck: 'false',
+	});
 	const shown = element('output', { class: 'shown' });
 	const hint = element('output', { class: 'hint' });
 	const pages = element('div', { class: 'pages', role: 'group', 'aria-label': 'Pages' });
 	const check = element('input', { type: 'checkbox' });
-	const head = element('tr'), body = element('tbody');
-	const whole = element('table', { role: 'grid', class: 'grid', 'aria-rowcount': rows.length + 1 },
-		element('thead', {}, head), body);
+	const head = element('tr');
+	const body = element('tbody');
+	const whole = element(
+		'table',
+		{ role: 'grid', class: 'grid', 'aria-rowcount': rows.length + 1 },
+		element('thead', {}, head),
+		body
+	);
 	panel.append(
-		element('div', { class: 'controls' }, filter,
-			...(intervals ? [element('label', {}, check, ' 95 % intervals')] : []), shown, pages),
-		element('div', { class: 'scroll tall' }, whole), hint);
+		element(
+			'div',
+			{ class: 'controls' },
+			filter,
+			...(intervals ? [element('label', {}, check, ' 95 % intervals')] : []),
+			shown,
+			pages
+		),
+		element('div', { class: 'scroll tall' }, whole),
+		hint
+	);
 
 	const all = [
-		{ id: 'name', name: title, accessorFn: row => name(row), sortingFn: 'text', sortDescFirst: false },
-		...columns.map((column, i) => ({ id: `c${i}`, accessorFn: row => column.get(row) ?? undefined, sortingFn: 'basic',
-			sortUndefined: 'last', sortDescFirst: true, enableGlobalFilter: false })),
+		{
+			id: 'name',
+			name: title,
+			accessorFn: row => name(row),
+			sortingFn: 'text',
+			sortDescFirst: false,
+		},
+		...columns.map((column, i) => ({
+			id: `c${i}`,
+			accessorFn: row => column.get(row) ?? undefined,
+			sortingFn: 'basic',
+			sortUndefined: 'last',
+			sortDescFirst: true,
+			enableGlobalFilter: false,
+		})),
 	];
 	const options = {
 		data: rows,
@@ -56,7 +102,8 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 		getPaginationRowModel: getPaginationRowModel(),
 		globalFilterFn: row => match(name(row.original)) || match(more(row.original)),
 		state: {},
-		onStateChange: change => update(typeof change === 'function' ? change(table.getState()) : change),
+		onStateChange: change =>
+			update(typeof change === 'function' ? change(table.getState()) : change),
 	};
 
 	function update(state) {
@@ -66,8 +113,12 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 
 	function headCell(i) {
 		const column = i ? columns[i - 1] : { name: title, meaning: '' };
-		const button = element('button', { type: 'button', title: column.meaning || undefined }, column.name, element('span',
-			{ 'aria-hidden': 'true', class: 'arrow' }));
+		const button = element(
+			'button',
+			{ type: 'button', title: column.meaning || undefined },
+			column.name,
+			element('span', { 'aria-hidden': 'true', class: 'arrow' })
+		);
 		button.addEventListener('click', () => {
 			focused = 0;
 			table.setPageIndex(0);
@@ -77,35 +128,56 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 	}
 
 	function rowCells(row, at) {
-		const first = element('th', { scope: 'row', class: 'name', role: 'rowheader', title: more(row),
-			'aria-expanded': String(opened.has(row)) }, element('span', {}, name(row)));
+		const first = element(
+			'th',
+			{
+				scope: 'row',
+				class: 'name',
+				role: 'rowheader',
+				title: more(row),
+				'aria-expanded': String(opened.has(row)),
+			},
+			element('span', {}, name(row))
+		);
 		const cells = columns.map(column => {
 			const cell = element('td', { title: column.say(row) });
 			column.draw(cell, row);
 			return cell;
 		});
-		const line = element('tr', { class: 'row', 'aria-rowindex': at + 2 }, first, ...cells);
-		for (const cell of line.children)
-			cell.tabIndex = -1;
+		const line = element(
+			'tr',
+			{ class: 'row', 'aria-rowindex': at + 2 },
+			first,
+			...cells
+		);
+		for (const cell of line.children) cell.tabIndex = -1;
 		line.addEventListener('click', () => {
-			if (String(getSelection()))		// the user copies a name
+			if (String(getSelection()))
+				// the user copies a name
 				return;
 			opened.delete(row) || opened.add(row);
 			focused = lines().indexOf(line);
 			render(true);
 		});
-		const about = opened.has(row) && element('tr', { class: 'detail' }, element('td', { colspan: columns.length + 1 }, detail(row)));
+		const about =
+			opened.has(row) &&
+			element(
+				'tr',
+				{ class: 'detail' },
+				element('td', { colspan: columns.length + 1 }, detail(row))
+			);
 		return about ? [line, about] : [line];
 	}
 
 	const lines = () => [...body.querySelectorAll('tr.row')];
 
 	function focusCell(row, column) {
-		const there = lines(), line = there[Math.max(0, Math.min(row, there.length - 1))];
-		const cell = line?.children[Math.max(0, Math.min(column, line.children.length - 1))];
+		const there = lines();
+		const line = there[Math.max(0, Math.min(row, there.length - 1))];
+		const cell =
+			line?.children[Math.max(0, Math.min(column, line.children.length - 1))];
 
-		if (!cell)
-			return;
+		if (!cell) return;
 		body.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
 		cell.tabIndex = 0;
 		focused = there.indexOf(line);
@@ -113,7 +185,11 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 	}
 
 	function page(text, name, index, possible) {
-		const button = element('button', { type: 'button', 'aria-label': name, disabled: !possible }, text);
+		const button = element(
+			'button',
+			{ type: 'button', 'aria-label': name, disabled: !possible },
+			text
+		);
 		button.addEventListener('click', () => {
 			focused = 0;
 			table.setPageIndex(index);
@@ -123,33 +199,53 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 
 	function render(focus) {
 		const { pageIndex, pageSize } = table.getState().pagination;
-		const found = table.getFilteredRowModel().rows.length, count = Math.max(1, table.getPageCount());
-		const here = table.getRowModel().rows, column = document.activeElement?.cellIndex ?? 0;
+		const found = table.getFilteredRowModel().rows.length;
+		const count = Math.max(1, table.getPageCount());
+		const here = table.getRowModel().rows;
+		const column = document.activeElement?.cellIndex ?? 0;
 
 		all.forEach(({ id }, i) => {
-			const cell = head.children[i], order = table.getColumn(id).getIsSorted();
+			const cell = head.children[i];
+			const order = table.getColumn(id).getIsSorted();
 			cell.querySelector('.arrow').textContent = ARROWS[order || 'none'];
-			if (order)
-				cell.setAttribute('aria-sort', SORTS[order]);
-			else
-				cell.removeAttribute('aria-sort');
+			if (order) cell.setAttribute('aria-sort', SORTS[order]);
+			else cell.removeAttribute('aria-sort');
 		});
-		body.replaceChildren(...here.flatMap((row, i) => rowCells(row.original, pageIndex * pageSize + i)));
+		body.replaceChildren(
+			...here.flatMap((row, i) =>
+				rowCells(row.original, pageIndex * pageSize + i)
+			)
+		);
 		if (!here.length)
-			body.append(element('tr', { class: 'none' }, element('td', { colspan: columns.length + 1 },
-				rows.length ? 'No name matches.' : `There are no ${label}.`)));
-		shown.textContent = found === rows.length ? `${found} ${label}` : `${found} of ${rows.length} ${label}`;
+			body.append(
+				element(
+					'tr',
+					{ class: 'none' },
+					element(
+						'td',
+						{ colspan: columns.length + 1 },
+						rows.length
+							? 'No name matches.'
+							: `There are no ${label}.`
+					)
+				)
+			);
+		shown.textContent =
+			found === rows.length
+				? `${found} ${label}`
+				: `${found} of ${rows.length} ${label}`;
 		pages.hidden = count < 2;
 		pages.replaceChildren(
-			page('«', 'First page', 0, pageIndex > 0), page('‹', 'Previous page', pageIndex - 1, pageIndex > 0),
+			page('«', 'First page', 0, pageIndex > 0),
+			page('‹', 'Previous page', pageIndex - 1, pageIndex > 0),
 			element('span', {}, `${pageIndex + 1} / ${count}`),
-			page('›', 'Next page', pageIndex + 1, pageIndex + 1 < count), page('»', 'Last page', count - 1, pageIndex + 1 < count));
+			page('›', 'Next page', pageIndex + 1, pageIndex + 1 < count),
+			page('»', 'Last page', count - 1, pageIndex + 1 < count)
+		);
 		body.querySelectorAll('th.name').forEach((cell, i) => {
-			if (i === focused)
-				cell.tabIndex = 0;
+			if (i === focused) cell.tabIndex = 0;
 		});
-		if (focus)
-			focusCell(focused, column);
+		if (focus) focusCell(focused, column);
 	}
 
 	filter.addEventListener('input', () => {
@@ -174,11 +270,11 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 	});
 	check.addEventListener('change', () => whole.classList.toggle('intervals', check.checked));
 	body.addEventListener('keydown', event => {
-		const cell = event.target.closest('[tabindex]'), step = STEPS[event.key];
+		const cell = event.target.closest('[tabindex]');
+		const step = STEPS[event.key];
 		const row = lines().indexOf(cell?.parentElement);
 
-		if (row < 0 || event.ctrlKey || event.altKey || event.metaKey)
-			return;
+		if (row < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
 		if (step) {
 			focusCell(row + step[0], cell.cellIndex + step[1]);
 			event.preventDefault();
@@ -192,14 +288,18 @@ export function grid(panel, { rows, title, name, more, columns, detail, label, i
 	const tell = event => {
 		const cell = event.target.closest('tbody td[title], tbody th.name');
 		if (cell)
-			hint.textContent = cell.matches('th') ? `${cell.textContent}  ${cell.title}` :
-				`${cell.parentElement.firstChild.textContent}: ${cell.title}`;
+			hint.textContent = cell.matches('th')
+				? `${cell.textContent}  ${cell.title}`
+				: `${cell.parentElement.firstChild.textContent}: ${cell.title}`;
 	};
 	body.addEventListener('focusin', tell);
 	body.addEventListener('mouseover', tell);
 
 	table = createTable(options);
 	head.append(...all.map((_, i) => headCell(i)));
-	update({ ...table.initialState, sorting: sorted < 0 ? [] : [{ id: `c${sorted}`, desc: true }],
-		pagination: { pageIndex: 0, pageSize: PAGE } });
+	update({
+		...table.initialState,
+		sorting: sorted < 0 ? [] : [{ id: `c${sorted}`, desc: true }],
+		pagination: { pageIndex: 0, pageSize: PAGE },
+	});
 }

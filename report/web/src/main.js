@@ -9,9 +9,19 @@ import { flameView } from './flame.js';
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const views = [
-	...(data.diff ? [{ id: 'diff', title: 'Changes', make: panel => diffView(panel, data.diff) }] : []),
-	{ id: 'table', title: data.diff ? 'After' : 'Table', make: panel => tableView(panel, data.table) },
-	{ id: 'flame', title: data.diff ? 'Flame graph, after' : 'Flame graph', make: panel => flameView(panel, data.flame) },
+	...(data.diff
+		? [{ id: 'diff', title: 'Changes', make: panel => diffView(panel, data.diff) }]
+		: []),
+	{
+		id: 'table',
+		title: data.diff ? 'After' : 'Table',
+		make: panel => tableView(panel, data.table),
+	},
+	{
+		id: 'flame',
+		title: data.diff ? 'Flame graph, after' : 'Flame graph',
+		make: panel => flameView(panel, data.flame),
+	},
 ];
 
 // a view is made when it is shown first
@@ -24,8 +34,7 @@ function show(view, focus) {
 	}
 	view.api ??= view.make(view.panel) ?? {};
 	view.api.shown?.();
-	if (focus)
-		view.tab.focus();
+	if (focus) view.tab.focus();
 }
 
 function current() {
@@ -33,11 +42,25 @@ function current() {
 }
 
 function makeViews() {
-	const tabs = document.getElementById('views'), panels = document.getElementById('panels');
+	const tabs = document.getElementById('views');
+	const panels = document.getElementById('panels');
 
 	for (const view of views) {
-		view.tab = element('button', { type: 'button', role: 'tab', id: `tab-${view.id}`, 'aria-controls': view.id }, view.title);
-		view.panel = element('section', { id: view.id, role: 'tabpanel', 'aria-labelledby': `tab-${view.id}` });
+		view.tab = element(
+			'button',
+			{
+				type: 'button',
+				role: 'tab',
+				id: `tab-${view.id}`,
+				'aria-controls': view.id,
+			},
+			view.title
+		);
+		view.panel = element('section', {
+			id: view.id,
+			role: 'tabpanel',
+			'aria-labelledby': `tab-${view.id}`,
+		});
 		view.tab.addEventListener('click', () => show(view));
 		tabs.append(view.tab);
 		panels.append(view.panel);
@@ -45,7 +68,13 @@ function makeViews() {
 	tabs.addEventListener('keydown', event => {
 		const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
 		if (step) {
-			show(views[(views.indexOf(current()) + step + views.length) % views.length], true);
+			show(
+				views[
+					(views.indexOf(current()) + step + views.length) %
+						views.length
+				],
+				true
+			);
 			event.preventDefault();
 		}
 	});
@@ -53,7 +82,8 @@ function makeViews() {
 
 // what the system prefers, until the user says otherwise
 function makeTheme() {
-	const dark = matchMedia('(prefers-color-scheme: dark)'), button = document.getElementById('theme');
+	const dark = matchMedia('(prefers-color-scheme: dark)');
+	const button = document.getElementById('theme');
 	let chosen = null;
 
 	const apply = () => {
@@ -72,7 +102,12 @@ function makeTheme() {
 
 function makeKeys() {
 	document.addEventListener('keydown', event => {
-		if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches('input, select'))
+		if (
+			event.ctrlKey ||
+			event.altKey ||
+			event.metaKey ||
+			event.target.matches('input, select')
+		)
 			return;
 		if (event.key === '/') {
 			current().panel.querySelector('input[type=search]')?.focus();

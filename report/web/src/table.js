@@ -9,10 +9,31 @@ const SMALL = 'ci';
 
 // A list of names and values, for all about a row.
 function facts(rows, head) {
-	return element('table', { class: 'plain' },
-		element('thead', {}, element('tr', {}, ...head.map(text => element('th', { scope: 'col' }, text)))),
-		element('tbody', {}, ...rows.map(([first, ...rest]) => element('tr', {}, element('th', { scope: 'row' }, first),
-			...rest.map(text => element('td', {}, text))))));
+	return element(
+		'table',
+		{ class: 'plain' },
+		element(
+			'thead',
+			{},
+			element(
+				'tr',
+				{},
+				...head.map(text => element('th', { scope: 'col' }, text))
+			)
+		),
+		element(
+			'tbody',
+			{},
+			...rows.map(([first, ...rest]) =>
+				element(
+					'tr',
+					{},
+					element('th', { scope: 'row' }, first),
+					...rest.map(text => element('td', {}, text))
+				)
+			)
+		)
+	);
 }
 
 function bar(cell, fraction) {
@@ -23,8 +44,12 @@ function bar(cell, fraction) {
 
 function valueColumn(column, i, rows) {
 	const of = row => ({ value: row[3][i], bounds: row[4][i], weak: row[5].includes(i) });
-	const sure = rows.map(of).filter(({ value, weak }) => value !== null && !weak).map(({ value }) => value);
-	const scale = quantiles(sure, column), most = sure.reduce((a, b) => Math.max(a, b), 0);
+	const sure = rows
+		.map(of)
+		.filter(({ value, weak }) => value !== null && !weak)
+		.map(({ value }) => value);
+	const scale = quantiles(sure, column);
+	const most = sure.reduce((a, b) => Math.max(a, b), 0);
 
 	return {
 		name: column.name,
@@ -32,24 +57,29 @@ function valueColumn(column, i, rows) {
 		get: row => of(row).value,
 		say: row => {
 			const { value, bounds, weak } = of(row);
-			return [`${column.name} ${format(value, column)}`, bounds && `95 % interval ${interval(bounds, column)}`,
-				weak && 'there are too few windows for this value', column.meaning].filter(Boolean).join('; ');
+			return [
+				`${column.name} ${format(value, column)}`,
+				bounds && `95 % interval ${interval(bounds, column)}`,
+				weak && 'there are too few windows for this value',
+				column.meaning,
+			]
+				.filter(Boolean)
+				.join('; ');
 		},
 		draw: (cell, row) => {
-			const { value, bounds, weak } = of(row), text = element('span', { class: 'value' }, format(value, column));
-			if (value === null)
-				cell.className = 'undefined';
-			else if (weak)
-				cell.className = 'weak';
-			else if (column.kind === 'ratio')
-				cell.className = `q${scale.of(value)}`;
-			else
-				cell.className = `bars b${scale.of(value)}`;
+			const { value, bounds, weak } = of(row),
+				text = element('span', { class: 'value' }, format(value, column));
+			if (value === null) cell.className = 'undefined';
+			else if (weak) cell.className = 'weak';
+			else if (column.kind === 'ratio') cell.className = `q${scale.of(value)}`;
+			else cell.className = `bars b${scale.of(value)}`;
 			if (column.kind !== 'ratio' && value !== null && most)
 				bar(cell, value / most);
 			cell.append(text);
 			if (bounds)
-				cell.append(element('small', { class: SMALL }, interval(bounds, column)));
+				cell.append(
+					element('small', { class: SMALL }, interval(bounds, column))
+				);
 		},
 	};
 }
@@ -67,28 +97,69 @@ export function tableView(panel, table) {
 		sorted: columns.findIndex(({ kind }) => kind === 'share'),
 		intervals: rows.some(row => row[4].some(Boolean)),
 		detail: row => {
-			const metrics = facts(columns.map((column, i) => [column.name, format(row[3][i], column),
-				interval(row[4][i], column) + (row[5].includes(i) ? ' (too few windows)' : ''), column.meaning ?? '']),
-			['metric', 'value', '95 % interval', 'meaning']);
-			const sums = row[6].map(([set, samples, matched, totals]) => facts([
-				['windows', samples], ['discarded', samples - matched],
-				...table.sets[set].map((event, i) => [event, totals[i]])].map(([name, value]) => [name, String(value)]),
-			['in all windows that count', 'total']));
-			return element('div', { class: 'about' }, element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
-				element('div', { class: 'side' }, metrics, ...sums));
+			const metrics = facts(
+				columns.map((column, i) => [
+					column.name,
+					format(row[3][i], column),
+					interval(row[4][i], column) +
+						(row[5].includes(i) ? ' (too few windows)' : ''),
+					column.meaning ?? '',
+				]),
+				['metric', 'value', '95 % interval', 'meaning']
+			);
+			const sums = row[6].map(([set, samples, matched, totals]) =>
+				facts(
+					[
+						['windows', samples],
+						['discarded', samples - matched],
+						...table.sets[set].map((event, i) => [
+							event,
+							totals[i],
+						]),
+					].map(([name, value]) => [name, String(value)]),
+					['in all windows that count', 'total']
+				)
+			);
+			return element(
+				'div',
+				{ class: 'about' },
+				element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
+				element('div', { class: 'side' }, metrics, ...sums)
+			);
 		},
 	});
-	panel.append(element('p', { class: 'note' }, 'Colours: five classes with as many values each. ',
-		...(rows.some(row => row[5].length) ? [element('span', { class: 'unsure' }, '~'), ': too few windows for this value.'] : [])));
+	panel.append(
+		element(
+			'p',
+			{ class: 'note' },
+			'Colours: five classes with as many values each. ',
+			...(rows.some(row => row[5].length)
+				? [
+						element('span', { class: 'unsure' }, '~'),
+						': too few windows for this value.',
+					]
+				: [])
+		)
+	);
 }
 
-const sign = (value, column) => value === null || value === undefined ? '–' :
-	`${value > 0 ? '+' : value < 0 ? '−' : '±'}${format(Math.abs(value), column)}`;
-const bounds = (pair, column) => pair ? `${sign(pair[0], column)} … ${sign(pair[1], column)}` : '';
+const sign = (value, column) =>
+	value === null || value === undefined
+		? '–'
+		: `${value > 0 ? '+' : value < 0 ? '−' : '±'}${format(Math.abs(value), column)}`;
+const bounds = (pair, column) =>
+	pair ? `${sign(pair[0], column)} … ${sign(pair[1], column)}` : '';
 const STATUS = { both: '', appeared: 'new', vanished: 'gone' };
 
 function changeColumn(column, i, rows) {
-	const of = row => row[4][i] ?? { before: null, after: null, change: null, interval: null, significant: false };
+	const of = row =>
+		row[4][i] ?? {
+			before: null,
+			after: null,
+			change: null,
+			interval: null,
+			significant: false,
+		};
 	const most = rows.reduce((a, row) => Math.max(a, Math.abs(of(row).change ?? 0)), 0);
 	const both = one => `${format(one.before, column)} → ${format(one.after, column)}`;
 
@@ -98,17 +169,44 @@ function changeColumn(column, i, rows) {
 		get: row => of(row).change,
 		say: row => {
 			const one = of(row);
-			return [`${column.name} ${both(one)}`, one.change !== null && `change ${sign(one.change, column)}`,
+			return [
+				`${column.name} ${both(one)}`,
+				one.change !== null && `change ${sign(one.change, column)}`,
 				one.interval && `95 % interval ${bounds(one.interval, column)}`,
-				one.interval && (one.significant ? 'significant' : 'not significant'), column.meaning].filter(Boolean).join('; ');
+				one.interval &&
+					(one.significant ? 'significant' : 'not significant'),
+				column.meaning,
+			]
+				.filter(Boolean)
+				.join('; ');
 		},
 		draw: (cell, row) => {
 			const one = of(row);
-			cell.className = one.change === null ? 'undefined' : one.significant ? one.change < 0 ? 'less' : 'more' : one.interval ? 'unsure' : '';
-			if (one.significant && most)
-				bar(cell, Math.abs(one.change) / most);
-			cell.append(element('span', { class: 'value' }, one.change === null ? both(one) : sign(one.change, column)),
-				element('small', { class: SMALL }, both(one), element('br'), bounds(one.interval, column)));
+			cell.className =
+				one.change === null
+					? 'undefined'
+					: one.significant
+						? one.change < 0
+							? 'less'
+							: 'more'
+						: one.interval
+							? 'unsure'
+							: '';
+			if (one.significant && most) bar(cell, Math.abs(one.change) / most);
+			cell.append(
+				element(
+					'span',
+					{ class: 'value' },
+					one.change === null ? both(one) : sign(one.change, column)
+				),
+				element(
+					'small',
+					{ class: SMALL },
+					both(one),
+					element('br'),
+					bounds(one.interval, column)
+				)
+			);
 		},
 	};
 }
@@ -116,22 +214,61 @@ function changeColumn(column, i, rows) {
 export function diffView(panel, diff) {
 	const { columns, rows } = diff;
 
-	panel.append(element('p', { class: 'note' }, 'Change from before to after: ',
-		element('span', { class: 'more key' }, 'more'), ' ', element('span', { class: 'less key' }, 'less'), ' ',
-		element('span', { class: 'unsure key' }, 'not significant')));
+	panel.append(
+		element(
+			'p',
+			{ class: 'note' },
+			'Change from before to after: ',
+			element('span', { class: 'more key' }, 'more'),
+			' ',
+			element('span', { class: 'less key' }, 'less'),
+			' ',
+			element('span', { class: 'unsure key' }, 'not significant')
+		)
+	);
 	grid(panel, {
 		rows,
 		title: diff.by,
 		label: ROWS[diff.by] ?? 'rows',
-		name: row => STATUS[row[3]] ? `${row[0]} (${STATUS[row[3]]})` : row[0],
+		name: row => (STATUS[row[3]] ? `${row[0]} (${STATUS[row[3]]})` : row[0]),
 		more: row => row[2],
 		columns: columns.map((column, i) => changeColumn(column, i, rows)),
 		intervals: true,
-		detail: row => element('div', { class: 'about' }, element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
-			facts(columns.map((column, i) => {
-				const one = row[4][i];
-				return one ? [column.name, format(one.before, column), format(one.after, column), sign(one.change, column),
-					bounds(one.interval, column), one.significant ? 'significant' : '', column.meaning ?? ''] : [column.name];
-			}), ['metric', 'before', 'after', 'change', '95 % interval', 'significance', 'meaning'])),
+		detail: row =>
+			element(
+				'div',
+				{ class: 'about' },
+				element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
+				facts(
+					columns.map((column, i) => {
+						const one = row[4][i];
+						return one
+							? [
+									column.name,
+									format(one.before, column),
+									format(one.after, column),
+									sign(one.change, column),
+									bounds(
+										one.interval,
+										column
+									),
+									one.significant
+										? 'significant'
+										: '',
+									column.meaning ?? '',
+								]
+							: [column.name];
+					}),
+					[
+						'metric',
+						'before',
+						'after',
+						'change',
+						'95 % interval',
+						'significance',
+						'meaning',
+					]
+				)
+			),
 	});
 }

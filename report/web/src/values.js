@@ -5,37 +5,59 @@ import { scaleQuantile } from 'd3-scale';
 
 export const CLASSES = 5;
 // What the rows are, by --by.
-export const ROWS = { symbol: 'functions', dso: 'DSOs', comm: 'comms', thread: 'threads', cpu: 'CPUs', srcline: 'lines',
-	callchain: 'call chains' };
+export const ROWS = {
+	symbol: 'functions',
+	dso: 'DSOs',
+	comm: 'comms',
+	thread: 'threads',
+	cpu: 'CPUs',
+	srcline: 'lines',
+	callchain: 'call chains',
+};
 
 // As printf rounds: of two that are as near, the even one.
 function fixed(value, digits) {
-	const near = value.toFixed(digits), tail = value.toFixed(digits + 30).slice(-30);
+	const near = value.toFixed(digits);
+	const tail = value.toFixed(digits + 30).slice(-30);
 
-	if (tail !== '5'.padEnd(30, '0'))
-		return near;
-	const less = value.toFixed(digits + 1).slice(0, -1).replace(/\.$/, '');
+	if (tail !== '5'.padEnd(30, '0')) return near;
+	const less = value
+		.toFixed(digits + 1)
+		.slice(0, -1)
+		.replace(/\.$/, '');
 	return /[02468]$/.test(less) ? less : near;
 }
 
 export function format(value, column) {
-	return value === null || value === undefined ? '–' : fixed(value, column.kind === 'count' ? 0 : column.digits);
+	return value === null || value === undefined
+		? '–'
+		: fixed(value, column.kind === 'count' ? 0 : column.digits);
 }
 
 export function interval(bounds, column) {
 	return bounds ? `${format(bounds[0], column)} … ${format(bounds[1], column)}` : '';
 }
 
-// Classes of the values that are told apart when they are printed: many equal ones are one value, and one is no scale.
+// Classes of the values that differ when they are printed: equal ones count once, and a single
+// value makes no scale.
 export function quantiles(values, column) {
-	const known = new Set(values.filter(value => value !== null && value !== undefined).map(value => Number(format(value, column))));
+	const known = new Set(
+		values
+			.filter(value => value !== null && value !== undefined)
+			.map(value => Number(format(value, column)))
+	);
 
-	if (known.size < 2)
-		return { of: () => 0, bounds: [], low: [...known][0] };
+	if (known.size < 2) return { of: () => 0, bounds: [], low: [...known][0] };
 	const classes = Math.min(CLASSES, known.size);
-	const range = Array.from({ length: classes }, (_, i) => Math.round(i * (CLASSES - 1) / (classes - 1)));
+	const range = Array.from({ length: classes }, (_, i) =>
+		Math.round((i * (CLASSES - 1)) / (classes - 1))
+	);
 	const scale = scaleQuantile([...known], range);
-	return { of: value => scale(Number(format(value, column))), bounds: scale.quantiles(), range };
+	return {
+		of: value => scale(Number(format(value, column))),
+		bounds: scale.quantiles(),
+		range,
+	};
 }
 
 // Part of a name, or /an expression/; null for an expression that is none.
