@@ -1,130 +1,140 @@
 # SPDX-License-Identifier: GPL-2.0
-"""shellcheck, pylint, checkpatch and codespell over what is ours; figures in the README and a page."""
+"""scripts/lint accepts the repository, and finds the faults that are planted in a part of it."""
 
-import json
 import re
+import shutil
+import tempfile
 import unittest
+from pathlib import Path
 
-from bench import accuracy, by_module, cost, experiment, published, resonance, scaling
-from tests.harness.env import LINUX, TOP, must, run
+from tests.harness.env import TOP, must, run
 
-
-def tracked() -> list[str]:
-    """The repository's files, as git would commit them."""
-    return must("git", "ls-files", "--cached", "--others", "--exclude-standard").split()
-
-
-def starting_with(*first: str) -> list[str]:
-    """Files whose first line begins with one of these words."""
-    return [
-        name
-        for name in tracked()
-        if (TOP / name).read_bytes()[:40].decode("utf-8", "replace").startswith(first)
-    ]
+SETTINGS = ".gitignore", ".editorconfig", "pyproject.toml", "scripts/lint", "COPYING"
+SPDX = "# SPDX-License-Identifier: GPL-2.0\n"
+C = "// SPDX-License-Identifier: GPL-2.0\n"
+LONG = " ".join(f"word{number}" for number in range(20))
+# a file, what is in it, and the line and the words of the finding
+FAULTS = {
+    "format.py": (SPDX + '"""A module."""\n\nX = [1,2]\n', 4, "black formats"),
+    "imports.py": (
+        SPDX + '"""A module."""\n\nimport sys\nimport os\n\nX = os, sys\n',
+        4,
+        "isort formats",
+    ),
+    "unused.py": (SPDX + '"""A module."""\n\nimport os\n', 4, "unused-import"),
+    "long.py": (SPDX + f'"""A module."""\n\n# {LONG}\n', 4, "line-too-long"),
+    "fault.sh": ("#!/bin/sh\n" + SPDX + "rm $1\n", 3, "SC2086"),
+    "fault.js": ("const one = 1;\none = = 2;\n", 2, "SyntaxError"),
+    "style.c": (C + "\nint one(void)\n{\n\treturn(1);\n}\n", 5, "parentheses"),
+    "long.c": (C + f"\n/* {LONG} */\n", 3, "100 columns"),
+    "words.txt": ("Nobody has recieved it.\n", 1, "received"),
+    "long.txt": (f"Two\n{LONG}\n", 2, "100 columns"),
+    "space.txt": ("One \n", 1, "white space"),
+    "end.txt": ("One\nTwo", 2, "no newline"),
+    "file.md": ("# One\n\nSee [two](missing.md).\n", 3, "missing.md"),
+    "anchor.md": ("# One\n\nSee [two](good.md#three) and `code`.\n", 3, "three"),
+    "own.md": ("# One\n\nSee [two](#two).\n", 3, "two"),
+    "file.rst": ("===\nOne\n===\n\nSee `two <missing.rst>`_.\n", 5, "missing.rst"),
+    "page.rst": ("===\nOne\n===\n\nSee :doc:`two <missing>`.\n", 5, "missing"),
+}
+# what looks like a fault and is none
+GOOD = {
+    "good.md": "# A `name` of (two), and more\n\n"
+    "[Up](#a-name-of-two-and-more), [page](good.rst#one),\n"
+    "[again](#one-1), [this](../COPYING), [there](https://example.org/x)\n\n"
+    "## One\n\n## One\n\n```\n[code](missing.md)\n```\n\n`[code](missing.md)`\n\n"
+    f"| a table |\n|---|\n| {LONG} |\n\nSee https://example.org/{'x' * 100}\n",
+    "good.rst": "===\nOne\n===\n\n"
+    "See `two <good.md>`_ and :doc:`one <good>`, :doc:`/admin-guide/index`.\n\n"
+    f"::\n\n  $ {LONG}\n",
+    "good.py": SPDX + '"""A module."""\n\nimport sys\n\nX = [1, sys]\n',
+    "good.c": C + '\nconst char *const one[] = {\n\t"' + LONG + '",\n};\n',
+}
 
 
 class Lint(unittest.TestCase):
-    def check(self, *command: object) -> None:
-        done = run(*command)
-        self.assertEqual((done.returncode, done.stdout.strip()), (0, ""))
-
-    def test_shellcheck(self):
-        scripts = starting_with("#!/bin/sh", "#!/bin/bash", "#!/bin/busybox")
-        self.assertGreater(len(scripts), 5)
-        self.check("shellcheck", "--external-sources", "--severity=style", *scripts)
-
-    def test_pylint(self):
-        scripts = [name for name in tracked() if name.endswith(".py")]
-        self.assertGreater(len(scripts), 5)
-        self.check("/usr/bin/pylint", "--rcfile=pyproject.toml", "--score=no", *scripts)
-
-    def test_javascript(self):
-        scripts = [name for name in tracked() if name.endswith(".js")]
-        self.assertGreater(len(scripts), 5)
-        for name in scripts:
-            self.check("node", "--check", name)
-
-    def test_checkpatch(self):
-        """The C files of the module and the tests; those of the series are looked at commit by commit."""
-        files = [name for name in tracked() if re.fullmatch(r"(module|tests)/.*\.[ch]", name)]
-        self.assertTrue(files)
-        self.check(
-            "perl",
-            LINUX / "scripts/checkpatch.pl",
-            "--strict",
-            "--no-tree",
-            "--quiet",
-            "--file",
-            *files,
-        )
-
-    def test_spelling(self):
-        self.check(
-            "codespell",
-            "--ignore-words-list=pevent,filp,nd,responsiblity",
-            *(name for name in tracked() if name != "COPYING"),
+    def test_the_repository(self):
+        done = run("scripts/lint")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        steps = re.findall(r"^  (\w+) +(?:[0-9.]+ s$|skipped: .)", done.stdout, re.M)
+        self.assertLessEqual(
+            {"black", "isort", "pylint", "shellcheck", "checkpatch", "codespell", "links"},
+            set(steps),
         )
 
 
-class Figures(unittest.TestCase):
-    def test_readme_has_the_tables_that_were_measured(self):
-        """Those of results/6.12, which one run of `make bench` has left."""
-        results = json.loads((TOP / "results/6.12/results.json").read_text())
-        readme = (TOP / "README.md").read_text()
-        for name, text in (
-            ("published", experiment.report),
-            ("accuracy", accuracy.summary),
-            ("cost", cost.report),
-            ("by_module", by_module.report),
-            ("resonance", resonance.report),
-            ("scaling", scaling.report),
-        ):
-            for line in text(results[name]).splitlines():
-                if line.startswith("|"):
-                    self.assertTrue(f"\n{line}\n" in readme, line)
-        # what README says of goals
-        self.assertEqual(results["accuracy"]["iterations"], accuracy.ITERATIONS)
-        missed = [name for name, met in results["published"]["met"].items() if not met]
-        self.assertEqual(missed, ["script, 25 %", "native, 25 %"])
-        collect, stitched, text = (
-            results["collect"],
-            results["stitched_lbr"],
-            " ".join(readme.split()),
-        )
-        memory = collect["sizes"][-1]["memory"]
-        self.assertLess(sum(results["seconds"].values()), 1800)
-        for figure in (
-            f"run of {sum(results['seconds'].values()) / 60:.0f} minutes",
-            f"memory ({memory['native'] / 2**20:.0f} and {memory['script'] / 2**20:.0f} MB)",
-            f"{collect['native to decode']:.2f} times as long as a bare decode",
-            f"{collect['script to native']:.1f} times as long",
-            f"comes out {-100 * results['scaling']['cpus'][1]['rate error']:.0f} % too low",
-            f"takes {100 * stitched['more time']:.0f} % longer",
-            published.longer(results["published"]),
-        ):
-            self.assertTrue(figure in text, figure)
+class Planted(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        for name in SETTINGS:
+            (cls.folder / name).parent.mkdir(exist_ok=True)
+            shutil.copy(TOP / name, cls.folder / name)
+        (cls.folder / "build").symlink_to(TOP / "build")
+        with open(cls.folder / ".gitignore", "a", encoding="utf-8") as ignored:
+            ignored.write("/build\n")
+        must("git", "init", "-q", cwd=cls.folder)
+        (cls.folder / "part").mkdir()
+        for name, text in GOOD.items():
+            (cls.folder / "part" / name).write_text(text)
 
-    def test_page_has_the_figures_that_were_measured(self):
-        """The page on the interface has figures of both bases."""
-        page = " ".join(
-            (TOP / "Documentation/admin-guide/perf/alternate-period.rst").read_text().split()
+    def lint(self, *names: str) -> tuple[int, str]:
+        done = run(self.folder / "scripts/lint", *names, cwd=self.folder)
+        return done.returncode, done.stdout
+
+    def test_each_fault_is_found(self):
+        """All of them in one run, which fails; no other line of their files is a finding."""
+        status, output = self.lint()
+        self.assertEqual((status, re.findall(r"^.*:\d+: .*", output, re.M)), (0, []))
+        files = [self.folder / "part" / name for name in FAULTS]
+        self.addCleanup(lambda: [file.unlink() for file in files])
+        for file in files:
+            file.write_text(FAULTS[file.name][0])
+        status, output = self.lint()
+        self.assertEqual(status, 1, output)
+        skipped = "black        skipped" in output
+        for name, (_, line, words) in FAULTS.items():
+            with self.subTest(name):
+                if skipped and "black" in words:
+                    self.skipTest(re.search(r"black +skipped: (.*)", output)[1])
+                found = re.findall(rf"^part/{re.escape(name)}:(\d+): (.*)", output, re.M)
+                self.assertTrue(any(re.search(words, text) for _, text in found), output)
+                self.assertEqual({int(at) for at, _ in found}, {line}, found)
+        # no finding is of a good file
+        self.assertEqual(
+            set(re.findall(r"^part/([^:]+):", output, re.M)) - set(FAULTS), set(), output
         )
-        results, newer = (
-            json.loads((TOP / f"results/{base}/results.json").read_text())
-            for base in ("6.12", "7.2")
-        )
-        added, of_newer = (each["cost"]["added"] for each in (results, newer))
-        worth = " ".join(
-            f"{float(format(row['independent'], '.2g')):.0f}"
-            for jitter, row in results["resonance"]["jitter"].items()
-            if jitter != "0"
-        )
-        for figure in (
-            f" windows {worth} and ",
-            f"executes {added['used']:.0f} more, {added['jitter']:.0f} with jitter",
-            f"6.12; {of_newer['used']:.0f} and {of_newer['jitter']:.0f} of",
-        ):
-            self.assertTrue(figure in page, figure)
+
+    def test_only_the_files_that_are_named(self):
+        files = [self.folder / "part" / name for name in ("words.txt", "space.txt")]
+        self.addCleanup(lambda: [file.unlink() for file in files])
+        for file in files:
+            file.write_text(FAULTS[file.name][0])
+        status, output = self.lint("part/words.txt")
+        self.assertEqual(status, 1, output)
+        self.assertIn("part/words.txt:1: ", output)
+        self.assertNotIn("part/space.txt", output)
+        self.assertEqual(self.lint("part/good.c")[0], 0)
+
+    def test_settings_that_disagree(self):
+        settings = self.folder / ".editorconfig"
+        self.addCleanup(settings.write_text, text := settings.read_text())
+        settings.write_text(text.replace("max_line_length = 100", "max_line_length = 120"))
+        status, output = self.lint()
+        self.assertEqual(status, 1, output)
+        self.assertRegex(output, r"(?m)^\.editorconfig:\d+: ")
+
+    def test_a_command_that_cannot_run(self):
+        """It is a finding that names the command; the other steps run."""
+        lint = self.folder / "scripts/lint"
+        self.addCleanup(lint.write_text, text := lint.read_text())
+        for words in ('"no-codespell",', '"codespell", "--no-such-option",'):
+            with self.subTest(words):
+                lint.write_text(text.replace('("codespell",', f"({words}"))
+                status, output = self.lint("COPYING", "scripts/lint", "part/good.md")
+                self.assertEqual(status, 1, output)
+                self.assertRegex(output, r"(?m)^scripts/lint:1: .*codespell.*(No such|status)")
+                self.assertRegex(output, r"(?m)^  links")
 
 
 if __name__ == "__main__":
