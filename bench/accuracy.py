@@ -17,10 +17,7 @@ the first error is by chance alone: a mean of |x| is sqrt(2 / pi) standard error
 import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-
-import numpy
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Any
 
 from bench.collect import SYMBOLS
 from bench.experiment import functions_of
@@ -28,6 +25,9 @@ from bench.guest import OUT, SHARE, Kernel, recording, unthrottled
 from bench.picture import picture
 from tests.harness.env import PERF
 from tests.harness.truth import LEAVES, Rows, Truth, read_truth
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TITLE = "Accuracy"
 PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
@@ -133,6 +133,8 @@ def expected(truth: Truth, window: int) -> dict[str, float]:
     It is calculated from the benchmark's calls, in 50 iterations that each shuffle their order.
     The callers of a function do their work before each of its calls.
     """
+    import numpy  # pylint: disable=import-outside-toplevel
+
     names, random = list(truth), numpy.random.default_rng(1)
     iterations = truth["iteration"].calls
     of_a_function = {
@@ -291,7 +293,7 @@ def plot(result: dict) -> None:  # pylint: disable=too-many-locals
             first.legend(fontsize="x-small", ncol=columns)
 
 
-def plot_functions(axes: Axes, result: dict, depth: int) -> None:
+def plot_functions(axes: "Axes", result: dict, depth: int) -> None:
     """Draws the error of each function's share, by window.
 
     Crosses are recordings with jitter. Plain recordings stand to the right.

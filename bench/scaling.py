@@ -11,8 +11,6 @@ import math
 import subprocess
 from pathlib import Path
 
-import numpy
-
 from bench import accuracy, collect
 from bench.experiment import records
 from bench.guest import OUT, SHARE, recording, unthrottled
@@ -32,22 +30,20 @@ LONG, WINDOW = 49_700, 300
 RECORDINGS = {"few": "period=10000000", "alternate": f"period={LONG},alt-period={WINDOW}"}
 EVENTS = "{{cycles/{}/,instructions,page-faults}}:uS"
 COMMANDS = "native", "script"
-SAMPLE = numpy.dtype(
-    [
-        ("type", "<u4"),
-        ("misc", "<u2"),
-        ("size", "<u2"),
-        ("identifier", "<u8"),
-        ("ip", "<u8"),
-        ("pid", "<u4"),
-        ("tid", "<u4"),
-        ("time", "<u8"),
-        ("cpu", "<u8"),
-        ("period", "<u8"),
-        ("members", "<u8"),
-        ("read", "<u8", (2, 2)),
-    ]
-)
+SAMPLE = [
+    ("type", "<u4"),
+    ("misc", "<u2"),
+    ("size", "<u2"),
+    ("identifier", "<u8"),
+    ("ip", "<u8"),
+    ("pid", "<u4"),
+    ("tid", "<u4"),
+    ("time", "<u8"),
+    ("cpu", "<u8"),
+    ("period", "<u8"),
+    ("members", "<u8"),
+    ("read", "<u8", (2, 2)),
+]
 
 
 def workload(threads: int, iterations: int) -> str:
@@ -91,6 +87,9 @@ def guest_row(threads: int, cpus: int, iterations: int) -> dict:
 
 def write(path: Path, samples: int) -> dict[str, int]:  # pylint: disable=too-many-locals
     """A recording of one thread; returns the cycles of the matched windows by function."""
+    import numpy  # pylint: disable=import-outside-toplevel
+
+    kind = numpy.dtype(SAMPLE)
     code = path.with_suffix(".so")
     fleet.library(code)
     starts = numpy.array(fleet.addresses(code), dtype="<u8")
@@ -100,11 +99,11 @@ def write(path: Path, samples: int) -> dict[str, int]:  # pylint: disable=too-ma
     cycles = numpy.where(numpy.arange(samples) % 2, WINDOW, LONG) + random.integers(
         30, size=samples
     )
-    table = numpy.zeros(samples, SAMPLE)
+    table = numpy.zeros(samples, kind)
     for name, value in {
         "type": pw.SAMPLE,
         "misc": pw.MISC_USER,
-        "size": SAMPLE.itemsize,
+        "size": kind.itemsize,
         "identifier": 1,
         "pid": 1000,
         "tid": 1000,
