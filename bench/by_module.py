@@ -13,6 +13,7 @@ from bench.accuracy import percent
 from bench.cost import added, boot, per_overflow, table
 from bench.experiment import ALTERNATE, ITERATIONS, LONG
 from bench.guest import CROSS, HERE, SHARE, Kernel, program, recording, unthrottled
+from bench.markdown import prose
 from tests.harness.env import ARCH, BUILD, LINUX, must
 from tests.harness.machines import BY_MODULE
 from tests.harness.pristine import IMAGE, pristine_module
@@ -117,38 +118,50 @@ def measure(
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    lines = table(
-        result,
-        {
-            "pristine": "without the series",
-            "used": "with it, the event alternates",
-            "jitter": "with it, with jitter",
-            "loaded": "module, the event does not alternate",
-            "module": "module, it alternates",
-            "module jitter": "module, with jitter",
-        },
-    )
-    lines += [
+    about = """
+        The module alternates the periods on kernels that cannot be rebuilt. It is compared with the
+        series on the emulated machine: the instructions of an overflow, the recordings of the
+        published experiment without a limit, and the errors of tables.
+    """
+    lines = [
+        prose(about),
         "",
-        (
-            "| recording | MB: series | module | samples: series | module | run time, s: series | "
-            "module |"
+        *table(
+            result,
+            {
+                "pristine": "without the series",
+                "used": "with it, the event alternates",
+                "jitter": "with it, with jitter",
+                "loaded": "module, the event does not alternate",
+                "module": "module, it alternates",
+                "module jitter": "module, with jitter",
+            },
         ),
+        "",
+        "| recording | MB: series | module | samples: series | module "
+        "| run time, s: series | module |",
         "|---|" + "--:|" * 6,
     ]
     for periods in PERIODS:
         series, module = (result["recordings"][name][periods] for name in KERNELS)
         lines.append(
-            f"| {periods} | {series['bytes'] / 1e6:.3f} | {module['bytes'] / 1e6:.3f} | "
-            f"{series['samples']:,} | {module['samples']:,} | {series['run_time']:.4f} | "
-            f"{module['run_time']:.4f} |"
+            f"| {periods} | {series['bytes'] / 1e6:.3f} | {module['bytes'] / 1e6:.3f} "
+            f"| {series['samples']:,} | {module['samples']:,} "
+            f"| {series['run_time']:.4f} | {module['run_time']:.4f} |"
         )
+    ratios = ", ".join(f"{ratio:.4f} with the {name}" for name, ratio in result["run time"].items())
+    errors_about = f"""
+        The run time of the alternate recording, to that of the long period, is {ratios}. The errors
+        below are in percent, as recorded at depth {DEPTH} (see Accuracy). Without jitter the
+        tables are the same. With jitter two recordings differ by chance, with the module or
+        without:
+    """
     lines += [
         "",
-        (
-            "| recording | window | share, discard: series | module | by chance | rate, discard: "
-            "series | module | rate, none: series | module |"
-        ),
+        prose(errors_about),
+        "",
+        "| recording | window | share, discard: series | module | by chance "
+        "| rate, discard: series | module | rate, none: series | module |",
         "|---|" + "--:|" * 8,
     ]
     rows = {
@@ -167,12 +180,4 @@ def report(result: dict) -> str:
                 *(row[place]["rate error"] for place in (0, 1) for row in (series, module)),
             ]
             lines.append(f"| {kind} | {window:,} | {' | '.join(map(percent, cells))} |")
-    ratios = ", ".join(f"{ratio:.4f} with the {name}" for name, ratio in result["run time"].items())
-    lines += [
-        "",
-        (
-            f"Errors in percent, of recordings as in the table of accuracy at depth {DEPTH}. The "
-            f"run time of the alternate recording, to that of the long period, is {ratios}."
-        ),
-    ]
     return "\n".join(lines)

@@ -17,11 +17,13 @@ import time
 from pathlib import Path
 
 from bench.guest import HERE, OUT, SHARE, recording, unthrottled
+from bench.markdown import prose
 from bench.picture import picture
 from tests.harness.env import ARCH, BUILD, PERF, SCRIPT
 
 TITLE = "Cost of a table"
 PLOT = OUT / "collect.svg"
+PICTURES = {PLOT: "Time of each command by group samples"}
 START = 1  # a command on its recording takes the time of its start
 ITERATIONS = 4000, 8000, 16000  # the last one makes two million group samples
 CHAINS = 1000
@@ -166,25 +168,31 @@ def report(result: dict) -> str:
     names = [f"{row['group samples']:,}" for row in rows]
     names[-1] += " with call chains"
     head = f"| group samples | {' | '.join(names)} | exponent |"
-    lines = [head, "|---|" + "--:|" * (len(rows) + 1)]
+    lines = [
+        prose(
+            "What a command takes to read recordings of the emulated machine: processor time for "
+            "each group sample, and memory. An exponent of 1 means that the time is linear in the "
+            "number of samples."
+        ),
+        "",
+        head,
+        "|---|" + "--:|" * (len(rows) + 1),
+    ]
     for name, text in MEANING.items():
         cells = [f"{1e6 * row['seconds'][name] / row['group samples']:.2f}" for row in rows]
         lines.append(f"| {text}, µs | {' | '.join(cells)} | {result['exponent'][name]:.2f} |")
     for name, text in MEANING.items():
         cells = [f"{row['memory'][name] / 2**20:.0f}" for row in rows]
         lines.append(f"| {text}, MB | {' | '.join(cells)} | |")
-    lines += [
-        "",
-        (
-            f"`perf functions report` takes {result['native to decode']:.2f} times as long as a "
-            f"decode, the script {result['script to native']:.1f} times as long as `perf functions "
-            f"report`: {result['script, us per event sample']:.2f} µs per event sample, of which "
-            f"there are {rows[-2]['event samples'] / rows[-2]['group samples']:.2f} in a group "
-            f"sample; one that only counts takes {result['empty, us per event sample']:.2f}."
-        ),
-        (
-            "Times are of the processor, per group sample; an exponent of 1 is a time linear in "
-            "their number."
-        ),
-    ]
-    return "\n".join(lines)
+    memory = rows[-2]["memory"]
+    after = f"""
+        A table of {rows[-2]['group samples']:,} group samples takes `perf functions report`
+        {result['native to decode']:.2f} times as long as a bare decode of the file, and the script
+        {result['script to native']:.1f} times as long as `perf functions report`:
+        {result['script, us per event sample']:.2f} µs for each event sample, of which a group
+        sample has {rows[-2]['event samples'] / rows[-2]['group samples']:.2f}. A script that only
+        counts takes {result['empty, us per event sample']:.2f}. Memory
+        ({memory['native'] / 2**20:.0f} and {memory['script'] / 2**20:.0f} MB) does not grow with
+        the number of samples once all functions were met.
+    """
+    return "\n".join([*lines, "", prose(after)])

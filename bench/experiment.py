@@ -164,10 +164,8 @@ def result_of(iterations: int, rows: dict[str, dict[str, dict]]) -> dict[str, An
 def report(result: dict) -> str:  # pylint: disable=too-many-locals
     """The tables of a result, as Markdown."""
     lines = [
-        (
-            "| limit | recording | MB | samples | run time, s | script, s | native, s | "
-            "published: MB | of both events | script, s |"
-        ),
+        "| limit | recording | MB | samples | run time, s | script, s | native, s "
+        "| published: MB | of both events | script, s |",
         "|--:|---|" + "--:|" * 8,
     ]
     for limit, rows in result["limit"].items():
@@ -208,9 +206,6 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         [
             *lines,
             "",
-            (
-                f"Samples lost: {lost}. Those of the published recordings are counted for each of "
-                "two events."
-            ),
+            f"Samples lost: {lost}. The published samples are counted for each of two events.",
         ]
     )

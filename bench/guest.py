@@ -10,7 +10,7 @@ from bench.experiment import OPTIONS
 from tests.harness.env import BUILD, LINUX, TOP, in_guest, must
 
 HERE = TOP / "bench"
-OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))  # the tests have a folder of their own
+OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))  # set by the tests and by run.py --report
 SHARE = OUT / "share"  # the guest's /share
 CROSS = "aarch64-linux-gnu-"
 # Overflows as fast as they come

@@ -13,12 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.guest import OUT
+from bench.markdown import prose
 from bench.picture import picture
 from tests.harness import fleet, servers
 from tests.harness.env import PERF, TOP, must
 
 TITLE = "Many hosts"
 PLOT = OUT / "hosts.svg"
+PICTURES = {PLOT: "Time for each host, and bytes of the merged sums, by the number of hosts"}
 WORKERS = 4
 RECORDED, SYNTHETIC = (1, 10, 100), 1000
 SAMPLES = 50_000
@@ -170,11 +172,19 @@ def plot(result: dict) -> None:
 
 def report(result: dict) -> str:
     """The result as Markdown."""
+    about = f"""
+        What it costs to add up the recordings of many hosts on a Dask cluster
+        (`functions-report --cluster`) and in one process: ms of processor time for each host, all
+        processes together, from start to end. The cluster has {result['workers']} workers on
+        {result['processors']} processors. A recording has {SAMPLES:,} samples
+        ({result['bytes of a recording'] / 2**20:.1f} MB) in {OF_A_HOST} of {FUNCTIONS:,} functions.
+        The sums of {SYNTHETIC} hosts are synthetic, except those of the first {max(RECORDED)}.
+    """
     lines = [
-        (
-            "| hosts | recordings, cluster | one process | sums files, cluster | one process | "
-            "functions | merged sums |"
-        ),
+        prose(about),
+        "",
+        "| hosts | recordings, cluster | one process | sums files, cluster | one process "
+        "| functions | merged sums |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in result["rows"]:
@@ -183,19 +193,12 @@ def report(result: dict) -> str:
             for name in ("cluster", "one process", "sums on the cluster", "sums in one process")
         ]
         lines.append(
-            f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} | "
-            f"{row['bytes'] / 1024:.0f} KB |"
+            f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} "
+            f"| {row['bytes'] / 1024:.0f} KB |"
         )
     large = ", ".join(f"{number}: {seconds:.2f}" for number, seconds in result["spans"].items())
-    lines += [
-        "",
-        (
-            "ms of processor time per host, all processes together, from start to end. "
-            f"{result['workers']} workers on {result['processors']} processors; "
-            f"a recording has {SAMPLES:,} samples ({result['bytes of a recording'] / 2**20:.1f} "
-            f"MB) in {OF_A_HOST} of {FUNCTIONS:,} functions; {SYNTHETIC} hosts are synthetic sums, "
-            f"but for the first {max(RECORDED)}. Processor time in s of one recording of {LARGE:,} "
-            f"samples, by the number of tasks that read it: {large}."
-        ),
-    ]
-    return "\n".join(lines)
+    after = f"""
+        Processor time in seconds for one recording of {LARGE:,} samples, by the number of tasks
+        that read it: {large}.
+    """
+    return "\n".join([*lines, "", prose(after)])

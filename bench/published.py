@@ -27,11 +27,14 @@ from bench.experiment import (
     SHORT,
 )
 from bench.guest import OUT, SHARE, UNTHROTTLED, recording
+from bench.markdown import prose
 from bench.picture import picture
 from tests.harness.env import PERF, SCRIPT, in_guest
 
 TITLE = "The published experiment"
 PLOT = OUT / "published.svg"
+PICTURES = {PLOT: "Bytes and run time of each recording"}
+PAPER = "https://lore.kernel.org/r/20250408171530.140858-1-mark.barnett@arm.com"
 SIBLINGS = ["instructions", "page-faults"]
 # The rate can be set only while there is a limit; the kernel lowers it when interrupts take long.
 LIMITED = (
@@ -112,10 +115,8 @@ def plot(result: dict) -> None:
 
 
 def longer(result: dict) -> str:
-    """A sentence that extrapolates the times with a limit to a longer run.
-
-    It uses the time of a command's start, and the time for each sample without a limit.
-    """
+    """The ratios of a longer run with a limit, calculated from the start of a command and its time
+    for each sample without a limit."""
     limited, free = (result["limit"][limit] for limit in LIMITS)
     alternate, short = (limited[periods]["samples"] for periods in (ALTERNATE, SHORT))
     published = (
@@ -144,13 +145,25 @@ def report(result: dict) -> str:
     few, alternate = (
         result["limit"]["25 %"][periods]["seconds"] for periods in (FEW_SAMPLES, ALTERNATE)
     )
-    start = ", ".join(
+    start = " and ".join(
         f"{100 * few[name] / alternate[name]:.0f} % of {MEANING[name]}" for name in COMMANDS
     )
-    return (
-        f"{experiment.report(result)}\n\nA run of {result['iterations']:,} iterations. Samples, "
-        "bytes and run time are those of the emulated machine; without a limit the samples are "
-        "the same in each run, the rest to a percent. Seconds of the script and of the native "
-        "command are processor time of this machine. The alternate recording is so short that "
-        f"starting up is most of what its table takes with the limit ({start}). {longer(result)}"
-    )
+    about = f"""
+        Engineers of Arm proposed alternate periods in ["A mechanism for efficient support for
+        per-function metrics"]({PAPER}), with measurements on a Neoverse-N1 (N1SDP). The columns
+        *published* are theirs. Here the emulated machine repeats their experiment: the benchmark
+        ({result['iterations']:,} iterations) is recorded with each choice of periods. Sizes,
+        samples and run time are the emulated machine's. *script* is `generate-function-metrics.py`
+        and *native* is `perf functions report`; both columns are processor time of the computer
+        that runs the emulator. The recording *four samples* has so long a period that there are
+        only four samples, so its times are the start of perf, of Python and of the program. The
+        limit is `kernel.perf_cpu_time_max_percent`; its default is 25 %. The published run was some
+        33 times as long, and its samples are counted for each of the two events of its group.
+    """
+    after = f"""
+        Without a limit the number of samples is the same in each run; sizes and run times are the
+        same to a percent. With the limit, the goals for tables are those of a long run. The run
+        here is short, so most of the time for a table of the alternate recording is the start of
+        the command: {start}. The time for each sample is the same. {longer(result)}
+    """
+    return f"{prose(about)}\n\n{experiment.report(result)}\n\n{prose(after)}"

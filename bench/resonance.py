@@ -21,6 +21,7 @@ import math
 import subprocess
 
 from bench.guest import OUT, SHARE, program, recording, tool, unthrottled
+from bench.markdown import prose
 from tests.harness.env import PERF, SCRIPT, must
 
 TITLE = "Resonance"
@@ -117,11 +118,14 @@ def report(result: dict) -> str:
             + " |"
         )
 
+    about = f"""
+        A loop of {result['loop']:,} instructions goes round exactly
+        {result['pair'] // result['loop']} times in a long period and its window, so without jitter
+        each window is at the same place. The columns {', '.join(NAMES)} are the shares of the
+        loop's three functions, in percent, beside the truth:
+    """
     lines = [
-        (
-            f"A loop of {result['loop']} instructions, {result['pair'] // result['loop']} times "
-            "round in a pair; shares in percent."
-        ),
+        prose(about),
         "",
         f"| jitter | {' | '.join(NAMES)} | deviation | standard error | windows | worth |",
         "|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -139,11 +143,11 @@ def report(result: dict) -> str:
                 f"{row['independent']:.0f}",
             )
         )
-    lines += [
-        "",
-        (
-            "`worth`: how many windows at independent places would say as much, which gives the "
-            "standard error."
-        ),
-    ]
-    return "\n".join(lines)
+    columns = """
+        *jitter* is the N of `alt-period-jitter=N`. *deviation* is the error of the share that is
+        furthest from the truth, and *standard error* is the deviation that chance explains. *worth*
+        is the number of windows at independent places that carry as much information. *any*: the
+        windows are worth less than one, so any deviation may come out. Rows with jitter differ from
+        run to run by their standard error.
+    """
+    return "\n".join([*lines, "", prose(columns)])

@@ -1,23 +1,32 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Runs the measurements of bench/ and writes them down.
+"""Runs the measurements of bench/ and writes the results page.
 
-usage: run.py [MEASUREMENT...]        default: all
-
-A measurement is a module with a TITLE, measure(), which returns what goes into
-build/BASE/bench/results.json under its name, and report(), which makes Markdown of it
-for build/BASE/bench/results.md. Both files hold what one run has measured, and how many
-seconds each took, of which state of the series; one that fails is left out.
+A measurement is a module of bench/ with a TITLE, measure(), which returns what goes into
+results.json under its name, report(), which makes Markdown of that, and PICTURES, the
+files that it draws. One run leaves README.md, results.json and the pictures in
+build/BASE/bench; results.json also holds how many seconds each measurement took, and
+which state of the series was measured. A measurement that fails is left out.
 """
 
+import argparse
 import importlib
 import json
+import os
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 TOP = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TOP))
+
+from bench.markdown import bullet, prose  # pylint: disable=wrong-import-position
+
 MEASUREMENTS = (
     "table",
     "published",
@@ -30,39 +39,193 @@ MEASUREMENTS = (
     "collect",
     "hosts",
 )
+PICTURES = "pictures"  # shows, measures nothing
+DEFAULT_BASE = "6.12"
 
 
-def main() -> None:
-    wanted = sys.argv[1:] or MEASUREMENTS
-    unknown = [name for name in wanted if name not in MEASUREMENTS]
-    if unknown:
-        sys.exit(f"bench: no measurement {' '.join(unknown)}; there is: {' '.join(MEASUREMENTS)}")
-    sys.path.insert(0, str(TOP))
+def module_of(name: str) -> ModuleType:
+    """The module of a measurement."""
+    return importlib.import_module(f"bench.{name}")
+
+
+def short(results: dict[str, Any], command: str) -> Iterator[str]:
+    """The results that README quotes, each with the command that repeats it."""
+    if published := results.get("published"):
+        ratios = published["ratios"]
+        yield bullet(
+            f"""Without the kernel's limit on the sampling rate, a recording with a period of 300
+            cycles is {ratios['file, none']:.0f} times as large as one that alternates 999,700 and
+            300 cycles, and its table takes `perf functions report` {ratios['native, none']:.0f}
+            times as long. With the default limit the ratios are {ratios['file, 25 %']:.0f} and
+            {ratios['native, 25 %']:.1f}. A program that is recorded with alternate periods runs
+            {ratios['run time']:.3f} times as long as with one sample in each million cycles.
+            (`{command}published`)"""
+        )
+    if accuracy := results.get("accuracy"):
+        percent = module_of("accuracy").percent
+        near, far = (
+            module_of("accuracy").select(
+                accuracy, depth=depth, kind="alternate", window=300, mode="discard"
+            )[0]
+            for depth in (1, 2)
+        )
+        yield bullet(
+            f"""With windows of 300 cycles and calls of 3,365 to 11,539 instructions, tables give
+            {percent(near['share error'])} % of the cycles to a wrong function (chance alone:
+            {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
+            {percent(abs(near['rate error']))} % off the truth. Where calls are an eighth as long,
+            the errors are {percent(far['share error'])} % and
+            {percent(abs(far['rate error']))} %. (`{command}accuracy`)"""
+        )
+    if cost := results.get("cost"):
+        added = cost["added"]
+        yield bullet(
+            f"""An overflow of arm_pmuv3, with its sample, executes
+            {cost['instructions']['pristine']:.0f} instructions. The series adds {added['unused']:.0f} where the event does not alternate,
+            {added['used']:.0f} where it does, and {added['jitter']:.0f} with jitter.
+            (`{command}cost`)"""
+        )
+    if by_module := results.get("by_module"):
+        added = by_module["added"]
+        yield bullet(
+            f"""The module adds {added['module']:.0f} instructions to an overflow of an event that
+            alternates, and {added['loaded']:.0f} to that of any other event.
+            (`{command}by_module`)"""
+        )
+    if collect := results.get("collect"):
+        yield bullet(
+            f"""A table of {collect['sizes'][-1]['group samples'] / 1e6:.1f} million group samples
+            takes `perf functions report` {collect['native to decode']:.2f} times as long as a bare
+            decode of the file, and the script {collect['script to native']:.1f} times as long as
+            `perf functions report`. (`{command}collect`)"""
+        )
+
+
+def page(results: dict[str, Any], base: str) -> str:
+    """README.md of the results of a base of Linux."""
+    command = f"make bench{'' if base == DEFAULT_BASE else f' BASE={base}'}"
+    kernel = results.get("published", {}).get("kernel", base)
+    minutes = sum(results["seconds"].values()) / 60
+    parts = [
+        f"# What was measured on Linux {base}",
+        prose(
+            f"""One run of `{command}` measured all of this in {minutes:.0f} minutes and wrote this
+            page from `results.json`. `bench/run.py --report results/{base}/results.json` writes it
+            again."""
+        ),
+        prose(
+            f"""Recordings are made with Linux {kernel} in the emulated arm64 machine, where an
+            instruction takes one cycle of one nanosecond and there are no caches. Samples, sizes of
+            recordings and run times are measured inside it, on its virtual clock. Samples without a
+            limit and errors without jitter are the same in each run; sizes and run times are the
+            same to a percent. Times of tables are processor time of the computer that runs the
+            emulator, and differ from run to run."""
+        ),
+    ]
+    if lines := list(short(results, f"{command} BENCH=")):
+        parts += ["## In short", "\n".join(lines)]
+    for name in MEASUREMENTS:
+        if name not in results:
+            continue
+        module = module_of(name)
+        parts += [f"## {module.TITLE}", module.report(results[name])]
+        pictures = getattr(module, "PICTURES", {})
+        parts += [f"![{text}]({path.name})" for path, text in pictures.items()]
+        seconds = results["seconds"][name]
+        parts.append(f"Repeat: `{command} BENCH={name}` ({seconds:.0f} s).")
+    return "\n\n".join(parts) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    """A file, whole or not at all."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
+
+
+def report(path: Path) -> None:
+    """Writes README.md and the plots beside a results.json."""
+    os.environ["BENCH_OUT"] = str(path.parent.resolve())
+    results = json.loads(path.read_text())
+    write(path.with_name("README.md"), page(results, path.resolve().parent.name))
+    for name in MEASUREMENTS:
+        if name in results and hasattr(module_of(name), "PICTURES"):
+            module_of(name).plot(results[name])
+
+
+def keep() -> None:
+    """Copies what the last run has left in build/BASE/bench to results/BASE."""
+    guest = importlib.import_module("bench.guest")
+    kept = TOP / "results" / guest.BUILD.name
+    results = guest.OUT / "results.json"
+    kept.mkdir(parents=True, exist_ok=True)
+    files = [path for path in module_of(PICTURES).PICTURES if path.is_file()]
+    if results.is_file() and set(MEASUREMENTS) <= set(json.loads(results.read_text())):
+        files += [results, guest.OUT / "README.md"]
+        files += [
+            path for name in MEASUREMENTS for path in getattr(module_of(name), "PICTURES", ())
+        ]
+    else:
+        print(f"bench: {results} is not that of a whole `make bench`: only pictures are kept")
+    for path in files:
+        shutil.copyfile(path, kept / path.name)
+        print(f"  {(kept / path.name).relative_to(TOP)}")
+
+
+def measure(names: list[str]) -> None:
+    """Runs measurements, writes and prints the page."""
     guest, series = map(importlib.import_module, ("bench.guest", "scripts.series"))
-    results, reports, failures, seconds = {}, [], [], {}
-    for name in wanted:
+    results, failures, seconds = {}, [], {}
+    for name in names:
         start = time.monotonic()
-        measurement = importlib.import_module(f"bench.{name}")
         try:
-            results[name] = measurement.measure()
+            result = module_of(name).measure()
         except (AssertionError, LookupError, OSError, subprocess.CalledProcessError) as error:
             failures.append(f"bench: {name}: {error}")
             continue
-        reports.append(f"## {measurement.TITLE}\n\n{measurement.report(results[name])}\n")
-        seconds[name] = round(time.monotonic() - start, 1)
-        print(f"  {name:58} {seconds[name]:6.1f} s", flush=True)
-    print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
-    results |= {"seconds": seconds, "tree": series.measured(guest.LINUX)}
-    guest.OUT.mkdir(parents=True, exist_ok=True)
-    for file, text in ("results.json", json.dumps(results, indent=2) + "\n"), (
-        "results.md",
-        "\n".join(reports),
-    ):
-        (guest.OUT / f"{file}.new").write_text(text)
-        (guest.OUT / f"{file}.new").replace(guest.OUT / file)
-    print("\n" + "\n".join(reports), end="")
+        spent = round(time.monotonic() - start, 1)
+        print(f"  {name:58} {spent:6.1f} s", flush=True)
+        if name != PICTURES:
+            results[name], seconds[name] = result, spent
+    if results:
+        print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
+        results |= {"seconds": seconds, "tree": series.measured(guest.LINUX)}
+        text = page(results, guest.BUILD.name)
+        guest.OUT.mkdir(parents=True, exist_ok=True)
+        write(guest.OUT / "results.json", json.dumps(results, indent=2) + "\n")
+        write(guest.OUT / "README.md", text)
+        print("\n" + text, end="")
     if failures:
         sys.exit("\n".join(failures))
+
+
+def main() -> None:
+    known = (*MEASUREMENTS, PICTURES)
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0], epilog=f"measurements: {' '.join(known)}"
+    )
+    parser.add_argument("names", metavar="MEASUREMENT", nargs="*", help="default: all")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="RESULTS.JSON",
+        help="measure nothing: write README.md and the plots beside this file",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="measure nothing: copy what the last run has left in build/BASE/bench to results/BASE",
+    )
+    args = parser.parse_args()
+    unknown = [name for name in args.names if name not in known]
+    if unknown:
+        sys.exit(f"bench: no measurement {' '.join(unknown)}; there is: {' '.join(known)}")
+    if args.report:
+        report(args.report)
+    elif args.keep:
+        keep()
+    else:
+        measure(args.names or list(known))
 
 
 if __name__ == "__main__":

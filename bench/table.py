@@ -2,6 +2,8 @@
 """What `make demo` prints, beside what the benchmark is known to do."""
 
 from bench.guest import OUT
+from bench.markdown import prose
+from tests.harness import truth as known
 from tests.harness.env import in_guest, must
 from tests.harness.truth import read_truth
 
@@ -32,4 +34,10 @@ def measure() -> dict:
 
 def report(result: dict) -> str:
     """The result as Markdown."""
-    return f"```\n{result['text']}\n```"
+    about = """
+        The table that `make demo` prints, and beside it the truth, which is counted one instruction
+        at a time without a PMU. The emulator takes each instruction for one cycle and has no
+        caches, so CPI is 1 everywhere; the rate of page faults is what differs.
+    """
+    text = "\n".join(line.removeprefix("  ") for line in result["text"].splitlines())
+    return f"{prose(about)}\n\n```\n{text}\n```"
