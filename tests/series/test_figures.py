@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures in pages are those that `make bench` has measured.
+
+results/BASE/results.json is what one run has left. This needs no perf, no kernel and no
+tree of Linux: `make lint` runs it.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from bench import accuracy, experiment, published, run
+from tests.harness.env import TOP
+
+RESULTS = sorted(TOP.glob("results/*/results.json"))
+PAGE = TOP / "Documentation/admin-guide/perf/alternate-period.rst"
+
+
+def results_of(base: str) -> dict:
+    """What was measured on a base."""
+    return json.loads((TOP / "results" / base / "results.json").read_text())
+
+
+def words(path: Path) -> str:
+    """A text in one line."""
+    return " ".join(path.read_text().split())
+
+
+class ResultsPages(unittest.TestCase):
+    maxDiff = None
+
+    def test_pages_are_what_bench_makes_of_the_results(self):
+        self.assertGreaterEqual(len(RESULTS), 2)
+        for path in RESULTS:
+            with self.subTest(path.parent.name):
+                self.assertEqual(
+                    path.with_name("README.md").read_text(),
+                    run.page(json.loads(path.read_text()), path.parent.name),
+                )
+
+    def test_another_figure_makes_another_page(self):
+        """... or a page that says too little would pass."""
+        results = results_of("6.12")
+        before = run.page(results, "6.12")
+        for change in (
+            lambda: results["cost"]["added"].update(used=99),
+            lambda: results["published"]["ratios"].update({"run time": 1.0123}),
+            lambda: results["accuracy"]["bias"]["1"].update({"300": 0.123}),
+            lambda: results["by_module"]["added"].update(module=987),
+            lambda: results["resonance"]["jitter"]["12"].update(windows=4321),
+            lambda: results["scaling"]["samples"][0].update(bytes=7_700_000),
+            lambda: results["collect"].update({"native to decode": 2.98}),
+        ):
+            change()
+            after = run.page(results, "6.12")
+            self.assertNotEqual(after, before)
+            before = after
+
+    def test_pictures_are_there(self):
+        for path in RESULTS:
+            shown = re.findall(
+                r"^!\[[^]]+\]\((\S+)\)$", path.with_name("README.md").read_text(), re.M
+            )
+            self.assertGreaterEqual(len(shown), 6)
+            for name in shown:
+                self.assertTrue(path.with_name(name).is_file(), f"{path.parent.name}/{name}")
+
+    def test_whole_run(self):
+        """All measurements, in half an hour; only goals of a long run are missed."""
+        for path in RESULTS:
+            results = json.loads(path.read_text())
+            self.assertLessEqual(set(run.MEASUREMENTS), set(results))
+            self.assertLess(sum(results["seconds"].values()), 1800)
+            self.assertEqual(results["accuracy"]["iterations"], accuracy.ITERATIONS)
+            missed = [name for name, met in results["published"]["met"].items() if not met]
+            self.assertEqual(missed, ["script, 25 %", "native, 25 %"])
+
+    def test_what_the_page_says_of_every_result(self):
+        """Sentences of the page that no figure of it is in."""
+        for path in RESULTS:
+            results = json.loads(path.read_text())
+            series, module = (
+                [row for row in results["by_module"]["tables"][name] if row["kind"] == "alternate"]
+                for name in ("series", "module")
+            )
+            # without jitter the tables are the same
+            self.assertEqual(series, module)
+            # memory does not grow with the number of samples
+            for ratio in results["collect"]["memory of the largest to the smallest"].values():
+                self.assertLess(ratio, 1.25)
+            # some 33 times as long
+            theirs = experiment.PUBLISHED[experiment.LONG][1] / experiment.PUBLISHED_EVENTS
+            ours = results["published"]["limit"]["25 %"][experiment.LONG]["samples"]
+            self.assertEqual(round(theirs / ours), 33)
+            self.assertIn("33 times as long", published.longer(results["published"]))
+
+    def test_the_page_needs_no_library(self):
+        """numpy and matplotlib are for measuring and drawing."""
+        code = "import sys; from bench import run; " + (
+            "[run.module_of(name) for name in run.MEASUREMENTS]; "
+            "print(*{'numpy', 'matplotlib', 'selenium'} & set(sys.modules))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True, check=True
+        )
+        self.assertEqual(done.stdout.strip(), "")
+
+    def test_report_writes_the_page_beside_the_results(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "6.12/results.json"
+            path.parent.mkdir()
+            results = {name: results_of("6.12")[name] for name in ("cost", "seconds")}
+            path.write_text(json.dumps(results))
+            subprocess.run(
+                [TOP / "bench/run.py", "--report", path], check=True, capture_output=True
+            )
+            self.assertEqual(path.with_name("README.md").read_text(), run.page(results, "6.12"))
+
+
+class Readme(unittest.TestCase):
+    def test_results_are_those_of_the_results_page(self):
+        readme = (TOP / "README.md").read_text()
+        part = readme.partition("\n## Results\n")[2].partition("\n## ")[0]
+        quoted = re.findall(r"^- .*(?:\n  .*)*", part, re.M)
+        self.assertEqual(len(quoted), 5)
+        page = (TOP / "results/6.12/README.md").read_text()
+        for text in quoted:
+            self.assertIn(f"\n{text}\n", page)
+            self.assertRegex(text, r"\(`make bench BENCH=\w+`\)$")
+
+    def test_length(self):
+        for name in "README.md", "CONTRIBUTING.md":
+            self.assertLessEqual(len((TOP / name).read_text().splitlines()), 150, name)
+
+
+class KernelPage(unittest.TestCase):
+    def test_figures_of_both_bases(self):
+        """The page on the interface has figures of both bases."""
+        page = words(PAGE)
+        newest = max(
+            (path.parent.name for path in RESULTS),
+            key=lambda base: tuple(map(int, base.split("."))),
+        )
+        self.assertNotEqual(newest, "6.12")
+        results, newer = results_of("6.12"), results_of(newest)
+        added, of_newer = (each["cost"]["added"] for each in (results, newer))
+        worth = " ".join(
+            f"{float(format(row['independent'], '.2g')):.0f}"
+            for jitter, row in results["resonance"]["jitter"].items()
+            if jitter != "0"
+        )
+        for figure in (
+            f" windows {worth} and ",
+            f"executes {added['used']:.0f} more, {added['jitter']:.0f} with jitter",
+            f"6.12; {of_newer['used']:.0f} and {of_newer['jitter']:.0f} of",
+        ):
+            self.assertIn(figure, page)
+
+
+if __name__ == "__main__":
+    unittest.main()
