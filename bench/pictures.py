@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What README shows: the page in a browser and the table in a terminal.
+
+Nothing is measured. The benchmark is recorded with its call chains in the emulated
+machine; the page is made of the recording and photographed in headless Chromium, and
+the end of what `make demo` prints is drawn as text.
+"""
+
+import os
+from html import escape
+from pathlib import Path
+
+from bench.guest import OUT
+from tests.harness.env import must
+
+TITLE = "Pictures"
+PAGE, TERMINAL = OUT / "page.png", OUT / "terminal.svg"
+PICTURES = {PAGE: "The page of the benchmark", TERMINAL: "What `make demo` prints"}
+SIZE = 1200, 900  # of the window, in pixels
+FONT, WIDTH, HEIGHT, MARGIN = 14, 8.4, 20, 16  # of the text, in pixels
+BACKGROUND, PLAIN, STRONG = "#1d1f21", "#c5c8c6", "#b5bd68"
+
+
+def terminal(lines: list[str], strong: set[int]) -> str:
+    """Lines of text as SVG; strong: the numbers of those that stand out."""
+    width = round(2 * MARGIN + WIDTH * max(map(len, lines)))
+    height = 2 * MARGIN + HEIGHT * len(lines)
+    rows = [
+        f'<text x="{MARGIN}" y="{MARGIN + HEIGHT * number + FONT}" xml:space="preserve" '
+        f'textLength="{len(line) * WIDTH:.1f}" '
+        f'fill="{STRONG if number in strong else PLAIN}">{escape(line)}</text>'
+        for number, line in enumerate(lines)
+        if line
+    ]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" font-family="monospace" font-size="{FONT}">',
+            f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>',
+            *rows,
+            "</svg>\n",
+        ]
+    )
+
+
+def photograph(page: Path, path: Path) -> None:
+    """The page as a browser shows it. Raises AssertionError if it says that something is wrong."""
+    # only this needs a browser
+    from tests.harness.chromium import Browser  # pylint: disable=import-outside-toplevel
+
+    browser = Browser()
+    try:
+        browser.window(*SIZE)
+        browser.open(page)
+        console, _asked = browser.told()
+        if console:
+            raise AssertionError(f"{page}: {console}")
+        browser.picture(path)
+    finally:
+        browser.close()
+
+
+def measure() -> dict[str, int]:
+    """Makes the pictures; returns their bytes."""
+    folder = OUT / "demo"
+    must("make", "report", f"OUT={folder}")
+    photograph(folder / "report.html", PAGE)
+    said = must("make", "demo", f"OUT={folder}").splitlines()
+    first = next(number for number, line in enumerate(said) if line.startswith("symbol "))
+    lines = ["$ make demo", "...", *said[first:]]
+    TERMINAL.write_text(terminal(lines, {0, 2}))
+    return {path.name: os.path.getsize(path) for path in PICTURES}
+
+
+def report(result: dict[str, int]) -> str:
+    """The result as Markdown."""
+    return "\n".join(f"- `{name}`: {size:,} bytes" for name, size in result.items())
