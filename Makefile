@@ -134,7 +134,7 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 	@ls -d $(B)/series/*
 
 .PHONY: bench
-bench: install-bench $(B)/perf/.built $(call MACHINE,arm64) ## the experiments: tables and JSON in build/BASE/bench
+bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,arm64) ## the experiments: tables and JSON in build/BASE/bench
 	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
@@ -160,7 +160,7 @@ INSTALL_build = build $(ARCH)
 INSTALL_report = build report
 INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
 INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
-INSTALL_bench = build arm64 bench
+INSTALL_bench = build arm64 report bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh
 INSTALLS := $(addprefix install-,lint build report check all bench deb fresh)

@@ -34,9 +34,10 @@ declare -A packages_for=(
 	# checkpatch.pl is Linux's; pylint looks into what the scripts import
 	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
 		$(command -v node > /dev/null || echo nodejs)
-		python3-argcomplete python3-selenium python3-matplotlib python3-distributed python3-psycopg2"
-	[check]="bzip2 python3-git python3-ply patch man-db chromium chromium-driver"
-	[bench]="python3-distributed python3-matplotlib"
+		python3-argcomplete python3-selenium python3-matplotlib python3-distributed python3-psycopg2
+		python3-git python3-ply"
+	[check]="bzip2 patch man-db chromium chromium-driver"
+	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"
 	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev $(compilers)"
 	[fresh]="ca-certificates mmdebstrap"
