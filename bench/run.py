@@ -81,9 +81,9 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         added = cost["added"]
         yield bullet(
             f"""An overflow of arm_pmuv3, with its sample, executes
-            {cost['instructions']['pristine']:.0f} instructions. The series adds {added['unused']:.0f} where the event does not
-            alternate, {added['used']:.0f} where it does, and {added['jitter']:.0f} with jitter.
-            (`{command}cost`)"""
+            {cost['instructions']['pristine']:.0f} instructions. The series adds
+            {added['unused']:.0f} where the event does not alternate, {added['used']:.0f} where it
+            does, and {added['jitter']:.0f} with jitter. (`{command}cost`)"""
         )
     if by_module := results.get("by_module"):
         added = by_module["added"]
