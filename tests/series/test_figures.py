@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from html import unescape
 from pathlib import Path
 
-from bench import accuracy, experiment, published, run
+from bench import accuracy, experiment, pictures, published, run
 from tests.harness.env import TOP
 
 RESULTS = sorted(TOP.glob("results/*/results.json"))
@@ -132,9 +133,39 @@ class Readme(unittest.TestCase):
             self.assertIn(f"\n{text}\n", page)
             self.assertRegex(text, r"\(`make bench BENCH=\w+`\)$")
 
+    def test_pictures(self):
+        """They are those that `make bench BENCH=pictures` makes, and small enough for a web page."""
+        shown = re.findall(r"!\[[^]]+\]\((\S+)\)", (TOP / "README.md").read_text())
+        made = {f"results/6.12/{path.name}" for path in pictures.PICTURES}
+        self.assertEqual(set(shown), made)
+        for name in shown:
+            self.assertTrue(10 < (TOP / name).stat().st_size / 100 < 3000, name)
+        # the table is that of the measured demo, without the truth
+        table = results_of("6.12")["table"]["text"].splitlines()[1:]
+        drawn = unescape((TOP / "results/6.12/terminal.svg").read_text())
+        for line in table:
+            self.assertIn(f">{line[2:].rstrip()[:54]}</text>", drawn)
+
     def test_length(self):
         for name in "README.md", "CONTRIBUTING.md":
             self.assertLessEqual(len((TOP / name).read_text().splitlines()), 150, name)
+
+
+class Module(unittest.TestCase):
+    def test_cost(self):
+        """What the module's page says of its cost."""
+        page, results = words(TOP / "module/README.md"), results_of("6.12")["by_module"]
+        added = results["added"]
+        for figure in (
+            f"adds {added['module']:.0f} instructions to an overflow",
+            f"the series adds {added['used']:.0f}; ",
+            f"has {added['loaded']:.0f} more",
+        ):
+            self.assertIn(figure, page)
+        for periods, row in results["recordings"]["series"].items():
+            module = results["recordings"]["module"][periods]
+            for what in "bytes", "samples", "run_time":
+                self.assertLess(abs(module[what] / row[what] - 1), 0.001, (periods, what))
 
 
 class KernelPage(unittest.TestCase):
