@@ -3,7 +3,6 @@
 
 from bench.guest import OUT
 from bench.markdown import prose
-from tests.harness import truth as known
 from tests.harness.env import in_guest, must
 from tests.harness.truth import read_truth
 
