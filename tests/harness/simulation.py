@@ -32,6 +32,7 @@ EVENTS = (
     ("my,own\tname", 8, 0x77),
 )
 BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain")
+NOWHERE = ("", 0)  # the page of address 0, which Linux 7.3 writes for samples in the kernel
 LINE = "nop;" * 16 + "\n"
 
 
@@ -172,7 +173,7 @@ class Simulation:
         self.lost = self.throttled = 0
         self.tasks = [self.new_task(100, 100, "program")]
         self.free: list[int] = []
-        self.pages = [*libraries.functions, ("one", None), ("", None)]
+        self.pages = [*libraries.functions, ("one", None), ("", None), NOWHERE]
 
     def make_groups(self) -> list[list[pw.Event]]:
         kinds = (
@@ -318,8 +319,10 @@ class Simulation:
             and 2 * counts[0] >= leader.sample_period + leader.alternative_sample_period
             else "window"
         )
-        self.count(group, stream, function, task, counts, kind)
-        stream.last = (task.number, function, kind, page, callers)
+        # address 0 tells neither the function nor its DSO
+        known = page != NOWHERE or self.by in ("comm", "thread", "cpu")
+        self.count(group, stream, function, task, counts, kind, known)
+        stream.last = (task.number, function if known else None, kind, page, callers)
         stream.broken = False
 
     def make_callers(self) -> list[tuple]:
@@ -332,6 +335,8 @@ class Simulation:
 
     def address_in(self, library: str, start: int | None) -> int:
         """An address in a function, in a library without function, or in none."""
+        if (library, start) == NOWHERE:
+            return 0
         if not library:
             return 0x70000000 + 16 * self.random.randrange(3)
         return LOADED[library] + (
@@ -409,6 +414,7 @@ class Simulation:
         task: Task,
         counts: list[int],
         kind: str,
+        known: bool,
     ) -> None:
         """What the specification says of the interval."""
         alternates = alternating(group[0])
@@ -417,8 +423,10 @@ class Simulation:
             return
         sums = self.sums.setdefault((function, self.key(group)), {"samples": 0, "windows": []})
         sums["samples"] += 1
-        same = stream.last[:2] == (task.number, function) and (
-            stream.last[2] == "long" or not alternates
+        same = (
+            known
+            and stream.last[:2] == (task.number, function)
+            and (stream.last[2] == "long" or not alternates)
         )
         if not stream.broken and (same or share == "none"):
             sums["windows"].append(dict(zip(self.names(group), counts)))

@@ -90,7 +90,7 @@ class Feed:
             )
         return leader
 
-    def raw_sample(self, event, count, symbol, *, thread=1, dso=1, ip=0, cpu=0):
+    def raw_sample(self, event, count, symbol, *, thread=1, dso=1, ip=0x1000, cpu=0):
         """One member's sample. Each event has one id per CPU."""
         fields = [0] * 28
         fields[1], fields[3], fields[5], fields[6] = event, thread, dso, symbol
@@ -164,6 +164,17 @@ class Matching(unittest.TestCase):
         recording.pair("f", 300, 100, 0)
         recording.sample("f", LONG, 5000, 50)
         self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 0])
+
+    def test_address_0(self):
+        """Samples at address 0 match no other, with an alternate period and without one."""
+        for options in ({}, {"share": "discard", "alternate": 0}):
+            for first, second in ((0, 0), (0, 0x1000), (0x1000, 0)):
+                recording = started(**options)
+                recording.sample("f", LONG, 5000, 50, ip=first)
+                recording.sample("f", 300, 100, 1, ip=second)
+                samples = 2 if options else 1  # with one period, each interval is a window
+                with self.subTest(options=options, first=first, second=second):
+                    self.assert_sums(recording.sums("f"), samples, 0, [0, 0, 0])
 
     def test_window_after_window(self):
         """The sample before a window must end a long interval."""

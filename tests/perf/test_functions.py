@@ -173,6 +173,72 @@ def recording(name: str, seed: int, **options) -> Path:
     return recorded(DATA / f"{name}.data", seed, libraries(), **options)
 
 
+class Address0(unittest.TestCase):
+    """Linux 7.3 writes address 0 into a `:u` sample whose interrupt came in the kernel."""
+
+    EVENTS = (("cycles", 0, 0), ("instructions", 0, 1))
+
+    def addresses(self, symbol: str) -> list[int]:
+        """Where the functions of this name are loaded."""
+        found = libraries().functions.items()
+        return [LOADED[library] + at for (library, at), name in found if name == symbol]
+
+    def write(self, alternate: int, *intervals: tuple[int, int]) -> Path:
+        """A recording of one thread: where each interval ends, and its cycles."""
+        group = [
+            pw.Event(name, kind, config, [number], *((10000, alternate) if number == 1 else ()))
+            for number, (name, kind, config) in enumerate(self.EVENTS, 1)
+        ]
+        writer, total = pw.Writer([group]), 0
+        writer.comm(pw.Where(1, 100, 100), "program")
+        writer.mmap2(pw.Where(2, 100, 100), LOADED["one"], 0x10000, str(libraries().path("one")))
+        for time, (address, cycles) in enumerate(intervals, 3):
+            total += cycles
+            values = [(1, total), (2, 2 * total)]
+            writer.sample(group[0], pw.Where(time, 100, 100), address, cycles, values)
+        path = DATA / "address-0.data"
+        writer.write(path)
+        return path
+
+    def check(self, path: Path, rows: dict[str, tuple[int, int, int]], *options: str) -> None:
+        """Both collectors find these samples, matched windows and cycles in each row."""
+        for done in (native(path, "-j", *options), script(path, "--json", *options)):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = {
+                row["symbol"]
+                or row["address"]: (
+                    sums["samples"],
+                    sums["matched"],
+                    sums["totals"]["cycles"],
+                )
+                for row in json.loads(done.stdout)["functions"]
+                for sums in row["sums"]
+            }
+            self.assertEqual(found, rows)
+
+    def test_alternate_period(self):
+        """A window between two of them is discarded; one in a function afterwards counts."""
+        (alpha,) = self.addresses("alpha")
+        path = self.write(
+            300, (0, 300), (0, 10000), (0, 310), (alpha, 10000), (alpha, 320), (0, 10000), (0, 330)
+        )
+        self.check(path, {0: (2, 0, 0), "alpha": (1, 1, 320)})
+
+    def test_one_period(self):
+        (alpha,) = self.addresses("alpha")
+        path = self.write(0, (0, 10000), (0, 10001), (0, 10002), (alpha, 10003), (alpha, 10004))
+        self.check(path, {0: (2, 0, 0), "alpha": (2, 1, 10004)}, "--share", "discard")
+
+    def test_another_row(self):
+        """The DSO and the line are not known either, but the comm and the CPU are."""
+        path = self.write(300, (0, 300), (0, 10000), (0, 310))
+        for by, matched in (("dso", 0), ("srcline", 0), ("comm", 1), ("thread", 1), ("cpu", 1)):
+            report = json.loads(must(PERF, "functions", "report", "-i", path, "-j", "--by", by))
+            (row,) = report["functions"]
+            with self.subTest(by=by):
+                self.assertEqual(row["sums"][0]["matched"], matched)
+
+
 class Report(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:

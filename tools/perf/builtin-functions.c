@@ -472,6 +472,7 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 		.counts = recording->counts,
 		.filtered = place->filtered,
 		.outside = is_outside(recording, sample),
+		.nowhere = function_finder__is_nowhere(recording->finder, sample),
 	};
 	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
 }

@@ -182,6 +182,48 @@ static int check_plain(struct fixture *fix)
 	return check_sums(fix, "g", 3, 2, 2 * LONG, 70);
 }
 
+static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
+{
+	const u64 counts[] = { cycles, instructions };
+	const struct metrics_sample sample = {
+		.id = LEADER, .thread = 1, .function = fix->f, .counts = counts, .nowhere = true,
+	};
+
+	function_metrics__sample(fix->metrics, fix->group, &sample);
+}
+
+/* Two samples at address 0 need not be in one function, whatever row they are in. */
+static int check_address_0(struct fixture *fix)
+{
+	take_at_0(fix, LONG, 5000);
+	take_at_0(fix, 300, 100);
+	TEST_ASSERT_EQUAL("both", check_sums(fix, "f", 1, 0, 0, 0), TEST_OK);
+
+	take_at_0(fix, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, 300, 100);
+	TEST_ASSERT_EQUAL("first", check_sums(fix, "f", 2, 0, 0, 0), TEST_OK);
+
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take_at_0(fix, 300, 100);
+	TEST_ASSERT_EQUAL("second", check_sums(fix, "f", 3, 0, 0, 0), TEST_OK);
+
+	/* They hide nothing of those after them. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, 300, 100);
+	return check_sums(fix, "f", 4, 1, 300, 100);
+}
+
+static int check_plain_address_0(struct fixture *fix)
+{
+	take_at_0(fix, LONG, 10);
+	take_at_0(fix, LONG, 20);
+	TEST_ASSERT_EQUAL("both", check_sums(fix, "f", 1, 0, 0, 0), TEST_OK);
+
+	take(fix, LEADER, 1, fix->f, LONG, 30);
+	take(fix, LEADER, 1, fix->f, LONG, 40);
+	return check_sums(fix, "f", 3, 1, LONG, 40);
+}
+
 static int run(int (*check)(struct fixture *fix), enum function_share share, u64 alternate)
 {
 	struct fixture fix;
@@ -198,6 +240,9 @@ static int test__streams(struct test_suite *test __maybe_unused, int subtest __m
 	TEST_ASSERT_EQUAL("matching", run(check_matching, FUNCTION_SHARE_AUTO, WINDOW), TEST_OK);
 	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, FUNCTION_SHARE_AUTO, WINDOW),
 			  TEST_OK);
+	TEST_ASSERT_EQUAL("address 0", run(check_address_0, FUNCTION_SHARE_AUTO, WINDOW), TEST_OK);
+	TEST_ASSERT_EQUAL("address 0 with one period",
+			  run(check_plain_address_0, FUNCTION_SHARE_DISCARD, 0), TEST_OK);
 	return run(check_plain, FUNCTION_SHARE_AUTO, 0);
 }
 

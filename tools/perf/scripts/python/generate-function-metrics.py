@@ -37,7 +37,8 @@ Terms:
   stream only opens it.
 - A window is *matched* when the sample before it in its stream ended a long interval in the
   same function (symbol of a DSO, or address where there is no symbol) and thread, and nothing
-  was throttled or lost in between.
+  was throttled or lost in between. A sample at address 0 is in no known function, so it matches
+  no other: Linux 7.3 writes 0 into a `:u` sample whose interrupt came in the kernel.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
   samples and its discard ratio. `none` counts every window for the function at its end, save
   those over a throttle or lost record: members may count on while their leader is throttled.
@@ -586,6 +587,7 @@ BATCH = 4096  # windows of a function that are kept before they are summed up
 SymbolKey = Any  # id of a symbol, or (id of a DSO, address)
 Place = Tuple  # thread and function (SymbolKey) at the end of an interval, or:
 NO_PLACE: Place = ("the interval was a window",)
+NOWHERE: Place = ("the sample is at address 0",)
 BROKEN: Place = ("something was throttled or lost since",)
 
 
@@ -771,7 +773,7 @@ class Collector:
             if stream is None:
                 stream = streams[sample[25]] = {}
             symbol = sample[6] or (sample[5], sample[8])
-            place = (sample[3], symbol)
+            place = (sample[3], symbol) if sample[8] else NOWHERE
             thread = sample[3] if group.per_thread else 0
             last = stream.get(thread)
             count = sample[15]
@@ -781,7 +783,7 @@ class Collector:
             stream[thread] = NO_PLACE if group.alternates else place
             if last is None:  # the first sample of the stream
                 return
-            if last != place and (group.share == "discard" or last is BROKEN):
+            if (last != place or place is NOWHERE) and (group.share == "discard" or last is BROKEN):
                 group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
                 return
             windows = group.windows.get(symbol)

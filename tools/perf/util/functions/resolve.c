@@ -141,6 +141,34 @@ bool function_finder__needs_sample(const struct function_finder *finder)
 }
 
 /**
+ * function_finder__is_nowhere - say whether a sample does not tell its function
+ * @finder: the finder
+ * @sample: the sample
+ *
+ * Linux 7.3 writes address 0 into a sample of a user-space event whose interrupt
+ * came in the kernel. The thread, its comm and the CPU are known nevertheless.
+ *
+ * Return: true if so.
+ */
+bool function_finder__is_nowhere(const struct function_finder *finder,
+				 const struct perf_sample *sample)
+{
+	switch (finder->by) {
+	case FUNCTION_BY_COMM:
+	case FUNCTION_BY_THREAD:
+	case FUNCTION_BY_CPU:
+		return false;
+	case FUNCTION_BY_SYMBOL:
+	case FUNCTION_BY_DSO:
+	case FUNCTION_BY_SRCLINE:
+	case FUNCTION_BY_CALLCHAIN:
+	case FUNCTION_BY_MAX:
+	default:
+		return !sample->ip;
+	}
+}
+
+/**
  * function_finder__lacks - say what an event was not recorded with
  * @finder: the finder
  * @evsel: the event

@@ -20,6 +20,8 @@ struct function_finder *function_finder__new(struct function_metrics *metrics, e
 void function_finder__delete(struct function_finder *finder);
 
 bool function_finder__needs_sample(const struct function_finder *finder);
+bool function_finder__is_nowhere(const struct function_finder *finder,
+				 const struct perf_sample *sample);
 const char *function_finder__lacks(const struct function_finder *finder, struct evsel *evsel);
 u64 function_finder__thread(struct function_finder *finder, struct thread *thread);
 struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,

@@ -8,7 +8,8 @@
  *   period than to the long one. Without, each one is a window.
  * - A window is matched if the sample before it in its stream ended a long
  *   interval in the same function and thread, and nothing was throttled or lost
- *   since then.
+ *   since then. A sample at address 0 is in no known function and so
+ *   matches no other.
  *
  * scripts/python/generate-function-metrics.py does the same. What one of them
  * does the other one has to do, for the sums are identical.
@@ -83,7 +84,7 @@ struct metrics_stream {
 	u64 seen;
 	bool opens_window;
 	u64 last_thread;
-	struct metrics_function *last_function;
+	struct metrics_function *last_function;	/* NULL if it is not known */
 };
 
 struct function_metrics {
@@ -521,6 +522,7 @@ static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_gr
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
 			     const struct metrics_sample *sample)
 {
+	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
 	bool is_window, is_first, is_broken, is_matched;
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
@@ -533,13 +535,13 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	is_first = !stream->seen;
 	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
 	is_window = !group->alternates || sample->counts[0] < group->limit;
-	is_matched = !is_broken && stream->opens_window &&
-		     stream->last_function == sample->function &&
+	is_matched = !is_broken && stream->opens_window && function &&
+		     stream->last_function == function &&
 		     stream->last_thread == sample->thread;
 
 	stream->seen = ++metrics->now;
 	stream->opens_window = !is_window || !group->alternates;
-	stream->last_function = sample->function;
+	stream->last_function = function;
 	stream->last_thread = sample->thread;
 
 	if (is_first || !is_window || sample->filtered)

@@ -27,6 +27,7 @@ struct metrics_sample {
 	const u64 *counts;		/* by slot, since the sample before */
 	bool filtered;			/* the user does not want to see it */
 	bool outside;			/* of the spans of time that the user wants to see */
+	bool nowhere;			/* at address 0, which is in no function */
 };
 
 struct function_metrics *function_metrics__new(enum function_share share);
