@@ -9,58 +9,32 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <linux/err.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
-#include <linux/zalloc.h>
 #include <subcmd/pager.h>
 #include <subcmd/parse-options.h>
 
 #include "builtin.h"
-#include "util/addr_location.h"
 #include "util/annotate.h"
-#include "util/callchain.h"
 #include "util/cache.h"
-#include "util/data.h"
 #include "util/debug.h"
-#include "util/event.h"
-#include "util/evlist.h"
-#include "util/evsel.h"
 #include "util/functions/columns.h"
 #include "util/functions/diff.h"
-#include "util/functions/events.h"
-#include "util/functions/vendor-metrics.h"
-#include "util/functions/resolve.h"
-#include "util/functions/groups.h"
-#include "util/functions/windows.h"
 #include "util/functions/print.h"
-#include "util/functions/progress.h"
+#include "util/functions/record.h"
+#include "util/functions/recording.h"
 #include "util/functions/sums.h"
-#include "util/hashmap.h"
-#include "util/header.h"
+#include "util/functions/vendor-metrics.h"
 #include "util/hist.h"
-#include "util/machine.h"
-#include "util/map.h"
-#include "util/map_symbol.h"
-#include "util/record.h"
-#include "util/session.h"
 #include "util/srcline.h"
-#include "util/strlist.h"
 #include "util/symbol.h"
-#include "util/thread.h"
-#include "util/time-utils.h"
-#include "util/tool.h"
 #include "util/util.h"
 
-#include "arch/common.h"
 #include "ui/browsers/functions.h"
 #include "ui/ui.h"
 
 /* Exit status: with --fail-on, a change is beyond a limit. */
 #define STATUS_EXCEEDED	2
-
-#define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
 
 static const char *const functions_subcommands[] = { "record", "report", NULL };
 
@@ -81,687 +55,27 @@ static const char *const report_usage[] = {
 struct report_options {
 	const char *share_name;
 	const char *by_name;
-	enum function_share share;
-	enum function_by by;
+	struct recording_options recording;
 	const char *fields;
 	const char *metrics;
 	const char *sort;
 	const char *separator;
 	const char *sums;
-	const char *time;
 	const char *objdump;
 	unsigned int limit;
 	bool json;
 	bool intervals;
 	bool diff;
 	const char *fail_on;
-	bool inlines;
-	bool stitch_lbr;
-	bool force;
 	bool stdio;
 	bool tui;
 	/* Those whose functions can be annotated, in the order of the inputs. */
-	struct recording *recordings, **last_recording;
-};
-
-/* An address in a thread where samples were taken, and the function there. */
-struct place {
-	struct machine *machine;
-	u64 ip;
-	u32 pid;
-	u32 tid;
-	u8 cpumode;
-	bool filtered;
-	/* recording.nr_changes when it was looked up. */
-	u32 change;
-	u64 thread;
-	struct metrics_function *function;
-};
-
-#define PLACES_BITS	12
-
-/* A recording that is being read. */
-struct recording {
-	struct recording *next;
-	struct perf_tool tool;
-	struct perf_data data;
-	struct perf_session *session;
-	struct function_metrics *metrics;
-	struct function_finder *finder;
-	/* Counts of the sample at hand, for each event of its group. */
-	u64 *counts;
-	unsigned int nr_counts;
-	/* Places by hash: samples gather at few, and to look one up takes long. */
-	struct place *places;
-	/* Threads and maps have changed so often, beginning with 1. */
-	u32 nr_changes;
-	bool has_group;
-	/* By function where there is code to annotate, NULL if that is not wanted. */
-	struct hashmap *symbols;
-	/* Why it cannot be read has been said. */
-	bool is_refused;
-	struct strlist *ignored;
-	u64 lost_records;
-	u64 lost_samples;
-	u64 throttled;
-	struct perf_time_interval *ranges;
-	int range_size;
-	int range_num;
-};
-
-/* evsel->priv: the place of an event's counts. */
-struct functions_evsel {
-	struct metrics_group *group;	/* NULL: not in a group, not counted */
-	unsigned int slot;
+	struct recording *recordings;
 };
 
 static void report_error(const char *path, const char *reason)
 {
 	pr_err("perf functions: %s: %s\n", path, reason);
-}
-
-static bool is_tracepoint(const struct evsel *evsel)
-{
-	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
-}
-
-static bool is_leader(struct evsel *evsel)
-{
-	return evsel__is_group_leader(evsel) && !is_tracepoint(evsel) &&
-	       evsel->core.attr.sample_type & PERF_SAMPLE_READ;
-}
-
-/* Returns false if its samples tell what is asked for, else says why not. */
-static bool refuse_leader(struct recording *recording, struct evsel *leader)
-{
-	const char *lacks = function_finder__lacks(recording->finder, leader);
-
-	if (!lacks)
-		return false;
-	pr_err("perf functions: %s was recorded without what this takes: perf record %s\n",
-	       evsel__name(leader), lacks);
-	recording->is_refused = true;
-	return true;
-}
-
-/* The events that the samples of a leader count, NULL if it is no leader. */
-static struct metrics_group *new_group(struct recording *recording, struct evsel *leader)
-{
-	const struct perf_event_attr *attr = &leader->core.attr;
-
-	if (!is_leader(leader))
-		return NULL;
-	recording->has_group = true;
-	if (refuse_leader(recording, leader))
-		return ERR_PTR(-EINVAL);
-	callchain_param_setup(attr->sample_type,
-			      perf_session__e_machine(recording->session, /*e_flags=*/NULL));
-	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
-}
-
-static int add_event(struct recording *recording, struct metrics_group *group,
-		     struct evsel *evsel)
-{
-	struct functions_evsel *event = zalloc(sizeof(*event));
-	int slot, err;
-	char *cpu;
-
-	if (!event)
-		return -ENOMEM;
-	evsel->priv = event;
-
-	/* A script sees no tracepoint among the members. */
-	if (!group || is_tracepoint(evsel)) {
-		err = strlist__add(recording->ignored, evsel__name(evsel));
-		return err == -EEXIST ? 0 : err;
-	}
-
-	if (!evsel__is_group_leader(evsel) && evsel->core.attr.sample_period &&
-	    metrics_group__alternates(group)) {
-		pr_err("perf functions: %s samples by itself, which splits the intervals of its group: record it without a period\n",
-		       evsel__name(evsel));
-		recording->is_refused = true;
-		return -EINVAL;
-	}
-
-	cpu = perf_env__describe_cpu(&recording->session->header.env);
-	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
-	free(cpu);
-	if (slot < 0)
-		return slot;
-	event->group = group;
-	event->slot = slot;
-
-	if (metrics_group__nr_events(group) > recording->nr_counts) {
-		recording->nr_counts = metrics_group__nr_events(group);
-		free(recording->counts);
-		recording->counts = calloc(recording->nr_counts, sizeof(*recording->counts));
-		if (!recording->counts)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Before the first sample of an event: take it up with its whole group. */
-static int add_events(struct recording *recording, struct evsel *evsel)
-{
-	struct evsel *leader = evsel__leader(evsel), *pos;
-	struct metrics_group *group = new_group(recording, leader);
-
-	if (IS_ERR(group))
-		return PTR_ERR(group);
-
-	for_each_group_evsel(pos, leader) {
-		int err = pos->priv ? 0 : add_event(recording, group, pos);
-
-		if (err)
-			return err;
-	}
-	return evsel->priv ? 0 : -EINVAL;
-}
-
-/* What each event counted since the sample before. */
-static int read_counts(struct recording *recording, const struct functions_evsel *leader,
-		       struct evsel *evsel, struct perf_sample *sample)
-{
-	u64 read_format = evsel->core.attr.read_format, delta;
-	struct sample_read_value *v = sample->read.group.values;
-	struct functions_evsel *event;
-
-	memset(recording->counts, 0,
-	       metrics_group__nr_events(leader->group) * sizeof(*recording->counts));
-	recording->counts[leader->slot] = sample->period;
-	if (!(read_format & PERF_FORMAT_GROUP))
-		return 0;
-
-	for (u64 i = 1; i < sample->read.group.nr; i++) {
-		struct evsel *member;
-
-		v = next_sample_read_value(v, read_format);
-		member = evlist__read_member_delta(recording->session->evlist, evsel, sample, v,
-						   &delta);
-		if (IS_ERR(member))
-			return PTR_ERR(member);
-		if (!member)
-			continue;
-		/* The groups are told in the header, which is missing if the file is cut. */
-		if (evsel__leader(member) != evsel) {
-			pr_err("perf functions: %s is not in the group of %s, is the file cut short?\n",
-			       evsel__name(member), evsel__name(evsel));
-			return -EINVAL;
-		}
-		event = member->priv;
-		if (event && event->group)
-			recording->counts[event->slot] = delta;
-	}
-	return 0;
-}
-
-static size_t hash_function(long key, void *ctx __maybe_unused)
-{
-	return hash_long(key, BITS_PER_LONG);
-}
-
-static bool equal_functions(long key1, long key2, void *ctx __maybe_unused)
-{
-	return key1 == key2;
-}
-
-/* Note where the code of a function is. */
-static int note_symbol(struct recording *recording, const struct metrics_function *function,
-		       const struct addr_location *al)
-{
-	struct map_symbol *ms;
-
-	if (!al->map || !al->sym || !*al->sym->name ||
-	    hashmap__find(recording->symbols, function, NULL))
-		return 0;
-
-	ms = zalloc(sizeof(*ms));
-	if (!ms)
-		return -ENOMEM;
-	ms->thread = thread__get(al->thread);
-	ms->map = map__get(al->map);
-	ms->sym = al->sym;
-	if (hashmap__add(recording->symbols, function, ms)) {
-		map_symbol__exit(ms);
-		free(ms);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-/*
- * What the members counted in the interval goes to the instruction at its end,
- * as perf annotate has it.
- */
-static int annotate_sample(struct recording *recording, struct evsel *leader,
-			   struct perf_sample *sample, struct addr_location *al)
-{
-	struct addr_map_symbol ams = {
-		.ms		= { .thread = al->thread, .map = al->map, .sym = al->sym },
-		.addr		= sample->ip,
-		.al_addr	= al->addr,
-		.al_level	= al->level,
-	};
-	struct evsel *evsel;
-
-	if (!al->map || !al->sym || !*al->sym->name)
-		return 0;
-
-	for_each_group_evsel(evsel, leader) {
-		struct functions_evsel *event = evsel->priv;
-		struct perf_sample part = *sample;
-		struct hists *hists = evsel__hists(evsel);
-		int err;
-
-		if (!event || !event->group || !recording->counts[event->slot])
-			continue;
-		part.evsel = evsel;
-		part.period = recording->counts[event->slot];
-		hists__inc_nr_samples(hists, /*filtered=*/false);
-		hists->stats.total_period += part.period;
-		err = addr_map_symbol__inc_samples(&ams, &part);
-		if (err && err != -ERANGE)
-			return err;
-	}
-	return 0;
-}
-
-/* Whether a sample is not in the spans of time that the user wants to see. */
-static bool is_outside(const struct recording *recording, const struct perf_sample *sample)
-{
-	return perf_time__ranges_skip_sample(recording->ranges, recording->range_num,
-					     sample->time);
-}
-
-/* Look up thread and function of a sample. */
-static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
-		   struct perf_sample *sample, struct place *place)
-{
-	struct addr_location al;
-	int err = -EINVAL;
-
-	addr_location__init(&al);
-	if (machine__resolve(machine, &al, sample) < 0) {
-		pr_err("perf functions: a sample of no thread\n");
-		goto out;
-	}
-
-	*place = (struct place){
-		.machine	= machine,
-		.ip		= sample->ip,
-		.pid		= sample->pid,
-		.tid		= sample->tid,
-		.cpumode	= sample->cpumode,
-		.filtered	= al.filtered,
-		.change		= recording->nr_changes,
-		.thread		= function_finder__thread(recording->finder, al.thread),
-		.function	= function_finder__find(recording->finder, evsel, sample, &al),
-	};
-	err = place->function ? 0 : -ENOMEM;
-	if (!err && recording->symbols) {
-		err = note_symbol(recording, place->function, &al);
-		if (!err && !al.filtered && !is_outside(recording, sample))
-			err = annotate_sample(recording, evsel, sample, &al);
-	}
-out:
-	addr_location__exit(&al);
-	return err;
-}
-
-/* Where a sample was taken, NULL with a message if that cannot be said. */
-static const struct place *find_place(struct recording *recording, struct machine *machine,
-				      struct evsel *evsel, struct perf_sample *sample)
-{
-	struct place *place = &recording->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
-
-	if (!recording->symbols && !function_finder__needs_sample(recording->finder) &&
-	    place->change == recording->nr_changes && place->ip == sample->ip &&
-	    place->tid == sample->tid && place->pid == sample->pid &&
-	    place->cpumode == sample->cpumode && place->machine == machine)
-		return place;
-
-	return look_up(recording, machine, evsel, sample, place) ? NULL : place;
-}
-
-static int process_side_event(const struct perf_tool *tool, union perf_event *event,
-			      struct perf_sample *sample, struct machine *machine)
-{
-	struct recording *recording = container_of(tool, struct recording, tool);
-
-	recording->nr_changes++;
-	return machine__process_event(machine, event, sample);
-}
-
-static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			  struct perf_sample *sample, struct machine *machine)
-{
-	struct evsel *evsel = sample->evsel;
-	struct recording *recording = container_of(tool, struct recording, tool);
-	const struct place *place;
-	struct metrics_sample metrics_sample;
-	struct functions_evsel *leader;
-	int err;
-
-	function_progress__count();
-	if (sample->deferred_callchain && symbol_conf.use_callchain) {
-		pr_err("perf functions: samples without their call chains, which come later: record without 'defer'\n");
-		return -EINVAL;
-	}
-	if (!evsel->priv) {
-		err = add_events(recording, evsel);
-		if (err)
-			return err;
-	}
-	leader = evsel->priv;
-	if (!leader->group)
-		return 0;
-	err = read_counts(recording, leader, evsel, sample);
-	if (err)
-		return err;
-
-	place = find_place(recording, machine, evsel, sample);
-	if (!place)
-		return -EINVAL;
-
-	metrics_sample = (struct metrics_sample){
-		.id = sample->id,
-		.thread = place->thread,
-		.function = place->function,
-		.counts = recording->counts,
-		.filtered = place->filtered,
-		.outside = is_outside(recording, sample),
-		.nowhere = function_finder__is_nowhere(recording->finder, sample),
-	};
-	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
-}
-
-static int process_throttle(const struct perf_tool *tool, union perf_event *event,
-			    struct perf_sample *sample __maybe_unused,
-			    struct machine *machine __maybe_unused)
-{
-	struct recording *recording = container_of(tool, struct recording, tool);
-
-	recording->throttled += event->header.type == PERF_RECORD_THROTTLE;
-	function_metrics__throttle(recording->metrics, event->throttle.id);
-	return 0;
-}
-
-/*
- * The kernel tells of a loss where it happens (with the id of an event), perf
- * record tells the samples among them once more at the end (without id and time).
- */
-static void count_loss(struct recording *recording, const struct perf_sample *sample, u64 id,
-		       u64 number)
-{
-	if (id)
-		recording->lost_records += number;
-	else
-		recording->lost_samples += number;
-	if (sample->time)
-		function_metrics__lost(recording->metrics);
-}
-
-static int process_lost(const struct perf_tool *tool, union perf_event *event,
-			struct perf_sample *sample, struct machine *machine)
-{
-	struct recording *recording = container_of(tool, struct recording, tool);
-
-	count_loss(recording, sample, event->lost.id, event->lost.lost);
-	return perf_event__process_lost(tool, event, sample, machine);
-}
-
-static int process_lost_samples(const struct perf_tool *tool, union perf_event *event,
-				struct perf_sample *sample, struct machine *machine)
-{
-	struct recording *recording = container_of(tool, struct recording, tool);
-
-	/* What a BPF filter has dropped was not wanted, so it is not lost. */
-	if (!(event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF))
-		count_loss(recording, sample, 0, event->lost_samples.lost);
-	return perf_event__process_lost_samples(tool, event, sample, machine);
-}
-
-static int process_feature(const struct perf_tool *tool, struct perf_session *session,
-			   union perf_event *event)
-{
-	/* HEADER_LAST_FEATURE says that there are no more. */
-	return event->feat.feat_id < HEADER_LAST_FEATURE ?
-	       perf_event__process_feature(tool, session, event) : 0;
-}
-
-static void recording__init_tool(struct perf_tool *tool)
-{
-	perf_tool__init(tool, /*ordered_events=*/true);
-	tool->sample		= process_sample;
-	tool->mmap		= process_side_event;
-	tool->mmap2		= process_side_event;
-	tool->comm		= process_side_event;
-	tool->namespaces	= process_side_event;
-	tool->cgroup		= process_side_event;
-	tool->fork		= process_side_event;
-	tool->exit		= process_side_event;
-	tool->ksymbol		= process_side_event;
-	tool->throttle		= process_throttle;
-	tool->unthrottle	= process_throttle;
-	tool->lost		= process_lost;
-	tool->lost_samples	= process_lost_samples;
-	tool->attr		= perf_event__process_attr;
-	tool->event_update	= perf_event__process_event_update;
-	tool->feature		= process_feature;
-	tool->build_id		= perf_event__process_build_id;
-	tool->id_index		= perf_event__process_id_index;
-#ifdef HAVE_LIBTRACEEVENT
-	tool->tracing_data	= perf_event__process_tracing_data;
-#endif
-	tool->ordering_requires_timestamps = true;
-	tool->dont_split_sample_group = true;
-	/* A sample which waits for its call chain comes after later ones. */
-	tool->merge_deferred_callchains = false;
-	tool->count_lost = true;
-	tool->count_lost_samples = true;
-}
-
-static void recording__delete(struct recording *recording)
-{
-	struct hashmap_entry *entry;
-	struct evsel *evsel;
-	size_t bucket;
-
-	if (!IS_ERR_OR_NULL(recording->symbols)) {
-		hashmap__for_each_entry(recording->symbols, entry, bucket) {
-			map_symbol__exit(entry->pvalue);
-			free(entry->pvalue);
-		}
-		hashmap__free(recording->symbols);
-	}
-	if (!IS_ERR_OR_NULL(recording->session)) {
-		evlist__for_each_entry(recording->session->evlist, evsel)
-			zfree(&evsel->priv);
-		perf_session__delete(recording->session);
-	}
-	function_finder__delete(recording->finder);
-	function_metrics__delete(recording->metrics);
-	strlist__delete(recording->ignored);
-	free(recording->places);
-	free(recording->counts);
-	free(recording->ranges);
-	free(recording);
-}
-
-static int recording__process(struct recording *recording, const char *path,
-			      const struct report_options *options)
-{
-	struct perf_session *session = recording->session;
-	struct evsel *evsel;
-	int err;
-
-	/* From a pipe, the events come with the samples. */
-	evlist__for_each_entry(session->evlist, evsel) {
-		if (is_leader(evsel) && refuse_leader(recording, evsel))
-			return -EINVAL;
-	}
-
-	if (symbol__init(&session->header.env) < 0)
-		return -1;
-
-	if (options->time &&
-	    perf_time__parse_for_ranges(options->time, session, &recording->ranges,
-					&recording->range_size, &recording->range_num) < 0)
-		return -1;
-
-	function_progress__begin(path);
-	err = perf_session__process_events(session);
-	function_progress__end();
-	if (err) {
-		if (!recording->is_refused)
-			report_error(path, "cannot be read to its end");
-		return err;
-	}
-
-	if (!recording->has_group) {
-		report_error(path, strlist__empty(recording->ignored) ? "no samples" :
-			     "no counter group: record with -e '" EXAMPLE_GROUP "'");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static void recording__note_ignored(struct recording *recording)
-{
-	const char *separator = "";
-	struct str_node *name;
-
-	if (strlist__empty(recording->ignored))
-		return;
-	pr_warning("perf functions: not in a counter group, or a tracepoint, and so ignored: ");
-	strlist__for_each_entry(name, recording->ignored) {
-		pr_warning("%s%s", separator, name->s);
-		separator = ", ";
-	}
-	pr_warning("\n");
-}
-
-/* Whether each row is in one function. */
-static bool has_code(enum function_by by)
-{
-	return by == FUNCTION_BY_SYMBOL || by == FUNCTION_BY_SRCLINE || by == FUNCTION_BY_CALLCHAIN;
-}
-
-static struct recording *recording__new(const struct report_options *options)
-{
-	struct recording *recording = zalloc(sizeof(*recording));
-
-	if (!recording)
-		return NULL;
-
-	recording->nr_changes = 1;
-	recording->ignored = strlist__new(NULL, NULL);
-	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
-	recording->metrics = function_metrics__new(options->share);
-	if (recording->metrics) {
-		recording->finder = function_finder__new(recording->metrics, options->by,
-							 options->inlines,
-							 options->stitch_lbr);
-	}
-	if (options->tui && has_code(options->by))
-		recording->symbols = hashmap__new(hash_function, equal_functions, NULL);
-	if (!recording->finder || !recording->ignored || !recording->places ||
-	    IS_ERR(recording->symbols)) {
-		recording__delete(recording);
-		return NULL;
-	}
-	recording__init_tool(&recording->tool);
-	return recording;
-}
-
-/* The PMU of the kind of core that counted a group, 0 if none is named. */
-static u32 core_of(struct evsel *evsel)
-{
-	const struct functions_evsel *event = evsel->priv;
-
-	return event && event->group && evsel__is_group_leader(evsel) ?
-	       function_event_core(&evsel->core.attr) : 0;
-}
-
-/* Tell of the CPU. Where several kinds of cores have counted, each is one. */
-static int add_cpus(const struct recording *recording, struct function_table *table)
-{
-	char *cpu = perf_env__describe_cpu(&recording->session->header.env), *kind;
-	u32 first = 0, core;
-	bool several = false;
-	struct evsel *evsel;
-	int err = 0;
-
-	if (!cpu)
-		return 0;
-	evlist__for_each_entry(recording->session->evlist, evsel) {
-		core = core_of(evsel);
-		first = first ?: core;
-		several |= core && core != first;
-	}
-	if (!several)
-		err = function_table__add_cpu(table, cpu);
-
-	evlist__for_each_entry(recording->session->evlist, evsel) {
-		core = core_of(evsel);
-		if (!several || !core || err)
-			continue;
-		if (asprintf(&kind, "%s pmu=%u", cpu, core) < 0) {
-			err = -ENOMEM;
-			continue;
-		}
-		err = function_table__add_cpu(table, kind);
-		free(kind);
-	}
-	free(cpu);
-	return err;
-}
-
-static int read_recording(const char *path, struct report_options *options,
-			  struct function_table *table)
-{
-	struct recording *recording = recording__new(options);
-	int err;
-
-	if (!recording) {
-		report_error(path, "not enough memory");
-		return -ENOMEM;
-	}
-
-	recording->data = (struct perf_data){
-		.path	= path,
-		.mode	= PERF_DATA_MODE_READ,
-		.force	= options->force,
-	};
-	recording->session = perf_session__new(&recording->data, &recording->tool);
-	if (IS_ERR(recording->session)) {
-		/* What is wrong has been printed. */
-		err = PTR_ERR(recording->session);
-		goto out;
-	}
-
-	err = recording__process(recording, path, options);
-	if (err)
-		goto out;
-
-	recording__note_ignored(recording);
-	err = function_metrics__table(recording->metrics, table);
-	table->lost = max(recording->lost_records, recording->lost_samples);
-	table->throttled = recording->throttled;
-	table->by = options->by;
-	table->inlines = options->inlines;
-	if (!err)
-		err = add_cpus(recording, table);
-out:
-	if (err || !options->tui) {
-		recording__delete(recording);
-	} else {
-		*options->last_recording = recording;
-		options->last_recording = &recording->next;
-	}
-	return err;
 }
 
 static int read_sums(const char *path, struct function_table *table)
@@ -789,7 +103,7 @@ static const char *find_filter(const struct report_options *options)
 	} filters[] = {
 		{ "comm", symbol_conf.comm_list_str }, { "dso", symbol_conf.dso_list_str },
 		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
-		{ "symbol", symbol_conf.sym_list_str }, { "time", options->time },
+		{ "symbol", symbol_conf.sym_list_str }, { "time", options->recording.time },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
@@ -812,8 +126,9 @@ static bool refuse_choice(const char *path, const struct report_options *options
 	}
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		bool discard = table->sets[i]->descs->discard;
+		enum function_share other = discard ? FUNCTION_SHARE_NONE : FUNCTION_SHARE_DISCARD;
 
-		if (options->share == (discard ? FUNCTION_SHARE_NONE : FUNCTION_SHARE_DISCARD)) {
+		if (options->recording.share == other) {
 			pr_err("perf functions: %s: these are sums of --share %s\n", path,
 			       discard ? "discard" : "none");
 			return true;
@@ -842,9 +157,9 @@ static int read_input(const char *path, struct report_options *options,
 	if (is_function_sums_file(path))
 		err = read_sums(path, &own) ?: refuse_choice(path, options, &own) ? -EINVAL : 0;
 	else
-		err = read_recording(path, options, &own);
+		err = recording__read(path, &options->recording, &own, &options->recordings);
 
-	if (!err && options->by_name && own.by != options->by) {
+	if (!err && options->by_name && own.by != options->recording.by) {
 		pr_err("perf functions: %s: these are sums by %s\n", path,
 		       function_by__name(own.by));
 		err = -EINVAL;
@@ -1005,45 +320,11 @@ static int sort_rows(struct function_columns *columns, enum function_by by, cons
 	return column < -1 ? column : 0;
 }
 
-/* Returns why a function cannot be annotated. */
 static const char *annotate_function(void *data, const struct function_sums *sums)
 {
 	const struct report_options *options = data;
-	struct metrics_function *function;
-	struct hist_entry hist_entry = {};
-	struct map_symbol *ms = NULL;
-	struct recording *recording;
-	struct evsel *evsel;
 
-	if (!options->recordings)
-		return "sums files have no code to annotate";
-	for (recording = options->recordings; recording; recording = recording->next) {
-		function = function_metrics__find(recording->metrics, sums);
-		if (function && recording->symbols &&
-		    hashmap__find(recording->symbols, function, &ms))
-			break;
-	}
-	if (!ms)
-		return "not one function with a symbol, whose code could be annotated";
-	if (!symbol__annotation(ms->sym)->src)
-		return "no samples that are to be annotated";
-
-	if (!annotate_opts.objdump_path &&
-	    perf_env__lookup_objdump(&recording->session->header.env,
-				     &annotate_opts.objdump_path))
-		return "no objdump for the recorded architecture";
-
-	evlist__for_each_entry(recording->session->evlist, evsel) {
-		struct functions_evsel *event = evsel->priv;
-
-		if (event && event->group)
-			break;
-	}
-	hist_entry.hists = evsel__hists(evsel);
-	hist_entry.thread = ms->thread;
-	hist_entry.ms = *ms;
-	__hist_entry__tui_annotate(&hist_entry, ms, evsel, NULL, NO_ADDR);
-	return NULL;
+	return recordings__annotate(options->recordings, sums);
 }
 
 static int browse(const struct function_print *print, struct function_columns *columns,
@@ -1373,15 +654,15 @@ static int report_functions(struct report_options *options, int argc, const char
 	struct function_table table = {};
 	int err;
 
-	if (parse_share(options->share_name, &options->share) ||
-	    parse_by(options->by_name ?: "symbol", &options->by))
+	if (parse_share(options->share_name, &options->recording.share) ||
+	    parse_by(options->by_name ?: "symbol", &options->recording.by))
 		return -1;
-	if (options->inlines && options->by != FUNCTION_BY_SYMBOL &&
-	    options->by != FUNCTION_BY_CALLCHAIN) {
+	if (options->recording.inlines && options->recording.by != FUNCTION_BY_SYMBOL &&
+	    options->recording.by != FUNCTION_BY_CALLCHAIN) {
 		pr_err("perf functions: --inline goes with --by symbol and --by callchain\n");
 		return -1;
 	}
-	if (options->stitch_lbr && options->by != FUNCTION_BY_CALLCHAIN) {
+	if (options->recording.stitch_lbr && options->recording.by != FUNCTION_BY_CALLCHAIN) {
 		pr_err("perf functions: --stitch-lbr goes with --by callchain\n");
 		return -1;
 	}
@@ -1394,19 +675,19 @@ static int report_functions(struct report_options *options, int argc, const char
 		pr_err("perf functions: --fail-on goes with --diff\n");
 		return -1;
 	}
-	if (!check_limits(options->fail_on, NULL, options->by))
+	if (!check_limits(options->fail_on, NULL, options->recording.by))
 		return -1;
 
 	/* No browser to be left as long as there is none. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->diff;
-	options->last_recording = &options->recordings;
+	options->recording.annotate = options->tui;
 
 	/* A place for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -1;
-	symbol_conf.use_callchain = options->by == FUNCTION_BY_CALLCHAIN;
+	symbol_conf.use_callchain = options->recording.by == FUNCTION_BY_CALLCHAIN;
 
 	if (options->diff) {
 		err = report_diff(options, argv);
@@ -1440,12 +721,7 @@ static int report_functions(struct report_options *options, int argc, const char
 	}
 out:
 	function_table__exit(&table);
-	while (options->recordings) {
-		struct recording *recording = options->recordings;
-
-		options->recordings = recording->next;
-		recording__delete(recording);
-	}
+	recordings__delete(options->recordings);
 	return err < 0 ? -1 : err;
 }
 
@@ -1468,15 +744,15 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	int err;
 	const struct option options[] = {
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
-	OPT_BOOLEAN('f', "force", &report.force, "don't complain, do it"),
+	OPT_BOOLEAN('f', "force", &report.recording.force, "don't complain, do it"),
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
 		   "which windows count: all, or those in one function (default: auto)"),
 	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
-	OPT_BOOLEAN(0, "inline", &report.inlines,
+	OPT_BOOLEAN(0, "inline", &report.recording.inlines,
 		    "tell inlined functions from those which they are in"),
-	OPT_BOOLEAN(0, "stitch-lbr", &report.stitch_lbr,
+	OPT_BOOLEAN(0, "stitch-lbr", &report.recording.stitch_lbr,
 		    "with --by callchain: enable LBR callgraph stitching approach"),
 	OPT_STRING('s', "sort", &report.sort, "column",
 		   "sort by this column, or symbol (default: %CY, else #)"),
@@ -1511,7 +787,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "only count windows in these threads"),
 	OPT_STRING(0, "symbol", &symbol_conf.sym_list_str, "symbol[,symbol...]",
 		   "only count windows in these symbols"),
-	OPT_STRING(0, "time", &report.time, "start,stop",
+	OPT_STRING(0, "time", &report.recording.time, "start,stop",
 		   "only count windows in this span of time"),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
@@ -1536,160 +812,14 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	return err;
 }
 
-static const struct option *find_record_option(const char *name, size_t length, int short_name)
-{
-	for (const struct option *opt = record_options; opt->type != OPTION_END; opt++) {
-		if (short_name ? opt->short_name == short_name :
-		    opt->long_name && !strncmp(opt->long_name, name, length) &&
-		    !opt->long_name[length])
-			return opt;
-	}
-	return NULL;
-}
-
-static bool takes_argument(const struct option *opt)
-{
-	return opt && opt->type >= OPTION_STRING &&
-	       !(opt->flags & (PARSE_OPT_NOARG | PARSE_OPT_OPTARG));
-}
-
-/*
- * Look for -e and -v among the options of perf record, which end where the
- * command begins.
- */
-static void scan_record_options(int argc, const char **argv, bool *has_events, bool *is_verbose)
-{
-	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
-		const char *arg = argv[i] + 1;
-
-		if (*arg == '-') {
-			size_t length = strcspn(++arg, "=");
-
-			*has_events |= length == strlen("event") && strstarts(arg, "event");
-			*is_verbose |= !strcmp(arg, "verbose");
-			i += !arg[length] && takes_argument(find_record_option(arg, length, 0));
-			continue;
-		}
-		for (; *arg; arg++) {
-			const struct option *opt = find_record_option(NULL, 0, *arg);
-
-			*has_events |= *arg == 'e';
-			*is_verbose |= *arg == 'v';
-			if (opt && opt->flags & PARSE_OPT_OPTARG)
-				break;
-			if (takes_argument(opt)) {
-				i += !arg[1];
-				break;
-			}
-		}
-	}
-}
-
-/*
- * Take -M, which perf record has not, out of its options. Returns 0, or -EINVAL
- * if there is nothing behind it.
- */
-static int take_metrics(int *argc, const char **argv, const char **metrics)
-{
-	static const char *const names[] = { "-M", "--metrics=", "--metrics" };
-
-	for (int i = 1; i < *argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
-		const struct option *opt = NULL;
-		const char *arg = argv[i];
-		size_t name = 0, length;
-		int nr = 1;
-
-		while (name < ARRAY_SIZE(names) && !strstarts(arg, names[name]))
-			name++;
-		if (name == ARRAY_SIZE(names)) {
-			length = strcspn(arg + 1, "=");
-			if (arg[1] == '-')
-				opt = find_record_option(arg + 2, length - 1, 0);
-			else if (length == 1)
-				opt = find_record_option(NULL, 0, arg[1]);
-			i += opt && !arg[1 + length] && takes_argument(opt);
-			continue;
-		}
-		*metrics = arg + strlen(names[name]);
-		if (!**metrics && !strchr(arg, '=')) {
-			*metrics = i + 1 < *argc ? argv[i + 1] : NULL;
-			nr = 2;
-		}
-		if (!*metrics || !**metrics) {
-			pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
-			return -EINVAL;
-		}
-		memmove(argv + i, argv + i + nr, (*argc - i - nr) * sizeof(*argv));
-		*argc -= nr;
-		i--;
-	}
-	return 0;
-}
-
-/* As a shell reads it. */
-static void print_command(int nr, const char **argv)
-{
-	fputs("perf", stderr);
-	for (int i = 0; i < nr; i++) {
-		const char *arg = argv[i];
-
-		if (*arg && !arg[strcspn(arg, " \t\n'\"\\|&;<>(){}$`*?[]#~!")]) {
-			fprintf(stderr, " %s", arg);
-			continue;
-		}
-		fputs(" '", stderr);
-		for (; *arg; arg++)
-			fprintf(stderr, "%s%c", *arg == '\'' ? "'\\'" : "", *arg);
-		fputc('\'', stderr);
-	}
-	fputc('\n', stderr);
-}
-
 static int cmd_functions_record(int argc, const char **argv)
 {
-	const char **rec_argv = calloc(argc + 5, sizeof(*rec_argv));
-	bool has_events = false, is_verbose = verbose > 0;
-	const char *metrics = NULL;
-	char *group = NULL;
-	int nr = 0, ret = -1;
+	struct function_record record;
+	int ret = function_record__init(&record, argc, argv);
 
-	if (!rec_argv)
-		return -1;
-	if (take_metrics(&argc, argv, &metrics))
-		goto out;
-
-	rec_argv[nr++] = "record";
-	rec_argv[nr++] = "-T";
-	rec_argv[nr++] = "--sample-cpu";
-	scan_record_options(argc - 1, argv + 1, &has_events, &is_verbose);
-	if (has_events && metrics) {
-		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
-		goto out;
-	}
-	if (!has_events) {
-		group = metrics ? function_groups__of_metrics(metrics) :
-				  function_groups__default();
-		if (!group)
-			goto out;
-		rec_argv[nr++] = "-e";
-		rec_argv[nr++] = group;
-	}
-	for (int i = 1; i < argc; i++)
-		rec_argv[nr++] = argv[i];
-
-	if (is_verbose) {
-		pr_info("calling: perf");
-		for (int i = 0; i < nr; i++)
-			pr_info(" %s", rec_argv[i]);
-		pr_info("\n");
-	}
-	if (metrics)
-		print_command(nr, rec_argv);
-
-	ret = cmd_record(nr, rec_argv);
-out:
-	free(group);
-	free(rec_argv);
+	if (!ret)
+		ret = cmd_record(record.argc, record.argv);
+	function_record__exit(&record);
 	return ret;
 }
 

@@ -1,0 +1,758 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads recordings of groups: what their samples count, by function.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "../addr_location.h"
+#include "../annotate.h"
+#include "../callchain.h"
+#include "../data.h"
+#include "../debug.h"
+#include "../event.h"
+#include "../evlist.h"
+#include "../evsel.h"
+#include "../hashmap.h"
+#include "../header.h"
+#include "../hist.h"
+#include "../machine.h"
+#include "../map.h"
+#include "../map_symbol.h"
+#include "../session.h"
+#include "../strlist.h"
+#include "../symbol.h"
+#include "../time-utils.h"
+#include "../tool.h"
+#include "../util.h"
+#include "../../arch/common.h"
+#include "events.h"
+#include "progress.h"
+#include "recording.h"
+#include "resolve.h"
+#include "sums.h"
+#include "windows.h"
+
+#define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
+
+/* An address in a thread where samples were taken, and the function there. */
+struct place {
+	struct machine *machine;
+	u64 ip;
+	u32 pid;
+	u32 tid;
+	u8 cpumode;
+	bool filtered;
+	/* recording.nr_changes when it was looked up. */
+	u32 change;
+	u64 thread;
+	struct metrics_function *function;
+};
+
+#define PLACES_BITS	12
+
+/* A recording that is being read. */
+struct recording {
+	struct recording *next;
+	struct perf_tool tool;
+	struct perf_data data;
+	struct perf_session *session;
+	struct function_metrics *metrics;
+	struct function_finder *finder;
+	/* Counts of the sample at hand, for each event of its group. */
+	u64 *counts;
+	unsigned int nr_counts;
+	/* Places by hash: samples gather at few, and to look one up takes long. */
+	struct place *places;
+	/* Threads and maps have changed so often, beginning with 1. */
+	u32 nr_changes;
+	bool has_group;
+	/* By function where there is code to annotate, NULL if that is not wanted. */
+	struct hashmap *symbols;
+	/* Why it cannot be read has been said. */
+	bool is_refused;
+	struct strlist *ignored;
+	u64 lost_records;
+	u64 lost_samples;
+	u64 throttled;
+	struct perf_time_interval *ranges;
+	int range_size;
+	int range_num;
+};
+
+/* evsel->priv: the place of an event's counts. */
+struct functions_evsel {
+	struct metrics_group *group;	/* NULL: not in a group, not counted */
+	unsigned int slot;
+};
+
+static bool is_tracepoint(const struct evsel *evsel)
+{
+	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
+}
+
+static bool is_leader(struct evsel *evsel)
+{
+	return evsel__is_group_leader(evsel) && !is_tracepoint(evsel) &&
+	       evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+}
+
+/* Returns false if its samples tell what is asked for, else says why not. */
+static bool refuse_leader(struct recording *recording, struct evsel *leader)
+{
+	const char *lacks = function_finder__lacks(recording->finder, leader);
+
+	if (!lacks)
+		return false;
+	pr_err("perf functions: %s was recorded without what this takes: perf record %s\n",
+	       evsel__name(leader), lacks);
+	recording->is_refused = true;
+	return true;
+}
+
+/* The events that the samples of a leader count, NULL if it is no leader. */
+static struct metrics_group *new_group(struct recording *recording, struct evsel *leader)
+{
+	const struct perf_event_attr *attr = &leader->core.attr;
+
+	if (!is_leader(leader))
+		return NULL;
+	recording->has_group = true;
+	if (refuse_leader(recording, leader))
+		return ERR_PTR(-EINVAL);
+	callchain_param_setup(attr->sample_type, perf_env__arch(&recording->session->header.env));
+	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
+}
+
+static int add_event(struct recording *recording, struct metrics_group *group,
+		     struct evsel *evsel)
+{
+	struct functions_evsel *event = zalloc(sizeof(*event));
+	int slot, err;
+	char *cpu;
+
+	if (!event)
+		return -ENOMEM;
+	evsel->priv = event;
+
+	/* A script sees no tracepoint among the members. */
+	if (!group || is_tracepoint(evsel)) {
+		err = strlist__add(recording->ignored, evsel__name(evsel));
+		return err == -EEXIST ? 0 : err;
+	}
+
+	if (!evsel__is_group_leader(evsel) && evsel->core.attr.sample_period &&
+	    metrics_group__alternates(group)) {
+		pr_err("perf functions: %s samples by itself, which splits the intervals of its group: record it without a period\n",
+		       evsel__name(evsel));
+		recording->is_refused = true;
+		return -EINVAL;
+	}
+
+	cpu = perf_env__describe_cpu(&recording->session->header.env);
+	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
+	free(cpu);
+	if (slot < 0)
+		return slot;
+	event->group = group;
+	event->slot = slot;
+
+	if (metrics_group__nr_events(group) > recording->nr_counts) {
+		recording->nr_counts = metrics_group__nr_events(group);
+		free(recording->counts);
+		recording->counts = calloc(recording->nr_counts, sizeof(*recording->counts));
+		if (!recording->counts)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Before the first sample of an event: take it up with its whole group. */
+static int add_events(struct recording *recording, struct evsel *evsel)
+{
+	struct evsel *leader = evsel__leader(evsel), *pos;
+	struct metrics_group *group = new_group(recording, leader);
+
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+
+	for_each_group_evsel(pos, leader) {
+		int err = pos->priv ? 0 : add_event(recording, group, pos);
+
+		if (err)
+			return err;
+	}
+	return evsel->priv ? 0 : -EINVAL;
+}
+
+/* What each event counted since the sample before. */
+static int read_counts(struct recording *recording, const struct functions_evsel *leader,
+		       struct evsel *evsel, struct perf_sample *sample)
+{
+	u64 read_format = evsel->core.attr.read_format, delta;
+	struct sample_read_value *v = sample->read.group.values;
+	struct functions_evsel *event;
+
+	memset(recording->counts, 0,
+	       metrics_group__nr_events(leader->group) * sizeof(*recording->counts));
+	recording->counts[leader->slot] = sample->period;
+	if (!(read_format & PERF_FORMAT_GROUP))
+		return 0;
+
+	for (u64 i = 1; i < sample->read.group.nr; i++) {
+		struct evsel *member;
+
+		v = next_sample_read_value(v, read_format);
+		member = evlist__read_member_delta(recording->session->evlist, evsel, sample, v,
+						   &delta);
+		if (IS_ERR(member))
+			return PTR_ERR(member);
+		if (!member)
+			continue;
+		/* The groups are told in the header, which is missing if the file is cut. */
+		if (evsel__leader(member) != evsel) {
+			pr_err("perf functions: %s is not in the group of %s, is the file cut short?\n",
+			       evsel__name(member), evsel__name(evsel));
+			return -EINVAL;
+		}
+		event = member->priv;
+		if (event && event->group)
+			recording->counts[event->slot] = delta;
+	}
+	return 0;
+}
+
+static size_t hash_function(long key, void *ctx __maybe_unused)
+{
+	return hash_long(key, BITS_PER_LONG);
+}
+
+static bool equal_functions(long key1, long key2, void *ctx __maybe_unused)
+{
+	return key1 == key2;
+}
+
+/* Note where the code of a function is. */
+static int note_symbol(struct recording *recording, const struct metrics_function *function,
+		       const struct addr_location *al)
+{
+	struct map_symbol *ms;
+
+	if (!al->map || !al->sym || !*al->sym->name ||
+	    hashmap__find(recording->symbols, function, NULL))
+		return 0;
+
+	ms = zalloc(sizeof(*ms));
+	if (!ms)
+		return -ENOMEM;
+	ms->maps = maps__get(al->maps);
+	ms->map = map__get(al->map);
+	ms->sym = al->sym;
+	if (hashmap__add(recording->symbols, function, ms)) {
+		map_symbol__exit(ms);
+		free(ms);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * What the members counted in the interval goes to the instruction at its end,
+ * as perf annotate has it.
+ */
+static int annotate_sample(struct recording *recording, struct evsel *leader,
+			   struct perf_sample *sample, struct addr_location *al)
+{
+	struct addr_map_symbol ams = {
+		.ms		= { .maps = al->maps, .map = al->map, .sym = al->sym },
+		.addr		= sample->ip,
+		.al_addr	= al->addr,
+		.al_level	= al->level,
+	};
+	struct evsel *evsel;
+
+	if (!al->map || !al->sym || !*al->sym->name)
+		return 0;
+
+	for_each_group_evsel(evsel, leader) {
+		struct functions_evsel *event = evsel->priv;
+		struct perf_sample part = *sample;
+		struct hists *hists = evsel__hists(evsel);
+		int err;
+
+		if (!event || !event->group || !recording->counts[event->slot])
+			continue;
+		part.period = recording->counts[event->slot];
+		hists__inc_nr_samples(hists, /*filtered=*/false);
+		hists->stats.total_period += part.period;
+		err = addr_map_symbol__inc_samples(&ams, &part, evsel);
+		if (err && err != -ERANGE)
+			return err;
+	}
+	return 0;
+}
+
+/* Whether a sample is not in the spans of time that the user wants to see. */
+static bool is_outside(const struct recording *recording, const struct perf_sample *sample)
+{
+	return perf_time__ranges_skip_sample(recording->ranges, recording->range_num,
+					     sample->time);
+}
+
+/* Look up thread and function of a sample. */
+static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
+		   struct perf_sample *sample, struct place *place)
+{
+	struct addr_location al;
+	int err = -EINVAL;
+
+	addr_location__init(&al);
+	if (machine__resolve(machine, &al, sample) < 0) {
+		pr_err("perf functions: a sample of no thread\n");
+		goto out;
+	}
+
+	*place = (struct place){
+		.machine	= machine,
+		.ip		= sample->ip,
+		.pid		= sample->pid,
+		.tid		= sample->tid,
+		.cpumode	= sample->cpumode,
+		.filtered	= al.filtered,
+		.change		= recording->nr_changes,
+		.thread		= function_finder__thread(recording->finder, al.thread),
+		.function	= function_finder__find(recording->finder, evsel, sample, &al),
+	};
+	err = place->function ? 0 : -ENOMEM;
+	if (!err && recording->symbols) {
+		err = note_symbol(recording, place->function, &al);
+		if (!err && !al.filtered && !is_outside(recording, sample))
+			err = annotate_sample(recording, evsel, sample, &al);
+	}
+out:
+	addr_location__exit(&al);
+	return err;
+}
+
+/* Where a sample was taken, NULL with a message if that cannot be said. */
+static const struct place *find_place(struct recording *recording, struct machine *machine,
+				      struct evsel *evsel, struct perf_sample *sample)
+{
+	struct place *place = &recording->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
+
+	if (!recording->symbols && !function_finder__needs_sample(recording->finder) &&
+	    place->change == recording->nr_changes && place->ip == sample->ip &&
+	    place->tid == sample->tid && place->pid == sample->pid &&
+	    place->cpumode == sample->cpumode && place->machine == machine)
+		return place;
+
+	return look_up(recording, machine, evsel, sample, place) ? NULL : place;
+}
+
+static int process_side_event(const struct perf_tool *tool, union perf_event *event,
+			      struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	recording->nr_changes++;
+	return machine__process_event(machine, event, sample);
+}
+
+static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
+			  struct perf_sample *sample, struct evsel *evsel,
+			  struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+	const struct place *place;
+	struct metrics_sample metrics_sample;
+	struct functions_evsel *leader;
+	int err;
+
+	function_progress__count();
+	if (!evsel->priv) {
+		err = add_events(recording, evsel);
+		if (err)
+			return err;
+	}
+	leader = evsel->priv;
+	if (!leader->group)
+		return 0;
+	err = read_counts(recording, leader, evsel, sample);
+	if (err)
+		return err;
+
+	place = find_place(recording, machine, evsel, sample);
+	if (!place)
+		return -EINVAL;
+
+	metrics_sample = (struct metrics_sample){
+		.id = sample->id,
+		.thread = place->thread,
+		.function = place->function,
+		.counts = recording->counts,
+		.filtered = place->filtered,
+		.outside = is_outside(recording, sample),
+		.nowhere = function_finder__is_nowhere(recording->finder, sample),
+	};
+	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
+}
+
+static int process_throttle(const struct perf_tool *tool, union perf_event *event,
+			    struct perf_sample *sample __maybe_unused,
+			    struct machine *machine __maybe_unused)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	recording->throttled += event->header.type == PERF_RECORD_THROTTLE;
+	function_metrics__throttle(recording->metrics, event->throttle.id);
+	return 0;
+}
+
+/*
+ * The kernel tells of a loss where it happens (with the id of an event), perf
+ * record tells the samples among them once more at the end (without id and time).
+ */
+static void count_loss(struct recording *recording, const struct perf_sample *sample, u64 id,
+		       u64 number)
+{
+	if (id)
+		recording->lost_records += number;
+	else
+		recording->lost_samples += number;
+	if (sample->time)
+		function_metrics__lost(recording->metrics);
+}
+
+static int process_lost(const struct perf_tool *tool, union perf_event *event,
+			struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	count_loss(recording, sample, event->lost.id, event->lost.lost);
+	return perf_event__process_lost(tool, event, sample, machine);
+}
+
+static int process_lost_samples(const struct perf_tool *tool, union perf_event *event,
+				struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	/* What a BPF filter has dropped was not wanted, so it is not lost. */
+	if (!(event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF))
+		count_loss(recording, sample, 0, event->lost_samples.lost);
+	return perf_event__process_lost_samples(tool, event, sample, machine);
+}
+
+static int process_feature(struct perf_session *session, union perf_event *event)
+{
+	/* HEADER_LAST_FEATURE says that there are no more. */
+	return event->feat.feat_id < HEADER_LAST_FEATURE ?
+	       perf_event__process_feature(session, event) : 0;
+}
+
+static void recording__init_tool(struct perf_tool *tool)
+{
+	perf_tool__init(tool, /*ordered_events=*/true);
+	tool->sample		= process_sample;
+	tool->mmap		= process_side_event;
+	tool->mmap2		= process_side_event;
+	tool->comm		= process_side_event;
+	tool->namespaces	= process_side_event;
+	tool->cgroup		= process_side_event;
+	tool->fork		= process_side_event;
+	tool->exit		= process_side_event;
+	tool->ksymbol		= process_side_event;
+	tool->throttle		= process_throttle;
+	tool->unthrottle	= process_throttle;
+	tool->lost		= process_lost;
+	tool->lost_samples	= process_lost_samples;
+	tool->attr		= perf_event__process_attr;
+	tool->event_update	= perf_event__process_event_update;
+	tool->feature		= process_feature;
+	tool->build_id		= perf_event__process_build_id;
+	tool->id_index		= perf_event__process_id_index;
+#ifdef HAVE_LIBTRACEEVENT
+	tool->tracing_data	= perf_event__process_tracing_data;
+#endif
+	tool->ordering_requires_timestamps = true;
+	tool->dont_split_sample_group = true;
+	tool->count_lost = true;
+	tool->count_lost_samples = true;
+}
+
+static void recording__delete(struct recording *recording)
+{
+	struct hashmap_entry *entry;
+	struct evsel *evsel;
+	size_t bucket;
+
+	if (!IS_ERR_OR_NULL(recording->symbols)) {
+		hashmap__for_each_entry(recording->symbols, entry, bucket) {
+			map_symbol__exit(entry->pvalue);
+			free(entry->pvalue);
+		}
+		hashmap__free(recording->symbols);
+	}
+	if (!IS_ERR_OR_NULL(recording->session)) {
+		evlist__for_each_entry(recording->session->evlist, evsel)
+			zfree(&evsel->priv);
+		perf_session__delete(recording->session);
+	}
+	function_finder__delete(recording->finder);
+	function_metrics__delete(recording->metrics);
+	strlist__delete(recording->ignored);
+	free(recording->places);
+	free(recording->counts);
+	free(recording->ranges);
+	free(recording);
+}
+
+static int recording__process(struct recording *recording, const char *path,
+			      const struct recording_options *options)
+{
+	struct perf_session *session = recording->session;
+	struct evsel *evsel;
+	int err;
+
+	/* From a pipe, the events come with the samples. */
+	evlist__for_each_entry(session->evlist, evsel) {
+		if (is_leader(evsel) && refuse_leader(recording, evsel))
+			return -EINVAL;
+	}
+
+	if (symbol__init(&session->header.env) < 0)
+		return -1;
+
+	if (options->time &&
+	    perf_time__parse_for_ranges(options->time, session, &recording->ranges,
+					&recording->range_size, &recording->range_num) < 0)
+		return -1;
+
+	function_progress__begin(path);
+	err = perf_session__process_events(session);
+	function_progress__end();
+	if (err) {
+		if (!recording->is_refused)
+			pr_err("perf functions: %s: cannot be read to its end\n", path);
+		return err;
+	}
+
+	if (!recording->has_group) {
+		pr_err("perf functions: %s: %s\n", path,
+		       strlist__empty(recording->ignored) ? "no samples" :
+		       "no counter group: record with -e '" EXAMPLE_GROUP "'");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void recording__note_ignored(struct recording *recording)
+{
+	const char *separator = "";
+	struct str_node *name;
+
+	if (strlist__empty(recording->ignored))
+		return;
+	pr_warning("perf functions: not in a counter group, or a tracepoint, and so ignored: ");
+	strlist__for_each_entry(name, recording->ignored) {
+		pr_warning("%s%s", separator, name->s);
+		separator = ", ";
+	}
+	pr_warning("\n");
+}
+
+/* Whether each row is in one function. */
+static bool has_code(enum function_by by)
+{
+	return by == FUNCTION_BY_SYMBOL || by == FUNCTION_BY_SRCLINE || by == FUNCTION_BY_CALLCHAIN;
+}
+
+static struct recording *recording__new(const struct recording_options *options)
+{
+	struct recording *recording = zalloc(sizeof(*recording));
+
+	if (!recording)
+		return NULL;
+
+	recording->nr_changes = 1;
+	recording->ignored = strlist__new(NULL, NULL);
+	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
+	recording->metrics = function_metrics__new(options->share);
+	if (recording->metrics) {
+		recording->finder = function_finder__new(recording->metrics, options->by,
+							 options->inlines,
+							 options->stitch_lbr);
+	}
+	if (options->annotate && has_code(options->by))
+		recording->symbols = hashmap__new(hash_function, equal_functions, NULL);
+	if (!recording->finder || !recording->ignored || !recording->places ||
+	    IS_ERR(recording->symbols)) {
+		recording__delete(recording);
+		return NULL;
+	}
+	recording__init_tool(&recording->tool);
+	return recording;
+}
+
+/* The PMU of the kind of core that counted a group, 0 if none is named. */
+static u32 core_of(struct evsel *evsel)
+{
+	const struct functions_evsel *event = evsel->priv;
+
+	return event && event->group && evsel__is_group_leader(evsel) ?
+	       function_event_core(&evsel->core.attr) : 0;
+}
+
+/* Tell of the CPU. Where several kinds of cores have counted, each is one. */
+static int add_cpus(const struct recording *recording, struct function_table *table)
+{
+	char *cpu = perf_env__describe_cpu(&recording->session->header.env), *kind;
+	u32 first = 0, core;
+	bool several = false;
+	struct evsel *evsel;
+	int err = 0;
+
+	if (!cpu)
+		return 0;
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		core = core_of(evsel);
+		first = first ?: core;
+		several |= core && core != first;
+	}
+	if (!several)
+		err = function_table__add_cpu(table, cpu);
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		core = core_of(evsel);
+		if (!several || !core || err)
+			continue;
+		if (asprintf(&kind, "%s pmu=%u", cpu, core) < 0) {
+			err = -ENOMEM;
+			continue;
+		}
+		err = function_table__add_cpu(table, kind);
+		free(kind);
+	}
+	free(cpu);
+	return err;
+}
+
+/**
+ * recording__read - read a recording
+ * @path: of its file, "-" for stdin
+ * @options: which of its windows count, and as what
+ * @table: empty; the sums of the functions
+ * @kept: if @options->annotate, the list of recordings to add this one to
+ *
+ * Why a recording cannot be read is printed.
+ *
+ * Return: 0, or a negative number.
+ */
+int recording__read(const char *path, const struct recording_options *options,
+		    struct function_table *table, struct recording **kept)
+{
+	struct recording *recording = recording__new(options);
+	int err;
+
+	if (!recording) {
+		pr_err("perf functions: %s: not enough memory\n", path);
+		return -ENOMEM;
+	}
+
+	recording->data = (struct perf_data){
+		.path	= path,
+		.mode	= PERF_DATA_MODE_READ,
+		.force	= options->force,
+	};
+	recording->session = perf_session__new(&recording->data, &recording->tool);
+	if (IS_ERR(recording->session)) {
+		/* What is wrong has been printed. */
+		err = PTR_ERR(recording->session);
+		goto out;
+	}
+
+	err = recording__process(recording, path, options);
+	if (err)
+		goto out;
+
+	recording__note_ignored(recording);
+	err = function_metrics__table(recording->metrics, table);
+	table->lost = max(recording->lost_records, recording->lost_samples);
+	table->throttled = recording->throttled;
+	table->by = options->by;
+	table->inlines = options->inlines;
+	if (!err)
+		err = add_cpus(recording, table);
+out:
+	if (err || !options->annotate) {
+		recording__delete(recording);
+	} else {
+		while (*kept)
+			kept = &(*kept)->next;
+		*kept = recording;
+	}
+	return err;
+}
+
+/**
+ * recordings__delete - free recordings
+ * @recordings: the list of them, may be NULL
+ */
+void recordings__delete(struct recording *recordings)
+{
+	while (recordings) {
+		struct recording *next = recordings->next;
+
+		recording__delete(recordings);
+		recordings = next;
+	}
+}
+
+/**
+ * recordings__annotate - show the code of a function
+ * @recordings: the list of recordings, may be NULL
+ * @sums: the sums of the function
+ *
+ * Return: NULL, or why its code cannot be shown.
+ */
+const char *recordings__annotate(struct recording *recordings, const struct function_sums *sums)
+{
+	struct metrics_function *function;
+	struct map_symbol *ms = NULL;
+	struct recording *recording;
+	struct evsel *evsel;
+
+	if (!recordings)
+		return "sums files have no code to annotate";
+	for (recording = recordings; recording; recording = recording->next) {
+		function = function_metrics__find(recording->metrics, sums);
+		if (function && recording->symbols &&
+		    hashmap__find(recording->symbols, function, &ms))
+			break;
+	}
+	if (!ms)
+		return "not one function with a symbol, whose code could be annotated";
+	if (!symbol__annotation(ms->sym)->src)
+		return "no samples that are to be annotated";
+
+	if (!annotate_opts.objdump_path &&
+	    perf_env__lookup_objdump(&recording->session->header.env,
+				     &annotate_opts.objdump_path))
+		return "no objdump for the recorded architecture";
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		struct functions_evsel *event = evsel->priv;
+
+		if (event && event->group)
+			break;
+	}
+	map_symbol__tui_annotate(ms, evsel, NULL);
+	return NULL;
+}

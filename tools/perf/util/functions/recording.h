@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTIONS_RECORDING_H
+#define __PERF_FUNCTIONS_RECORDING_H
+
+#include <stdbool.h>
+
+#include "sums.h"
+#include "windows.h"
+
+struct recording;
+
+/* Which windows of a recording count, and as what. */
+struct recording_options {
+	enum function_share share;
+	enum function_by by;
+	const char *time;	/* spans of time, NULL: all */
+	bool inlines;
+	bool stitch_lbr;
+	bool force;
+	bool annotate;		/* keep the recording, to show the code of functions */
+};
+
+int recording__read(const char *path, const struct recording_options *options,
+		    struct function_table *table, struct recording **kept);
+void recordings__delete(struct recording *recordings);
+const char *recordings__annotate(struct recording *recordings, const struct function_sums *sums);
+
+#endif /* __PERF_FUNCTIONS_RECORDING_H */
