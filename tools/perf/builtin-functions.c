@@ -20,6 +20,7 @@
 #include "util/debug.h"
 #include "util/functions/columns.h"
 #include "util/functions/diff.h"
+#include "util/functions/json.h"
 #include "util/functions/print.h"
 #include "util/functions/record.h"
 #include "util/functions/recording.h"

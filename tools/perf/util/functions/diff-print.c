@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What has changed between two tables of functions, as text, as values with
- * separators and as JSON.
+ * What has changed between two tables of functions, as text and as values with
+ * separators.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,17 +15,6 @@
 #include "diff.h"
 #include "print.h"
 #include "sums.h"
-
-static const char *status_of(const struct function_diff_row *row)
-{
-	return !row->before ? "appeared" : !row->after ? "vanished" : "both";
-}
-
-/* What the function is called now, if it is still there. */
-static const struct function_sums *function_of(const struct function_diff_row *row)
-{
-	return (row->after ?: row->before)->sums[0];
-}
 
 /* The value after, or that before of what vanished. */
 static const struct function_value *value_of(const struct function_diff_row *row,
@@ -168,7 +157,7 @@ static void print_row(const struct layout *layout, const struct function_diff_ro
 		}
 	}
 	if (!row->before || !row->after)
-		fprintf(fp, " %s", status_of(row));
+		fprintf(fp, " %s", function_diff_row__status(row));
 	fputc('\n', fp);
 }
 
@@ -238,8 +227,8 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_diff_row *row = &print->diff->rows[r];
 
-		function_print__csv_name(function_of(row), separator, fp);
-		fprintf(fp, "%s%s", separator, status_of(row));
+		function_print__csv_name(function_diff_row__sums(row), separator, fp);
+		fprintf(fp, "%s%s", separator, function_diff_row__status(row));
 		for (unsigned int i = 0; i < print->nr_fields; i++) {
 			const struct function_column *column = &columns[print->fields[i]];
 			const struct function_change *change = &row->changes[print->fields[i]];
@@ -257,72 +246,6 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 		}
 		fputc('\n', fp);
 	}
-}
-
-static void json_value(const char *name, const struct function_column *column,
-		       const struct function_value *value, FILE *fp)
-{
-	char buf[FUNCTION_CELL_SIZE];
-
-	fprintf(fp, "\"%s\": %s, ", name, value && value->is_defined ?
-		function_print__full(column, value->value, buf) : "null");
-}
-
-static void json_change(const struct function_column *column,
-			const struct function_change *change, FILE *fp)
-{
-	char buf[FUNCTION_CELL_SIZE];
-
-	function_json__string(column->name, fp);
-	fputs(": {", fp);
-	json_value("before", column, change->before, fp);
-	json_value("after", column, change->after, fp);
-	fprintf(fp, "\"change\": %s, ", change->is_defined ?
-		function_print__full(column, change->change, buf) : "null");
-	if (change->has_interval) {
-		fprintf(fp, "\"interval\": [%s, ", function_print__shortest(change->low, buf));
-		fprintf(fp, "%s], ", function_print__shortest(change->high, buf));
-	} else {
-		fputs("\"interval\": null, ", fp);
-	}
-	fprintf(fp, "\"significant\": %s}", change->is_significant ? "true" : "false");
-}
-
-static void json_row(const struct function_diff_print *print,
-		     const struct function_diff_row *row, FILE *fp)
-{
-	fputs("\n  {", fp);
-	function_json__name(function_of(row), fp);
-	fprintf(fp, ", \"status\": \"%s\",\n   \"metrics\": {", status_of(row));
-	for (unsigned int i = 0; i < print->nr_fields; i++) {
-		fputs(i ? ",\n    " : "\n    ", fp);
-		json_change(&print->diff->columns.columns[print->fields[i]],
-			    &row->changes[print->fields[i]], fp);
-	}
-	fputs("}}", fp);
-}
-
-/**
- * function_diff_print__json - print an object: how both were recorded, columns,
- *			       changes of functions
- * @print: what is printed
- * @fp: where to
- */
-void function_diff_print__json(const struct function_diff_print *print, FILE *fp)
-{
-	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n \"before\": {\n",
-		function_by__name(print->after->by), print->after->inlines ? "true" : "false");
-	function_json__recorded(print->before, fp);
-	fputs("},\n \"after\": {\n", fp);
-	function_json__recorded(print->after, fp);
-	fputs("},\n", fp);
-	function_json__columns(&print->diff->columns, print->fields, print->nr_fields, fp);
-	fputs(" \"functions\": [", fp);
-	for (size_t r = 0; r < print->nr_rows; r++) {
-		fputs(r ? "," : "", fp);
-		json_row(print, &print->diff->rows[r], fp);
-	}
-	fputs("\n ]\n}\n", fp);
 }
 
 /**

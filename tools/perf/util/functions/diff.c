@@ -376,6 +376,28 @@ void function_diff__sort(struct function_diff *diff, int column)
 }
 
 /**
+ * function_diff_row__status - say in which tables a function is
+ * @row: the function
+ *
+ * Return: "appeared", "vanished" or "both".
+ */
+const char *function_diff_row__status(const struct function_diff_row *row)
+{
+	return !row->before ? "appeared" : !row->after ? "vanished" : "both";
+}
+
+/**
+ * function_diff_row__sums - find the name of a function
+ * @row: the function
+ *
+ * Return: its sums after, or before if it vanished, which have its name.
+ */
+const struct function_sums *function_diff_row__sums(const struct function_diff_row *row)
+{
+	return (row->after ?: row->before)->sums[0];
+}
+
+/**
  * function_limit__parse - read a limit as in CPI>5%, CPI>0.1 or IPC<-5%
  * @limit: set to it; its column is to be freed
  * @str: the text

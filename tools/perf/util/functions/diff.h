@@ -62,6 +62,9 @@ int function_diff__init(struct function_diff *diff, const struct function_column
 void function_diff__exit(struct function_diff *diff);
 void function_diff__sort(struct function_diff *diff, int column);
 
+const char *function_diff_row__status(const struct function_diff_row *row);
+const struct function_sums *function_diff_row__sums(const struct function_diff_row *row);
+
 const char *function_limit__parse(struct function_limit *limit, const char *str);
 bool function_limit__is_exceeded(const struct function_limit *limit,
 				 const struct function_change *change);
@@ -69,7 +72,6 @@ bool function_limit__is_exceeded(const struct function_limit *limit,
 int function_diff_print__table(const struct function_diff_print *print, FILE *fp);
 void function_diff_print__csv(const struct function_diff_print *print, const char *separator,
 			      FILE *fp);
-void function_diff_print__json(const struct function_diff_print *print, FILE *fp);
 int function_diff_print__exceeded(const struct function_diff_print *print,
 				  const struct function_limit *limit, FILE *fp);
 

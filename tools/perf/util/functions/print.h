@@ -54,7 +54,6 @@ void function_table__free_labels(const struct function_table *table, char **labe
 
 int function_print__table(const struct function_print *print, FILE *fp);
 void function_print__csv(const struct function_print *print, const char *separator, FILE *fp);
-void function_print__json(const struct function_print *print, FILE *fp);
 
 const char *function_print__shortest(double value, char buf[FUNCTION_CELL_SIZE]);
 const char *function_print__full(const struct function_column *column, double value,
@@ -63,10 +62,5 @@ void function_print__csv_title(const char *name, const char *what, const char *s
 			       FILE *fp);
 void function_print__csv_name(const struct function_sums *function, const char *separator,
 			      FILE *fp);
-void function_json__string(const char *text, FILE *fp);
-void function_json__recorded(const struct function_table *table, FILE *fp);
-void function_json__columns(const struct function_columns *columns, const int *fields,
-			    unsigned int nr_fields, FILE *fp);
-void function_json__name(const struct function_sums *function, FILE *fp);
 
 #endif /* __PERF_FUNCTIONS_PRINT_H */

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A table of functions, and what has changed between two, as JSON.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/types.h>
+
+#include "columns.h"
+#include "diff.h"
+#include "json.h"
+#include "print.h"
+#include "sums.h"
+
+/* Print a string. */
+static void json_string(const char *text, FILE *fp)
+{
+	fputc('"', fp);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fprintf(fp, "\\%c", *text);
+		else if ((unsigned char)*text < 0x20)
+			fprintf(fp, "\\u%04x", *text);
+		else
+			fputc(*text, fp);
+	}
+	fputc('"', fp);
+}
+
+static void json_events(const struct event_set *set, FILE *fp)
+{
+	fputs("\"events\": [", fp);
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		fputs(i ? ", " : "", fp);
+		json_string(set->events[i], fp);
+	}
+	fputc(']', fp);
+}
+
+static void json_number(const char *before, u64 number, FILE *fp)
+{
+	fprintf(fp, "%s%llu", before, (unsigned long long)number);
+}
+
+/* Print how a table was recorded, as members of an object. */
+static void json_recorded(const struct function_table *table, FILE *fp)
+{
+	const char *comma = "";
+
+	fputs(" \"groups\": [", fp);
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		for (unsigned int j = 0; j < table->sets[i]->nr_descs; j++) {
+			const struct function_group_desc *desc = &table->sets[i]->descs[j];
+
+			fprintf(fp, "%s\n  {", comma);
+			json_events(table->sets[i], fp);
+			fprintf(fp, ", \"share\": \"%s\"", desc->discard ? "discard" : "none");
+			json_number(", \"sample_period\": ", desc->sample_period, fp);
+			json_number(", \"alternative_sample_period\": ",
+				    desc->alternative_sample_period, fp);
+			json_number(", \"jitter_alternate_period\": ",
+				    desc->jitter_alternate_period, fp);
+			fprintf(fp, ", \"inherit\": %s}", desc->inherit ? "true" : "false");
+			comma = ",";
+		}
+	}
+	json_number("\n ],\n \"throttled\": ", table->throttled, fp);
+	json_number(",\n \"lost\": ", table->lost, fp);
+}
+
+static void json_sums(const struct function_sums *sums, FILE *fp)
+{
+	const struct event_set *set = sums->set;
+	char buf[U192_DECIMAL_SIZE];
+
+	fputs("\n    {", fp);
+	json_events(set, fp);
+	json_number(", \"samples\": ", sums->samples, fp);
+	json_number(", \"matched\": ", sums->matched, fp);
+	json_number(", \"discarded\": ", sums->samples - sums->matched, fp);
+	fputs(",\n     \"totals\": {", fp);
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		fputs(i ? ", " : "", fp);
+		json_string(set->events[i], fp);
+		fprintf(fp, ": %s", u192__decimal(&sums->values[i], buf));
+	}
+	fputs("},\n     \"products\": {", fp);
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		for (unsigned int j = i; j < set->nr_events; j++) {
+			/* The leader is first in the set; in a pair, the first by name. */
+			bool in_order = strcmp(set->events[i], set->events[j]) <= 0;
+			unsigned int product = event_set__product(set, i, j);
+			char *pair;
+
+			if (asprintf(&pair, "%s*%s", set->events[in_order ? i : j],
+				     set->events[in_order ? j : i]) < 0)
+				continue;
+			fputs(j ? ", " : "", fp);
+			json_string(pair, fp);
+			fprintf(fp, ": %s", u192__decimal(&sums->values[product], buf));
+			free(pair);
+		}
+	}
+	fputs("}}", fp);
+}
+
+enum json_part { JSON_METRICS, JSON_ERRORS, JSON_INTERVALS };
+
+static void json_value(const struct function_column *column, const struct function_value *value,
+		       enum json_part part, FILE *fp)
+{
+	char buf[FUNCTION_CELL_SIZE];
+
+	if (part == JSON_ERRORS) {
+		fputs(function_print__shortest(value->error, buf), fp);
+	} else if (part == JSON_INTERVALS) {
+		fprintf(fp, "[%s, ", function_print__shortest(value->low, buf));
+		fprintf(fp, "%s]", function_print__shortest(value->high, buf));
+	} else if (value->is_defined) {
+		fputs(function_print__full(column, value->value, buf), fp);
+	} else {
+		fputs("null", fp);
+	}
+}
+
+static void json_values(const struct function_print *print, const struct function_row *row,
+			enum json_part part, FILE *fp)
+{
+	const char *comma = "";
+
+	fputc('{', fp);
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		const struct function_column *column = &print->columns->columns[print->fields[i]];
+		const struct function_value *value = &row->values[print->fields[i]];
+
+		if ((part == JSON_ERRORS && !value->has_error) ||
+		    (part == JSON_INTERVALS && !value->has_interval))
+			continue;
+		fputs(comma, fp);
+		json_string(column->name, fp);
+		fputs(": ", fp);
+		json_value(column, value, part, fp);
+		comma = ", ";
+	}
+	fputc('}', fp);
+}
+
+static void json_weak(const struct function_print *print, const struct function_row *row, FILE *fp)
+{
+	const char *comma = "";
+
+	fputc('[', fp);
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		if (!row->values[print->fields[i]].is_weak)
+			continue;
+		fputs(comma, fp);
+		json_string(print->columns->columns[print->fields[i]].name, fp);
+		comma = ", ";
+	}
+	fputc(']', fp);
+}
+
+static const char *kind_of(const struct function_column *column)
+{
+	return function_column__is_count(column) ? "count" :
+	       function_column__is_share(column) ? "share" : "ratio";
+}
+
+/* Print a list of columns, as a member of an object. */
+static void json_columns(const struct function_columns *columns, const int *fields,
+			 unsigned int nr_fields, FILE *fp)
+{
+	fputs(" \"columns\": [", fp);
+	for (unsigned int i = 0; i < nr_fields; i++) {
+		const struct function_column *column = &columns->columns[fields[i]];
+
+		fputs(i ? ",\n  {\"name\": " : "\n  {\"name\": ", fp);
+		json_string(column->name, fp);
+		fputs(", \"meaning\": ", fp);
+		json_string(column->meaning, fp);
+		fprintf(fp, ", \"kind\": \"%s\", \"digits\": %u}", kind_of(column),
+			column->digits);
+	}
+	fputs("\n ],\n", fp);
+}
+
+/* Print what a function is called, as members of an object. */
+static void json_name(const struct function_sums *function, FILE *fp)
+{
+	fputs("\"symbol\": ", fp);
+	json_string(function->symbol, fp);
+	fputs(", \"dso\": ", fp);
+	json_string(function->dso, fp);
+	if (function->has_address)
+		json_number(", \"address\": ", function->address, fp);
+	else
+		fputs(", \"address\": null", fp);
+}
+
+/**
+ * function_print__json - print an object: groups, columns, functions with sums,
+ *			  values, standard errors, intervals and which values are weak
+ * @print: what is printed
+ * @fp: where to
+ */
+void function_print__json(const struct function_print *print, FILE *fp)
+{
+	const struct function_table *table = print->table;
+
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", function_by__name(table->by),
+		table->inlines ? "true" : "false");
+	json_recorded(table, fp);
+	fputs(",\n", fp);
+	json_columns(print->columns, print->fields, print->nr_fields, fp);
+	fputs(" \"functions\": [", fp);
+	for (size_t r = 0; r < print->nr_rows; r++) {
+		const struct function_row *row = &print->columns->rows[r];
+
+		fputs(r ? ",\n  {" : "\n  {", fp);
+		json_name(row->sums[0], fp);
+		fputs(",\n   \"sums\": [", fp);
+		for (size_t i = 0; i < row->nr_sums; i++) {
+			fputs(i ? "," : "", fp);
+			json_sums(row->sums[i], fp);
+		}
+		fputs("],\n   \"metrics\": ", fp);
+		json_values(print, row, JSON_METRICS, fp);
+		fputs(",\n   \"errors\": ", fp);
+		json_values(print, row, JSON_ERRORS, fp);
+		fputs(",\n   \"intervals\": ", fp);
+		json_values(print, row, JSON_INTERVALS, fp);
+		fputs(",\n   \"weak\": ", fp);
+		json_weak(print, row, fp);
+		fputc('}', fp);
+	}
+	fputs("\n ]\n}\n", fp);
+}
+
+static void json_change_value(const char *name, const struct function_column *column,
+			      const struct function_value *value, FILE *fp)
+{
+	char buf[FUNCTION_CELL_SIZE];
+
+	fprintf(fp, "\"%s\": %s, ", name, value && value->is_defined ?
+		function_print__full(column, value->value, buf) : "null");
+}
+
+static void json_change(const struct function_column *column,
+			const struct function_change *change, FILE *fp)
+{
+	char buf[FUNCTION_CELL_SIZE];
+
+	json_string(column->name, fp);
+	fputs(": {", fp);
+	json_change_value("before", column, change->before, fp);
+	json_change_value("after", column, change->after, fp);
+	fprintf(fp, "\"change\": %s, ", change->is_defined ?
+		function_print__full(column, change->change, buf) : "null");
+	if (change->has_interval) {
+		fprintf(fp, "\"interval\": [%s, ", function_print__shortest(change->low, buf));
+		fprintf(fp, "%s], ", function_print__shortest(change->high, buf));
+	} else {
+		fputs("\"interval\": null, ", fp);
+	}
+	fprintf(fp, "\"significant\": %s}", change->is_significant ? "true" : "false");
+}
+
+static void json_diff_row(const struct function_diff_print *print,
+			  const struct function_diff_row *row, FILE *fp)
+{
+	fputs("\n  {", fp);
+	json_name(function_diff_row__sums(row), fp);
+	fprintf(fp, ", \"status\": \"%s\",\n   \"metrics\": {", function_diff_row__status(row));
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		fputs(i ? ",\n    " : "\n    ", fp);
+		json_change(&print->diff->columns.columns[print->fields[i]],
+			    &row->changes[print->fields[i]], fp);
+	}
+	fputs("}}", fp);
+}
+
+/**
+ * function_diff_print__json - print an object: how both were recorded, columns,
+ *			       changes of functions
+ * @print: what is printed
+ * @fp: where to
+ */
+void function_diff_print__json(const struct function_diff_print *print, FILE *fp)
+{
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n \"before\": {\n",
+		function_by__name(print->after->by), print->after->inlines ? "true" : "false");
+	json_recorded(print->before, fp);
+	fputs("},\n \"after\": {\n", fp);
+	json_recorded(print->after, fp);
+	fputs("},\n", fp);
+	json_columns(&print->diff->columns, print->fields, print->nr_fields, fp);
+	fputs(" \"functions\": [", fp);
+	for (size_t r = 0; r < print->nr_rows; r++) {
+		fputs(r ? "," : "", fp);
+		json_diff_row(print, &print->diff->rows[r], fp);
+	}
+	fputs("\n ]\n}\n", fp);
+}
