@@ -15,6 +15,7 @@ import importlib.util
 import io
 import json
 import math
+import shutil
 import statistics
 import subprocess
 import sys
@@ -1264,6 +1265,21 @@ class Scripts(unittest.TestCase):
             )
         self.assertEqual(run.stderr, "")
         return run.stdout.splitlines()
+
+    def test_copy(self):
+        """A copy of the script finds the definitions of the metrics where perf is installed."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "scripts").mkdir()
+            Path(folder, "scripts/python").symlink_to(SCRIPT.parent)
+            copy = shutil.copy(SCRIPT, folder)
+            run = subprocess.run(
+                [sys.executable, copy, "--help"],
+                check=True,
+                text=True,
+                capture_output=True,
+                env={"PERF_EXEC_PATH": folder},
+            )
+        self.assertIn("CPI     cycles per instruction: cycles / instructions\n", run.stdout)
 
     def test_record(self):
         """The default group; the command's own -e is no matter."""

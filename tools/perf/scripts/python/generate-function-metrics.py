@@ -59,6 +59,7 @@ are identical. The format of sums files is in perf-functions(1).
 """
 
 import argparse
+import ast
 import csv
 import gc
 import json
@@ -95,64 +96,35 @@ PERF_SAMPLE_READ = 1 << 4
 MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)  # the kernel says which event of a PMU it is
 ARM_CPU = "(0x[0-9a-f]{16})?( |$)"  # how its MIDR is written, or not known
 
-# perf_event_attr.config of the events which the kernel names
-HARDWARE = (
-    "cycles",
-    "instructions",
-    "cache-references",
-    "cache-misses",
-    "branches",
-    "branch-misses",
-    "bus-cycles",
-    "stalled-cycles-frontend",
-    "stalled-cycles-backend",
-    "ref-cycles",
-)
-SOFTWARE = (
-    "cpu-clock",
-    "task-clock",
-    "page-faults",
-    "context-switches",
-    "cpu-migrations",
-    "minor-faults",
-    "major-faults",
-    "alignment-faults",
-    "emulation-faults",
-    "dummy",
-    "bpf-output",
-    "cgroup-switches",
-)
-# L1D, read: on Arm the same counters as cache-references and cache-misses; data TLB, read
-HW_CACHE = {0x00000: "cache-references", 0x10000: "cache-misses", 0x10003: "dTLB-load-misses"}
-# Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers")
-ARM = {
-    0x0003: "cache-misses",  # L1D_CACHE_REFILL
-    0x0004: "cache-references",  # L1D_CACHE
-    0x0005: "dTLB-load-misses",  # L1D_TLB_REFILL
-    0x0008: "instructions",  # INST_RETIRED
-    0x0010: "branch-misses",  # BR_MIS_PRED
-    0x0011: "cycles",  # CPU_CYCLES
-    0x001B: "inst_spec",  # INST_SPEC
-    0x0022: "branch-misses",  # BR_MIS_PRED_RETIRED
-}
-# Names of the same events, for PMUs whose numbers are not known here
-ALIASES = {
-    "cpu-cycles": "cycles",
-    "cpu_cycles": "cycles",
-    "inst_retired": "instructions",
-    "l1d_cache": "cache-references",
-    "l1-dcache-loads": "cache-references",
-    "l1d_cache_refill": "cache-misses",
-    "l1-dcache-load-misses": "cache-misses",
-    "dtlb-load-misses": "dTLB-load-misses",
-    "l1d_tlb_refill": "dTLB-load-misses",
-    "br_mis_pred": "branch-misses",
-    "br_mis_pred_retired": "branch-misses",
-    "branch-instructions": "branches",
-    "faults": "page-faults",
-    "cs": "context-switches",
-    "migrations": "cpu-migrations",
-}
+HEADER = "Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+
+
+def definitions() -> str:
+    """The text of FunctionMetrics.h, which perf's C code includes as well. The header lies beside
+    this script. A copy of the script finds it where perf is installed."""
+    folders = [os.path.dirname(os.path.realpath(__file__))]
+    if "PERF_EXEC_PATH" in os.environ:
+        folders.append(os.path.join(os.environ["PERF_EXEC_PATH"], "scripts/python"))
+    paths = [os.path.join(folder, HEADER) for folder in folders]
+    path = next(filter(os.path.exists, paths), paths[0])
+    with open(path, encoding="utf-8") as file:
+        return file.read().replace("NULL", '""')
+
+
+def uses(macro: str) -> List[Tuple]:
+    """The arguments of each use of a macro in FunctionMetrics.h."""
+    found = re.findall(rf"^{macro}\(([^)]*)\)", DEFINITIONS, re.MULTILINE)
+    return [ast.literal_eval(f"({arguments})") for arguments in found]
+
+
+DEFINITIONS = definitions()
+# names of events by perf_event_attr.config
+HARDWARE = dict(uses("HARDWARE_EVENT"))
+SOFTWARE = dict(uses("SOFTWARE_EVENT"))
+HW_CACHE = dict(uses("CACHE_EVENT"))
+ARM = dict(uses("ARM_EVENT"))
+ALIASES = dict(uses("EVENT_ALIAS"))  # the same events, by other names
+KNOWN = {*HARDWARE.values(), *SOFTWARE.values()}
 
 TOTAL = "total"  # Metric.per of a share
 
@@ -180,80 +152,7 @@ class Metric:
         )
 
 
-METRICS = (
-    Metric("#", "window samples", "samples", digits=0),
-    Metric("CPI", "cycles per instruction", "cycles", "instructions"),
-    Metric("%RI", "speculated instructions that retired", "instructions", "inst_spec", 100),
-    Metric(
-        "BM/KI", "branch mispredicts per 1000 instructions", "branch-misses", "instructions", 1000
-    ),
-    Metric("CM/KI", "L1D misses per 1000 instructions", "cache-misses", "instructions", 1000),
-    Metric("%CM", "accesses that miss", "cache-misses", "cache-references", 100),
-    Metric(
-        "TM/KI",
-        "data TLB misses per 1000 instructions",
-        "dTLB-load-misses",
-        "instructions",
-        1000,
-        3,
-    ),
-    Metric("PF/KI", "page faults per 1000 instructions", "page-faults", "instructions", 1000, 3),
-    Metric(
-        "MIN/KI", "minor page faults per 1000 instructions", "minor-faults", "instructions", 1000, 3
-    ),
-    Metric(
-        "MAJ/KI", "major page faults per 1000 instructions", "major-faults", "instructions", 1000, 3
-    ),
-    Metric(
-        "CS/KI",
-        "context switches per 1000 instructions",
-        "context-switches",
-        "instructions",
-        1000,
-        3,
-    ),
-    Metric(
-        "MIG/KI",
-        "migrations to another CPU per 1000 instructions",
-        "cpu-migrations",
-        "instructions",
-        1000,
-        3,
-    ),
-    Metric(
-        "AF/KI",
-        "alignment faults per 1000 instructions",
-        "alignment-faults",
-        "instructions",
-        1000,
-        3,
-    ),
-    Metric(
-        "EF/KI",
-        "emulation faults per 1000 instructions",
-        "emulation-faults",
-        "instructions",
-        1000,
-        3,
-    ),
-    Metric("%CY", "share of the cycles", "cycles", TOTAL, 100),
-    Metric("%I", "share of the instructions", "instructions", TOTAL, 100),
-    Metric("%BM", "share of the branch mispredicts", "branch-misses", TOTAL, 100),
-    Metric("%L1DA", "share of the L1D accesses", "cache-references", TOTAL, 100),
-    Metric("%L1DM", "share of the L1D misses", "cache-misses", TOTAL, 100),
-    Metric("%TM", "share of the data TLB misses", "dTLB-load-misses", TOTAL, 100),
-    Metric("%IS", "share of the speculated instructions", "inst_spec", TOTAL, 100),
-    Metric("%CLK", "share of the CPU clock", "cpu-clock", TOTAL, 100),
-    Metric("%TCLK", "share of the task clock", "task-clock", TOTAL, 100),
-    Metric("%PF", "share of the page faults", "page-faults", TOTAL, 100),
-    Metric("%MIN", "share of the minor page faults", "minor-faults", TOTAL, 100),
-    Metric("%MAJ", "share of the major page faults", "major-faults", TOTAL, 100),
-    Metric("%CS", "share of the context switches", "context-switches", TOTAL, 100),
-    Metric("%MIG", "share of the migrations", "cpu-migrations", TOTAL, 100),
-    Metric("%AF", "share of the alignment faults", "alignment-faults", TOTAL, 100),
-    Metric("%EF", "share of the emulation faults", "emulation-faults", TOTAL, 100),
-    Metric("DIS", "windows discarded", "discarded", "samples", 100),
-)
+METRICS = tuple(Metric(*arguments) for arguments in uses("FUNCTION_METRIC"))
 WINDOWS = ("samples", "matched", "discarded")  # what every group has besides its events
 
 
@@ -273,7 +172,7 @@ def bare_name(name: str) -> Tuple[str, str]:
             term,
         )
     ]
-    if before.lower() in ALIASES or before in HARDWARE or before in SOFTWARE or not terms:
+    if before.lower() in ALIASES or before in KNOWN or not terms:
         return "", before
     return before, ",".join(terms)
 
@@ -284,9 +183,9 @@ def canonical_event(attr: Dict[str, int], name: str, cpu: str) -> str:
     attr_table."""
     kind, config = attr["type"], attr["config"]
     pmu, bare = bare_name(name)
-    if kind == PERF_TYPE_HARDWARE and config & 0xFFFFFFFF < len(HARDWARE):
+    if kind == PERF_TYPE_HARDWARE and config & 0xFFFFFFFF in HARDWARE:
         return HARDWARE[config & 0xFFFFFFFF]  # the upper half may be a PMU's number
-    if kind == PERF_TYPE_SOFTWARE and config < len(SOFTWARE):
+    if kind == PERF_TYPE_SOFTWARE and config in SOFTWARE:
         return SOFTWARE[config]
     if kind == PERF_TYPE_HW_CACHE:
         return HW_CACHE.get(config & 0xFFFFFFFF, bare)
@@ -298,7 +197,7 @@ def canonical_event(attr: Dict[str, int], name: str, cpu: str) -> str:
     ):
         return ARM[config]
     lower = bare.lower()
-    return ALIASES.get(lower, lower if lower in HARDWARE + SOFTWARE + ("inst_spec",) else bare)
+    return ALIASES.get(lower, lower if lower in KNOWN | {"inst_spec"} else bare)
 
 
 def core_of(attr: Dict[str, int]) -> int:

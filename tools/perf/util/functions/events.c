@@ -13,60 +13,35 @@
 
 #include "events.h"
 
-/* By perf_event_attr.config. */
-static const char *const hardware[] = {
-	"cycles", "instructions", "cache-references", "cache-misses", "branches",
-	"branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend",
-	"ref-cycles",
-};
-
-static const char *const software[] = {
-	"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations",
-	"minor-faults", "major-faults", "alignment-faults", "emulation-faults", "dummy",
-	"bpf-output", "cgroup-switches",
-};
-
+/* The name of an event, by its perf_event_attr.config. */
 struct number_name {
 	u64 config;
 	const char *name;
 };
 
-/* L1D, read: on Arm the same counters as cache-references and cache-misses; data TLB, read. */
+static const struct number_name hardware[] = {
+#define HARDWARE_EVENT(config, name) { config, name },
+#include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
+static const struct number_name software[] = {
+#define SOFTWARE_EVENT(config, name) { config, name },
+#include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
 static const struct number_name hw_cache[] = {
-	{ 0x00000, "cache-references" },
-	{ 0x10000, "cache-misses" },
-	{ 0x10003, "dTLB-load-misses" },
+#define CACHE_EVENT(config, name) { config, name },
+#include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
 };
 
-/* Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers"). */
 static const struct number_name arm[] = {
-	{ 0x0003, "cache-misses" },		/* L1D_CACHE_REFILL */
-	{ 0x0004, "cache-references" },		/* L1D_CACHE */
-	{ 0x0005, "dTLB-load-misses" },		/* L1D_TLB_REFILL */
-	{ 0x0008, "instructions" },		/* INST_RETIRED */
-	{ 0x0010, "branch-misses" },		/* BR_MIS_PRED */
-	{ 0x0011, "cycles" },			/* CPU_CYCLES */
-	{ 0x001b, "inst_spec" },		/* INST_SPEC */
-	{ 0x0022, "branch-misses" },		/* BR_MIS_PRED_RETIRED */
+#define ARM_EVENT(config, name) { config, name },
+#include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
 };
 
-/* Names of the same events, for PMUs whose numbers are not known here. */
 static const char *const aliases[][2] = {
-	{ "cpu-cycles", "cycles" },
-	{ "cpu_cycles", "cycles" },
-	{ "inst_retired", "instructions" },
-	{ "l1d_cache", "cache-references" },
-	{ "l1-dcache-loads", "cache-references" },
-	{ "l1d_cache_refill", "cache-misses" },
-	{ "l1-dcache-load-misses", "cache-misses" },
-	{ "dtlb-load-misses", "dTLB-load-misses" },
-	{ "l1d_tlb_refill", "dTLB-load-misses" },
-	{ "br_mis_pred", "branch-misses" },
-	{ "br_mis_pred_retired", "branch-misses" },
-	{ "branch-instructions", "branches" },
-	{ "faults", "page-faults" },
-	{ "cs", "context-switches" },
-	{ "migrations", "cpu-migrations" },
+#define EVENT_ALIAS(alias, name) { alias, name },
+#include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
 };
 
 /* Terms that do not say what is counted, by their beginning. */
@@ -85,11 +60,11 @@ static const char *find_number(const struct number_name *names, size_t nr, u64 c
 	return NULL;
 }
 
-static const char *find_name(const char *const *names, size_t nr, const char *name)
+static const char *find_name(const struct number_name *names, size_t nr, const char *name)
 {
 	for (size_t i = 0; i < nr; i++) {
-		if (!strcmp(names[i], name))
-			return names[i];
+		if (!strcmp(names[i].name, name))
+			return names[i].name;
 	}
 	return NULL;
 }
@@ -218,11 +193,11 @@ static const char *name_of_attr(const struct perf_event_attr *attr, const char *
 
 	switch (attr->type) {
 	case PERF_TYPE_HARDWARE:
-		return config < ARRAY_SIZE(hardware) ? hardware[config] : NULL;
+		return find_number(hardware, ARRAY_SIZE(hardware), config);
 	case PERF_TYPE_HW_CACHE:
 		return find_number(hw_cache, ARRAY_SIZE(hw_cache), config);
 	case PERF_TYPE_SOFTWARE:
-		return config < ARRAY_SIZE(software) ? software[config] : NULL;
+		return find_number(software, ARRAY_SIZE(software), config);
 	case PERF_TYPE_TRACEPOINT:
 	case PERF_TYPE_BREAKPOINT:
 		return NULL;
