@@ -167,8 +167,8 @@ def bare_name(name: str) -> Tuple[str, str]:
         for term in terms.split(",")
         if term
         and not re.match(
-            r"(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|(no-)?overwrite|"
-            r"branch_type|percore|aux-|metric-id=",
+            r"(alt-)?period|freq|name=|time|call-graph|stack-size|(no-)?inherit|max-|"
+            r"(no-)?overwrite|branch_type|percore|aux-|metric-id=",
             term,
         )
     ]
@@ -1162,7 +1162,7 @@ def parse_options(argv: Sequence[str]) -> argparse.Namespace:
     columns += "  NAME/KI any other event per 1000 instructions: NAME / instructions x 1000\n"
     parser = argparse.ArgumentParser(
         prog="generate-function-metrics",
-        description="Metrics per function from the windows of " "a recording of counter groups.",
+        description="Metrics per function from the windows of a recording of counter groups.",
         epilog=EXAMPLES + columns,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
