@@ -29,6 +29,7 @@
 #include "../session.h"
 #include "../strlist.h"
 #include "../symbol.h"
+#include "../thread.h"
 #include "../time-utils.h"
 #include "../tool.h"
 #include "../util.h"
@@ -127,7 +128,8 @@ static struct metrics_group *new_group(struct recording *recording, struct evsel
 	recording->has_group = true;
 	if (refuse_leader(recording, leader))
 		return ERR_PTR(-EINVAL);
-	callchain_param_setup(attr->sample_type, perf_env__arch(&recording->session->header.env));
+	callchain_param_setup(attr->sample_type,
+			      perf_session__e_machine(recording->session, /*e_flags=*/NULL));
 	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
 }
 
@@ -252,7 +254,7 @@ static int note_symbol(struct recording *recording, const struct metrics_functio
 	ms = zalloc(sizeof(*ms));
 	if (!ms)
 		return -ENOMEM;
-	ms->maps = maps__get(al->maps);
+	ms->thread = thread__get(al->thread);
 	ms->map = map__get(al->map);
 	ms->sym = al->sym;
 	if (hashmap__add(recording->symbols, function, ms)) {
@@ -271,7 +273,7 @@ static int annotate_sample(struct recording *recording, struct evsel *leader,
 			   struct perf_sample *sample, struct addr_location *al)
 {
 	struct addr_map_symbol ams = {
-		.ms		= { .maps = al->maps, .map = al->map, .sym = al->sym },
+		.ms		= { .thread = al->thread, .map = al->map, .sym = al->sym },
 		.addr		= sample->ip,
 		.al_addr	= al->addr,
 		.al_level	= al->level,
@@ -289,10 +291,11 @@ static int annotate_sample(struct recording *recording, struct evsel *leader,
 
 		if (!event || !event->group || !recording->counts[event->slot])
 			continue;
+		part.evsel = evsel;
 		part.period = recording->counts[event->slot];
 		hists__inc_nr_samples(hists, /*filtered=*/false);
 		hists->stats.total_period += part.period;
-		err = addr_map_symbol__inc_samples(&ams, &part, evsel);
+		err = addr_map_symbol__inc_samples(&ams, &part);
 		if (err && err != -ERANGE)
 			return err;
 	}
@@ -366,9 +369,9 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 }
 
 static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			  struct perf_sample *sample, struct evsel *evsel,
-			  struct machine *machine)
+			  struct perf_sample *sample, struct machine *machine)
 {
+	struct evsel *evsel = sample->evsel;
 	struct recording *recording = container_of(tool, struct recording, tool);
 	const struct place *place;
 	struct metrics_sample metrics_sample;
@@ -376,6 +379,10 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 	int err;
 
 	function_progress__count();
+	if (sample->deferred_callchain && symbol_conf.use_callchain) {
+		pr_err("perf functions: samples without their call chains, which come later: record without 'defer'\n");
+		return -EINVAL;
+	}
 	if (!evsel->priv) {
 		err = add_events(recording, evsel);
 		if (err)
@@ -450,11 +457,12 @@ static int process_lost_samples(const struct perf_tool *tool, union perf_event *
 	return perf_event__process_lost_samples(tool, event, sample, machine);
 }
 
-static int process_feature(struct perf_session *session, union perf_event *event)
+static int process_feature(const struct perf_tool *tool, struct perf_session *session,
+			   union perf_event *event)
 {
 	/* HEADER_LAST_FEATURE says that there are no more. */
 	return event->feat.feat_id < HEADER_LAST_FEATURE ?
-	       perf_event__process_feature(session, event) : 0;
+	       perf_event__process_feature(tool, session, event) : 0;
 }
 
 static void recording__init_tool(struct perf_tool *tool)
@@ -483,6 +491,8 @@ static void recording__init_tool(struct perf_tool *tool)
 #endif
 	tool->ordering_requires_timestamps = true;
 	tool->dont_split_sample_group = true;
+	/* A sample which waits for its call chain comes after later ones. */
+	tool->merge_deferred_callchains = false;
 	tool->count_lost = true;
 	tool->count_lost_samples = true;
 }
@@ -725,6 +735,7 @@ void recordings__delete(struct recording *recordings)
 const char *recordings__annotate(struct recording *recordings, const struct function_sums *sums)
 {
 	struct metrics_function *function;
+	struct hist_entry hist_entry = {};
 	struct map_symbol *ms = NULL;
 	struct recording *recording;
 	struct evsel *evsel;
@@ -753,6 +764,9 @@ const char *recordings__annotate(struct recording *recordings, const struct func
 		if (event && event->group)
 			break;
 	}
-	map_symbol__tui_annotate(ms, evsel, NULL);
+	hist_entry.hists = evsel__hists(evsel);
+	hist_entry.thread = ms->thread;
+	hist_entry.ms = *ms;
+	__hist_entry__tui_annotate(&hist_entry, ms, evsel, NULL, NO_ADDR);
 	return NULL;
 }
