@@ -22,7 +22,7 @@ MINUTES = 40
 LOCK = "trees"
 MACHINES = "arm64"
 
-BASES = {base: TOP / "build" / base for base in ("6.12", "7.2")}
+BASES = {base: TOP / "build" / base for base in ("6.12", "7.3")}
 SERIES, PLAIN = "series", "pristine"
 KERNELS = [(base, kind) for base in BASES for kind in (SERIES, PLAIN)]
 DISTRIBUTION = "distribution"

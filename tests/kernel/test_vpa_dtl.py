@@ -276,7 +276,7 @@ def make_module() -> None:
 
 def setUpModule() -> None:
     if not (LINUX / "arch/powerpc/perf/vpa-dtl.c").exists():
-        raise unittest.SkipTest("this Linux has no vpa_dtl: BASE=7.2 has")
+        raise unittest.SkipTest("this Linux has no vpa_dtl: BASE=7.3 has")
     shutil.rmtree(SHARE, ignore_errors=True)
     SHARE.mkdir(parents=True)
     make_module()

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tests.harness.env import BASE, BUILD, CHECK, LINUX, TOP, must, run
+from tests.harness.env import BASE, CHECK, LINUX, TOP, must, run
 
 SLOW = True
 MINUTES = 5
@@ -43,12 +43,13 @@ def numbers(version: str) -> tuple[int, ...]:
 class Versions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        must("make", "series")
-        cls.mail = sorted((BUILD / "series").glob("*.patch"))[1:]
         CHECK.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(dir=CHECK)  # pylint: disable=consider-using-with
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = Path(temporary.name)
+        mails = cls.folder / "mails"
+        must("git", "-C", LINUX, "format-patch", "--quiet", "-o", mails, "pristine..series")
+        cls.mail = sorted(mails.iterdir())
         must(TOP / "scripts/debian/apt.sh", cls.folder, "amd64", *SUITES)
         cls.apt = {"APT_CONFIG": str(cls.folder / "apt.conf")}
         run("apt-get", "update", env=cls.apt)  # a suite that is no more is no failure

@@ -56,9 +56,9 @@ xtensa | gcc-xtensa-lx106 | ARCH=xtensa CROSS_COMPILE=xtensa-lx106-elf- | allnoc
 # Every other architecture has no PMU, or no compiler in Debian:
 UNBUILT = {"csky": "Debian has no compiler for it"}
 # What the table has as it is in Linux 6.12, and what it is in another base.
-# 7.2 has one driver for s390's two PMUs of that kind, no MPC85xx_CDS, and for MIPS a header that Debian's sparse cannot read.
+# 7.3 has one driver for s390's two PMUs of that kind, no MPC85xx_CDS, and for MIPS a header that Debian's sparse cannot read.
 OTHERWISE = {
-    "7.2": {
+    "7.3": {
         "perf_pai_crypto.o arch/s390/kernel/perf_pai_ext.o": "perf_pai.o",
         "MPC85xx_CDS": "MPC85xx_DS",
         "ARCH=mips ": "ARCH=mips C=0 ",
