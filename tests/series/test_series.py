@@ -265,12 +265,9 @@ class ManPage(unittest.TestCase):
             must("dpkg", "--print-architecture").strip(),
             "manpages-dev",
         )
-        must(
-            "sh",
-            "-ec",
-            f"mkdir -p man2; zcat {debian}/usr/share/man/man2/perf_event_open.2.gz > man2/perf_event_open.2",
-            cwd=folder,
-        )
+        installed = debian / "usr/share/man/man2/perf_event_open.2.gz"
+        (folder / "man2").mkdir(exist_ok=True)
+        (folder / "man2/perf_event_open.2").write_text(must("zcat", installed))
         for patch in sorted((TOP / "patches/man-pages").glob("*.patch")):
             must("patch", "-p1", "--fuzz=0", "-i", patch, cwd=folder)
         page = run(
