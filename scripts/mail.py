@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +146,7 @@ def add_topic(series: Store, base: str, tree: Path, topic: str) -> tuple[str, st
 
 def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -> None:
     """Writes out/TOPIC/0000-cover-letter.patch ... of each topic, or of the one wanted."""
-    who = mailer()
+    who, date = mailer(), str(int(time.time())) + " +0000"
     topics = series.topics(base)
     if wanted and wanted not in topics:
         sys.exit(f"series: no topic {wanted} for Linux {base}; there is: {' '.join(topics)}")
@@ -158,7 +159,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
         letter = Letter.read(series, base, topic)
         body = fill(letter, base, tree, topic)
         start, end = add_topic(series, base, tree, topic)
-        signed = sign(tree, start, end, who)
+        signed = sign(tree, start, end, store.identity(*who, date))
         shutil.rmtree(out / topic, ignore_errors=True)
         git(
             tree,
@@ -169,7 +170,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
             "--output-directory",
             str(out / topic),
             f"{start}..{signed}",
-            env=store.identity(*who),
+            env=store.identity(*who, date),
         )
         first, *patches = sorted((out / topic).iterdir())
         text = first.read_text().replace("*** SUBJECT HERE ***", letter.subject)
@@ -184,20 +185,21 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
             address(mail, each)
 
 
-def sign(tree: Path, start: str, end: str, who: tuple[str, str]) -> str:
+def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
     """Makes the commits start..end anew, by and signed off by who mails them; returns the last."""
+    sender = f"{who['GIT_AUTHOR_NAME']} <{who['GIT_AUTHOR_EMAIL']}>"
     head, owner = start, re.search(r"(?m)^M:\t(.*)", (TOP / "MAINTAINERS").read_text())[1]
     for name in git(tree, "rev-list", "--reverse", f"{start}..{end}").split():
         message = TRAILER.sub("", git(tree, "log", "-1", "--format=%B", name)).rstrip("\n")
         tags = re.search(r"\n\n([A-Z][A-Za-z-]+: .*\n?)+\Z", message)
-        message += ("\n" if tags else "\n\n") + f"Signed-off-by: {who[0]} <{who[1]}>\n"
+        message += ("\n" if tags else "\n\n") + f"Signed-off-by: {sender}\n"
         env = store.own_index(tree, name)
         entry = git(tree, "show", f"{name}:MAINTAINERS")
         if owner in entry:
-            text = entry.replace(owner, f"{who[0]} <{who[1]}>") + "\n"
+            text = entry.replace(owner, sender) + "\n"
             blob = git(tree, "hash-object", "-w", "--stdin", stdin=text)
             git(tree, "update-index", "--cacheinfo", f"100644,{blob},MAINTAINERS", env=env)
-        head = store.commit(tree, env, head, message, store.identity(*who))
+        head = store.commit(tree, env, head, message, who)
     return head
 
 

@@ -50,7 +50,7 @@ def try_git(
     )
 
 
-def identity(name: str, mail: str, date: str = "2024-11-17T22:15:08Z") -> dict[str, str]:
+def identity(name: str, mail: str, date: str) -> dict[str, str]:
     """git's environment for one author who is the committer, too."""
     return {
         f"GIT_{who}_{key}": value
@@ -59,7 +59,8 @@ def identity(name: str, mail: str, date: str = "2024-11-17T22:15:08Z") -> dict[s
     }
 
 
-NOBODY = identity("series", "series@invalid")
+# The same patches always make the same commits.
+NOBODY = identity("series", "series@invalid", "2024-11-17T22:15:08Z")
 
 
 @dataclass
