@@ -18,7 +18,8 @@ override WORKLOAD := $(value WORKLOAD)
 override EVENTS := $(value EVENTS)
 override RUN := $(value RUN)
 # of the verbs kernel and vm, said to make: not what a shell happens to have
-override DEBUG := $(if $(filter kernel vm,$(MAKECMDGOALS)),$(if $(filter command,$(origin DEBUG)),$(DEBUG)))
+override DEBUG := $(and $(filter kernel vm,$(MAKECMDGOALS)), \
+	$(filter command,$(origin DEBUG)),$(DEBUG))
 export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
@@ -27,8 +28,10 @@ MAKEFLAGS += --no-print-directory
 
 STEP := scripts/step
 
-ifeq ($(wildcard scripts/vm/$(ARCH).py),)
-$(error no machine for ARCH=$(ARCH); there is: $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py)))
+ARCHES := $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py))
+
+ifeq ($(filter $(ARCH),$(ARCHES)),)
+$(error no machine for ARCH=$(ARCH); there is: $(ARCHES))
 endif
 
 # versions of Linux that there is a series for, newest first
@@ -45,7 +48,8 @@ endif
 PATCHES := patches/series $(wildcard patches/*/*.patch patches/$(BASE)/*/*.patch)
 NEW_FILES := $(shell sed -n 's/^new: //p' $(PATCHES))
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
-GUEST = $(B)/root/$(1).cpio $(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
+GUEST = $(B)/root/$(1).cpio \
+	$(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 DEB = $(B)/deb/$(ARCH)
@@ -55,7 +59,8 @@ KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 .PHONY: help
 help: ## this list
 	@echo 'Per-function hardware metrics for Linux. Verbs:'
-	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r verb words; do printf '  make %-14s %s\n' "$$verb" "$$words"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | \
+		while read -r verb words; do printf '  make %-14s %s\n' "$$verb" "$$words"; done
 	@printf '\nSettings, as in make demo ARCH=x86_64:\n'
 	@sed -n 's/BASES/$(BASES)/; s/^#: /  /p' Makefile
 
@@ -74,37 +79,43 @@ help: ## this list
 #: V=1                 show commands and what they print
 
 .PHONY: demo
-demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) ## the main job: record the benchmark in the emulated machine, print its table
+demo: ## the main job: record the benchmark in the emulated machine, print its table
+demo: $(B)/perf/.built $(call MACHINE,$(ARCH))
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
-report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html ## the same with call chains, and as a page: build/BASE/demo/report.html
+report: ## the same with call chains, and as a page: build/BASE/demo/report.html
+report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
 	@echo
 	@echo 'Open $(OUT)/report.html in a browser. It was made by'
 	@echo
-	@echo '  $(strip $(addprefix BASE=,$(filter-out 6.12,$(BASE))) $(REPORT)) --html $(OUT)/report.html $(OUT)/perf.data'
+	@echo '  $(strip $(addprefix BASE=,$(filter-out 6.12,$(BASE))) $(REPORT)) --html' \
+		'$(OUT)/report.html $(OUT)/perf.data'
 
 .PHONY: lint
 lint: | install-lint ## formatters, linters, links and figures; needs no build
 	@scripts/lint
 
 .PHONY: check
+check: ## the tests of every change; the last line counts them
 ifeq ($(SUITES),lint)
 check: lint
 else
-check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,$(CHECK_ARCHES)) ## the tests of every change; the last line counts them
+check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,$(CHECK_ARCHES))
 	@tests/run.py $(SUITES)
 endif
 
 .PHONY: check-all
-check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES)) ## all tests, those that take hours too, on each base
+check-all: ## all tests, those that take hours too, on each base
+check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES))
 	@tests/run.py --all $(SUITES)
 ifeq ($(BASE)$(SUITES),6.12)
 	@for base in $(filter-out 6.12,$(BASES)); do \
-		gone=$$($(MAKE) build/source/linux-source-$$base.tar.xz BASE=$$base 2>&1 | sed -n 's/^source: \(Debian has no\)/\1/p'); \
+		gone=$$($(MAKE) build/source/linux-source-$$base.tar.xz BASE=$$base 2>&1 | \
+			sed -n 's/^source: \(Debian has no\)/\1/p'); \
 		if [ "$$gone" ]; then BASE=$$base tests/run.py --all --skip="$$gone"; \
 		else $(MAKE) check-all BASE=$$base LINUX=; fi || exit; \
 	done
@@ -120,7 +131,8 @@ perf: $(B)/perf/.built ## perf for this machine, with the new terms
 kernel: $(KERNEL) ## the kernel of an emulated machine (ARCH=arm64)
 
 .PHONY: vm
-vm: $(KERNEL) $(call GUEST,$(ARCH)) ## boot the emulated machine, RUN='command' in it (none: a shell)
+vm: ## boot the emulated machine, RUN='command' in it (none: a shell)
+vm: $(KERNEL) $(call GUEST,$(ARCH))
 	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --timeout $(TIMEOUT) "$$RUN"
 
 .PHONY: dkms
@@ -134,7 +146,8 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 	@ls -d $(B)/series/*
 
 .PHONY: bench
-bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,arm64) ## the experiments: tables and JSON in build/BASE/bench
+bench: ## the experiments: tables and JSON in build/BASE/bench
+bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,arm64)
 	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
@@ -142,7 +155,8 @@ bench-collect: ## one of them, for large recordings: the cost of a table, as rat
 	@$(MAKE) bench BENCH=collect
 
 .PHONY: deb
-deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built ## Debian packages of kernel and perf for real machines: build/BASE/deb
+deb: ## Debian packages of kernel and perf for real machines: build/BASE/deb
+deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built
 	@ls $(B)/deb/*.deb
 
 .PHONY: fresh
@@ -175,8 +189,10 @@ SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter
 build/source/linux-source-%.tar.xz: | install-build
 	@$(STEP) "Debian's source of Linux $*" scripts/debian/source.sh $* $@
 
-$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py scripts/store.py $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
-	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) $(addprefix --linux ,$(SOURCE))
+$(B)/linux.built: $(PATCHES) $(NEW_FILES) scripts/series.py scripts/store.py
+$(B)/linux.built: $(if $(LINUX),always) | install-build $(if $(LINUX),,$(SOURCE))
+	@$(STEP) "Linux $(BASE) with the series" scripts/series.py tree $(B)/linux --base $(BASE) \
+		$(addprefix --linux ,$(SOURCE))
 	@touch $@
 
 $(B)/perf/.built: $(B)/linux.built scripts/build.sh
@@ -187,18 +203,22 @@ WEB := build/report/web
 
 $(WEB)/.built: report/web/package.json report/web/package-lock.json | install-report
 	@rm -rf $(WEB) && mkdir -p $(WEB) && cp $^ $(WEB)/
-	@$(STEP) "npm packages of the page" npm ci --prefix $(WEB) --ignore-scripts --no-audit --no-fund
+	@$(STEP) "npm packages of the page" npm ci --prefix $(WEB) --ignore-scripts --no-audit \
+		--no-fund
 	@touch $@
 
 build/report/template.html: $(WEB)/.built report/web/build.js $(wildcard report/web/src/*)
 	@rm -rf $(WEB)/src && cp -r report/web/build.js report/web/src $(WEB)/
 	@$(STEP) "template of the page" sh -c 'cd $(WEB) && node build.js ../template.html'
 
-$(KERNEL_DEB): $(B)/linux.built scripts/debian/deb.sh scripts/build.sh scripts/vm/$(ARCH).py scripts/vm/common.config
-	@$(STEP) "package of the$(addprefix $() ,$(CONFIG)) kernel for $(ARCH)" scripts/debian/deb.sh kernel $(ARCH) $(CONFIG)
+$(KERNEL_DEB): $(B)/linux.built scripts/debian/deb.sh scripts/build.sh
+$(KERNEL_DEB): scripts/vm/$(ARCH).py scripts/vm/common.config
+	@$(STEP) "package of the$(addprefix $() ,$(CONFIG)) kernel for $(ARCH)" \
+		scripts/debian/deb.sh kernel $(ARCH) $(CONFIG)
 	@touch $@
 
-$(DEB)/perf.built: $(B)/linux.built build/sysroot/$(ARCH).built scripts/debian/deb.sh scripts/build.sh
+$(DEB)/perf.built: $(B)/linux.built build/sysroot/$(ARCH).built
+$(DEB)/perf.built: scripts/debian/deb.sh scripts/build.sh
 	@$(STEP) "package of perf for $(ARCH)" scripts/debian/deb.sh perf $(ARCH)
 	@touch $@
 
@@ -211,7 +231,8 @@ $(B)/kernel/%/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(OPTION
 	@$(STEP) "kernel for $*" scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
-$(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(OPTIONS) scripts/vm/debug.config
+$(B)/kernel/%-debug/.built: $(B)/linux.built scripts/build.sh scripts/vm/%.py $(OPTIONS) \
+		scripts/vm/debug.config
 	@$(STEP) "debug kernel for $*" env DEBUG=1 scripts/build.sh kernel $(B)/linux $(@D) $*
 	@touch $@
 
