@@ -22,7 +22,7 @@ SUDO=()
 leave() {
 	if [ -d "$root/home/newcomer/clone/build/log" ]; then
 		rm -rf "$root.logs" && mkdir "$root.logs"
-		cp "$root"/home/newcomer/clone/build/{log,check}/*.log "$root.logs/" 2> /dev/null || true
+		cp "$root"/home/newcomer/clone/build/{log,"${BASE:-6.12}/check"}/*.log "$root.logs/" 2> /dev/null || true
 	fi
 	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/shm" "$root/dev/pts" "$root/dev" "$root" 2> /dev/null || true
 	"${SUDO[@]}" rm -rf --one-file-system "$root"
