@@ -27,7 +27,8 @@ machine() {
 # How many files *.o a build makes where there were none, for scripts/step.
 declare -A objects=([perf]=500 [arm64]=1040 [x86_64]=1360 [riscv64]=1090 [ppc64le]=1110)
 announce() {
-	[ -n "$(find "$out" -name '*.o' -print -quit)" ] || echo "step: about ${objects[$1]} objects"
+	[ -n "$(find "$out" -name '*.o' -print -quit)" ] ||
+		echo "step: about ${objects[$1]} objects"
 }
 
 # Everything that this project does not use stays out, so that the build is the
@@ -50,7 +51,7 @@ build_perf() {
 		perf JEVENTS_ARCH=all PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
 		return
 	fi
-	local cross sysroot triplet python flags
+	local cross sysroot triplet python flags cc
 	cross=$(machine cross_compile)
 	triplet=$(machine multiarch)
 	sysroot=$top/build/sysroot/$arch
@@ -65,14 +66,17 @@ build_perf() {
 	fi
 	rm -rf "$out/root"
 	# the C library is the guest's, which may be older or newer than the cross compiler's own
-	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" \
-		CC="${cross}gcc $(machine compiler_options) --sysroot=$sysroot -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include -L$sysroot/usr/lib/$triplet" \
-		CXX="${cross}g++ --sysroot=$sysroot" PKG_CONFIG=pkg-config PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
+	cc="${cross}gcc $(machine compiler_options) --sysroot=$sysroot"
+	cc+=" -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include"
+	cc+=" -L$sysroot/usr/lib/$triplet"
+	perf ARCH="$(machine kernel_arch)" CROSS_COMPILE="$cross" CC="$cc" \
+		CXX="${cross}g++ --sysroot=$sysroot" PKG_CONFIG=pkg-config \
+		PYTHON_CONFIG="$sysroot/usr/bin/$triplet-python3-config" \
 		prefix="${PREFIX:-/usr}" DESTDIR="$out/root" install-bin
 	if [ -e "$tree/tools/perf/tests/workloads/benchmark.c" ]; then
 		read -r -a flags <<< "$(machine benchmark)"
-		"${cross}gcc" -O2 -g -static -pthread -DBENCHMARK_MAIN "${flags[@]}" -o "$out/benchmark" \
-			"$tree/tools/perf/tests/workloads/benchmark.c"
+		"${cross}gcc" -O2 -g -static -pthread -DBENCHMARK_MAIN "${flags[@]}" \
+			-o "$out/benchmark" "$tree/tools/perf/tests/workloads/benchmark.c"
 	fi
 }
 

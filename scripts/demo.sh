@@ -31,7 +31,8 @@ scripts/step "record in the emulated machine" scripts/vm.py --arch "$arch" --tim
 	--share "$new" "
 program=(${WORKLOAD%% *})
 command -v \"\$program\" > /dev/null || {
-	echo \"demo: there is no program '\$program' in the emulated machine: give another WORKLOAD\"
+	echo \"demo: there is no program '\$program' in the emulated machine:\" \\
+		'give another WORKLOAD'
 	exit 127
 }
 cd /tmp && $record && cp perf.data /share/"

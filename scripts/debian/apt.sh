@@ -17,7 +17,8 @@ for suite; do
 	*) ours=$VERSION_CODENAME ;;
 	esac
 	# shellcheck disable=SC2016 # apt-get expands it
-	mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $ours" "Created-By: Packages" | head -n 1)
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $ours" \
+		"Created-By: Packages" | head -n 1)
 	[ -n "$mirror" ] || {
 		echo "apt: no mirror of Debian's $ours among this machine's package sources" >&2
 		exit 1
@@ -28,9 +29,11 @@ done > "$dir/sources.list"
 mkdir -p "$dir"/{lists,archives}/partial
 : > "$dir/status"
 cat > "$dir/apt.conf" << END
-APT { Architecture "$arch"; Architectures "$arch"; Install-Recommends "false"; Sandbox::User "root"; };
+APT { Architecture "$arch"; Architectures "$arch"; };
+APT { Install-Recommends "false"; Sandbox::User "root"; };
 Acquire::Languages "none";
 Dir::State { Lists "$dir/lists"; status "$dir/status"; };
 Dir::Cache "$dir";
-Dir::Etc { SourceList "$dir/sources.list"; SourceParts "/dev/null"; Preferences "/dev/null"; PreferencesParts "/dev/null"; };
+Dir::Etc { SourceList "$dir/sources.list"; SourceParts "/dev/null"; };
+Dir::Etc { Preferences "/dev/null"; PreferencesParts "/dev/null"; };
 END

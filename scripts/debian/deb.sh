@@ -34,7 +34,8 @@ debian_config() {
 	[ "$base" = 6.12 ] || suite=sid
 	scripts/debian/fetch.sh "$dir" "$suite" "$debian" "linux-config-$base" > /dev/null
 	[ -e "$file" ] || {
-		echo "deb: Debian has no configuration ${file##*/}: CONFIG=small has that of the emulated machine" >&2
+		echo "deb: Debian has no configuration ${file##*/}: CONFIG=small has" \
+			"that of the emulated machine" >&2
 		exit 1
 	}
 	xz -dc "$file"
@@ -43,12 +44,13 @@ debian_config() {
 }
 
 kernel() {
-	local free
+	local free profiles=(pkg.linux-upstream.nokernelheaders pkg.linux-upstream.nokerneldbg)
 	mkdir -p "$out"
 	if [ "$config" != small ]; then
 		free=$(($(df --output=avail -k "$out" | tail -n 1) / 1024 / 1024))
 		[ "$free" -ge 5 ] || {
-			echo "deb: $free GB free in $out, 5 GB are needed: free some, or take CONFIG=small" >&2
+			echo "deb: $free GB free in $out, 5 GB are needed: free some," \
+				"or take CONFIG=small" >&2
 			exit 1
 		}
 		debian_config > "$out/config"
@@ -58,8 +60,9 @@ kernel() {
 	# compressed images do not start from UEFI on arm64; libc's headers stay Debian's
 	LOCALVERSION=-$name KDEB_PKGVERSION=$version KDEB_CHANGELOG_DIST=$(machine suite) \
 		DEBFULLNAME=${maintainer% <*} DEBEMAIL=$email \
-		DEB_BUILD_PROFILES="pkg.linux-upstream.nokernelheaders pkg.linux-upstream.nokerneldbg" \
-		scripts/build.sh kernel "$tree" "$out/linux" "$arch" bindeb-pkg KBUILD_IMAGE="$(machine image)"
+		DEB_BUILD_PROFILES="${profiles[*]}" \
+		scripts/build.sh kernel "$tree" "$out/linux" "$arch" bindeb-pkg \
+		KBUILD_IMAGE="$(machine image)"
 	rm -f "$build"/deb/linux-image-*-"${name}_"*"_$debian.deb"
 	mv "$out"/linux-image-*.deb "$build/deb/"
 }
@@ -71,16 +74,20 @@ depends() {
 	for file in symbols shlibs; do
 		cat "$sysroot"/var/lib/dpkg/info/*."$file" > "$sysroot/DEBIAN/$file"
 	done
-	printf 'Source: linux\n\nPackage: %s\nArchitecture: any\n' "$package" > "$out/debian/control"
-	(cd "$out" && DEB_HOST_ARCH=$debian dpkg-shlibdeps -O -S"$sysroot" "$@") | sed 's/^shlibs:Depends=//'
+	printf 'Source: linux\n\nPackage: %s\nArchitecture: any\n' "$package" \
+		> "$out/debian/control"
+	(cd "$out" && DEB_HOST_ARCH=$debian dpkg-shlibdeps -O -S"$sysroot" "$@") |
+		sed 's/^shlibs:Depends=//'
 }
 
 perf() {
 	local package=linux-perf-$name home=/usr/lib/perf-$name root=$PWD/$out/root programs
-	local own=$root$home doc=$root/usr/share/doc/$package completions=$root/usr/share/bash-completion/completions
+	local own=$root$home doc=$root/usr/share/doc/$package
+	local completions=$root/usr/share/bash-completion/completions
 	PREFIX=$home scripts/build.sh perf "$tree" "$out" "$arch"
 	mkdir -p "$out/Documentation"
-	make -C "$tree/tools/perf/Documentation" OUTPUT="$PWD/$out/Documentation/" USE_ASCIIDOCTOR=1 prefix="$home" DESTDIR="$root" install-man
+	make -C "$tree/tools/perf/Documentation" OUTPUT="$PWD/$out/Documentation/" \
+		USE_ASCIIDOCTOR=1 prefix="$home" DESTDIR="$root" install-man
 	gzip -9n "$own"/share/man/man1/*
 
 	# `perf trace` is the same program; the benchmark's functions keep their names
@@ -91,12 +98,16 @@ perf() {
 	mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/man/man1" "$doc" "$completions"
 	printf '#!/bin/sh\nexec %s/bin/perf "$@"\n' "$home" > "$root/usr/bin/perf-$name"
 	chmod 755 "$root/usr/bin/perf-$name"
-	ln -s "../../../lib/perf-$name/share/man/man1/perf.1.gz" "$root/usr/share/man/man1/perf-$name.1.gz"
-	sed -E "s/_perf/_perf_alt_period/g; s/(type|_perf_alt_period) perf\\b/\\1 perf-$name/" "$own/etc/bash_completion.d/perf" > "$completions/perf-$name"
+	ln -s "../../../lib/perf-$name/share/man/man1/perf.1.gz" \
+		"$root/usr/share/man/man1/perf-$name.1.gz"
+	sed -E "s/_perf/_perf_alt_period/g; s/(type|_perf_alt_period) perf\\b/\\1 perf-$name/" \
+		"$own/etc/bash_completion.d/perf" > "$completions/perf-$name"
 	rm -r "${own:?}/etc"
-	printf '%s\n' "Linux, its perf and this package's patches are under the GNU General Public License" \
-		"version 2: /usr/share/common-licenses/GPL-2. The sources are Debian's linux-source-$base" \
-		"and the series of patches that this package was built from." > "$doc/copyright"
+	cat > "$doc/copyright" <<- END
+		Linux, its perf and this package's patches are under the GNU General Public License
+		version 2: /usr/share/common-licenses/GPL-2. The sources are Debian's
+		linux-source-$base and the series of patches that this package was built from.
+	END
 
 	cat > "$root/DEBIAN/control" <<- END
 		Package: $package
@@ -113,7 +124,8 @@ perf() {
 		 command perf functions and the script generate-function-metrics. It is
 		 started by perf-$name and may be installed beside Debian's linux-perf.
 	END
-	(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
+	(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z |
+		xargs -0 md5sum > DEBIAN/md5sums)
 	rm -f "$build/deb/${package}_"*"_$debian.deb"
 	dpkg-deb --root-owner-group --build "$root" "$build/deb"
 }

@@ -10,12 +10,15 @@ out=$1
 # shellcheck source=module/dkms.conf
 dkms_tree='' kernel_source_dir='' . module/dkms.conf
 name=$PACKAGE_NAME version=$PACKAGE_VERSION
+sources=(module/{Makefile,dkms.conf,perf_alt_period.c} include/linux/perf_alt_period.h)
+# the minute of the newest commit that changed them
+minute=$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M -- module "${sources[-1]}")
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 install -d "$root/DEBIAN" "$root/usr/src/$name-$version" "$root/usr/share/doc/$name-dkms"
-install -m 644 module/{Makefile,dkms.conf,perf_alt_period.c} include/linux/perf_alt_period.h "$root/usr/src/$name-$version"
+install -m 644 "${sources[@]}" "$root/usr/src/$name-$version"
 {
 	echo "License: GPL-2.0"
 	echo
@@ -23,7 +26,7 @@ install -m 644 module/{Makefile,dkms.conf,perf_alt_period.c} include/linux/perf_
 } > "$root/usr/share/doc/$name-dkms/copyright"
 cat > "$root/DEBIAN/control" << END
 Package: $name-dkms
-Version: $version-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M -- module include/linux/perf_alt_period.h)
+Version: $version-$minute
 Architecture: all
 Section: kernel
 Priority: optional

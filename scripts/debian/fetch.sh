@@ -34,9 +34,11 @@ for package in "$apt"/archives/*.deb; do
 		cat "$apt/control/control"
 		printf 'Status: install ok installed\n\n'
 	} >> "$database/status"
-	dpkg-deb --fsys-tarfile "$package" | tar -t | sed 's|^\./|/|; s|/$||; s|^$|/.|' > "$database/info/$name.list"
+	dpkg-deb --fsys-tarfile "$package" | tar -t | sed 's|^\./|/|; s|/$||; s|^$|/.|' \
+		> "$database/info/$name.list"
 	for file in symbols shlibs; do
-		[ ! -e "$apt/control/$file" ] || cp "$apt/control/$file" "$database/info/$name.$file"
+		[ ! -e "$apt/control/$file" ] ||
+			cp "$apt/control/$file" "$database/info/$name.$file"
 	done
 	rm -r "$apt/control"
 	echo "Setting up $package"

@@ -20,18 +20,21 @@ SUDO=()
 [ "$(id -u)" = 0 ] || SUDO=(sudo)
 
 leave() {
+	local logs
 	if [ -d "$root/home/newcomer/clone/build/log" ]; then
 		rm -rf "$root.logs" && mkdir "$root.logs"
-		cp "$root"/home/newcomer/clone/build/{log,"${BASE:-6.12}/check"}/*.log "$root.logs/" 2> /dev/null || true
+		logs=("$root"/home/newcomer/clone/build/{log,"${BASE:-6.12}/check"}/*.log)
+		cp "${logs[@]}" "$root.logs/" 2> /dev/null || true
 	fi
-	"${SUDO[@]}" umount -lq "$root/proc" "$root/sys" "$root/dev/shm" "$root/dev/pts" "$root/dev" "$root" 2> /dev/null || true
+	"${SUDO[@]}" umount -lq "$root"/{proc,sys,dev/shm,dev/pts,dev,} 2> /dev/null || true
 	"${SUDO[@]}" rm -rf --one-file-system "$root"
 }
 trap leave EXIT
 
 leave
 mkdir -p "${root%/*}"
-"${SUDO[@]}" mmdebstrap --quiet --variant=important --include=ca-certificates,git,make,sudo "$suite" "$root"
+"${SUDO[@]}" mmdebstrap --quiet --variant=important \
+	--include=ca-certificates,git,make,sudo "$suite" "$root"
 # a mount point like any root, so that it can have mount namespaces
 "${SUDO[@]}" mount --bind "$root" "$root"
 for dir in proc sys dev dev/pts dev/shm; do

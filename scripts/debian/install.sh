@@ -18,28 +18,35 @@ machine() {
 	local own
 	own=$(dpkg --print-architecture)
 	sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$1.py" |
-		if grep -q "\"debian\": \"$own\"" "scripts/vm/$1.py"; then sed -E 's/(gcc|libc6-dev)-\S+//g'; else cat; fi
+		if grep -q "\"debian\": \"$own\"" "scripts/vm/$1.py"; then
+			sed -E 's/(gcc|libc6-dev)-\S+//g'
+		else
+			cat
+		fi
 }
 
 # the compilers of the table of tests/series/test_builds.py
 compilers() {
-	sed -n 's/^[a-z0-9-]* | \(\(gcc\|clang\)[a-z0-9 -]*\) | ARCH=.*/\1/p' tests/series/test_builds.py
+	sed -n 's/^[a-z0-9-]* | \(\(gcc\|clang\)[a-z0-9 -]*\) | ARCH=.*/\1/p' \
+		tests/series/test_builds.py
 }
 
 declare -A packages_for=(
-	[build]="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils pkg-config
-		python3 python3-setuptools libpython3-dev libelf-dev libdw-dev libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
+	[build]="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils
+		pkg-config python3 python3-setuptools libpython3-dev libelf-dev libdw-dev
+		libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 	# whoever has npm from elsewhere cannot have Debian's as well
 	[report]="python3-argcomplete $(command -v npm > /dev/null || echo nodejs npm)"
 	# checkpatch.pl is Linux's; pylint looks into what the scripts import
 	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
 		$(command -v node > /dev/null || echo nodejs)
-		python3-argcomplete python3-selenium python3-matplotlib python3-distributed python3-psycopg2
-		python3-git python3-ply"
+		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
+		python3-psycopg2 python3-git python3-ply"
 	[check]="bzip2 patch man-db chromium chromium-driver"
 	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"
 	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
-	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev $(compilers)"
+	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev
+		$(compilers)"
 	[fresh]="ca-certificates mmdebstrap"
 )
 
@@ -56,27 +63,34 @@ done
 mapfile -t packages < <(xargs -n 1 <<< "$words" | sort -u)
 
 installed() {
-	dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2> /dev/null | sort -u | grep -c ' installed$'
+	dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2> /dev/null | sort -u |
+		grep -c ' installed$'
 }
 
 # shellcheck source=/dev/null
 . /etc/os-release 2> /dev/null || fail "no /etc/os-release: this needs Debian 12 or 13"
 case "${ID:-}-${VERSION_ID:-}" in
 debian-12 | debian-13) ;;
-*) fail "this is ${PRETTY_NAME:-an unknown distribution}; the packages are those of Debian 12 (bookworm) and 13 (trixie)" ;;
+*)
+	fail "this is ${PRETTY_NAME:-an unknown distribution};" \
+		"the packages are those of Debian 12 (bookworm) and 13 (trixie)"
+	;;
 esac
 
 if [ ! -e "build/${BASE:-6.12}/linux/.git" ]; then
 	free=$(($(df --output=avail -k . | tail -n 1) / 1024 / 1024))
 	[ "$free" -ge $need_gb ] ||
-		fail "$free GB free in $PWD, about $need_gb GB are needed: free some, or clone on a larger disk"
+		fail "$free GB free in $PWD, about $need_gb GB are needed: free some," \
+			"or clone on a larger disk"
 fi
 
 [ "$(installed "${packages[@]}")" = ${#packages[@]} ] && exit 0
 
 SUDO=()
 if [ "$(id -u)" != 0 ]; then
-	command -v sudo > /dev/null || fail "packages are missing and there is no sudo: run as root once, or install them: ${packages[*]}"
+	command -v sudo > /dev/null ||
+		fail "packages are missing and there is no sudo:" \
+			"run as root once, or install them: ${packages[*]}"
 	SUDO=(sudo)
 	sudo -v
 fi

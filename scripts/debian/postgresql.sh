@@ -17,7 +17,8 @@ done
 
 # shellcheck source=/dev/null
 . /etc/os-release
-scripts/debian/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$(dpkg --print-architecture)" postgresql > /dev/null || {
+debian=$(dpkg --print-architecture)
+scripts/debian/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$debian" postgresql > /dev/null || {
 	echo "postgresql: Debian's postgresql cannot be fetched" >&2
 	exit 1
 }

@@ -18,7 +18,8 @@ bin=$PWD/build/qemu/bin
 dir=$PWD/build/qemu/debian
 
 version() {
-	{ "$name" --version 2> /dev/null || true; } | sed -n 's/^QEMU emulator version \([0-9]*\)\..*/\1/p'
+	{ "$name" --version 2> /dev/null || true; } |
+		sed -n 's/^QEMU emulator version \([0-9]*\)\..*/\1/p'
 }
 have=$(version)
 rm -f "$bin/$name"
@@ -26,24 +27,30 @@ rm -f "$bin/$name"
 
 # shellcheck source=/dev/null
 . /etc/os-release
-scripts/debian/fetch.sh "$dir" "$VERSION_CODENAME-backports" "$(dpkg --print-architecture)" qemu-system-riscv,qemu-system-ppc || {
-	echo "qemu: $arch needs $name $needed or newer, this machine has ${have:-none}, and $VERSION_CODENAME-backports cannot be fetched" >&2
+backports=$VERSION_CODENAME-backports
+debian=$(dpkg --print-architecture)
+scripts/debian/fetch.sh "$dir" "$backports" "$debian" qemu-system-riscv,qemu-system-ppc || {
+	echo "qemu: $arch needs $name $needed or newer, this machine has ${have:-none}," \
+		"and $backports cannot be fetched" >&2
 	exit 1
 }
 
 # with its own libraries and their loader: they need not fit this machine's
 loader=$(readlink -f "$(find "$dir"/lib*/ -name 'ld-linux*.so*' | head -n 1)")
 libraries=$dir/usr/lib/$(gcc -dumpmachine)
-# where this is beside the program QEMU does not look into this machine's folders, whose modules are of another QEMU
+# With this folder beside it, QEMU does not look into this machine's folders, whose modules
+# belong to another QEMU.
 mkdir -p "$bin" "$(dirname "$loader")/qemu-bundle"
 cat > "$bin/$name" << END
 #!/bin/sh
-QEMU_MODULE_DIR="$libraries/qemu" exec "$loader" --library-path "$libraries" "$dir/usr/bin/$name" -L "$dir/usr/share/qemu" "\$@"
+QEMU_MODULE_DIR="$libraries/qemu" exec "$loader" --library-path "$libraries" \\
+	"$dir/usr/bin/$name" -L "$dir/usr/share/qemu" "\$@"
 END
 chmod +x "$bin/$name"
 have=$(PATH=$bin:$PATH version)
 [ "${have:-0}" -ge "$needed" ] || {
 	rm -f "$bin/$name"
-	echo "qemu: $arch needs $name $needed or newer, and that of $VERSION_CODENAME-backports does not run here" >&2
+	echo "qemu: $arch needs $name $needed or newer," \
+		"and that of $backports does not run here" >&2
 	exit 1
 }

@@ -48,9 +48,12 @@ unpack() {
 }
 
 pack() {
-	(cd "$build/root/$1" && find . -type d \( -path ./usr/share/doc -o -path ./usr/share/locale -o -path ./usr/share/man \
-		-o -path '*/gconv' -o -path './usr/lib/*/perl' -o -path ./usr/share/perl \) -prune -o -print0 | LC_ALL=C sort -z |
-		cpio --quiet --null --create --format=newc --owner=0:0 --reproducible) > "$build/root/$1.cpio.new"
+	(cd "$build/root/$1" && find . -type d \( -path ./usr/share/doc \
+		-o -path ./usr/share/locale -o -path ./usr/share/man -o -path '*/gconv' \
+		-o -path './usr/lib/*/perl' -o -path ./usr/share/perl \) \
+		-prune -o -print0 | LC_ALL=C sort -z |
+		cpio --quiet --null --create --format=newc --owner=0:0 --reproducible) \
+		> "$build/root/$1.cpio.new"
 	mv "$build/root/$1.cpio.new" "$build/root/$1.cpio"
 }
 
