@@ -2,7 +2,7 @@
 """What it costs to stitch LBR call stacks, against what was published.
 
 The program that was published, with a chain of 43 calls, is recorded by
-tests/lbr.py as the 32 LBRs of a CPU would tell it; perf report reads the same
+tests/harness/lbr.py as the 32 LBRs of a CPU would tell it; perf report reads the same
 file with and without --stitch-lbr, and takes the processor time that the
 kernel accounts to it.
 """

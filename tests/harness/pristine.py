@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The same Linux without our series, built beside ours: what tests and measurements compare with.
 
-A work tree of build/linux stands at the tag `pristine`; its kernel, its perfs and
+A work tree of build/BASE/linux stands at the tag `pristine`; its kernel, its perfs and
 their tests are built once and kept. test_series.py walks the same work tree
 through the commits, so that each needs an incremental build only.
 """
@@ -103,7 +103,7 @@ def held() -> Iterator[None]:
 
 
 def work_tree() -> None:
-    """Makes the work tree, anew if build/linux was; it stands at the tag `pristine` then."""
+    """Makes the work tree, anew if LINUX was; it stands at the tag `pristine` then."""
     commit = must("git", "-C", LINUX, "rev-parse", "pristine")
     if run("git", "-C", WALK, "rev-parse", "pristine").stdout != commit:
         shutil.rmtree(WALK, ignore_errors=True)
@@ -129,7 +129,7 @@ def work_tree() -> None:
 
 
 def inherit(built: Path, folder: Path, tree: Path = LINUX) -> None:
-    """Begins a build of tree in folder, unless it has begun, with what was built from build/linux.
+    """Begins a build of tree in folder, unless it has begun, with what was built from LINUX.
 
     Linux goes by its notes of commands and files, in which paths are absolute.
     """

@@ -2,7 +2,7 @@
 """The page of functions-report in headless Chromium.
 
 Tables are made up in the form of perf functions report -j; what the page shows is
-held against values made here. What it looks like is left in build/check/report,
+held against values made here. What it looks like is left in build/BASE/check/report,
 for people to look at.
 """
 

@@ -258,7 +258,7 @@ class Clean(unittest.TestCase):
         with tempfile.TemporaryDirectory() as copy:
             for name in ("Makefile", "scripts", "patches"):
                 must("cp", "-r", TOP / name, copy)
-            (Path(copy) / "build/perf").mkdir(parents=True)
+            (Path(copy) / f"build/{BASE}/perf").mkdir(parents=True)
             must("make", "clean", cwd=copy)
             self.assertEqual(sorted(os.listdir(copy)), ["Makefile", "patches", "scripts"])
 
