@@ -80,8 +80,7 @@ def setUpModule() -> None:
         must(
             sys.executable,
             "-c",
-            "import pristine; pristine.pristine_kernel()",
-            cwd=TOP / "tests",
+            "from tests.harness.pristine import pristine_kernel; pristine_kernel()",
             env=env,
         )
     shutil.rmtree(SHARE, ignore_errors=True)
