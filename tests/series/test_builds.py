@@ -25,7 +25,8 @@ MINUTES = 90
 LOCK = "trees"
 ON_BASES = "every"
 
-# name | Debian packages of the compiler | make's variables | configuration, what is set over it | objects
+# name | Debian packages of the compiler | make's variables | configuration, what is set over it |
+# objects
 # (scripts/debian/install.sh takes the packages from here)
 TABLE = """
 x86_64 | gcc | ARCH=x86_64 | allmodconfig | kernel/events/ kernel/trace/trace_event_perf.o arch/x86/events/ drivers/perf/
@@ -56,7 +57,8 @@ xtensa | gcc-xtensa-lx106 | ARCH=xtensa CROSS_COMPILE=xtensa-lx106-elf- | allnoc
 # Every other architecture has no PMU, or no compiler in Debian:
 UNBUILT = {"csky": "Debian has no compiler for it"}
 # What the table has as it is in Linux 6.12, and what it is in another base.
-# 7.3 has one driver for s390's two PMUs of that kind, no MPC85xx_CDS, and for MIPS a header that Debian's sparse cannot read.
+# 7.3 has one driver for s390's two PMUs of that kind and no MPC85xx_CDS. Debian's sparse cannot
+# read one of its headers for MIPS.
 OTHERWISE = {
     "7.3": {
         "perf_pai_crypto.o arch/s390/kernel/perf_pai_ext.o": "perf_pai.o",

@@ -134,7 +134,7 @@ class Readme(unittest.TestCase):
             self.assertRegex(text, r"\(`make bench BENCH=\w+`\)$")
 
     def test_pictures(self):
-        """They are those that `make bench BENCH=pictures` makes, and small enough for a web page."""
+        """`make bench BENCH=pictures` makes all of them; they are small enough for a web page."""
         shown = re.findall(r"!\[[^]]+\]\((\S+)\)", (TOP / "README.md").read_text())
         made = {f"results/6.12/{path.name}" for path in pictures.PICTURES}
         self.assertEqual(set(shown), made)
