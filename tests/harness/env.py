@@ -15,6 +15,12 @@ PERF = BUILD / "perf/perf"
 SCRIPT = TOP / "tools/perf/scripts/python/generate-function-metrics.py"
 ARCH = "arm64"
 SLOW = "CHECK_SLOW" in os.environ  # `make check-all`: tests may take long
+# Settings of the make that runs the tests: commands of the tests do not get them. They do get
+# LINUX, without which make would fetch Debian's source of a base other than 6.12.
+SAID_TO_MAKE = set(
+    "MAKEFLAGS MAKELEVEL MFLAGS V DEBUG SUITES TOPIC BENCH CONFIG WORKLOAD EVENTS RUN "
+    "TIMEOUT".split()
+)
 
 
 def run(*command: object, **options) -> subprocess.CompletedProcess:
@@ -31,23 +37,7 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
     }
     # Debian's commands, whatever else is installed
     own = {"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-    # nor what was said to the make that runs us
-    ours = {
-        name: value
-        for name, value in os.environ.items()
-        if name
-        not in (
-            "MAKEFLAGS",
-            "MAKELEVEL",
-            "MFLAGS",
-            "WORKLOAD",
-            "EVENTS",
-            "RUN",
-            "TIMEOUT",
-            "DEBUG",
-            "V",
-        )
-    }
+    ours = {name: value for name, value in os.environ.items() if name not in SAID_TO_MAKE}
     options["env"] = {**ours, **own, **options.get("env", {})}
     options["args"] = [str(word) for word in command]
     return subprocess.run(**options)  # pylint: disable=subprocess-run-check
