@@ -97,6 +97,8 @@ class Patch:
     @staticmethod
     def read(path: Path) -> "Patch":
         """Raises SystemExit if the file is none."""
+        if not path.exists():
+            sys.exit(f"series: {path.relative_to(TOP)} is missing, and patches/series names it")
         message, end, rest = path.read_text().partition("\n---\n")
         if not end or not message.startswith("Subject: "):
             sys.exit(f"series: {path.relative_to(TOP)} is no patch: it wants `Subject: ` and `---`")
@@ -252,7 +254,8 @@ def add_patches(
         exact = whole and (base == series.newest or path.is_relative_to(PATCHES / base))
         said = apply(tree, env, series.base(base), patch, exact)
         if said:
-            sys.exit(f"series: {path.relative_to(TOP)} does not apply to Linux {base}: {said}")
+            why = said.splitlines()[0].removeprefix("error: ")
+            sys.exit(f"series: {path.relative_to(TOP)} does not apply to Linux {base}: {why}")
         head = commit(tree, env, head, f"{patch.message}\n\nPatch: {name}\n", NOBODY)
     return head
 
