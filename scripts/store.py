@@ -321,13 +321,17 @@ def identify(source: Path) -> str:
     return f"{source} {source.stat().st_size if source.exists() else 'missing'}"
 
 
+def history(tree: Path, head: str) -> list[str]:
+    """What each commit up to head holds and says."""
+    log = git(tree, "log", "--reverse", "--format=%T%n%B%x00", f"{PRISTINE}..{head}")
+    return [TRAILER.sub(r"\nPatch: \1", entry.strip()) for entry in log.split("\0")]
+
+
 def keep_own_changes(tree: Path, *known: str) -> None:
-    """Raises SystemExit if tree has content that neither we made nor the known commits have."""
+    """Raises SystemExit if tree has a commit that neither we made nor the known ones stand for."""
     made = git(tree, "config", "--default", PRISTINE, "--get", "series.made")
-    content, *others = (
-        git(tree, "rev-parse", f"{name}^{{tree}}") for name in ("HEAD", made, *known)
-    )
-    if content not in others or git(tree, "status", "--porcelain", "--untracked-files=no"):
+    own, *others = (history(tree, name) for name in ("HEAD", made, *known))
+    if own not in others or git(tree, "status", "--porcelain", "--untracked-files=no"):
         sys.exit(
             f"series: {tree} has changes of its own: commit them and run `series.py export`, "
             "or remove the folder"
