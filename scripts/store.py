@@ -375,6 +375,11 @@ def commits(tree: Path) -> dict[str, str]:
     return found
 
 
+def message_of(tree: Path, head: str) -> str:
+    """A commit's message without its last line, which names the patch."""
+    return TRAILER.sub("", git(tree, "log", "-1", "--format=%B", head)).rstrip("\n")
+
+
 def write_file(tree: Path, blob: str, mode: str, name: str) -> None:
     """Writes a file of a commit to its place in this repository."""
     command = ["git", "-C", str(tree), "cat-file", "blob", blob]
@@ -400,6 +405,17 @@ def export(series: Store, base: str, tree: Path) -> None:
         ]
         where = f"{differ[0]} is in one of them" if differ else "their order differs"
         sys.exit(f"series: patches/series and the commits of {tree} disagree: {where}")
+    shared = set()  # the patches of the newest base that give what this base has
+    for name, head in found.items():
+        if base == series.newest or (name, base) in series.entries:
+            continue
+        if gives(tree, linux, PATCHES / name, head):
+            shared.add(name)
+            if Patch.read(PATCHES / name).message != message_of(tree, head):
+                sys.exit(
+                    f"series: the message of {name} is that of Linux {series.newest}: "
+                    "change it in that tree, too, and export that first"
+                )
     for name, head in found.items():
         new, own = [], (name, base) in series.entries or base == series.newest
         added = git(tree, "diff-tree", "-r", "--no-renames", "--diff-filter=A", f"{head}^", head)
@@ -409,16 +425,15 @@ def export(series: Store, base: str, tree: Path) -> None:
             if own:
                 write_file(tree, blob, mode, linux.here(path))
         file = (PATCHES if base == series.newest else PATCHES / base) / name
-        if not own and gives(tree, linux, PATCHES / name, head):
+        if name in shared:
             file.unlink(missing_ok=True)
             continue
         env = own_index(tree, f"{head}^")
         add_files(tree, env, linux, [path for path in new if (TOP / path).exists()])
         options = "--no-renames", "--abbrev=12", git(tree, "write-tree", env=env), head
         diff = git(tree, "diff", *options)
-        message = TRAILER.sub("", git(tree, "log", "-1", "--format=%B", head))
         new = [path for path in new if (TOP / path).exists()]
-        Patch(message.rstrip("\n"), new, diff + "\n" if diff else "").write(file)
+        Patch(message_of(tree, head), new, diff + "\n" if diff else "").write(file)
 
 
 def gives(tree: Path, base: Base, shared: Path, head: str) -> bool:
