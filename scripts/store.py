@@ -114,6 +114,14 @@ class Patch:
         new = "".join(f"new: {name}\n" for name in self.new)
         path.write_text(f"Subject: {self.message}\n\n---\n{new}{self.diff}")
 
+    def equals(self, path: Path) -> bool:
+        """Whether a file is this patch but for line numbers, and git's names of contents."""
+        if not path.exists():
+            return False
+        other, numbers = Patch.read(path), r"(?m)^(?:index .*|@@ .*)\n"
+        mine, its = (re.sub(numbers, "", patch.diff) for patch in (self, other))
+        return (self.message, self.new, mine) == (other.message, other.new, its)
+
 
 class Store:
     """patches/series: the bases, newest first, and the patches in order."""
@@ -407,6 +415,8 @@ def export(series: Store, base: str, tree: Path) -> None:
         sys.exit(f"series: patches/series and the commits of {tree} disagree: {where}")
     shared = set()  # the patches of the newest base that give what this base has
     for name, head in found.items():
+        if series.path(base, name).exists():
+            Patch.read(series.path(base, name))
         if base == series.newest or (name, base) in series.entries:
             continue
         if gives(tree, linux, PATCHES / name, head):
@@ -433,15 +443,18 @@ def export(series: Store, base: str, tree: Path) -> None:
         options = "--no-renames", "--abbrev=12", git(tree, "write-tree", env=env), head
         diff = git(tree, "diff", *options)
         new = [path for path in new if (TOP / path).exists()]
-        Patch(message_of(tree, head), new, diff + "\n" if diff else "").write(file)
+        patch = Patch(message_of(tree, head), new, diff + "\n" if diff else "")
+        # line numbers alone, which change with each patch before it, are no reason to write it
+        if not patch.equals(file) or not gives(tree, linux, file, head, exact=True):
+            patch.write(file)
 
 
-def gives(tree: Path, base: Base, shared: Path, head: str) -> bool:
-    """Whether the shared patch, applied to the parent of a commit, gives the commit's tree."""
-    if not shared.exists():
+def gives(tree: Path, base: Base, file: Path, head: str, exact: bool = False) -> bool:
+    """Whether a patch, applied to the parent of a commit, gives the commit's tree."""
+    if not file.exists():
         return False
     env = own_index(tree, f"{head}^")
-    said = apply(tree, env, base, Patch.read(shared), exact=False)
+    said = apply(tree, env, base, Patch.read(file), exact)
     content = git(tree, "rev-parse", f"{head}^{{tree}}")
     return not said and git(tree, "write-tree", env=env) == content
 
