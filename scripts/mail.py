@@ -154,11 +154,15 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
         others = [path.name for path in out.iterdir() if path.name not in topics]
         if others:
             sys.exit(f"series: {out} has {others[0]}, which is no topic: give a new folder")
+    store.check_version(tree, base, tree)
     perf = recipients(tree, "-f", "kernel/events/core.c")
+    # all that can be refused comes before the first mail
+    made = []
     for topic in [wanted] if wanted else topics:
         letter = Letter.read(series, base, topic)
         body = fill(letter, base, tree, topic)
-        start, end = add_topic(series, base, tree, topic)
+        made.append((topic, letter, body, *add_topic(series, base, tree, topic)))
+    for topic, letter, body, start, end in made:
         signed = sign(tree, start, end, store.identity(*who, date))
         shutil.rmtree(out / topic, ignore_errors=True)
         git(
