@@ -447,6 +447,7 @@ def export(series: Store, base: str, tree: Path) -> None:
         # line numbers alone, which change with each patch before it, are no reason to write it
         if not patch.equals(file) or not gives(tree, linux, file, head, exact=True):
             patch.write(file)
+    git(tree, "config", "series.made", git(tree, "rev-parse", SERIES))
 
 
 def gives(tree: Path, base: Base, file: Path, head: str, exact: bool = False) -> bool:
