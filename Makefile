@@ -74,6 +74,7 @@ help: ## this list
 #: DEBUG=1             a kernel that checks itself (kernel, vm)
 #: SUITES="perf guide" tests to run (check, check-all, fresh)
 #: BENCH="cost"        experiments to run (bench)
+#: TOPIC=alternate     the topic to write, instead of all of them (series)
 #: CONFIG=small        options of the emulated machine's kernel, not Debian's (deb)
 #: SUITE=bookworm      the Debian to start from, or trixie (fresh)
 #: V=1                 show commands and what they print
