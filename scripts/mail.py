@@ -11,6 +11,7 @@ Its body is a format string of what `make bench` has measured (results/BASE/resu
 and of {linux}, {version}. A base may have a letter of its own, patches/BASE/TOPIC/cover-letter.
 """
 
+import functools
 import json
 import os
 import re
@@ -88,6 +89,11 @@ def mailer() -> tuple[str, str]:
     return found[0], found[1]
 
 
+def maintainer() -> str:
+    """Whom the patches name as the maintainer of our files; in the mails that is who mails."""
+    return re.search(r"(?m)^M:\t(.*)", (TOP / "MAINTAINERS").read_text())[1]
+
+
 def version() -> str:
     """The version of this project, of packages, module and letters."""
     return subprocess.run(
@@ -98,6 +104,18 @@ def version() -> str:
 def measured(tree: Path) -> dict[str, str]:
     """git's names for what a benchmark of the tree depends on, by path."""
     return {path: git(tree, "rev-parse", f"{SERIES}:{path}") for path in MEASURED}
+
+
+@functools.cache
+def warn_if_old(base: str, tree: Path, then: tuple[tuple[str, str], ...]) -> None:
+    """Says once that the figures are of another tree; then is what measured() said."""
+    changed = [name for name, content in measured(tree).items() if dict(then).get(name) != content]
+    if changed:
+        print(
+            f"series: results/{base}/results.json was measured before a change of "
+            f"{', '.join(changed)}: `make bench BASE={base}` measures anew",
+            file=sys.stderr,
+        )
 
 
 def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
@@ -113,15 +131,7 @@ def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
                 f"series: the letter of {topic} has figures, and {path.relative_to(TOP)} cannot "
                 f"be read ({error}): `make bench BASE={base}` measures them"
             )
-        changed = [
-            name for name, content in measured(tree).items() if figures["tree"].get(name) != content
-        ]
-        if changed:
-            print(
-                f"series: {path.relative_to(TOP)} was measured before a change of "
-                f"{', '.join(changed)}: `make bench BASE={base}` measures anew",
-                file=sys.stderr,
-            )
+        warn_if_old(base, tree, tuple(figures["tree"].items()))
     try:
         return body.format(**figures)
     except (ValueError, LookupError) as error:
@@ -181,7 +191,11 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
         first.write_text(text.replace("*** BLURB HERE ***", body.strip()))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             asked = pool.map(lambda patch: recipients(tree, str(patch)), patches)
-            found = [merge([each, tagged(mail)]) for each, mail in zip(asked, patches)]
+            found = [
+                # a file that nobody maintains goes to perf's maintainers
+                merge([each, *([] if each["To"] else [perf]), tagged(mail)])
+                for each, mail in zip(asked, patches)
+            ]
         letters = [perf] if any("kernel/" in path.read_text() for path in patches) else []
         for mail, each in zip(
             (first, *patches), (merge([*letters, *found, tagged(first)]), *found)
@@ -192,7 +206,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
 def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
     """Makes the commits start..end anew, by and signed off by who mails them; returns the last."""
     sender = f"{who['GIT_AUTHOR_NAME']} <{who['GIT_AUTHOR_EMAIL']}>"
-    head, owner = start, re.search(r"(?m)^M:\t(.*)", (TOP / "MAINTAINERS").read_text())[1]
+    head, owner = start, maintainer()
     for name in git(tree, "rev-list", "--reverse", f"{start}..{end}").split():
         message = TRAILER.sub("", git(tree, "log", "-1", "--format=%B", name)).rstrip("\n")
         tags = re.search(r"\n\n([A-Z][A-Za-z-]+: .*\n?)+\Z", message)
@@ -213,7 +227,8 @@ def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
     done = subprocess.run(command, cwd=tree, text=True, capture_output=True, check=False)
     if done.returncode:
         sys.exit(f"series: get_maintainer.pl: {done.stderr.strip()}")
-    lines = done.stdout.splitlines()
+    # our own entry is not in anybody's MAINTAINERS yet
+    lines = [line for line in done.stdout.splitlines() if maintainer() not in line]
     named = [re.fullmatch(r"(.*>|\S+) \((.*)\)", line).groups() for line in lines]
     return {
         "To": [who for who, role in named if " list" not in f" {role}"],

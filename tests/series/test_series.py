@@ -111,11 +111,11 @@ class Mails(unittest.TestCase):
             paths = sorted((MAIL / topic).glob("*.patch"))
             return [email.message_from_string(path.read_text()) for path in paths]
 
-        pmu, perf = mails("pmu"), mails("perf-terms")
+        pmu, core = mails("pmu"), mails("core-fixes")
         (riscv,) = (mail for mail in pmu[1:] if "riscv_pmu_sbi: Support" in mail["Subject"])
         self.assertIn(RISCV, addresses(riscv, "Cc"))
         self.assertLess(sum(RISCV in addresses(mail, "Cc") for mail in pmu[1:]), len(pmu) // 2)
-        self.assertFalse(any(RISCV in addresses(mail, "Cc") for mail in perf))
+        self.assertFalse(any(RISCV in addresses(mail, "Cc") for mail in core))
         letter, *patches = mails("alternate")
         self.assertIn("peterz@infradead.org", addresses(letter, "To"))
         (core,) = (mail for mail in patches if "perf/core: Alternate between" in mail["Subject"])

@@ -443,7 +443,9 @@ class Help(unittest.TestCase):
         lines = must("make", "help").splitlines()
         self.assertEqual([line for line in lines if len(line) > 100], [])
         settings = [match[1] for line in lines if (match := re.match(r"  ([A-Z]+)=\S+.* \w", line))]
-        names = "ARCH BASE LINUX WORKLOAD EVENTS RUN TIMEOUT DEBUG SUITES BENCH TOPIC CONFIG SUITE V"
+        names = (
+            "ARCH BASE LINUX WORKLOAD EVENTS RUN TIMEOUT DEBUG SUITES BENCH TOPIC CONFIG SUITE V"
+        )
         self.assertEqual(settings, names.split())
         (line,) = [line for line in lines if line.startswith("  BASE=")]
         for base in bases():
