@@ -133,3 +133,9 @@ def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dic
     if done.returncode:
         raise AssertionError(f"generate-function-metrics: {done.returncode}: {done.stderr}")
     return {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}
+
+
+def pack_reproduce(archive: Path) -> None:
+    """Writes what scripts/reproduce needs of this repository into a tar archive."""
+    folders = "bench", "scripts", "tools/perf/scripts"
+    must("tar", "--exclude", "__pycache__", "-cf", archive, *folders)

@@ -9,7 +9,7 @@ import unittest
 
 from bench import experiment
 from tests.harness import modules
-from tests.harness.env import CHECK, PERF, in_guest, must
+from tests.harness.env import CHECK, PERF, in_guest, must, pack_reproduce
 from tests.harness.machines import RECORD
 from tests.harness.modules import GROUP, SHORT, SHORT_LONG, WINDOW
 from tests.harness.pristine import IMAGE, pristine_module
@@ -59,15 +59,7 @@ cp /tmp/reproduce/results.json /share/
     @classmethod
     def make(cls):
         pristine_module(cls.share)
-        must(
-            "tar",
-            "--exclude",
-            "__pycache__",
-            "-cf",
-            cls.share / "clone.tar",
-            "scripts",
-            "tools/perf/scripts",
-        )
+        pack_reproduce(cls.share / "clone.tar")
 
     def test_children_and_threads_begin_at_the_beginning(self):
         """Older kernels sample no group of those that inherit."""

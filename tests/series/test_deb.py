@@ -8,7 +8,17 @@ import unittest
 from pathlib import Path
 
 from bench import experiment
-from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
+from tests.harness.env import (
+    ARCH,
+    BUILD,
+    CHECK,
+    LINUX,
+    TOP,
+    in_guest,
+    machine,
+    must,
+    pack_reproduce,
+)
 from tests.harness.truth import LEAVES, PAGES, check_shares, measured_rates, read_truth
 
 SLOW = True
@@ -278,15 +288,7 @@ class Installed(unittest.TestCase):
             (package,) = (BUILD / "deb").glob(name)
             shutil.copy(package, cls.share)
         must("dpkg-deb", "--extract", package, cls.share / "kernel")
-        must(
-            "tar",
-            "--exclude",
-            "__pycache__",
-            "-cf",
-            cls.share / "clone.tar",
-            "scripts",
-            "tools/perf/scripts",
-        )
+        pack_reproduce(cls.share / "clone.tar")
         (kernel,) = (cls.share / "kernel/boot").glob("vmlinuz-*")
         cls.release = kernel.name.removeprefix("vmlinuz-")
         cls.output = in_guest(
