@@ -21,6 +21,14 @@ SAID_TO_MAKE = set(
     "MAKEFLAGS MAKELEVEL MFLAGS V DEBUG SUITES TOPIC BENCH CONFIG WORKLOAD EVENTS RUN "
     "TIMEOUT".split()
 )
+# whom git knows as the sender, whoever else this machine's user is
+IDENTITY = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "user.name",
+    "GIT_CONFIG_VALUE_0": "Some Body",
+    "GIT_CONFIG_KEY_1": "user.email",
+    "GIT_CONFIG_VALUE_1": "somebody@example.org",
+}
 
 
 def run(*command: object, **options) -> subprocess.CompletedProcess:

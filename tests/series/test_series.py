@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.harness import machines
-from tests.harness.env import ARCH, BUILD, CHECK, LINUX, SLOW, TOP, must, run, vm
+from tests.harness.env import ARCH, BUILD, CHECK, IDENTITY, LINUX, SLOW, TOP, must, run, vm
 from tests.harness.pristine import BUILT, WALK, build_kernel, build_perf, held, pristine, work_tree
 
 MINUTES = 20
@@ -21,14 +21,6 @@ MACHINES = "arm64 x86_64"
 MAIL = BUILD / "series"
 SELFTESTS = CHECK / "series"
 MAILER = "Some Body <somebody@example.org>"
-# whom git knows as the sender, whoever else this machine's user is
-IDENTITY = {
-    "GIT_CONFIG_COUNT": "2",
-    "GIT_CONFIG_KEY_0": "user.name",
-    "GIT_CONFIG_VALUE_0": "Some Body",
-    "GIT_CONFIG_KEY_1": "user.email",
-    "GIT_CONFIG_VALUE_1": "somebody@example.org",
-}
 RISCV = "linux-riscv@lists.infradead.org"
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.harness import machines
-from tests.harness.env import ARCH, BASE, BUILD, LINUX, TOP, must, run
+from tests.harness.env import ARCH, BASE, BUILD, IDENTITY, LINUX, TOP, must, run
 
 MINUTES = 3
 LOCK = "trees"
@@ -94,20 +94,13 @@ class BadInput(unittest.TestCase):
 
     def test_folders_of_others_are_left_alone(self):
         (self.dir / "notes").write_text("mine")
-        series = "scripts/series.py", "--base", BASE, "--tree", LINUX
-        self.refused("has notes, which is none of the mails", *series, "mail", self.dir)
-        self.refused("has files, which this did not make", *series, "tree", self.dir)
+        base, series = ("--base", BASE), "scripts/series.py"
+        self.refused("has notes, which is no topic", series, "mail", self.dir, *base, env=IDENTITY)
+        self.refused("has files, which this did not make", series, "tree", self.dir, *base)
         self.assertEqual((self.dir / "notes").read_text(), "mine")
         other = next(base for base in bases() if base != BASE)
-        self.refused(
-            f"these patches are for {other}",
-            "scripts/series.py",
-            "--tree",
-            LINUX,
-            "--base",
-            other,
-            "export",
-        )
+        options = "--base", other, "--tree", LINUX
+        self.refused(f"these patches are for {other}", series, "export", *options)
 
     def test_commits_that_were_not_exported_are_not_lost(self):
         def git(*args: str) -> str:
