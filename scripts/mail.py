@@ -156,7 +156,7 @@ def add_topic(series: Store, base: str, tree: Path, topic: str) -> tuple[str, st
 
 def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -> None:
     """Writes out/TOPIC/0000-cover-letter.patch ... of each topic, or of the one wanted."""
-    who, date = mailer(), str(int(time.time())) + " +0000"
+    who = store.identity(*mailer(), f"{time.time():.0f} +0000")
     topics = series.topics(base)
     if wanted and wanted not in topics:
         sys.exit(f"series: no topic {wanted} for Linux {base}; there is: {' '.join(topics)}")
@@ -173,7 +173,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
         body = fill(letter, base, tree, topic)
         made.append((topic, letter, body, *add_topic(series, base, tree, topic)))
     for topic, letter, body, start, end in made:
-        signed = sign(tree, start, end, store.identity(*who, date))
+        signed = sign(tree, start, end, who)
         shutil.rmtree(out / topic, ignore_errors=True)
         git(
             tree,
@@ -184,7 +184,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
             "--output-directory",
             str(out / topic),
             f"{start}..{signed}",
-            env=store.identity(*who, date),
+            env=who,
         )
         first, *patches = sorted((out / topic).iterdir())
         text = first.read_text().replace("*** SUBJECT HERE ***", letter.subject)
