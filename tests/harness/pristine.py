@@ -7,6 +7,7 @@ through the commits, so that each needs an incremental build only.
 """
 
 import fcntl
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,9 +121,15 @@ def work_tree() -> None:
             WALK,
             "HEAD",
         )
-        # copied, files keep their times: only what the series changes is built again, see inherit()
+        # The same files, in which git never writes: it makes new ones. They keep their times, so
+        # that only what the series changes is built again, see inherit().
         shutil.copytree(
-            LINUX, WALK, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git")
+            LINUX,
+            WALK,
+            symlinks=True,
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns(".git"),
+            copy_function=os.link,
         )
         must("git", "-C", WALK, "reset", "--quiet")
     must("git", "-C", WALK, "checkout", "--quiet", "--force", "--detach", "pristine")
@@ -149,7 +156,7 @@ def build_and_copy_perf() -> None:
     shutil.copytree(HOST_PERF / "dlfilters", HOST.parent / "dlfilters", dirs_exist_ok=True)
     shutil.rmtree(TOOLS, ignore_errors=True)
     shutil.copytree(WALK / "tools", TOOLS, symlinks=True)
-    must(TOP / "scripts/build.sh", "perf", WALK, GUEST_PERF, ARCH)
+    build_perf(ARCH)
     shutil.rmtree(GUEST, ignore_errors=True)
     shutil.copytree(GUEST_PERF / "root", GUEST, symlinks=True)
 
@@ -202,6 +209,8 @@ def build_kernel(arch: str = ARCH) -> None:
     must(TOP / "scripts/build.sh", "kernel", WALK, CHECK / f"kernel-{arch}", arch)
 
 
-def build_perf() -> None:
-    """The work tree's perf for this machine."""
-    must(TOP / "scripts/build.sh", "perf", WALK, HOST_PERF)
+def build_perf(arch: str = "") -> None:
+    """The work tree's perf, for this machine or for an emulated one."""
+    folder = GUEST_PERF if arch else HOST_PERF
+    inherit(BUILD / folder.name, folder, WALK)
+    must(TOP / "scripts/build.sh", "perf", WALK, folder, *[arch] if arch else [])

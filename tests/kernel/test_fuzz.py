@@ -9,7 +9,7 @@ import unittest
 from tests.harness import fuzz
 from tests.harness.env import CHECK, in_guest
 
-MINUTES = 3
+MINUTES = 1
 MACHINES = "arm64"
 
 SHARE = CHECK / "fuzz"

@@ -8,7 +8,7 @@ import unittest
 from tests.harness.env import BUILD, CHECK, LINUX, machine, must
 from tests.harness.pristine import inherit
 
-MINUTES = 8
+MINUTES = 2
 LOCK = "trees"
 MACHINES = "arm64 x86_64"
 

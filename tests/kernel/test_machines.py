@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tests.harness import machines
 
-MINUTES = 6
+MINUTES = 3
 MACHINES = "x86_64"
 
 

@@ -15,7 +15,7 @@ from tests.harness.modules import GROUP, SHORT, SHORT_LONG, WINDOW
 from tests.harness.pristine import IMAGE, pristine_module
 from tests.harness.truth import LEAVES, read_truth
 
-MINUTES = 10
+MINUTES = 4
 LOCK = "trees"
 MACHINES = "arm64"
 

@@ -8,7 +8,7 @@ from tests.harness import machines
 from tests.harness.env import ARCH, LINUX, must
 from tests.harness.pristine import IMAGE, pristine_kernel
 
-MINUTES = 4
+MINUTES = 1
 MACHINES = "arm64"
 
 NEED_TWO_CPUS = (

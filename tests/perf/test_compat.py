@@ -33,7 +33,7 @@ from tests.harness.env import (
 from tests.harness.pristine import GUEST, HOST, IMAGE, pristine
 from tests.harness.truth import Truth, check_shares, predicted, read_truth
 
-MINUTES = 5
+MINUTES = 1
 MACHINES = "arm64"
 
 SHARE = CHECK / "compat"

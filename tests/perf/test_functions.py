@@ -25,7 +25,7 @@ from tests.harness import perfwrite as pw
 from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, words
 from tests.harness.simulation import BY, LOADED, Libraries, Simulation, recorded
 
-MINUTES = 2
+MINUTES = 1
 
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))

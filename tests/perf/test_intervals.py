@@ -30,7 +30,7 @@ from tests.harness.estimates import (
 )
 from tests.harness.truth import LEAVES, predicted, read_truth
 
-MINUTES = 2
+MINUTES = 1
 MACHINES = "arm64"
 
 DATA = CHECK / "intervals"

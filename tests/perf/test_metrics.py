@@ -24,7 +24,7 @@ from tests.harness.env import ARCH, BUILD, CHECK, LINUX, PERF, in_guest, must, r
 from tests.harness.estimates import quantile
 from tests.harness.recording import LONG, WINDOW, Recording
 
-MINUTES = 3
+MINUTES = 1
 MACHINES = "arm64"
 
 DATA = CHECK / "metrics"

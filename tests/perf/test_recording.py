@@ -32,7 +32,7 @@ from tests.harness.env import (
 from tests.harness.machines import RECORD
 from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
 
-MINUTES = 4
+MINUTES = 1
 MACHINES = "arm64"
 
 SHARE = CHECK / "recording"

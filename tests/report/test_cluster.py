@@ -19,7 +19,7 @@ from tests.harness import perfwrite as pw
 from tests.harness import servers
 from tests.harness.env import CHECK, PERF, SLOW, TOP, must, run
 
-MINUTES = 2
+MINUTES = 1
 
 DATA = CHECK / "cluster"
 REPORT = TOP / "report/functions-report"

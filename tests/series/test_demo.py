@@ -9,7 +9,7 @@ from tests.harness import perfdata
 from tests.harness.env import CHECK, must, run
 from tests.harness.truth import LEAVES
 
-MINUTES = 3
+MINUTES = 1
 MACHINES = "arm64"
 
 OUT = CHECK / "demo"

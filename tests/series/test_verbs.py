@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.harness import machines
 from tests.harness.env import ARCH, BASE, BUILD, IDENTITY, LINUX, TOP, must, run
 
-MINUTES = 3
+MINUTES = 2
 LOCK = "trees"
 MACHINES = "arm64"
 
