@@ -12,9 +12,9 @@ from bench import accuracy, experiment, published
 from bench.accuracy import percent
 from bench.cost import added, boot, per_overflow, table
 from bench.experiment import ALTERNATE, ITERATIONS, LONG
-from bench.guest import CROSS, HERE, SHARE, Kernel, program, recording, unthrottled
+from bench.guest import SHARE, Kernel, program, recording, unthrottled
 from bench.markdown import prose
-from tests.harness.env import ARCH, BUILD, LINUX, must
+from tests.harness.env import ARCH, BUILD
 from tests.harness.machines import BY_MODULE
 from tests.harness.pristine import IMAGE, pristine_module
 
@@ -33,20 +33,7 @@ DEPTH, PERIODS = 1, (LONG, ALTERNATE)
 def costs() -> dict[str, float]:
     """Instructions of an overflow."""
     program("overflows")
-    must(
-        f"{CROSS}gcc",
-        "-O2",
-        "-Wall",
-        "-Werror",
-        "-static",
-        "-isystem",
-        LINUX / "tools/include/uapi",
-        "-Wl,--wrap=syscall",
-        "-o",
-        SHARE / "overflows-by-module",
-        HERE / "overflows.c",
-        BY_MODULE,
-    )
+    program("overflows", "-Wl,--wrap=syscall", BY_MODULE, output="overflows-by-module")
     kernel = KERNELS["module"]
     unthrottled(
         kernel.setup

@@ -26,9 +26,10 @@ class Kernel(NamedTuple):
     options: tuple[object, ...] = ()  # of scripts/vm.py
 
 
-def program(name: str) -> Path:
-    """Compiles a program for the guest, where it is /share/NAME."""
+def program(name: str, *words: object, output: str = "") -> Path:
+    """Compiles NAME.c for the guest, where it is /share/OUTPUT. words: more for the compiler."""
     SHARE.mkdir(parents=True, exist_ok=True)
+    made = SHARE / (output or name)
     must(
         f"{CROSS}gcc",
         "-O2",
@@ -38,10 +39,11 @@ def program(name: str) -> Path:
         "-isystem",
         LINUX / "tools/include/uapi",
         "-o",
-        SHARE / name,
+        made,
         HERE / f"{name}.c",
+        *words,
     )
-    return SHARE / name
+    return made
 
 
 def tool(name: str, *words: object) -> str:

@@ -10,3 +10,28 @@ export function element(name, attributes = {}, ...children) {
 	result.append(...children);
 	return result;
 }
+
+// A table of texts. The first cell of a row is its head.
+export function plainTable(head, rows) {
+	return element(
+		'table',
+		{ class: 'plain' },
+		element(
+			'thead',
+			{},
+			element('tr', {}, ...head.map(text => element('th', { scope: 'col' }, text)))
+		),
+		element(
+			'tbody',
+			{},
+			...rows.map(([first, ...rest]) =>
+				element(
+					'tr',
+					{},
+					element('th', { scope: 'row' }, first),
+					...rest.map(text => element('td', {}, text))
+				)
+			)
+		)
+	);
+}

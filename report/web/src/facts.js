@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // What was recorded.
 
-import { element } from './element.js';
+import { element, plainTable } from './element.js';
 import { ROWS } from './values.js';
 
 const number = value => value.toLocaleString('en').replaceAll(',', '\u202f');
@@ -37,34 +37,7 @@ function groupsTable(groups) {
 		group.jitter_alternate_period ? `2^${group.jitter_alternate_period}` : 'none',
 		group.share === 'discard' ? 'in one function' : 'all',
 	]);
-	return element(
-		'div',
-		{ class: 'scroll' },
-		element(
-			'table',
-			{ class: 'plain' },
-			element(
-				'thead',
-				{},
-				element(
-					'tr',
-					{},
-					...head.map(text => element('th', { scope: 'col' }, text))
-				)
-			),
-			element(
-				'tbody',
-				{},
-				...rows.map(cells =>
-					element(
-						'tr',
-						{},
-						...cells.map(text => element('td', {}, text))
-					)
-				)
-			)
-		)
-	);
+	return element('div', { class: 'scroll' }, plainTable(head, rows));
 }
 
 // how often something happened that there should be none of
@@ -89,7 +62,7 @@ export function facts(data) {
 			{ class: 'facts' },
 			fact(rows + which, number(table.rows.length)),
 			fact('windows' + which, number(samples)),
-			fact('of them discarded', number(discarded) + percent),
+			fact('discarded windows', number(discarded) + percent),
 			trouble(
 				'lost records',
 				recordings.map(({ lost }) => lost)

@@ -1,40 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // The table of functions, and that of changes.
 
-import { element } from './element.js';
+import { element, plainTable } from './element.js';
 import { grid } from './grid.js';
 import { ROWS, format, interval, quantiles } from './values.js';
 
 const SMALL = 'ci';
-
-// A list of names and values, for all about a row.
-function facts(rows, head) {
-	return element(
-		'table',
-		{ class: 'plain' },
-		element(
-			'thead',
-			{},
-			element(
-				'tr',
-				{},
-				...head.map(text => element('th', { scope: 'col' }, text))
-			)
-		),
-		element(
-			'tbody',
-			{},
-			...rows.map(([first, ...rest]) =>
-				element(
-					'tr',
-					{},
-					element('th', { scope: 'row' }, first),
-					...rest.map(text => element('td', {}, text))
-				)
-			)
-		)
-	);
-}
 
 function bar(cell, fraction) {
 	const mark = element('span', { class: 'bar', 'aria-hidden': 'true' });
@@ -97,18 +68,19 @@ export function tableView(panel, table) {
 		sorted: columns.findIndex(({ kind }) => kind === 'share'),
 		intervals: rows.some(row => row[4].some(Boolean)),
 		detail: row => {
-			const metrics = facts(
+			const metrics = plainTable(
+				['metric', 'value', '95 % interval', 'meaning'],
 				columns.map((column, i) => [
 					column.name,
 					format(row[3][i], column),
 					interval(row[4][i], column) +
 						(row[5].includes(i) ? ' (too few windows)' : ''),
 					column.meaning ?? '',
-				]),
-				['metric', 'value', '95 % interval', 'meaning']
+				])
 			);
 			const sums = row[6].map(([set, samples, matched, totals]) =>
-				facts(
+				plainTable(
+					['in all windows that count', 'total'],
 					[
 						['windows', samples],
 						['discarded', samples - matched],
@@ -116,8 +88,7 @@ export function tableView(panel, table) {
 							event,
 							totals[i],
 						]),
-					].map(([name, value]) => [name, String(value)]),
-					['in all windows that count', 'total']
+					].map(([name, value]) => [name, String(value)])
 				)
 			);
 			return element(
