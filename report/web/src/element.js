@@ -19,7 +19,11 @@ export function plainTable(head, rows) {
 		element(
 			'thead',
 			{},
-			element('tr', {}, ...head.map(text => element('th', { scope: 'col' }, text)))
+			element(
+				'tr',
+				{},
+				...head.map(text => element('th', { scope: 'col' }, text))
+			)
 		),
 		element(
 			'tbody',
