@@ -196,7 +196,7 @@ class Tables(Case):
         self.assertIn("throttled\n3", self.browser.one(".fact.warn").text)
         self.browser.one("#facts summary").click()
         self.assertEqual(
-            [cell.text for cell in self.browser.all("#facts td")],
+            [cell.text for cell in self.browser.all("#facts tbody :is(th, td)")],
             [", ".join(reports.EVENTS), "999\u202f700", "300", "2^12", "in one function"],
         )
         self.browser.picture(DATA / "table-light.png")

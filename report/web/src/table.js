@@ -210,7 +210,16 @@ export function diffView(panel, diff) {
 				'div',
 				{ class: 'about' },
 				element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
-				facts(
+				plainTable(
+					[
+						'metric',
+						'before',
+						'after',
+						'change',
+						'95 % interval',
+						'significance',
+						'meaning',
+					],
 					columns.map((column, i) => {
 						const one = row[4][i];
 						return one
@@ -229,16 +238,7 @@ export function diffView(panel, diff) {
 									column.meaning ?? '',
 								]
 							: [column.name];
-					}),
-					[
-						'metric',
-						'before',
-						'after',
-						'change',
-						'95 % interval',
-						'significance',
-						'meaning',
-					]
+					})
 				)
 			),
 	});
