@@ -8,10 +8,12 @@ BASE ?= 6.12
 # what is made for a base; build/ itself has what all bases share
 B := build/$(BASE)
 OUT ?= $(B)/demo
+MODEL ?= none
 
-# machines that `make check` needs, and those that `make check-all` needs
-CHECK_ARCHES = $(if $(SUITES),$(shell tests/run.py --machines $(SUITES)),arm64 x86_64)
-ALL_ARCHES := arm64 x86_64 riscv64 ppc64le
+# machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
+# the core model
+CHECK_ARCHES = $(if $(SUITES),$(shell tests/run.py --machines $(SUITES)),arm64 x86_64 emulator)
+ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
 
 # what the user wrote is for the guest's shell: make does not expand it
 override WORKLOAD := $(value WORKLOAD)
@@ -20,7 +22,7 @@ override RUN := $(value RUN)
 # of the verbs kernel and vm, said to make: not what a shell happens to have
 override DEBUG := $(and $(filter kernel vm,$(MAKECMDGOALS)), \
 	$(filter command,$(origin DEBUG)),$(DEBUG))
-export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE
+export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE MODEL
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -50,7 +52,10 @@ NEW_FILES := $(shell sed -n 's/^new: //p' $(PATCHES))
 # what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio \
 	$(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
-MACHINE = $(foreach arch,$(1),$(B)/kernel/$(arch)/.built $(call GUEST,$(arch)))
+MACHINE = $(foreach arch,$(filter-out emulator,$(1)),\
+	$(B)/kernel/$(arch)/.built $(call GUEST,$(arch))) \
+	$(if $(filter emulator,$(1)),build/emulator/model.so)
+WITH_MODEL = $(if $(filter none,$(MODEL)),,build/emulator/model.so)
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 DEB = $(B)/deb/$(ARCH)
 KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
@@ -69,6 +74,7 @@ help: ## this list
 #: LINUX=/path         a pristine tree or archive of that version, instead of Debian's source
 #: WORKLOAD="program"  what is recorded, with its arguments (demo, report)
 #: EVENTS="{...}:uS"   events to record (demo, report)
+#: MODEL=small         the core model: large, small, none; more words in emulator/README.md
 #: RUN="command"       what to do in the machine (vm)
 #: TIMEOUT=600         seconds that the machine may run (demo, report, vm)
 #: DEBUG=1             a kernel that checks itself (kernel, vm)
@@ -81,7 +87,7 @@ help: ## this list
 
 .PHONY: demo
 demo: ## the main job: record the benchmark in the emulated machine, print its table
-demo: $(B)/perf/.built $(call MACHINE,$(ARCH))
+demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(WITH_MODEL)
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
@@ -133,8 +139,12 @@ kernel: $(KERNEL) ## the kernel of an emulated machine (ARCH=arm64)
 
 .PHONY: vm
 vm: ## boot the emulated machine, RUN='command' in it (none: a shell)
-vm: $(KERNEL) $(call GUEST,$(ARCH))
-	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --timeout $(TIMEOUT) "$$RUN"
+vm: $(KERNEL) $(call GUEST,$(ARCH)) $(WITH_MODEL)
+	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$$MODEL" \
+		--timeout $(TIMEOUT) "$$RUN"
+
+.PHONY: emulator
+emulator: build/emulator/model.so ## QEMU with our patches, and the core model
 
 .PHONY: dkms
 dkms: ## the module for kernels that cannot be rebuilt, as a package: build/dkms
@@ -172,13 +182,14 @@ clean: ## empty build/
 
 INSTALL_lint = lint
 INSTALL_build = build $(ARCH)
+INSTALL_emulator = build emulator
 INSTALL_report = build report
 INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
 INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
 INSTALL_bench = build arm64 report bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh
-INSTALLS := $(addprefix install-,lint build report check all bench deb fresh)
+INSTALLS := $(addprefix install-,lint build emulator report check all bench deb fresh)
 
 .PHONY: always $(INSTALLS)
 $(INSTALLS): install-%:
@@ -251,3 +262,19 @@ $(B)/root/%.cpio: $(B)/perf-%/.built scripts/debian/root.sh $(FETCH) scripts/vm/
 build/qemu/%.built: scripts/debian/qemu.sh $(FETCH) scripts/vm/%.py | install-build
 	@$(STEP) "emulator for $*" scripts/debian/qemu.sh $*
 	@touch $@
+
+# QEMU is built once for all bases; what is fetched is kept
+
+EMULATOR := build/emulator
+
+$(EMULATOR)/fetched/.done: scripts/debian/emulator.sh scripts/debian/apt.sh | install-emulator
+	@$(STEP) "Debian's source of QEMU" scripts/debian/emulator.sh $(@D)
+	@touch $@
+
+$(EMULATOR)/include/qemu-plugin.h: $(EMULATOR)/fetched/.done emulator/build.sh
+$(EMULATOR)/include/qemu-plugin.h: emulator/devices.mak $(wildcard emulator/patches/*)
+	@$(STEP) "emulator with a core model" emulator/build.sh qemu $(<D) $(EMULATOR)
+	@touch $@
+
+$(EMULATOR)/model.so: $(EMULATOR)/include/qemu-plugin.h $(wildcard emulator/model/*.[ch])
+	@$(STEP) "core model" emulator/build.sh model $(EMULATOR)

@@ -4,6 +4,8 @@
 # Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
 # its table per function; leaves perf.data and functions.txt in the folder OUT.
 # Unless they are set, both are the machine's own. Options are for perf record.
+# With a core model, $MODEL, the truth is printed beside the table, and is left in
+# OUT, too, as a recording: truth.data.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,12 +16,16 @@ new=$out.new
 machine() {
 	scripts/vm.py --arch "$arch" --get "$1"
 }
-EVENTS=${EVENTS:-$(machine events)}
+truth=()
+what=events
+[ "$MODEL" = none ] || what=model_events truth=(--truth "$new/truth.txt")
+EVENTS=${EVENTS:-$(machine $what)}
 WORKLOAD=${WORKLOAD:-$(machine workload)}
 script=tools/perf/scripts/python/generate-function-metrics.py
 record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
-table=("build/$BASE/perf/perf" script -i "$new/perf.data" --symfs "build/$BASE/root/$arch"
-	--kallsyms "build/$BASE/kernel/$arch/System.map" -s "$script" -- -s discard)
+symbols=(--symfs "build/$BASE/root/$arch" --kallsyms "build/$BASE/kernel/$arch/System.map")
+table=("build/$BASE/perf/perf" script -i "$new/perf.data" "${symbols[@]}" -s "$script"
+	-- -s discard)
 
 trap 'rm -rf "$new"' EXIT
 rm -rf "$new"
@@ -28,7 +34,7 @@ mkdir -p "$new"
 # The program is looked for first: perf's own message comes after a page of others.
 # The recording goes to the guest's memory, then to the shared folder.
 scripts/step "record in the emulated machine" scripts/vm.py --arch "$arch" --timeout "$TIMEOUT" \
-	--share "$new" "
+	--share "$new" --model "$MODEL" "${truth[@]}" "
 program=(${WORKLOAD%% *})
 command -v \"\$program\" > /dev/null || {
 	echo \"demo: there is no program '\$program' in the emulated machine:\" \\
@@ -39,12 +45,30 @@ cd /tmp && $record && cp perf.data /share/"
 
 # shellcheck disable=SC2016 # it is bash that expands these
 scripts/step "table of metrics" bash -c '"$@" > "$0"' "$new/functions.txt" "${table[@]}"
+if [ "$MODEL" != none ]; then
+	# shellcheck disable=SC2016
+	scripts/step "truth of the core model" bash -ec '
+	emulator/truth.py "$0/perf.data" "$0/truth.txt" "$0/truth.data"
+	for name in perf truth; do
+		"$@" -i "$0/$name.data" > "$0/$name.json"
+	done
+	emulator/compare.py "$0/perf.json" "$0/truth.json" > "$0/compared.txt"
+	' "$new" "build/$BASE/perf/perf" functions report -j "${symbols[@]}"
+	rm "$new"/{truth.txt,perf.json,truth.json}
+fi
 mkdir -p "$out"
-mv "$new/perf.data" "$new/functions.txt" "$out/"
+mv "$new"/* "$out/"
 
 printf '\nRecorded, in the emulated machine, by\n\n  %s\n\nand read, on this one, by\n\n ' "$record"
 printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'
 cat "$out/functions.txt"
-echo
-machine about
+if [ "$MODEL" = none ]; then
+	echo
+	machine about
+else
+	printf '\nWhat the core model has counted, each instruction of it, beside that:\n\n'
+	cat "$out/compared.txt"
+	echo
+	machine model_about
+fi

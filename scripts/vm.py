@@ -24,6 +24,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 BUILD = TOP / "build" / os.environ.get("BASE", "6.12")
+EMULATOR = TOP / "build/emulator"
 TIMED_OUT, DIED = 124, 125
 COMPLAINT = re.compile(r"\b(BUG|WARNING|INFO|UBSAN|Oops|Kernel panic)\b.*:")
 # A warning is shown and ends the machine; an emulated processor may be slow,
@@ -104,8 +105,20 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
         "virtconsole,chardev=out",
         *folder("vm", control),
         *folder("share", args.share),
+        *core_model(args),
         *args.qemu,
     ]
+
+
+def core_model(args: argparse.Namespace) -> list[str]:
+    """The plugin that lets the processors wait, and the PMU count why."""
+    if args.model == "none":
+        return []
+    preset, *more = args.model.split(",")
+    words = [str(EMULATOR / "model.so"), f"preset={preset}", *more]
+    if args.truth:
+        words.append(f"truth={args.truth.resolve()}")
+    return ["-plugin", ",".join(words)]
 
 
 def last(lines: list[str]) -> list[str]:
@@ -146,6 +159,22 @@ def run(arch: dict, args: argparse.Namespace) -> int:
         shutil.rmtree(control, ignore_errors=True)
 
 
+def emulator(arch: dict, args: argparse.Namespace) -> str:
+    """The QEMU to start. Raises SystemExit with one line when it is not there."""
+    if args.model == "none":
+        # the one that scripts/debian/qemu.sh has fetched, if it had to
+        path = f"{TOP}/build/qemu/bin:{os.environ.get('PATH', os.defpath)}"
+        found = shutil.which(arch["emulator"], path=path)
+        return found or sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")
+    if args.arch != "arm64":
+        sys.exit("vm: the core model is that of arm64: leave --model out")
+    if args.no_icount:
+        sys.exit("vm: the core model counts instructions: leave --no-icount or --model out")
+    if not (EMULATOR / "model.so").is_file():
+        sys.exit(f"vm: {EMULATOR / 'model.so'} is missing: run `make emulator`")
+    return str(EMULATOR / "bin" / arch["emulator"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], epilog=f"machines: {' '.join(machines())}"
@@ -174,6 +203,16 @@ def main() -> int:
         "--no-icount",
         action="store_true",
         help="let the processors run at once, each as fast as it can: nothing is repeatable",
+    )
+    parser.add_argument(
+        "--model",
+        default="none",
+        metavar="PRESET[,NAME=VALUE...]",
+        help="the core model: small or large, and what differs from it (emulator/README.md); none: "
+        "each instruction takes one cycle (default)",
+    )
+    parser.add_argument(
+        "--truth", type=Path, help="write there what the core model has counted, at the end"
     )
     parser.add_argument(
         "--debug",
@@ -207,13 +246,7 @@ def main() -> int:
     for needed, verb in ((args.kernel, "kernel"), (args.root, "vm")):
         if not needed.is_file():
             sys.exit(f"vm: {needed} is missing: run `make {verb} ARCH={args.arch}`")
-    # the one that scripts/debian/qemu.sh has fetched, if it had to
-    emulator = shutil.which(
-        arch["emulator"], path=f"{TOP}/build/qemu/bin:{os.environ.get('PATH', os.defpath)}"
-    )
-    if not emulator:
-        sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")
-    arch["qemu"][0] = emulator
+    arch["qemu"][0] = emulator(arch, args)
     args.terminal = not args.command
     if args.terminal:
         if not sys.stdin.isatty():

@@ -20,7 +20,8 @@ Each suite declares its own needs, as constants of its module; all of them can b
  LOCK = "trees"          never beside another suite with this lock: it checks out or commits in the
                          Linux trees
  ALONE = True            it measures: after all others, never beside another suite
- MACHINES = "arm64"      the emulated machines that it needs, separated by spaces
+ MACHINES = "arm64"      the emulated machines that it needs, separated by spaces; emulator for
+                         the core model
 """
 
 import ast

@@ -25,6 +25,8 @@ ARCH = {
     "cmdline": "irqchip.gicv3_pseudo_nmi=1",
     "workload": "benchmark --faults 0 1",
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS",
+    "model_events": "{cycles/period=99700,alt-period=300/,instructions,branch-misses,"
+    "cache-misses,dTLB-load-misses}:uS",
     "about": """
 The emulated machine takes each instruction for one cycle and one nanosecond:
 cycles and instructions are exact, CPI is 1 everywhere. It has no caches and no
@@ -33,6 +35,12 @@ that windows are attributed to the right function. A rate that differs between
 the functions of the benchmark is that of page faults (PF/KI); what it really is,
 and the shares, `make vm RUN='benchmark --truth --faults 0 1'` counts one
 instruction at a time. Real counters need real hardware: see README.md.
+""",
+    "model_about": """
+The core model lets instructions wait for caches, TLBs, branches and slow units,
+and the emulated PMU counts why. A model's CPI is not that of a real core. What
+the table shows is that a number which differs between the functions for a known
+reason comes out as that number. emulator/README.md tells what the model is.
 """,
     "kconfig": """
 CONFIG_64BIT=y
@@ -45,6 +53,7 @@ CONFIG_ARM_PMU_ACPI=n
 CONFIG_ARM64_PSEUDO_NMI=y
 CONFIG_PCI_HOST_GENERIC=y
 CONFIG_MITIGATE_SPECTRE_BRANCH_HISTORY=y
+CONFIG_PID_IN_CONTEXTIDR=y
 CONFIG_RELOCATABLE=y
 CONFIG_UNMAP_KERNEL_AT_EL0=y
 CONFIG_ZONE_DMA=y

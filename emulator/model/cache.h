@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Set-associative memories with LRU replacement: caches and TLBs. */
+#ifndef MODEL_CACHE_H
+#define MODEL_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * struct cache - which lines (pages, for a TLB) are there
+ * @sets: number of sets, a power of two
+ * @ways: lines of each set
+ * @keys: @sets * @ways keys, each set from the most recently used one on
+ */
+struct cache {
+	uint64_t sets, ways;
+	uint64_t *keys;
+};
+
+/**
+ * cache_init() - make an empty cache
+ * @cache: the cache
+ * @lines: how many lines it holds
+ * @ways: how many of them are in each set
+ *
+ * Return: false unless @lines / @ways is a power of two.
+ */
+bool cache_init(struct cache *cache, uint64_t lines, uint64_t ways);
+
+void cache_destroy(struct cache *cache);
+
+/**
+ * cache_access() - look for a line, and put it there
+ * @cache: the cache
+ * @line: what selects the set: the address of the line, in lines
+ * @space: whose address that is; its lines are not those of other spaces
+ *
+ * Return: whether the line was there.
+ */
+bool cache_access(struct cache *cache, uint64_t line, uint64_t space);
+
+#endif

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The core model as a plugin of qemu-system-aarch64: follows what each vCPU
+ * executes, lets it wait, and counts the events of the guest's PMU.
+ *
+ * Each block of instructions calls enter_block() when it begins. What the block
+ * before it has come to is known then: where its branch went, or which of its
+ * instructions did not execute because of an exception.
+ *
+ * All vCPUs run in turn on one thread under -icount, without which nothing can
+ * wait: there are no locks.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <qemu-plugin.h>
+
+#include "core.h"
+#include "truth.h"
+
+#define LINE 64
+#define REGISTERS 31
+#define VECTORS_SIZE 0x800
+#define VECTOR_SIZE 0x80
+/* of four vectors in a row, the first one is that of exceptions of an instruction */
+#define VECTOR_KINDS 4
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+/**
+ * struct vcpu - a processor, and who executes on it
+ * @core: the core that executes: @own with kernel=on, else that of the image
+ * @own: the core that all share who execute here
+ * @counts: what the PMU counts
+ * @block: what it executes
+ * @image: whose instructions these are
+ * @thread: as the kernel numbers it
+ * @space: its page table
+ * @moved: @thread or @space have changed, and no user's code has executed since
+ * @x: handles of the registers x0 ... x30
+ * @elr: handle of ELR_EL1
+ */
+struct vcpu {
+	struct core *core, own;
+	struct core_counts *counts;
+	struct block *block;
+	struct image *image;
+	uint32_t thread;
+	uint64_t space;
+	bool moved;
+	struct qemu_plugin_register *x[REGISTERS], *elr;
+};
+
+static struct core_config config;
+static bool model_kernel;
+static const char *truth_file;
+static GPtrArray *vcpus;
+static GArray *vectors;
+static struct qemu_plugin_scoreboard *counts;
+static const void *time_control;
+
+G_GNUC_PRINTF(1, 2) static void fail(const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "model: ");
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\n");
+}
+
+static bool is_branch(enum insn_kind kind)
+{
+	return kind >= INSN_DIRECT && kind <= INSN_RETURN;
+}
+
+static bool is_kernel(uint64_t pc)
+{
+	return pc >> 63;
+}
+
+/* At the end of each callback: the vCPU waits, and the PMU looks at what it counts. */
+static void finish(unsigned int index, struct vcpu *vcpu, uint64_t cycles)
+{
+	if (cycles && !qemu_plugin_stall_vcpu(time_control, index, cycles)) {
+		fail("time can only pass with -icount shift=N, without record and replay");
+		exit(1);
+	}
+	if (vcpu->core->due) {
+		vcpu->core->due = false;
+		qemu_plugin_pmu_event_due(index);
+	}
+}
+
+static uint64_t read_register(struct qemu_plugin_register *handle)
+{
+	g_autoptr(GByteArray) bytes = g_byte_array_new();
+	uint64_t value = 0;
+
+	if (handle && qemu_plugin_read_register(handle, bytes) == sizeof(value))
+		memcpy(&value, bytes->data, sizeof(value));
+	return GUINT64_FROM_LE(value);
+}
+
+/*
+ * If the kernel is not modelled, nobody else is either, for whoever executes: when
+ * and how often others come depends on the recording, and on the host.
+ */
+static void use_image(struct vcpu *vcpu, struct image *image)
+{
+	vcpu->image = image;
+	vcpu->core = &vcpu->own;
+	if (!model_kernel) {
+		if (!image->core) {
+			image->core = g_new(struct core, 1);
+			core_init(image->core, &config);
+		}
+		vcpu->core = image->core;
+	}
+	vcpu->core->counts = vcpu->counts;
+	vcpu->core->record = truth_record;
+	vcpu->core->context = image;
+}
+
+static uint64_t branch(struct vcpu *vcpu, struct block *block, uint64_t next)
+{
+	struct insn *last = &block->insns[block->n - 1];
+
+	return core_branch(vcpu->core, last, last->kind, last->pc, last->target, next);
+}
+
+/*
+ * What @vcpu executed is over: it has executed all of it, or only what is before
+ * its instruction number @executed; it goes on at @next. If the kernel comes in
+ * between, the user's branch is counted when the user goes on: the PMU has
+ * switched to the kernel's counters already.
+ */
+static uint64_t leave_block(struct vcpu *vcpu, uint64_t executed, uint64_t next, bool kernel_comes)
+{
+	struct block *block = vcpu->block;
+	struct insn *last;
+
+	vcpu->block = NULL;
+	if (!block)
+		return 0;
+	last = &block->insns[block->n - 1];
+	/* an instruction that does nothing but cause an exception is counted as executed */
+	if (executed == block->n - 1 && !last->accesses_memory)
+		executed++;
+	if (executed < block->n) {
+		truth_abort(vcpu->image, block, executed);
+		return 0;
+	}
+	if (!is_branch(last->kind))
+		return 0;
+	if (kernel_comes) {
+		vcpu->image->branch = block;
+		vcpu->image->next = next;
+		return 0;
+	}
+	return branch(vcpu, block, next);
+}
+
+static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
+{
+	uint64_t cycles = 0, pc = block->insns[0].pc;
+
+	if (vcpu->moved && !is_kernel(pc)) {
+		use_image(vcpu, truth_image(vcpu->thread, vcpu->space));
+		vcpu->moved = false;
+	}
+	if (vcpu->image->branch && !is_kernel(pc)) {
+		cycles += branch(vcpu, vcpu->image->branch, vcpu->image->next);
+		vcpu->image->branch = NULL;
+	}
+	vcpu->block = block;
+	truth_execute(vcpu->image, block);
+	core_execute(vcpu->core, block->n);
+	for (uint64_t i = 0; i < block->n; i += (LINE - (pc + i * 4) % LINE) / 4)
+		cycles += core_fetch(vcpu->core, &block->insns[i], pc + i * 4);
+	return cycles;
+}
+
+static void enter_block(unsigned int index, void *block_)
+{
+	struct vcpu *vcpu = vcpus->pdata[index];
+	struct block *block = block_;
+	uint64_t cycles;
+
+	cycles = leave_block(vcpu, UINT64_MAX, block->insns[0].pc, false);
+	cycles += begin_block(vcpu, block);
+	finish(index, vcpu, cycles);
+}
+
+/* An exception, after whole blocks or because of an instruction, which ELR tells. */
+static void enter_vector(unsigned int index, void *block_)
+{
+	struct vcpu *vcpu = vcpus->pdata[index];
+	struct block *block = block_, *before = vcpu->block;
+	uint64_t cycles, executed = UINT64_MAX, pc = block->insns[0].pc;
+	uint64_t next = read_register(vcpu->elr);
+
+	if (before && pc / VECTOR_SIZE % VECTOR_KINDS == 0 && next >= before->insns[0].pc)
+		executed = (next - before->insns[0].pc) / 4;
+	cycles = leave_block(vcpu, executed, next, before && !is_kernel(before->insns[0].pc));
+	if (model_kernel)
+		cycles += begin_block(vcpu, block);
+	finish(index, vcpu, cycles);
+}
+
+static void access_memory(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address,
+			  void *insn_)
+{
+	struct vcpu *vcpu = vcpus->pdata[index];
+	struct insn *insn = insn_;
+	struct block *block = vcpu->block;
+
+	/*
+	 * An access to a device has to be the last instruction of its block. If it
+	 * is not, QEMU stops the block there, executes the access alone, without
+	 * enter_block(), and then what is left.
+	 */
+	if (block && (insn < block->insns || insn >= block->insns + block->n)) {
+		uint64_t i = (insn->pc - block->insns[0].pc) / 4;
+
+		if (i < block->n) {
+			insn = &block->insns[i];
+			leave_block(vcpu, i + 1, 0, false);
+		}
+	}
+	finish(index, vcpu, core_access(vcpu->core, insn, address,
+					1 << qemu_plugin_mem_size_shift(info),
+					qemu_plugin_mem_is_store(info)));
+}
+
+static void use_unit(unsigned int index, void *insn_)
+{
+	struct vcpu *vcpu = vcpus->pdata[index];
+	struct insn *insn = insn_;
+
+	finish(index, vcpu, core_unit(vcpu->core, insn, insn->kind));
+}
+
+static void set_thread(unsigned int index, void *x)
+{
+	struct vcpu *vcpu = vcpus->pdata[index];
+
+	vcpu->thread = read_register(vcpu->x[GPOINTER_TO_UINT(x)]);
+	use_image(vcpu, truth_image(vcpu->thread, 0));
+	vcpu->moved = true;
+}
+
+static void set_space(unsigned int index, void *x)
+{
+	struct vcpu *vcpu = vcpus->pdata[index];
+
+	/* the address alone; small tables are aligned to 64 bytes */
+	vcpu->space = read_register(vcpu->x[GPOINTER_TO_UINT(x)]) & 0xffffffffffc0;
+	vcpu->own.space = vcpu->space * 0x9e3779b97f4a7c15ULL >> 44;
+	vcpu->moved = true;
+}
+
+static void set_vectors(unsigned int index, void *x)
+{
+	struct vcpu *vcpu = vcpus->pdata[index];
+	uint64_t base = read_register(vcpu->x[GPOINTER_TO_UINT(x)]);
+
+	for (guint i = 0; i < vectors->len; i++)
+		if (g_array_index(vectors, uint64_t, i) == base)
+			return;
+	g_array_append_val(vectors, base);
+}
+
+static bool is_vector(uint64_t pc)
+{
+	for (guint i = 0; i < vectors->len; i++) {
+		uint64_t offset = pc - g_array_index(vectors, uint64_t, i);
+
+		if (offset < VECTORS_SIZE && !(offset % VECTOR_SIZE))
+			return true;
+	}
+	return false;
+}
+
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+	uint64_t pc = qemu_plugin_tb_vaddr(tb);
+	uint32_t *words = g_new0(uint32_t, n);
+	bool modelled = model_kernel || !is_kernel(pc);
+	struct block *block;
+
+	for (size_t i = 0; i < n; i++)
+		qemu_plugin_insn_data(qemu_plugin_tb_get_insn(tb, i), &words[i], sizeof(*words));
+	block = truth_block(pc, words, n);
+
+	if (is_vector(pc))
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, enter_vector, QEMU_PLUGIN_CB_R_REGS,
+						     block);
+	else if (modelled)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, enter_block, QEMU_PLUGIN_CB_NO_REGS,
+						     block);
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *qemu_insn = qemu_plugin_tb_get_insn(tb, i);
+		struct insn *insn = &block->insns[i];
+		qemu_plugin_vcpu_udata_cb_t set = NULL;
+		unsigned int x = a64_register(words[i]);
+
+		switch (insn->kind) {
+		case INSN_SET_THREAD:
+			set = set_thread;
+			break;
+		case INSN_SET_SPACE:
+			set = set_space;
+			break;
+		case INSN_SET_VECTORS:
+			set = set_vectors;
+			break;
+		case INSN_INTEGER_DIVIDE:
+		case INSN_FLOAT_DIVIDE:
+		case INSN_CONVERT:
+		case INSN_ISB:
+			if (modelled)
+				qemu_plugin_register_vcpu_insn_exec_cb(qemu_insn, use_unit,
+								       QEMU_PLUGIN_CB_NO_REGS,
+								       insn);
+			break;
+		default:
+			break;
+		}
+		if (set && x < REGISTERS)
+			qemu_plugin_register_vcpu_insn_exec_cb(qemu_insn, set,
+							       QEMU_PLUGIN_CB_R_REGS,
+							       GUINT_TO_POINTER(x));
+		if (modelled)
+			qemu_plugin_register_vcpu_mem_cb(qemu_insn, access_memory,
+							 QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_RW, insn);
+	}
+	g_free(words);
+}
+
+static void find_registers(struct vcpu *vcpu)
+{
+	GArray *registers = qemu_plugin_get_registers();
+
+	for (guint i = 0; i < registers->len; i++) {
+		unsigned int x;
+		char end;
+		qemu_plugin_reg_descriptor reg;
+
+		reg = g_array_index(registers, qemu_plugin_reg_descriptor, i);
+		if (sscanf(reg.name, "x%u%c", &x, &end) == 1 && x < REGISTERS)
+			vcpu->x[x] = reg.handle;
+		else if (!strcmp(reg.name, "ELR_EL1"))
+			vcpu->elr = reg.handle;
+	}
+	g_array_free(registers, true);
+	g_assert(vcpu->x[0] && vcpu->x[30] && vcpu->elr);
+}
+
+static void init_vcpu(qemu_plugin_id_t id, unsigned int index)
+{
+	struct vcpu *vcpu = g_new0(struct vcpu, 1);
+
+	g_assert(index == vcpus->len);
+	g_ptr_array_add(vcpus, vcpu);
+	/* qemu_plugin_install() has tried it */
+	core_init(&vcpu->own, &config);
+	find_registers(vcpu);
+	/* scoreboards move when they grow */
+	for (guint i = 0; i < vcpus->len; i++) {
+		vcpu = vcpus->pdata[i];
+		vcpu->counts = qemu_plugin_scoreboard_find(counts, i);
+		use_image(vcpu, truth_image(0, 0));
+	}
+}
+
+static void write_truth(qemu_plugin_id_t id, void *unused)
+{
+	char *new = g_strconcat(truth_file, ".new", NULL);
+	FILE *file = fopen(new, "w");
+	int error = file ? truth_write(file) : errno;
+
+	if (file && fclose(file) && !error)
+		error = errno;
+	if (!error && rename(new, truth_file))
+		error = errno;
+	if (error) {
+		remove(new);
+		fail("%s cannot be written: %s", truth_file, strerror(error));
+	}
+	g_free(new);
+}
+
+static bool parse_argument(const char *argument)
+{
+	g_auto(GStrv) pair = NULL;
+	const char *wrong;
+
+	pair = g_strsplit(argument, "=", 2);
+
+	if (!pair[0] || !pair[1]) {
+		wrong = "an argument is NAME=VALUE";
+	} else if (!strcmp(pair[0], "kernel")) {
+		wrong = qemu_plugin_bool_parse(pair[0], pair[1], &model_kernel) ?
+				NULL :
+				"it is on or off";
+	} else if (!strcmp(pair[0], "truth")) {
+		truth_file = g_strdup(pair[1]);
+		wrong = NULL;
+	} else {
+		wrong = core_configure(&config, pair[0], pair[1]);
+	}
+	if (wrong)
+		fail("%s: %s", argument, wrong);
+	return !wrong;
+}
+
+static bool provide_events(qemu_plugin_id_t id)
+{
+	for (enum core_event event = 0; event < NR_CORE_EVENTS; event++) {
+		qemu_plugin_u64 count = {counts, offsetof(struct core_counts, count[event])};
+		qemu_plugin_u64 due = {counts, offsetof(struct core_counts, due[event])};
+
+		for (size_t i = 0; i < G_N_ELEMENTS(core_events[event].numbers); i++) {
+			uint8_t number = core_events[event].numbers[i];
+
+			if (number && !qemu_plugin_register_pmu_event(id, number, count, due))
+				return false;
+		}
+	}
+	return true;
+}
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
+					   int argc, char **argv)
+{
+	struct core core;
+	const char *wrong;
+
+	if (strcmp(info->target_name, "aarch64") || !info->system_emulation) {
+		fail("it is for qemu-system-aarch64");
+		return 1;
+	}
+	config = core_small;
+	for (int i = 0; i < argc; i++)
+		if (!parse_argument(argv[i]))
+			return 1;
+	wrong = core_init(&core, &config);
+	if (wrong) {
+		fail("%s", wrong);
+		return 1;
+	}
+	core_destroy(&core);
+
+	vcpus = g_ptr_array_new();
+	vectors = g_array_new(false, false, sizeof(uint64_t));
+	counts = qemu_plugin_scoreboard_new(sizeof(struct core_counts));
+	time_control = qemu_plugin_request_time_control();
+	if (!provide_events(id)) {
+		fail("another plugin counts the same events");
+		return 1;
+	}
+	qemu_plugin_register_vcpu_init_cb(id, init_vcpu);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	if (truth_file)
+		qemu_plugin_register_atexit_cb(id, write_truth, NULL);
+	return 0;
+}

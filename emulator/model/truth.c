@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "truth.h"
+
+/* One event more than the core's: the instruction was not executed. */
+#define ABORTED NR_CORE_EVENTS
+#define NR_EVENTS (NR_CORE_EVENTS + 1)
+
+static GPtrArray *images;
+static GHashTable *last_images, *all_blocks;
+
+/* Blocks: found again by address and instructions */
+
+struct block_key {
+	uint64_t pc, n;
+	uint32_t words[];
+};
+
+static guint key_hash(gconstpointer p)
+{
+	const struct block_key *key = p;
+	uint64_t hash = key->pc * 0x9e3779b97f4a7c15ULL;
+
+	for (uint64_t i = 0; i < key->n; i++)
+		hash = (hash ^ key->words[i]) * 0x100000001b3ULL;
+	return hash >> 32 ^ hash;
+}
+
+static gboolean key_equal(gconstpointer p, gconstpointer q)
+{
+	const struct block_key *a = p, *b = q;
+
+	return a->pc == b->pc && a->n == b->n &&
+	       !memcmp(a->words, b->words, a->n * sizeof(*a->words));
+}
+
+struct block *truth_block(uint64_t pc, const uint32_t *words, uint64_t n)
+{
+	struct block_key *key = g_malloc(sizeof(*key) + n * sizeof(*words));
+	struct block *block;
+
+	if (!all_blocks)
+		all_blocks = g_hash_table_new(key_hash, key_equal);
+	key->pc = pc;
+	key->n = n;
+	memcpy(key->words, words, n * sizeof(*words));
+	block = g_hash_table_lookup(all_blocks, key);
+	if (block) {
+		g_free(key);
+		return block;
+	}
+	block = g_malloc0(sizeof(*block) + n * sizeof(struct insn));
+	block->n = n;
+	for (uint64_t i = 0; i < n; i++) {
+		struct insn *insn = &block->insns[i];
+
+		insn->pc = pc + i * 4;
+		insn->kind = a64_decode(words[i], insn->pc, &insn->target);
+		insn->accesses_memory = a64_accesses_memory(words[i]);
+	}
+	g_hash_table_insert(all_blocks, key, block);
+	return block;
+}
+
+/* Images */
+
+static struct image *new_image(uint32_t thread, uint32_t number, uint64_t space)
+{
+	struct image *image = g_new0(struct image, 1);
+
+	*image = (struct image){
+		.thread = thread, .number = number, .space = space,
+		.blocks = g_hash_table_new(NULL, NULL), .insns = g_hash_table_new(NULL, NULL),
+	};
+	g_ptr_array_add(images, image);
+	g_hash_table_insert(last_images, GUINT_TO_POINTER(thread), image);
+	return image;
+}
+
+struct image *truth_image(uint32_t thread, uint64_t space)
+{
+	struct image *image;
+
+	if (!last_images) {
+		last_images = g_hash_table_new(NULL, NULL);
+		images = g_ptr_array_new();
+	}
+	image = g_hash_table_lookup(last_images, GUINT_TO_POINTER(thread));
+	if (!image)
+		return new_image(thread, 0, space);
+	/* until now it has been in the kernel */
+	if (!image->space)
+		image->space = space;
+	return !space || image->space == space ? image :
+		       new_image(thread, image->number + 1, space);
+}
+
+/* Counting */
+
+static uint64_t *counts_of(GHashTable *table, void *key, size_t n)
+{
+	uint64_t *counts = g_hash_table_lookup(table, key);
+
+	if (!counts) {
+		counts = g_new0(uint64_t, n);
+		g_hash_table_insert(table, key, counts);
+	}
+	return counts;
+}
+
+void truth_execute(struct image *image, struct block *block)
+{
+	if (block->owner != image) {
+		block->owner = image;
+		block->executions = counts_of(image->blocks, block, 1);
+	}
+	++*block->executions;
+}
+
+static void count(struct image *image, struct insn *insn, unsigned int event, uint64_t n)
+{
+	if (insn->owner != image) {
+		insn->owner = image;
+		insn->events = counts_of(image->insns, insn, NR_EVENTS);
+	}
+	insn->events[event] += n;
+}
+
+void truth_record(void *image, void *insn, enum core_event event, uint64_t n)
+{
+	count(image, insn, event, n);
+}
+
+void truth_abort(struct image *image, struct block *block, uint64_t first)
+{
+	for (uint64_t i = first; i < block->n; i++)
+		count(image, &block->insns[i], ABORTED, 1);
+}
+
+/* Output */
+
+struct line {
+	uint64_t executed, events[NR_CORE_EVENTS];
+};
+
+static int by_address(gconstpointer a, gconstpointer b, gpointer unused)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct line *line_at(GTree *lines, uint64_t pc)
+{
+	struct line *line = g_tree_lookup(lines, &pc);
+
+	if (!line) {
+		line = g_new0(struct line, 1);
+		g_tree_insert(lines, g_memdup2(&pc, sizeof(pc)), line);
+	}
+	return line;
+}
+
+/* An address may be in several blocks: add them up. */
+static GTree *lines_of(struct image *image)
+{
+	GTree *lines = g_tree_new_full(by_address, NULL, g_free, g_free);
+	GHashTableIter iter;
+	gpointer key, value;
+
+	g_hash_table_iter_init(&iter, image->blocks);
+	while (g_hash_table_iter_next(&iter, &key, &value)) {
+		struct block *block = key;
+
+		for (uint64_t i = 0; i < block->n; i++) {
+			struct line *line = line_at(lines, block->insns[i].pc);
+
+			line->executed += *(uint64_t *)value;
+			line->events[INST_SPEC] += *(uint64_t *)value;
+		}
+	}
+	g_hash_table_iter_init(&iter, image->insns);
+	while (g_hash_table_iter_next(&iter, &key, &value)) {
+		struct line *line = line_at(lines, ((struct insn *)key)->pc);
+		uint64_t *events = value;
+
+		line->executed -= events[ABORTED];
+		for (int event = 0; event < NR_CORE_EVENTS; event++)
+			line->events[event] += events[event];
+		line->events[STALL] = line->events[STALL_FRONTEND] + line->events[STALL_BACKEND];
+	}
+	return lines;
+}
+
+struct output {
+	FILE *file;
+	const struct image *image;
+};
+
+static gboolean write_line(gpointer pc, gpointer line_, gpointer output_)
+{
+	const struct output *output = output_;
+	const struct line *line = line_;
+
+	fprintf(output->file, "%u %u %" PRIx64 " %" PRIu64, output->image->thread,
+		output->image->number, *(uint64_t *)pc, line->executed);
+	for (int event = 0; event < NR_CORE_EVENTS; event++)
+		fprintf(output->file, " %" PRIu64, line->events[event]);
+	putc('\n', output->file);
+	return FALSE;
+}
+
+int truth_write(FILE *file)
+{
+	fprintf(file, "thread image address INST_RETIRED");
+	for (int event = 0; event < NR_CORE_EVENTS; event++)
+		fprintf(file, " %s", core_events[event].name);
+	putc('\n', file);
+	for (guint i = 0; images && i < images->len; i++) {
+		struct output output = {file, images->pdata[i]};
+		GTree *lines = lines_of(images->pdata[i]);
+
+		g_tree_foreach(lines, write_line, &output);
+		g_tree_destroy(lines);
+	}
+	return ferror(file) ? errno ?: EIO : 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What really happened: every event of every instruction of every thread. */
+#ifndef MODEL_TRUTH_H
+#define MODEL_TRUTH_H
+
+#include <glib.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "a64.h"
+#include "core.h"
+
+/**
+ * struct insn - an instruction that has been translated
+ * @pc: its address
+ * @target: where it goes, for a direct or conditional branch
+ * @kind: what it is to the model
+ * @accesses_memory: it loads or stores
+ * @owner: the image that @events are of
+ * @events: where that image counts the events of this instruction
+ *
+ * The last two are there to be fast: few instructions change their image often.
+ */
+struct insn {
+	uint64_t pc, target;
+	enum insn_kind kind;
+	bool accesses_memory;
+	struct image *owner;
+	uint64_t *events;
+};
+
+/**
+ * struct block - instructions in a row, of which the last one may be a branch
+ * @n: how many
+ * @owner: the image that @executions is of
+ * @executions: how often that image has begun to execute the block
+ * @insns: the instructions
+ */
+struct block {
+	uint64_t n;
+	struct image *owner;
+	uint64_t *executions;
+	struct insn insns[];
+};
+
+/**
+ * struct image - a thread, from one program that it executes to the next
+ * @thread: its number
+ * @number: how many images the thread has had before
+ * @space: the page table of its process
+ * @branch: what it executed last, if that ended with a branch and the kernel came
+ *	    then; see leave_block()
+ * @next: where the branch went
+ * @core: what it executes on, if that is a core of its own
+ * @blocks: executions of each struct block
+ * @insns: events of each struct insn
+ */
+struct image {
+	uint32_t thread, number;
+	uint64_t space;
+	struct block *branch;
+	uint64_t next;
+	struct core *core;
+	GHashTable *blocks, *insns;
+};
+
+/**
+ * truth_block() - the one description of a block of instructions
+ * @pc: address of the first one
+ * @words: the instructions
+ * @n: how many
+ */
+struct block *truth_block(uint64_t pc, const uint32_t *words, uint64_t n);
+
+/**
+ * truth_image() - what a thread executes
+ * @thread: its number
+ * @space: the page table of its process; 0 while it is in the kernel
+ *
+ * A thread whose page table has changed executes another program: it gets a new
+ * image.
+ */
+struct image *truth_image(uint32_t thread, uint64_t space);
+
+/* Begin to execute a block. */
+void truth_execute(struct image *image, struct block *block);
+
+/* An exception has come before the instructions from number @first on. */
+void truth_abort(struct image *image, struct block *block, uint64_t first);
+
+/* Events of an instruction, of a struct image and a struct insn: see core.record */
+void truth_record(void *image, void *insn, enum core_event event, uint64_t n);
+
+/**
+ * truth_write() - write all counts as a table
+ * @file: where to
+ *
+ * A line of names, then one for each instruction of each image, separated by
+ * blanks: the number of the thread, that of its image from 0 on, the address,
+ * how often the instruction was executed, and its events in their order.
+ *
+ * Return: 0, or what fprintf() has set errno to.
+ */
+int truth_write(FILE *file);
+
+#endif

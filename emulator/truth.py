@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Makes a recording of what the core model has counted: the truth of another one.
+
+The model writes how often each instruction of each program was executed, and its
+events (model/truth.h). This turns them into samples, one for each instruction,
+with the counts of the group that RECORDING has. Everything else, which program
+each thread executed, and what was mapped where, is copied from RECORDING. So perf
+reads the truth as it reads RECORDING, and groups it by the same functions:
+
+  emulator/truth.py perf.data truth.txt truth.data
+  perf functions report -i truth.data
+
+RECORDING must tell of each program's start: record the programs from their start,
+in the same run of the machine.
+"""
+
+import argparse
+import struct
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+EXIT, FORK, COMM, SAMPLE = 4, 7, 3, 9
+LOST, THROTTLE, UNTHROTTLE, FINISHED_ROUND, LOST_SAMPLES, COMPRESSED = 2, 5, 6, 68, 13, 81
+LEFT_OUT = {SAMPLE, LOST, THROTTLE, UNTHROTTLE, FINISHED_ROUND, LOST_SAMPLES}
+COMM_EXEC = 1 << 13
+MISC_KERNEL, MISC_USER = 1, 2
+USER_TYPES = 64  # records from this type on are perf's own, and tell no time
+# bits of sample_type, in the order of the fields of a sample
+IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, BRANCH_STACK, IDENTIFIER = (
+    1 << bit for bit in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 16)
+)
+FIELDS = (IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD)
+TRAILER = (TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER)  # of the other records
+FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
+    1 << bit for bit in range(5)
+)
+BRANCH_HW_INDEX = 1 << 17
+EXCLUDE_USER, EXCLUDE_KERNEL, SAMPLE_ID_ALL = 1 << 4, 1 << 5, 1 << 18
+PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW = 0, 3, 4
+SOFTWARE_TYPES = {1, 2, 5}
+KERNEL = 1 << 63
+
+# what armv8_pmuv3 takes for the generic events
+HARDWARE = {0: 0x11, 1: 0x08, 2: 0x04, 3: 0x03, 4: 0x21, 5: 0x10, 7: 0x23, 8: 0x24}
+CACHES = {  # (cache, result): all of them for reads
+    (0, 0): 0x04,
+    (0, 1): 0x03,
+    (1, 0): 0x14,
+    (1, 1): 0x01,
+    (3, 0): 0x25,
+    (3, 1): 0x05,
+    (4, 0): 0x26,
+    (4, 1): 0x02,
+    (5, 0): 0x12,
+    (5, 1): 0x10,
+}
+# and the columns of the model's table that are these events
+COLUMNS = {
+    0x08: ("INST_RETIRED",),
+    0x11: ("INST_RETIRED", "STALL"),
+    0x14: ("L1I_CACHE",),
+    0x26: ("L1I_CACHE",),
+    0x01: ("L1I_CACHE_REFILL",),
+    0x02: ("L1I_TLB_REFILL",),
+    0x04: ("L1D_CACHE",),
+    0x25: ("L1D_CACHE",),
+    0x03: ("L1D_CACHE_REFILL",),
+    0x05: ("L1D_TLB_REFILL",),
+    0x16: ("L2D_CACHE",),
+    0x17: ("L2D_CACHE_REFILL",),
+    0x12: ("BR_RETIRED",),
+    0x21: ("BR_RETIRED",),
+    0x0E: ("BR_RETURN_RETIRED",),
+    0x10: ("BR_MIS_PRED",),
+    0x22: ("BR_MIS_PRED",),
+    0x1B: ("INST_SPEC",),
+    0x23: ("STALL_FRONTEND",),
+    0x24: ("STALL_BACKEND",),
+    0x3C: ("STALL",),
+}
+
+
+def fail(message: str) -> NoReturn:
+    sys.exit(f"truth: {message}")
+
+
+class Attr(NamedTuple):
+    """An event of the recording."""
+
+    place: int  # of its perf_event_attr in the file
+    type: int
+    config: int
+    sample_type: int
+    read_format: int
+    flags: int
+    branch_sample_type: int
+    ids: tuple[int, ...]
+
+
+class Record(NamedTuple):
+    """A record of the recording, and its time (0: it has none)."""
+
+    kind: int
+    misc: int
+    data: bytes
+    time: int
+
+
+class Line(NamedTuple):
+    """An instruction: its address, how often it was executed, its events."""
+
+    address: int
+    counts: dict[str, int]
+
+
+Images = dict[int, list[list[Line]]]  # by thread
+
+
+def read_attrs(data: bytes) -> list[Attr]:
+    """The events of the header."""
+    size, offset, length = struct.unpack_from("<QQQ", data, 16)
+    attrs = []
+    for at in range(offset, offset + length, size):
+        kind, _, config, _, sample_type, read_format, flags = struct.unpack_from(
+            "<IIQQQQQ", data, at
+        )
+        (branches,) = struct.unpack_from("<Q", data, at + 72)
+        ids_at, ids_size = struct.unpack_from("<QQ", data, at + size - 16)
+        ids = struct.unpack_from(f"<{ids_size // 8}Q", data, ids_at)
+        attrs.append(Attr(at, kind, config, sample_type, read_format, flags, branches, ids))
+    return attrs
+
+
+def read_records(data: bytes, attr: Attr) -> Iterator[Record]:
+    """All records. Those of the kernel end with the fields of the TRAILER."""
+    offset, length = struct.unpack_from("<QQ", data, 40)
+    fields = [bit for bit in TRAILER if attr.sample_type & bit]
+    end = offset + length
+    if end > len(data):
+        fail("the recording is cut short")
+    while offset < end:
+        kind, misc, size = struct.unpack_from("<IHH", data, offset)
+        if size < 8 or offset + size > end:
+            fail("the recording is cut short")
+        record, time = data[offset : offset + size], 0
+        if kind == COMPRESSED:
+            fail("compressed recordings cannot be read: record without -z")
+        if kind == SAMPLE:
+            place = [bit for bit in FIELDS if attr.sample_type & bit].index(TIME)
+            (time,) = struct.unpack_from("<Q", record, 8 + 8 * place)
+        elif kind < USER_TYPES and attr.flags & SAMPLE_ID_ALL:
+            (time,) = struct.unpack_from(
+                "<Q", record, size - 8 * (len(fields) - fields.index(TIME))
+            )
+        yield Record(kind, misc, record, time)
+        offset += size
+
+
+def groups(attrs: list[Attr], records: list[Record]) -> list[tuple[Attr, list[tuple[int, Attr]]]]:
+    """Leaders, each with the ids of its group as its samples have them."""
+    by_id = {number: attr for attr in attrs for number in attr.ids}
+    found: dict[int, tuple[Attr, list[tuple[int, Attr]]]] = {}
+    for record in records:
+        if record.kind != SAMPLE:
+            continue
+        attr, at = attrs[0], 8
+        fields = [bit for bit in FIELDS if attr.sample_type & bit]
+        for bit in (IDENTIFIER, ID):
+            if bit in fields:
+                (number,) = struct.unpack_from("<Q", record.data, at + 8 * fields.index(bit))
+                attr = by_id.get(number, attr)
+                break
+        form = attr.read_format
+        if attr.place in found or not (attr.sample_type & READ and form & FORMAT_GROUP):
+            continue
+        at += 8 * len([bit for bit in FIELDS if attr.sample_type & bit])
+        (members,) = struct.unpack_from("<Q", record.data, at)
+        at += 8 + 8 * (bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING))
+        step = 16 + 8 * bool(form & FORMAT_LOST)
+        ids = [struct.unpack_from("<Q", record.data, at + i * step + 8)[0] for i in range(members)]
+        found[attr.place] = attr, [(number, by_id[number]) for number in ids]
+    if not found:
+        fail("the recording has no group with samples: record '{cycles/.../,...}:uS'")
+    return list(found.values())
+
+
+def columns(attr: Attr) -> tuple[str, ...]:
+    """What the model calls an event of the recording."""
+    config = attr.config & 0xFFFFFFFF
+    if attr.type == PERF_TYPE_HARDWARE:
+        event = HARDWARE.get(config)
+    elif attr.type == PERF_TYPE_HW_CACHE:
+        event = CACHES.get((config & 0xFF, config >> 16)) if not config >> 8 & 0xFF else None
+    else:
+        event = None if attr.type in SOFTWARE_TYPES else config & 0xFFFF
+    if event not in COLUMNS:
+        fail(f"the model does not count the event of type {attr.type}, config {attr.config:#x}")
+    return COLUMNS[event]
+
+
+def read_images(lines: Iterable[str]) -> Images:
+    """The model's table."""
+    rows = iter(lines)
+    names = next(rows, "").split()
+    if names[:3] != ["thread", "image", "address"]:
+        fail("this is no table of the model")
+    images: Images = defaultdict(list)
+    for row in rows:
+        fields = row.split()
+        if len(fields) != len(names):
+            fail("the model's table is cut short")
+        thread, image, address = int(fields[0]), int(fields[1]), int(fields[2], 16)
+        of_thread = images[thread]
+        while len(of_thread) <= image:
+            of_thread.append([])
+        counts = dict(zip(names[3:], map(int, fields[3:])))
+        of_thread[image].append(Line(address, counts))
+    return images
+
+
+class Life(NamedTuple):
+    """What a thread of the recording executed: programs, and when each of them ended."""
+
+    process: int
+    ends: list[int]
+
+
+def lives(records: list[Record]) -> dict[int, Life]:
+    """The threads. A program ends when the next one starts, and at the exit of the thread."""
+    last = max((record.time for record in records), default=0) + 1
+    found: dict[int, Life] = {}
+    forked = set()
+    started: dict[int, int] = defaultdict(int)
+    for record in sorted(records, key=lambda record: record.time):
+        if record.kind not in (COMM, FORK, EXIT):
+            continue
+        process, thread = struct.unpack_from("<II", record.data, 8)
+        if record.kind != COMM:
+            thread = struct.unpack_from("<IIII", record.data, 8)[2]
+        if record.kind == FORK and record.time:
+            forked.add(thread)
+        life = found.setdefault(thread, Life(process, []))
+        if record.kind == COMM and record.misc & COMM_EXEC:
+            # nobody counted the copy of perf that became the first program
+            counted = started[thread] or thread in forked
+            life.ends.append(record.time - 1 if counted else 0)
+            started[thread] += 1
+        elif record.kind == EXIT:
+            life.ends.append(record.time - 1)
+    for thread, life in found.items():
+        if len(life.ends) == started[thread]:
+            life.ends.append(last)
+    return found
+
+
+class Stream:
+    """Writes the samples of one group of one thread: counts only grow."""
+
+    def __init__(self, leader: Attr, members: list[tuple[int, Attr]]) -> None:
+        self.leader, self.members = leader, members
+        self.columns = [columns(attr) for _, attr in members]
+        self.totals = [0] * len(members)
+
+    def counts(self, line: Line) -> list[int]:
+        """Its counts for an instruction."""
+        is_kernel = bool(line.address & KERNEL)
+        return [
+            0
+            if attr.flags & (EXCLUDE_KERNEL if is_kernel else EXCLUDE_USER)
+            else sum(line.counts[name] for name in names)
+            for (_, attr), names in zip(self.members, self.columns)
+        ]
+
+    def sample(
+        self, address: int, process: int, thread: int, time: int, counts: list[int]
+    ) -> bytes:
+        self.totals = [total + count for total, count in zip(self.totals, counts)]
+        number = self.members[0][0]
+        fields = {
+            IDENTIFIER: number,
+            IP: address,
+            TID: thread << 32 | process,
+            TIME: time,
+            ID: number,
+            STREAM_ID: number,
+            PERIOD: counts[0],
+        }
+        kinds, form = self.leader.sample_type, self.leader.read_format
+        words = [fields.get(bit, 0) for bit in FIELDS if kinds & bit]
+        words.append(len(self.members))
+        words += [1] * (bool(form & FORMAT_ENABLED) + bool(form & FORMAT_RUNNING))
+        for (member, _), total in zip(self.members, self.totals):
+            words += [total, member] + [0] * bool(form & FORMAT_LOST)
+        if kinds & CALLCHAIN:
+            words.append(0)
+        if kinds & BRANCH_STACK:
+            words += [0] * (1 + bool(self.leader.branch_sample_type & BRANCH_HW_INDEX))
+        misc = MISC_KERNEL if address & KERNEL else MISC_USER
+        return struct.pack(f"<IHH{len(words)}Q", SAMPLE, misc, 8 + 8 * len(words), *words)
+
+
+def samples(
+    leader: Attr, members: list[tuple[int, Attr]], images: Images, threads: dict[int, Life]
+) -> Iterator[tuple[int, bytes]]:
+    """One group's samples of all threads, with their times."""
+    known = IP | TID | TIME | ADDR | READ | CALLCHAIN | ID | CPU | PERIOD | STREAM_ID
+    if leader.sample_type & ~(known | BRANCH_STACK | IDENTIFIER) or not (
+        leader.sample_type & IP and leader.sample_type & TID and leader.read_format & FORMAT_ID
+    ):
+        fail("the samples of this recording have fields that are not known here")
+    for thread, life in threads.items():
+        # the last program of the one is the last program of the other
+        executed = images.get(thread, [])[-len(life.ends) :]
+        stream = Stream(leader, members)
+        nothing = [0] * len(members)
+        for program, end in zip(executed, life.ends[len(life.ends) - len(executed) :]):
+            if not end or not program:
+                continue
+            yield end, stream.sample(0, life.process, thread, end, nothing)
+            left = nothing
+            for line in program:
+                counts = [one + other for one, other in zip(left, stream.counts(line))]
+                # a window needs some events of the leader
+                if counts[0]:
+                    yield end, stream.sample(line.address, life.process, thread, end, counts)
+                left = nothing if counts[0] else counts
+
+
+def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> bytes:
+    """The recording with these records. Its leaders have one period: each interval counts."""
+    offset, length = struct.unpack_from("<QQ", data, 40)
+    header, rest = bytearray(data[:offset]), bytearray(data[offset + length :])
+    body = b"".join(records)
+    struct.pack_into("<Q", header, 48, len(body))
+    for attr in attrs:
+        (size,) = struct.unpack_from("<I", header, attr.place + 4)
+        if size >= 160:
+            struct.pack_into("<QI", header, attr.place + 144, 0, 0)
+    # what follows the records moves
+    features = int.from_bytes(header[72:104], "little").bit_count()
+    for at in range(0, 16 * features, 16):
+        place, size = struct.unpack_from("<QQ", rest, at)
+        if place + size > len(data):
+            fail("the recording is cut short")
+        struct.pack_into("<Q", rest, at, place + len(body) - length)
+    return bytes(header) + body + bytes(rest)
+
+
+def truth(data: bytes, lines: Iterable[str]) -> bytes:
+    """The recording @data with the counts of the model's table instead of its samples."""
+    if data[:8] != b"PERFILE2":
+        fail("the recording is no perf.data of a little-endian machine")
+    attrs = read_attrs(data)
+    needed = TIME | TID
+    if not attrs or attrs[0].sample_type & needed != needed:
+        fail("the recording has no times: record with -T")
+    records = list(read_records(data, attrs[0]))
+    images, threads = read_images(lines), lives(records)
+    mixed = [(record.time, record.data) for record in records if record.kind not in LEFT_OUT]
+    for leader, members in groups(attrs, records):
+        mixed += samples(leader, members, images, threads)
+    mixed.sort(key=lambda item: item[0])  # those of one time stay as they are
+    return with_records(data, attrs, (record for _, record in mixed))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("recording", type=Path, help="made in the machine, in the same run")
+    parser.add_argument("table", type=Path, help="what the model has written")
+    parser.add_argument("output", type=Path, help="the recording to make")
+    options = parser.parse_args()
+    try:
+        data = options.recording.read_bytes()
+        with open(options.table, encoding="ascii") as lines:
+            result = truth(data, lines)
+        options.output.write_bytes(result)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+    except (struct.error, ValueError, KeyError):
+        fail("the recording or the table is damaged")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Suites of the emulator: the core model, and the machine that it is in."""

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machine with caches: its PMU counts what the core model counts, and tables say so.
+
+What is true comes from the core model, which counts each instruction of each program
+(emulator/truth.py reads it); test_model.py tests that model. What perf counts and
+samples comes from the guest's arm_pmuv3.
+"""
+
+import json
+import re
+import unittest
+from pathlib import Path
+
+from tests.harness import perfdata
+from tests.harness.env import BUILD, CHECK, PERF, TOP, in_guest, must, run, vm
+from tests.harness.truth import LEAVES
+
+MACHINES = "arm64 emulator"
+MINUTES = 4
+
+OUT = CHECK / "emulator"
+# perf's names, and the model's columns that they are
+EVENTS = {
+    "instructions": ["INST_RETIRED"],
+    "cycles": ["INST_RETIRED", "STALL"],
+    "L1-icache-loads": ["L1I_CACHE"],
+    "L1-icache-load-misses": ["L1I_CACHE_REFILL"],
+    "iTLB-load-misses": ["L1I_TLB_REFILL"],
+    "cache-references": ["L1D_CACHE"],
+    "L1-dcache-loads": ["L1D_CACHE"],
+    "dTLB-loads": ["L1D_CACHE"],
+    "cache-misses": ["L1D_CACHE_REFILL"],
+    "L1-dcache-load-misses": ["L1D_CACHE_REFILL"],
+    "dTLB-load-misses": ["L1D_TLB_REFILL"],
+    "l2d_cache": ["L2D_CACHE"],
+    "l2d_cache_refill": ["L2D_CACHE_REFILL"],
+    "branches": ["BR_RETIRED"],
+    "br_pred": ["BR_RETIRED"],
+    "br_return_retired": ["BR_RETURN_RETIRED"],
+    "branch-misses": ["BR_MIS_PRED"],
+    "br_mis_pred_retired": ["BR_MIS_PRED"],
+    "inst_spec": ["INST_SPEC"],
+    "stall_frontend": ["STALL_FRONTEND"],
+    "stall_backend": ["STALL_BACKEND"],
+    "stall": ["STALL"],
+}
+COUNTERS = 6
+GROUP = "cycles/period=99700,alt-period=300/,instructions,branch-misses,cache-misses"
+GROUP = f"{{{GROUP},dTLB-load-misses}}:uS"
+RECORD = f"cd /tmp; perf record -q -T --sample-cpu -m 16M -e '{GROUP}' -o data"
+UNTHROTTLED = (
+    "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
+)
+
+
+def modelled(command: str, name: str, *options: object, model: str = "small") -> str:
+    """Output of a command in the machine with caches; its truth goes to OUT/NAME.truth."""
+    return in_guest(
+        command, "--model", model, "--truth", OUT / f"{name}.truth", *options, share=OUT
+    )
+
+
+def read_truth(name: str) -> list[dict[str, int]]:
+    """The model's table: thread, image, address, and counts."""
+    lines = (OUT / f"{name}.truth").read_text().splitlines()
+    names = lines[0].split()
+    return [
+        {key: int(text, 16 if key == "address" else 10) for key, text in zip(names, line.split())}
+        for line in lines[1:]
+    ]
+
+
+def of_program(name: str, thread: int) -> dict[str, int]:
+    """What the last program of a thread has counted in all."""
+    rows = [row for row in read_truth(name) if row["thread"] == thread]
+    last = max(row["image"] for row in rows)
+    sums: dict[str, int] = {}
+    for row in rows:
+        if row["image"] == last and not row["address"] >> 63:
+            for key, count in row.items():
+                sums[key] = sums.get(key, 0) + count
+    return sums
+
+
+def counted(text: str) -> dict[str, int]:
+    """What perf stat -x, has printed."""
+    fields = [line.split(",") for line in text.splitlines() if line.count(",") > 4]
+    return {line[2].removesuffix(":u"): int(line[0]) for line in fields}
+
+
+def table(recording: Path) -> dict[str, dict]:
+    """perf functions report, by symbol."""
+    done = run(
+        *(PERF, "functions", "report", "-j", "-i", recording),
+        *("--symfs", BUILD / "root/arm64"),
+        stderr=None,
+    )
+    return {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}
+
+
+class Emulator(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        OUT.mkdir(parents=True, exist_ok=True)
+
+
+class Counts(Emulator):
+    def test_the_driver_finds_the_events(self):
+        listed = modelled("ls /sys/bus/event_source/devices/armv8_pmuv3/events", "events").split()
+        for name in "l2d_cache_refill", "stall_frontend", "br_return_retired", "l1d_tlb_refill":
+            self.assertIn(name, listed)
+
+    def test_members_count_what_the_model_counts(self):
+        """Each event, to the last one, of a program with page faults in the middle of blocks."""
+        names = list(EVENTS)
+        groups = [names[at : at + COUNTERS - 1] for at in range(0, len(names), COUNTERS - 1)]
+        command = "cd /tmp\n"
+        for number, group in enumerate(groups):
+            events = ",".join(f"{name}:u" for name in group)
+            command += (
+                f"perf stat -x, -o stat{number} -e {events} sh -c "
+                f"'echo $$ > thread{number}; exec benchmark --faults --iterations 40 0 1'\n"
+            )
+        command += 'for n in stat* thread*; do echo; echo "= $n"; cat $n; done'
+        output = modelled(command, "members")
+        parts = dict(re.findall(r"= (\w+)\n(.*?)\n(?=\n= |\Z)", output + "\n", re.S))
+        for number, group in enumerate(groups):
+            counts = counted(parts[f"stat{number}"])
+            # sh is a program before it becomes the benchmark
+            rows = [
+                row
+                for row in read_truth("members")
+                if row["thread"] == int(parts[f"thread{number}"])
+                and row["image"] > 0
+                and not row["address"] >> 63
+            ]
+            true = {
+                name: sum(row[column] for row in rows for column in EVENTS[name]) for name in group
+            }
+            self.assertEqual(counts, true)
+            self.assertGreater(min(true.values()), 50)
+
+    def test_one_event_in_several_counters(self):
+        output = modelled(
+            "perf stat -x, -e '{branch-misses:u,r10:u,r22:u,cycles:u,r11:u}' "
+            "benchmark --iterations 20 0 1 2>&1",
+            "several",
+        )
+        counts = [
+            int(line.split(",")[0]) for line in output.splitlines() if ",r" in line or ":u" in line
+        ]
+        self.assertEqual(len(counts), 5)
+        self.assertEqual(len(set(counts[:3])), 1)
+        self.assertEqual(len(set(counts[3:])), 1)
+
+    def test_user_and_kernel_add_up(self):
+        for model in "small", "small,kernel=on":
+            counts = counted(
+                modelled(
+                    "perf stat -x, -e '{cache-misses:u,cache-misses:k,cache-misses}' "
+                    "benchmark --faults --iterations 20 0 1 2>&1",
+                    "filters",
+                    model=model,
+                )
+            )
+            user, kernel = counts["cache-misses"], counts["cache-misses:k"]
+            self.assertGreater(user, 1000)
+            (self.assertGreater if "kernel" in model else self.assertEqual)(kernel, 0)
+
+    def test_multiplexed_events_are_scaled(self):
+        """More events than counters: each is near the truth."""
+        names = list(EVENTS)[4:15]
+        output = modelled(
+            f"cd /tmp; perf stat -x, -e {','.join(f'{name}:u' for name in names)} "
+            "sh -c 'echo $$ > thread; exec benchmark --iterations 3000 0 1' 2>&1; cat thread",
+            "multiplexed",
+        )
+        counts, true = counted(output), of_program("multiplexed", int(output.split()[-1]))
+        for name in "cache-references", "cache-misses", "branches":
+            (column,) = EVENTS[name]
+            self.assertAlmostEqual(counts[name] / true[column], 1, delta=0.1, msg=name)
+
+
+class Leaders(Emulator):
+    """Overflow interrupts."""
+
+    def samples(self, event: str, period: int, name: str) -> tuple[list[int], dict[str, int]]:
+        """The counts at the samples of an event that leads its group, and the truth."""
+        modelled(
+            f"{UNTHROTTLED}cd /tmp; perf record -q -T -m 16M -e '{{{event}/period={period}/,"
+            "cycles}:uS' -o data benchmark --iterations 60 0 1\ncp data /share/" + f"{name}.data",
+            name,
+        )
+        contents = perfdata.read(OUT / f"{name}.data")
+        stream = contents.stream()
+        counts = [next(iter(sample.values.values())) for sample in stream]
+        return counts, of_program(name, stream[0].tid)
+
+    def test_interrupts_come_at_the_event(self):
+        """As many as the events make, each within a block of instructions after its own."""
+        for event, period in {
+            "branch-misses": 100,
+            "cache-misses": 500,
+            "stall_backend": 5000,
+            "branches": 1000,
+            "instructions": 3001,
+        }.items():
+            with self.subTest(event):
+                counts, true = self.samples(event, period, f"leader-{event}")
+                total = sum(true[column] for column in EVENTS[event])
+                self.assertEqual(len(counts), total // period)
+                late = [count - period * number for number, count in enumerate(counts, 1)]
+                self.assertEqual(min(late), 0)
+                # a stall is many events at once
+                self.assertLess(max(late), {"stall_backend": 200, "instructions": 1}.get(event, 20))
+
+
+class Processors(Emulator):
+    def test_each_counts_its_own(self):
+        """Four at once, on four processors: each counts what it does alone."""
+        program = "benchmark --iterations 30 0 1"
+        events = "instructions:u,branches:u,inst_spec:u"
+        output = modelled(
+            f"cd /tmp; for n in 0 1 2 3 4; do taskset -c $((n % 4)) perf stat -x, -o stat$n "
+            f"-e {events} {program} & [ $n -lt 3 ] || wait; done; cat stat*",
+            "processors",
+            *("--smp", 4),
+        )
+        counts = [
+            counted(part) for part in re.split(r"^(?=\d+,,instructions)", output, flags=re.M)[1:]
+        ]
+        self.assertEqual(len(counts), 5)
+        for name in "instructions", "branches":
+            self.assertEqual(len({count[name] for count in counts}), 1, name)
+
+    def test_time_of_others_is_not_counted(self):
+        """A program that waits while another one executes has few cycles."""
+        output = modelled(
+            "cd /tmp; taskset -c 1 benchmark --iterations 200 0 1 & "
+            "taskset -c 0 perf stat -x, -e cycles,instructions sleep 0.01 2>&1; wait",
+            "waits",
+            *("--smp", 2),
+        )
+        counts = counted(output)
+        self.assertLess(counts["cycles"], 3 * counts["instructions"])
+
+
+class Tables(Emulator):
+    """The main job, on this machine."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name in "first", "second":
+            modelled(f"{RECORD} benchmark --iterations 4000 0 1; cp data /share/{name}.data", name)
+        must(TOP / "emulator/truth.py", OUT / "first.data", OUT / "first.truth", OUT / "true.data")
+        cls.recorded, cls.true = (table(OUT / f"{name}.data") for name in ("first", "true"))
+
+    def test_rates_are_true(self):
+        """Those that windows inside of a call can show, within five standard errors."""
+        for name in LEAVES:
+            recorded, true = self.recorded[name], self.true[name]["metrics"]
+            for metric in "CPI", "CM/KI", "BM/KI":
+                # mispredicts at the end of a loop are in windows that cross the call: discarded
+                if metric == "BM/KI" and name != "branch_mispredicts":
+                    self.assertLess(recorded["metrics"][metric], true[metric] + 0.2, name)
+                    continue
+                error = 5 * recorded["errors"][metric] + 0.01 * true[metric] + 0.02
+                self.assertAlmostEqual(
+                    recorded["metrics"][metric], true[metric], delta=error, msg=f"{name} {metric}"
+                )
+
+    def test_each_bottleneck_stands_out(self):
+        def most(metric: str) -> str:
+            return max(LEAVES, key=lambda name: self.recorded[name]["metrics"][metric])
+
+        self.assertEqual(most("BM/KI"), "branch_mispredicts")
+        self.assertEqual(most("CM/KI"), "dcache_miss")
+        self.assertEqual(most("TM/KI"), "dcache_miss")
+        self.assertEqual(most("CPI"), "isb")
+        self.assertEqual(
+            min(LEAVES, key=lambda name: self.recorded[name]["metrics"]["CPI"]), "nops"
+        )
+
+    def test_two_runs_are_the_same(self):
+        first, second = (perfdata.read(OUT / f"{name}.data") for name in ("first", "second"))
+        self.assertGreater(len(first.samples), 10000)
+        self.assertEqual(len(first.samples), len(second.samples))
+        for one, other in zip(first.samples, second.samples):
+            self.assertEqual((one.ip, one.values), (other.ip, other.values))
+
+
+class Truth(Emulator):
+    """emulator/truth.py"""
+
+    def test_programs_that_come_and_go(self):
+        """A shell, its children, a library, a thread: as many instructions as perf stat counts."""
+        command = "sh -c 'benchmark --iterations 10 --threads 3 0 1; ls /usr > /dev/null; true'"
+        output = modelled(
+            f"{RECORD} -- {command}; cp data /share/many.data; "
+            f"perf stat -x, -e instructions:u,branches:u {command} 2>&1",
+            "many",
+        )
+        must(TOP / "emulator/truth.py", OUT / "many.data", OUT / "many.truth", OUT / "many.true")
+        counts = counted(output)
+        rows = json.loads(
+            run(
+                *(PERF, "functions", "report", "-j", "-i", OUT / "many.true"),
+                *("--symfs", BUILD / "root/arm64"),
+                stderr=None,
+            ).stdout
+        )["functions"]
+        true = sum(row["sums"][0]["totals"]["instructions"] for row in rows)
+        # spinning locks and addresses differ from run to run
+        self.assertAlmostEqual(true / counts["instructions"], 1, delta=0.002)
+        self.assertTrue(any("libc" in row["dso"] for row in rows))
+
+    def test_what_cannot_be_read(self):
+        modelled(f"{RECORD} true; cp data /share/small.data", "small")
+        good = (OUT / "small.truth").read_text()
+        data = (OUT / "small.data").read_bytes()
+        for name, recording, truth, word in (
+            ("no recording", b"nonsense", good, "little-endian"),
+            ("cut recording", data[:1500], good, "cut short"),
+            ("cut header", data[: len(data) // 2], good, "cut short"),
+            ("no table", data, "nonsense\n", "no table"),
+            ("cut table", data, good[: len(good) // 2].rsplit(" ", 3)[0], "cut short"),
+        ):
+            with self.subTest(name):
+                (OUT / "bad.data").write_bytes(recording)
+                (OUT / "bad.truth").write_text(truth)
+                (OUT / "bad.out").unlink(missing_ok=True)
+                done = run(
+                    TOP / "emulator/truth.py", OUT / "bad.data", OUT / "bad.truth", OUT / "bad.out"
+                )
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stdout, word)
+                self.assertEqual(len(done.stdout.splitlines()), 1)
+                self.assertFalse((OUT / "bad.out").exists())
+
+
+class Arguments(unittest.TestCase):
+    def test_wrong_ones_end_in_one_line(self):
+        for options, word in (
+            (["--model", "huge"], "small and large"),
+            (["--model", "small,l1d_ways=3"], "power of two"),
+            (["--model", "small", "--no-icount"], "counts instructions"),
+        ):
+            done = vm("true", *options)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertRegex(done.stdout, word)
+
+    def test_other_machines_have_none(self):
+        done = vm("true", "--model", "small", arch="x86_64")
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The core model without QEMU: known geometries, known sequences, exact counts.
+
+trace.c runs what a test makes up through emulator/model. What must come out is
+computed by hand where it can be, else by the models below, which share nothing with
+the C code. What an instruction is, objdump says.
+"""
+
+import random
+import re
+import unittest
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.harness.env import CHECK, TOP, must, run
+
+MACHINES = "arm64"
+
+MODEL = TOP / "emulator/model"
+OUT = CHECK / "model"
+LINE, PAGE = 64, 4096
+(
+    OTHER,
+    DIRECT,
+    CONDITIONAL,
+    INDIRECT,
+    CALL,
+    INDIRECT_CALL,
+    RETURN,
+    INTEGER_DIVIDE,
+    FLOAT_DIVIDE,
+    CONVERT,
+    ISB,
+) = range(11)
+
+
+class Lru:
+    """A set-associative memory: the second implementation."""
+
+    def __init__(self, lines: int, ways: int) -> None:
+        self.sets: list[OrderedDict[object, None]] = [OrderedDict() for _ in range(lines // ways)]
+        self.ways = ways
+
+    def hit(self, line: int, space: int = 0) -> bool:
+        here = self.sets[line % len(self.sets)]
+        found = (line, space) in here
+        here[line, space] = None
+        here.move_to_end((line, space))
+        if len(here) > self.ways:
+            here.popitem(last=False)
+        return found
+
+
+class Gshare:
+    """Two-bit counters by address and the last outcomes: the second implementation."""
+
+    def __init__(self, bits: int, history_bits: int) -> None:
+        self.counters: dict[int, int] = {}
+        self.bits = bits
+        self.history: deque[bool] = deque([False] * history_bits, history_bits)
+
+    def right(self, pc: int, taken: bool) -> bool:
+        history = sum(outcome << place for place, outcome in enumerate(reversed(self.history)))
+        slot = (pc // 4 ^ history) % 2**self.bits
+        counter = self.counters.get(slot, 0)
+        self.counters[slot] = min(3, counter + 1) if taken else max(0, counter - 1)
+        self.history.append(taken)
+        return taken == (counter > 1)
+
+
+class Trace(unittest.TestCase):
+    """Runs traces."""
+
+    program: Path
+
+    @classmethod
+    def setUpClass(cls):
+        OUT.mkdir(parents=True, exist_ok=True)
+        cls.program = OUT / "trace"
+        sources = [TOP / "tests/emulator/trace.c"]
+        sources += [path for path in MODEL.glob("*.c") if path.name not in ("plugin.c", "truth.c")]
+        must(
+            *("gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Werror", "-I", MODEL),
+            *("-fsanitize=address,undefined", "-fno-sanitize-recover"),
+            *must("pkg-config", "--cflags", "--libs", "glib-2.0").split(),
+            *("-o", cls.program, *sources, "-lglib-2.0"),
+        )
+
+    def run_trace(self, lines: Iterable[str], *arguments: str) -> tuple[list[str], dict[str, int]]:
+        """What each line has come to, and the counts."""
+        done = must(self.program, *arguments, input="\n".join(lines) + "\n", stdin=None)
+        *results, counts = done.splitlines()
+        return results, {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", counts)}
+
+    def counts(self, lines: Iterable[str], *arguments: str) -> dict[str, int]:
+        return self.run_trace(lines, *arguments)[1]
+
+
+class Caches(Trace):
+    def test_what_fits_misses_once(self):
+        """32 KiB, four times over: the first time misses all of its 512 lines."""
+        sweep = [f"l {line * LINE:#x} 8" for line in range(512)] * 4
+        counts = self.counts(sweep, "l1d=32", "l1d_ways=4")
+        self.assertEqual((counts["L1D_CACHE"], counts["L1D_CACHE_REFILL"]), (2048, 512))
+        self.assertEqual((counts["L2D_CACHE"], counts["L2D_CACHE_REFILL"]), (512, 512))
+
+    def test_one_line_too_many_misses_always(self):
+        """Least recently used is the worst order for a sweep over what does not fit."""
+        # 5 lines of one set of 4 ways: 128 sets are 8 KiB apart
+        sweep = [f"l {line * 128 * LINE:#x} 8" for line in range(5)] * 100
+        counts = self.counts(sweep, "l1d=32", "l1d_ways=4")
+        self.assertEqual(counts["L1D_CACHE_REFILL"], 500)
+        counts = self.counts(sweep, "l1d=40", "l1d_ways=5")
+        self.assertEqual(counts["L1D_CACHE_REFILL"], 5)
+
+    def test_second_level_holds_what_the_first_does_not(self):
+        sweep = [f"l {line * LINE:#x} 8" for line in range(2048)] * 3
+        results, counts = self.run_trace(
+            sweep, "l1d=32", "l2=256", "l2_latency=10", "memory_latency=90", "walk_latency=0"
+        )
+        self.assertEqual((counts["L1D_CACHE_REFILL"], counts["L2D_CACHE_REFILL"]), (6144, 2048))
+        self.assertEqual(results, ["90"] * 2048 + ["10"] * 4096)
+        self.assertEqual(counts["STALL_BACKEND"], 2048 * 90 + 4096 * 10)
+        self.assertEqual(counts["STALL"], counts["STALL_BACKEND"] + counts["STALL_FRONTEND"])
+        self.assertEqual(counts["CYCLES"], counts["STALL"])
+
+    def test_access_across_two_lines_is_two(self):
+        counts = self.counts(["l 0x103c 8", "l 0x1078 8"])
+        self.assertEqual((counts["L1D_CACHE"], counts["L1D_CACHE_REFILL"]), (3, 2))
+
+    def test_random_accesses(self):
+        """As the second implementation, of two processes and the kernel."""
+        chance = random.Random(1)
+        l1d, l2, dtlb = Lru(256, 2), Lru(1024, 4), Lru(16, 4)
+        lines, expected, space = [], {"L1D_CACHE_REFILL": 0, "L2D_CACHE_REFILL": 0}, 0
+        expected["L1D_TLB_REFILL"] = 0
+        for _ in range(20000):
+            if chance.random() < 0.01:
+                space = chance.choice([1, 2])
+                lines.append(f"p {space}")
+            kernel = chance.random() < 0.2
+            address = chance.randrange(20 * PAGE) // 8 * 8 + (0xFFFF800000000000 if kernel else 0)
+            lines.append(f"l {address:#x} 8")
+            owner = 0 if kernel else space
+            expected["L1D_TLB_REFILL"] += not dtlb.hit(address // PAGE, owner)
+            if not l1d.hit(address // LINE, owner):
+                expected["L1D_CACHE_REFILL"] += 1
+                expected["L2D_CACHE_REFILL"] += not l2.hit(address // LINE, owner)
+        counts = self.counts(
+            lines, "l1d=16", "l1d_ways=2", "l2=64", "l2_ways=4", "dtlb=16", "dtlb_ways=4"
+        )
+        self.assertEqual({name: counts[name] for name in expected}, expected)
+        self.assertGreater(expected["L2D_CACHE_REFILL"], 1000)
+        self.assertLess(expected["L1D_CACHE_REFILL"], 19000)
+
+    def test_instructions_of_one_line_are_fetched_once(self):
+        fetches = [f"f {address:#x}" for address in range(0x1000, 0x1100, 4)]
+        counts = self.counts(fetches * 2)
+        self.assertEqual((counts["L1I_CACHE"], counts["L1I_CACHE_REFILL"]), (8, 4))
+        self.assertEqual(counts["L1I_TLB_REFILL"], 1)
+        self.assertEqual(counts["STALL_BACKEND"], 0)
+
+    def test_stores_wait_when_their_buffer_is_full(self):
+        """Misses of 100 cycles, one each 10 cycles, and room for 4: after those each waits 90."""
+        lines = []
+        for line in range(50):
+            lines += ["x 10", f"s {line * LINE:#x} 8"]
+        results, _ = self.run_trace(lines, "memory_latency=100", "walk_latency=0", "store_buffer=4")
+        waits = [int(wait) for wait in results[1::2]]
+        self.assertEqual(waits[:4], [0] * 4)
+        self.assertEqual(waits[-40:], [90] * 40)
+        results, _ = self.run_trace(lines, "memory_latency=9", "walk_latency=0")
+        self.assertEqual(results[1::2], ["0"] * 50)
+
+
+class Branches(Trace):
+    def branches(self, outcomes: Iterable[tuple[int, bool]], *arguments: str) -> dict[str, int]:
+        """Conditional branches: address and outcome."""
+        return self.counts(
+            (
+                f"b {CONDITIONAL} {pc:#x} {pc + 64:#x} {pc + (64 if taken else 4):#x}"
+                for pc, taken in outcomes
+            ),
+            *arguments,
+        )
+
+    def test_loops_of_ten(self):
+        """Without history each exit is mispredicted, and the way back is not after two tries."""
+        loop = [(0x1000, number % 10 != 9) for number in range(1000)]
+        counts = self.branches(loop, "history_bits=0")
+        self.assertEqual((counts["BR_RETIRED"], counts["BR_MIS_PRED"]), (1000, 2 + 100))
+
+    def test_history_learns_what_repeats(self):
+        """Taken, not taken, ...: never learnt without history; with it, within a few rounds."""
+        alternating = [(0x1000, number % 2 == 0) for number in range(2000)]
+        self.assertGreaterEqual(self.branches(alternating, "history_bits=0")["BR_MIS_PRED"], 1000)
+        self.assertLess(self.branches(alternating, "history_bits=8")["BR_MIS_PRED"], 30)
+
+    def test_random_branches(self):
+        """As the second implementation."""
+        chance = random.Random(2)
+        outcomes = [
+            (chance.randrange(0x1000, 0x9000, 4), chance.random() < 0.7) for _ in range(20000)
+        ]
+        for bits, history in (12, 8), (6, 0), (8, 12):
+            model = Gshare(bits, history)
+            wrong = sum(not model.right(pc, taken) for pc, taken in outcomes)
+            counts = self.branches(outcomes, f"predictor_bits={bits}", f"history_bits={history}")
+            self.assertEqual(counts["BR_MIS_PRED"], wrong)
+            self.assertEqual(counts["STALL_FRONTEND"], 12 * wrong)
+            self.assertEqual(counts["INST_SPEC"], 8 * wrong)
+
+    def test_indirect_branches_go_where_they_went(self):
+        targets = [0x2000, 0x2000, 0x3000, 0x3000, 0x2000]
+        counts = self.counts(f"b {INDIRECT} 0x1000 0 {target:#x}" for target in targets)
+        self.assertEqual(counts["BR_MIS_PRED"], 3)
+
+    def test_returns_go_back(self):
+        """The stack holds 16: of 20 calls in one another, the outer four are forgotten."""
+        for depth, wrong in (16, 0), (20, 4):
+            calls = [
+                f"b {CALL} {0x1000 * level:#x} {0x1000 * (level + 1):#x} {0x1000 * (level + 1):#x}"
+                for level in range(1, depth + 1)
+            ]
+            returns = [
+                f"b {RETURN} {0x1000 * (level + 1) + 32:#x} 0 {0x1000 * level + 4:#x}"
+                for level in range(depth, 0, -1)
+            ]
+            counts = self.counts(calls + returns)
+            self.assertEqual(counts["BR_MIS_PRED"], wrong)
+            self.assertEqual(counts["BR_RETIRED"], 2 * depth)
+            self.assertEqual(counts["BR_RETURN_RETIRED"], depth)
+
+
+class Units(Trace):
+    def test_latencies(self):
+        kinds = {"integer_divide": INTEGER_DIVIDE, "float_divide": FLOAT_DIVIDE}
+        kinds |= {"convert": CONVERT, "isb": ISB}
+        for number, (name, kind) in enumerate(kinds.items(), 21):
+            results, counts = self.run_trace([f"u {kind}"], f"{name}={number}")
+            self.assertEqual(results, [str(number)])
+            side = "STALL_FRONTEND" if name == "isb" else "STALL_BACKEND"
+            self.assertEqual((counts[side], counts["STALL"]), (number, number))
+
+    def test_instructions_take_a_cycle(self):
+        counts = self.counts(["x 7", "x 3"])
+        self.assertEqual((counts["CYCLES"], counts["INST_SPEC"], counts["STALL"]), (10, 10, 0))
+
+
+class Arguments(Trace):
+    def test_wrong_ones_are_refused(self):
+        for argument, word in {
+            "l1d_ways=3": "power of two",
+            "l2=0": "power of two",
+            "l1d=x": "number",
+            "predictor_bits=60": "too large",
+            "preset=huge": "small and large",
+            "color=blue": "no such",
+        }.items():
+            done = run(self.program, argument)
+            self.assertEqual(done.returncode, 1, argument)
+            self.assertIn(word, done.stdout)
+            self.assertEqual(len(done.stdout.splitlines()), 1)
+
+    def test_presets_differ(self):
+        sweep = [f"l {line * LINE:#x} 8" for line in range(1024)] * 2
+        small, large = (self.counts(sweep, f"preset={name}") for name in ("small", "large"))
+        self.assertEqual(small["L1D_CACHE_REFILL"], 2048)
+        self.assertEqual(large["L1D_CACHE_REFILL"], 1024)
+
+    def test_readme_tells_all(self):
+        """With the value of each preset."""
+        source = (MODEL / "core.c").read_text()
+        readme = (TOP / "emulator/README.md").read_text()
+        names = re.findall(r"OPTION\((\w+), \d", source)
+        self.assertGreater(len(names), 20)
+        values = {}
+        for preset in "small", "large":
+            text = source.split(f"core_{preset} = {{")[1].split("};")[0]
+            values[preset] = dict(re.findall(r"\.(\w+) = (\d+)", text))
+        for name in names:
+            row = rf"\| `{name}` \| {values['small'][name]} \| {values['large'][name]} \|"
+            self.assertRegex(readme, row)
+
+
+class Decoding(Trace):
+    """As objdump names instructions."""
+
+    KINDS = {
+        r"b|bc?\.(al|nv)": DIRECT,
+        r"bl": CALL,
+        r"bc?\..*|cbn?z|tbn?z": CONDITIONAL,
+        r"br|bra[ab]z?": INDIRECT,
+        r"blr|blra[ab]z?": INDIRECT_CALL,
+        r"ret|reta[ab]": RETURN,
+        r"[us]div": INTEGER_DIVIDE,
+        r"fdiv|fsqrt": FLOAT_DIVIDE,
+        r"isb": ISB,
+    }
+
+    def kind(self, mnemonic: str) -> int:
+        for pattern, kind in self.KINDS.items():
+            if re.fullmatch(pattern, mnemonic):
+                return kind
+        return OTHER
+
+    def test_random_instructions(self):
+        chance = random.Random(3)
+        # such as have a kind, with random fields, and any
+        bases = (0x14000000, 0x94000000, 0x54000000, 0x34000000, 0x36000000, 0xD61F0000)
+        bases += (0xD63F0000, 0xD65F0000, 0x1AC00800, 0x1E201800, 0x1E21C000, 0x6E20FC00)
+        bases += (0x2EA1F800, 0xD50330DF)
+        fields = (0x03FFFFFF, 0x03FFFFFF, 0x00FFFFFF, 0x81FFFFFF, 0x81FFFFFF, 0x3E0, 0x3E0, 0x3E0)
+        fields += (0x801F07FF, 0x00DF03FF, 0x00C003FF, 0x405F03FF, 0x404003FF, 0xF00)
+        words = [
+            base | chance.getrandbits(32) & field
+            for base, field in zip(bases, fields)
+            for _ in range(300)
+        ] + [chance.getrandbits(32) for _ in range(20000)]
+        binary = OUT / "instructions"
+        binary.write_bytes(b"".join(word.to_bytes(4, "little") for word in words))
+        listing = must(
+            *("aarch64-linux-gnu-objdump", "-D", "-z", "-b", "binary", "-m", "aarch64"),
+            *("-M", "no-aliases", "--adjust-vma=0x400000000", binary),
+        )
+        listed = re.findall(r"^\s*([0-9a-f]+):\s+([0-9a-f]{8})\s+(\S+)(.*)$", listing, re.M)
+        self.assertEqual(len(listed), len(words))
+        results, _ = self.run_trace(f"d 0x{word} 0x{pc}" for pc, word, _, _ in listed)
+        seen = set()
+        for (_, word, mnemonic, operands), result in zip(listed, results):
+            kind, target = result.split()
+            # SVE and SME have divisions of their own, which the model does not know
+            expected = OTHER if re.search(r"\bz\d|\bza", operands) else self.kind(mnemonic)
+            if mnemonic == ".inst":  # undefined
+                continue
+            if int(kind) == CONVERT:
+                self.assertRegex(mnemonic, r"fcvt|[su]cvtf|fmov|fjcvtzs", word)
+                continue
+            if int(kind) > ISB:
+                self.assertEqual(mnemonic, "msr", word)
+                continue
+            self.assertEqual(int(kind), expected, f"{word} {mnemonic} {operands}")
+            if expected in (DIRECT, CONDITIONAL, CALL):
+                self.assertEqual(target, re.findall(r"0x([0-9a-f]+)", operands)[-1], word)
+            seen.add(expected)
+        self.assertEqual(len(seen), 10)
+
+
+if __name__ == "__main__":
+    unittest.main()
