@@ -40,6 +40,11 @@ enum insn_kind {
 	INSN_SET_VECTORS,
 };
 
+static inline bool is_branch(enum insn_kind kind)
+{
+	return kind >= INSN_DIRECT && kind <= INSN_RETURN;
+}
+
 /**
  * a64_decode() - what kind of instruction is this?
  * @word: the instruction

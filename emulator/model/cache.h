@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Lines of users have no bits from here on: the space goes there. */
+#define CACHE_SPACE_SHIFT 42
+
 /**
  * struct cache - which lines (pages, for a TLB) are there
  * @sets: number of sets, a power of two
@@ -37,6 +40,21 @@ void cache_destroy(struct cache *cache);
  *
  * Return: whether the line was there.
  */
-bool cache_access(struct cache *cache, uint64_t line, uint64_t space);
+static inline bool cache_access(struct cache *cache, uint64_t line, uint64_t space)
+{
+	uint64_t *keys = &cache->keys[(line & (cache->sets - 1)) * cache->ways];
+	/* 0 is an empty place */
+	uint64_t key = (line ^ space << CACHE_SPACE_SHIFT) + 1, shifted = key;
+
+	for (uint64_t way = 0; way < cache->ways; way++) {
+		uint64_t here = keys[way];
+
+		keys[way] = shifted;
+		if (here == key)
+			return true;
+		shifted = here;
+	}
+	return false;
+}
 
 #endif

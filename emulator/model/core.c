@@ -121,7 +121,7 @@ static void count(struct core *core, enum core_event event, uint64_t n)
 static void record(struct core *core, void *insn, enum core_event event, uint64_t n)
 {
 	count(core, event, n);
-	core->record(core->context, insn, event, n);
+	core_record(core->context, insn, event, n);
 }
 
 static uint64_t stall(struct core *core, void *insn, enum core_event side, uint64_t cycles)
@@ -207,7 +207,7 @@ uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_
 	struct predictor *predictor = &core->predictor;
 	bool right = true;
 
-	record(core, insn, BR_RETIRED, 1);
+	count(core, BR_RETIRED, 1);
 	switch (kind) {
 	case INSN_CONDITIONAL:
 		right = predict_conditional(predictor, pc, next == target);
@@ -222,7 +222,7 @@ uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_
 		predict_call(predictor, pc + 4);
 		break;
 	case INSN_RETURN:
-		record(core, insn, BR_RETURN_RETIRED, 1);
+		count(core, BR_RETURN_RETIRED, 1);
 		right = predict_return(predictor, next);
 		break;
 	default:

@@ -86,9 +86,7 @@ struct core_counts {
  * @config: how it is made
  * @counts: what its PMU counts
  * @due: an event has reached counts->due
- * @record: is told which instruction each event belongs to: all but STALL, which
- *	    is the sum of two others, and the instruction's own INST_SPEC
- * @context: passed to @record
+ * @context: passed to core_record()
  * @space: tells the addresses of processes apart, below 2^20
  * @cycles: its time: instructions and stalls
  * @drained: when the store buffer is empty
@@ -98,7 +96,6 @@ struct core {
 	const struct core_config *config;
 	struct core_counts *counts;
 	bool due;
-	void (*record)(void *context, void *insn, enum core_event event, uint64_t n);
 	void *context;
 	uint64_t space, cycles, drained, fetched;
 	struct cache l1i, l1d, l2, itlb, dtlb;
@@ -107,7 +104,7 @@ struct core {
 
 /**
  * core_init() - a core that has executed nothing yet
- * @core: the core; the caller sets counts, record and context
+ * @core: the core; the caller sets counts and context
  * @config: how it is made
  *
  * Return: NULL, or what is wrong with @config.
@@ -116,12 +113,25 @@ const char *core_init(struct core *core, const struct core_config *config);
 
 void core_destroy(struct core *core);
 
+/**
+ * core_record() - is told which instruction each event belongs to
+ * @context: core.context
+ * @insn: the instruction
+ * @event: the event
+ * @n: how often it has happened
+ *
+ * Whoever uses this header defines it. It is not told what follows from how often
+ * the instruction was executed, INST_SPEC (but for that of a wrong path),
+ * BR_RETIRED and BR_RETURN_RETIRED, nor STALL, the sum of two others.
+ */
+void core_record(void *context, void *insn, enum core_event event, uint64_t n);
+
 /* Count @instructions that the core begins to execute. */
 void core_execute(struct core *core, uint64_t instructions);
 
 /*
  * Each of the others is what one instruction does, and returns for how many
- * cycles the core waits for it. @insn is passed to core.record only.
+ * cycles the core waits for it. @insn is passed to core_record() only.
  */
 
 /* Fetch instructions from the line of @address. */

@@ -24,7 +24,10 @@
 #include "truth.h"
 
 #define LINE 64
+#define MAX_VCPUS 64
 #define REGISTERS 31
+/* the most bytes that one access has */
+#define MAX_ACCESS 16
 #define VECTORS_SIZE 0x800
 #define VECTOR_SIZE 0x80
 /* of four vectors in a row, the first one is that of exceptions of an instruction */
@@ -41,7 +44,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
  * @image: whose instructions these are
  * @thread: as the kernel numbers it
  * @space: its page table
- * @moved: @thread or @space have changed, and no user's code has executed since
+ * @in_kernel: no user has executed since the last exception, or since the start
  * @x: handles of the registers x0 ... x30
  * @elr: handle of ELR_EL1
  */
@@ -52,14 +55,14 @@ struct vcpu {
 	struct image *image;
 	uint32_t thread;
 	uint64_t space;
-	bool moved;
+	bool in_kernel;
 	struct qemu_plugin_register *x[REGISTERS], *elr;
 };
 
 static struct core_config config;
 static bool model_kernel;
 static const char *truth_file;
-static GPtrArray *vcpus;
+static struct vcpu vcpus[MAX_VCPUS];
 static GArray *vectors;
 static struct qemu_plugin_scoreboard *counts;
 static const void *time_control;
@@ -73,11 +76,6 @@ G_GNUC_PRINTF(1, 2) static void fail(const char *format, ...)
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fprintf(stderr, "\n");
-}
-
-static bool is_branch(enum insn_kind kind)
-{
-	return kind >= INSN_DIRECT && kind <= INSN_RETURN;
 }
 
 static bool is_kernel(uint64_t pc)
@@ -124,7 +122,6 @@ static void use_image(struct vcpu *vcpu, struct image *image)
 		vcpu->core = image->core;
 	}
 	vcpu->core->counts = vcpu->counts;
-	vcpu->core->record = truth_record;
 	vcpu->core->context = image;
 }
 
@@ -132,53 +129,13 @@ static uint64_t branch(struct vcpu *vcpu, struct block *block, uint64_t next)
 {
 	struct insn *last = &block->insns[block->n - 1];
 
-	return core_branch(vcpu->core, last, last->kind, last->pc, last->target, next);
-}
-
-/*
- * What @vcpu executed is over: it has executed all of it, or only what is before
- * its instruction number @executed; it goes on at @next. If the kernel comes in
- * between, the user's branch is counted when the user goes on: the PMU has
- * switched to the kernel's counters already.
- */
-static uint64_t leave_block(struct vcpu *vcpu, uint64_t executed, uint64_t next, bool kernel_comes)
-{
-	struct block *block = vcpu->block;
-	struct insn *last;
-
-	vcpu->block = NULL;
-	if (!block)
-		return 0;
-	last = &block->insns[block->n - 1];
-	/* an instruction that does nothing but cause an exception is counted as executed */
-	if (executed == block->n - 1 && !last->accesses_memory)
-		executed++;
-	if (executed < block->n) {
-		truth_abort(vcpu->image, block, executed);
-		return 0;
-	}
-	if (!is_branch(last->kind))
-		return 0;
-	if (kernel_comes) {
-		vcpu->image->branch = block;
-		vcpu->image->next = next;
-		return 0;
-	}
-	return branch(vcpu, block, next);
+	return core_branch(vcpu->core, last, block->branch, last->pc, last->target, next);
 }
 
 static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 {
 	uint64_t cycles = 0, pc = block->insns[0].pc;
 
-	if (vcpu->moved && !is_kernel(pc)) {
-		use_image(vcpu, truth_image(vcpu->thread, vcpu->space));
-		vcpu->moved = false;
-	}
-	if (vcpu->image->branch && !is_kernel(pc)) {
-		cycles += branch(vcpu, vcpu->image->branch, vcpu->image->next);
-		vcpu->image->branch = NULL;
-	}
 	vcpu->block = block;
 	truth_execute(vcpu->image, block);
 	core_execute(vcpu->core, block->n);
@@ -187,61 +144,120 @@ static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 	return cycles;
 }
 
+/* A user executes after the kernel, perhaps another one than before. */
+static uint64_t resume_user(struct vcpu *vcpu)
+{
+	uint64_t cycles = 0;
+
+	vcpu->in_kernel = false;
+	use_image(vcpu, truth_image(vcpu->thread, vcpu->space));
+	if (vcpu->image->branch)
+		cycles = branch(vcpu, vcpu->image->branch, vcpu->image->next);
+	vcpu->image->branch = NULL;
+	return cycles;
+}
+
 static void enter_block(unsigned int index, void *block_)
 {
-	struct vcpu *vcpu = vcpus->pdata[index];
-	struct block *block = block_;
-	uint64_t cycles;
+	struct vcpu *vcpu = &vcpus[index];
+	struct block *block = block_, *before = vcpu->block;
+	uint64_t cycles = 0, pc = block->insns[0].pc;
 
-	cycles = leave_block(vcpu, UINT64_MAX, block->insns[0].pc, false);
-	cycles += begin_block(vcpu, block);
-	finish(index, vcpu, cycles);
+	if (before && before->branch)
+		cycles = branch(vcpu, before, pc);
+	if (vcpu->in_kernel && !is_kernel(pc))
+		cycles += resume_user(vcpu);
+	finish(index, vcpu, cycles + begin_block(vcpu, block));
+}
+
+/*
+ * What @vcpu executed has been interrupted before its instruction number @executed,
+ * which would be at @next, or after all of it, to go on at @next. If a user
+ * executed, its branch is counted when the user goes on: the PMU has switched to
+ * the kernel's counters already.
+ */
+static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t next)
+{
+	struct block *block = vcpu->block;
+
+	vcpu->block = NULL;
+	/* an instruction that does nothing but cause an exception is counted as executed */
+	if (executed == block->n - 1 && !block->insns[executed].accesses_memory)
+		executed++;
+	if (executed < block->n) {
+		truth_abort(vcpu->image, block, executed);
+	} else if (block->branch && !is_kernel(block->insns[0].pc)) {
+		vcpu->image->branch = block;
+		vcpu->image->next = next;
+	} else if (block->branch) {
+		return branch(vcpu, block, next);
+	}
+	return 0;
 }
 
 /* An exception, after whole blocks or because of an instruction, which ELR tells. */
 static void enter_vector(unsigned int index, void *block_)
 {
-	struct vcpu *vcpu = vcpus->pdata[index];
+	struct vcpu *vcpu = &vcpus[index];
 	struct block *block = block_, *before = vcpu->block;
-	uint64_t cycles, executed = UINT64_MAX, pc = block->insns[0].pc;
+	uint64_t cycles = 0, executed = UINT64_MAX, pc = block->insns[0].pc;
 	uint64_t next = read_register(vcpu->elr);
 
 	if (before && pc / VECTOR_SIZE % VECTOR_KINDS == 0 && next >= before->insns[0].pc)
 		executed = (next - before->insns[0].pc) / 4;
-	cycles = leave_block(vcpu, executed, next, before && !is_kernel(before->insns[0].pc));
+	if (before)
+		cycles = interrupt_block(vcpu, executed, next);
+	vcpu->in_kernel = true;
 	if (model_kernel)
 		cycles += begin_block(vcpu, block);
 	finish(index, vcpu, cycles);
 }
 
-static void access_memory(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address,
-			  void *insn_)
+/*
+ * An access to a device has to be the last instruction of its block. If it is not,
+ * QEMU stops the block there, executes the access alone, without enter_block(), and
+ * then what is left. Returns that instruction of the block.
+ */
+static struct insn *accessing(struct vcpu *vcpu, struct insn *insn)
 {
-	struct vcpu *vcpu = vcpus->pdata[index];
-	struct insn *insn = insn_;
 	struct block *block = vcpu->block;
+	uint64_t i;
 
-	/*
-	 * An access to a device has to be the last instruction of its block. If it
-	 * is not, QEMU stops the block there, executes the access alone, without
-	 * enter_block(), and then what is left.
-	 */
-	if (block && (insn < block->insns || insn >= block->insns + block->n)) {
-		uint64_t i = (insn->pc - block->insns[0].pc) / 4;
+	if (!block || (insn >= block->insns && insn < block->insns + block->n))
+		return insn;
+	i = (insn->pc - block->insns[0].pc) / 4;
+	if (i >= block->n)
+		return insn;
+	truth_abort(vcpu->image, block, i + 1);
+	vcpu->block = NULL;
+	return &block->insns[i];
+}
 
-		if (i < block->n) {
-			insn = &block->insns[i];
-			leave_block(vcpu, i + 1, 0, false);
-		}
-	}
-	finish(index, vcpu, core_access(vcpu->core, insn, address,
-					1 << qemu_plugin_mem_size_shift(info),
-					qemu_plugin_mem_is_store(info)));
+static void access_memory(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address,
+			  struct insn *insn, bool store)
+{
+	struct vcpu *vcpu = &vcpus[index];
+	unsigned int size = 1;
+
+	if (address % LINE > LINE - MAX_ACCESS)
+		size <<= qemu_plugin_mem_size_shift(info);
+	insn = accessing(vcpu, insn);
+	finish(index, vcpu, core_access(vcpu->core, insn, address, size, store));
+}
+
+static void load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *insn)
+{
+	access_memory(index, info, address, insn, false);
+}
+
+static void store(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *insn)
+{
+	access_memory(index, info, address, insn, true);
 }
 
 static void use_unit(unsigned int index, void *insn_)
 {
-	struct vcpu *vcpu = vcpus->pdata[index];
+	struct vcpu *vcpu = &vcpus[index];
 	struct insn *insn = insn_;
 
 	finish(index, vcpu, core_unit(vcpu->core, insn, insn->kind));
@@ -249,26 +265,24 @@ static void use_unit(unsigned int index, void *insn_)
 
 static void set_thread(unsigned int index, void *x)
 {
-	struct vcpu *vcpu = vcpus->pdata[index];
+	struct vcpu *vcpu = &vcpus[index];
 
 	vcpu->thread = read_register(vcpu->x[GPOINTER_TO_UINT(x)]);
 	use_image(vcpu, truth_image(vcpu->thread, 0));
-	vcpu->moved = true;
 }
 
 static void set_space(unsigned int index, void *x)
 {
-	struct vcpu *vcpu = vcpus->pdata[index];
+	struct vcpu *vcpu = &vcpus[index];
 
 	/* the address alone; small tables are aligned to 64 bytes */
 	vcpu->space = read_register(vcpu->x[GPOINTER_TO_UINT(x)]) & 0xffffffffffc0;
 	vcpu->own.space = vcpu->space * 0x9e3779b97f4a7c15ULL >> 44;
-	vcpu->moved = true;
 }
 
 static void set_vectors(unsigned int index, void *x)
 {
-	struct vcpu *vcpu = vcpus->pdata[index];
+	struct vcpu *vcpu = &vcpus[index];
 	uint64_t base = read_register(vcpu->x[GPOINTER_TO_UINT(x)]);
 
 	for (guint i = 0; i < vectors->len; i++)
@@ -338,10 +352,12 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_insn, set,
 							       QEMU_PLUGIN_CB_R_REGS,
 							       GUINT_TO_POINTER(x));
-		if (modelled)
-			qemu_plugin_register_vcpu_mem_cb(qemu_insn, access_memory,
-							 QEMU_PLUGIN_CB_NO_REGS,
-							 QEMU_PLUGIN_MEM_RW, insn);
+		if (modelled) {
+			qemu_plugin_register_vcpu_mem_cb(qemu_insn, load, QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_R, insn);
+			qemu_plugin_register_vcpu_mem_cb(qemu_insn, store, QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_W, insn);
+		}
 	}
 	g_free(words);
 }
@@ -367,18 +383,20 @@ static void find_registers(struct vcpu *vcpu)
 
 static void init_vcpu(qemu_plugin_id_t id, unsigned int index)
 {
-	struct vcpu *vcpu = g_new0(struct vcpu, 1);
+	struct vcpu *vcpu = &vcpus[index];
 
-	g_assert(index == vcpus->len);
-	g_ptr_array_add(vcpus, vcpu);
+	if (index >= MAX_VCPUS) {
+		fail("it is for %d processors at most", MAX_VCPUS);
+		exit(1);
+	}
 	/* qemu_plugin_install() has tried it */
 	core_init(&vcpu->own, &config);
+	vcpu->in_kernel = true;
 	find_registers(vcpu);
 	/* scoreboards move when they grow */
-	for (guint i = 0; i < vcpus->len; i++) {
-		vcpu = vcpus->pdata[i];
-		vcpu->counts = qemu_plugin_scoreboard_find(counts, i);
-		use_image(vcpu, truth_image(0, 0));
+	for (unsigned int i = 0; i <= index; i++) {
+		vcpus[i].counts = qemu_plugin_scoreboard_find(counts, i);
+		use_image(&vcpus[i], truth_image(0, 0));
 	}
 }
 
@@ -460,7 +478,6 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 	}
 	core_destroy(&core);
 
-	vcpus = g_ptr_array_new();
 	vectors = g_array_new(false, false, sizeof(uint64_t));
 	counts = qemu_plugin_scoreboard_new(sizeof(struct core_counts));
 	time_control = qemu_plugin_request_time_control();

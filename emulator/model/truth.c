@@ -61,6 +61,7 @@ struct block *truth_block(uint64_t pc, const uint32_t *words, uint64_t n)
 		insn->pc = pc + i * 4;
 		insn->kind = a64_decode(words[i], insn->pc, &insn->target);
 		insn->accesses_memory = a64_accesses_memory(words[i]);
+		block->branch = is_branch(insn->kind) ? insn->kind : INSN_OTHER;
 	}
 	g_hash_table_insert(all_blocks, key, block);
 	return block;
@@ -130,7 +131,7 @@ static void count(struct image *image, struct insn *insn, unsigned int event, ui
 	insn->events[event] += n;
 }
 
-void truth_record(void *image, void *insn, enum core_event event, uint64_t n)
+void core_record(void *image, void *insn, enum core_event event, uint64_t n)
 {
 	count(image, insn, event, n);
 }
@@ -144,6 +145,7 @@ void truth_abort(struct image *image, struct block *block, uint64_t first)
 /* Output */
 
 struct line {
+	enum insn_kind kind;
 	uint64_t executed, events[NR_CORE_EVENTS];
 };
 
@@ -179,6 +181,7 @@ static GTree *lines_of(struct image *image)
 		for (uint64_t i = 0; i < block->n; i++) {
 			struct line *line = line_at(lines, block->insns[i].pc);
 
+			line->kind = block->insns[i].kind;
 			line->executed += *(uint64_t *)value;
 			line->events[INST_SPEC] += *(uint64_t *)value;
 		}
@@ -191,7 +194,6 @@ static GTree *lines_of(struct image *image)
 		line->executed -= events[ABORTED];
 		for (int event = 0; event < NR_CORE_EVENTS; event++)
 			line->events[event] += events[event];
-		line->events[STALL] = line->events[STALL_FRONTEND] + line->events[STALL_BACKEND];
 	}
 	return lines;
 }
@@ -204,7 +206,14 @@ struct output {
 static gboolean write_line(gpointer pc, gpointer line_, gpointer output_)
 {
 	const struct output *output = output_;
-	const struct line *line = line_;
+	struct line *line = line_;
+
+	/* what core_record() is not told */
+	if (is_branch(line->kind))
+		line->events[BR_RETIRED] = line->executed;
+	if (line->kind == INSN_RETURN)
+		line->events[BR_RETURN_RETIRED] = line->executed;
+	line->events[STALL] = line->events[STALL_FRONTEND] + line->events[STALL_BACKEND];
 
 	fprintf(output->file, "%u %u %" PRIx64 " %" PRIu64, output->image->thread,
 		output->image->number, *(uint64_t *)pc, line->executed);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What really happened: every event of every instruction of every thread. */
+/*
+ * What really happened: every event of every instruction of every thread. Events
+ * come by core_record(), of a struct image and a struct insn.
+ */
 #ifndef MODEL_TRUTH_H
 #define MODEL_TRUTH_H
 
@@ -32,12 +35,14 @@ struct insn {
 /**
  * struct block - instructions in a row, of which the last one may be a branch
  * @n: how many
+ * @branch: what the last one is, if it is a branch; else INSN_OTHER
  * @owner: the image that @executions is of
  * @executions: how often that image has begun to execute the block
  * @insns: the instructions
  */
 struct block {
 	uint64_t n;
+	enum insn_kind branch;
 	struct image *owner;
 	uint64_t *executions;
 	struct insn insns[];
@@ -87,9 +92,6 @@ void truth_execute(struct image *image, struct block *block);
 
 /* An exception has come before the instructions from number @first on. */
 void truth_abort(struct image *image, struct block *block, uint64_t first);
-
-/* Events of an instruction, of a struct image and a struct insn: see core.record */
-void truth_record(void *image, void *insn, enum core_event event, uint64_t n);
 
 /**
  * truth_write() - write all counts as a table
