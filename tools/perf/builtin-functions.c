@@ -27,6 +27,7 @@
 #include "util/functions/sums.h"
 #include "util/functions/vendor-metrics.h"
 #include "util/hist.h"
+#include "util/record.h"
 #include "util/srcline.h"
 #include "util/symbol.h"
 #include "util/util.h"
@@ -816,7 +817,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 static int cmd_functions_record(int argc, const char **argv)
 {
 	struct function_record record;
-	int ret = function_record__init(&record, argc, argv);
+	int ret = function_record__init(&record, record_options, argc, argv);
 
 	if (!ret)
 		ret = cmd_record(record.argc, record.argv);

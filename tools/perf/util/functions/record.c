@@ -12,13 +12,13 @@
 #include <subcmd/parse-options.h>
 
 #include "../debug.h"
-#include "../record.h"
 #include "groups.h"
 #include "record.h"
 
-static const struct option *find_record_option(const char *name, size_t length, int short_name)
+static const struct option *find_option(const struct option *options, const char *name,
+					size_t length, int short_name)
 {
-	for (const struct option *opt = record_options; opt->type != OPTION_END; opt++) {
+	for (const struct option *opt = options; opt->type != OPTION_END; opt++) {
 		if (short_name ? opt->short_name == short_name :
 		    opt->long_name && !strncmp(opt->long_name, name, length) &&
 		    !opt->long_name[length])
@@ -37,7 +37,8 @@ static bool takes_argument(const struct option *opt)
  * Look for -e and -v among the options of perf record, which end where the
  * command begins.
  */
-static void scan_record_options(int argc, const char **argv, bool *has_events, bool *is_verbose)
+static void scan_options(const struct option *options, int argc, const char **argv,
+			 bool *has_events, bool *is_verbose)
 {
 	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
 		const char *arg = argv[i] + 1;
@@ -47,11 +48,11 @@ static void scan_record_options(int argc, const char **argv, bool *has_events, b
 
 			*has_events |= length == strlen("event") && strstarts(arg, "event");
 			*is_verbose |= !strcmp(arg, "verbose");
-			i += !arg[length] && takes_argument(find_record_option(arg, length, 0));
+			i += !arg[length] && takes_argument(find_option(options, arg, length, 0));
 			continue;
 		}
 		for (; *arg; arg++) {
-			const struct option *opt = find_record_option(NULL, 0, *arg);
+			const struct option *opt = find_option(options, NULL, 0, *arg);
 
 			*has_events |= *arg == 'e';
 			*is_verbose |= *arg == 'v';
@@ -128,6 +129,7 @@ static void print_command(int nr, const char **argv)
 /**
  * function_record__init - make the arguments of perf record
  * @record: the arguments, to be freed by function_record__exit() in any case
+ * @options: those of perf record
  * @argc: number of the arguments of perf functions record
  * @argv: these arguments; -M is taken out of them
  *
@@ -135,7 +137,8 @@ static void print_command(int nr, const char **argv)
  *
  * Return: 0, or -1.
  */
-int function_record__init(struct function_record *record, int argc, const char **argv)
+int function_record__init(struct function_record *record, const struct option *options,
+			  int argc, const char **argv)
 {
 	bool has_events = false, is_verbose = verbose > 0;
 	const char *metrics = NULL;
@@ -149,7 +152,7 @@ int function_record__init(struct function_record *record, int argc, const char *
 	record->argv[nr++] = "record";
 	record->argv[nr++] = "-T";
 	record->argv[nr++] = "--sample-cpu";
-	scan_record_options(argc - 1, argv + 1, &has_events, &is_verbose);
+	scan_options(options, argc - 1, argv + 1, &has_events, &is_verbose);
 	if (has_events && metrics) {
 		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
 		return -1;
