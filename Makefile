@@ -72,11 +72,11 @@ help: ## this list
 #: ARCH=arm64          the emulated machine, or what packages are for; also x86_64 riscv64 ppc64le
 #: BASE=6.12           version of Linux, of those that there is a series for: BASES
 #: LINUX=/path         a pristine tree or archive of that version, instead of Debian's source
-#: WORKLOAD="program"  what is recorded, with its arguments (demo, report)
-#: EVENTS="{...}:uS"   events to record (demo, report)
-#: MODEL=small         the core model: large, small, none; more words in emulator/README.md
+#: WORKLOAD="program"  what is recorded, with its arguments (demo, report, truth)
+#: EVENTS="{...}:uS"   events to record (demo, report, truth)
+#: MODEL=small         the core model: large, small, none; more in emulator/README.md (demo, vm...)
 #: RUN="command"       what to do in the machine (vm)
-#: TIMEOUT=600         seconds that the machine may run (demo, report, vm)
+#: TIMEOUT=600         seconds that the machine may run (demo, report, truth, vm)
 #: DEBUG=1             a kernel that checks itself (kernel, vm)
 #: SUITES="perf guide" tests to run (check, check-all, fresh)
 #: BENCH="cost"        experiments to run (bench)
@@ -89,6 +89,12 @@ help: ## this list
 demo: ## the main job: record the benchmark in the emulated machine, print its table
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(WITH_MODEL)
 	@scripts/demo.sh $(ARCH) $(OUT)
+
+.PHONY: truth
+truth: ## what each function of WORKLOAD really does: the core model's own counts
+truth: override MODEL := $(if $(filter none,$(MODEL)),small,$(MODEL))
+truth: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/emulator/model.so
+	@SHOW=truth scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
 report: ## the same with call chains, and as a page: build/BASE/demo/report.html
@@ -258,6 +264,9 @@ $(B)/perf-%/.built: $(B)/linux.built build/sysroot/%.built scripts/build.sh
 
 $(B)/root/%.cpio: $(B)/perf-%/.built scripts/debian/root.sh $(FETCH) scripts/vm/init scripts/vm/%.py
 	@$(STEP) "root file system for $*" scripts/debian/root.sh guest $*
+
+$(B)/root/%-programs.cpio: $(B)/root/%.cpio scripts/debian/root.sh scripts/debian/name-functions.py
+	@$(STEP) "root file system with programs for $*" scripts/debian/root.sh programs $*
 
 build/qemu/%.built: scripts/debian/qemu.sh $(FETCH) scripts/vm/%.py | install-build
 	@$(STEP) "emulator for $*" scripts/debian/qemu.sh $*

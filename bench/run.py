@@ -41,6 +41,7 @@ MEASUREMENTS = (
     "resonance",
     "collect",
     "hosts",
+    "truth",
 )
 PICTURES = "pictures"  # shows, measures nothing
 DEFAULT_BASE = "6.12"

@@ -5,7 +5,7 @@
 # its table per function; leaves perf.data and functions.txt in the folder OUT.
 # Unless they are set, both are the machine's own. Options are for perf record.
 # With a core model, $MODEL, the truth is printed beside the table, and is left in
-# OUT, too, as a recording: truth.data.
+# OUT, too, as a recording: truth.data. If $SHOW is truth, its table is all that is printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -59,6 +59,12 @@ fi
 mkdir -p "$out"
 mv "$new"/* "$out/"
 
+if [ "${SHOW:-}" = truth ]; then
+	echo
+	# counts are exact, however few windows they are made of
+	"build/$BASE/perf/perf" functions report -i "$out/truth.data" "${symbols[@]}" | tr '?' ' '
+	exit
+fi
 printf '\nRecorded, in the emulated machine, by\n\n  %s\n\nand read, on this one, by\n\n ' "$record"
 printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# usage: root.sh sysroot|guest|debian ARCH
+# usage: root.sh sysroot|guest|debian|programs ARCH
 #
 # sysroot: Debian's headers and libraries of ARCH, for building perf with the
 #          cross compiler, in build/sysroot/ARCH
 # guest:   the emulated machine's root file system, in build/BASE/root/ARCH.cpio:
 #          Debian's packages, perf and its tests, the benchmark
 # debian:  the same without ours, but with dpkg, in build/BASE/root/ARCH-debian.cpio
+# programs: guest, and programs to record, in build/BASE/root/ARCH-programs.cpio
 #
 # Nothing of the other architecture is run, and the host's package database
 # is not touched.
@@ -64,6 +65,15 @@ guest() {
 	cp -a "$perf/root/." "$dir/"
 	install -m 755 "$perf/benchmark" "$dir/usr/bin/benchmark"
 	pack "$arch"
+}
+
+programs() {
+	local dir=$build/root/$arch-programs
+	unpack "$arch-programs" "$guest_packages,gzip,xz-utils,sqlite3,pigz,gcc"
+	rm -r "$dir/var/lib/dpkg"
+	cp -a "$build/perf-$arch/root/." "$dir/"
+	scripts/debian/name-functions.py "$dir"
+	pack "$arch-programs"
 }
 
 debian() {
