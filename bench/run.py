@@ -6,7 +6,8 @@ A measurement is a module of bench/ with a TITLE, measure(), which returns what 
 results.json under its name, report(), which makes Markdown of that, and PICTURES, the
 files that it draws. One run leaves README.md, results.json and the pictures in
 build/BASE/bench; results.json also holds how many seconds each measurement took, and
-which state of the series was measured. A measurement that fails is left out.
+which state of the series was measured. A measurement that fails is left out. Those of
+the machine with caches are not on that page: they have one each.
 """
 
 import argparse
@@ -41,9 +42,11 @@ MEASUREMENTS = (
     "resonance",
     "collect",
     "hosts",
-    "truth",
 )
+# in the machine with caches: each has a page and a JSON file of its own, NAME.md and NAME.json
+MODELLED = ("truth",)
 PICTURES = "pictures"  # shows, measures nothing
+ENDS = (".json", ".md")
 DEFAULT_BASE = "6.12"
 
 
@@ -171,9 +174,22 @@ def keep() -> None:
         ]
     else:
         print(f"bench: {results} is not that of a whole `make bench`: only pictures are kept")
+    for name in MODELLED:
+        files += [path for path in (guest.OUT / f"{name}{end}" for end in ENDS) if path.is_file()]
     for path in files:
         shutil.copyfile(path, kept / path.name)
         print(f"  {(kept / path.name).relative_to(TOP)}")
+
+
+def write_alone(path: Path, result: dict[str, Any], seconds: float) -> None:
+    """Writes and prints the page of a measurement that is in no other one."""
+    module = module_of(path.name)
+    text = f"# {module.TITLE}\n\n{module.report(result)}\n\n"
+    text += f"Repeat: `make bench BENCH={path.name}` ({seconds:.0f} s).\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for end, content in zip(ENDS, (json.dumps(result, indent=2) + "\n", text)):
+        write(path.with_suffix(end), content)
+    print("\n" + text, end="")
 
 
 def measure(names: list[str]) -> None:
@@ -189,7 +205,9 @@ def measure(names: list[str]) -> None:
             continue
         spent = round(time.monotonic() - start, 1)
         print(f"  {name:58} {spent:6.1f} s", flush=True)
-        if name != PICTURES:
+        if name in MODELLED:
+            write_alone(guest.OUT / name, result, spent)
+        elif name != PICTURES:
             results[name], seconds[name] = result, spent
     if results:
         print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
@@ -204,7 +222,7 @@ def measure(names: list[str]) -> None:
 
 
 def main() -> None:
-    known = (*MEASUREMENTS, PICTURES)
+    known = (*MEASUREMENTS, *MODELLED, PICTURES)
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0], epilog=f"measurements: {' '.join(known)}"
     )

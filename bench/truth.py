@@ -169,4 +169,3 @@ def report(result: dict) -> str:
             ]
             lines.append(f"| {program} | {row['functions']} | {' | '.join(cells)} |")
     return "\n".join(lines)
-

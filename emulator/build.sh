@@ -44,7 +44,7 @@ qemu() {
 model() {
 	local flags
 	read -ra flags <<< "$(pkg-config --cflags glib-2.0)"
-	gcc -std=gnu11 -O3 -flto=auto -fno-semantic-interposition -Wall -Werror -fPIC -shared -fvisibility=hidden \
+	gcc -std=gnu11 -O3 -flto=auto -Wall -Werror -fPIC -shared -fvisibility=hidden \
 		-I "$1/include" "${flags[@]}" -o "$1/model.so.new" "$here"/model/*.c
 	mv "$1/model.so.new" "$1/model.so"
 }
