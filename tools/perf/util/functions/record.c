@@ -70,7 +70,8 @@ static void scan_options(const struct option *options, int argc, const char **ar
  * Take -M, which perf record has not, out of its options. Returns 0, or -EINVAL
  * if there is nothing behind it.
  */
-static int take_metrics(int *argc, const char **argv, const char **metrics)
+static int take_metrics(const struct option *options, int *argc, const char **argv,
+			const char **metrics)
 {
 	static const char *const names[] = { "-M", "--metrics=", "--metrics" };
 
@@ -85,9 +86,9 @@ static int take_metrics(int *argc, const char **argv, const char **metrics)
 		if (name == ARRAY_SIZE(names)) {
 			length = strcspn(arg + 1, "=");
 			if (arg[1] == '-')
-				opt = find_record_option(arg + 2, length - 1, 0);
+				opt = find_option(options, arg + 2, length - 1, 0);
 			else if (length == 1)
-				opt = find_record_option(NULL, 0, arg[1]);
+				opt = find_option(options, NULL, 0, arg[1]);
 			i += opt && !arg[1 + length] && takes_argument(opt);
 			continue;
 		}
@@ -146,7 +147,7 @@ int function_record__init(struct function_record *record, const struct option *o
 
 	record->group = NULL;
 	record->argv = calloc(argc + 5, sizeof(*record->argv));
-	if (!record->argv || take_metrics(&argc, argv, &metrics))
+	if (!record->argv || take_metrics(options, &argc, argv, &metrics))
 		return -1;
 
 	record->argv[nr++] = "record";
