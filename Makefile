@@ -282,7 +282,7 @@ $(EMULATOR)/fetched/.done: scripts/debian/emulator.sh scripts/debian/apt.sh | in
 
 $(EMULATOR)/include/qemu-plugin.h: $(EMULATOR)/fetched/.done emulator/build.sh
 $(EMULATOR)/include/qemu-plugin.h: emulator/devices.mak $(wildcard emulator/patches/*)
-	@$(STEP) "emulator with a core model" emulator/build.sh qemu $(<D) $(EMULATOR)
+	@$(STEP) "emulator with a core model" emulator/build.sh qemu $(EMULATOR)/fetched $(EMULATOR)
 	@touch $@
 
 $(EMULATOR)/model.so: $(EMULATOR)/include/qemu-plugin.h $(wildcard emulator/model/*.[ch])

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0
+"""emulator/truth.py and compare.py on what is made up here: no machine, no perf."""
+
+import json
+import re
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+from tests.harness import perfdata
+from tests.harness import perfwrite as pw
+from tests.harness.env import TOP, run
+
+COMM_EXEC = 1 << 13
+MAIN, CHILD, THREAD = pw.Where(0, 10, 10), pw.Where(0, 11, 11), pw.Where(0, 10, 12)
+NAMES = (TOP / "emulator/model/core.h").read_text().split("enum core_event {")[1].split("NR_")[0]
+COLUMNS = ["INST_RETIRED", *re.findall(r"\w+", NAMES)]
+KERNEL = 0xFFFF800080000000
+
+
+def at(where: pw.Where, time: int) -> pw.Where:
+    return pw.Where(time, where.pid, where.tid)
+
+
+def row(thread: int, image: int, address: int, **counts: int) -> str:
+    """A line of the model's table."""
+    numbers = " ".join(str(counts.get(name, 0)) for name in COLUMNS)
+    return f"{thread} {image} {address:x} {numbers}"
+
+
+class Truth(unittest.TestCase):
+    """A program that forks, a child that executes another program, a thread."""
+
+    ROWS = (
+        # perf's own copy: nobody counted it
+        row(10, 0, 0x1000, INST_RETIRED=1000),
+        row(10, 1, 0x2000, INST_RETIRED=10, STALL=3, STALL_BACKEND=3),
+        # what has no cycles goes with the next one
+        row(10, 1, 0x2004, BR_MIS_PRED=1),
+        row(10, 1, 0x2008, INST_RETIRED=20, BR_MIS_PRED=4),
+        row(10, 1, KERNEL, INST_RETIRED=500),
+        row(11, 0, 0x2000, INST_RETIRED=30),
+        row(11, 1, 0x3000, INST_RETIRED=40),
+        row(12, 0, 0x2008, INST_RETIRED=50),
+        # a thread that the recording does not know
+        row(99, 0, 0x2008, INST_RETIRED=60),
+    )
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.contents = cls.made(cls.recording(), cls.ROWS)
+
+    @staticmethod
+    def recording(flags: int = pw.FLAG_EXCLUDE_KERNEL, kind: int = 5) -> pw.Writer:
+        flags |= pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT
+        names = ("cycles", 0), ("instructions", 1), ("branch-misses", kind)
+        group = [
+            pw.Event(name, 0, config, [number], 1000, 300 if number == 1 else 0, flags=flags)
+            for number, (name, config) in enumerate(names, 1)
+        ]
+        writer = pw.Writer([group])
+
+        def execute(where: pw.Where) -> None:
+            body = struct.pack("<II", where.pid, where.tid) + pw.padded("program")
+            writer.side(pw.COMM, body, where, 1, COMM_EXEC)
+
+        writer.comm(at(MAIN, 1), "perf-exec")
+        execute(at(MAIN, 10))
+        writer.sample(group[0], at(MAIN, 15), 0x2000, 1000, [(1, 1000), (2, 9), (3, 0)])
+        writer.task(pw.FORK, at(CHILD, 20), MAIN)
+        execute(at(CHILD, 30))
+        writer.task(pw.FORK, at(THREAD, 40), MAIN)
+        writer.task(pw.EXIT, at(THREAD, 50), MAIN)
+        writer.task(pw.EXIT, at(CHILD, 60), MAIN)
+        writer.task(pw.EXIT, at(MAIN, 70), MAIN)
+        return writer
+
+    @classmethod
+    def make(cls, writer: pw.Writer, rows: tuple[str, ...]):
+        folder = Path(cls.folder.name)
+        writer.write(folder / "data")
+        (folder / "table").write_text(
+            "\n".join([f"thread image address {' '.join(COLUMNS)}", *rows])
+        )
+        (folder / "true").unlink(missing_ok=True)
+        names = (folder / name for name in ("data", "table", "true"))
+        return run(TOP / "emulator/truth.py", *names)
+
+    @classmethod
+    def made(cls, writer: pw.Writer, rows: tuple[str, ...]) -> perfdata.Contents:
+        done = cls.make(writer, rows)
+        if done.returncode:
+            raise AssertionError(done.stdout)
+        return perfdata.read(Path(cls.folder.name) / "true")
+
+    def counts(self, contents: perfdata.Contents) -> dict[tuple[int, int, int], list[int]]:
+        """What each sample adds to the counts of its thread, by thread, time and address."""
+        last: dict[int, list[int]] = {}
+        found = {}
+        for sample in contents.samples:
+            values = list(sample.values.values())
+            before = last.setdefault(sample.tid, [0] * len(values))
+            added = [value - old for value, old in zip(values, before)]
+            last[sample.tid] = values
+            if any(added):
+                found[sample.tid, sample.time, sample.ip] = added
+        return found
+
+    def test_counts_and_times(self):
+        """Each program's instructions just before it ends."""
+        self.assertEqual(
+            self.counts(self.contents),
+            {
+                (10, 69, 0x2000): [13, 10, 0],
+                (10, 69, 0x2008): [20, 20, 5],
+                (11, 29, 0x2000): [30, 30, 0],
+                (11, 59, 0x3000): [40, 40, 0],
+                (12, 49, 0x2008): [50, 50, 0],
+            },
+        )
+
+    def test_each_interval_counts(self):
+        leader = self.contents.leader()
+        self.assertEqual((leader.alternative_sample_period, leader.jitter_alternate_period), (0, 0))
+
+    def test_other_records_stay(self):
+        for kind, number in {pw.COMM: 3, pw.FORK: 2, pw.EXIT: 3}.items():
+            self.assertEqual(self.contents.records[kind], number)
+        times = [sample.time for sample in self.contents.samples]
+        self.assertEqual(times, sorted(times))
+
+    def test_kernel(self):
+        counts = self.counts(self.made(self.recording(flags=0), self.ROWS))
+        self.assertEqual(counts[10, 69, KERNEL], [500, 500, 0])
+
+    def test_unknown_events_are_refused(self):
+        done = self.make(self.recording(kind=9), self.ROWS)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"^truth: the model does not count .* config 0x9\n$")
+        self.assertFalse((Path(self.folder.name) / "true").exists())
+
+
+class Compare(unittest.TestCase):
+    def compare(self, recorded: object, true: object) -> tuple[int, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder) / name for name in ("recorded", "true")]
+            for path, table in zip(paths, (recorded, true)):
+                path.write_text(json.dumps(table))
+            done = run(TOP / "emulator/compare.py", *paths)
+        return done.returncode, done.stdout
+
+    @staticmethod
+    def table(**functions: tuple[float, float, list[float]]) -> dict:
+        """Share, CPI and its interval."""
+        return {
+            "functions": [
+                {
+                    "symbol": name,
+                    "dso": "/bin/x",
+                    "address": None,
+                    "metrics": {"%CY": share, "CPI": cpi},
+                    "intervals": {"CPI": interval},
+                }
+                for name, (share, cpi, interval) in functions.items()
+            ]
+        }
+
+    def test_marks_what_the_interval_misses(self):
+        recorded = self.table(near=(60, 2.0, [1.9, 2.1]), far=(30, 1.0, [0.9, 1.1]))
+        true = self.table(
+            near=(55, 2.05, []), far=(35, 1.3, []), lost=(9.9, 4.0, []), tiny=(0.01, 9.0, [])
+        )
+        status, text = self.compare(recorded, true)
+        self.assertEqual(status, 0)
+        lines = {line.split()[0]: line for line in text.splitlines() if line}
+        self.assertIn("2.00 / 2.05", lines["near"])
+        self.assertNotIn("!", lines["near"])
+        self.assertRegex(lines["far"], r"1\.00 / 1\.30 !")
+        self.assertRegex(lines["lost"], r" - / 4\.00")
+        self.assertNotIn("tiny", lines)
+        self.assertLess(text.index("near"), text.index("far"))
+        self.assertIn("3 of 4 intervals contain the truth", text)
+
+    def test_what_is_no_table(self):
+        for bad in {}, [], {"functions": [{"symbol": "x"}]}:
+            status, text = self.compare(bad, self.table(f=(1, 1, [1, 1])))
+            self.assertEqual((status, len(text.splitlines())), (1, 1), text)
+
+
+if __name__ == "__main__":
+    unittest.main()
