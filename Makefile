@@ -164,7 +164,7 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 
 .PHONY: bench
 bench: ## the experiments: tables and JSON in build/BASE/bench
-bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,arm64)
+bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,arm64 emulator)
 	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
@@ -192,7 +192,7 @@ INSTALL_emulator = build emulator
 INSTALL_report = build report
 INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
 INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
-INSTALL_bench = build arm64 report bench
+INSTALL_bench = build arm64 emulator report bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh
 INSTALLS := $(addprefix install-,lint build emulator report check all bench deb fresh)

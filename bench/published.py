@@ -15,7 +15,7 @@ perf and of Python is a larger part of it: it is measured by a recording of four
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench import collect, experiment
+from bench import collect, experiment, neoverse
 from bench.experiment import (
     ALTERNATE,
     COMMANDS,
@@ -81,6 +81,7 @@ def measure(iterations: int = ITERATIONS) -> dict:
         "kernel": kernel,
         "events": ["cycles", *SIBLINGS],
         "functions": functions,
+        "neoverse": neoverse.measure(),
     }
 
 
@@ -166,4 +167,7 @@ def report(result: dict) -> str:
         here is short, so most of the time for a table of the alternate recording is the start of
         the command: {start}. The time for each sample is the same. {longer(result)}
     """
-    return f"{prose(about)}\n\n{experiment.report(result)}\n\n{prose(after)}"
+    parts = [prose(about), experiment.report(result), prose(after)]
+    if "neoverse" in result:
+        parts.append(neoverse.report(result["neoverse"]))
+    return "\n\n".join(parts)

@@ -7,6 +7,7 @@ samples comes from the guest's arm_pmuv3.
 """
 
 import json
+import os
 import re
 import unittest
 from pathlib import Path
@@ -19,6 +20,9 @@ MACHINES = "arm64 emulator"
 MINUTES = 4
 
 OUT = CHECK / "emulator"
+os.environ["BENCH_OUT"] = str(OUT / "bench")  # not where `make bench` leaves its own
+from bench import bottlenecks, neoverse  # pylint: disable=wrong-import-position
+
 # perf's names, and the model's columns that they are
 EVENTS = {
     "instructions": ["INST_RETIRED"],
@@ -288,6 +292,24 @@ class Tables(Emulator):
         self.assertEqual(len(first.samples), len(second.samples))
         for one, other in zip(first.samples, second.samples):
             self.assertEqual((one.ip, one.values), (other.ip, other.values))
+
+
+class Behaviours(Emulator):
+    """Functions of which the bottleneck is known."""
+
+    def test_each_bottleneck_stands_out(self):
+        bottlenecks.program("bottlenecks")
+        rates = bottlenecks.record("small", 60)
+        self.assertGreaterEqual(len(bottlenecks.BOTTLENECKS), 8)
+        for name, metric in bottlenecks.BOTTLENECKS.items():
+            self.assertTrue(bottlenecks.stands_out(rates, name), name)
+            recorded, true = rates[name][metric]
+            # a window of fixed cycles prefers what waits: branch_target reads a sixth low
+            self.assertAlmostEqual(recorded / true, 1, delta=0.25, msg=name)
+
+    def test_the_published_columns_tell_the_same(self):
+        rows = neoverse.measure(iterations=3000)
+        self.assertEqual(neoverse.outstanding(rows), neoverse.outstanding(neoverse.PUBLISHED))
 
 
 class Truth(Emulator):

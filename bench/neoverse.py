@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The published table of the benchmark, of a Neoverse-N1, beside that of the core model.
+
+The model executes in order, one instruction in each cycle at most: its numbers are not a
+Neoverse's. What must be alike is which of the seven behaviours stands out in which column.
+"""
+
+import json
+import subprocess
+
+from bench.experiment import SIBLINGS
+from bench.guest import SHARE, UNTHROTTLED, recording
+from bench.markdown import prose
+from tests.harness.env import BUILD, PERF, in_guest, must
+
+MODEL = "large"
+ITERATIONS = 16500
+COLUMNS = ("#", "CPI", "BM/KI", "CM/KI", "%CM", "%CY", "%I", "%BM", "%L1DA", "%L1DM")
+PUBLISHED = {
+    "fp_divider_stalls": (6553, 4.9, 0.0, 0.0, 0.0, 41.8, 22.9, 0.1, 0.6, 0.0),
+    "int_divider_stalls": (4741, 3.5, 0.0, 0.0, 1.1, 28.3, 21.5, 0.1, 1.9, 0.2),
+    "isb": (3414, 20.1, 0.2, 0.0, 0.4, 17.6, 2.3, 0.1, 0.8, 0.0),
+    "branch_mispredicts": (1234, 1.1, 33.0, 0.0, 0.0, 6.1, 15.2, 99.0, 71.6, 0.1),
+    "double_to_int": (694, 0.5, 0.0, 0.0, 0.6, 3.4, 19.1, 0.1, 1.2, 0.1),
+    "nops": (417, 0.3, 0.2, 0.0, 2.8, 1.9, 18.3, 0.6, 0.4, 0.1),
+    "dcache_miss": (185, 3.6, 0.4, 184.7, 53.8, 0.7, 0.5, 0.0, 18.4, 99.1),
+}
+# columns in which one behaviour stands out because of what it is, not how often it is called
+TELLING = ("CPI", "BM/KI", "CM/KI", "%CM", "%BM", "%L1DM")
+
+Table = dict[str, list[float]]
+
+
+def measure(iterations: int = ITERATIONS) -> Table:
+    """Records the benchmark; returns the rows."""
+    events = f"{{cycles/period=99700,alt-period=300/,{','.join(SIBLINGS)}}}:uS"
+    name = "neoverse.data"
+    in_guest(
+        UNTHROTTLED + recording(name, events, f"benchmark --iterations {iterations} 0 1"),
+        *("--model", MODEL),
+        share=SHARE,
+    )
+    command = (PERF, "functions", "report", "-j", "-i", SHARE / name)
+    text = must(*command, "--symfs", BUILD / "root/arm64", stderr=subprocess.DEVNULL)
+    rows = {row["symbol"]: row["metrics"] for row in json.loads(text)["functions"]}
+    # a ratio to nothing is none
+    return {name: [rows[name][column] or 0.0 for column in COLUMNS] for name in PUBLISHED}
+
+
+def outstanding(table: Table) -> dict[str, str]:
+    """The behaviour with the highest value, in each telling column."""
+    found = {}
+    for column in TELLING:
+        place = COLUMNS.index(column)
+        found[column] = max((row[place], name) for name, row in table.items())[1]
+    return found
+
+
+def report(result: Table) -> str:
+    """The result as Markdown."""
+    lines = [
+        prose(
+            f"""The published table of the benchmark, of a Neoverse-N1, beside that of the machine
+            with caches (`MODEL={MODEL}`, {ITERATIONS:,} iterations): published / here. The model is
+            not a Neoverse; what can be compared is which behaviour stands out in which column."""
+        ),
+        "",
+        f"| function | {' | '.join(COLUMNS)} |",
+        f"|---|{'--:|' * len(COLUMNS)}",
+    ]
+    for name, published in PUBLISHED.items():
+        cells = (
+            f"{one:.0f} / {other:.0f}" if column == "#" else f"{one:.1f} / {other:.1f}"
+            for column, one, other in zip(COLUMNS, published, result[name])
+        )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    theirs, ours = outstanding(PUBLISHED), outstanding(result)
+    words = ", ".join(
+        f"{column}: {name}" + ("" if ours[column] == name else f" (here {ours[column]})")
+        for column, name in theirs.items()
+    )
+    lines += ["", prose(f"The highest value of each column that tells a behaviour: {words}.")]
+    return "\n".join(lines)
