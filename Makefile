@@ -9,6 +9,7 @@ BASE ?= 6.12
 B := build/$(BASE)
 OUT ?= $(B)/demo
 MODEL ?= none
+ACCEL ?= tcg
 
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
@@ -22,7 +23,7 @@ override RUN := $(value RUN)
 # of the verbs kernel and vm, said to make: not what a shell happens to have
 override DEBUG := $(and $(filter kernel vm,$(MAKECMDGOALS)), \
 	$(filter command,$(origin DEBUG)),$(DEBUG))
-export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE MODEL
+export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE MODEL ACCEL
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -75,6 +76,7 @@ help: ## this list
 #: WORKLOAD="program"  what is recorded, with its arguments (demo, report, truth)
 #: EVENTS="{...}:uS"   events to record (demo, report, truth)
 #: MODEL=small         the core model: large, small, none; more in emulator/README.md (demo, vm...)
+#: ACCEL=kvm           the machine on this computer's own processor and PMU (demo, vm)
 #: RUN="command"       what to do in the machine (vm)
 #: TIMEOUT=600         seconds that the machine may run (demo, report, truth, vm)
 #: DEBUG=1             a kernel that checks itself (kernel, vm)
@@ -146,7 +148,7 @@ kernel: $(KERNEL) ## the kernel of an emulated machine (ARCH=arm64)
 .PHONY: vm
 vm: ## boot the emulated machine, RUN='command' in it (none: a shell)
 vm: $(KERNEL) $(call GUEST,$(ARCH)) $(WITH_MODEL)
-	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$$MODEL" \
+	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$$MODEL" --accel "$$ACCEL" \
 		--timeout $(TIMEOUT) "$$RUN"
 
 .PHONY: emulator
@@ -166,6 +168,7 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 bench: ## the experiments: tables and JSON in build/BASE/bench
 bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,arm64 emulator)
 	@bench/run.py $(BENCH)
+bench: $(if $(filter truth,$(or $(BENCH),truth)),$(B)/root/arm64-programs.cpio)
 
 .PHONY: bench-collect
 bench-collect: ## one of them, for large recordings: the cost of a table, as ratios

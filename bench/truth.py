@@ -124,7 +124,6 @@ def result_of(rows: list[Row]) -> dict[str, Any]:
 def measure() -> dict:
     """Records all programs, as many at once as there are processors."""
     SHARE.mkdir(parents=True, exist_ok=True)
-    must("make", f"{ROOT.relative_to(TOP)}.cpio")
     jobs = [(program, model) for program in PROGRAMS for model in MODELS]
     with ThreadPoolExecutor(2) as pool:
         rows = dict(zip(jobs, pool.map(lambda job: record(*job), jobs)))

@@ -18,6 +18,7 @@ machine() {
 }
 truth=()
 what=events
+[ "$ACCEL" = tcg ] || what=hardware_events
 [ "$MODEL" = none ] || what=model_events truth=(--truth "$new/truth.txt")
 EVENTS=${EVENTS:-$(machine $what)}
 WORKLOAD=${WORKLOAD:-$(machine workload)}
@@ -34,7 +35,7 @@ mkdir -p "$new"
 # The program is looked for first: perf's own message comes after a page of others.
 # The recording goes to the guest's memory, then to the shared folder.
 scripts/step "record in the emulated machine" scripts/vm.py --arch "$arch" --timeout "$TIMEOUT" \
-	--share "$new" --model "$MODEL" "${truth[@]}" "
+	--share "$new" --model "$MODEL" --accel "$ACCEL" "${truth[@]}" "
 program=(${WORKLOAD%% *})
 command -v \"\$program\" > /dev/null || {
 	echo \"demo: there is no program '\$program' in the emulated machine:\" \\
@@ -69,7 +70,9 @@ printf '\nRecorded, in the emulated machine, by\n\n  %s\n\nand read, on this one
 printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'
 cat "$out/functions.txt"
-if [ "$MODEL" = none ]; then
+if [ "$ACCEL" = kvm ]; then
+	echo
+elif [ "$MODEL" = none ]; then
 	echo
 	machine about
 else

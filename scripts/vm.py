@@ -11,8 +11,11 @@ exit status: the command's; 124 after the time limit, 125 when the machine died.
 """
 
 import argparse
+import contextlib
 import importlib.util
+import io
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -21,11 +24,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TextIO
 
 TOP = Path(__file__).resolve().parent.parent
 BUILD = TOP / "build" / os.environ.get("BASE", "6.12")
 EMULATOR = TOP / "build/emulator"
 TIMED_OUT, DIED = 124, 125
+KVM = Path("/dev/kvm")
+PROBE_SECONDS = 5
 COMPLAINT = re.compile(r"\b(BUG|WARNING|INFO|UBSAN|Oops|Kernel panic)\b.*:")
 # A warning is shown and ends the machine; an emulated processor may be slow,
 # and no memory is merged with another kind's, so that it can be counted. Newer
@@ -129,7 +135,7 @@ def last(lines: list[str]) -> list[str]:
     return lines[max(0, min(first, len(lines) - 30)) :][:200]
 
 
-def run(arch: dict, args: argparse.Namespace) -> int:
+def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> int:
     """Boots, runs args.command, returns its exit status (see the module's text)."""
     control = Path(tempfile.mkdtemp(prefix="vm."))
     try:
@@ -137,7 +143,10 @@ def run(arch: dict, args: argparse.Namespace) -> int:
         if args.terminal:
             (control / "terminal").touch()
         with subprocess.Popen(
-            qemu_command(arch, args, control), stdin=None if args.terminal else subprocess.DEVNULL
+            qemu_command(arch, args, control),
+            stdin=None if args.terminal else subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
         ) as qemu:
             try:
                 qemu.wait(timeout=args.timeout)
@@ -157,6 +166,39 @@ def run(arch: dict, args: argparse.Namespace) -> int:
         return status
     finally:
         shutil.rmtree(control, ignore_errors=True)
+
+
+def use_kvm(arch: dict, args: argparse.Namespace) -> None:
+    """Change the machine so that this computer's own processor executes it, and its PMU counts.
+
+    Raises SystemExit with one line when that does not work here.
+    """
+    if Path(arch["qemu"][0]).name.removeprefix("qemu-system-") != platform.machine():
+        sys.exit(
+            f"vm: KVM executes {platform.machine()} here: leave --accel out, or choose that ARCH"
+        )
+    if args.model != "none":
+        sys.exit("vm: under KVM the processor is real: leave --accel or --model out")
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        sys.exit(f"vm: {KVM} cannot be used: load the module kvm, or ask for access to it")
+    args.no_icount = True
+    arch["qemu"] = [
+        {"max": "host", "virt,gic-version=3": "virt,gic-version=host"}.get(word, word)
+        for word in arch["qemu"]
+    ] + ["-accel", "kvm"]
+    probe = argparse.Namespace(**vars(args))
+    probe.command = (
+        "test -e /sys/bus/event_source/devices/cpu || ls -d /sys/bus/event_source/devices/armv8*"
+    )
+    probe.timeout, probe.terminal = PROBE_SECONDS, False
+    with contextlib.redirect_stderr(io.StringIO()), tempfile.TemporaryFile("w+") as output:
+        status = run(arch, probe, output)
+        output.seek(0)
+        said = output.readline().strip() or f"nothing happened in {PROBE_SECONDS} seconds"
+    if status in (TIMED_OUT, DIED):
+        sys.exit(f"vm: no guest starts under KVM here ({said}): leave --accel out")
+    if status:
+        sys.exit("vm: KVM gives guests no PMU here (on x86: kvm.enable_pmu=1): leave --accel out")
 
 
 def emulator(arch: dict, args: argparse.Namespace) -> str:
@@ -203,6 +245,12 @@ def main() -> int:
         "--no-icount",
         action="store_true",
         help="let the processors run at once, each as fast as it can: nothing is repeatable",
+    )
+    parser.add_argument(
+        "--accel",
+        choices=("tcg", "kvm"),
+        default="tcg",
+        help="kvm: this computer's own processor and PMU, for a machine of its kind",
     )
     parser.add_argument(
         "--model",
@@ -257,6 +305,8 @@ def main() -> int:
     except OSError as error:
         sys.exit(f"vm: {args.share}: {error.strerror}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if args.accel == "kvm":
+        use_kvm(arch, args)
     return run(arch, args)
 
 

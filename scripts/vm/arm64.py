@@ -27,6 +27,9 @@ ARCH = {
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS",
     "model_events": "{cycles/period=99700,alt-period=300/,instructions,branch-misses,"
     "cache-misses,dTLB-load-misses}:uS",
+    # of a real PMU: ACCEL=kvm
+    "hardware_events": "{cycles/period=999700,alt-period=300/,instructions,branch-misses,"
+    "cache-misses}:uS",
     "about": """
 The emulated machine takes each instruction for one cycle and one nanosecond:
 cycles and instructions are exact, CPI is 1 everywhere. It has no caches and no

@@ -21,6 +21,9 @@ ARCH = {
     "benchmark": "-DPIECES=80",
     "workload": "benchmark --iterations 500 --faults 0 1",
     "events": "{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS",
+    # of a real PMU: ACCEL=kvm
+    "hardware_events": "{cycles/period=999700,alt-period=300/,instructions,branch-misses,"
+    "cache-misses}:uS",
     "about": """
 The emulated machine has no PMU: only software events count, and the leader is
 the CPU clock, for which each instruction takes one nanosecond. The clock has no

@@ -9,6 +9,7 @@ samples comes from the guest's arm_pmuv3.
 import json
 import os
 import re
+import time
 import unittest
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.harness import perfdata
 from tests.harness.env import BUILD, CHECK, PERF, TOP, in_guest, must, run, vm
 from tests.harness.truth import LEAVES
 
-MACHINES = "arm64 emulator"
+MACHINES = "arm64 x86_64 emulator"
 MINUTES = 4
 
 OUT = CHECK / "emulator"
@@ -371,6 +372,17 @@ class Arguments(unittest.TestCase):
             done = vm("true", *options)
             self.assertNotEqual(done.returncode, 0)
             self.assertRegex(done.stdout, word)
+
+    def test_kvm_works_or_says_why_not(self):
+        """Within the time of the probe."""
+        start = time.monotonic()
+        done = vm("echo it runs", "--accel", "kvm", arch="x86_64")
+        self.assertLess(time.monotonic() - start, 20)
+        if done.returncode:
+            self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
+            self.assertRegex(done.stdout, r"^vm: .*KVM|/dev/kvm")
+        else:
+            self.assertIn("it runs", done.stdout)
 
     def test_other_machines_have_none(self):
         done = vm("true", "--model", "small", arch="x86_64")
