@@ -17,11 +17,12 @@ machine() {
 	scripts/vm.py --arch "$arch" --get "$1"
 }
 truth=()
-what=events
-[ "$ACCEL" = tcg ] || what=hardware_events
-[ "$MODEL" = none ] || what=model_events truth=(--truth "$new/truth.txt")
-EVENTS=${EVENTS:-$(machine $what)}
-WORKLOAD=${WORKLOAD:-$(machine workload)}
+events=events workload=workload
+[ "$ACCEL" = tcg ] || events=hardware_events
+[ "$MODEL" = none ] ||
+	events=model_events workload=model_workload truth=(--truth "$new/truth.txt")
+EVENTS=${EVENTS:-$(machine $events)}
+WORKLOAD=${WORKLOAD:-$(machine $workload)}
 script=tools/perf/scripts/python/generate-function-metrics.py
 record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
 symbols=(--symfs "build/$BASE/root/$arch" --kallsyms "build/$BASE/kernel/$arch/System.map")

@@ -25,6 +25,7 @@ ARCH = {
     "cmdline": "irqchip.gicv3_pseudo_nmi=1",
     "workload": "benchmark --faults 0 1",
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS",
+    "model_workload": "benchmark --iterations 6000 0 1",
     "model_events": "{cycles/period=99700,alt-period=300/,instructions,branch-misses,"
     "cache-misses,dTLB-load-misses}:uS",
     # of a real PMU: ACCEL=kvm
