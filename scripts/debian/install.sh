@@ -35,7 +35,7 @@ declare -A packages_for=(
 	[build]="linux-source-6.12 gcc g++ libc6-dev make git bc bison flex cpio kmod xz-utils
 		pkg-config python3 python3-setuptools libpython3-dev libelf-dev libdw-dev
 		libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
-	[emulator]="ninja-build patch python3-venv libglib2.0-dev libfdt-dev libattr1-dev"
+	[emulator]="bzip2 ninja-build patch python3-venv libglib2.0-dev libfdt-dev libattr1-dev"
 	# whoever has npm from elsewhere cannot have Debian's as well
 	[report]="python3-argcomplete $(command -v npm > /dev/null || echo nodejs npm)"
 	# checkpatch.pl is Linux's; pylint looks into what the scripts import
