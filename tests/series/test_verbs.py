@@ -207,6 +207,7 @@ class BadInput(unittest.TestCase):
             "import unittest\n\nclass One(unittest.TestCase):\n    def test(self):\n        pass\n"
         )
         folders = ["6.12/perf", "6.12/root", "qemu", "report/web", "sysroot"]
+        folders += ["emulator/fetched", "emulator/include"]
         for arch in (path.stem for path in TOP.glob("scripts/vm/*.py")):
             folders += [f"6.12/kernel/{arch}", f"6.12/perf-{arch}"]
         for folder in folders:
@@ -437,7 +438,8 @@ class Help(unittest.TestCase):
         self.assertEqual([line for line in lines if len(line) > 100], [])
         settings = [match[1] for line in lines if (match := re.match(r"  ([A-Z]+)=\S+.* \w", line))]
         names = (
-            "ARCH BASE LINUX WORKLOAD EVENTS RUN TIMEOUT DEBUG SUITES BENCH TOPIC CONFIG SUITE V"
+            "ARCH BASE LINUX WORKLOAD EVENTS MODEL ACCEL RUN TIMEOUT DEBUG SUITES BENCH TOPIC CONFIG "
+            "SUITE V"
         )
         self.assertEqual(settings, names.split())
         (line,) = [line for line in lines if line.startswith("  BASE=")]
