@@ -438,8 +438,8 @@ class Help(unittest.TestCase):
         self.assertEqual([line for line in lines if len(line) > 100], [])
         settings = [match[1] for line in lines if (match := re.match(r"  ([A-Z]+)=\S+.* \w", line))]
         names = (
-            "ARCH BASE LINUX WORKLOAD EVENTS MODEL ACCEL RUN TIMEOUT DEBUG SUITES BENCH TOPIC CONFIG "
-            "SUITE V"
+            "ARCH BASE LINUX WORKLOAD EVENTS MODEL ACCEL RUN TIMEOUT DEBUG SUITES BENCH TOPIC "
+            "CONFIG SUITE V"
         )
         self.assertEqual(settings, names.split())
         (line,) = [line for line in lines if line.startswith("  BASE=")]
