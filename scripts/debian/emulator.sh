@@ -30,23 +30,21 @@ apt-get --quiet --quiet --option APT::Update::Error-Mode=any update ||
 for suite in "${suites[@]}"; do
 	version=$(apt-cache madison qemu |
 		sed -n "s,^ *qemu | *\([^ ]*\) | .* $suite/main Sources.*,\1,p" | head -n 1)
-	major=${version#*:}
-	[ "${major%%.*}" -lt $needed ] || break
-done 2> /dev/null
-[ "${major%%.*}" -ge $needed ] 2> /dev/null ||
-	fail "${suites[*]} have no source of QEMU $needed"
+	major=${version#*:} major=${major%%.*}
+	[ "${major:-0}" -lt $needed ] || break
+done
+[ "${major:-0}" -ge $needed ] || fail "${suites[*]} have no source of QEMU $needed"
 
-rm -rf "$apt/new"
 mkdir -p "$apt/new/tools"
-(
-	cd "$apt/new"
-	# the patches and build rules of Debian's package are not needed
-	apt-get --quiet --quiet --tar-only --download-only source "qemu=$version"
-	apt-get --quiet --quiet --target-release "$suite" download meson python3-pycotap
-	for package in *.deb; do
-		dpkg-deb --extract "$package" tools
-	done
-	rm ./*.deb
-) || fail "the source of QEMU cannot be fetched"
+cd "$apt/new"
+# the patches and build rules of Debian's package are not needed
+{
+	apt-get --quiet --quiet --tar-only --download-only source "qemu=$version" &&
+		apt-get --quiet --quiet --target-release "$suite" download meson python3-pycotap
+} || fail "the source of QEMU cannot be fetched"
+for package in *.deb; do
+	dpkg-deb --extract "$package" tools
+done
+rm ./*.deb
 rm -rf "$dir"
 mv "$apt/new" "$dir"
