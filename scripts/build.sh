@@ -43,6 +43,8 @@ perf() {
 
 build_perf() {
 	announce perf
+	# setup.py links Python's module again only where there is none
+	rm -rf "$out/python_ext_build/lib"
 	if [ -z "$arch" ]; then
 		# the metrics of every CPU, for recordings of other machines; not made anew by
 		# Linux's make where those of this machine were made before
