@@ -3,17 +3,16 @@
 
 They are recorded in the machine with caches (emulator/README.md), with both presets of the core
 model, and compared with what it has counted. A metric stands out if it is at least FACTOR times
-the median of all functions.
+that of a function without bottleneck, and at least FACTOR.
 """
 
-import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench.guest import SHARE, UNTHROTTLED, program, recording
+from bench.experiment import functions_of
+from bench.guest import SHARE, program, with_truth
 from bench.markdown import prose
-from tests.harness.env import PERF, TOP, in_guest, must
+from tests.harness.env import PERF
 
 TITLE = "Known bottlenecks"
 ROUNDS = 150
@@ -44,24 +43,18 @@ BOTTLENECKS = {
 
 def metrics(recorded: Path) -> dict[str, dict[str, float]]:
     """Of each function."""
-    command = (PERF, "functions", "report", "-j", "-i", recorded, "--symfs", SHARE.parent)
-    table = json.loads(must(*command, stderr=subprocess.DEVNULL))
-    return {row["symbol"]: row["metrics"] for row in table["functions"]}
+    rows = functions_of(recorded, PERF, "--symfs", SHARE.parent)
+    return {row["symbol"]: row["metrics"] for row in rows}
 
 
 def record(model: str, rounds: int = ROUNDS) -> dict[str, dict[str, list[float]]]:
     """Of each function, each metric: recorded, true."""
     found: dict[str, dict[str, list[float]]] = {name: {} for name in (*BOTTLENECKS, WITHOUT)}
     for number, members in enumerate(GROUPS):
-        name, counted = f"bottlenecks-{model}-{number}", SHARE / f"bottlenecks-{model}-{number}.txt"
         events = f"{{cycles/period=49700,alt-period=300/,instructions,{members}}}:uS"
-        in_guest(
-            UNTHROTTLED + recording(f"{name}.data", events, f"/share/bottlenecks {rounds}"),
-            *("--model", model, "--truth", counted),
-            share=SHARE,
-        )
-        must(TOP / "emulator/truth.py", SHARE / f"{name}.data", counted, SHARE / f"{name}.true")
-        tables = [metrics(SHARE / f"{name}.{kind}") for kind in ("data", "true")]
+        command = f"/share/bottlenecks {rounds}"
+        recordings = with_truth(f"bottlenecks-{model}-{number}", events, command, model)
+        tables = [metrics(recorded) for recorded in recordings]
         for function, values in found.items():
             for metric in tables[0][function]:
                 values[metric] = [table[function][metric] for table in tables]

@@ -62,3 +62,23 @@ def recording(name: str, events: str, command: str, options: str = "") -> str:
         f"cd /tmp; perf record -q {' '.join(OPTIONS)} -m 16M -o '{name}' -e '{events}' {options} "
         f"-- {command} > record.out 2>&1 || {{ cat record.out; exit 1; }}\nmv '{name}' /share\n"
     )
+
+
+def with_truth(
+    name: str, events: str, command: str, model: str, *options: object, setup: str = ""
+) -> tuple[Path, Path]:
+    """Records a command in the machine with a core model.
+
+    setup: commands before it. Returns two recordings: this one, and what the model has counted.
+    """
+    SHARE.mkdir(parents=True, exist_ok=True)
+    data, counted, true = (SHARE / f"{name}.{end}" for end in ("data", "txt", "true"))
+    in_guest(
+        UNTHROTTLED + setup + recording(data.name, events, command),
+        *("--model", model, "--truth", counted, *options),
+        share=SHARE,
+        timeout=1200,
+    )
+    must(TOP / "emulator/truth.py", data, counted, true)
+    counted.unlink()
+    return data, true

@@ -81,7 +81,7 @@ def measure(iterations: int = ITERATIONS) -> dict:
         "kernel": kernel,
         "events": ["cycles", *SIBLINGS],
         "functions": functions,
-        "neoverse": neoverse.measure(),
+        "neoverse": neoverse.measure(iterations),
     }
 
 
@@ -169,5 +169,5 @@ def report(result: dict) -> str:
     """
     parts = [prose(about), experiment.report(result), prose(after)]
     if "neoverse" in result:
-        parts.append(neoverse.report(result["neoverse"]))
+        parts.append(neoverse.report(result["neoverse"], result["iterations"]))
     return "\n\n".join(parts)

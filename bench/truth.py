@@ -15,16 +15,15 @@ All functions that have at least 1 % of the true cycles are compared:
   interval  how many 95 % intervals contain the truth
 """
 
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-from bench.guest import SHARE, UNTHROTTLED, recording
+from bench.experiment import functions_of
+from bench.guest import with_truth
 from bench.markdown import prose
 from emulator.compare import SHARE as CYCLES
-from emulator.compare import Row, compare, read
-from tests.harness.env import BUILD, PERF, TOP, in_guest, must
+from emulator.compare import Row, by_function, compare
+from tests.harness.env import BUILD, PERF
 
 TITLE = "Programs that nobody here wrote"
 MODELS = {"own core": "small", "with the kernel": "small,kernel=on"}
@@ -76,30 +75,18 @@ def file_name(program: str, model: str) -> str:
     return f"truth, {program}, {model}".replace(", ", "-").replace(" ", "-")
 
 
-def table(recorded: Path) -> Path:
-    """Its table as JSON."""
-    out = recorded.with_suffix(f"{recorded.suffix}.json")
-    command = (PERF, "functions", "report", "-j", "-i", recorded, "--symfs", ROOT)
-    out.write_text(must(*command, stderr=subprocess.DEVNULL))
-    return out
-
-
 def record(program: str, model: str) -> list[Row]:
     """Records a program; returns its functions, recorded and true."""
-    name = file_name(program, model)
-    counted = SHARE / f"{name}.txt"
-    in_guest(
-        UNTHROTTLED
-        + PREPARE
-        + recording(f"{name}.data", EVENTS, f"sh -c '{PROGRAMS[program]} > /dev/null'"),
-        *("--model", MODELS[model], "--truth", counted, "--root", f"{ROOT}.cpio"),
-        share=SHARE,
-        timeout=1200,
+    recordings = with_truth(
+        file_name(program, model),
+        EVENTS,
+        f"sh -c '{PROGRAMS[program]} > /dev/null'",
+        MODELS[model],
+        *("--root", f"{ROOT}.cpio"),
+        setup=PREPARE,
     )
-    data, true = SHARE / f"{name}.data", SHARE / f"{name}.true"
-    must(TOP / "emulator/truth.py", data, counted, true)
-    counted.unlink()
-    return compare(read(table(data)), read(table(true)), LEAST)
+    tables = (by_function(functions_of(path, PERF, "--symfs", ROOT)) for path in recordings)
+    return compare(*tables, LEAST)
 
 
 def result_of(rows: list[Row]) -> dict[str, Any]:
@@ -122,8 +109,7 @@ def result_of(rows: list[Row]) -> dict[str, Any]:
 
 
 def measure() -> dict:
-    """Records all programs, as many at once as there are processors."""
-    SHARE.mkdir(parents=True, exist_ok=True)
+    """Records all programs, two at a time."""
     jobs = [(program, model) for program in PROGRAMS for model in MODELS]
     with ThreadPoolExecutor(2) as pool:
         rows = dict(zip(jobs, pool.map(lambda job: record(*job), jobs)))

@@ -10,6 +10,7 @@ where its 95 % interval does not contain the truth.
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,11 +34,15 @@ class Row(NamedTuple):
     values: dict[str, Value]
 
 
-def read(path: Path) -> dict[str, Any]:
+def by_function(rows: Iterable[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+    """The rows of a table, each by its function."""
+    return {(row["symbol"], row["dso"], row["address"]): row for row in rows}
+
+
+def read(path: Path) -> dict[Any, dict[str, Any]]:
     """A table, by function."""
     with open(path, encoding="utf-8") as file:
-        table = json.load(file)
-    return {(row["symbol"], row["dso"], row["address"]): row for row in table["functions"]}
+        return by_function(json.load(file)["functions"])
 
 
 def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> list[Row]:
