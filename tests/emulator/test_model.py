@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.harness.env import CHECK, TOP, must, run
 
-MACHINES = "arm64"
+MACHINES = "arm64 emulator"
 
 MODEL = TOP / "emulator/model"
 OUT = CHECK / "model"

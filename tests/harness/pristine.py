@@ -9,7 +9,7 @@ through the commits, so that each needs an incremental build only.
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -203,10 +203,10 @@ def prepare_modules(tree: Path, symbols: Path, folder: Path, arch: str) -> None:
     shutil.copy(symbols, folder / "Module.symvers")
 
 
-def build_kernel(arch: str = ARCH) -> None:
-    """The work tree's kernel for an emulated machine."""
+def build_kernel(arch: str = ARCH, targets: Iterable[str] = ()) -> None:
+    """The work tree's kernel for an emulated machine, or only these targets of its make."""
     inherit(BUILD / "kernel" / arch, CHECK / f"kernel-{arch}", WALK)
-    must(TOP / "scripts/build.sh", "kernel", WALK, CHECK / f"kernel-{arch}", arch)
+    must(TOP / "scripts/build.sh", "kernel", WALK, CHECK / f"kernel-{arch}", arch, *targets)
 
 
 def build_perf(arch: str = "") -> None:
