@@ -8,13 +8,15 @@ BASE ?= 6.12
 # what is made for a base; build/ itself has what all bases share
 B := build/$(BASE)
 OUT ?= $(B)/demo
-MODEL ?= none
 ACCEL ?= tcg
 
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
-CHECK_ARCHES = $(if $(SUITES),$(shell tests/run.py --machines $(SUITES)),arm64 x86_64 emulator)
+CHECK_ARCHES = $(if $(SUITES),$(shell tests/run.py --machines $(SUITES)),arm64 emulator)
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
+# experiments with the core model
+MODELLED := published bottlenecks truth pictures
+BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # what the user wrote is for the guest's shell: make does not expand it
 override WORKLOAD := $(value WORKLOAD)
@@ -55,8 +57,12 @@ GUEST = $(B)/root/$(1).cpio \
 	$(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(filter-out emulator,$(1)),\
 	$(B)/kernel/$(arch)/.built $(call GUEST,$(arch))) \
-	$(if $(filter emulator,$(1)),build/emulator/model.so)
-WITH_MODEL = $(if $(filter none,$(MODEL)),,build/emulator/model.so)
+	$(if $(filter emulator,$(1)),$(EMULATOR)/model.so)
+# QEMU with the core model: it is built once for all bases
+EMULATOR := build/emulator
+# arm64 is what the core model is of; make vm and what this computer executes itself have none
+DEMO_MODEL = $(or $(MODEL),$(if $(filter arm64-tcg,$(ARCH)-$(ACCEL)),small,none))
+WITH_MODEL = $(if $(filter-out none,$(1)),$(EMULATOR)/model.so)
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 DEB = $(B)/deb/$(ARCH)
 KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
@@ -75,7 +81,7 @@ help: ## this list
 #: LINUX=/path         a pristine tree or archive of that version, instead of Debian's source
 #: WORKLOAD="program"  what is recorded, with its arguments (demo, report, truth)
 #: EVENTS="{...}:uS"   events to record (demo, report, truth)
-#: MODEL=small         the core model: large, small, none; more in emulator/README.md (demo, vm...)
+#: MODEL=large         the core model, or small, or none: see emulator/README.md (demo, report, vm)
 #: ACCEL=kvm           the machine on this computer's own processor and PMU (demo, vm)
 #: RUN="command"       what to do in the machine (vm)
 #: TIMEOUT=600         seconds that the machine may run (demo, report, truth, vm)
@@ -89,18 +95,21 @@ help: ## this list
 
 .PHONY: demo
 demo: ## the main job: record the benchmark in the emulated machine, print its table
-demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(WITH_MODEL)
+demo: override MODEL := $(DEMO_MODEL)
+demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL))
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: truth
 truth: ## what each function of WORKLOAD really does: the core model's own counts
-truth: override MODEL := $(if $(filter none,$(MODEL)),small,$(MODEL))
-truth: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/emulator/model.so
+truth: override MODEL := $(if $(filter none,$(DEMO_MODEL)),small,$(DEMO_MODEL))
+truth: $(B)/perf/.built $(call MACHINE,$(ARCH) emulator)
 	@SHOW=truth scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
 report: ## the same with call chains, and as a page: build/BASE/demo/report.html
-report: $(B)/perf/.built $(call MACHINE,$(ARCH)) build/report/template.html
+report: override MODEL := $(DEMO_MODEL)
+report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL))
+report: build/report/template.html
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
@@ -147,12 +156,12 @@ kernel: $(KERNEL) ## the kernel of an emulated machine (ARCH=arm64)
 
 .PHONY: vm
 vm: ## boot the emulated machine, RUN='command' in it (none: a shell)
-vm: $(KERNEL) $(call GUEST,$(ARCH)) $(WITH_MODEL)
-	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$$MODEL" --accel "$$ACCEL" \
-		--timeout $(TIMEOUT) "$$RUN"
+vm: $(KERNEL) $(call GUEST,$(ARCH)) $(call WITH_MODEL,$(MODEL))
+	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$${MODEL:-none}" \
+		--accel "$$ACCEL" --timeout $(TIMEOUT) "$$RUN"
 
 .PHONY: emulator
-emulator: build/emulator/model.so ## QEMU with our patches, and the core model
+emulator: $(EMULATOR)/model.so ## QEMU with our patches, and the core model
 
 .PHONY: dkms
 dkms: ## the module for kernels that cannot be rebuilt, as a package: build/dkms
@@ -166,9 +175,9 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 
 .PHONY: bench
 bench: ## the experiments: tables and JSON in build/BASE/bench
-bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,arm64 emulator)
-	@bench/run.py $(BENCH)
 bench: $(if $(filter truth,$(or $(BENCH),truth)),$(B)/root/arm64-programs.cpio)
+bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,$(BENCH_ARCHES))
+	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
 bench-collect: ## one of them, for large recordings: the cost of a table, as ratios
@@ -195,7 +204,7 @@ INSTALL_emulator = build emulator
 INSTALL_report = build report
 INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
 INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
-INSTALL_bench = build arm64 emulator report bench
+INSTALL_bench = build $(BENCH_ARCHES) report bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh
 INSTALLS := $(addprefix install-,lint build emulator report check all bench deb fresh)
@@ -275,9 +284,7 @@ build/qemu/%.built: scripts/debian/qemu.sh $(FETCH) scripts/vm/%.py | install-bu
 	@$(STEP) "emulator for $*" scripts/debian/qemu.sh $*
 	@touch $@
 
-# QEMU is built once for all bases; what is fetched is kept
-
-EMULATOR := build/emulator
+# ... of the emulator; what is fetched is kept
 
 $(EMULATOR)/fetched/.done: scripts/debian/emulator.sh scripts/debian/apt.sh | install-emulator
 	@$(STEP) "Debian's source of QEMU" scripts/debian/emulator.sh $(@D)

@@ -68,8 +68,10 @@ def measure() -> dict[str, int]:
     photograph(TOP / folder / "report.html", PAGE)
     said = must("make", "demo", f"OUT={folder}").splitlines()
     first = next(number for number, line in enumerate(said) if line.startswith("symbol "))
-    lines = ["$ make demo", "...", *said[first : said.index("", first)]]
-    TERMINAL.write_text(terminal(lines, {0, 2}))
+    last = next(number for number, line in enumerate(said) if "intervals contain the truth" in line)
+    lines = ["$ make demo", "...", *said[first : last + 1]]
+    strong = [line.startswith(("$", "symbol ", "recorded ")) for line in lines]
+    TERMINAL.write_text(terminal(lines, {number for number, yes in enumerate(strong) if yes}))
     return {path.name: os.path.getsize(path) for path in PICTURES}
 
 

@@ -12,7 +12,8 @@ reads the truth as it reads RECORDING, and groups it by the same functions:
   perf functions report -i truth.data
 
 RECORDING must tell of each program's start: record the programs from their start,
-in the same run of the machine.
+in the same run of the machine. If the model does not count what was recorded, the
+exit status is 3.
 """
 
 import argparse
@@ -30,9 +31,8 @@ COMM_EXEC = 1 << 13
 MISC_KERNEL, MISC_USER = 1, 2
 USER_TYPES = 64  # records from this type on are perf's own, and tell no time
 # bits of sample_type, in the order of the fields of a sample
-IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, BRANCH_STACK, IDENTIFIER = (
-    1 << bit for bit in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 16)
-)
+IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID = (1 << bit for bit in range(10))
+BRANCH_STACK, REGS_USER, IDENTIFIER = (1 << bit for bit in (11, 12, 16))
 FIELDS = (IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD)
 TRAILER = (TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER)  # of the other records
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
@@ -84,8 +84,12 @@ COLUMNS = {
 }
 
 
-def fail(message: str) -> NoReturn:
-    sys.exit(f"truth: {message}")
+NO_TRUTH = 3  # exit status
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    print(f"truth: {message}", file=sys.stderr)
+    sys.exit(status)
 
 
 class Attr(NamedTuple):
@@ -184,7 +188,7 @@ def groups(attrs: list[Attr], records: list[Record]) -> list[tuple[Attr, list[tu
         ids = [struct.unpack_from("<Q", record.data, at + i * step + 8)[0] for i in range(members)]
         found[attr.place] = attr, [(number, by_id[number]) for number in ids]
     if not found:
-        fail("the recording has no group with samples: record '{cycles/.../,...}:uS'")
+        fail("the recording has no group with samples: record '{cycles/.../,...}:uS'", NO_TRUTH)
     return list(found.values())
 
 
@@ -198,7 +202,8 @@ def columns(attr: Attr) -> tuple[str, ...]:
     else:
         event = None if attr.type in SOFTWARE_TYPES else config & 0xFFFF
     if event not in COLUMNS:
-        fail(f"the model does not count the event of type {attr.type}, config {attr.config:#x}")
+        event = f"type {attr.type}, config {attr.config:#x}"
+        fail(f"the core model does not count the event of {event}: leave it out", NO_TRUTH)
     return COLUMNS[event]
 
 
@@ -299,6 +304,8 @@ class Stream:
             words.append(0)
         if kinds & BRANCH_STACK:
             words += [0] * (1 + bool(self.leader.branch_sample_type & BRANCH_HW_INDEX))
+        if kinds & REGS_USER:
+            words.append(0)  # none
         misc = MISC_KERNEL if address & KERNEL else MISC_USER
         return struct.pack(f"<IHH{len(words)}Q", SAMPLE, misc, 8 + 8 * len(words), *words)
 
@@ -308,10 +315,11 @@ def samples(
 ) -> Iterator[tuple[int, bytes]]:
     """One group's samples of all threads, with their times."""
     known = IP | TID | TIME | ADDR | READ | CALLCHAIN | ID | CPU | PERIOD | STREAM_ID
-    if leader.sample_type & ~(known | BRANCH_STACK | IDENTIFIER) or not (
+    if leader.sample_type & ~(known | BRANCH_STACK | REGS_USER | IDENTIFIER) or not (
         leader.sample_type & IP and leader.sample_type & TID and leader.read_format & FORMAT_ID
     ):
         fail("the samples of this recording have fields that are not known here")
+    counted = False
     for thread, life in threads.items():
         # the last program of the one is the last program of the other
         executed = images.get(thread, [])[-len(life.ends) :]
@@ -326,8 +334,15 @@ def samples(
                 counts = [one + other for one, other in zip(left, stream.counts(line))]
                 # a window needs some events of the leader
                 if counts[0]:
+                    counted = True
                     yield end, stream.sample(line.address, life.process, thread, end, counts)
                 left = nothing if counts[0] else counts
+    if not counted:
+        fail(
+            "the core model has counted none of these events; "
+            "it counts the kernel's with kernel=on (MODEL=small,kernel=on)",
+            NO_TRUTH,
+        )
 
 
 def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> bytes:

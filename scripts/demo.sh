@@ -6,11 +6,14 @@
 # Unless they are set, both are the machine's own. Options are for perf record.
 # With a core model, $MODEL, the truth is printed beside the table, and is left in
 # OUT, too, as a recording: truth.data. If $SHOW is truth, its table is all that is printed.
+# Some events have no truth: then the reason is printed in its place.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 arch=$1
 out=$2
+export SHOW=${SHOW:-}
+export NO_TRUTH=3	# exit status of truth.py
 shift 2
 new=$out.new
 machine() {
@@ -50,18 +53,23 @@ scripts/step "table of metrics" bash -c '"$@" > "$0"' "$new/functions.txt" "${ta
 if [ "$MODEL" != none ]; then
 	# shellcheck disable=SC2016
 	scripts/step "truth of the core model" bash -ec '
-	emulator/truth.py "$0/perf.data" "$0/truth.txt" "$0/truth.data"
+	emulator/truth.py "$0/perf.data" "$0/truth.txt" "$0/truth.data" 2> "$0/compared.txt" || {
+		status=$?
+		cat "$0/compared.txt"
+		[ "$SHOW $status" = " $NO_TRUTH" ]
+		exit
+	}
 	for name in perf truth; do
 		"$@" -i "$0/$name.data" > "$0/$name.json"
 	done
 	emulator/compare.py "$0/perf.json" "$0/truth.json" > "$0/compared.txt"
 	' "$new" "build/$BASE/perf/perf" functions report -j "${symbols[@]}"
-	rm "$new"/{truth.txt,perf.json,truth.json}
+	rm -f "$new"/{truth.txt,perf.json,truth.json}
 fi
 mkdir -p "$out"
 mv "$new"/* "$out/"
 
-if [ "${SHOW:-}" = truth ]; then
+if [ "$SHOW" = truth ]; then
 	echo
 	# counts are exact, however few windows they are made of
 	"build/$BASE/perf/perf" functions report -i "$out/truth.data" "${symbols[@]}" | tr '?' ' '
@@ -77,7 +85,7 @@ elif [ "$MODEL" = none ]; then
 	echo
 	machine about
 else
-	printf '\nWhat the core model has counted, each instruction of it, beside that:\n\n'
+	printf '\nBeside it the truth, which the core model has counted at each instruction:\n\n'
 	cat "$out/compared.txt"
 	echo
 	machine model_about

@@ -13,6 +13,8 @@ from tests.harness import perfwrite as pw
 from tests.harness.env import TOP, run
 
 COMM_EXEC = 1 << 13
+EXCLUDE_USER = 1 << 4
+NO_TRUTH = 3  # exit status
 MAIN, CHILD, THREAD = pw.Where(0, 10, 10), pw.Where(0, 11, 11), pw.Where(0, 10, 12)
 NAMES = (TOP / "emulator/model/core.h").read_text().split("enum core_event {")[1].split("NR_")[0]
 COLUMNS = ["INST_RETIRED", *re.findall(r"\w+", NAMES)]
@@ -136,10 +138,19 @@ class Truth(unittest.TestCase):
         counts = self.counts(self.made(self.recording(flags=0), self.ROWS))
         self.assertEqual(counts[10, 69, KERNEL], [500, 500, 0])
 
+    def test_events_of_the_kernel_alone(self):
+        """Have no truth, unless the kernel was modelled."""
+        writer = self.recording(flags=EXCLUDE_USER)
+        rows = [row for row in self.ROWS if f"{KERNEL:x}" not in row]
+        done = self.make(writer, rows)
+        self.assertEqual(done.returncode, NO_TRUTH)
+        self.assertRegex(done.stdout, "^truth: .*kernel=on.*\n$")
+        self.assertEqual(list(self.counts(self.made(writer, self.ROWS))), [(10, 69, KERNEL)])
+
     def test_unknown_events_are_refused(self):
         done = self.make(self.recording(kind=9), self.ROWS)
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"^truth: the model does not count .* config 0x9\n$")
+        self.assertEqual(done.returncode, NO_TRUTH)
+        self.assertRegex(done.stdout, r"^truth: the core model does not count .* config 0x9: .*\n$")
         self.assertFalse((Path(self.folder.name) / "true").exists())
 
 

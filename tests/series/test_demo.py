@@ -10,15 +10,15 @@ from tests.harness.env import CHECK, must, run
 from tests.harness.truth import LEAVES
 
 MINUTES = 1
-MACHINES = "arm64"
+MACHINES = "arm64 emulator"
 
 OUT = CHECK / "demo"
 DATA, TABLE = OUT / "perf.data", OUT / "functions.txt"
 
 
-def demo(workload: str = "", events: str = "") -> str:
+def demo(workload: str = "", events: str = "", model: str = "") -> str:
     """The output of make demo."""
-    settings = {"WORKLOAD": workload, "EVENTS": events}
+    settings = {"WORKLOAD": workload, "EVENTS": events, "MODEL": model}
     return must(
         "make",
         "demo",
@@ -36,26 +36,43 @@ class Demo(unittest.TestCase):
     def test_benchmark_twice(self):
         first, table = demo(), TABLE.read_text()
         self.assertEqual(set(symbols()) & set(LEAVES), set(LEAVES))
-        self.assertIn(
-            "perf record -T --sample-cpu -e '{cycles/period=999700,alt-period=300/", first
-        )
+        self.assertIn("perf record -T --sample-cpu -e '{cycles/period=99700,alt-period=300/", first)
         self.assertIn(table, first)
+        for name in LEAVES:
+            ((recorded, true),) = re.findall(
+                rf"^{name} +\S+ / \S+ [ !] +(\S+) / (\S+)", first, re.M
+            )
+            self.assertLess(abs(float(recorded) / float(true) - 1), 0.02, name)
         second = demo()
         self.assertEqual(TABLE.read_text(), table)
+        self.assertEqual(
+            second[second.index("recorded / true") :], first[first.index("recorded / true") :]
+        )
         # and nothing is built again
         steps = re.findall(r"^  (\w.*?) +\d+\.\d s$", second, re.M)
-        self.assertEqual(steps, ["record in the emulated machine", "table of metrics"])
+        self.assertEqual(
+            steps, ["record in the emulated machine", "table of metrics", "truth of the core model"]
+        )
+
+    def test_without_a_model(self):
+        """Each instruction takes one cycle."""
+        said = demo(model="none")
+        self.assertNotIn("recorded / true", said)
+        self.assertIn("-e '{cycles/period=999700,alt-period=300/", said)
+        header, *rows = [line.split() for line in TABLE.read_text().splitlines()]
+        of = {row[0]: row[header.index("CPI")] for row in rows}
+        self.assertEqual([of[name] for name in LEAVES], ["1.0"] * len(LEAVES))
 
     def test_debian_python(self):
         demo(
-            "python3 -c 'print(sum(i * i % 7 for i in range(1000000)))'",
+            "python3 -c 'print(sum(i * i % 7 for i in range(200000)))'",
             "{cycles/period=99700,alt-period=300/,instructions}:uS",
         )
         self.assertTrue("_PyEval_EvalFrameDefault" in symbols(), symbols())
 
     def test_shell_with_children(self):
         demo(
-            "sh -c 'benchmark --iterations 2000 0 1 & benchmark --iterations 2000 1 1; wait'",
+            "sh -c 'benchmark --iterations 500 0 1 & benchmark --iterations 500 1 1; wait'",
             "{cycles/period=99700,alt-period=300/,instructions}:uS",
         )
         self.assertEqual(set(symbols()) & set(LEAVES), set(LEAVES))
@@ -64,7 +81,7 @@ class Demo(unittest.TestCase):
 
     def test_threads(self):
         demo(
-            "benchmark --threads 4 --iterations 1000 0 1",
+            "benchmark --threads 4 --iterations 400 0 1",
             "{cycles/period=99700,alt-period=300/,instructions}:uS",
         )
         recording = perfdata.read(DATA)
@@ -72,10 +89,12 @@ class Demo(unittest.TestCase):
         self.assertEqual(set(symbols()) & set(LEAVES), set(LEAVES))
 
     def test_kernel_functions(self):
-        demo(
-            "dd if=/dev/zero of=/dev/null bs=64k count=20000",
+        said = demo(
+            "dd if=/dev/zero of=/dev/null bs=64k count=4000",
             "{cycles/period=99700,alt-period=300/,instructions}:kS",
         )
+        # of which the model counts nothing
+        self.assertRegex(said, r"\ntruth: .* it counts the kernel's with kernel=on")
         self.assertTrue(any("clear_user" in symbol for symbol in symbols()), symbols())
         # without pseudo-NMI all samples would be where interrupts are enabled again
         self.assertGreater(len(symbols()), 3)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench import accuracy, experiment, pictures, published, run
 from tests.harness.env import TOP
+from tests.harness.truth import LEAVES
 
 RESULTS = sorted(TOP.glob("results/*/results.json"))
 PAGE = TOP / "Documentation/admin-guide/perf/alternate-period.rst"
@@ -140,11 +141,17 @@ class Readme(unittest.TestCase):
         self.assertEqual(set(shown), made)
         for name in shown:
             self.assertTrue(10 < (TOP / name).stat().st_size / 100 < 3000, name)
-        # the table is that of the measured demo, without the truth
-        table = results_of("6.12")["table"]["text"].splitlines()[1:]
+
+    def test_terminal(self):
+        """The tables of the seven functions, in which what is recorded is near the truth."""
         drawn = unescape((TOP / "results/6.12/terminal.svg").read_text())
-        for line in table:
-            self.assertIn(f">{line[2:].rstrip()[:54]}</text>", drawn)
+        lines = re.findall(r">([^<]*)</text>", drawn)
+        for name in LEAVES:
+            (recorded,) = [line.split() for line in lines if re.match(rf"{name} +\d+ ", line)]
+            (compared,) = [line for line in lines if re.match(rf"{name} +\S+ / ", line)]
+            _share, (cpi, true), *_rates = re.findall(r"(\S+) / (\S+)", compared)
+            self.assertLess(abs(float(cpi) / float(true) - 1), 0.02, compared)
+            self.assertAlmostEqual(float(recorded[2]), float(cpi), delta=0.051)
 
     def test_length(self):
         for name in "README.md", "CONTRIBUTING.md":
