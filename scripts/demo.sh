@@ -46,7 +46,7 @@ command -v \"\$program\" > /dev/null || {
 		'give another WORKLOAD'
 	exit 127
 }
-cd /tmp && $record && cp perf.data /share/"
+cd /tmp && settle && $record && cp perf.data /share/"
 
 # shellcheck disable=SC2016 # it is bash that expands these
 scripts/step "table of metrics" bash -c '"$@" > "$0"' "$new/functions.txt" "${table[@]}"
