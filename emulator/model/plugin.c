@@ -127,14 +127,15 @@ static void use_image(struct vcpu *vcpu, struct image *image)
 
 static uint64_t branch(struct vcpu *vcpu, struct block *block, uint64_t next)
 {
-	struct insn *last = &block->insns[block->n - 1];
+	uint32_t last = block->n - 1;
 
-	return core_branch(vcpu->core, last, block->branch, last->pc, last->target, next);
+	return core_branch(vcpu->core, &block->insns[last], block->branch, block->pc + last * 4ULL,
+			   block->target, next);
 }
 
 static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 {
-	uint64_t cycles = 0, pc = block->insns[0].pc;
+	uint64_t cycles = 0, pc = block->pc;
 
 	vcpu->block = block;
 	truth_execute(vcpu->image, block);
@@ -161,7 +162,7 @@ static void enter_block(unsigned int index, void *block_)
 {
 	struct vcpu *vcpu = &vcpus[index];
 	struct block *block = block_, *before = vcpu->block;
-	uint64_t cycles = 0, pc = block->insns[0].pc;
+	uint64_t cycles = 0, pc = block->pc;
 
 	if (before && before->branch)
 		cycles = branch(vcpu, before, pc);
@@ -186,7 +187,7 @@ static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t n
 		executed++;
 	if (executed < block->n) {
 		truth_abort(vcpu->image, block, executed);
-	} else if (block->branch && !is_kernel(block->insns[0].pc)) {
+	} else if (block->branch && !is_kernel(block->pc)) {
 		vcpu->image->branch = block;
 		vcpu->image->next = next;
 	} else if (block->branch) {
@@ -200,11 +201,11 @@ static void enter_vector(unsigned int index, void *block_)
 {
 	struct vcpu *vcpu = &vcpus[index];
 	struct block *block = block_, *before = vcpu->block;
-	uint64_t cycles = 0, executed = UINT64_MAX, pc = block->insns[0].pc;
+	uint64_t cycles = 0, executed = UINT64_MAX, pc = block->pc;
 	uint64_t next = read_register(vcpu->elr);
 
-	if (before && pc / VECTOR_SIZE % VECTOR_KINDS == 0 && next >= before->insns[0].pc)
-		executed = (next - before->insns[0].pc) / 4;
+	if (before && pc / VECTOR_SIZE % VECTOR_KINDS == 0 && next >= before->pc)
+		executed = (next - before->pc) / 4;
 	if (before)
 		cycles = interrupt_block(vcpu, executed, next);
 	vcpu->in_kernel = true;
@@ -225,7 +226,7 @@ static struct insn *accessing(struct vcpu *vcpu, struct insn *insn)
 
 	if (!block || (insn >= block->insns && insn < block->insns + block->n))
 		return insn;
-	i = (insn->pc - block->insns[0].pc) / 4;
+	i = (insn->pc - block->pc) / 4;
 	if (i >= block->n)
 		return insn;
 	truth_abort(vcpu->image, block, i + 1);

@@ -54,12 +54,13 @@ struct block *truth_block(uint64_t pc, const uint32_t *words, uint64_t n)
 		return block;
 	}
 	block = g_malloc0(sizeof(*block) + n * sizeof(struct insn));
+	block->pc = pc;
 	block->n = n;
 	for (uint64_t i = 0; i < n; i++) {
 		struct insn *insn = &block->insns[i];
 
 		insn->pc = pc + i * 4;
-		insn->kind = a64_decode(words[i], insn->pc, &insn->target);
+		insn->kind = a64_decode(words[i], insn->pc, &block->target);
 		insn->accesses_memory = a64_accesses_memory(words[i]);
 		block->branch = is_branch(insn->kind) ? insn->kind : INSN_OTHER;
 	}
@@ -113,13 +114,19 @@ static uint64_t *counts_of(GHashTable *table, void *key, size_t n)
 	return counts;
 }
 
+static void change_owner(struct block *block, struct image *image)
+{
+	if (block->owner)
+		*counts_of(block->owner->blocks, block, 1) += block->executions;
+	block->owner = image;
+	block->executions = 0;
+}
+
 void truth_execute(struct image *image, struct block *block)
 {
-	if (block->owner != image) {
-		block->owner = image;
-		block->executions = counts_of(image->blocks, block, 1);
-	}
-	++*block->executions;
+	if (block->owner != image)
+		change_owner(block, image);
+	block->executions++;
 }
 
 static void count(struct image *image, struct insn *insn, unsigned int event, uint64_t n)
@@ -225,6 +232,14 @@ static gboolean write_line(gpointer pc, gpointer line_, gpointer output_)
 
 int truth_write(FILE *file)
 {
+	GHashTableIter iter;
+	gpointer block;
+
+	if (all_blocks) {
+		g_hash_table_iter_init(&iter, all_blocks);
+		while (g_hash_table_iter_next(&iter, NULL, &block))
+			change_owner(block, NULL);
+	}
 	fprintf(file, "thread image address INST_RETIRED");
 	for (int event = 0; event < NR_CORE_EVENTS; event++)
 		fprintf(file, " %s", core_events[event].name);

@@ -15,36 +15,41 @@
 
 /**
  * struct insn - an instruction that has been translated
- * @pc: its address
- * @target: where it goes, for a direct or conditional branch
- * @kind: what it is to the model
- * @accesses_memory: it loads or stores
  * @owner: the image that @events are of
  * @events: where that image counts the events of this instruction
+ * @pc: its address
+ * @kind: what it is to the model
+ * @accesses_memory: it loads or stores
  *
- * The last two are there to be fast: few instructions change their image often.
+ * The first two are there to be fast: few instructions change their image often.
  */
 struct insn {
-	uint64_t pc, target;
-	enum insn_kind kind;
-	bool accesses_memory;
 	struct image *owner;
 	uint64_t *events;
+	uint64_t pc;
+	enum insn_kind kind;
+	bool accesses_memory;
 };
 
 /**
  * struct block - instructions in a row, of which the last one may be a branch
+ * @pc: address of the first one
  * @n: how many
  * @branch: what the last one is, if it is a branch; else INSN_OTHER
- * @owner: the image that @executions is of
- * @executions: how often that image has begun to execute the block
+ * @target: where a direct or conditional branch goes
+ * @owner: the image that executes the block
+ * @executions: how often it has begun to, since it is the owner
  * @insns: the instructions
+ *
+ * What each execution needs comes first: most of the time goes to waiting for it.
  */
 struct block {
-	uint64_t n;
+	uint64_t pc;
+	uint32_t n;
 	enum insn_kind branch;
+	uint64_t target;
 	struct image *owner;
-	uint64_t *executions;
+	uint64_t executions;
 	struct insn insns[];
 };
 
@@ -57,7 +62,7 @@ struct block {
  *	    then; see leave_block()
  * @next: where the branch went
  * @core: what it executes on, if that is a core of its own
- * @blocks: executions of each struct block
+ * @blocks: executions of each struct block, but for those that its owner counts
  * @insns: events of each struct insn
  */
 struct image {
