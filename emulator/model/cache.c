@@ -13,6 +13,21 @@ bool cache_init(struct cache *cache, uint64_t lines, uint64_t ways)
 	return true;
 }
 
+bool cache_reorder(const struct cache *cache, uint64_t *keys, uint64_t key)
+{
+	uint64_t shifted = key;
+
+	for (uint64_t way = 0; way < cache->ways; way++) {
+		uint64_t here = keys[way];
+
+		keys[way] = shifted;
+		if (here == key)
+			return true;
+		shifted = here;
+	}
+	return false;
+}
+
 void cache_destroy(struct cache *cache)
 {
 	g_free(cache->keys);

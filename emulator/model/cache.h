@@ -32,6 +32,9 @@ bool cache_init(struct cache *cache, uint64_t lines, uint64_t ways);
 
 void cache_destroy(struct cache *cache);
 
+/* Put @key before the others of a set. Return: whether it was there. */
+bool cache_reorder(const struct cache *cache, uint64_t *keys, uint64_t key);
+
 /**
  * cache_access() - look for a line, and put it there
  * @cache: the cache
@@ -44,17 +47,9 @@ static inline bool cache_access(struct cache *cache, uint64_t line, uint64_t spa
 {
 	uint64_t *keys = &cache->keys[(line & (cache->sets - 1)) * cache->ways];
 	/* 0 is an empty place */
-	uint64_t key = (line ^ space << CACHE_SPACE_SHIFT) + 1, shifted = key;
+	uint64_t key = (line ^ space << CACHE_SPACE_SHIFT) + 1;
 
-	for (uint64_t way = 0; way < cache->ways; way++) {
-		uint64_t here = keys[way];
-
-		keys[way] = shifted;
-		if (here == key)
-			return true;
-		shifted = here;
-	}
-	return false;
+	return *keys == key || cache_reorder(cache, keys, key);
 }
 
 #endif
