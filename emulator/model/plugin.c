@@ -488,7 +488,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 	}
 	qemu_plugin_register_vcpu_init_cb(id, init_vcpu);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
-	if (truth_file)
+	if (truth_file) {
+		truth_start();
 		qemu_plugin_register_atexit_cb(id, write_truth, NULL);
+	}
 	return 0;
 }

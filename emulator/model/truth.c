@@ -10,6 +10,7 @@
 #define ABORTED NR_CORE_EVENTS
 #define NR_EVENTS (NR_CORE_EVENTS + 1)
 
+static bool counting;
 static GPtrArray *images;
 static GHashTable *last_images, *all_blocks;
 
@@ -122,8 +123,15 @@ static void change_owner(struct block *block, struct image *image)
 	block->executions = 0;
 }
 
+void truth_start(void)
+{
+	counting = true;
+}
+
 void truth_execute(struct image *image, struct block *block)
 {
+	if (!counting)
+		return;
 	if (block->owner != image)
 		change_owner(block, image);
 	block->executions++;
@@ -131,6 +139,8 @@ void truth_execute(struct image *image, struct block *block)
 
 static void count(struct image *image, struct insn *insn, unsigned int event, uint64_t n)
 {
+	if (!counting)
+		return;
 	if (insn->owner != image) {
 		insn->owner = image;
 		insn->events = counts_of(image->insns, insn, NR_EVENTS);

@@ -92,6 +92,9 @@ struct block *truth_block(uint64_t pc, const uint32_t *words, uint64_t n);
  */
 struct image *truth_image(uint32_t thread, uint64_t space);
 
+/* From now on, count: without a call of this, what counts does nothing. */
+void truth_start(void);
+
 /* Begin to execute a block. */
 void truth_execute(struct image *image, struct block *block);
 
