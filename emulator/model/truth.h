@@ -59,7 +59,7 @@ struct block {
  * @number: how many images the thread has had before
  * @space: the page table of its process
  * @branch: what it executed last, if that ended with a branch and the kernel came
- *	    then; see leave_block()
+ *	    then; see interrupt_block()
  * @next: where the branch went
  * @core: what it executes on, if that is a core of its own
  * @blocks: executions of each struct block, but for those that its owner counts
