@@ -805,8 +805,36 @@ class Record(unittest.TestCase):
             ("--event=faults", "true"),
             ("-g", "--event", "faults", "--", "true"),
             ("-ge", "faults", "true"),
+            ("--eve", "faults", "true"),
+            ("--ev=faults", "true"),
         ):
             self.assertNotIn("alt-period", self.command(*options))
+
+    def test_arguments_are_as_they_were_given(self):
+        """Also those of options that were abbreviated, that may have none, or are negated."""
+        for given, passed in (
+            ("--call-graph fp,4 --user-call -a true", "--call-graph=fp,4 --user-callchains -a true"),
+            ("--no-inherit --inherit -- true -M ipc", "-i --inherit -- true -M ipc"),
+            ("-g -m4M,2M -F 99 sleep -e 1", "-g -m 4M,2M -F 99 sleep -e 1"),
+            ("--switch-output=1s --no-buildid true", "--switch-output=1s -B true"),
+            ("--switch-output true", "--switch-output true"),
+        ):
+            line = self.command(*given.split())
+            self.assertTrue(line.endswith(f" -v -o {DATA}/record.data {passed}"), line)
+
+    def test_options_that_are_not_there(self):
+        for option in "--metricsfoo", "--nonsense":
+            done = run(PERF, "functions", "record", option, "true")
+            self.assertEqual(done.returncode, 129)
+            self.assertIn(f"Error: unknown option `{option[2:]}'", done.stdout)
+
+    def test_help(self):
+        """That of this command."""
+        done = run(PERF, "functions", "record", "-h")
+        self.assertEqual(done.returncode, 129)
+        self.assertRegex(done.stdout, r"Usage: perf functions record \[-M <metrics>\]")
+        for option in "-M, --metrics <metric or group", "-e, --event <event>":
+            self.assertIn(option, done.stdout)
 
 
 if __name__ == "__main__":

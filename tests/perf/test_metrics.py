@@ -630,7 +630,9 @@ class Record(unittest.TestCase):
         self.assertIn(
             "does not go with -e", self.refused("-o", "-M", "-Mipc", "--event=cycles", "true")
         )
-        self.assertIn("-M takes names", self.refused("-M"))
+        done = run(PERF, "functions", "record", "-M", cwd=DATA)
+        self.assertIn("Error: switch `M' requires a value", done.stdout)
+        self.assertEqual(done.returncode, 129)
         self.assertIn("-M takes names", self.refused("--metrics=", "true"))
 
     def test_in_the_emulated_machine(self):

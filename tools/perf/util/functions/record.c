@@ -3,109 +3,105 @@
  * The arguments of perf functions record, and those of perf record made of them.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
-#include <linux/zalloc.h>
 #include <subcmd/parse-options.h>
 
 #include "../debug.h"
 #include "groups.h"
 #include "record.h"
 
-static const struct option *find_option(const struct option *options, const char *name,
-					size_t length, int short_name)
+static const char *const record_usage[] = {
+	"perf functions record [-M <metrics>] [<perf record options>] [--] <command>",
+	NULL
+};
+
+/* What options were given: arguments for perf record, save those of this command. */
+struct parsed {
+	char **argv;
+	int argc;
+	bool has_events;
+	bool is_verbose;
+	const char *metrics;
+};
+
+static int add_argument(struct parsed *parsed, const char *format, ...)
 {
-	for (const struct option *opt = options; opt->type != OPTION_END; opt++) {
-		if (short_name ? opt->short_name == short_name :
-		    opt->long_name && !strncmp(opt->long_name, name, length) &&
-		    !opt->long_name[length])
-			return opt;
-	}
-	return NULL;
-}
+	char **argv = realloc(parsed->argv, (parsed->argc + 1) * sizeof(*argv));
+	va_list args;
+	int ret;
 
-static bool takes_argument(const struct option *opt)
-{
-	return opt && opt->type >= OPTION_STRING &&
-	       !(opt->flags & (PARSE_OPT_NOARG | PARSE_OPT_OPTARG));
-}
-
-/*
- * Look for -e and -v among the options of perf record, which end where the
- * command begins.
- */
-static void scan_options(const struct option *options, int argc, const char **argv,
-			 bool *has_events, bool *is_verbose)
-{
-	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
-		const char *arg = argv[i] + 1;
-
-		if (*arg == '-') {
-			size_t length = strcspn(++arg, "=");
-
-			*has_events |= length == strlen("event") && strstarts(arg, "event");
-			*is_verbose |= !strcmp(arg, "verbose");
-			i += !arg[length] && takes_argument(find_option(options, arg, length, 0));
-			continue;
-		}
-		for (; *arg; arg++) {
-			const struct option *opt = find_option(options, NULL, 0, *arg);
-
-			*has_events |= *arg == 'e';
-			*is_verbose |= *arg == 'v';
-			if (opt && opt->flags & PARSE_OPT_OPTARG)
-				break;
-			if (takes_argument(opt)) {
-				i += !arg[1];
-				break;
-			}
-		}
-	}
-}
-
-/*
- * Take -M, which perf record has not, out of its options. Returns 0, or -EINVAL
- * if there is nothing behind it.
- */
-static int take_metrics(const struct option *options, int *argc, const char **argv,
-			const char **metrics)
-{
-	static const char *const names[] = { "-M", "--metrics=", "--metrics" };
-
-	for (int i = 1; i < *argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
-		const struct option *opt = NULL;
-		const char *arg = argv[i];
-		size_t name = 0, length;
-		int nr = 1;
-
-		while (name < ARRAY_SIZE(names) && !strstarts(arg, names[name]))
-			name++;
-		if (name == ARRAY_SIZE(names)) {
-			length = strcspn(arg + 1, "=");
-			if (arg[1] == '-')
-				opt = find_option(options, arg + 2, length - 1, 0);
-			else if (length == 1)
-				opt = find_option(options, NULL, 0, arg[1]);
-			i += opt && !arg[1 + length] && takes_argument(opt);
-			continue;
-		}
-		*metrics = arg + strlen(names[name]);
-		if (!**metrics && !strchr(arg, '=')) {
-			*metrics = i + 1 < *argc ? argv[i + 1] : NULL;
-			nr = 2;
-		}
-		if (!*metrics || !**metrics) {
-			pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
-			return -EINVAL;
-		}
-		memmove(argv + i, argv + i + nr, (*argc - i - nr) * sizeof(*argv));
-		*argc -= nr;
-		i--;
-	}
+	if (!argv)
+		return -ENOMEM;
+	parsed->argv = argv;
+	va_start(args, format);
+	ret = vasprintf(&argv[parsed->argc], format, args);
+	va_end(args);
+	if (ret < 0)
+		return -ENOMEM;
+	parsed->argc++;
 	return 0;
+}
+
+/* An option of perf record, with what parse_options() has found to be its argument. */
+static int take_option(const struct option *opt, const char *arg, int unset)
+{
+	const char *name = opt->long_name;
+	struct parsed *parsed = opt->value;
+
+	parsed->has_events |= opt->short_name == 'e';
+	parsed->is_verbose |= opt->short_name == 'v' && !unset;
+	if (unset)
+		return strstarts(name, "no-") ? add_argument(parsed, "--%s", name + 3) :
+						add_argument(parsed, "--no-%s", name);
+	if (!opt->short_name || (arg && name && opt->flags & PARSE_OPT_OPTARG))
+		return add_argument(parsed, "--%s%s%s", name, arg ? "=" : "", arg ?: "");
+	if (arg && opt->flags & PARSE_OPT_OPTARG)
+		return add_argument(parsed, "-%c%s", opt->short_name, arg);
+	return add_argument(parsed, "-%c", opt->short_name) ?:
+	       (arg ? add_argument(parsed, "%s", arg) : 0);
+}
+
+/* Whether an option of perf record never has an argument. */
+static bool has_no_argument(const struct option *opt)
+{
+	return opt->type == OPTION_BOOLEAN || opt->type == OPTION_INCR ||
+	       opt->type == OPTION_BIT || opt->type == OPTION_SET_UINT ||
+	       opt->type == OPTION_SET_PTR;
+}
+
+/* The options of this command and those of perf record, which take_option() takes. */
+static struct option *own_options(const struct option *options, struct parsed *parsed)
+{
+	const struct option metrics = OPT_STRING('M', "metrics", &parsed->metrics,
+						 "metric or group[,...]",
+						 "record what these metrics of this CPU take (see perf list metric)");
+	struct option *own;
+	unsigned int nr = 0;
+
+	while (options[nr].type != OPTION_END)
+		nr++;
+	own = calloc(nr + 2, sizeof(*own));
+	if (!own)
+		return NULL;
+
+	own[0] = metrics;
+	memcpy(own + 1, options, (nr + 1) * sizeof(*own));
+	for (struct option *opt = own + 1; opt->type != OPTION_END; opt++) {
+		if (opt->type == OPTION_GROUP)
+			continue;
+		if (has_no_argument(opt))
+			opt->flags |= PARSE_OPT_NOARG;
+		opt->type = OPTION_CALLBACK;
+		opt->callback = take_option;
+		opt->value = parsed;
+		opt->set = NULL;
+	}
+	return own;
 }
 
 /* As a shell reads it. */
@@ -132,7 +128,7 @@ static void print_command(int nr, const char **argv)
  * @record: the arguments, to be freed by function_record__exit() in any case
  * @options: those of perf record
  * @argc: number of the arguments of perf functions record
- * @argv: these arguments; -M is taken out of them
+ * @argv: these arguments
  *
  * Prints the command with -v or -M, and what is wrong.
  *
@@ -141,42 +137,54 @@ static void print_command(int nr, const char **argv)
 int function_record__init(struct function_record *record, const struct option *options,
 			  int argc, const char **argv)
 {
-	bool has_events = false, is_verbose = verbose > 0;
-	const char *metrics = NULL;
+	struct parsed parsed = {};
+	struct option *own = own_options(options, &parsed);
 	int nr = 0;
 
-	record->group = NULL;
-	record->argv = calloc(argc + 5, sizeof(*record->argv));
-	if (!record->argv || take_metrics(options, &argc, argv, &metrics))
+	*record = (struct function_record){};
+	if (!own)
+		return -1;
+	argc = parse_options(argc, argv, own, record_usage,
+			     PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH);
+	free(own);
+	record->parsed = parsed.argv;
+	record->nr_parsed = parsed.argc;
+	record->argv = calloc(parsed.argc + argc + 6, sizeof(*record->argv));
+	if (!record->argv)
 		return -1;
 
-	record->argv[nr++] = "record";
-	record->argv[nr++] = "-T";
-	record->argv[nr++] = "--sample-cpu";
-	scan_options(options, argc - 1, argv + 1, &has_events, &is_verbose);
-	if (has_events && metrics) {
+	if (parsed.metrics && !*parsed.metrics) {
+		pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
+		return -1;
+	}
+	if (parsed.has_events && parsed.metrics) {
 		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
 		return -1;
 	}
-	if (!has_events) {
-		record->group = metrics ? function_groups__of_metrics(metrics) :
-					  function_groups__default();
+	record->argv[nr++] = "record";
+	record->argv[nr++] = "-T";
+	record->argv[nr++] = "--sample-cpu";
+	if (!parsed.has_events) {
+		record->group = parsed.metrics ? function_groups__of_metrics(parsed.metrics) :
+						 function_groups__default();
 		if (!record->group)
 			return -1;
 		record->argv[nr++] = "-e";
 		record->argv[nr++] = record->group;
 	}
-	for (int i = 1; i < argc; i++)
+	for (int i = 0; i < parsed.argc; i++)
+		record->argv[nr++] = parsed.argv[i];
+	for (int i = 0; i < argc; i++)
 		record->argv[nr++] = argv[i];
 	record->argc = nr;
 
-	if (is_verbose) {
+	if (parsed.is_verbose) {
 		pr_info("calling: perf");
 		for (int i = 0; i < nr; i++)
 			pr_info(" %s", record->argv[i]);
 		pr_info("\n");
 	}
-	if (metrics)
+	if (parsed.metrics)
 		print_command(nr, record->argv);
 	return 0;
 }
@@ -187,6 +195,9 @@ int function_record__init(struct function_record *record, const struct option *o
  */
 void function_record__exit(struct function_record *record)
 {
+	for (int i = 0; i < record->nr_parsed; i++)
+		free(record->parsed[i]);
+	free(record->parsed);
 	free(record->group);
 	free(record->argv);
 }

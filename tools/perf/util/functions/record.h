@@ -4,11 +4,13 @@
 
 struct option;
 
-/* The arguments of perf record, and the group that is one of them. */
+/* The arguments of perf record, and those of them that are to be freed. */
 struct function_record {
 	int argc;
 	const char **argv;
 	char *group;
+	char **parsed;
+	int nr_parsed;
 };
 
 int function_record__init(struct function_record *record, const struct option *options,
