@@ -329,7 +329,7 @@ def sections(at: int, *texts: bytes) -> bytes:
 
 def padded(text: str) -> bytes:
     """A string of a record: with its final 0, to the next multiple of 8."""
-    raw = text.encode() + b"\0"
+    raw = text.encode(errors="surrogateescape") + b"\0"
     return raw + bytes(-len(raw) % 8)
 
 

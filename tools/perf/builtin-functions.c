@@ -3,6 +3,7 @@
  * builtin-functions.c - what the counters say about each function
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,20 +81,70 @@ static void report_error(const char *path, const char *reason)
 	pr_err("perf functions: %s: %s\n", path, reason);
 }
 
-static int read_sums(const char *path, struct function_table *table)
+static int read_sums(const char *path, int fd, struct function_table *table)
 {
-	FILE *fp = fopen(path, "r");
+	int own = dup(fd), err;
+	FILE *fp = own < 0 ? NULL : fdopen(own, "r");
 	char msg[128];
-	int err;
 
 	if (!fp) {
 		report_error(path, strerror(errno));
+		if (own >= 0)
+			close(own);
 		return -1;
 	}
 	err = function_table__read(table, fp, msg, sizeof(msg));
 	if (err)
 		report_error(path, msg);
 	fclose(fp);
+	return err;
+}
+
+/* Look at the first byte of a pipe, and leave it there. */
+static ssize_t peek(int fd, char *byte)
+{
+	int copy[2];
+	ssize_t size;
+
+	if (pipe(copy))
+		return -1;
+	size = tee(fd, copy[1], 1, 0);
+	if (size == 1)
+		size = read(copy[0], byte, 1);
+	close(copy[0]);
+	close(copy[1]);
+	return size;
+}
+
+/* Recordings begin with another letter, and this is all that a pipe tells for sure. */
+static bool has_sums(int fd, bool is_pipe)
+{
+	char begin[sizeof(FUNCTION_SUMS_MAGIC) - 1];
+	ssize_t size = is_pipe ? peek(fd, begin) : pread(fd, begin, sizeof(begin), 0);
+
+	return size == (is_pipe ? 1 : (ssize_t)sizeof(begin)) &&
+	       !memcmp(begin, FUNCTION_SUMS_MAGIC, size);
+}
+
+/* perf reads pipes from stdin only. */
+static int read_recording(const char *path, int pipe, struct report_options *options,
+			  struct function_table *table)
+{
+	int own_stdin = -1, err;
+
+	if (pipe >= 0) {
+		own_stdin = dup(STDIN_FILENO);
+		if (dup2(pipe, STDIN_FILENO) < 0) {
+			report_error(path, strerror(errno));
+			return -1;
+		}
+		path = "-";
+	}
+	err = recording__read(path, &options->recording, table, &options->recordings);
+	if (own_stdin >= 0) {
+		dup2(own_stdin, STDIN_FILENO);
+		close(own_stdin);
+	}
 	return err;
 }
 
@@ -152,14 +203,18 @@ static void print_no_window(const char *path, const struct report_options *optio
 static int read_input(const char *path, struct report_options *options,
 		      struct function_table *table)
 {
+	const char *file = strcmp(path, "-") ? path : "/dev/stdin", *reason;
+	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
 	struct function_table own = {};
-	const char *reason;
-	int err;
+	struct stat st;
+	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 
-	if (is_function_sums_file(path))
-		err = read_sums(path, &own) ?: refuse_choice(path, options, &own) ? -EINVAL : 0;
+	if (has_sums(fd, is_pipe))
+		err = read_sums(path, fd, &own) ?: refuse_choice(path, options, &own) ? -EINVAL : 0;
 	else
-		err = recording__read(path, &options->recording, &own, &options->recordings);
+		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, &own);
+	if (fd >= 0)
+		close(fd);
 
 	if (!err && options->by_name && own.by != options->recording.by) {
 		pr_err("perf functions: %s: these are sums by %s\n", path,
@@ -203,7 +258,7 @@ static bool has_several_periods(const struct function_table *table)
 
 static void print_notes(const struct function_table *table)
 {
-	u64 samples = 0, without_symbol = 0;
+	double samples = 0, without_symbol = 0;
 
 	if (table->nr_cpus > 1)
 		pr_warning("perf functions: counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c)\n",
@@ -224,7 +279,7 @@ static void print_notes(const struct function_table *table)
 	}
 	if (samples && 10 * without_symbol >= samples)
 		pr_warning("perf functions: %.0f %% of the window samples have no symbol: are the debug symbols installed?\n",
-			   100.0 * without_symbol / samples);
+			   100 * without_symbol / samples);
 }
 
 static void print_no_column(const struct function_columns *columns, enum function_by by,
@@ -351,6 +406,16 @@ static int flush_table(void)
 	return -EIO;
 }
 
+static int make_columns(struct function_columns *columns, const struct function_table *table)
+{
+	int err = function_columns__init(columns, table);
+
+	if (err)
+		pr_err("perf functions: %s\n", err == -ERANGE ?
+		       "the sums of all functions are too large to add up" : "not enough memory");
+	return err;
+}
+
 static int print_report(struct report_options *options, const struct function_table *table)
 {
 	struct function_columns columns;
@@ -360,7 +425,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	int *fields = NULL, err;
 	unsigned int first;
 
-	err = function_columns__init(&columns, table);
+	err = make_columns(&columns, table);
 	first = columns.nr_columns;
 	if (!err && options->metrics)
 		err = function_exprs__add_columns(&columns, table, options->metrics);
@@ -527,7 +592,7 @@ static int print_diff(const struct report_options *options, const struct functio
 	};
 	int *fields = NULL, err;
 
-	err = function_columns__init(&old, before) ?: function_columns__init(&new, after);
+	err = make_columns(&old, before) ?: make_columns(&new, after);
 	if (!err && options->metrics)
 		err = function_exprs__add_columns(&old, before, options->metrics) ?:
 		      function_exprs__add_columns(&new, after, options->metrics);

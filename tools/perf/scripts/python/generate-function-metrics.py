@@ -68,6 +68,7 @@ import re
 import signal
 import stat
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 from operator import attrgetter, mul
@@ -93,6 +94,7 @@ PERF_TYPE_HW_CACHE = 3
 PERF_TYPE_RAW = 4
 PERF_TYPE_MAX = 6  # types from here on are numbers of PMUs
 PERF_SAMPLE_READ = 1 << 4
+COUNT, SUM = (1 << 64) - 1, (1 << 192) - 1  # the largest number of windows, the largest sum
 MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)  # the kernel says which event of a PMU it is
 ARM_CPU = "(0x[0-9a-f]{16})?( |$)"  # how its MIDR is written, or not known
 
@@ -248,6 +250,12 @@ class Sums:
 
     def __getitem__(self, name: str) -> int:
         return getattr(self, name) if name in WINDOWS else self.totals.get(name, 0)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a sums file can have them."""
+        values = *self.totals.values(), *self.products.values()
+        return self.samples <= COUNT and max(values, default=0) <= SUM
 
     def product(self, one: str, other: str) -> int:
         """The total of one x other. A window counts for 1, if at all."""
@@ -437,8 +445,8 @@ class Table:
         for part in self, other:
             table.groups += [group for group in part.groups if group not in table.groups]
             table.cpus |= part.cpus
-            table.lost += part.lost
-            table.throttled += part.throttled
+            table.lost = min(table.lost + part.lost, COUNT)
+            table.throttled = min(table.throttled + part.throttled, COUNT)
             for function, groups in part.functions.items():
                 for events, sums in groups.items():
                     table.add(function, events, sums)
@@ -458,8 +466,8 @@ class Table:
         recorded = {event: None for events in sorted(groups) for event in events}
         known = {metric.event for metric in METRICS}
         other = [
-            Metric(f"{event}/KI", f"{event} per 1000 instructions", event, "instructions", 1000, 3)
-            for event in recorded
+            Metric(f"{name}/KI", f"{name} per 1000 instructions", event, "instructions", 1000, 3)
+            for event, name in ((event, printable(event)) for event in recorded)
             if event not in known
         ]
         return [
@@ -720,7 +728,8 @@ class Collector:
             cores -= {0}
             if cpu:
                 table.cpus |= {f"{cpu} pmu={core}" for core in cores} if len(cores) > 1 else {cpu}
-        table.lost, table.throttled = max(self.lost_records, self.lost_samples), self.throttled
+        table.lost = min(max(self.lost_records, self.lost_samples), COUNT)
+        table.throttled = self.throttled
         for function, group, sums in results:
             if function.symbol and len(addresses[function[:2]]) == 1:
                 function = function._replace(address=None)
@@ -730,7 +739,7 @@ class Collector:
 
 def fail(message: str) -> NoReturn:
     """End perf with an error message."""
-    sys.exit(f"generate-function-metrics: {message}")
+    sys.exit(f"generate-function-metrics: {printable(message)}")
 
 
 def find_column(wanted: Optional[str], by: str, metrics: Sequence[Metric]) -> str:
@@ -770,19 +779,37 @@ def sorted_rows(values: Dict[Function, Dict[str, Value]], column: str) -> List[R
 def labels(functions: Iterable[Function]) -> Dict[Function, str]:
     """The names to print, with the DSO where the same symbol is in several: its short name if
     this is enough, else the path."""
-    dsos: Dict[str, set] = {}
+
+    def short(path: str) -> str:
+        return path.rsplit("/", 1)[-1]
+
+    dsos: Dict[str, Set[str]] = {}
     for function in functions:
         dsos.setdefault(function.symbol, set()).add(function.dso)
+    shorts = {symbol: Counter(map(short, paths)) for symbol, paths in dsos.items()}
     result = {}
     for function in functions:
-        paths = dsos[function.symbol]
-        short = function.dso.rsplit("/", 1)[-1]
-        if sum(path.rsplit("/", 1)[-1] == short for path in paths) == 1 or not function.symbol:
-            named = function._replace(dso=short)
-        else:
-            named = function
-        result[function] = named.label(len(paths) > 1)
+        name = short(function.dso)
+        if shorts[function.symbol][name] > 1 and function.symbol:
+            name = function.dso
+        label = function._replace(dso=name).label(len(dsos[function.symbol]) > 1)
+        result[function] = printable(label)
     return result
+
+
+def printable(text: str) -> str:
+    """A text that no terminal obeys: \\xNN stands for each byte of a control character and for each
+    byte that is not UTF-8."""
+    return re.sub(
+        "[\x00-\x1f\x7f-\x9f]",
+        lambda control: "".join(f"\\x{byte:02x}" for byte in control[0].encode()),
+        unicode(text),
+    )
+
+
+def unicode(text: str) -> str:
+    """A text in which \\xNN stands for each byte that is not UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def shorten(text: str, width: int = 60) -> str:
@@ -801,7 +828,11 @@ def print_table(
     """Print aligned columns."""
 
     def text(metric: Metric, value: Value) -> str:
-        return "-" if value.value is None else f"{value.value:.{metric.digits}f}"
+        if value.value is None:
+            return "-"
+        # from here on a double has no more digits
+        form = "e" if metric.per and abs(value.value) >= 1e16 else "f"
+        return f"{value.value:.{metric.digits}{form}}"
 
     lines = [[by, *(metric.column for metric in metrics)]]
     for function, values in rows:
@@ -822,15 +853,16 @@ def print_csv(
 ) -> None:
     """Print comma-separated values with all their digits."""
     writer = csv.writer(out, lineterminator="\n")
+    name = printable if out.isatty() else str
     writer.writerow([by, "path" if by == "dso" else "dso", *(metric.column for metric in metrics)])
     for function, values in rows:
         cells = (values[metric.column].value for metric in metrics)
         writer.writerow(
             [
-                function._replace(dso="").label(False)
+                name(function._replace(dso="").label(False))
                 if function.symbol
                 else f"{function.address:#x}",
-                function.dso,
+                name(function.dso),
                 *("-" if cell is None else cell for cell in cells),
             ]
         )
@@ -839,13 +871,13 @@ def print_csv(
 def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
     """The sums of a function in a group."""
     return {
-        "events": events,
+        "events": [unicode(event) for event in events],
         "samples": sums.samples,
         "matched": sums.matched,
         "discarded": sums.discarded,
-        "totals": {event: sums[event] for event in events},
+        "totals": {unicode(event): sums[event] for event in events},
         "products": {
-            f"{one}*{other}": sums.product(one, other)
+            unicode(f"{one}*{other}"): sums.product(one, other)
             for one in sorted(events)
             for other in sorted(events)
             if one <= other
@@ -857,8 +889,8 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
     """Print an object: groups as recorded, functions with sums, metrics and standard errors."""
     functions = [
         {
-            "symbol": function.symbol,
-            "dso": function.dso,
+            "symbol": unicode(function.symbol),
+            "dso": unicode(function.dso),
             "address": function.address,
             "sums": [json_sums(*item) for item in sorted(table.functions[function].items())],
             "metrics": {column: value.value for column, value in values.items()},
@@ -872,7 +904,10 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
         {
             "by": table.by,
             "inline": table.inline,
-            "groups": [group._asdict() for group in table.recorded()],
+            "groups": [
+                {**group._asdict(), "events": [unicode(event) for event in group.events]}
+                for group in table.recorded()
+            ],
             "throttled": table.throttled,
             "lost": table.lost,
             "functions": functions,
@@ -946,21 +981,22 @@ def unescape(name: str) -> str:
     return re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n"}.get(match[1], match[1]), name)
 
 
-def natural(text: str, digits: str = "[0-9]{1,58}", base: int = 10) -> int:
-    """A number in a sums file. Raises ValueError if it is none, or greater than any sum."""
-    if not re.fullmatch(digits, text):
+def natural(text: str, most: int = COUNT, digits: str = "[0-9]{1,58}", base: int = 10) -> int:
+    """A number in a sums file. Raises ValueError if it is none, or too large."""
+    if not re.fullmatch(digits, text) or int(text, base) > most:
         raise ValueError
     return int(text, base)
 
 
-def sums_of_line(events: Events, numbers: Sequence[int]) -> Sums:
+def sums_of_line(events: Events, numbers: Sequence[str]) -> Sums:
     """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
     pairs = [
         (min(one, other), max(one, other))
         for place, one in enumerate(events)
         for other in events[place:]
     ]
-    samples, matched, *values = numbers
+    samples, matched = map(natural, numbers[:2])
+    values = [natural(number, SUM) for number in numbers[2:]]
     if len(values) != len(events) + len(pairs) or matched > samples:
         raise ValueError
     return Sums(
@@ -978,13 +1014,13 @@ def read_sums(lines: Sequence[str]) -> Table:
     table = Table()
     events: Events = ()
     for line in lines:
+        if "\0" in line:
+            raise ValueError
         word, *fields = map(unescape, line.split("\t"))
         if word == "sums" and events:
             symbol, dso, address, *numbers = fields
-            at = None if address == "-" else natural(address, "0x[0-9a-f]{1,16}", 16)
-            table.add(
-                Function(symbol, dso, at), events, sums_of_line(events, [*map(natural, numbers)])
-            )
+            at = None if address == "-" else natural(address, COUNT, "0x[0-9a-f]{1,16}", 16)
+            table.add(Function(symbol, dso, at), events, sums_of_line(events, numbers))
         elif (
             word == "group"
             and len(fields) > 5
@@ -992,24 +1028,24 @@ def read_sums(lines: Sequence[str]) -> Table:
             and fields[4] in ("0", "1")
         ):
             events = tuple(fields[5:])
-            table.groups.append(
-                GroupInfo(events, fields[0], *map(natural, fields[1:4]), fields[4] == "1")
-            )
+            periods = natural(fields[1]), natural(fields[2]), natural(fields[3], (1 << 32) - 1)
+            table.groups.append(GroupInfo(events, fields[0], *periods, fields[4] == "1"))
         elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):
             table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled") and len(fields) == 1:
             setattr(table, word, natural(fields[0]))
         elif word == "cpu" and len(fields) == 1:
-            table.cpus.add(fields[0])
+            table.cpus.add(printable(fields[0]))
         else:
             raise ValueError
     return table
 
 
 def read_sums_file(path: str) -> Table:
-    """The table in a sums file."""
+    """The table in a sums file; - is stdin."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        source = 0 if path == "-" else path
+        with open(source, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             first, *lines = file.read().split("\n")
         if first != SUMS_FILE:
             fail(f"{path}: not a sums file of this version, which begins with {SUMS_FILE}")
@@ -1033,6 +1069,10 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
         }:
             fail(f"{name}: does not add up with those before it: other events or share modes")
         result += table
+        if not all(sums.fits for groups in result.functions.values() for sums in groups.values()):
+            fail(f"{name}: does not add up with those before it: the sums become too large")
+    if not all(sums.fits for sums in result.total().values()):
+        fail("the sums of all functions are too large to add up")
     return result
 
 
@@ -1086,7 +1126,7 @@ def recorded_table(collector: Collector) -> Table:
     if collector.ignored:
         print(
             "generate-function-metrics: not in a counter group, or a tracepoint, and so ignored: "
-            f"{', '.join(collector.ignored)}",
+            f"{printable(', '.join(collector.ignored))}",
             file=sys.stderr,
         )
     return collector.table()

@@ -13,6 +13,7 @@
 #include "../../util/functions/columns.h"
 #include "../../util/functions/print.h"
 #include "../../util/functions/sums.h"
+#include "../../util/functions/text.h"
 #include "../browser.h"
 #include "../helpline.h"
 #include "../keysyms.h"
@@ -61,7 +62,7 @@ static void write_title(struct functions_browser *browser)
 	for (unsigned int i = b->horiz_scroll; i < layout->print->nr_fields; i++) {
 		const char *name = function_layout__title(layout, i);
 
-		ui_browser__printf(b, " %*s%s", layout->widths[i] - function_text_width(name), "",
+		ui_browser__printf(b, " %*s%s", layout->widths[i] - function_text__width(name), "",
 				   name);
 		used += 1 + layout->widths[i];
 		if (layout->interval_widths[i]) {
@@ -94,7 +95,7 @@ static void functions_browser__write(struct ui_browser *b, void *entry, int line
 	ui_browser__set_color(b, color);
 	/* Rows that --limit left out when the widths were set may come by sorting. */
 	ui_browser__printf(b, "%s%*s", label,
-			   max(layout->key_width - function_text_width(label), 0), "");
+			   max(layout->key_width - function_text__width(label), 0), "");
 	for (unsigned int i = b->horiz_scroll; i < print->nr_fields; i++) {
 		const struct function_value *value = &row->values[print->fields[i]];
 

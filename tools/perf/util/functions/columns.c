@@ -15,6 +15,7 @@
 #include "columns.h"
 #include "interval.h"
 #include "sums.h"
+#include "text.h"
 
 /* What every set has besides its events. */
 #define SAMPLES		"samples"
@@ -53,7 +54,7 @@ double u192__double(const struct u192 *number)
 
 /* What the windows of one function or of all counted of two events. */
 struct pair_sums {
-	u64 matched;
+	double matched;
 	struct u192 y, x, yy, xy, xx;
 };
 
@@ -127,7 +128,7 @@ static struct pair_sums pool(struct function_sums *const *sums, size_t nr_sums,
  * scale x y / x. The error is that of a ratio estimator (Cochran, Sampling
  * Techniques, 2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared.
  */
-static struct function_value ratio(const struct pair_sums *sums, u64 number, unsigned int scale)
+static struct function_value ratio(const struct pair_sums *sums, double number, unsigned int scale)
 {
 	double y = u192__double(&sums->y), x = u192__double(&sums->x), r = y / x, squares;
 	struct function_value value = { .is_defined = x > 0 };
@@ -143,8 +144,8 @@ static struct function_value ratio(const struct pair_sums *sums, u64 number, uns
 	squares = u192__double(&sums->yy) - 2 * r * u192__double(&sums->xy) +
 		  r * r * u192__double(&sums->xx);
 	value.has_error = true;
-	value.error = scale * sqrt(number / (number - 1.0) * fmax(squares, 0)) / x;
-	value.freedom = number - 1.0;
+	value.error = scale * sqrt(number / (number - 1) * fmax(squares, 0)) / x;
+	value.freedom = number - 1;
 	return value;
 }
 
@@ -219,7 +220,7 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 }
 
 /* A share of the total, or of the windows: of what is weighed by x. */
-static struct function_value share(const struct pair_sums *own, u64 number, unsigned int scale)
+static struct function_value share(const struct pair_sums *own, double number, unsigned int scale)
 {
 	struct function_value value = ratio(own, number, scale);
 	double x = u192__double(&own->x);
@@ -287,7 +288,7 @@ static struct function_value column_value(const struct function_column *column,
 	}
 	if (is_windows(event)) {
 		own = pool(row->sums, row->nr_sums, event, column->per);
-		return share(&own, own.x.w[0], column->scale);
+		return share(&own, u192__double(&own.x), column->scale);
 	}
 	return rate(column, link, row, total);
 }
@@ -307,6 +308,15 @@ static bool is_weak(const struct function_value *value, const struct function_va
 	return whole->is_defined && whole->value && value->high >= fabs(whole->value);
 }
 
+/* A crafted file has numbers of which too large ones for a double are made. */
+static void drop_infinite(struct function_value *value)
+{
+	value->is_defined = value->is_defined && isfinite(value->value);
+	value->has_error = value->has_error && isfinite(value->error);
+	value->has_interval = value->has_interval && isfinite(value->low) &&
+			      isfinite(value->high);
+}
+
 /* What a column's values say of themselves, whatever made them. */
 static void finish_values(struct function_columns *columns, unsigned int column,
 			  const struct function_value *whole)
@@ -316,6 +326,7 @@ static void finish_values(struct function_columns *columns, unsigned int column,
 
 		if (!value->has_interval)
 			function_value__plain_interval(value);
+		drop_infinite(value);
 		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
 				 is_weak(value, whole);
 	}
@@ -377,7 +388,29 @@ static bool has_column(const struct function_columns *columns, const char *event
 	return false;
 }
 
-/* Events without a short name: NAME/KI. */
+/* An event without a short name: NAME/KI. */
+static int add_other_column(struct function_columns *columns, const char *event)
+{
+	struct function_column column = {
+		.event = event, .per = "instructions", .scale = 1000, .digits = 3,
+	};
+	char *printable = function_text__printable(event), *name = NULL, *meaning = NULL;
+
+	if (!printable || asprintf(&name, "%s/KI", printable) < 0)
+		name = NULL;
+	if (!name || asprintf(&meaning, "%s per 1000 instructions", printable) < 0)
+		meaning = NULL;
+	free(printable);
+	column.name = name;
+	column.meaning = meaning;
+	if (meaning && !add_column(columns, &column))
+		return 0;
+	free(name);
+	free(meaning);
+	return -ENOMEM;
+}
+
+/* Those of all events that have none. */
 static int add_other_columns(struct function_columns *columns, struct function_sums *const *total,
 			     size_t nr_total)
 {
@@ -385,27 +418,9 @@ static int add_other_columns(struct function_columns *columns, struct function_s
 		const struct event_set *set = total[i]->set;
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
-			struct function_column column = {
-				.event = set->events[j], .per = "instructions",
-				.scale = 1000, .digits = 3,
-			};
-			char *name, *meaning;
-
-			if (has_column(columns, column.event))
-				continue;
-			if (asprintf(&name, "%s/KI", column.event) < 0)
+			if (!has_column(columns, set->events[j]) &&
+			    add_other_column(columns, set->events[j]))
 				return -ENOMEM;
-			if (asprintf(&meaning, "%s per 1000 instructions", column.event) < 0) {
-				free(name);
-				return -ENOMEM;
-			}
-			column.name = name;
-			column.meaning = meaning;
-			if (add_column(columns, &column)) {
-				free(name);
-				free(meaning);
-				return -ENOMEM;
-			}
 		}
 	}
 	return 0;
@@ -437,7 +452,6 @@ static int add_up(const struct function_table *table, struct function_table *tot
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		const struct function_sums *from = table->sums[i];
 		struct function_sums *sums = NULL;
-		unsigned int nr = from->set->nr_events;
 
 		for (size_t j = 0; j < total->nr_sums && !sums; j++) {
 			if (total->sums[j]->set == from->set)
@@ -447,13 +461,10 @@ static int add_up(const struct function_table *table, struct function_table *tot
 			sums = function_table__add_sums(total, from->set, "", "", NULL);
 		if (!sums)
 			return -ENOMEM;
-		sums->samples += from->samples;
-		sums->matched += from->matched;
-		for (unsigned int j = 0; j < nr + nr * (nr + 1) / 2; j++)
-			u192__add(&sums->values[j], &from->values[j]);
+		if (!function_sums__add(sums, from))
+			return -ERANGE;
 	}
-	function_table__sort(total);
-	return 0;
+	return function_table__sort(total);
 }
 
 static int add_rows(struct function_columns *columns, const struct function_table *table)
@@ -484,7 +495,7 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
  * @columns: set to them
  * @table: sums, sorted, to be kept as long as @columns
  *
- * Return: 0, or -ENOMEM.
+ * Return: 0, -ENOMEM, or -ERANGE if the sums of all functions are too large to add up.
  */
 int function_columns__init(struct function_columns *columns, const struct function_table *table)
 {

@@ -15,6 +15,7 @@
 #include "diff.h"
 #include "print.h"
 #include "sums.h"
+#include "text.h"
 
 /* The value after, or that before of what vanished. */
 static const struct function_value *value_of(const struct function_diff_row *row,
@@ -34,20 +35,20 @@ static const char *cell_text(const struct function_diff_print *print,
 			     const struct function_diff_row *row, unsigned int field,
 			     enum cell cell, char buf[FUNCTION_INTERVAL_SIZE])
 {
-	unsigned int column = print->fields[field];
-	int digits = print->diff->columns.columns[column].digits;
-	const struct function_change *change = &row->changes[column];
-	const struct function_value *value = value_of(row, column);
+	const struct function_column *column = &print->diff->columns.columns[print->fields[field]];
+	const struct function_change *change = &row->changes[print->fields[field]];
+	const struct function_value *value = value_of(row, print->fields[field]);
+	char low[FUNCTION_CELL_SIZE], high[FUNCTION_CELL_SIZE];
 
 	if (cell == CELL_VALUE && value && value->is_defined)
-		scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%.*f", digits, value->value);
-	else if (cell == CELL_CHANGE && change->is_defined)
-		scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%+.*f", digits, change->change);
-	else if (cell == CELL_INTERVAL && change->has_interval)
-		scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%+.*f..%+.*f", digits, change->low,
-			  digits, change->high);
-	else
+		return function_print__number(column, value->value, /*sign=*/false, buf);
+	if (cell == CELL_CHANGE && change->is_defined)
+		return function_print__number(column, change->change, /*sign=*/true, buf);
+	if (cell != CELL_INTERVAL || !change->has_interval)
 		return "-";
+	scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%s..%s",
+		  function_print__number(column, change->low, /*sign=*/true, low),
+		  function_print__number(column, change->high, /*sign=*/true, high));
 	return buf;
 }
 
@@ -100,13 +101,13 @@ static void layout__fit(struct layout *layout, const struct function_diff_row *r
 	const struct function_diff_print *print = layout->print;
 	char buf[FUNCTION_INTERVAL_SIZE];
 
-	layout->key_width = max(layout->key_width, function_text_width(label_of(layout, row)));
+	layout->key_width = max(layout->key_width, function_text__width(label_of(layout, row)));
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
 			const char *text = cell_text(print, row, i, cell, buf);
 
 			layout->widths[i][cell] = max(layout->widths[i][cell],
-						      function_text_width(text));
+						      function_text__width(text));
 		}
 		layout->has_mark[i] |= row->changes[print->fields[i]].is_significant;
 	}
@@ -129,7 +130,7 @@ static int layout__init(struct layout *layout, const struct function_diff_print 
 
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (enum cell cell = 0; cell < NR_CELLS; cell++)
-			layout->widths[i][cell] = function_text_width(title_of(layout, i, cell));
+			layout->widths[i][cell] = function_text__width(title_of(layout, i, cell));
 	}
 	for (size_t r = 0; r < print->nr_rows; r++)
 		layout__fit(layout, &print->diff->rows[r]);
@@ -142,7 +143,7 @@ static void print_row(const struct layout *layout, const struct function_diff_ro
 	const char *label = label_of(layout, row);
 	char buf[FUNCTION_INTERVAL_SIZE];
 
-	fprintf(fp, "%s%*s", label, layout->key_width - function_text_width(label), "");
+	fprintf(fp, "%s%*s", label, layout->key_width - function_text__width(label), "");
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		bool is_significant = row->changes[print->fields[i]].is_significant;
 
@@ -182,7 +183,7 @@ int function_diff_print__table(const struct function_diff_print *print, FILE *fp
 
 			if (has_cell(&layout, i, cell))
 				fprintf(fp, " %*s%s", layout.widths[i][cell] -
-					function_text_width(title), "", title);
+					function_text__width(title), "", title);
 			if (cell == CELL_CHANGE && layout.has_mark[i])
 				fputc(' ', fp);
 		}

@@ -81,13 +81,14 @@ static void set_change(struct function_change *change)
 	change->chance = 1;
 	if (!before || !after || !before->is_defined || !after->is_defined)
 		return;
-	change->is_defined = true;
 	change->change = after->value - before->value;
+	change->is_defined = isfinite(change->change);
 	if (!before->has_interval || !after->has_interval)
 		return;
-	change->has_interval = true;
 	change->low = change->change - reach(change, false);
 	change->high = change->change + reach(change, true);
+	/* Not of numbers that no recording has. */
+	change->has_interval = isfinite(change->low) && isfinite(change->high);
 }
 
 static int compare_numbers(const void *one, const void *other)

@@ -12,18 +12,24 @@
 #include "json.h"
 #include "print.h"
 #include "sums.h"
+#include "text.h"
 
-/* Print a string. */
+/* Print a string. A byte that is not UTF-8 is \xNN in it. */
 static void json_string(const char *text, FILE *fp)
 {
 	fputc('"', fp);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
+	for (int length; *text; text += length ?: 1) {
+		bool is_control;
+
+		length = function_text__character(text, &is_control);
+		if (!length)
+			fprintf(fp, "\\\\x%02x", (u8)*text);
+		else if (is_control)	/* The last byte is its number. */
+			fprintf(fp, "\\u%04x", (u8)text[length - 1]);
+		else if (*text == '"' || *text == '\\')
 			fprintf(fp, "\\%c", *text);
-		else if ((unsigned char)*text < 0x20)
-			fprintf(fp, "\\u%04x", *text);
 		else
-			fputc(*text, fp);
+			fwrite(text, 1, length, fp);
 	}
 	fputc('"', fp);
 }

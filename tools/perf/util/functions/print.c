@@ -17,24 +17,10 @@
 #include "columns.h"
 #include "print.h"
 #include "sums.h"
+#include "text.h"
 
 #define LABEL_WIDTH	60
 #define COLOR_GREY	"\033[90m"
-
-/**
- * function_text_width - count characters in UTF-8, for columns to be straight
- * @text: the text
- *
- * Return: number of columns of a terminal.
- */
-int function_text_width(const char *text)
-{
-	int width = 0;
-
-	for (; *text; text++)
-		width += (*text & 0xc0) != 0x80;
-	return width;
-}
 
 /* The n-th character. */
 static char *character(char *text, int n)
@@ -49,7 +35,7 @@ static char *character(char *text, int n)
 /* Cut the middle out of a long text. */
 static void shorten(char *text)
 {
-	const int half = (LABEL_WIDTH - 3) / 2, width = function_text_width(text);
+	const int half = (LABEL_WIDTH - 3) / 2, width = function_text__width(text);
 	char *end;
 
 	if (width <= LABEL_WIDTH)
@@ -80,17 +66,17 @@ static const struct function_sums *function_of(const struct function_row *row)
  * short name if this is enough, else the path.
  */
 static char *label_of(const struct function_sums *function, unsigned int nr_dsos,
-		      bool is_short_unique)
+		      bool has_own_short_name)
 {
 	const char *dso = function->dso;
-	char address[FUNCTION_CELL_SIZE] = "", *label;
+	char address[FUNCTION_CELL_SIZE] = "", *label, *printable;
 	bool with_symbol = *function->symbol;
 	int ret;
 
 	if (function->has_address)
 		scnprintf(address, sizeof(address), "%s0x%llx", with_symbol ? " " : "",
 			  (unsigned long long)function->address);
-	if (!with_symbol || is_short_unique)
+	if (!with_symbol || has_own_short_name)
 		dso = base_name(dso);
 	/* dso__synthesize_symbol() names a function without a name by its range. */
 	if (!with_symbol || nr_dsos > 1 || (*dso && strstarts(function->symbol, "0x"))) {
@@ -101,8 +87,25 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
 	}
 	if (ret < 0)
 		return NULL;
-	shorten(label);
-	return label;
+	printable = function_text__printable(label);
+	free(label);
+	if (printable)
+		shorten(printable);
+	return printable;
+}
+
+static int compare_short_names(const void *one, const void *other)
+{
+	return strcmp(base_name(*(const char *const *)one), base_name(*(const char *const *)other));
+}
+
+/* Whether no other path of those sorted by it has the short name. */
+static bool is_short_unique(const char *const *paths, unsigned int nr, const char *path)
+{
+	const char *const *found = bsearch(&path, paths, nr, sizeof(*paths), compare_short_names);
+
+	return (found == paths || compare_short_names(found - 1, found)) &&
+	       (found == paths + nr - 1 || compare_short_names(found, found + 1));
 }
 
 /*
@@ -111,27 +114,26 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
  */
 static int label_symbol(const struct function_table *table, size_t from, size_t to, char **labels)
 {
-	unsigned int nr_dsos = 0;
+	const char **paths = calloc(to - from, sizeof(*paths));
+	unsigned int nr = 0;
+	int err = paths ? 0 : -ENOMEM;
 
-	for (size_t i = from; i < to; i++)
-		nr_dsos += i == from || strcmp(table->sums[i - 1]->dso, table->sums[i]->dso);
-
-	for (size_t i = from; i < to; i++) {
-		const struct function_sums *function = table->sums[i];
-		unsigned int nr_same = 0;
-
-		/* Without symbol there may be many, and their short names will do. */
-		for (size_t j = from; *function->symbol && j < to; j++) {
-			if (j > from && !strcmp(table->sums[j - 1]->dso, table->sums[j]->dso))
-				continue;
-			nr_same += !strcmp(base_name(table->sums[j]->dso),
-					   base_name(function->dso));
-		}
-		labels[i] = label_of(function, nr_dsos, nr_same == 1);
-		if (!labels[i])
-			return -ENOMEM;
+	for (size_t i = from; !err && i < to; i++) {
+		if (!nr || strcmp(paths[nr - 1], table->sums[i]->dso))
+			paths[nr++] = table->sums[i]->dso;
 	}
-	return 0;
+	if (!err)
+		qsort(paths, nr, sizeof(*paths), compare_short_names);
+
+	for (size_t i = from; !err && i < to; i++) {
+		const struct function_sums *function = table->sums[i];
+
+		labels[i] = label_of(function, nr, is_short_unique(paths, nr, function->dso));
+		if (!labels[i])
+			err = -ENOMEM;
+	}
+	free(paths);
+	return err;
 }
 
 /**
@@ -171,6 +173,28 @@ void function_table__free_labels(const struct function_table *table, char **labe
 }
 
 /**
+ * function_print__number - format a number with the digits that its column has
+ * @column: the column
+ * @value: the number
+ * @sign: write a + before it if it is not negative
+ * @buf: where to
+ *
+ * From 10^16 on, where a double has no more digits, a number has an exponent, so
+ * that each one fits into a cell.
+ *
+ * Return: @buf.
+ */
+const char *function_print__number(const struct function_column *column, double value,
+				   bool sign, char buf[FUNCTION_CELL_SIZE])
+{
+	bool has_exponent = fabs(value) >= 1e16 && !function_column__is_count(column);
+
+	scnprintf(buf, FUNCTION_CELL_SIZE, has_exponent ? "%s%.*e" : "%s%.*f",
+		  sign && !signbit(value) ? "+" : "", column->digits, value);
+	return buf;
+}
+
+/**
  * function_print__cell - format a value
  * @print: what is printed
  * @row: the row
@@ -187,9 +211,8 @@ const char *function_print__cell(const struct function_print *print,
 
 	if (!row->values[column].is_defined)
 		return "-";
-	scnprintf(buf, FUNCTION_CELL_SIZE, "%.*f", print->columns->columns[column].digits,
-		  row->values[column].value);
-	return buf;
+	return function_print__number(&print->columns->columns[column], row->values[column].value,
+				      /*sign=*/false, buf);
 }
 
 /**
@@ -205,13 +228,15 @@ const char *function_print__interval(const struct function_print *print,
 				     const struct function_row *row, unsigned int field,
 				     char buf[FUNCTION_INTERVAL_SIZE])
 {
-	int column = print->fields[field], digits = print->columns->columns[column].digits;
-	const struct function_value *value = &row->values[column];
+	const struct function_column *column = &print->columns->columns[print->fields[field]];
+	const struct function_value *value = &row->values[print->fields[field]];
+	char low[FUNCTION_CELL_SIZE], high[FUNCTION_CELL_SIZE];
 
 	if (!value->is_defined || !value->has_interval)
 		return "-";
-	scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%.*f..%.*f", digits, value->low, digits,
-		  value->high);
+	scnprintf(buf, FUNCTION_INTERVAL_SIZE, "%s..%s",
+		  function_print__number(column, value->low, /*sign=*/false, low),
+		  function_print__number(column, value->high, /*sign=*/false, high));
 	return buf;
 }
 
@@ -245,7 +270,7 @@ int function_layout__init(struct function_layout *layout, const struct function_
 	}
 
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
-		layout->widths[i] = function_text_width(function_layout__title(layout, i));
+		layout->widths[i] = function_text__width(function_layout__title(layout, i));
 		if (has_intervals(print, i))
 			layout->interval_widths[i] = strlen(FUNCTION_INTERVAL_TITLE);
 	}
@@ -253,16 +278,16 @@ int function_layout__init(struct function_layout *layout, const struct function_
 		const struct function_row *row = &print->columns->rows[r];
 
 		layout->key_width = max(layout->key_width,
-					function_text_width(function_layout__label(layout, row)));
+					function_text__width(function_layout__label(layout, row)));
 		for (unsigned int i = 0; i < print->nr_fields; i++) {
 			const char *text = function_print__cell(print, row, i, buf);
 
-			layout->widths[i] = max(layout->widths[i], function_text_width(text));
+			layout->widths[i] = max(layout->widths[i], function_text__width(text));
 			if (!layout->interval_widths[i])
 				continue;
 			text = function_print__interval(print, row, i, buf);
 			layout->interval_widths[i] = max(layout->interval_widths[i],
-							 function_text_width(text));
+							 function_text__width(text));
 		}
 	}
 	return 0;
@@ -315,10 +340,14 @@ static bool has_weak(const struct function_print *print, unsigned int field)
 	return false;
 }
 
+static bool is_terminal(FILE *fp)
+{
+	return isatty(fileno(fp)) || pager_in_use();
+}
+
 static bool uses_color(FILE *fp)
 {
-	return perf_use_color_default < 0 ? isatty(fileno(fp)) || pager_in_use() :
-	       perf_use_color_default;
+	return perf_use_color_default < 0 ? is_terminal(fp) : perf_use_color_default;
 }
 
 static const char *color_of(const struct function_print *print, unsigned int field,
@@ -340,7 +369,7 @@ static void print_row(const struct function_layout *layout, const struct functio
 	const char *label = function_layout__label(layout, row);
 	char buf[FUNCTION_INTERVAL_SIZE];
 
-	fprintf(fp, "%s%*s", label, layout->key_width - function_text_width(label), "");
+	fprintf(fp, "%s%*s", label, layout->key_width - function_text__width(label), "");
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const struct function_value *value = &row->values[print->fields[i]];
 
@@ -380,7 +409,7 @@ int function_print__table(const struct function_print *print, FILE *fp)
 		const char *name = function_layout__title(&layout, i);
 
 		marked[i] = !print->intervals && !uses_color(fp) && has_weak(print, i);
-		fprintf(fp, " %*s%s", layout.widths[i] + marked[i] - function_text_width(name), "",
+		fprintf(fp, " %*s%s", layout.widths[i] + marked[i] - function_text__width(name), "",
 			name);
 		if (layout.interval_widths[i])
 			fprintf(fp, " %*s", layout.interval_widths[i], FUNCTION_INTERVAL_TITLE);
@@ -435,11 +464,15 @@ const char *function_print__full(const struct function_column *column, double va
 	return buf;
 }
 
+/* A program that reads it gets the bytes of names as they are, a terminal does not. */
 static void print_quoted(const char *text, const char *separator, FILE *fp)
 {
+	char *printable = is_terminal(fp) ? function_text__printable(text) : NULL;
+
+	text = printable ?: text;
 	if (!strstr(text, separator) && !strpbrk(text, "\"\r\n")) {
 		fputs(text, fp);
-		return;
+		goto out;
 	}
 
 	fputc('"', fp);
@@ -449,6 +482,8 @@ static void print_quoted(const char *text, const char *separator, FILE *fp)
 		fputc(*text, fp);
 	}
 	fputc('"', fp);
+out:
+	free(printable);
 }
 
 /**

@@ -36,7 +36,6 @@ struct function_layout {
 	char **labels;		/* by place in the table */
 };
 
-int function_text_width(const char *text);
 const char *function_print__cell(const struct function_print *print,
 				 const struct function_row *row, unsigned int field,
 				 char buf[FUNCTION_CELL_SIZE]);
@@ -55,6 +54,8 @@ void function_table__free_labels(const struct function_table *table, char **labe
 int function_print__table(const struct function_print *print, FILE *fp);
 void function_print__csv(const struct function_print *print, const char *separator, FILE *fp);
 
+const char *function_print__number(const struct function_column *column, double value,
+				   bool sign, char buf[FUNCTION_CELL_SIZE]);
 const char *function_print__shortest(double value, char buf[FUNCTION_CELL_SIZE]);
 const char *function_print__full(const struct function_column *column, double value,
 				 char buf[FUNCTION_CELL_SIZE]);

@@ -39,6 +39,7 @@
 #include "recording.h"
 #include "resolve.h"
 #include "sums.h"
+#include "text.h"
 #include "windows.h"
 
 #define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
@@ -105,16 +106,28 @@ static bool is_leader(struct evsel *evsel)
 	       evsel->core.attr.sample_type & PERF_SAMPLE_READ;
 }
 
+/* Say why events cannot be read, whose names a terminal is not to obey. */
+static int refuse(struct recording *recording, struct evsel *evsel, const char *reason)
+{
+	char *name = function_text__printable(evsel__name(evsel));
+
+	pr_err("perf functions: %s %s\n", name ?: "an event", reason);
+	free(name);
+	recording->is_refused = true;
+	return -EINVAL;
+}
+
 /* Returns false if its samples tell what is asked for, else says why not. */
 static bool refuse_leader(struct recording *recording, struct evsel *leader)
 {
 	const char *lacks = function_finder__lacks(recording->finder, leader);
+	char reason[128];
 
 	if (!lacks)
 		return false;
-	pr_err("perf functions: %s was recorded without what this takes: perf record %s\n",
-	       evsel__name(leader), lacks);
-	recording->is_refused = true;
+	scnprintf(reason, sizeof(reason), "was recorded without what this takes: perf record %s",
+		  lacks);
+	refuse(recording, leader, reason);
 	return true;
 }
 
@@ -133,11 +146,20 @@ static struct metrics_group *new_group(struct recording *recording, struct evsel
 	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
 }
 
+static int ignore_event(struct recording *recording, struct evsel *evsel)
+{
+	char *name = function_text__printable(evsel__name(evsel));
+	int err = name ? strlist__add(recording->ignored, name) : -ENOMEM;
+
+	free(name);
+	return err == -EEXIST ? 0 : err;
+}
+
 static int add_event(struct recording *recording, struct metrics_group *group,
 		     struct evsel *evsel)
 {
 	struct functions_evsel *event = zalloc(sizeof(*event));
-	int slot, err;
+	int slot;
 	char *cpu;
 
 	if (!event)
@@ -145,22 +167,19 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	evsel->priv = event;
 
 	/* A script sees no tracepoint among the members. */
-	if (!group || is_tracepoint(evsel)) {
-		err = strlist__add(recording->ignored, evsel__name(evsel));
-		return err == -EEXIST ? 0 : err;
-	}
+	if (!group || is_tracepoint(evsel))
+		return ignore_event(recording, evsel);
 
 	if (!evsel__is_group_leader(evsel) && evsel->core.attr.sample_period &&
-	    metrics_group__alternates(group)) {
-		pr_err("perf functions: %s samples by itself, which splits the intervals of its group: record it without a period\n",
-		       evsel__name(evsel));
-		recording->is_refused = true;
-		return -EINVAL;
-	}
+	    metrics_group__alternates(group))
+		return refuse(recording, evsel,
+			      "samples by itself, which splits the intervals of its group: record it without a period");
 
 	cpu = perf_env__describe_cpu(&recording->session->header.env);
 	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
 	free(cpu);
+	if (slot == -E2BIG)
+		return refuse(recording, evsel, "is in too large a group: record fewer events");
 	if (slot < 0)
 		return slot;
 	event->group = group;
@@ -180,13 +199,20 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 static int add_events(struct recording *recording, struct evsel *evsel)
 {
 	struct evsel *leader = evsel__leader(evsel), *pos;
-	struct metrics_group *group = new_group(recording, leader);
+	struct metrics_group *group;
 
+	/* Not as perf record writes it: the samples before were those of another group. */
+	for_each_group_evsel(pos, leader) {
+		if (pos->priv)
+			return refuse(recording, evsel,
+				      "has come into its group after the first samples: record again");
+	}
+
+	group = new_group(recording, leader);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
-
 	for_each_group_evsel(pos, leader) {
-		int err = pos->priv ? 0 : add_event(recording, group, pos);
+		int err = add_event(recording, group, pos);
 
 		if (err)
 			return err;
@@ -219,11 +245,9 @@ static int read_counts(struct recording *recording, const struct functions_evsel
 		if (!member)
 			continue;
 		/* The groups are told in the header, which is missing if the file is cut. */
-		if (evsel__leader(member) != evsel) {
-			pr_err("perf functions: %s is not in the group of %s, is the file cut short?\n",
-			       evsel__name(member), evsel__name(evsel));
-			return -EINVAL;
-		}
+		if (evsel__leader(member) != evsel)
+			return refuse(recording, member,
+				      "is not in the group that counts it, is the file cut short?");
 		event = member->priv;
 		if (event && event->group)
 			recording->counts[event->slot] = delta;
@@ -430,9 +454,9 @@ static void count_loss(struct recording *recording, const struct perf_sample *sa
 		       u64 number)
 {
 	if (id)
-		recording->lost_records += number;
+		recording->lost_records = add_saturated(recording->lost_records, number);
 	else
-		recording->lost_samples += number;
+		recording->lost_samples = add_saturated(recording->lost_samples, number);
 	if (sample->time)
 		function_metrics__lost(recording->metrics);
 }

@@ -11,17 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
+#include <linux/overflow.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
 #include "sums.h"
+#include "text.h"
 
 /**
  * u192__add - add a number
  * @sum: what is added to
  * @other: the number
+ *
+ * Return: false if the sum is too large. The largest number stands for it then.
  */
-void u192__add(struct u192 *sum, const struct u192 *other)
+bool u192__add(struct u192 *sum, const struct u192 *other)
 {
 	bool carry = false;
 
@@ -32,6 +36,9 @@ void u192__add(struct u192 *sum, const struct u192 *other)
 		sum->w[i] = word + other->w[i];
 		carry |= sum->w[i] < word;
 	}
+	if (carry)
+		memset(sum, 0xff, sizeof(*sum));
+	return !carry;
 }
 
 /**
@@ -448,21 +455,34 @@ static int compare_descs(const void *one, const void *other)
 	       ((int)a->inherit - (int)b->inherit);
 }
 
-static void function_sums__add(struct function_sums *sums, const struct function_sums *other)
+/**
+ * function_sums__add - add the windows of other sums
+ * @sums: what is added to
+ * @other: what is added, of the same events
+ *
+ * Return: false if they are too many.
+ */
+bool function_sums__add(struct function_sums *sums, const struct function_sums *other)
 {
-	sums->samples += other->samples;
+	/* Of each row, no more are matched than there are. */
+	bool fits = !check_add_overflow(sums->samples, other->samples, &sums->samples);
+
 	sums->matched += other->matched;
 	for (unsigned int i = 0; i < nr_values(sums->set->nr_events); i++)
-		u192__add(&sums->values[i], &other->values[i]);
+		fits = u192__add(&sums->values[i], &other->values[i]) && fits;
+	return fits;
 }
 
 /**
  * function_table__sort - bring a table in order and add up what is of one kind
  * @table: the table
+ *
+ * Return: 0, or -ERANGE if sums are too large to be added.
  */
-void function_table__sort(struct function_table *table)
+int function_table__sort(struct function_table *table)
 {
 	size_t nr = 0;
+	int err = 0;
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		qsort(table->sets[i]->descs, table->sets[i]->nr_descs,
@@ -470,18 +490,20 @@ void function_table__sort(struct function_table *table)
 	}
 
 	if (!table->nr_sums)
-		return;
+		return 0;
 
 	qsort(table->sums, table->nr_sums, sizeof(*table->sums), compare_sums);
 	for (size_t i = 1; i < table->nr_sums; i++) {
 		if (compare_sums(&table->sums[nr], &table->sums[i])) {
 			table->sums[++nr] = table->sums[i];
 		} else {
-			function_sums__add(table->sums[nr], table->sums[i]);
+			if (!function_sums__add(table->sums[nr], table->sums[i]))
+				err = -ERANGE;
 			function_sums__delete(table->sums[i]);
 		}
 	}
 	table->nr_sums = nr + 1;
+	return err;
 }
 
 /**
@@ -575,11 +597,12 @@ const char *function_table__merge(struct function_table *table, struct function_
 		sums = function_table__add_sums(table, set, from->symbol, from->dso, address);
 		if (!sums)
 			return "not enough memory";
-		function_sums__add(sums, from);
+		function_sums__add(sums, from);	/* to 0 */
 	}
-	table->lost += other->lost;
-	table->throttled += other->throttled;
-	function_table__sort(table);
+	table->lost = add_saturated(table->lost, other->lost);
+	table->throttled = add_saturated(table->throttled, other->throttled);
+	if (function_table__sort(table))
+		return "the sums become too large";
 	function_table__exit(other);
 	return NULL;
 }
@@ -750,9 +773,6 @@ static int parse_u64(const char *str, int base, u64 *value)
 	return errno || *end ? -EINVAL : 0;
 }
 
-/* No group has as many; and there is a product of each two. */
-#define MAX_EVENTS	1024
-
 /* group SHARE PERIOD ALTERNATE JITTER INHERIT LEADER MEMBER... */
 static int read_group(struct function_table *table, struct fields *fields,
 		      struct event_set **set)
@@ -761,11 +781,12 @@ static int read_group(struct function_table *table, struct fields *fields,
 	struct function_group_desc desc = {};
 	u64 jitter, inherit;
 
-	if (fields->nr < 7 || fields->nr > 6 + MAX_EVENTS ||
+	if (fields->nr < 7 || fields->nr > 6 + FUNCTION_MAX_EVENTS ||
 	    (strcmp(field[1], "discard") && strcmp(field[1], "none")) ||
 	    parse_u64(field[2], 10, &desc.sample_period) ||
 	    parse_u64(field[3], 10, &desc.alternative_sample_period) ||
-	    parse_u64(field[4], 10, &jitter) || parse_u64(field[5], 10, &inherit) ||
+	    parse_u64(field[4], 10, &jitter) || jitter > UINT32_MAX ||
+	    parse_u64(field[5], 10, &inherit) ||
 	    inherit > 1)
 		return -EINVAL;
 
@@ -823,6 +844,16 @@ static int read_by(struct function_table *table, struct fields *fields)
 	return 0;
 }
 
+/* Messages have it. */
+static int read_cpu(struct function_table *table, const char *cpu)
+{
+	char *printable = function_text__printable(cpu);
+	int err = printable ? function_table__add_cpu(table, printable) : -ENOMEM;
+
+	free(printable);
+	return err;
+}
+
 /* Returns 1 for the last line. */
 static int read_line(struct function_table *table, struct fields *fields, struct event_set **set)
 {
@@ -839,7 +870,7 @@ static int read_line(struct function_table *table, struct fields *fields, struct
 	if (fields->nr == 2 && !strcmp(word, "throttled"))
 		return parse_u64(fields->field[1], 10, &table->throttled);
 	if (fields->nr == 2 && !strcmp(word, "cpu"))
-		return function_table__add_cpu(table, fields->field[1]);
+		return read_cpu(table, fields->field[1]);
 	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
 }
 
@@ -860,9 +891,10 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 	size_t allocated = 0;
 	unsigned int nr = 1;
 	int version, ret = -EINVAL;
+	char end;
 
 	if (getline(&line, &allocated, fp) < 0 ||
-	    sscanf(line, FUNCTION_SUMS_MAGIC " %d", &version) != 1) {
+	    sscanf(line, FUNCTION_SUMS_MAGIC " %d%c", &version, &end) != 2 || end != '\n') {
 		scnprintf(msg, size, "it is not a sums file");
 		goto out;
 	}
@@ -882,7 +914,8 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 			goto out;
 		}
 		line[length - 1] = '\0';
-		ret = fields__split(&fields, line);
+		/* A name ends at a 0. */
+		ret = strlen(line) < (size_t)length - 1 ? -EINVAL : fields__split(&fields, line);
 		if (!ret)
 			ret = read_line(table, &fields, &set);
 	}
@@ -897,27 +930,11 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 			scnprintf(msg, size, "line %u is not one of a sums file", nr);
 		goto out;
 	}
-	function_table__sort(table);
-	ret = 0;
+	ret = function_table__sort(table);
+	if (ret)
+		scnprintf(msg, size, "the sums of a function are too large to add up");
 out:
 	free(fields.field);
 	free(line);
 	return ret;
-}
-
-/**
- * is_function_sums_file - say whether a file begins as a sums file does
- * @path: its path
- *
- * Return: true if so.
- */
-bool is_function_sums_file(const char *path)
-{
-	char begin[sizeof(FUNCTION_SUMS_MAGIC)] = "";
-	FILE *fp = fopen(path, "r");
-	bool is_sums = fp && fgets(begin, sizeof(begin), fp) && !strcmp(begin, FUNCTION_SUMS_MAGIC);
-
-	if (fp)
-		fclose(fp);
-	return is_sums;
 }

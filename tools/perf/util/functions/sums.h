@@ -4,11 +4,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <linux/types.h>
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
 #define FUNCTION_SUMS_VERSION	3
+
+/* No group has as many events; and there is a product of each two. */
+#define FUNCTION_MAX_EVENTS	1024
 
 /* Least significant word first. 2^64 products of two 64-bit counts fit. */
 struct u192 {
@@ -17,10 +21,16 @@ struct u192 {
 
 #define U192_DECIMAL_SIZE	59	/* 58 digits and the final 0 */
 
-void u192__add(struct u192 *sum, const struct u192 *other);
+bool u192__add(struct u192 *sum, const struct u192 *other);
 void u192__add_product(struct u192 *sum, u64 a, u64 b);
 const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
 int u192__parse(struct u192 *number, const char *str);
+
+/* Of numbers that only tell of a recording: the largest one stands for more. */
+static inline u64 add_saturated(u64 a, u64 b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
 
 /* What the rows of a table are. */
 enum function_by {
@@ -101,15 +111,15 @@ int function_table__add_cpu(struct function_table *table, const char *cpu);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,
 					       const char *dso, const u64 *address);
-void function_table__sort(struct function_table *table);
+int function_table__sort(struct function_table *table);
 void function_table__drop_empty(struct function_table *table);
 const char *function_table__merge(struct function_table *table, struct function_table *other);
 void function_table__exit(struct function_table *table);
 
+bool function_sums__add(struct function_sums *sums, const struct function_sums *other);
 bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b);
 
 int function_table__write(const struct function_table *table, FILE *fp);
 int function_table__read(struct function_table *table, FILE *fp, char *msg, size_t size);
-bool is_function_sums_file(const char *path);
 
 #endif /* __PERF_FUNCTIONS_SUMS_H */

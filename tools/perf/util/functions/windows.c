@@ -294,15 +294,19 @@ static int is_taken(struct metrics_group *group, const char *name,
  * name that perf gave it, and so does one of another group that counts something
  * else than the first of that name in the recording.
  *
- * Return: the slot that the event has in the counts of a sample, or -ENOMEM.
+ * Return: the slot that the event has in the counts of a sample, -E2BIG for one too
+ * many, or -ENOMEM.
  */
 int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
 			     const char *name, const char *cpu)
 {
-	struct metrics_slot *slots = realloc(group->slots, (group->nr_slots + 1) * sizeof(*slots));
+	struct metrics_slot *slots;
 	char *own;
 	int taken;
 
+	if (group->nr_slots == FUNCTION_MAX_EVENTS)
+		return -E2BIG;
+	slots = realloc(group->slots, (group->nr_slots + 1) * sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	group->slots = slots;
@@ -683,7 +687,7 @@ static void drop_addresses(struct function_table *table)
  * @metrics: the collector
  * @table: empty; the table
  *
- * Return: 0, or -ENOMEM.
+ * Return: 0, -ENOMEM, or -ERANGE if the sums are too large.
  */
 int function_metrics__table(const struct function_metrics *metrics, struct function_table *table)
 {
@@ -701,7 +705,8 @@ int function_metrics__table(const struct function_metrics *metrics, struct funct
 		if (err)
 			return err;
 	}
-	function_table__sort(table);
+	if (function_table__sort(table))
+		return -ERANGE;
 	drop_addresses(table);
 	function_table__drop_empty(table);
 	return 0;

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings and sums files that somebody has made up: names that a terminal would obey or JSON
+cannot have, numbers that no recording has, groups that come too late. And where they come from:
+files, stdin, pipes.
+
+What perf functions prints of them, the script prints, too.
+"""
+
+import csv
+import io
+import json
+import math
+import os
+import pty
+import resource
+import struct
+import subprocess
+import unittest
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
+from tests.harness.recording import LONG, WINDOW, Windows
+
+DATA = CHECK / "hostile"
+HEADER = "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
+COUNT, SUM = 2**64 - 1, 2**192 - 1  # the largest number of windows, the largest sum
+ONE = (1,) * 5  # totals and products of two events in one window
+NASTY = "ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcffö\t\u2028\\"
+PRINTED = r"ev\x1b]0;il\x07\xc2\x9b2J\x7f\x80\xffö\x09" + "\u2028\\"  # the same for a terminal
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]]]) -> Path:
+    """A sums file of groups: their events, and the fields of each line of sums."""
+
+    def line(*fields: object) -> str:
+        escaped = (str(part).replace("\\", r"\\").replace("\t", r"\t") for part in fields)
+        return "\t".join(escaped) + "\n"
+
+    text = HEADER
+    for events, rows in groups:
+        text += line("group", "discard", 999700, 300, 0, 1, *events)
+        text += "".join(line("sums", *row) for row in rows)
+    path = DATA / name
+    path.write_text(text + "end\n", errors="surrogateescape")
+    return path
+
+
+def cycles(name: str, *rows: Sequence[object]) -> Path:
+    """A sums file of one group of cycles and instructions."""
+    return sums_file(name, (("cycles", "instructions"), rows))
+
+
+def report(*options: object, **more) -> subprocess.CompletedProcess:
+    return run(PERF, "functions", "report", *options, stderr=subprocess.PIPE, **more)
+
+
+def script(*options: object, **more) -> subprocess.CompletedProcess:
+    return run("/usr/bin/python3", SCRIPT, *options, stderr=subprocess.PIPE, **more)
+
+
+def loads(text: str) -> dict:
+    """What JSON says, which has no NaN and no Infinity."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} in JSON")
+
+    text.encode()  # no surrogates either, that is no bytes that are not UTF-8
+    return json.loads(text, parse_constant=refuse)
+
+
+def at_terminal(*command: object) -> str:
+    """What a command writes to a terminal, without colours."""
+    pid, file = pty.fork()
+    if not pid:
+        os.environ.update(TERM="xterm", LC_ALL="C.UTF-8", PERF_PAGER="cat", PERF_CONFIG="/dev/null")
+        os.execv(str(command[0]), [str(word) for word in command])
+    output = b""
+    try:
+        while part := os.read(file, 65536):
+            output += part
+    except OSError:  # it has ended
+        pass
+    os.close(file)
+    os.waitpid(pid, 0)
+    text = output.decode(errors="surrogateescape").replace("\r\n", "\n")
+    for color in ("\x1b[m", "\x1b[31m", "\x1b[32m", "\x1b[90m", "\x1b[1m"):
+        text = text.replace(color, "")
+    return text
+
+
+class Refused(unittest.TestCase):
+    def assert_refused(self, why: str, done: subprocess.CompletedProcess) -> None:
+        """One line says why."""
+        self.assertGreater(done.returncode, 0, done)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(why, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+class Recordings(Refused):
+    def test_group_that_comes_late(self):
+        """In a pipe, a tracepoint joins the group of an event that was sampled before."""
+        leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW)
+        member = pw.Event("sched:sched_switch", 2, 7, [2], 1)
+        writer = pw.Writer([[leader]])
+        writer.comm(pw.Where(1, 100, 100), "program")
+        for time in (2, 3):
+            writer.sample(leader, pw.Where(time, 100, 100), 0x1000, LONG, [(1, time * LONG)])
+        writer.finished_round()
+        writer.finished_round()  # now these samples are read
+        writer.record(pw.HEADER_ATTR, member.attr() + struct.pack("<Q", 2), 0)
+        group = pw.Writer([[leader, member]]).group_desc()
+        writer.record(pw.HEADER_FEATURE, struct.pack("<Q", pw.HEADER_GROUP_DESC) + group, 0)
+        writer.sample(member, pw.Where(4, 100, 100), 0x1000, 1, [(2, 1)])
+        writer.write_pipe(DATA / "late.pipe")
+        self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
+
+    def test_group_without_end(self):
+        """There is a product of each two events: of 100,000 ones, more than 32 bits can count."""
+        events = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW)]
+        events += [pw.Event(f"r{number:x}", 4, number, [number]) for number in range(2, 1100)]
+        writer = pw.Writer([events])
+        writer.comm(pw.Where(1, 100, 100), "program")
+        writer.sample(events[0], pw.Where(2, 100, 100), 0x1000, LONG, [(1, LONG)])
+        writer.write(DATA / "large.data")
+        self.assert_refused("is in too large a group", report(DATA / "large.data"))
+
+    def test_losses_without_end(self):
+        """Their number does not begin at 0 again."""
+        windows = Windows()
+        windows.window(0x1000)
+        for _ in range(2):
+            windows.writer.lost(windows.where(), 1, COUNT)
+        path = windows.write(DATA / "lost.data")
+        self.assertEqual(loads(report("-j", path).stdout)["lost"], COUNT)
+        done = run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--json", stderr=-1)
+        self.assertEqual(loads(done.stdout)["lost"], COUNT)
+        must(PERF, "functions", "report", path, "--sums", DATA / "lost.sums")
+        done = report("-j", DATA / "lost.sums", path)
+        self.assertEqual(loads(done.stdout)["lost"], COUNT)
+
+    def test_comm_that_is_not_utf8(self):
+        windows = Windows()
+        windows.writer.comm(windows.where(), NASTY.replace("\t", ""))
+        windows.window(0x1000)
+        path = windows.write(DATA / "comm.data")
+        (row,) = loads(must(PERF, "functions", "report", "--by", "comm", "-j", path))["functions"]
+        self.assertEqual(row["symbol"], "ev\x1b]0;il\x07\x9b2J\x7f\\x80\\xffö\u2028\\")
+
+
+class Numbers(Refused):
+    def check(self, path: Path, *options: object) -> dict:
+        """JSON and separated values of a report or a comparison have numbers; returns the JSON."""
+        table = loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
+        rows = csv.DictReader(
+            io.StringIO(
+                must(PERF, "functions", "report", "-x", ",", "--ci", *options, path, stderr=-1)
+            )
+        )
+        for row in rows:
+            for title, cell in list(row.items())[2:]:
+                if title != "status" and cell != "-":
+                    self.assertTrue(math.isfinite(float(cell)), (title, cell))
+        return table
+
+    def test_numbers_that_are_not_finite(self):
+        """The interval of a change that is made of the fourth power of the largest sums."""
+        events = "instructions", "page-faults"
+        rows = (("f", "/x", "-", 2, 2, 1, SUM // part, SUM, 0, 0) for part in (1, 3))
+        before, after = (
+            sums_file(f"huge{number}.sums", (events, [row])) for number, row in enumerate(rows)
+        )
+        for path in before, after:
+            self.check(path)
+            loads(script("--json", "--sums", path).stdout)
+        (row,) = self.check(after, "--diff", before)["functions"]
+        change = row["metrics"]["PF/KI"]
+        self.assertIsNone(change["interval"])
+        self.assertAlmostEqual(change["change"] / (1000 * (SUM // 3 - SUM)), 1)
+
+    def test_no_sums_of_windows_that_do_not_fit(self):
+        """Instead of a total that began at 0 again: as one file and twice, of one function and of
+        two, by either reader.
+        """
+        full = ("f", "/x", "-", COUNT, 1, *ONE)
+        heavy = ("f", "/x", "-", 1, 1, 1, SUM, *ONE[2:])
+        for number, row in enumerate((full, heavy)):
+            path = cycles(f"full{number}.sums", row)
+            for inputs in ((path, path), (cycles("twice.sums", row, row),)):
+                self.assert_refused("too large", report(*inputs))
+                self.assert_refused("too large", script("--sums", *inputs))
+            both = cycles("both.sums", row, ("g", *row[1:]))
+            self.assert_refused("too large", report(both))
+            self.assert_refused("too large", report("--diff", path, both))
+            self.assert_refused("too large", script("--sums", both))
+            self.assertEqual(report("--sums", "-", path).stdout, path.read_text())
+
+    def test_fields_that_do_not_fit(self):
+        good = cycles("good.sums", ("f", "/x", "-", 1, 1, *ONE)).read_text()
+        self.assertEqual(report(DATA / "good.sums").returncode, 0)
+        for old, new in (
+            ("\t1\tcycles", "\t2\tcycles"),
+            ("300\t0", f"300\t{2**32}"),
+            ("lost\t0", f"lost\t{COUNT + 1}"),
+            ("-\t1\t1", f"-\t{COUNT + 1}\t1"),
+            ("-\t1\t1\t1", f"-\t1\t1\t{SUM + 1}"),
+            ("sums\tf", "sums\tf\0"),
+        ):
+            with self.subTest(new=new):
+                (DATA / "bad.sums").write_text(good.replace(old, new))
+                self.assert_refused("is not one of a sums file", report(DATA / "bad.sums"))
+                self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
+        (DATA / "bad.sums").write_text(good.replace(" 3\n", " 3and more\n"))
+        self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
+
+    def test_cells_have_the_number(self):
+        """Whatever its size: that of the JSON, as well as its digits allow."""
+        digits = {"CPI": 1, "%I": 1, "%CY": 1}
+        for number in (10**15, 10**16, 10**31, 10**32, SUM):
+            path = cycles("cell.sums", ("f", "/x", "-", COUNT, COUNT, number, 1, number, 1, 1))
+            (row,) = loads(report("-j", path).stdout)["functions"]
+            for done in report(path), report("--ci", path), script("--sums", path):
+                titles, cells = words(done.stdout)
+                cells = [cell for cell in cells if ".." not in cell]
+                titles = [title for title in titles if title not in ("95", "%")]
+                printed = dict(zip(titles[1:], cells[1:]))
+                self.assertEqual(int(printed["#"]), 2**64)  # a double of COUNT
+                for column in digits:
+                    value = row["metrics"][column]
+                    self.assertTrue(
+                        math.isclose(float(printed[column]), value, rel_tol=0.05, abs_tol=0.05),
+                        (column, printed, value),
+                    )
+            other = cycles("other.sums", ("f", "/x", "-", COUNT, COUNT, *ONE))
+            line = words(report("--diff", path, other, "-F", "CPI").stdout)[1]
+            self.assertTrue(math.isclose(float(line[2].strip("*")), 1 - number, rel_tol=0.05))
+
+    def test_many_rows_of_one_name(self):
+        """In 20,000 DSOs, some of one short name, and at 20,000 addresses of one."""
+        dsos = [("f", f"/{number % 100}/{number // 2}.so", "-") for number in range(20000)]
+        addresses = [("f", "/x.so", hex(number)) for number in range(20000)]
+        for name, rows in (("dsos", dsos), ("addresses", addresses)):
+            path = cycles(f"{name}.sums", *((*row, 1, 1, *ONE) for row in rows))
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            labels = [line[:-5] for line in words(report(path).stdout)[1:]]
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.assertLess(after.ru_utime - before.ru_utime, 0.5)
+            expected = (
+                [["f", f"[{dso}]"] for _, dso, _ in rows]
+                if name == "dsos"
+                else [["f", address] for _, _, address in rows]
+            )
+            self.assertEqual(sorted(labels), sorted(expected))
+            theirs = script("--sums", path).stdout
+            self.assertEqual(sorted(line[:-5] for line in words(theirs)[1:]), sorted(expected))
+
+
+class Names(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        events = "cycles", NASTY, "instructions"
+        row = (NASTY, f"/lib/{NASTY}", "-", 9, 9, *(1,) * 9)
+        cls.path = sums_file("names.sums", (events, [row, ("g", *row[1:])]))
+        other = (NASTY, f"/lib2/{NASTY}", *row[2:])
+        cls.twice = sums_file("names2.sums", (events, [row, other]))
+
+    def test_json(self):
+        """Control bytes as JSON has them; a byte that is not UTF-8 as text."""
+        name = "ev\x1b]0;il\x07\x9b2J\x7f\\x80\\xffö\t\u2028\\"
+        for text in (
+            must(PERF, "functions", "report", "-j", self.path, stderr=-1),
+            script("--json", "--sums", self.path).stdout,
+        ):
+            table = loads(text)
+            self.assertEqual([row["symbol"] for row in table["functions"]], [name, "g"])
+            self.assertEqual(table["functions"][0]["dso"], f"/lib/{name}")
+            self.assertEqual(table["groups"][0]["events"][1], name)
+            self.assertIn(f"{PRINTED}/KI", table["functions"][0]["metrics"])
+        loads(must(PERF, "functions", "report", "-j", "--diff", self.path, self.twice, stderr=-1))
+
+    def test_no_terminal_obeys(self):
+        perf = PERF, "functions", "report"
+        python = "/usr/bin/python3", SCRIPT
+        for command in (
+            (*perf, self.path),
+            (*perf, self.twice),
+            (*perf, "--ci", self.path),
+            (*perf, "-x", ";", self.path),
+            (*perf, "-j", self.path),
+            (*perf, "--diff", self.path, self.path),
+            (*perf, "--diff", "-x", ";", self.path, self.path),
+            (*perf, "-F", "nothing", self.path),
+            (*python, "--sums", self.path),
+            (*python, "--csv", "--sums", self.path),
+            (*python, "--sort", "nothing", "--sums", self.path),
+        ):
+            with self.subTest(command=command):
+                text = at_terminal(*command)
+                self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f-\x9f\udc80-\udcff]")
+                if "-j" not in command:
+                    self.assertIn(PRINTED[:20], text)
+
+    def test_both_print_the_same(self):
+        ours, theirs = report(self.twice).stdout, script("--sums", self.twice).stdout
+        self.assertEqual(words(ours), words(theirs))
+        self.assertIn(PRINTED[:20], ours)
+
+    def test_separated_values_are_the_names(self):
+        """For programs that read them, all bytes are there."""
+        done = run(
+            PERF, "functions", "report", "-x", ",", self.path, stderr=-1, errors="surrogateescape"
+        )
+        rows = list(csv.reader(io.StringIO(done.stdout)))
+        self.assertEqual(rows[1][:2], [NASTY, f"/lib/{NASTY}"])
+
+
+class Inputs(unittest.TestCase):
+    """The same table, wherever recordings and sums come from."""
+
+    @classmethod
+    def setUpClass(cls):
+        windows = Windows()
+        for address in (0x1000, 0x2000, 0x2000):
+            windows.window(address)
+        cls.recording = windows.write(DATA / "input.data")
+        windows.writer.write_pipe(DATA / "input.pipe")
+        cls.pipe = DATA / "input.pipe"
+        cls.sums = DATA / "input.sums"
+        cls.table = must(PERF, "functions", "report", cls.recording, stderr=-1)
+        must(PERF, "functions", "report", cls.recording, "--sums", cls.sums)
+
+    def bash(self, command: str) -> str:
+        """What a shell prints, in which report is perf functions report."""
+        perf = f"report() {{ {PERF} functions report \"$@\"; }}; script() {{ {SCRIPT} \"$@\"; }}; "
+        perf = perf.replace(str(SCRIPT), f"/usr/bin/python3 {SCRIPT}")
+        done = run("bash", "-c", perf + command, stderr=-1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_stdin(self):
+        for command in (
+            f"cat {self.sums} | report -",
+            f"cat {self.sums} | report -i -",
+            f"report - < {self.sums}",
+            f"cat {self.pipe} | report -",
+            f"report -i - < {self.pipe}",
+            f"report - < {self.recording}",
+        ):
+            with self.subTest(command=command):
+                self.assertEqual(self.bash(command), self.table)
+
+    def test_process_substitution(self):
+        for command in (
+            f"report <(cat {self.sums})",
+            f"report <(cat {self.pipe})",
+            f"report -i <(cat {self.pipe})",
+        ):
+            with self.subTest(command=command):
+                self.assertEqual(self.bash(command), self.table)
+        sums = report(*[self.recording] * 4, "--sums", "-").stdout
+        pipes = f"<(cat {self.pipe}) <(cat {self.sums}) <(cat {self.pipe}) - < {self.pipe}"
+        self.assertEqual(self.bash(f"report --sums - {pipes}"), sums)
+        self.assertEqual(
+            self.bash(f"report --diff <(cat {self.pipe}) <(cat {self.sums})"),
+            self.bash(f"report --diff {self.recording} {self.recording}"),
+        )
+
+    def test_slow_pipe(self):
+        """Its first byte comes late and alone."""
+        slow = f"(sleep 0.3; head -c 1 {{0}}; sleep 0.3; tail -c +2 {{0}})"
+        for path in self.sums, self.pipe:
+            self.assertEqual(self.bash(f"report <{slow.format(path)}"), self.table)
+
+    def test_script(self):
+        table = self.bash(f"script --sums {self.sums}")
+        for source in f"- < {self.sums}", f"<(cat {self.sums})":
+            self.assertEqual(self.bash(f"script --sums {source}"), table)
+
+    def test_nothing(self):
+        for source in "/dev/null", "<(true)", "- < /dev/null":
+            done = run("bash", "-c", f"{PERF} functions report {source}", stderr=-1)
+            self.assertEqual((done.returncode, done.stdout), (255, ""))
+            self.assertTrue(done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTIONS_TEXT_H
+#define __PERF_FUNCTIONS_TEXT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Text that comes from a file, where it may be any bytes. */
+int function_text__character(const char *text, bool *is_control);
+int function_text__width(const char *text);
+char *function_text__printable(const char *text);
+
+#endif /* __PERF_FUNCTIONS_TEXT_H */
