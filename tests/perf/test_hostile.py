@@ -121,6 +121,29 @@ class Recordings(Refused):
         writer.write_pipe(DATA / "late.pipe")
         self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
 
+    def test_sample_without_values(self):
+        """Of a group, but with none of its events."""
+        leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_type=pw.READ | pw.IDENTIFIER)
+        writer = pw.Writer([[leader]])
+        for _ in range(200):  # whatever comes behind them in memory
+            writer.record(pw.SAMPLE, struct.pack("<QQ", 1, 0))
+        writer.write_pipe(DATA / "empty.pipe")
+        done = report(DATA / "empty.pipe")
+        self.assertEqual((done.returncode, done.stdout), (255, ""))
+        self.assertIn("cannot be read to its end", done.stderr)
+
+    def test_sample_of_no_event(self):
+        """In a pipe, before the first event."""
+        leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW)
+        writer = pw.Writer([[leader]])
+        writer.sample(leader, pw.Where(1, 100, 100), 0x1000, LONG, [(0, LONG)])
+        writer.finished_round()
+        with (DATA / "before.pipe").open("wb") as file:
+            file.writelines((struct.pack("<8sQ", b"PERFILE2", 16), *writer.records))
+        done = report(DATA / "before.pipe")
+        self.assertEqual((done.returncode, done.stdout), (255, ""))
+        self.assertIn("cannot be read to its end", done.stderr)
+
     def test_group_without_end(self):
         """There is a product of each two events: of 100,000 ones, more than 32 bits can count."""
         events = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW)]
@@ -216,6 +239,9 @@ class Numbers(Refused):
                 (DATA / "bad.sums").write_text(good.replace(old, new))
                 self.assert_refused("is not one of a sums file", report(DATA / "bad.sums"))
                 self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
+        (DATA / "bad.sums").write_text(HEADER + "cpu\tsome\nend\n")
+        self.assert_refused("has no group", report(DATA / "bad.sums", DATA / "good.sums"))
+        self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
         (DATA / "bad.sums").write_text(good.replace(" 3\n", " 3and more\n"))
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
 
@@ -337,9 +363,11 @@ class Inputs(unittest.TestCase):
 
     def bash(self, command: str) -> str:
         """What a shell prints, in which report is perf functions report."""
-        perf = f"report() {{ {PERF} functions report \"$@\"; }}; script() {{ {SCRIPT} \"$@\"; }}; "
-        perf = perf.replace(str(SCRIPT), f"/usr/bin/python3 {SCRIPT}")
-        done = run("bash", "-c", perf + command, stderr=-1)
+        commands = (
+            f'report() {{ {PERF} functions report "$@"; }}; '
+            f'script() {{ /usr/bin/python3 {SCRIPT} "$@"; }}; '
+        )
+        done = run("bash", "-c", commands + command, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -373,7 +401,7 @@ class Inputs(unittest.TestCase):
 
     def test_slow_pipe(self):
         """Its first byte comes late and alone."""
-        slow = f"(sleep 0.3; head -c 1 {{0}}; sleep 0.3; tail -c +2 {{0}})"
+        slow = "(sleep 0.3; head -c 1 {0}; sleep 0.3; tail -c +2 {0})"
         for path in self.sums, self.pipe:
             self.assertEqual(self.bash(f"report <{slow.format(path)}"), self.table)
 
