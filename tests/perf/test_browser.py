@@ -195,6 +195,18 @@ class Browser(unittest.TestCase):
             terminal.press("x")
             terminal.until("^symbol.*\ngamma")
 
+    def test_names_that_a_terminal_would_obey(self):
+        path = DATA / "names.sums"
+        name = "ev\x1b]0;il\x07\x9b2J\udcff"
+        text = self.sums.read_text().replace("alpha", name)
+        path.write_text(text, errors="surrogateescape")
+        with browser(path) as terminal:
+            lines = terminal.until("^ev.*\n*")
+            printed = r"ev\x1b]0;il\x07\xc2\x9b2J\xff"
+            self.assertTrue(any(line.startswith(f"{printed} ") for line in lines), lines)
+            for sequence in "\x1b]0", "\x07", "\x9b":
+                self.assertNotIn(sequence, terminal.raw)
+
     def test_without_code(self):
         """Why there is nothing to annotate."""
         for options, reason in (

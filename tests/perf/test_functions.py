@@ -813,7 +813,7 @@ class Record(unittest.TestCase):
     def test_arguments_are_as_they_were_given(self):
         """Also those of options that were abbreviated, that may have none, or are negated."""
         for given, passed in (
-            ("--call-graph fp,4 --user-call -a true", "--call-graph=fp,4 --user-callchains -a true"),
+            ("--call-graph fp,4 --user-call true", "--call-graph=fp,4 --user-callchains true"),
             ("--no-inherit --inherit -- true -M ipc", "-i --inherit -- true -M ipc"),
             ("-g -m4M,2M -F 99 sleep -e 1", "-g -m 4M,2M -F 99 sleep -e 1"),
             ("--switch-output=1s --no-buildid true", "--switch-output=1s -B true"),

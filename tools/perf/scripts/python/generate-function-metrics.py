@@ -1038,6 +1038,8 @@ def read_sums(lines: Sequence[str]) -> Table:
             table.cpus.add(printable(fields[0]))
         else:
             raise ValueError
+    if not table.groups:
+        raise ValueError
     return table
 
 

@@ -930,9 +930,11 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 			scnprintf(msg, size, "line %u is not one of a sums file", nr);
 		goto out;
 	}
-	ret = function_table__sort(table);
+	/* It would add up with anything. */
+	ret = table->nr_sets ? function_table__sort(table) : -EINVAL;
 	if (ret)
-		scnprintf(msg, size, "the sums of a function are too large to add up");
+		scnprintf(msg, size, ret == -EINVAL ? "the sums file has no group" :
+			  "the sums of a function are too large to add up");
 out:
 	free(fields.field);
 	free(line);
