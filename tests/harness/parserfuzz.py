@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds fuzz_parse_events.c and its seeds: perf's parser of events under clang's sanitizers.
+"""Builds fuzzers of parts of perf under clang's sanitizers, and seeds for perf's parser of events.
 
-What parses is compiled once more, by clang and with the words that perf's own
+A part is compiled once more, by clang and with the words that perf's own
 build has used, and linked before the objects of that build: the linker takes
 the first of two definitions. What is not compiled again has no instrumentation
 of its own, but what it does to the heap is watched.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness.env import BUILD, LINUX, TOP, must
@@ -16,7 +17,15 @@ PERF_BUILD, PERF_SOURCE = BUILD / "perf", LINUX / "tools/perf"
 # no search for leaks: in perf 6.12, pmu_config_term() loses the help on a term that an alias may
 # not have
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0"}
-CLANG = ("clang", "-g", "-O1", "-w", "-fno-sanitize-recover=undefined")
+CLANG = (
+    "clang",
+    "-g",
+    "-O1",
+    "-w",
+    "-fno-sanitize-recover=undefined",
+    # structures as in perf's own build, which grow to count references where there is a sanitizer
+    "-D__has_feature(feature)=0",
+)
 SANITIZERS = "address,undefined"
 UNITS = (
     "parse-events",
@@ -87,8 +96,8 @@ def source_of(unit: str) -> Path:
     return source if source.exists() else PERF_BUILD / f"util/{unit}.c"
 
 
-def link(folder: Path, program: Path, **other: Path) -> None:
-    """Links the fuzzer; a unit may have another object than that in folder."""
+def link(folder: Path, program: Path, units: Sequence[str] = UNITS, **other: Path) -> None:
+    """Links a fuzzer; a unit may have another object than that in folder."""
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", must("readelf", "-d", PERF_BUILD / "perf"))
     must(
         "clang",
@@ -96,7 +105,10 @@ def link(folder: Path, program: Path, **other: Path) -> None:
         "-Wl,-z,muldefs",
         "-o",
         program,
-        *(other.get(unit, folder / f"{unit}.o") for unit in ("harness", *UNITS, "perf-in")),
+        *(
+            other.get(unit, folder / f"{Path(unit).name}.o")
+            for unit in ("harness", *units, "perf-in")
+        ),
         "-Wl,--start-group",
         *(PERF_BUILD / name for name in ARCHIVES),
         "-Wl,--end-group",
@@ -104,16 +116,18 @@ def link(folder: Path, program: Path, **other: Path) -> None:
     )
 
 
-def build(folder: Path) -> Path:
-    """The fuzzer, in folder."""
+def build(folder: Path, name: str = "fuzz_parse_events", units: Sequence[str] = UNITS) -> Path:
+    """A fuzzer of units of perf, in folder: tests/harness/NAME.c."""
     folder.mkdir(parents=True, exist_ok=True)
-    for unit in UNITS:
-        compile_unit(source_of(unit), folder / f"{unit}.o")
+    for unit in units:
+        compile_unit(source_of(unit), folder / f"{Path(unit).name}.o")
     compile_unit(
-        TOP / "tests/harness/fuzz_parse_events.c",
+        TOP / f"tests/harness/{name}.c",
         folder / "harness.o",
         "-Dfuzz_initialize=LLVMFuzzerInitialize",
         "-Dfuzz_one_input=LLVMFuzzerTestOneInput",
+        "-Dfuzz_mutate=LLVMFuzzerCustomMutator",
+        "-Dfuzz_mutate_bytes=LLVMFuzzerMutate",
     )
     # libFuzzer has the main function
     must(
@@ -123,22 +137,24 @@ def build(folder: Path) -> Path:
         PERF_BUILD / "perf-in.o",
         folder / "perf-in.o",
     )
-    link(folder, folder / "fuzz_parse_events")
-    return folder / "fuzz_parse_events"
+    link(folder, folder / name, units)
+    return folder / name
 
 
-def build_planted(folder: Path, old: str, new: str) -> Path:
-    """The fuzzer of a parser in whose source the text old, which is there once, is new."""
-    text = source_of("parse-events").read_text()
+def build_planted(
+    folder: Path, old: str, new: str, unit: str = "parse-events", units: Sequence[str] = UNITS
+) -> Path:
+    """A fuzzer of a unit in whose source the text old, which is there once, is new."""
+    original = source_of(unit)
+    text = original.read_text()
     if text.count(old) != 1:
-        raise AssertionError(f"parse-events.c has this {text.count(old)} times, not once: {old}")
+        raise AssertionError(f"{unit}.c has this {text.count(old)} times, not once: {old}")
     source, program = folder / "planted.c", folder / "fuzz_planted"
     source.write_text(text.replace(old, new))
-    link(
-        folder,
-        program,
-        **{"parse-events": compile_unit(source, folder / "planted.o", f"-I{PERF_SOURCE}/util")},
+    planted = compile_unit(
+        source, folder / "planted.o", f"-I{original.parent}", f"-I{original.parent}/.."
     )
+    link(folder, program, units, **{unit: planted})
     return program
 
 

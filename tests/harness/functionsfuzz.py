@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds the fuzzers of perf functions, fuzz_sums.c and fuzz_recordings.c, and what they begin with."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.harness import perfwrite as pw
+from tests.harness.parserfuzz import build
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
+
+# compiled with the sanitizers; all else of perf is watched by its use of the heap
+SUMS = tuple(
+    f"functions/{name}" for name in "columns diff diff-print interval json print sums text".split()
+)
+RECORDINGS = (
+    *SUMS,
+    *(f"functions/{name}" for name in "events recording resolve windows".split()),
+    *"evlist evsel read-delta session".split(),
+)
+
+
+def build_sums(folder: Path) -> Path:
+    return build(folder, "fuzz_sums", SUMS)
+
+
+def build_recordings(folder: Path) -> Path:
+    return build(folder, "fuzz_recordings", RECORDINGS)
+
+
+def sums_seeds(folder: Path) -> None:
+    """Sums files of one group and of two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    begin = "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
+    one = "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+    rows = "".join(
+        f"sums\t{name}\t/x\t-\t9\t7\t2100\t700\t630000\t210000\t70000\n" for name in ("f", "g")
+    )
+    two = "group\tnone\t1000\t0\t0\t0\tcycles\tpage-faults\n"
+    (folder / "one").write_text(f"{begin}{one}{rows}end\n")
+    (folder / "two").write_text(f"{begin}{one}{rows}{two}{rows}end\n")
+    (folder / "name").write_text(begin.replace("symbol", "comm") + one + r"end" + "\n")
+    high = 2**192 - 1
+    (folder / "high").write_text(
+        f"{begin}group\tdiscard\t1\t1\t0\t0\tinstructions\tpage-faults\n"
+        f"sums\tf\t/x\t0x10\t{2**64 - 1}\t2\t1\t{high}\t{high}\t0\t0\nend\n"
+    )
+
+
+def recording_seeds(folder: Path) -> None:
+    """Recordings in pipes, one for each way to tell rows apart; and their features beside folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    features = b""
+    for number, recording in enumerate((windows(), threads(), chains(), late_group())):
+        recording.write_pipe(folder / "pipe")
+        text = (folder / "pipe").read_bytes()
+        for by in range(7):
+            (folder / f"{number}-{by}").write_bytes(bytes([by]) + text)
+        features += b"".join(record for kind, record in records(text) if kind == pw.HEADER_FEATURE)
+    (folder / "pipe").unlink()
+    folder.with_name("features").write_bytes(features)
+
+
+def records(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """The type and the bytes of each record in a pipe."""
+    at = 16
+    while at < len(text):
+        kind, _, size = struct.unpack_from("<IHH", text, at)
+        yield kind, text[at : at + size]
+        at += size
+
+
+def windows() -> pw.Writer:
+    """Windows in three places, losses and throttling."""
+    made = Windows()
+    for address in (0x1000, 0x2000, 0x2000):
+        made.window(address)
+    made.writer.lost(made.where(), 1, 5)
+    made.window(0x2000)
+    made.writer.throttle(pw.THROTTLE, made.where(), 1)
+    made.window(0x1000, 0x2000)
+    made.map("/lib/x.so", 0x1000)
+    made.window(0x1000)
+    made.writer.comm(made.where(), "\udcff\x1b")
+    made.window(0x1000)
+    return made.writer
+
+
+def threads() -> pw.Writer:
+    """Two groups, of which the counts are inherited, on two threads."""
+    flags = pw.FLAG_INHERIT | pw.FLAG_SAMPLE_ID_ALL
+    groups = [
+        [
+            pw.Event("cycles", 0, 0, [10 * group + 1], LONG, WINDOW, flags=flags),
+            pw.Event("instructions", 0, 1, [10 * group + 2], flags=flags),
+            pw.Event("r1b", 4, 0x1B, [10 * group + 3], flags=flags),
+        ]
+        for group in range(2)
+    ]
+    made = Recording(groups)
+    made.writer.task(pw.FORK, made.where(101), made.where())
+    for _ in range(3):
+        for group in range(2):
+            for tid in 100, 101:
+                made.sample(0x1000, LONG, 500, 5, group=group, tid=tid)
+                made.sample(0x1000, WINDOW, 100, 1, group=group, tid=tid)
+    made.writer.task(pw.EXIT, made.where(101), made.where())
+    return made.writer
+
+
+def chains() -> pw.Writer:
+    """Call chains."""
+    kinds = pw.Event("", 0, 0, []).sample_type | pw.CALLCHAIN
+    made = Recording(
+        [[pw.Event("cycles", 0, 0, [1], 1000, sample_type=kinds), pw.Event("faults", 1, 2, [2])]]
+    )
+    for address in range(0x1000, 0x1030, 8):
+        made.sample(address, 1000, 1, callers=(0x2000, 0x3000))
+    return made.writer
+
+
+def late_group() -> pw.Writer:
+    """A tracepoint that comes into a group after the first samples."""
+    leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW)
+    member = pw.Event("sched:sched_switch", 2, 7, [2], 1)
+    writer = pw.Writer([[leader]])
+    writer.comm(pw.Where(1, 100, 100), "program")
+    for time in (2, 3):
+        writer.sample(leader, pw.Where(time, 100, 100), 0x1000, LONG, [(1, time * LONG)])
+    writer.finished_round()
+    writer.finished_round()  # now these samples are read
+    writer.record(pw.HEADER_ATTR, member.attr() + struct.pack("<Q", 2), 0)
+    group = pw.Writer([[leader, member]]).group_desc()
+    writer.record(pw.HEADER_FEATURE, struct.pack("<Q", pw.HEADER_GROUP_DESC) + group, 0)
+    writer.sample(member, pw.Where(4, 100, 100), 0x1000, 1, [(2, 1)])
+    return writer

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the fuzzers of perf functions have in common: all that can be printed of
+ * a table is printed and looked at, and the numbers and names that mutations use.
+ */
+#ifndef FUZZ_FUNCTIONS_H
+#define FUZZ_FUNCTIONS_H
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "util/color.h"
+#include "util/debug.h"
+#include "util/functions/columns.h"
+#include "util/functions/diff.h"
+#include "util/functions/json.h"
+#include "util/functions/print.h"
+#include "util/functions/sums.h"
+
+#define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+int fuzz_initialize(int *argc, char ***argv);
+int fuzz_one_input(const uint8_t *data, size_t size);
+size_t fuzz_mutate(uint8_t *data, size_t size, size_t most, unsigned int seed);
+size_t fuzz_mutate_bytes(uint8_t *data, size_t size, size_t most);
+
+static void fail(const char *what, const char *text)
+{
+	dprintf(STDERR_FILENO, "fuzz: %s:\n%s\n", what, text);
+	abort();
+}
+
+/* Where a character of UTF-8 ends; NULL if there is none. By the table of RFC 3629. */
+static const char *utf8_end(const char *text)
+{
+	static const struct {
+		uint8_t first[2], second[2];
+		int more;
+	} forms[] = {
+		{ { 0x00, 0x7f }, {}, -1 },
+		{ { 0xc2, 0xdf }, { 0x80, 0xbf }, 0 },
+		{ { 0xe0, 0xe0 }, { 0xa0, 0xbf }, 1 },
+		{ { 0xe1, 0xec }, { 0x80, 0xbf }, 1 },
+		{ { 0xed, 0xed }, { 0x80, 0x9f }, 1 },
+		{ { 0xee, 0xef }, { 0x80, 0xbf }, 1 },
+		{ { 0xf0, 0xf0 }, { 0x90, 0xbf }, 2 },
+		{ { 0xf1, 0xf3 }, { 0x80, 0xbf }, 2 },
+		{ { 0xf4, 0xf4 }, { 0x80, 0x8f }, 2 },
+	};
+	const uint8_t *byte = (const uint8_t *)text;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
+		if (*byte < forms[i].first[0] || *byte > forms[i].first[1])
+			continue;
+		if (forms[i].more < 0)
+			return text + 1;
+		if (byte[1] < forms[i].second[0] || byte[1] > forms[i].second[1])
+			return NULL;
+		for (int j = 0; j < forms[i].more; j++) {
+			if (byte[2 + j] < 0x80 || byte[2 + j] > 0xbf)
+				return NULL;
+		}
+		return text + 2 + forms[i].more;
+	}
+	return NULL;
+}
+
+/* UTF-8 without control characters other than newlines. */
+static void check_text(const char *text)
+{
+	for (const char *c = text, *end; *c; c = end) {
+		end = utf8_end(c);
+		if (!end)
+			fail("not UTF-8", text);
+		if (((uint8_t)*c < 0x20 && *c != '\n') || *c == 0x7f ||
+		    ((uint8_t)*c == 0xc2 && (uint8_t)c[1] < 0xa0))
+			fail("a control character", text);
+	}
+}
+
+/* The end of a value of JSON (RFC 8259), or NULL. */
+static const char *json_end(const char *c);
+
+static const char *json_space(const char *c)
+{
+	return c + strspn(c, " \n");
+}
+
+static const char *json_string_end(const char *c)
+{
+	if (*c++ != '"')
+		return NULL;
+	for (; *c != '"'; c++) {
+		if ((uint8_t)*c < 0x20)
+			return NULL;
+		if (*c != '\\')
+			continue;
+		c++;
+		if (*c == 'u' && strspn(c + 1, "0123456789abcdef") >= 4)
+			c += 4;
+		else if (*c != '"' && *c != '\\')
+			return NULL;
+	}
+	return c + 1;
+}
+
+static const char *json_number_end(const char *c)
+{
+	const char *digits = c += *c == '-';
+
+	c += strspn(c, "0123456789");
+	if (c == digits || (*digits == '0' && c > digits + 1))
+		return NULL;
+	if (*c == '.') {
+		digits = ++c;
+		c += strspn(c, "0123456789");
+		if (c == digits)
+			return NULL;
+	}
+	if (*c != 'e')
+		return c;
+	c += 1 + (c[1] == '+' || c[1] == '-');
+	digits = c;
+	c += strspn(c, "0123456789");
+	return c == digits ? NULL : c;
+}
+
+static const char *json_members_end(const char *c, bool is_object)
+{
+	const char close = is_object ? '}' : ']';
+
+	c = json_space(c + 1);
+	if (*c == close)
+		return c + 1;
+	for (;;) {
+		if (is_object) {
+			c = json_string_end(c);
+			if (!c || *(c = json_space(c)) != ':')
+				return NULL;
+			c = json_space(c + 1);
+		}
+		c = json_end(c);
+		if (!c)
+			return NULL;
+		c = json_space(c);
+		if (*c == close)
+			return c + 1;
+		if (*c != ',')
+			return NULL;
+		c = json_space(c + 1);
+	}
+}
+
+static const char *json_end(const char *c)
+{
+	static const char *const words[] = { "null", "true", "false" };
+
+	if (*c == '{' || *c == '[')
+		return json_members_end(c, *c == '{');
+	if (*c == '"')
+		return json_string_end(c);
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+		if (!strncmp(c, words[i], strlen(words[i])))
+			return c + strlen(words[i]);
+	}
+	return json_number_end(c);
+}
+
+static void check_json(const char *text)
+{
+	const char *end = json_end(text);
+
+	if (!end || strcmp(end, "\n"))
+		fail("not JSON", text);
+	check_text(text);
+}
+
+/* What is being printed. */
+struct output {
+	FILE *fp;
+	char *text;
+	size_t size;
+};
+
+static FILE *begin(struct output *output)
+{
+	*output = (struct output){};
+	output->fp = open_memstream(&output->text, &output->size);
+	return output->fp;
+}
+
+static void end(struct output *output, void (*check)(const char *text))
+{
+	fclose(output->fp);
+	if (check)
+		check(output->text);
+	free(output->text);
+}
+
+/* All columns, as they are; to be freed. */
+static int *all_fields(unsigned int nr)
+{
+	int *fields = calloc(nr + 1, sizeof(*fields));
+
+	for (unsigned int i = 0; i < nr; i++)
+		fields[i] = i;
+	return fields;
+}
+
+static void print_table(const struct function_table *table, struct function_columns *columns,
+			bool intervals)
+{
+	int *fields = all_fields(columns->nr_columns);
+	const struct function_print print = {
+		.table = table, .columns = columns, .fields = fields, .intervals = intervals,
+		.nr_fields = columns->nr_columns, .nr_rows = columns->nr_rows,
+	};
+	struct output output;
+
+	function_print__table(&print, begin(&output));
+	end(&output, check_text);
+	function_print__csv(&print, ",", begin(&output));
+	end(&output, NULL);
+	function_print__json(&print, begin(&output));
+	end(&output, check_json);
+	free(fields);
+}
+
+static void print_diff(const struct function_table *before, const struct function_table *after,
+		       struct function_columns *old, struct function_columns *new)
+{
+	struct function_diff diff = {};
+	struct function_diff_print print = {
+		.diff = &diff, .before = before, .after = after, .intervals = true,
+	};
+	struct function_limit limit = { .column = (char *)"DIS", .number = 5, .is_relative = true };
+	struct output output;
+	int *fields;
+
+	if (!function_diff__init(&diff, old, new)) {
+		fields = all_fields(diff.columns.nr_columns);
+		print.fields = fields;
+		print.nr_fields = diff.columns.nr_columns;
+		print.nr_rows = diff.nr_rows;
+		function_diff__sort(&diff, function_columns__default_sort(&diff.columns));
+		function_diff_print__table(&print, begin(&output));
+		end(&output, check_text);
+		function_diff_print__csv(&print, ";", begin(&output));
+		end(&output, NULL);
+		function_diff_print__json(&print, begin(&output));
+		end(&output, check_json);
+		function_diff_print__exceeded(&print, &limit, begin(&output));
+		end(&output, check_text);
+		free(fields);
+	}
+	function_diff__exit(&diff);
+}
+
+/* Print a table in each form, or, as choice says, what changes from it to another one. */
+static void print_all(const struct function_table *table, const struct function_table *other,
+		      unsigned int choice)
+{
+	struct function_columns columns = {}, others = {};
+
+	if (!function_columns__init(&columns, table)) {
+		function_columns__sort(&columns, function_columns__default_sort(&columns));
+		if (choice % 3)
+			print_table(table, &columns, /*intervals=*/choice % 3 == 1);
+		else if (!function_columns__init(&others, other))
+			print_diff(table, other, &columns, &others);
+	}
+	function_columns__exit(&others);
+	function_columns__exit(&columns);
+}
+
+/* The text of a sums file; to be freed. */
+static char *write_table(const struct function_table *table)
+{
+	struct output output;
+
+	if (function_table__write(table, begin(&output)))
+		fail("cannot be written", "");
+	fclose(output.fp);
+	return output.text;
+}
+
+/* Read what was written by write_table(), which must be readable. */
+static void read_back(struct function_table *table, const char *text)
+{
+	FILE *fp = fmemopen((char *)text, strlen(text), "r");
+	char msg[128];
+
+	if (function_table__read(table, fp, msg, sizeof(msg)))
+		fail(msg, text);
+	fclose(fp);
+}
+
+/* What was written is what is read. */
+static void check_round_trip(const struct function_table *table, struct function_table *again)
+{
+	char *text = write_table(table), *other;
+
+	read_back(again, text);
+	other = write_table(again);
+	if (strcmp(text, other))
+		fail("reads as something else", text);
+	free(text);
+	free(other);
+}
+
+static uint64_t random_state;
+
+static uint64_t random_below(uint64_t limit)
+{
+	/* xorshift64* */
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 0x2545f4914f6cdd1dULL % limit;
+}
+
+static void random_begin(unsigned int seed)
+{
+	random_state = seed * 0x9e3779b97f4a7c15ULL + 1;
+}
+
+static int initialize(void)
+{
+	verbose = -1;
+	perf_use_color_default = 0;
+	return 0;
+}
+
+#endif /* FUZZ_FUNCTIONS_H */

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Input of libFuzzer to the reader of recordings: a byte that chooses options, and
+ * a recording as perf record writes it to a pipe. What is read is printed in each
+ * form, and is the same once it was written as a sums file.
+ *
+ * What perf itself takes from a record before perf functions sees it is well formed:
+ * its size, the end of its strings, the size of an attr, features, whose code is
+ * mapped. Their order, all numbers, ids, names and groups are not.
+ *
+ * Two of three mutations keep to records and to words of 64 bits in them.
+ * functionsfuzz.py builds this and writes what it begins with.
+ */
+#include <sys/mman.h>
+#include <linux/perf_event.h>
+
+#include "fuzz_functions.h"
+#include "util/functions/recording.h"
+#include "util/functions/windows.h"
+#include "util/symbol.h"
+#include "util/symbol_conf.h"
+
+#define HEADER_SIZE	16
+#define ATTR		64
+#define FEATURE		80
+#define MAX_RECORDS	256
+/* Those that the command looks at. */
+#define SAMPLE_TYPES	((uint64_t)(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
+			 PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID | \
+			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_STREAM_ID | \
+			 PERF_SAMPLE_IDENTIFIER))
+
+struct metrics_function;
+
+/* LeakSanitizer calls this: leaks that perf 6.12 has in every tool. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	/* A second fork of a thread without maps. */
+	return "leak:maps__copy_from\n";
+}
+
+/* Features, record by record, as perf writes them. */
+static uint8_t features[1 << 16];
+static size_t features_size;
+
+int fuzz_initialize(int *argc, char ***argv)
+{
+	FILE *fp;
+
+	(void)argc;
+	(void)argv;
+	/* The kernel of this machine is none of the recording's. */
+	symbol_conf.priv_size = sizeof(struct metrics_function *);
+	symbol_conf.try_vmlinux_path = false;
+	symbol_conf.ignore_vmlinux = true;
+	symbol_conf.ignore_vmlinux_buildid = true;
+	symbol_conf.kallsyms_name = "/dev/null";
+	symbol_conf.symfs = "/nowhere";
+	fp = fopen(getenv("FUZZ_FEATURES") ?: "/dev/null", "r");
+	features_size = fread(features, 1, sizeof(features), fp);
+	fclose(fp);
+	return initialize();
+}
+
+/* Whether perf can take the record as one of its own. */
+static bool is_well_formed(const uint8_t *record, const struct perf_event_header *header)
+{
+	/* The least size of a type, and where its string begins. */
+	static const struct {
+		uint16_t size, string;
+	} forms[128] = {
+		[PERF_RECORD_LOST]	= { 24, 0 },
+		[PERF_RECORD_COMM]	= { 24, 16 },
+		[PERF_RECORD_EXIT]	= { 32, 0 },
+		[PERF_RECORD_THROTTLE]	= { 32, 0 },
+		[PERF_RECORD_UNTHROTTLE] = { 32, 0 },
+		[PERF_RECORD_FORK]	= { 32, 0 },
+		[PERF_RECORD_SAMPLE]	= { 16, 0 },
+		[PERF_RECORD_MMAP2]	= { 80, 72 },
+		[PERF_RECORD_LOST_SAMPLES] = { 16, 0 },
+		[ATTR]			= { 176, 0 },
+		[68]			= { 8, 0 },	/* finished round */
+		[FEATURE]		= { 16, 0 },
+	};
+	uint16_t least, string;
+	uint64_t sample_type;
+	uint32_t attr_size;
+
+	if (header->type >= ARRAY_LENGTH(forms))
+		return false;
+	least = forms[header->type].size;
+	string = forms[header->type].string;
+	/* What tells where the kernel wrote a record is read from its end, and has up to 48 bytes. */
+	if (header->type < ATTR && header->type != PERF_RECORD_SAMPLE && least)
+		least = least > 56 ? least : 56;
+	if (!least || header->size < least || header->size % 8)
+		return false;
+	/* After a string, there is what tells where the sample was taken. */
+	if (string && !memchr(record + string, 0, header->size - string))
+		return false;
+	/* perf 6.12 clones the map of a kernel among those of a program, and copies too much. */
+	if (header->type == PERF_RECORD_MMAP2 &&
+	    (header->misc != PERF_RECORD_MISC_USER || record[string] != '/'))
+		return false;
+	if (header->type == ATTR) {
+		memcpy(&attr_size, record + 12, sizeof(attr_size));
+		memcpy(&sample_type, record + 32, sizeof(sample_type));
+		return attr_size == 160 && !(sample_type & ~SAMPLE_TYPES);
+	}
+	return header->type != FEATURE || memmem(features, features_size, record, header->size);
+}
+
+/* Leave out what perf cannot take; returns the size of the rest. */
+static size_t keep_well_formed(uint8_t *data, size_t size)
+{
+	size_t to = HEADER_SIZE;
+	struct perf_event_header header;
+
+	for (size_t from = HEADER_SIZE; from + sizeof(header) <= size; from += header.size) {
+		memcpy(&header, data + from, sizeof(header));
+		if (header.size < sizeof(header) || header.size > size - from)
+			break;
+		if (!is_well_formed(data + from, &header))
+			continue;
+		memmove(data + to, data + from, header.size);
+		to += header.size;
+	}
+	return to;
+}
+
+static void read_recording(const uint8_t *data, size_t size, struct recording_options *options,
+			   struct function_table *table)
+{
+	struct recording *kept = NULL;
+	int fd = memfd_create("recording", 0);
+	char path[32];
+
+	if (write(fd, data, size) != (ssize_t)size)
+		fail("no memory", "");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (recording__read(path, options, table, &kept))
+		function_table__exit(table);
+	recordings__delete(kept);
+	close(fd);
+}
+
+int fuzz_one_input(const uint8_t *data, size_t size)
+{
+	struct function_table table = {}, again = {};
+	struct recording_options options = { .force = true };
+	uint8_t *copy;
+
+	if (size < 1 + HEADER_SIZE)
+		return 0;
+	copy = malloc(size);
+	memcpy(copy, data, size);
+	memcpy(copy + 1, "PERFILE2\x10\0\0\0\0\0\0", HEADER_SIZE);
+	options.by = data[0] % FUNCTION_BY_MAX;
+	options.share = data[0] / 8 % 3;
+	/* No addr2line for each line. */
+	if (options.by == FUNCTION_BY_SRCLINE)
+		options.by = FUNCTION_BY_COMM;
+	symbol_conf.use_callchain = options.by == FUNCTION_BY_CALLCHAIN;
+	read_recording(copy + 1, keep_well_formed(copy + 1, size - 1), &options, &table);
+	free(copy);
+	if (table.nr_sets) {
+		check_round_trip(&table, &again);
+		if (table.nr_sums)
+			print_all(&table, &again, size);
+	}
+	function_table__exit(&again);
+	function_table__exit(&table);
+	return 0;
+}
+
+static const uint64_t words[] = {
+	0, 1, 2, 100, 300, 10000, 10300, 0x1000, 0xffffffff, 1ULL << 32, 1ULL << 62, 1ULL << 63,
+	UINT64_MAX - 1, UINT64_MAX, (uint64_t)-512,
+};
+
+static uint16_t size_of(const uint8_t *record)
+{
+	struct perf_event_header header;
+
+	memcpy(&header, record, sizeof(header));
+	return header.size;
+}
+
+/* Another value for a word, or the value of another word. */
+static void change_word(uint8_t *record, size_t size, const uint8_t *data, size_t data_size)
+{
+	size_t nr = size / sizeof(uint64_t);
+	uint64_t word;
+
+	if (nr < 2)
+		return;
+	if (random_below(3))
+		word = words[random_below(ARRAY_LENGTH(words))];
+	else
+		memcpy(&word, data + 1 + random_below(data_size - sizeof(word)), sizeof(word));
+	memcpy(record + sizeof(word) * (1 + random_below(nr - 1)), &word, sizeof(word));
+}
+
+/* Another type or size, or other flags. */
+static void change_header(uint8_t *record)
+{
+	static const uint32_t types[] = { 1, 2, 3, 4, 5, 6, 7, 9, 10, 13, 64, 68, 70, 74, 78, 80 };
+	struct perf_event_header header;
+
+	memcpy(&header, record, sizeof(header));
+	if (random_below(2))
+		header.type = types[random_below(ARRAY_LENGTH(types))];
+	else if (random_below(2))
+		header.misc = random_below(8);
+	else
+		header.size = 8 * random_below(1 + header.size / 8);
+	memcpy(record, &header, sizeof(header));
+}
+
+static size_t mutate_records(uint8_t *data, size_t size, size_t most)
+{
+	size_t places[MAX_RECORDS], place = 1 + HEADER_SIZE, length, target;
+	unsigned int nr = 0;
+	uint8_t *copy;
+
+	for (; nr < MAX_RECORDS && place + sizeof(struct perf_event_header) <= size; nr++) {
+		places[nr] = place;
+		length = size_of(data + place);
+		if (length < sizeof(struct perf_event_header) || place + length > size)
+			break;
+		place += length;
+	}
+	if (!nr)
+		return size;
+	place = places[random_below(nr)];
+	target = places[random_below(nr)];
+	length = size_of(data + place);
+	if (place + length > size)
+		length = size - place;
+	switch (random_below(5)) {
+	case 0:			/* once more, elsewhere */
+		if (size + length > most)
+			return size;
+		copy = malloc(length + 1);
+		memcpy(copy, data + place, length);
+		memmove(data + target + length, data + target, size - target);
+		memcpy(data + target, copy, length);
+		free(copy);
+		return size + length;
+	case 1:			/* away */
+		memmove(data + place, data + place + length, size - place - length);
+		return size - length;
+	case 2:
+		change_header(data + place);
+		return size;
+	default:
+		change_word(data + place, length, data, size - 1);
+		return size;
+	}
+}
+
+size_t fuzz_mutate(uint8_t *data, size_t size, size_t most, unsigned int seed)
+{
+	random_begin(seed);
+	if (size < 64 || !random_below(3))
+		return fuzz_mutate_bytes(data, size, most);
+	for (int i = 1 + random_below(3); i && size >= 64; i--)
+		size = mutate_records(data, size, most);
+	return size;
+}
