@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds the fuzzers of perf functions, fuzz_sums.c and fuzz_recordings.c, and what they begin with."""
+"""Builds fuzz_sums.c and fuzz_recordings.c, the fuzzers of perf functions, and their seeds."""
 
 import struct
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def sums_seeds(folder: Path) -> None:
 
 
 def recording_seeds(folder: Path) -> None:
-    """Recordings in pipes, one for each way to tell rows apart; and their features beside folder."""
+    """Recordings in pipes, one for each way to tell rows apart. Beside folder: their features."""
     folder.mkdir(parents=True, exist_ok=True)
     features = b""
     for number, recording in enumerate((windows(), threads(), chains(), late_group())):

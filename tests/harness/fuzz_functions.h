@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/types.h>
 #include "util/color.h"
 #include "util/debug.h"
 #include "util/functions/columns.h"
@@ -26,9 +27,9 @@
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 int fuzz_initialize(int *argc, char ***argv);
-int fuzz_one_input(const uint8_t *data, size_t size);
-size_t fuzz_mutate(uint8_t *data, size_t size, size_t most, unsigned int seed);
-size_t fuzz_mutate_bytes(uint8_t *data, size_t size, size_t most);
+int fuzz_one_input(const u8 *data, size_t size);
+size_t fuzz_mutate(u8 *data, size_t size, size_t most, unsigned int seed);
+size_t fuzz_mutate_bytes(u8 *data, size_t size, size_t most);
 
 static void fail(const char *what, const char *text)
 {
@@ -40,7 +41,7 @@ static void fail(const char *what, const char *text)
 static const char *utf8_end(const char *text)
 {
 	static const struct {
-		uint8_t first[2], second[2];
+		u8 first[2], second[2];
 		int more;
 	} forms[] = {
 		{ { 0x00, 0x7f }, {}, -1 },
@@ -53,7 +54,7 @@ static const char *utf8_end(const char *text)
 		{ { 0xf1, 0xf3 }, { 0x80, 0xbf }, 2 },
 		{ { 0xf4, 0xf4 }, { 0x80, 0x8f }, 2 },
 	};
-	const uint8_t *byte = (const uint8_t *)text;
+	const u8 *byte = (const u8 *)text;
 
 	for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
 		if (*byte < forms[i].first[0] || *byte > forms[i].first[1])
@@ -78,8 +79,8 @@ static void check_text(const char *text)
 		end = utf8_end(c);
 		if (!end)
 			fail("not UTF-8", text);
-		if (((uint8_t)*c < 0x20 && *c != '\n') || *c == 0x7f ||
-		    ((uint8_t)*c == 0xc2 && (uint8_t)c[1] < 0xa0))
+		if (((u8)*c < 0x20 && *c != '\n') || *c == 0x7f ||
+		    ((u8)*c == 0xc2 && (u8)c[1] < 0xa0))
 			fail("a control character", text);
 	}
 }
@@ -89,7 +90,9 @@ static const char *json_end(const char *c);
 
 static const char *json_space(const char *c)
 {
-	return c + strspn(c, " \n");
+	while (*c == ' ' || *c == '\n')
+		c++;
+	return c;
 }
 
 static const char *json_string_end(const char *c)
@@ -97,7 +100,7 @@ static const char *json_string_end(const char *c)
 	if (*c++ != '"')
 		return NULL;
 	for (; *c != '"'; c++) {
-		if ((uint8_t)*c < 0x20)
+		if ((u8)*c < 0x20)
 			return NULL;
 		if (*c != '\\')
 			continue;
@@ -141,7 +144,10 @@ static const char *json_members_end(const char *c, bool is_object)
 	for (;;) {
 		if (is_object) {
 			c = json_string_end(c);
-			if (!c || *(c = json_space(c)) != ':')
+			if (!c)
+				return NULL;
+			c = json_space(c);
+			if (*c != ':')
 				return NULL;
 			c = json_space(c + 1);
 		}
@@ -314,9 +320,9 @@ static void check_round_trip(const struct function_table *table, struct function
 	free(other);
 }
 
-static uint64_t random_state;
+static u64 random_state;
 
-static uint64_t random_below(uint64_t limit)
+static u64 random_below(u64 limit)
 {
 	/* xorshift64* */
 	random_state ^= random_state >> 12;

@@ -25,7 +25,7 @@
 #define FEATURE		80
 #define MAX_RECORDS	256
 /* Those that the command looks at. */
-#define SAMPLE_TYPES	((uint64_t)(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
+#define SAMPLE_TYPES	((u64)(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
 			 PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID | \
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_STREAM_ID | \
 			 PERF_SAMPLE_IDENTIFIER))
@@ -41,7 +41,7 @@ const char *__lsan_default_suppressions(void)
 }
 
 /* Features, record by record, as perf writes them. */
-static uint8_t features[1 << 16];
+static u8 features[1 << 16];
 static size_t features_size;
 
 int fuzz_initialize(int *argc, char ***argv)
@@ -64,11 +64,11 @@ int fuzz_initialize(int *argc, char ***argv)
 }
 
 /* Whether perf can take the record as one of its own. */
-static bool is_well_formed(const uint8_t *record, const struct perf_event_header *header)
+static bool is_well_formed(const u8 *record, const struct perf_event_header *header)
 {
 	/* The least size of a type, and where its string begins. */
 	static const struct {
-		uint16_t size, string;
+		u16 size, string;
 	} forms[128] = {
 		[PERF_RECORD_LOST]	= { 24, 0 },
 		[PERF_RECORD_COMM]	= { 24, 16 },
@@ -83,15 +83,15 @@ static bool is_well_formed(const uint8_t *record, const struct perf_event_header
 		[68]			= { 8, 0 },	/* finished round */
 		[FEATURE]		= { 16, 0 },
 	};
-	uint16_t least, string;
-	uint64_t sample_type;
-	uint32_t attr_size;
+	u16 least, string;
+	u64 sample_type;
+	u32 attr_size;
 
 	if (header->type >= ARRAY_LENGTH(forms))
 		return false;
 	least = forms[header->type].size;
 	string = forms[header->type].string;
-	/* What tells where the kernel wrote a record is read from its end, and has up to 48 bytes. */
+	/* Where the kernel wrote a record is read from its end: up to 48 bytes. */
 	if (header->type < ATTR && header->type != PERF_RECORD_SAMPLE && least)
 		least = least > 56 ? least : 56;
 	if (!least || header->size < least || header->size % 8)
@@ -103,6 +103,9 @@ static bool is_well_formed(const uint8_t *record, const struct perf_event_header
 	if (header->type == PERF_RECORD_MMAP2 &&
 	    (header->misc != PERF_RECORD_MISC_USER || record[string] != '/'))
 		return false;
+	/* It puts a thread -1 once more than it gets it. */
+	if (header->type == PERF_RECORD_FORK && memmem(record + 8, 16, "\xff\xff\xff\xff", 4))
+		return false;
 	if (header->type == ATTR) {
 		memcpy(&attr_size, record + 12, sizeof(attr_size));
 		memcpy(&sample_type, record + 32, sizeof(sample_type));
@@ -112,7 +115,7 @@ static bool is_well_formed(const uint8_t *record, const struct perf_event_header
 }
 
 /* Leave out what perf cannot take; returns the size of the rest. */
-static size_t keep_well_formed(uint8_t *data, size_t size)
+static size_t keep_well_formed(u8 *data, size_t size)
 {
 	size_t to = HEADER_SIZE;
 	struct perf_event_header header;
@@ -129,7 +132,7 @@ static size_t keep_well_formed(uint8_t *data, size_t size)
 	return to;
 }
 
-static void read_recording(const uint8_t *data, size_t size, struct recording_options *options,
+static void read_recording(const u8 *data, size_t size, struct recording_options *options,
 			   struct function_table *table)
 {
 	struct recording *kept = NULL;
@@ -145,11 +148,11 @@ static void read_recording(const uint8_t *data, size_t size, struct recording_op
 	close(fd);
 }
 
-int fuzz_one_input(const uint8_t *data, size_t size)
+int fuzz_one_input(const u8 *data, size_t size)
 {
 	struct function_table table = {}, again = {};
 	struct recording_options options = { .force = true };
-	uint8_t *copy;
+	u8 *copy;
 
 	if (size < 1 + HEADER_SIZE)
 		return 0;
@@ -174,12 +177,12 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 	return 0;
 }
 
-static const uint64_t words[] = {
+static const u64 words[] = {
 	0, 1, 2, 100, 300, 10000, 10300, 0x1000, 0xffffffff, 1ULL << 32, 1ULL << 62, 1ULL << 63,
-	UINT64_MAX - 1, UINT64_MAX, (uint64_t)-512,
+	UINT64_MAX - 1, UINT64_MAX, (u64)-512,
 };
 
-static uint16_t size_of(const uint8_t *record)
+static u16 size_of(const u8 *record)
 {
 	struct perf_event_header header;
 
@@ -188,10 +191,10 @@ static uint16_t size_of(const uint8_t *record)
 }
 
 /* Another value for a word, or the value of another word. */
-static void change_word(uint8_t *record, size_t size, const uint8_t *data, size_t data_size)
+static void change_word(u8 *record, size_t size, const u8 *data, size_t data_size)
 {
-	size_t nr = size / sizeof(uint64_t);
-	uint64_t word;
+	size_t nr = size / sizeof(u64);
+	u64 word;
 
 	if (nr < 2)
 		return;
@@ -203,9 +206,9 @@ static void change_word(uint8_t *record, size_t size, const uint8_t *data, size_
 }
 
 /* Another type or size, or other flags. */
-static void change_header(uint8_t *record)
+static void change_header(u8 *record)
 {
-	static const uint32_t types[] = { 1, 2, 3, 4, 5, 6, 7, 9, 10, 13, 64, 68, 70, 74, 78, 80 };
+	static const u32 types[] = { 1, 2, 3, 4, 5, 6, 7, 9, 10, 13, 64, 68, 70, 74, 78, 80 };
 	struct perf_event_header header;
 
 	memcpy(&header, record, sizeof(header));
@@ -218,11 +221,11 @@ static void change_header(uint8_t *record)
 	memcpy(record, &header, sizeof(header));
 }
 
-static size_t mutate_records(uint8_t *data, size_t size, size_t most)
+static size_t mutate_records(u8 *data, size_t size, size_t most)
 {
 	size_t places[MAX_RECORDS], place = 1 + HEADER_SIZE, length, target;
 	unsigned int nr = 0;
-	uint8_t *copy;
+	u8 *copy;
 
 	for (; nr < MAX_RECORDS && place + sizeof(struct perf_event_header) <= size; nr++) {
 		places[nr] = place;
@@ -260,7 +263,7 @@ static size_t mutate_records(uint8_t *data, size_t size, size_t most)
 	}
 }
 
-size_t fuzz_mutate(uint8_t *data, size_t size, size_t most, unsigned int seed)
+size_t fuzz_mutate(u8 *data, size_t size, size_t most, unsigned int seed)
 {
 	random_begin(seed);
 	if (size < 64 || !random_below(3))

@@ -18,7 +18,7 @@ int fuzz_initialize(int *argc, char ***argv)
 	return initialize();
 }
 
-int fuzz_one_input(const uint8_t *data, size_t size)
+int fuzz_one_input(const u8 *data, size_t size)
 {
 	struct function_table table = {}, again = {}, once = {};
 	FILE *fp = size ? fmemopen((void *)data, size, "r") : NULL;
@@ -66,12 +66,15 @@ static const char *const names[] = {
 	"a name with more than sixty characters, the middle of which is to be left out of it",
 };
 
-static const char *some(const char *const *list, size_t nr)
+static const char *some_number(void)
 {
-	return list[random_below(nr)];
+	return numbers[random_below(ARRAY_LENGTH(numbers))];
 }
 
-#define SOME(list) some(list, ARRAY_LENGTH(list))
+static const char *some_name(void)
+{
+	return names[random_below(ARRAY_LENGTH(names))];
+}
 
 static void write_sums_line(FILE *fp, unsigned int nr_events)
 {
@@ -79,8 +82,9 @@ static void write_sums_line(FILE *fp, unsigned int nr_events)
 	/* Of numbers that are good and small, or near the end of their range. */
 	unsigned int first = random_below(2) ? 0 : 6, range = 6 + random_below(8);
 
-	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s", SOME(names), SOME(names),
-		random_below(2) ? "-" : "0x10", numbers[3 + random_below(9)], numbers[random_below(3)]);
+	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
+		random_below(2) ? "-" : "0x10", numbers[3 + random_below(9)],
+		numbers[random_below(3)]);
 	for (unsigned int i = 0; i < nr; i++)
 		fprintf(fp, "\t%s", numbers[first + random_below(range)]);
 	fputc('\n', fp);
@@ -94,7 +98,7 @@ static unsigned int write_group_line(FILE *fp)
 		numbers[random_below(12)], numbers[random_below(12)], numbers[random_below(7)],
 		(unsigned int)random_below(2));
 	for (unsigned int i = 0; i < nr; i++)
-		fprintf(fp, "\t%s", SOME(names));
+		fprintf(fp, "\t%s", some_name());
 	fputc('\n', fp);
 	return nr;
 }
@@ -114,7 +118,7 @@ static void write_with_other_field(FILE *fp, const char *line, size_t length)
 		if (which--)
 			fwrite(line + i, 1, end - i, fp);
 		else
-			fputs(random_below(3) ? SOME(numbers) : SOME(names), fp);
+			fputs(random_below(3) ? some_number() : some_name(), fp);
 		if (tab)
 			fputc('\t', fp);
 		i = end;
@@ -168,7 +172,7 @@ static void mutate_lines(FILE *fp, const char *text, size_t size)
 	}
 }
 
-size_t fuzz_mutate(uint8_t *data, size_t size, size_t most, unsigned int seed)
+size_t fuzz_mutate(u8 *data, size_t size, size_t most, unsigned int seed)
 {
 	struct output output;
 
