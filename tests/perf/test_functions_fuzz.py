@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """libFuzzer on both readers of perf functions, of recordings and of sums files, with the
 sanitizers for addresses, undefined behaviour and leaks. `make check-all` gives a million inputs to
-each.
+each, and plants faults, which must be found.
 """
 
 import re
@@ -59,6 +59,8 @@ class Fuzzer(unittest.TestCase):
         program = functionsfuzz.build_sums(folder)
         functionsfuzz.sums_seeds(folder / "seeds")
         self.assert_nothing(folder, program)
+        if not SLOW:
+            return
         interval = "isfinite(change->low) && isfinite(change->high)"
         planted = build_planted(folder, interval, "true", "functions/diff", units)
         self.assert_found("SUMMARY: UndefinedBehaviorSanitizer", folder, planted)
@@ -72,6 +74,8 @@ class Fuzzer(unittest.TestCase):
         program = functionsfuzz.build_recordings(folder)
         functionsfuzz.recording_seeds(folder / "seeds")
         self.assert_nothing(folder, program)
+        if not SLOW:
+            return
         planted = build_planted(
             folder,
             "\t\tif (pos->priv)\n",
