@@ -60,7 +60,8 @@ def recording(name: str, events: str, command: str, options: str = "") -> str:
     """Commands for the guest that record a command there, in its memory, and leave /share/NAME."""
     return (
         f"cd /tmp; settle; perf record -q {' '.join(OPTIONS)} -m 16M -o '{name}' -e '{events}' "
-        f"{options} -- {command} > record.out 2>&1 || {{ cat record.out; exit 1; }}\nmv '{name}' /share\n"
+        f"{options} -- {command} > record.out 2>&1 || {{ cat record.out; exit 1; }}\n"
+        f"mv '{name}' /share\n"
     )
 
 
