@@ -109,7 +109,7 @@ truth: $(B)/perf/.built $(call MACHINE,$(ARCH) emulator)
 report: ## the same with call chains, and as a page: build/BASE/demo/report.html
 report: override MODEL := $(DEMO_MODEL)
 report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL))
-report: build/report/template.html
+report: build/report/template.html build/report/profile_pb2.py
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
@@ -128,13 +128,15 @@ check: ## the tests of every change; the last line counts them
 ifeq ($(SUITES),lint)
 check: lint
 else
-check: install-check $(B)/perf/.built build/report/template.html $(call MACHINE,$(CHECK_ARCHES))
+check: install-check $(B)/perf/.built build/report/template.html build/report/profile_pb2.py
+check: $(call MACHINE,$(CHECK_ARCHES))
 	@tests/run.py $(SUITES)
 endif
 
 .PHONY: check-all
 check-all: ## all tests, those that take hours too, on each base
-check-all: install-all $(B)/perf/.built build/report/template.html $(call MACHINE,$(ALL_ARCHES))
+check-all: install-all $(B)/perf/.built build/report/template.html build/report/profile_pb2.py
+check-all: $(call MACHINE,$(ALL_ARCHES))
 	@tests/run.py --all $(SUITES)
 ifeq ($(BASE)$(SUITES),6.12)
 	@for base in $(filter-out 6.12,$(BASES)); do \
@@ -240,6 +242,12 @@ $(WEB)/.built: report/web/package.json report/web/package-lock.json | install-re
 build/report/template.html: $(WEB)/.built report/web/build.js $(wildcard report/web/src/*)
 	@rm -rf $(WEB)/src && cp -r report/web/build.js report/web/src $(WEB)/
 	@$(STEP) "template of the page" sh -c 'cd $(WEB) && node build.js ../template.html'
+
+PROTO := /usr/share/gocode/src/github.com/google/pprof/proto
+
+build/report/profile_pb2.py: | install-report
+	@mkdir -p $(@D)
+	@$(STEP) "code for pprof's format" protoc -I $(PROTO) --python_out=$(@D) profile.proto
 
 $(KERNEL_DEB): $(B)/linux.built scripts/debian/deb.sh scripts/build.sh
 $(KERNEL_DEB): scripts/vm/$(ARCH).py scripts/vm/common.config

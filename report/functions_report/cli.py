@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import ReportError, cluster, flame, page, plot, store, sums
+from . import ReportError, cluster, flame, page, plot, pprof, store, sums
 from .progress import Progress
 from .table import Perf, Table, check_folder, is_diff, replacing
 
@@ -40,6 +40,7 @@ examples:
   functions-report --html report.html --by dso perf.data        a row for each binary
   functions-report --html change.html --diff old.data new.data  what changed
   functions-report --plot figure.svg perf.data                  a picture, or .png
+  functions-report --pprof profile.pb.gz perf.data              for pprof, Grafana, speedscope
   functions-report --sums hosts.sums a.data b.data              sums: inputs of reports, too
   functions-report --cluster tcp://scheduler:8786 --sums all.sums /shared/host*.data
   functions-report --store postgresql://db/profile --build v1.2 --host web7 perf.data
@@ -72,6 +73,12 @@ def parser() -> argparse.ArgumentParser:
         "--html", metavar="FILE", type=Path, help="a page that opens without a network"
     )
     output.add_argument("--plot", metavar="FILE", type=Path, help="a picture, .png or .svg")
+    output.add_argument(
+        "--pprof",
+        metavar="FILE",
+        type=Path,
+        help="a profile for pprof: a sample type for each event; call chains if they were recorded",
+    )
     output.add_argument("--sums", metavar="FILE", type=Path, help="a file of sums")
     output.add_argument("--diff", action="store_true", help="compare two INPUTs, BEFORE and AFTER")
     output.add_argument("--top", metavar="N", type=positive, help="rows of a picture (default: 20)")
@@ -158,13 +165,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     try:
         event, tree = flame.of_chains(perf, inputs, arguments.inline)
     except ReportError as error:
-        note = (
-            "The recording has no call chains"
-            if "--call-graph" in str(error)
-            else "These sums have no call chains: --by callchain makes such"
-            if "these are sums" in str(error)
-            else f"No call chains: {error}"
-        )
+        note = flame.why_none(error)
         event, tree = flame.of_table(table)
     data["flame"] = page.flame_data(event, tree, table["columns"], note)
     data["warnings"] = perf.warnings
@@ -217,6 +218,8 @@ def make(arguments: argparse.Namespace) -> None:
             "--diff compares its inputs as they are: "
             "--sums, --store, --from and --cluster cannot be with --diff"
         )
+    if arguments.diff and arguments.pprof:
+        raise ReportError("--pprof has no form for a comparison: it cannot be with --diff")
     perf = Perf(
         find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress()
     )
@@ -233,7 +236,10 @@ def make(arguments: argparse.Namespace) -> None:
         page.template()
     if arguments.plot:
         plot.checked(arguments.plot)
-    for path in filter(None, (arguments.html, arguments.plot, arguments.sums)):
+    if arguments.pprof:
+        pprof.check()
+    files = arguments.html, arguments.plot, arguments.pprof, arguments.sums
+    for path in filter(None, files):
         check_folder(path)
     store.check(arguments)
 
@@ -255,7 +261,7 @@ def make(arguments: argparse.Namespace) -> None:
 
 
 def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: str) -> None:
-    """Writes the page and the picture that were asked for, or prints the table if none was.
+    """Writes the files that were asked for, or prints the table if none was.
 
     Raises ReportError.
     """
@@ -273,7 +279,11 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
             arguments.top or 20,
             arguments.fields.split(",") if arguments.fields else None,
         )
-    if not (arguments.html or arguments.plot or arguments.sums or arguments.store):
+    if arguments.pprof:
+        table, note = pprof.read(perf, arguments.inputs, by)
+        pprof.write(arguments.pprof, table, [title, note, *perf.warnings])
+    made = arguments.html, arguments.plot, arguments.pprof
+    if not any(made) and not (arguments.sums or arguments.store):
         sys.stdout.write(perf.text(arguments.inputs, *(["--diff"] if arguments.diff else []), *by))
         sys.stdout.flush()
 

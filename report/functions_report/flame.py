@@ -131,6 +131,15 @@ def add_level(
     return level
 
 
+def why_none(error: ReportError) -> str:
+    """Says why there are no call chains, from what perf said when it was asked for them."""
+    if "--call-graph" in str(error):
+        return "The recording has no call chains"
+    if "these are sums" in str(error):
+        return "These sums have no call chains: --by callchain makes such"
+    return f"No call chains: {error}"
+
+
 def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[str | None, Node]:
     """The same, of call chains, with inlined functions or without.
 
