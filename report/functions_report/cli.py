@@ -6,10 +6,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from . import ReportError, cluster, flame, page, plot, pprof, store, sums
+from . import ReportError, cluster, flame, openmetrics, page, plot, pprof, store, sums
 from .progress import Progress
 from .table import Perf, Table, check_folder, is_diff, replacing
 
@@ -41,6 +41,7 @@ examples:
   functions-report --html change.html --diff old.data new.data  what changed
   functions-report --plot figure.svg perf.data                  a picture, or .png
   functions-report --pprof profile.pb.gz perf.data              for pprof, Grafana, speedscope
+  functions-report --openmetrics - --top 10 perf.data           for Prometheus
   functions-report --sums hosts.sums a.data b.data              sums: inputs of reports, too
   functions-report --cluster tcp://scheduler:8786 --sums all.sums /shared/host*.data
   functions-report --store postgresql://db/profile --build v1.2 --host web7 perf.data
@@ -79,9 +80,21 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         help="a profile for pprof: a sample type for each event; call chains if they were recorded",
     )
+    output.add_argument(
+        "--openmetrics",
+        metavar="FILE",
+        type=Path,
+        help="the first functions as OpenMetrics text (-: to the standard output), "
+        "with --from of each build and host",
+    )
     output.add_argument("--sums", metavar="FILE", type=Path, help="a file of sums")
     output.add_argument("--diff", action="store_true", help="compare two INPUTs, BEFORE and AFTER")
-    output.add_argument("--top", metavar="N", type=positive, help="rows of a picture (default: 20)")
+    output.add_argument(
+        "--top",
+        metavar="N",
+        type=positive,
+        help="rows of a picture, functions of --openmetrics (default: 20)",
+    )
     output.add_argument(
         "--fields",
         metavar="LIST",
@@ -112,8 +125,10 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     arguments.inputs += files
     cluster.separate(arguments)
     store.check_arguments(arguments, result)
-    if (arguments.top or arguments.fields) and not arguments.plot:
-        result.error("--top and --fields go with --plot")
+    if arguments.top and not (arguments.plot or arguments.openmetrics):
+        result.error("--top goes with --plot and --openmetrics")
+    if arguments.fields and not arguments.plot:
+        result.error("--fields goes with --plot")
     if arguments.slice_size and arguments.cluster is None:
         result.error("--slice-size goes with --cluster")
     if arguments.source and (passed(arguments, COLLECT) or arguments.cluster is not None):
@@ -218,8 +233,10 @@ def make(arguments: argparse.Namespace) -> None:
             "--diff compares its inputs as they are: "
             "--sums, --store, --from and --cluster cannot be with --diff"
         )
-    if arguments.diff and arguments.pprof:
-        raise ReportError("--pprof has no form for a comparison: it cannot be with --diff")
+    if arguments.diff and (arguments.pprof or arguments.openmetrics):
+        raise ReportError(
+            "--pprof and --openmetrics have no form for a comparison: they cannot be with --diff"
+        )
     perf = Perf(
         find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress()
     )
@@ -238,7 +255,9 @@ def make(arguments: argparse.Namespace) -> None:
         plot.checked(arguments.plot)
     if arguments.pprof:
         pprof.check()
-    files = arguments.html, arguments.plot, arguments.pprof, arguments.sums
+    if arguments.openmetrics:
+        openmetrics.check()
+    files = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics, arguments.sums
     for path in filter(None, files):
         check_folder(path)
     store.check(arguments)
@@ -258,6 +277,20 @@ def make(arguments: argparse.Namespace) -> None:
         write(arguments, perf, by, title)
     for warning in perf.warnings:
         print(warning, file=sys.stderr)
+
+
+def labelled(
+    arguments: argparse.Namespace, perf: Perf, table: Table
+) -> Iterator[tuple[openmetrics.Labels, Table]]:
+    """The tables whose values OpenMetrics tells: with --from that of each build and host."""
+    if not arguments.source:
+        yield {}, table
+        return
+    for place, text in store.ask_each(arguments, perf.program):
+        with tempfile.NamedTemporaryFile(suffix=".sums") as file:
+            file.write(text)
+            file.flush()
+            yield place, perf.table_of_sums(file.name, what=f"metrics of {place['host']}")
 
 
 def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: str) -> None:
@@ -282,7 +315,12 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
     if arguments.pprof:
         table, note = pprof.read(perf, arguments.inputs, by)
         pprof.write(arguments.pprof, table, [title, note, *perf.warnings])
-    made = arguments.html, arguments.plot, arguments.pprof
+    if arguments.openmetrics:
+        table = perf.table(arguments.inputs, *by)
+        openmetrics.write(
+            arguments.openmetrics, labelled(arguments, perf, table), table, arguments.top or 20
+        )
+    made = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics
     if not any(made) and not (arguments.sums or arguments.store):
         sys.stdout.write(perf.text(arguments.inputs, *(["--diff"] if arguments.diff else []), *by))
         sys.stdout.flush()

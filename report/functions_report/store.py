@@ -92,6 +92,7 @@ KINDS = (
     f"select p.kind, k.lines, sum(lost), sum(throttled) from (select * {ASKED}) p "
     "join perf_functions.kind k on k.id = p.kind group by p.kind, k.lines order by p.kind"
 )
+HOSTS = f"select distinct build, host {ASKED} order by build, host"
 TOTALS = f"""
 select events, f.name, totals from (
 	select events, function, array_agg(total order by place) as totals from (
@@ -371,16 +372,31 @@ def keep(args: argparse.Namespace, text: bytes) -> None:
     put(args.store, text, args.build, args.host or socket.gethostname(), time)
 
 
-def ask(args: argparse.Namespace, perf: str) -> bytes:
-    """--from: the sums that are asked for. Raises ReportError."""
+def asked_for(args: argparse.Namespace) -> dict[str, str | bytes | datetime | None]:
+    """What --from is asked for. Raises ReportError."""
     rows = (
         f"by\t{args.by or 'symbol'}\t{args.inline:d}".encode() if args.by or args.inline else None
     )
-    asked = {
+    return {
         "build": args.build,
         "host": args.host,
         "rows": rows,
         "since": moment(args.since),
         "until": moment(args.until),
     }
-    return get(args.source, asked, perf)
+
+
+def ask(args: argparse.Namespace, perf: str) -> bytes:
+    """--from: the sums that are asked for. Raises ReportError."""
+    return get(args.source, asked_for(args), perf)
+
+
+def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, str], bytes]]:
+    """--from: the same of each build on each host. Raises ReportError."""
+    asked = asked_for(args)
+    with database(args.source, writes=False) as cursor:
+        check_schema(cursor, create=False)
+        cursor.execute(HOSTS, asked)
+        places = [{"build": build, "host": host} for build, host in cursor.fetchall()]
+    for place in places:
+        yield place, get(args.source, {**asked, **place}, perf)

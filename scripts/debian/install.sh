@@ -36,16 +36,16 @@ declare -A packages_for=(
 		pkg-config python3 python3-setuptools libpython3-dev libelf-dev libdw-dev
 		libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 	[emulator]="bzip2 ninja-build patch python3-venv libglib2.0-dev libfdt-dev libattr1-dev"
-	# pprof's profile.proto and what makes Python code of it;
+	# pprof's profile.proto and what makes Python code of it; what writes OpenMetrics;
 	# whoever has npm from elsewhere cannot have Debian's as well
 	[report]="python3-argcomplete golang-github-google-pprof-dev protobuf-compiler
-		python3-protobuf
+		python3-protobuf python3-prometheus-client
 		$(command -v npm > /dev/null || echo nodejs npm)"
 	# checkpatch.pl is Linux's; pylint looks into what the scripts import
 	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
 		$(command -v node > /dev/null || echo nodejs)
 		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
-		python3-psycopg2 python3-git python3-ply"
+		python3-psycopg2 python3-git python3-ply python3-prometheus-client"
 	# golang-go has pprof
 	[check]="bzip2 patch man-db chromium chromium-driver golang-go"
 	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What functions-report writes for other programs, as these programs read it.
 
-pprof and speedscope open profiles. What they show is held against what was simulated or
-written into a sums file.
+pprof and speedscope open profiles, the parser of prometheus_client reads OpenMetrics text.
+What they show is held against what was simulated or written into a sums file.
 """
 
 import base64
@@ -16,9 +16,10 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.harness import reports
+from tests.harness import fleet, reports, servers
 from tests.harness.chromium import Browser
 from tests.harness.env import CHECK, PERF, TOP, must, run
 from tests.harness.reports import REPORT
@@ -290,13 +291,166 @@ class Speedscope(Case):
         self.assertEqual(numbers, written_chains()["cycles"])
 
 
+class OpenMetrics(Case):
+    """The parser of prometheus_client reads the text."""
+
+    def samples(self, text: str) -> dict[str, dict[frozenset, float]]:
+        """By family, each value by its labels. Each family says what it is."""
+        found = {}
+        for family in text_string_to_metric_families(text):
+            self.assertEqual(family.type, "gauge")
+            self.assertTrue(family.documentation)
+            self.assertTrue(family.name.startswith("perf_functions_"))
+            found[family.name] = {
+                frozenset(sample.labels.items()): sample.value for sample in family.samples
+            }
+        return found
+
+    @staticmethod
+    def of_host(host: fleet.Host, functions: set[fleet.Key], where: dict[str, str]) -> dict:
+        """What the generator says of these functions of a host, as samples() has it."""
+        group = ("group", "cycles,branch-misses,instructions")
+        found: dict = {"windows": {}, "matched_windows": {}, "events": {}}
+        for (symbol, dso, address), numbers in host.table().items():
+            if (symbol, dso, address) not in functions:
+                continue
+            labels = [("function", symbol), ("dso", dso), group, *where.items()]
+            if address != "-":
+                labels.append(("address", address))
+            found["windows"][frozenset(labels)] = numbers[0]
+            found["matched_windows"][frozenset(labels)] = numbers[1]
+            for event, number in zip(fleet.EVENTS, numbers[2:]):
+                found["events"][frozenset((*labels, ("event", event)))] = number
+        return found
+
+    @staticmethod
+    def most(hosts: list[fleet.Host], number: int) -> set[fleet.Key]:
+        """The functions with the most cycles."""
+        cycles: Counter = Counter()
+        for host in hosts:
+            for key, numbers in host.table().items():
+                cycles[key] += numbers[2]
+        return {key for key, _ in cycles.most_common(number)}
+
+    def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
+        """Recordings of hosts."""
+        names = fleet.library(DATA / "code.so")
+        found = []
+        for place in range(number):
+            host = fleet.Host(place, DATA / "code.so", names, 20 + place)
+            found.append((host, self.dir / f"{place}.data"))
+            host.write(found[-1][1], 2000)
+        return found
+
+    def check_sums(self, seen: dict, wanted: dict) -> None:
+        for name, values in wanted.items():
+            self.assertEqual(seen[f"perf_functions_{name}"], values, name)
+
+    def test_table(self):
+        (host, path), *_ = self.hosts(1)
+        done = run(REPORT, "--openmetrics", "-", "--top", 5, path, stderr=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue(done.stdout.endswith("\n# EOF\n"))
+        seen = self.samples(done.stdout)
+        self.check_sums(seen, self.of_host(host, self.most([host], 5), {}))
+        self.assertEqual(
+            (seen["perf_functions_lost_records"], seen["perf_functions_throttle_records"]),
+            ({frozenset(): host.lost}, {frozenset(): host.throttled}),
+        )
+        self.assertIn("# UNIT perf_functions_events events\n", done.stdout)
+        must(REPORT, "--openmetrics", self.dir / "a.prom", "--top", 5, path)
+        self.assertEqual((self.dir / "a.prom").read_text(), done.stdout)
+
+    def test_metrics(self):
+        """Made of the generator's sums."""
+        (host, path), *_ = self.hosts(1)
+        seen = self.samples(
+            must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
+        )
+        table = host.table()
+        cycles = sum(numbers[2] for numbers in table.values())
+        wanted: dict[str, dict] = {"cycles_per_instruction": {}, "share_of_the_cycles_percent": {}}
+        for (symbol, dso, address), numbers in table.items():
+            labels = {"function": symbol, "dso": dso, "address": address.strip("-")}
+            known = frozenset((name, value) for name, value in labels.items() if value)
+            wanted["share_of_the_cycles_percent"][known | {("column", "%CY")}] = (
+                100 * numbers[2] / cycles
+            )
+            if numbers[3]:
+                wanted["cycles_per_instruction"][known | {("column", "CPI")}] = (
+                    numbers[2] / numbers[3]
+                )
+        for name, values in wanted.items():
+            found = seen[f"perf_functions_{name}"]
+            self.assertEqual(found.keys(), values.keys())
+            for key, value in values.items():
+                self.assertAlmostEqual(found[key], value, delta=1e-9 * value)
+        for low, value, high in (
+            [
+                seen[f"perf_functions_cycles_per_instruction{end}"][key]
+                for end in ("_low", "", "_high")
+            ]
+            for key in seen["perf_functions_cycles_per_instruction_low"]
+        ):
+            self.assertTrue(low <= value <= high)
+
+    def test_store(self):
+        """The first functions of all, for each build on each host."""
+        with servers.postgresql() as url:
+            hosts = self.hosts(3)
+            places = [("v1", 'web"1\\'), ("v1", "web2"), ("v2", "web2")]
+            for (build, name), (_, path) in zip(places, hosts):
+                must(REPORT, "--store", url, "--build", build, "--host", name, path)
+            done = run(
+                REPORT, "--from", url, "--openmetrics", "-", "--top", 7, stderr=subprocess.DEVNULL
+            )
+            options = "--openmetrics", "-", "--top", 3, "--build", "v2"
+            one = must(REPORT, "--from", url, *options, stderr=subprocess.DEVNULL)
+        wanted: dict[str, dict] = {}
+        functions = self.most([host for host, _ in hosts], 7)
+        for (build, name), (host, _) in zip(places, hosts):
+            for family, values in self.of_host(
+                host, functions, {"build": build, "host": name}
+            ).items():
+                wanted.setdefault(family, {}).update(values)
+        seen = self.samples(done.stdout)
+        self.check_sums(seen, wanted)
+        self.assertEqual(
+            seen["perf_functions_lost_records"],
+            {
+                frozenset({"build": build, "host": name}.items()): host.lost
+                for (build, name), (host, _) in zip(places, hosts)
+            },
+        )
+        last = hosts[2][0]
+        self.check_sums(
+            self.samples(one),
+            self.of_host(last, self.most([last], 3), {"build": "v2", "host": "web2"}),
+        )
+
+    def test_any_name(self):
+        names = [name for name in (*reports.NASTY, 'quote"back\\slash\nline') if ";" not in name]
+        escaped = [name.replace("\\", r"\\").replace("\n", r"\n") for name in names]
+        self.chains.write_text(
+            reports.chain_sums({name: (9, 2700, 900, 0) for name in escaped}).replace(
+                "by\tcallchain", "by\tsymbol"
+            ),
+            encoding="utf-8",
+        )
+        text = must(REPORT, "--openmetrics", "-", "--top", 100, self.chains)
+        found = [
+            dict(labels)["function"] for labels in self.samples(text)["perf_functions_windows"]
+        ]
+        self.assertEqual(sorted(found), sorted(names))
+
+
 class Mistakes(Case):
     """One line, and no file."""
 
     def test_wrong_inputs(self):
         bad = self.dir / "bad.data"
         bad.write_text("no recording")
-        for option in ("--pprof",):
+        for option in "--pprof", "--openmetrics":
             out = self.dir / "out"
             self.refused("incompatible file format .*", REPORT, option, out, bad)
             self.refused(
@@ -304,7 +458,8 @@ class Mistakes(Case):
             )
             self.refused(".* is a folder", REPORT, option, self.dir, self.chains)
             self.refused(
-                "--pprof has no form for a comparison: it cannot be with --diff",
+                "--pprof and --openmetrics have no form for a comparison: "
+                "they cannot be with --diff",
                 REPORT,
                 option,
                 out,
@@ -312,17 +467,36 @@ class Mistakes(Case):
                 self.chains,
                 self.chains,
             )
+        self.refused(
+            "--top goes with --plot and --openmetrics", REPORT, "--top=3", self.chains, status=2
+        )
 
     def test_no_library(self):
         """As if these packages were not installed."""
-        for name in ("google",):
+        for name in "google", "prometheus_client":
             (self.dir / f"{name}.py").write_text("raise ImportError\n")
         paths = "/usr/bin/env", "PYTHONDONTWRITEBYTECODE=1", f"PYTHONPATH={self.dir}", REPORT
-        for option, package in (("--pprof", "protobuf"),):
+        for option, package in (
+            ("--pprof", "protobuf"),
+            ("--openmetrics", "prometheus-client"),
+        ):
             self.refused(
                 f"{option} needs {package.replace('-', '_')}: install python3-{package}",
                 *(*paths, option, self.dir / "out", self.chains),
             )
+
+    def test_disk_full(self):
+        """The old file stays if the new one has no room: no file may be longer than 50 KiB."""
+        perf = reports.fake_perf(self.dir / "perf", reports.table(reports.NAMES))
+        out = self.dir / "out"
+        out.write_text("old")
+        options = "--perf", perf, "--top", 100, "--openmetrics", out
+        command = 'ulimit -f 50 && "$@"'
+        self.refused(
+            f"{out}: File too large",
+            *("/bin/bash", "-c", command, "bash", REPORT, *options, self.chains),
+        )
+        self.assertEqual(out.read_text(), "old")
 
 
 if __name__ == "__main__":

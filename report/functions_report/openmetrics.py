@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The first functions of a table, or of each host of a store, in OpenMetrics text format.
+
+All values are gauges: they are those of the recordings or the span of time that was
+asked for, and go down when that changes.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from . import ReportError
+from .table import Table, replacing
+
+PREFIX = "perf_functions_"
+Labels = dict[str, str]
+
+
+def check() -> None:
+    """Raises ReportError if there is no library."""
+    library()
+
+
+def library() -> tuple[Any, Any]:
+    """The class of a family of gauges, and what makes text of them. Raises ReportError."""
+    try:
+        # pylint: disable=import-outside-toplevel
+        from prometheus_client.metrics_core import GaugeMetricFamily
+        from prometheus_client.openmetrics.exposition import generate_latest
+    except ImportError:
+        raise ReportError(
+            "--openmetrics needs prometheus_client: install python3-prometheus-client"
+        ) from None
+    return GaugeMetricFamily, generate_latest
+
+
+def family_name(column: Table) -> str:
+    """What a column is called: by its name if that is a word, as in vendors' metrics."""
+    name = column["name"]
+    words = name if re.fullmatch("[a-z][a-z0-9_]+", name) else column["meaning"]
+    return PREFIX + re.sub("[^a-z0-9]+", "_", words.lower()).strip("_")
+
+
+def is_percent(column: Table) -> bool:
+    """Whether a column's values are percentages."""
+    return column["name"].startswith("%") or column["name"] == "DIS"
+
+
+def key(function: Table) -> tuple:
+    """What tells a function from others, in all tables of a store."""
+    return function["symbol"], function["dso"], function["address"]
+
+
+def labels(by: str, function: Table) -> Labels:
+    """The labels of a row; one without a value is left out."""
+    address = function["address"]
+    found = {
+        "function" if by == "symbol" else by: function["symbol"],
+        "dso": function["dso"],
+        "address": "" if address is None else f"{address:#x}",
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def sums_of(function: Table) -> dict[str, tuple[int, int, Counter]]:
+    """Windows, those which count, and their totals by event, of each group of events."""
+    found: dict[str, tuple[int, int, Counter]] = {}
+    for one in function["sums"]:
+        group = ",".join(one["events"])
+        windows, matched, totals = found.get(group, (0, 0, Counter()))
+        totals.update({event: int(total) for event, total in one["totals"].items()})
+        found[group] = windows + one["samples"], matched + one["matched"], totals
+    return found
+
+
+class Families:
+    """What the text is made of: families in the order in which they were first needed."""
+
+    def __init__(self, family: Any) -> None:
+        self.family = family
+        self.families: dict[str, Any] = {}
+
+    def add(self, name: str, meaning: str, unit: str, where: Labels, value: float) -> None:
+        """Adds a value. A unit is the end of the name."""
+        if unit and not name.endswith(f"_{unit}"):
+            name += f"_{unit}"
+        if name not in self.families:
+            self.families[name] = self.family(name, meaning, unit=unit)
+        self.families[name].add_sample(name, where, value)
+
+    def collect(self) -> Iterable[Any]:
+        """For the library."""
+        return self.families.values()
+
+    def add_sums(self, where: Labels, function: Table) -> None:
+        """Adds the numbers of one function, those of each group."""
+        for group, (windows, matched, totals) in sums_of(function).items():
+            here = {**where, "group": group}
+            self.add(PREFIX + "windows", "Windows", "windows", here, windows)
+            self.add(PREFIX + "matched_windows", "Windows that count", "windows", here, matched)
+            for event, total in totals.items():
+                self.add(
+                    PREFIX + "events",
+                    "Events in the windows that count",
+                    "events",
+                    {**here, "event": event},
+                    total,
+                )
+
+    def add_metrics(self, where: Labels, columns: Iterable[Table], function: Table) -> None:
+        """Adds the metrics of one function, those that it has, and their intervals."""
+        for column in columns:
+            name, unit = family_name(column), "percent" if is_percent(column) else ""
+            value = function["metrics"].get(column["name"])
+            if column["kind"] == "count" or value is None:
+                continue
+            here = {**where, "column": column["name"]}
+            self.add(name, column["meaning"], unit, here, value)
+            ends = function["intervals"].get(column["name"]) or ()
+            for end, bound in zip(("low", "high"), ends):
+                self.add(
+                    f"{name}_{end}",
+                    f"{column['meaning']}: {end} end of the 95 % interval",
+                    unit,
+                    here,
+                    bound,
+                )
+
+
+def text_of(tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> bytes:
+    """The text of the first functions of the whole table in each table, which has labels."""
+    family, generate = library()
+    families = Families(family)
+    wanted = {key(function) for function in whole["functions"][:top]}
+    for where, table in tables:
+        for name, meaning, number in (
+            ("lost_records", "Lost records", table["lost"]),
+            ("throttle_records", "Throttle records", table["throttled"]),
+        ):
+            families.add(PREFIX + name, meaning, "records", where, number)
+        for function in table["functions"]:
+            if key(function) in wanted:
+                here = {**where, **labels(table["by"], function)}
+                families.add_sums(here, function)
+                families.add_metrics(here, table["columns"], function)
+    return generate(families)
+
+
+def write(path: Path, tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> None:
+    """Writes the text to a file, or to the standard output if its name is -.
+
+    Raises ReportError, and OSError if the standard output fails.
+    """
+    text = text_of(tables, whole, top)
+    if str(path) == "-":
+        sys.stdout.buffer.write(text)  # which is UTF-8 in any locale
+        sys.stdout.buffer.flush()
+        return
+    with replacing(path) as new:
+        new.write_bytes(text)
