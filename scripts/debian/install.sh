@@ -46,11 +46,11 @@ declare -A packages_for=(
 		$(command -v node > /dev/null || echo nodejs)
 		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client"
-	# golang-go has pprof
-	[check]="bzip2 patch man-db chromium chromium-driver golang-go"
+	[check]="bzip2 patch man-db chromium chromium-driver"
 	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"
 	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
-	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev
+	# golang-go has pprof
+	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev golang-go
 		$(compilers)"
 	[fresh]="ca-certificates mmdebstrap"
 )
