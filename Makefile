@@ -64,6 +64,8 @@ EMULATOR := build/emulator
 DEMO_MODEL = $(or $(MODEL),$(if $(filter arm64-tcg,$(ARCH)-$(ACCEL)),small,none))
 WITH_MODEL = $(if $(filter-out none,$(1)),$(EMULATOR)/model.so)
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
+# the page, and the code for profiles
+REPORT_BUILT := build/report/template.html build/report/profile_pb2.py
 DEB = $(B)/deb/$(ARCH)
 KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
 KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
@@ -108,8 +110,7 @@ truth: $(B)/perf/.built $(call MACHINE,$(ARCH) emulator)
 .PHONY: report
 report: ## the same with call chains, and as a page: build/BASE/demo/report.html
 report: override MODEL := $(DEMO_MODEL)
-report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL))
-report: build/report/template.html build/report/profile_pb2.py
+report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL)) $(REPORT_BUILT)
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
@@ -128,15 +129,13 @@ check: ## the tests of every change; the last line counts them
 ifeq ($(SUITES),lint)
 check: lint
 else
-check: install-check $(B)/perf/.built build/report/template.html build/report/profile_pb2.py
-check: $(call MACHINE,$(CHECK_ARCHES))
+check: install-check $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(CHECK_ARCHES))
 	@tests/run.py $(SUITES)
 endif
 
 .PHONY: check-all
 check-all: ## all tests, those that take hours too, on each base
-check-all: install-all $(B)/perf/.built build/report/template.html build/report/profile_pb2.py
-check-all: $(call MACHINE,$(ALL_ARCHES))
+check-all: install-all $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(ALL_ARCHES))
 	@tests/run.py --all $(SUITES)
 ifeq ($(BASE)$(SUITES),6.12)
 	@for base in $(filter-out 6.12,$(BASES)); do \
