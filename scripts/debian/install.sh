@@ -50,8 +50,8 @@ declare -A packages_for=(
 	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"
 	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	# golang-go has pprof
-	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev golang-go
-		$(compilers)"
+	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev
+		golang-go $(compilers)"
 	[fresh]="ca-certificates mmdebstrap"
 )
 
