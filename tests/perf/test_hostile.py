@@ -19,6 +19,7 @@ import unittest
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
 from tests.harness.recording import LONG, WINDOW, Windows
@@ -106,19 +107,7 @@ class Refused(unittest.TestCase):
 class Recordings(Refused):
     def test_group_that_comes_late(self):
         """In a pipe, a tracepoint joins the group of an event that was sampled before."""
-        leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW)
-        member = pw.Event("sched:sched_switch", 2, 7, [2], 1)
-        writer = pw.Writer([[leader]])
-        writer.comm(pw.Where(1, 100, 100), "program")
-        for time in (2, 3):
-            writer.sample(leader, pw.Where(time, 100, 100), 0x1000, LONG, [(1, time * LONG)])
-        writer.finished_round()
-        writer.finished_round()  # now these samples are read
-        writer.record(pw.HEADER_ATTR, member.attr() + struct.pack("<Q", 2), 0)
-        group = pw.Writer([[leader, member]]).group_desc()
-        writer.record(pw.HEADER_FEATURE, struct.pack("<Q", pw.HEADER_GROUP_DESC) + group, 0)
-        writer.sample(member, pw.Where(4, 100, 100), 0x1000, 1, [(2, 1)])
-        writer.write_pipe(DATA / "late.pipe")
+        functionsfuzz.late_group().write_pipe(DATA / "late.pipe")
         self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
 
     def test_sample_without_values(self):
