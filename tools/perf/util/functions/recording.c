@@ -392,11 +392,9 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	return machine__process_event(machine, event, sample);
 }
 
-static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			  struct perf_sample *sample, struct machine *machine)
+static int add_sample(struct recording *recording, struct evsel *evsel,
+		      struct perf_sample *sample, struct machine *machine)
 {
-	struct evsel *evsel = sample->evsel;
-	struct recording *recording = container_of(tool, struct recording, tool);
 	const struct place *place;
 	struct metrics_sample metrics_sample;
 	struct functions_evsel *leader;
@@ -405,6 +403,7 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 	function_progress__count();
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
 		pr_err("perf functions: samples without their call chains, which come later: record without 'defer'\n");
+		recording->is_refused = true;
 		return -EINVAL;
 	}
 	if (!evsel->priv) {
@@ -433,6 +432,19 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 		.nowhere = function_finder__is_nowhere(recording->finder, sample),
 	};
 	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
+}
+
+static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
+			  struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+	int err = add_sample(recording, sample->evsel, sample, machine);
+
+	if (!recording->is_refused)
+		return err;
+	/* Of an error, the session would have a message of its own. */
+	session_done = 1;
+	return 0;
 }
 
 static int process_throttle(const struct perf_tool *tool, union perf_event *event,
@@ -572,9 +584,10 @@ static int recording__process(struct recording *recording, const char *path,
 	function_progress__begin(path);
 	err = perf_session__process_events(session);
 	function_progress__end();
+	if (recording->is_refused)
+		return -EINVAL;
 	if (err) {
-		if (!recording->is_refused)
-			pr_err("perf functions: %s: cannot be read to its end\n", path);
+		pr_err("perf functions: %s: cannot be read to its end\n", path);
 		return err;
 	}
 
