@@ -60,10 +60,13 @@ struct vcpu {
 };
 
 static struct core_config config;
+/* the kernel executes on the core, too: with kernel=on, since the first process */
 static bool model_kernel;
+static bool kernel_argument;
 static const char *truth_file;
 static struct vcpu vcpus[MAX_VCPUS];
 static GArray *vectors;
+static qemu_plugin_id_t plugin_id;
 static struct qemu_plugin_scoreboard *counts;
 static const void *time_control;
 
@@ -145,11 +148,19 @@ static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 	return cycles;
 }
 
+static void register_callbacks(qemu_plugin_id_t id);
+
 /* A user executes after the kernel, perhaps another one than before. */
 static uint64_t resume_user(struct vcpu *vcpu)
 {
 	uint64_t cycles = 0;
 
+	/* before, whatever has an address of users is the kernel, which boots as thread 0 */
+	if (kernel_argument && !model_kernel && vcpu->thread) {
+		model_kernel = true;
+		/* what is translated knows nothing of it */
+		qemu_plugin_reset(plugin_id, register_callbacks);
+	}
 	vcpu->in_kernel = false;
 	use_image(vcpu, truth_image(vcpu->thread, vcpu->space));
 	if (vcpu->image->branch)
@@ -418,6 +429,14 @@ static void write_truth(qemu_plugin_id_t id, void *unused)
 	g_free(new);
 }
 
+static void register_callbacks(qemu_plugin_id_t id)
+{
+	qemu_plugin_register_vcpu_init_cb(id, init_vcpu);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	if (truth_file)
+		qemu_plugin_register_atexit_cb(id, write_truth, NULL);
+}
+
 static bool parse_argument(const char *argument)
 {
 	g_auto(GStrv) pair = NULL;
@@ -428,7 +447,7 @@ static bool parse_argument(const char *argument)
 	if (!pair[0] || !pair[1]) {
 		wrong = "an argument is NAME=VALUE";
 	} else if (!strcmp(pair[0], "kernel")) {
-		wrong = qemu_plugin_bool_parse(pair[0], pair[1], &model_kernel) ?
+		wrong = qemu_plugin_bool_parse(pair[0], pair[1], &kernel_argument) ?
 				NULL :
 				"it is on or off";
 	} else if (!strcmp(pair[0], "truth")) {
@@ -486,11 +505,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		fail("another plugin counts the same events");
 		return 1;
 	}
-	qemu_plugin_register_vcpu_init_cb(id, init_vcpu);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
-	if (truth_file) {
+	plugin_id = id;
+	if (truth_file)
 		truth_start();
-		qemu_plugin_register_atexit_cb(id, write_truth, NULL);
-	}
+	register_callbacks(id);
 	return 0;
 }
