@@ -47,8 +47,9 @@ static bool alternates(struct perf_event *event)
 
 	return FIELD_GET(SIG_DATA_MAGIC, attr->sig_data) == MAGIC &&
 	       min(attr->sample_period, window) >= PERIOD_MIN &&
-	       !attr->sigtrap && !attr->precise_ip && !is_software_event(event) &&
-	       !perf_alt_period_check(attr->freq, attr->sample_period, window,
+	       !attr->freq && !attr->sigtrap && !attr->precise_ip &&
+	       !is_software_event(event) &&
+	       !perf_alt_period_check(attr->sample_period, window, 0,
 				      FIELD_GET(SIG_DATA_JITTER, attr->sig_data));
 }
 
@@ -95,7 +96,7 @@ static int overflow(struct kprobe *probe, struct pt_regs *regs)
 
 	phase = phase_of(hwc);
 	hwc->sample_period = perf_alt_period_next(&phase, event->attr.sample_period,
-						  FIELD_GET(SIG_DATA_WINDOW, data), jitter,
+						  FIELD_GET(SIG_DATA_WINDOW, data), 0, jitter,
 						  random);
 	hwc->freq_count_stamp = phase == PERF_ALT_WINDOW ? hwc->sample_period : 0;
 

@@ -15,16 +15,20 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/overflow.h>
 #include <linux/types.h>
 
 /* The widest jitter: its random offset is drawn from 2^31 + 1 integers. */
 #define PERF_ALT_JITTER_MAX	30
 
+/* The longest burst: so many windows follow a long interval. */
+#define PERF_ALT_COUNT_MAX	255
+
 /**
- * enum perf_alt_phase - position of an event in its alternation
+ * enum perf_alt_phase - position of an interval in the alternation
  * @PERF_ALT_OFF: the event does not alternate, or has not begun to
- * @PERF_ALT_LONG: the chosen period is the long one
- * @PERF_ALT_WINDOW: the chosen period is the window
+ * @PERF_ALT_LONG: the long interval
+ * @PERF_ALT_WINDOW: the first window after it; the second is one more, and so on
  */
 enum perf_alt_phase {
 	PERF_ALT_OFF,
@@ -34,27 +38,30 @@ enum perf_alt_phase {
 
 /**
  * perf_alt_period_check() - validate the periods of an event
- * @freq: the event has a target frequency, not a period
- * @period: the long period
+ * @period: the long period, or the target frequency
  * @alt_period: the window, 0 if the event does not alternate
+ * @count: windows after each long interval, 0 for one
  * @jitter: width exponent of the jitter, 0 for none
  *
  * An event that does not alternate is none of this function's business,
- * unless it asks for jitter.
+ * unless it asks for jitter or a burst.
  *
  * Return: 0 or -EINVAL.
  */
-static inline int perf_alt_period_check(bool freq, u64 period, u64 alt_period,
+static inline int perf_alt_period_check(u64 period, u64 alt_period, u32 count,
 					u32 jitter)
 {
 	if (!alt_period)
-		return jitter ? -EINVAL : 0;
+		return jitter || count ? -EINVAL : 0;
 
 	/* Drivers count a period down in a signed 64-bit integer. */
-	if (freq || !period || period > S64_MAX || alt_period > S64_MAX)
+	if (!period || period > S64_MAX || alt_period > S64_MAX)
 		return -EINVAL;
 
-	return jitter > PERF_ALT_JITTER_MAX ? -EINVAL : 0;
+	if (count > PERF_ALT_COUNT_MAX || jitter > PERF_ALT_JITTER_MAX)
+		return -EINVAL;
+
+	return 0;
 }
 
 /**
@@ -90,9 +97,10 @@ static inline u64 perf_alt_period_jitter(u64 period, u32 jitter, u32 random)
 
 /**
  * perf_alt_period_next() - advance the alternation by one interval
- * @phase: position of the event, an enum perf_alt_phase; updated
+ * @phase: position of the event, see enum perf_alt_phase; updated
  * @period: the long period
  * @alt_period: the window
+ * @count: windows after each long interval, 0 for one
  * @jitter: width exponent of the jitter, 0 for none
  * @random: 32 uniformly distributed bits, not used without jitter
  *
@@ -101,33 +109,87 @@ static inline u64 perf_alt_period_jitter(u64 period, u32 jitter, u32 random)
  * Return: the length of the next interval.
  */
 static inline u64 perf_alt_period_next(u32 *phase, u64 period, u64 alt_period,
-				       u32 jitter, u32 random)
+				       u32 count, u32 jitter, u32 random)
 {
-	bool window = *phase == PERF_ALT_LONG;
+	*phase = *phase > max(count, 1U) ? PERF_ALT_LONG : *phase + 1;
 
-	*phase = window ? PERF_ALT_WINDOW : PERF_ALT_LONG;
-
-	return perf_alt_period_jitter(window ? alt_period : period, jitter,
-				      random);
+	return perf_alt_period_jitter(*phase == PERF_ALT_LONG ? period : alt_period,
+				      jitter, random);
 }
 
 /**
- * perf_alt_period_skip() - take whole pairs of intervals off a count
- * @count: events which came after the end of an interval
+ * perf_alt_period_windows() - nominal length of all windows of a burst
+ * @alt_period: the window
+ * @count: windows after each long interval, 0 for one
+ *
+ * Return: the sum, S64_MAX if it is longer.
+ */
+static inline u64 perf_alt_period_windows(u64 alt_period, u32 count)
+{
+	u64 sum;
+
+	if (check_mul_overflow(alt_period, (u64)max(count, 1U), &sum))
+		return S64_MAX;
+
+	return min(sum, (u64)S64_MAX);
+}
+
+/**
+ * perf_alt_period_first() - draw the first interval of an event with jitter
  * @period: the long period
  * @alt_period: the window
+ * @count: windows after each long interval, 0 for one
+ * @random: 64 uniformly distributed bits
  *
- * After a pair the alternation is where it was.  So an event which may not
- * deliver the samples of a huge @count gets along with what is left: less than
- * one pair, of a handful of intervals even if they are jittered.
+ * Threads may end after one interval or less.  If the first one is of any
+ * length up to that of a long interval and its windows, with equal
+ * probability, the windows of many threads lie evenly over their lives.
+ *
+ * Return: the length of the interval, 1 to S64_MAX.
+ */
+static inline u64 perf_alt_period_first(u64 period, u64 alt_period, u32 count,
+					u64 random)
+{
+	u64 range = period + perf_alt_period_windows(alt_period, count);
+
+	return mul_u64_u64_shr(random, min(range, (u64)S64_MAX), 64) + 1;
+}
+
+/**
+ * perf_alt_period_long() - take the windows off the period of a frequency
+ * @period: from the begin of one long interval to that of the next
+ * @alt_period: the window
+ * @count: windows after each long interval, 0 for one
+ *
+ * Return: the long period, 1 if the windows leave nothing.
+ */
+static inline u64 perf_alt_period_long(u64 period, u64 alt_period, u32 count)
+{
+	u64 windows = perf_alt_period_windows(alt_period, count);
+
+	return period > windows ? period - windows : 1;
+}
+
+/**
+ * perf_alt_period_skip() - take whole rounds of intervals off a count
+ * @events: events which came after the end of an interval
+ * @period: the long period
+ * @alt_period: the window
+ * @count: windows after each long interval, 0 for one
+ *
+ * After a long interval and its windows the alternation is where it was.  So
+ * an event which may not deliver the samples of a huge number of @events gets
+ * along with what is left: less than one round, even if it is jittered.
  *
  * Return: the events which belong to the next intervals.
  */
-static inline u64 perf_alt_period_skip(u64 count, u64 period, u64 alt_period)
+static inline u64 perf_alt_period_skip(u64 events, u64 period, u64 alt_period,
+				       u32 count)
 {
 	u64 left;
 
-	div64_u64_rem(count, period + alt_period, &left);
+	div64_u64_rem(events, period + perf_alt_period_windows(alt_period, count),
+		      &left);
 
 	return left;
 }

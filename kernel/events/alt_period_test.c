@@ -60,22 +60,33 @@ static u64 test_half(u64 period, u32 jitter)
 	return half;
 }
 
+static const u32 test_counts[] = { 0, 1, 2, 3, 8, 254, 255 };
+
+/* In each round: the long interval, then as many windows. */
 static void test_alternation(struct kunit *test)
 {
-	int i, j, k;
+	int c, i, j, k;
 
-	for (i = 0; i < TEST_NR_PERIODS; i++) {
-		for (j = 0; j < TEST_NR_PERIODS; j += 7) {
-			u64 period = test_period(i), window = test_period(j);
-			u32 phase = PERF_ALT_OFF;
+	for (c = 0; c < ARRAY_SIZE(test_counts); c++) {
+		u32 count = test_counts[c], round = 1 + (count ?: 1);
 
-			for (k = 0; k < 9; k++) {
-				u64 next = perf_alt_period_next(&phase, period,
-								window, 0, ~k);
+		for (i = c; i < TEST_NR_PERIODS; i += 5) {
+			for (j = 0; j < TEST_NR_PERIODS; j += 7) {
+				u64 period = test_period(i), window = test_period(j);
+				u32 phase = PERF_ALT_OFF;
 
-				KUNIT_ASSERT_EQ(test, next, k % 2 ? window : period);
-				KUNIT_ASSERT_EQ(test, phase, k % 2 ? PERF_ALT_WINDOW :
-								     PERF_ALT_LONG);
+				for (k = 0; k < 3 * round + 1; k++) {
+					u64 next = perf_alt_period_next(&phase, period, window,
+									count, 0, ~k);
+
+					KUNIT_ASSERT_EQ(test, next,
+							k % round ? window : period);
+					KUNIT_ASSERT_EQ(test, phase == PERF_ALT_LONG,
+							k % round == 0);
+					KUNIT_ASSERT_EQ(test, phase == PERF_ALT_WINDOW,
+							k % round == 1);
+					KUNIT_ASSERT_NE(test, phase, PERF_ALT_OFF);
+				}
 			}
 		}
 	}
@@ -93,7 +104,7 @@ static void test_alternation_jittered(struct kunit *test)
 	for (k = 0; k < 1000; k++) {
 		u32 random = prandom_u32_state(&rnd);
 		u64 nominal = k % 2 ? 300 : 999700;
-		u64 next = perf_alt_period_next(&phase, 999700, 300, 12, random);
+		u64 next = perf_alt_period_next(&phase, 999700, 300, 0, 12, random);
 
 		KUNIT_ASSERT_EQ(test, next,
 				perf_alt_period_jitter(nominal, 12, random));
@@ -258,42 +269,156 @@ static void test_jitter_chi_square(struct kunit *test)
 	}
 }
 
-/* Where the alternation is @count events after it began an interval. */
-static u64 test_walk(u32 *phase, u64 count, u64 period, u64 window)
+/* The sum of a long interval and its windows, unless it is no period any more. */
+static u64 test_round(u64 period, u64 window, u32 count)
 {
-	u64 next;
+	u64 sum = period;
 
-	for (;;) {
-		next = *phase == PERF_ALT_LONG ? period : window;
-		if (count < next)
-			return count;
-		count -= next;
-		*phase = PERF_ALT_LONG + PERF_ALT_WINDOW - *phase;
-	}
+	do {
+		sum = window < TEST_PERIOD_LIMIT - sum ? sum + window : TEST_PERIOD_LIMIT;
+	} while (count-- > 1 && sum < TEST_PERIOD_LIMIT);
+
+	return sum;
 }
 
-/* To skip pairs is to go on for as many intervals, only faster. */
-static void test_skip(struct kunit *test)
+/* How many random numbers, of 2^64, give a first interval of less than @length. */
+static u64 test_first_below(u64 period, u64 window, u32 count, u64 length)
 {
-	static const u64 periods[] = { 1, 2, 3, 10, 299, 1000 };
-	int i, j;
-	u32 k;
+	u64 low = 0, high = U64_MAX;
+
+	while (low < high) {
+		u64 mid = low + (high - low) / 2;
+
+		if (perf_alt_period_first(period, window, count, mid) < length)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+
+	return low;
+}
+
+/* Each length from 1 to that of a whole round has the same share. */
+static void test_first_uniform(struct kunit *test)
+{
+	static const u64 periods[] = { 1, 2, 10, 299, 1000 };
+	int i, j, c;
 
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
 		for (j = 0; j < ARRAY_SIZE(periods); j++) {
-			u64 period = periods[i], window = periods[j], count;
+			for (c = 0; c < 5; c++) {
+				u64 period = periods[i], window = periods[j];
+				u32 count = test_counts[c];
+				u64 lengths = test_round(period, window, count);
+				u64 share = div64_u64(U64_MAX, lengths);
+				u64 length, first = 0, next;
 
-			for (count = 0; count < 4100; count++) {
-				u64 left = perf_alt_period_skip(count, period, window);
+				for (length = 1; length < lengths; length++) {
+					next = test_first_below(period, window, count,
+								length + 1);
+					KUNIT_ASSERT_GE(test, next - first, share);
+					KUNIT_ASSERT_LE(test, next - first, share + 1);
+					first = next;
+				}
+				KUNIT_ASSERT_GE(test, U64_MAX - first + 1, share);
+				KUNIT_ASSERT_LE(test, U64_MAX - first, share);
+				KUNIT_ASSERT_EQ(test, lengths,
+						perf_alt_period_first(period, window, count,
+								      U64_MAX));
+			}
+		}
+	}
+}
 
-				KUNIT_ASSERT_LT(test, left, period + window);
-				for (k = PERF_ALT_LONG; k <= PERF_ALT_WINDOW; k++) {
-					u32 slow = k, fast = k;
+static void test_first_range(struct kunit *test)
+{
+	int c, i, j;
 
-					KUNIT_ASSERT_EQ(test,
-							test_walk(&slow, count, period, window),
-							test_walk(&fast, left, period, window));
-					KUNIT_ASSERT_EQ(test, slow, fast);
+	for (c = 0; c < ARRAY_SIZE(test_counts); c++) {
+		for (i = 0; i < TEST_NR_PERIODS; i++) {
+			for (j = 0; j < TEST_NR_PERIODS; j += 7) {
+				u64 period = test_period(i), window = test_period(j);
+				u32 count = test_counts[c];
+				u64 longest = test_round(period, window, count);
+
+				if (longest == TEST_PERIOD_LIMIT)
+					longest--;
+				KUNIT_ASSERT_EQ(test, 1,
+						perf_alt_period_first(period, window, count, 0));
+				KUNIT_ASSERT_EQ(test, longest,
+						perf_alt_period_first(period, window, count,
+								      U64_MAX));
+			}
+		}
+	}
+}
+
+/* With its windows the long interval is as long as asked for, or has one event. */
+static void test_long_and_windows(struct kunit *test)
+{
+	int c, i, j;
+
+	for (c = 0; c < ARRAY_SIZE(test_counts); c++) {
+		for (i = 0; i < TEST_NR_PERIODS; i++) {
+			for (j = 0; j < TEST_NR_PERIODS; j += 7) {
+				u64 period = test_period(i), window = test_period(j);
+				u32 count = test_counts[c];
+				u64 length = perf_alt_period_long(period, window, count);
+
+				if (length > 1)
+					KUNIT_ASSERT_EQ(test, period,
+							test_round(length, window, count));
+				else
+					KUNIT_ASSERT_GE(test, test_round(1, window, count),
+							period);
+				KUNIT_ASSERT_TRUE(test, test_period_valid(length));
+			}
+		}
+	}
+}
+
+/* Where the alternation is @events events after it began an interval. */
+static u64 test_walk(u32 *phase, u64 events, u64 period, u64 window, u32 count)
+{
+	u64 next = *phase == PERF_ALT_LONG ? period : window;
+
+	while (events >= next) {
+		events -= next;
+		next = perf_alt_period_next(phase, period, window, count, 0, 0);
+	}
+
+	return events;
+}
+
+/* To skip rounds is to go on for as many intervals, only faster. */
+static void test_skip(struct kunit *test)
+{
+	static const u64 periods[] = { 1, 2, 3, 10, 299, 1000 };
+	int c, i, j;
+	u32 k;
+
+	for (c = 0; c < 4; c++) {
+		for (i = 0; i < ARRAY_SIZE(periods); i++) {
+			for (j = 0; j < ARRAY_SIZE(periods); j++) {
+				u64 period = periods[i], window = periods[j], events;
+				u32 count = test_counts[c];
+
+				for (events = 0; events < 4100; events += 1 + c) {
+					u64 left = perf_alt_period_skip(events, period, window,
+									count);
+
+					KUNIT_ASSERT_LT(test, left,
+							test_round(period, window, count));
+					for (k = PERF_ALT_LONG; k <= 1 + (count ?: 1); k++) {
+						u32 slow = k, fast = k;
+
+						KUNIT_ASSERT_EQ(test,
+								test_walk(&slow, events, period,
+									  window, count),
+								test_walk(&fast, left, period,
+									  window, count));
+						KUNIT_ASSERT_EQ(test, slow, fast);
+					}
 				}
 			}
 		}
@@ -302,12 +427,15 @@ static void test_skip(struct kunit *test)
 
 static void test_skip_extremes(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(0, 1, 1));
-	KUNIT_EXPECT_EQ(test, 1, perf_alt_period_skip(S64_MAX, 1, 1));
-	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX, 1));
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(S64_MAX, S64_MAX - 1, 1));
-	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX, S64_MAX));
-	KUNIT_EXPECT_EQ(test, 775807, perf_alt_period_skip(S64_MAX, 999700, 300));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(0, 1, 1, 0));
+	KUNIT_EXPECT_EQ(test, 1, perf_alt_period_skip(S64_MAX, 1, 1, 1));
+	KUNIT_EXPECT_EQ(test, 127, perf_alt_period_skip(S64_MAX, 1, 1, 255));
+	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX, 1, 0));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(S64_MAX, S64_MAX - 1, 1, 0));
+	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX - 1, 1, 2));
+	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX, S64_MAX, 0));
+	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, 1, S64_MAX, 255));
+	KUNIT_EXPECT_EQ(test, 775807, perf_alt_period_skip(S64_MAX, 999700, 300, 0));
 }
 
 static const u64 test_check_periods[] = {
@@ -319,19 +447,23 @@ static const u32 test_check_jitters[] = {
 	0, 1, 7, 30, 31, 32, 63, 64, 1U << 31, U32_MAX,
 };
 
-static int test_check(bool freq, u64 period, u64 window, u32 jitter)
+static const u32 test_check_counts[] = {
+	0, 1, 2, 255, 256, 257, 1U << 31, U32_MAX,
+};
+
+static int test_check(u64 period, u64 window, u32 count, u32 jitter)
 {
-	if (window == 0 && jitter == 0)
+	if (window == 0 && count == 0 && jitter == 0)
 		return 0;		/* as if the fields did not exist */
-	if (freq)
-		return -EINVAL;		/* neither field */
 	if (window >> 63)
 		return -EINVAL;
 	if (window && (period == 0 || period >> 63))
 		return -EINVAL;		/* nothing to alternate with */
 	if (jitter && !window)
 		return -EINVAL;		/* nothing to jitter */
-	if (jitter >= 31)
+	if (count && !window)
+		return -EINVAL;		/* nothing to count */
+	if (jitter >= 31 || count >= 256)
 		return -EINVAL;
 
 	return 0;
@@ -339,43 +471,45 @@ static int test_check(bool freq, u64 period, u64 window, u32 jitter)
 
 static void test_validity(struct kunit *test)
 {
-	int p, w, j, freq;
+	int p, w, c, j;
 
 	for (p = 0; p < ARRAY_SIZE(test_check_periods); p++)
 		for (w = 0; w < ARRAY_SIZE(test_check_periods); w++)
-			for (j = 0; j < ARRAY_SIZE(test_check_jitters); j++)
-				for (freq = 0; freq < 2; freq++) {
+			for (c = 0; c < ARRAY_SIZE(test_check_counts); c++)
+				for (j = 0; j < ARRAY_SIZE(test_check_jitters); j++) {
 					u64 period = test_check_periods[p];
 					u64 window = test_check_periods[w];
+					u32 count = test_check_counts[c];
 					u32 jitter = test_check_jitters[j];
 
 					KUNIT_EXPECT_EQ_MSG(test,
-							    perf_alt_period_check(freq, period,
-										  window, jitter),
-							    test_check(freq, period, window,
+							    perf_alt_period_check(period, window,
+										  count, jitter),
+							    test_check(period, window, count,
 								       jitter),
-							    "freq %d period %llu window %llu jitter %u",
-							    freq, period, window, jitter);
+							    "period %llu window %llu count %u jitter %u",
+							    period, window, count, jitter);
 				}
 }
 
 /* One line per rule, for those who read rather than count. */
 static void test_validity_examples(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 999700, 300, 0));
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 999700, 300, 30));
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 300, 300, 7));
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 300, 999700, 7));
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 1, 1, 1));
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(false, 0, 0, 0));
-	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(true, 4000, 0, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(true, 4000, 300, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(true, 4000, 0, 7));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 0, 300, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 1000, 1ULL << 63, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 1ULL << 63, 300, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 999700, 0, 7));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(false, 999700, 300, 31));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(999700, 300, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(999700, 300, 0, 30));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(999700, 300, 1, 0));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(999700, 300, 255, 0));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(300, 300, 0, 7));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(300, 999700, 0, 7));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(1, 1, 0, 1));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(0, 0, 0, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(0, 300, 0, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(1000, 1ULL << 63, 0, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(1ULL << 63, 300, 0, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 0, 0, 7));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 0, 1, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 300, 0, 31));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 300, 256, 0));
 }
 
 static struct kunit_case alt_period_test_cases[] = {
@@ -386,6 +520,9 @@ static struct kunit_case alt_period_test_cases[] = {
 	KUNIT_CASE(test_jitter_range),
 	KUNIT_CASE(test_jitter_uniform),
 	KUNIT_CASE(test_jitter_chi_square),
+	KUNIT_CASE(test_first_uniform),
+	KUNIT_CASE(test_first_range),
+	KUNIT_CASE(test_long_and_windows),
 	KUNIT_CASE(test_skip),
 	KUNIT_CASE(test_skip_extremes),
 	KUNIT_CASE(test_validity),

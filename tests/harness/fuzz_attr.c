@@ -158,8 +158,8 @@ static void violation(const char *what, const struct perf_event_attr *attr,
 	printf(" type %u config %llx size %u freq %u period %llu alternative %llu",
 	       attr->type, attr->config, attr->size, attr->freq,
 	       attr->sample_period, attr->alternative_sample_period);
-	printf(" jitter %u reserved %u config4 %llx\n",
-	       attr->jitter_alternate_period, attr->__reserved_4, attr->config4);
+	printf(" jitter %u count %u config4 %llx\n",
+	       attr->jitter_alternate_period, attr->alternative_sample_count, attr->config4);
 }
 
 static void executed(void)
@@ -276,13 +276,13 @@ static int probe(const struct perf_event_attr *like, bool *opens)
 
 static bool has_reserved_words(const struct perf_event_attr *attr)
 {
-	return attr->__reserved_4 || (config4_reserved && attr->config4);
+	return config4_reserved && attr->config4;
 }
 
 static bool has_new_members(const struct perf_event_attr *attr)
 {
 	return attr->alternative_sample_period || attr->jitter_alternate_period ||
-	       has_reserved_words(attr);
+	       attr->alternative_sample_count || has_reserved_words(attr);
 }
 
 static int alternates(const struct perf_event_attr *attr)
@@ -320,10 +320,11 @@ static int predict(struct perf_event_attr *attr)
 	if (has_reserved_words(attr))
 		return -EINVAL;
 	if (!window)
-		return attr->jitter_alternate_period ? -EINVAL : 0;
-	if (attr->freq || !period || window >> 63 || period >> 63)
+		return attr->jitter_alternate_period || attr->alternative_sample_count ?
+		       -EINVAL : 0;
+	if (!period || window >> 63 || period >> 63)
 		return -EINVAL;
-	if (attr->jitter_alternate_period > 30)
+	if (attr->jitter_alternate_period > 30 || attr->alternative_sample_count > 255)
 		return -EINVAL;
 
 	switch (alternates(attr)) {
@@ -367,7 +368,7 @@ static int open_checked(struct perf_event_attr *attr, pid_t pid, int cpu, int gr
 		plain.config4 = 0;
 	plain.alternative_sample_period = 0;
 	plain.jitter_alternate_period = 0;
-	plain.__reserved_4 = 0;
+	plain.alternative_sample_count = 0;
 
 	/* Between two calls a task may end or a CPU leave: ask again. */
 	for (int i = 0; ; i++) {
@@ -447,7 +448,7 @@ static void set_new_members(struct perf_event_attr *attr)
 	static const __u32 jitters[] = { 31, 32, 63, 64, 255, 1U << 31, ~0U };
 
 	/* An event without a period of its own can have none of them. */
-	if (one_in(3) || ((attr->freq || !attr->sample_period) && !one_in(8)))
+	if (one_in(3) || (!attr->sample_period && !one_in(8)))
 		return;
 	attr->alternative_sample_period = one_in(8) ? attr->sample_period : a_period();
 	if (one_in(2))
@@ -456,8 +457,10 @@ static void set_new_members(struct perf_event_attr *attr)
 		attr->jitter_alternate_period = jitters[below(ARRAY_SIZE(jitters))];
 	if (one_in(32))
 		attr->config4 = 1ULL << below(64);
+	if (one_in(4))
+		attr->alternative_sample_count = below(256);
 	if (one_in(32))
-		attr->__reserved_4 = 1U << below(32);
+		attr->alternative_sample_count = 1U << below(32);
 }
 
 static void set_sampling(struct perf_event_attr *attr)
@@ -738,6 +741,19 @@ static bool is_interval(const struct perf_event_attr *attr, __u64 period, __u64 
 	return period >= nominal - half && period <= nominal + half;
 }
 
+/* With jitter the first interval is drawn from 1 to the sum of the others. */
+static bool may_be_first(const struct perf_event_attr *attr, __u64 period, __u64 length)
+{
+	__u64 windows, count = attr->alternative_sample_count ?: 1;
+
+	if (!attr->jitter_alternate_period || !period)
+		return false;
+	if (__builtin_mul_overflow(attr->alternative_sample_period, count, &windows))
+		return true;
+
+	return period <= length || period - length <= windows;
+}
+
 static void check_sample(const __u64 *word)
 {
 	const __u64 before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -764,7 +780,8 @@ static void check_sample(const __u64 *word)
 	    is_interval(&slot->attr, period, slot->attr.alternative_sample_period))
 		return;
 	for (int i = 0; i < slot->nr_longs; i++)
-		if (is_interval(&slot->attr, period, slot->longs[i]))
+		if (is_interval(&slot->attr, period, slot->longs[i]) ||
+		    may_be_first(&slot->attr, period, slot->longs[i]))
 			return;
 	violation("period of a sample", &slot->attr, slot->longs[0], period);
 }

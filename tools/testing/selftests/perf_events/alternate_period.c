@@ -115,16 +115,17 @@ FIXTURE_TEARDOWN(rules)
 {
 }
 
-TEST_F(rules, no_frequency)
+TEST_F(rules, frequency)
 {
 	self->attr.freq = 1;
 	self->attr.sample_freq = 100;
-	EXPECT_EQ(EINVAL, try_open(&self->attr));
-
-	self->attr.alternative_sample_period = 0;
 	EXPECT_EQ(0, try_open(&self->attr));
 
-	self->attr.jitter_alternate_period = 1;
+	self->attr.jitter_alternate_period = 31;
+	EXPECT_EQ(EINVAL, try_open(&self->attr));
+
+	self->attr.jitter_alternate_period = 0;
+	self->attr.sample_freq = 0;
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
 }
 
@@ -159,9 +160,22 @@ TEST_F(rules, jitter_needs_window)
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
 }
 
-TEST_F(rules, reserved_member)
+TEST_F(rules, count_at_most_255)
 {
-	self->attr.__reserved_4 = 1;
+	self->attr.alternative_sample_count = 1;
+	EXPECT_EQ(0, try_open(&self->attr));
+
+	self->attr.alternative_sample_count = 255;
+	EXPECT_EQ(0, try_open(&self->attr));
+
+	self->attr.alternative_sample_count = 256;
+	EXPECT_EQ(EINVAL, try_open(&self->attr));
+}
+
+TEST_F(rules, count_needs_window)
+{
+	self->attr.alternative_sample_period = 0;
+	self->attr.alternative_sample_count = 1;
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
 }
 
@@ -221,8 +235,8 @@ TEST_F(rules, size_decides_what_is_set)
 
 	self->attr.alternative_sample_period = 0;
 	self->attr.jitter_alternate_period = 0;
-	self->attr.__reserved_4 = 1;
-	self->attr.size = offsetof(struct perf_event_attr, __reserved_4);
+	self->attr.alternative_sample_count = 1;
+	self->attr.size = offsetof(struct perf_event_attr, alternative_sample_count);
 	EXPECT_EQ(0, try_open(&self->attr));
 
 	self->attr.jitter_alternate_period = 1;
@@ -334,7 +348,6 @@ FIXTURE(event) {
 	int throttled;		/* records up to position */
 	int unthrottled;
 	int while_throttled;	/* samples between the two */
-	int longs;		/* intervals before the first window, if known */
 	void (*step)(EVENT *self);	/* lets the target work a little */
 	bool refresh;		/* allow one overflow for each sample */
 	int server;		/* socket of a task which works when told to */
@@ -598,30 +611,25 @@ static struct sample *expect_intervals(struct __test_metadata *_metadata,
 
 /*
  * The next samples alternate from the beginning on, where the event had counted
- * as many: a long interval, one more if the driver reloads before it calls the
- * overflow handler, a window, a long interval, a window, ... Each is as long as
- * its sample says.
+ * as many: one long interval, a window, a long interval, a window, ... Each is
+ * as long as its sample says. With jitter the first has any length up to both.
  */
 static struct sample *expect_alternation(struct __test_metadata *_metadata,
 					 EVENT *self, __u64 begin)
 {
-	struct sample *first = next_sample(_metadata, self), *second;
-	bool window;
+	struct sample *first = next_sample(_metadata, self);
 
-	EXPECT_TRUE(is_interval(self, first->period, self->attr.sample_period))
-		TH_LOG("first period %llu", first->period);
+	if (self->attr.jitter_alternate_period) {
+		EXPECT_GE(self->attr.sample_period + self->attr.alternative_sample_period,
+			  first->period);
+	} else {
+		EXPECT_EQ(self->attr.sample_period, first->period);
+	}
 	if (begin != UNKNOWN)
 		expect_counted(_metadata, first, begin,
 			       SKID + (begin ? CALLS : 0));
 
-	second = next_sample(_metadata, self);
-	if (!self->longs)
-		self->longs = is_interval(self, second->period,
-					  self->attr.sample_period) ? 2 : 1;
-	window = self->longs == 1;
-	check_interval(_metadata, self, first, second, window);
-
-	return expect_intervals(_metadata, self, second, !window);
+	return expect_intervals(_metadata, self, first, true);
 }
 
 /*
@@ -632,13 +640,10 @@ static struct sample *run_into(struct __test_metadata *_metadata, EVENT *self,
 			       bool window)
 {
 	struct sample *sample;
-	int longs = 0;
 
 	do {
 		while ((sample = next_sample(_metadata, self))->period != WINDOW)
-			longs++;
-		if (!self->longs)
-			self->longs = longs;
+			;
 		if (window)
 			sample = next_sample(_metadata, self);
 
@@ -712,6 +717,145 @@ TEST_F(event, widest_jitter_is_half_the_period)
 	self->attr.jitter_alternate_period = 30;
 	start(_metadata, self);
 	expect_alternation(_metadata, self, 0);
+}
+
+/* The windows of a burst follow one another. */
+TEST_F(event, burst)
+{
+	static const __u32 counts[] = { 1, 2, 5, 255 };
+
+	for (int i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct sample *sample;
+
+		self->attr.alternative_sample_count = counts[i];
+		self->attr.sample_period = LONG / 10;
+		self->attr.alternative_sample_period = WINDOW / 10;
+		self->position = 0;
+		start(_metadata, self);
+		sample = next_sample(_metadata, self);
+		EXPECT_EQ(LONG / 10, sample->period);
+		for (int k = 1; k < 3 * (1 + counts[i]); k++)
+			sample = expect_interval(_metadata, self, sample,
+						 k % (1 + counts[i]));
+		ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0));
+	}
+}
+
+/* After PERF_EVENT_IOC_PERIOD a burst begins anew, with one long interval. */
+TEST_F(event, ioc_period_in_burst)
+{
+	self->attr.alternative_sample_count = 3;
+	start(_metadata, self);
+	for (int k = 0; k < 4; k++) {
+		struct sample *sample;
+		__u64 begin;
+
+		do {
+			sample = next_sample(_metadata, self);
+		} while (sample->period != self->attr.sample_period);
+		for (int i = 0; i < k; i++)
+			sample = expect_interval(_metadata, self, sample, true);
+
+		begin = count(_metadata, self);
+		ASSERT_EQ(0, set_period(self, OTHER_LONG + k));
+		sample = next_sample(_metadata, self);
+		EXPECT_EQ(OTHER_LONG + k, sample->period);
+		expect_counted(_metadata, sample, begin, SKID + CALLS);
+		for (int i = 1; i < 9; i++)
+			sample = expect_interval(_metadata, self, sample, i % 4);
+	}
+}
+
+static __u64 now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+
+	return time.tv_sec * 1000000000ULL + time.tv_nsec;
+}
+
+#define SETTLE	300000000ULL	/* ns until a frequency is met */
+#define MEASURE	500000000ULL	/* ns to count samples in */
+
+/*
+ * There are as many long intervals in a second as the frequency says, whatever
+ * the windows are, and each has its windows.
+ */
+static void expect_frequency(struct __test_metadata *_metadata, EVENT *self)
+{
+	__u64 due = self->attr.sample_freq * MEASURE / 1000000000ULL;
+	__u64 window = self->attr.alternative_sample_period;
+	__u32 count = self->attr.alternative_sample_count ?: 1;
+	__u64 begin = now(), longs = 0, windows = 0;
+	struct sample *sample;
+
+	while (now() - begin < SETTLE)
+		self->step(self);
+	while (poll_sample(self))
+		;
+	for (begin = now(); now() - begin < MEASURE;) {
+		self->step(self);
+		while ((sample = poll_sample(self))) {
+			windows += sample->period == window;
+			longs += sample->period != window;
+		}
+	}
+
+	EXPECT_LE(due * 9 / 10, longs);
+	EXPECT_GE(due * 11 / 10, longs);
+	EXPECT_LE((longs - 1) * count, windows);
+	EXPECT_GE((longs + 1) * count, windows);
+}
+
+static int set_frequency(EVENT *self, __u64 frequency)
+{
+	return set_period(self, frequency);
+}
+
+TEST_F(event, frequency)
+{
+	self->attr.freq = 1;
+	self->attr.sample_freq = 1000;
+	self->attr.alternative_sample_period = 300;
+	start(_metadata, self);
+	expect_frequency(_metadata, self);
+	ASSERT_EQ(0, set_frequency(self, 400));
+	expect_frequency(_metadata, self);
+	ASSERT_EQ(0, set_frequency(self, 2000));
+	expect_frequency(_metadata, self);
+}
+
+/* The windows take half of the time from one long interval to the next. */
+TEST_F(event, frequency_with_long_windows)
+{
+	__u64 begin, counted, time;
+	int counter;
+
+	self->attr.freq = 1;
+	self->attr.sample_freq = 200;
+	self->attr.alternative_sample_count = 2;
+
+	counter = perf_event_open(&(struct perf_event_attr) {
+			.type = self->attr.type,
+			.config = self->attr.config,
+			.size = sizeof(self->attr),
+			.exclude_kernel = 1,
+			.exclude_hv = 1,
+		}, 0, -1, -1);
+	ASSERT_LE(0, counter);
+	ASSERT_EQ(sizeof(begin), read(counter, &begin, sizeof(begin)));
+	time = now();
+	for (int i = 0; i < 1000; i++)
+		self->step(self);
+	time = now() - time;
+	ASSERT_EQ(sizeof(counted), read(counter, &counted, sizeof(counted)));
+	close(counter);
+
+	self->attr.alternative_sample_period = (counted - begin) * 1000000000 /
+					       time / self->attr.sample_freq / 4;
+	start(_metadata, self);
+	expect_frequency(_metadata, self);
 }
 
 /* What is read meanwhile lies between the two samples of an interval. */

@@ -261,7 +261,8 @@ FIXTURE(counting) {
 	struct perf_event_attr attr;
 	struct event event;
 	bool window;		/* the period of the next sample */
-	int longs;		/* samples of long intervals which are expected first */
+	int windows;		/* which the burst has had */
+	bool first;		/* its length is drawn with jitter */
 	__u64 boundary;		/* count at the end of the last interval */
 };
 
@@ -343,7 +344,7 @@ FIXTURE_TEARDOWN(counting)
 static void counting_start(struct __test_metadata *_metadata, COUNTING *self)
 {
 	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	self->longs = 2;
+	self->first = true;
 	self->window = false;
 	self->boundary = 0;
 }
@@ -372,15 +373,19 @@ static void expect_next(struct __test_metadata *_metadata, COUNTING *self,
 		happen();
 	}
 
-	EXPECT_GE(sample->period, nominal - width);
-	EXPECT_LE(sample->period, nominal + width);
+	if (self->first && width) {
+		EXPECT_LE(1, sample->period);
+		EXPECT_GE(nominal + attr->alternative_sample_period, sample->period);
+	} else {
+		EXPECT_GE(sample->period, nominal - width);
+		EXPECT_LE(sample->period, nominal + width);
+	}
 	EXPECT_EQ(sample->value[0], self->boundary + sample->period);
 
 	self->boundary = sample->value[0];
-	if (self->longs)
-		self->longs--;
-	if (!self->longs)
-		self->window = !self->window;
+	self->windows = self->window ? self->windows + 1 : 0;
+	self->window = self->windows < (attr->alternative_sample_count ?: 1);
+	self->first = false;
 }
 
 TEST_F(counting, alternates)
@@ -390,6 +395,15 @@ TEST_F(counting, alternates)
 		expect_next(_metadata, self, variant->happen);
 	EXPECT_GT(self->boundary + self->attr.sample_period,
 		  event_count(&self->event));
+	event_close(&self->event);
+}
+
+TEST_F(counting, burst)
+{
+	self->attr.alternative_sample_count = 5;
+	counting_start(_metadata, self);
+	for (int i = 0; i < 20; i++)
+		expect_next(_metadata, self, variant->happen);
 	event_close(&self->event);
 }
 
@@ -429,7 +443,7 @@ TEST_F(counting, ioc_period_in_each_interval)
 		self->boundary = event_count(&self->event);
 		/* To read the counter is an event for some. */
 		self->boundary -= self->attr.type == PERF_TYPE_TRACEPOINT;
-		self->longs = 2;
+		self->first = true;
 		self->window = false;
 	}
 	for (int i = 0; i < 6; i++)
@@ -564,13 +578,13 @@ TEST_F(single, breakpoint_modified)
 		write_word(1);
 	}
 
-	for (int i = 0; i < 3; i++) {
-		static const __u64 end[] = { 50, 100, 103 };
+	for (int i = 0; i < 4; i++) {
+		static const __u64 end[] = { 50, 53, 103, 106 };
 
 		sample = event_sample(&self->event);
 		ASSERT_NE(NULL, sample);
 		EXPECT_EQ(end[i], sample->value[0]);
-		EXPECT_EQ(i < 2 ? 50 : 3, sample->period);
+		EXPECT_EQ(i % 2 ? 3 : 50, sample->period);
 	}
 	EXPECT_EQ(NULL, event_sample(&self->event));
 	event_close(&self->event);
@@ -607,8 +621,7 @@ TEST_F(single, events_of_one_kind)
 /*
  * sched_stat_runtime counts nanoseconds, so that many intervals end at once. The
  * count and the runtime, which is in the raw data, say where it was before and
- * after. The first interval is a long one, then come pairs of a long one and a
- * window.
+ * after. Pairs of a long interval and a window follow one another.
  */
 static void expect_many(struct __test_metadata *_metadata,
 			struct perf_event_attr *attr, bool throttled)
@@ -645,21 +658,17 @@ static void expect_many(struct __test_metadata *_metadata,
 			memcpy(&runtime, (char *)sample->value + RAW + offset,
 			       sizeof(runtime));
 			before = value - runtime;
-			if (before < l) {
-				end = l;
-			} else {
-				in_pair = (before - l) % pair;
-				end = before - in_pair + (in_pair < l ? l : pair);
-			}
+			in_pair = before % pair;
+			end = before - in_pair + (in_pair < l ? l : pair);
 			samples = 0;
 			hits++;
 		}
 
-		in_pair = end == l ? l : (end - l) % pair;
+		in_pair = end % pair;
 		ASSERT_LE(end, value);
 		ASSERT_EQ(in_pair ? l : pair - l, sample->period)
 			TH_LOG("interval ends at %llu", end);
-		end += end != l && in_pair ? pair - l : l;
+		end += in_pair ? pair - l : l;
 		most = ++samples > most ? samples : most;
 	}
 	EXPECT_EQ(0, event.lost);
@@ -843,6 +852,17 @@ TEST_F(clock, late_timer)
 	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_ENABLE, 0));
 	for (int i = 0; i < 5; i++)
 		take_samples(self, SHORTEST, SHORTEST, false);
+	expect_elapsed(_metadata, self);
+	event_close(&self->event);
+}
+
+/* The long interval and its windows take as long as the frequency says. */
+TEST_F(clock, frequency)
+{
+	self->attr.freq = 1;
+	self->attr.sample_freq = 1000;
+	ASSERT_EQ(0, event_open(&self->event, &self->attr));
+	take_samples(self, NSEC_PER_SEC / 1000 - WINDOW, WINDOW, false);
 	expect_elapsed(_metadata, self);
 	event_close(&self->event);
 }
