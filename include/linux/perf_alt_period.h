@@ -131,7 +131,7 @@ static inline u64 perf_alt_period_windows(u64 alt_period, u32 count)
 	if (check_mul_overflow(alt_period, (u64)max(count, 1U), &sum))
 		return S64_MAX;
 
-	return min(sum, (u64)S64_MAX);
+	return min_t(u64, sum, S64_MAX);
 }
 
 /**
@@ -152,7 +152,7 @@ static inline u64 perf_alt_period_first(u64 period, u64 alt_period, u32 count,
 {
 	u64 range = period + perf_alt_period_windows(alt_period, count);
 
-	return mul_u64_u64_shr(random, min(range, (u64)S64_MAX), 64) + 1;
+	return mul_u64_u64_shr(random, min_t(u64, range, S64_MAX), 64) + 1;
 }
 
 /**

@@ -429,7 +429,7 @@ static void test_skip_extremes(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(0, 1, 1, 0));
 	KUNIT_EXPECT_EQ(test, 1, perf_alt_period_skip(S64_MAX, 1, 1, 1));
-	KUNIT_EXPECT_EQ(test, 127, perf_alt_period_skip(S64_MAX, 1, 1, 255));
+	KUNIT_EXPECT_EQ(test, 255, perf_alt_period_skip(S64_MAX, 1, 1, 255));
 	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX, 1, 0));
 	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_skip(S64_MAX, S64_MAX - 1, 1, 0));
 	KUNIT_EXPECT_EQ(test, S64_MAX, perf_alt_period_skip(S64_MAX, S64_MAX - 1, 1, 2));
