@@ -88,7 +88,8 @@ skip_if_not_supported()
 
 # alternate LOW HIGH WINDOW_LOW WINDOW_HIGH
 # Long intervals are from LOW to HIGH events, windows from WINDOW_LOW to
-# WINDOW_HIGH. The first interval is long, the second may be, then they alternate.
+# WINDOW_HIGH. They alternate, and the first one is long. With jitter it has any
+# length up to that of both.
 alternate()
 {
     nr=0
@@ -98,6 +99,12 @@ alternate()
     for p in $(periods)
     do
         nr=$((nr + 1))
+        if [ ${nr} -eq 1 ] && [ "$1" != "$2" ]
+        then
+            [ "${p}" -le $((period + window)) ] || fail "the first interval is ${p} long"
+            previous=long
+            continue
+        fi
         if [ "${p}" -ge "$1" ] && [ "${p}" -le "$2" ]
         then
             kind=long
@@ -113,7 +120,7 @@ alternate()
         then
             fail "the first interval is not long"
         fi
-        if [ ${nr} -gt 2 ] && [ ${kind} = "${previous}" ]
+        if [ ${kind} = "${previous}" ]
         then
             fail "samples $((nr - 1)) and ${nr} are both ${kind}"
         fi

@@ -59,6 +59,11 @@
 #define SKID		WINDOW
 #endif
 
+/* With how many long intervals an event begins; with two if not the kernel alternates. */
+#ifndef LONGS
+#define LONGS		1
+#endif
+
 static int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 			   int group)
 {
@@ -355,6 +360,7 @@ FIXTURE(event) {
 	int cpus[2];		/* for a task which moves */
 	int offline;		/* CPU to be brought back at the end */
 	int paranoid;		/* perf_event_paranoid to be restored at the end */
+	int max_rate;		/* perf_event_max_sample_rate, too */
 };
 
 static void step_here(EVENT *self)
@@ -402,6 +408,7 @@ static bool write_number(const char *path, int number)
 
 #define NOBODY	65534
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+#define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 
 static bool set_online(int cpu, bool online)
 {
@@ -422,6 +429,7 @@ FIXTURE_SETUP(event)
 	self->step = step_here;
 	self->offline = -1;
 	self->paranoid = -1;
+	self->max_rate = -1;
 	self->attr.type = PERF_TYPE_HARDWARE;
 	self->attr.size = sizeof(self->attr);
 	self->attr.sample_period = LONG;
@@ -452,6 +460,8 @@ FIXTURE_TEARDOWN_PARENT(event)
 		set_online(self->offline, true);
 	if (self->paranoid >= 0)
 		write_number(PARANOID, self->paranoid);
+	if (self->max_rate >= 0)
+		write_number(MAX_RATE, self->max_rate);
 }
 
 /* Opens an event which only counts, in the group or outside of it (-1). */
@@ -628,6 +638,8 @@ static struct sample *expect_alternation(struct __test_metadata *_metadata,
 	if (begin != UNKNOWN)
 		expect_counted(_metadata, first, begin,
 			       SKID + (begin ? CALLS : 0));
+	for (int i = 1; i < LONGS; i++)
+		first = expect_interval(_metadata, self, first, false);
 
 	return expect_intervals(_metadata, self, first, true);
 }
@@ -823,6 +835,33 @@ TEST_F(event, frequency)
 	ASSERT_EQ(0, set_frequency(self, 400));
 	expect_frequency(_metadata, self);
 	ASSERT_EQ(0, set_frequency(self, 2000));
+	expect_frequency(_metadata, self);
+	/* What is counted from then on begins at 0. */
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_RESET, 0));
+	expect_frequency(_metadata, self);
+}
+
+/* What it would have counted while it was throttled does not matter. */
+TEST_F(event, frequency_after_throttling)
+{
+	int rate = read_number(MAX_RATE);
+	__u64 begin;
+
+	self->attr.freq = 1;
+	self->attr.sample_freq = 1000;
+	self->attr.alternative_sample_period = 300;
+	start(_metadata, self);
+	expect_frequency(_metadata, self);
+	if (rate < 10 * 1000 || !write_number(MAX_RATE, 1000))
+		SKIP(return, "cannot write " MAX_RATE);
+
+	self->max_rate = rate;
+	for (begin = now(); now() - begin < SETTLE;)
+		self->step(self);
+	while (poll_sample(self))
+		;
+	EXPECT_LT(10, self->throttled);
+	ASSERT_TRUE(write_number(MAX_RATE, rate));
 	expect_frequency(_metadata, self);
 }
 
@@ -1172,7 +1211,7 @@ TEST_F(event, tasks_do_not_exchange_events)
 	ASSERT_LT(0, fork_worker(self));
 	for (int i = 0; i < 4 * SAMPLES; i++, last = sample->period) {
 		sample = next_sample(_metadata, self);
-		if (i > 1)
+		if (i)
 			EXPECT_EQ(last == LONG ? WINDOW : LONG, sample->period);
 	}
 }
@@ -1440,9 +1479,8 @@ static void expect_dropping(struct __test_metadata *_metadata, EVENT *self,
 	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_SET_BPF, program));
 	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
 
-	/* The alternation may begin with two long intervals. */
-	next_sample(_metadata, self);
-	last = next_sample(_metadata, self);
+	for (int i = 0; i < LONGS; i++)
+		last = next_sample(_metadata, self);
 	for (int i = 0; i < SAMPLES; i++, last = sample) {
 		sample = next_sample(_metadata, self);
 		EXPECT_EQ(kept, sample->period);
