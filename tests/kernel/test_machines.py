@@ -27,6 +27,16 @@ record alternate.data '{cpu-clock/period=990000,alt-period=10000/,page-faults}:u
 record faults.data '{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS' benchmark --iterations 200 --faults 0 1
 """
 
+    def test_periods_strictly_alternate(self):
+        """Except for a window that ends in the kernel: it has no sample, and a long one follows."""
+        periods = [sample.period for sample in self.read("alternate").stream()]
+        self.assertGreater(len(periods), 1000)
+        self.assertEqual(set(periods), {self.LONG, self.WINDOW})
+        pairs = list(pairwise(periods))
+        self.assertEqual(periods[0], self.LONG)
+        self.assertNotIn((self.WINDOW, self.WINDOW), pairs)
+        self.assertLess(pairs.count((self.LONG, self.LONG)), 0.05 * len(pairs))
+
     def test_reported_period_is_what_was_counted(self):
         """Except for the time to the handler, and for the program's begin in the kernel, which has
         no sample.

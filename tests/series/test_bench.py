@@ -305,15 +305,13 @@ class Scaling(unittest.TestCase):
         )
 
     def test_threads(self):
-        """Each thread begins with two long periods, as the driver reloads before the overflow is
-        handled.
-        """
+        """Each thread begins with a long period."""
         one, many = self.result["threads"]
         pairs = 2000 * 51_700 / (scaling.LONG + scaling.WINDOW)
         self.assertTrue(0.97 * pairs < one["windows"] < 1.1 * pairs, one)
         self.assertAlmostEqual(
             many["windows"],
-            1000 * ((2 * 51_700 - scaling.LONG) // (scaling.LONG + scaling.WINDOW)),
+            1000 * (2 * 51_700 // (scaling.LONG + scaling.WINDOW)),
             delta=20,
         )
         for row in one, many:
