@@ -16,6 +16,7 @@ from itertools import count, pairwise
 from tests.harness import perfdata
 from tests.harness import perfwrite as pw
 from tests.harness.env import (
+    ARCH,
     BASE,
     BUILD,
     CHECK,
@@ -23,6 +24,7 @@ from tests.harness.env import (
     SCRIPT,
     functions,
     in_guest,
+    machine,
     must,
     native,
     run,
@@ -41,6 +43,8 @@ MEMBERS = "instructions,page-faults"
 JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 7
 # Fewer iterations where every window is recorded: they are 140,000 windows.
 SHORT = "--iterations 800"
+# Programs that end before a long interval would, and a plain period that finds what they do.
+PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 12 0 1", 997
 
 COMMANDS = (
     RECORD
@@ -58,6 +62,11 @@ record empty.data '{{cycles/period=1000000000000,alt-period=300/,instructions}}:
 record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' benchmark --threads 3 --iterations 500 0 1
 record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
 	sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & benchmark --iterations 500 1 1; wait'
+processes='i=0; while [ $i -lt {PROCESSES} ]; do {PROCESS}; i=$((i + 1)); done'
+record processes.data '{{cycles/period={LONG},alt-period={WINDOW},alt-period-jitter=12/,instructions}}:uS' sh -c "$processes"
+record process.data '{{cycles/period={PLAIN}/,instructions}}:uS' {PROCESS}
+perf stat -x, -o processes.csv -e cycles:u sh -c "$processes" > /dev/null
+mv processes.csv /share
 """
 )
 
@@ -145,6 +154,50 @@ class Jitter(unittest.TestCase):
             seen[(value - low) * bins // width] += 1
         expected = [len(drawn) * part / width for part in size]
         return sum((number - mean) ** 2 / mean for number, mean in zip(seen, expected))
+
+
+class Processes(unittest.TestCase):
+    """The windows of many short programs lie evenly over their lives."""
+
+    STARTUP = "benchmark_init"  # some 350,000 cycles of each
+
+    @classmethod
+    def setUpClass(cls):
+        (line,) = re.findall(r"^\d.*", (SHARE / "processes.csv").read_text(), re.M)
+        cls.cycles = int(line.split(",")[0])
+        recording = read("processes")
+        cls.streams = list(recording.streams(recording.leader()).values())
+
+    def test_as_many_windows_as_are_due(self):
+        """None would be, if the first interval were as long as the others."""
+        due = self.cycles / (LONG + WINDOW)
+        length = due / PROCESSES
+        self.assertTrue(0.9 < length < 1, length)
+        # a program has none or one; the shell has some more
+        error = math.sqrt(PROCESSES * length * (1 - length) + 1)
+        self.assertLess(abs(sum(len(stream) // 2 for stream in self.streams) - due), 4 * error)
+
+    def test_share_of_a_function_that_runs_at_the_start(self):
+        (symbol,) = re.findall(
+            rf"^(\w+) (\w+) . {self.STARTUP}$",
+            must(
+                f"{machine(ARCH, 'cross_compile')}nm",
+                "-S",
+                BUILD / f"root/{ARCH}/usr/bin/benchmark",
+            ),
+            re.M,
+        )
+        begin, size = (int(number, 16) for number in symbol)
+
+        def inside(samples: list[perfdata.Sample]) -> int:
+            return sum(begin <= sample.ip < begin + size for sample in samples)
+
+        share = PROCESSES * PLAIN * inside(read("process").stream()) / self.cycles
+        self.assertTrue(0.2 < share < 0.5, share)
+        opened = [sample for stream in self.streams for sample in stream[::2]]
+        self.assertGreater(len(opened), 0.8 * PROCESSES)
+        error = math.sqrt(share * (1 - share) / len(opened))
+        self.assertLess(abs(inside(opened) / len(opened) - share), 4 * error)
 
 
 class Measured(unittest.TestCase):
