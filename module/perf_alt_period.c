@@ -4,8 +4,13 @@
  *
  * Such a kernel copies attr.sig_data and ignores it unless attr.sigtrap is set.
  * That is where perf puts the window and its jitter, and where this module finds
- * them when a hardware event overflows. What is done then, and which periods are
- * valid, is what kernels with alternative_sample_period do.
+ * them when a hardware event overflows. From then on it does what kernels with
+ * alternative_sample_period do with an event that has a period and one window.
+ *
+ * Nobody asks the module when an event is opened. So an event that it cannot
+ * alternate, one with a frequency for example, has its own period alone; perf
+ * refuses these. And the driver begins the second interval before the module
+ * hears of the first one: an event begins with two long intervals, without jitter.
  */
 #include <linux/bitfield.h>
 #include <linux/cpumask.h>
@@ -40,6 +45,7 @@ static DEFINE_PER_CPU(struct perf_event_context *, cpu_context);
 /* The module goes: no window is to begin any more. */
 static bool leaving;
 
+/* An event with a frequency does not: its period is the kernel's to choose. */
 static bool alternates(struct perf_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
@@ -54,10 +60,11 @@ static bool alternates(struct perf_event *event)
 }
 
 /*
- * The kernel has no place for the phase. An event of a frequency would have its
- * last count in freq_count_stamp, but that one does not alternate; here it is
- * the window which has been chosen, or 0. If PERF_EVENT_IOC_PERIOD has chosen
- * another period since, the event is at the beginning again.
+ * The kernel has no place for the phase. An event with a frequency has its last
+ * count in freq_count_stamp, but does not alternate; here it is the window which
+ * has been chosen, or 0. If PERF_EVENT_IOC_PERIOD has set another period since,
+ * the event is at the beginning again; if it has set the very length of the
+ * window, the window counts as chosen.
  */
 static u32 phase_of(struct hw_perf_event *hwc)
 {
@@ -103,10 +110,22 @@ static int overflow(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
+/* Disabled until it is known to be of a kind that may be used here. */
 static struct kprobe probe = {
 	.symbol_name = "perf_event_overflow",
 	.pre_handler = overflow,
+	.flags = KPROBE_FLAG_DISABLED,
 };
+
+/*
+ * On x86 the overflow is an NMI, and one which comes while kprobes handle
+ * another breakpoint may end in BUG() at ours, see reenter_kprobe(). A probe
+ * which ftrace calls misses the overflow instead.
+ */
+static bool probe_may_be_used(void)
+{
+	return !IS_ENABLED(CONFIG_X86) || kprobe_ftrace(&probe);
+}
 
 static void end_windows(struct perf_event_context *ctx)
 {
@@ -126,8 +145,19 @@ static int __init perf_alt_period_init(void)
 
 	prandom_seed_full_state(&jitter_state);
 	err = register_kprobe(&probe);
-	if (err)
+	if (err) {
 		pr_err("perf_alt_period: no probe of %s: %d\n", probe.symbol_name, err);
+		return err;
+	}
+
+	if (!probe_may_be_used()) {
+		pr_err("perf_alt_period: no probe of %s by ftrace\n", probe.symbol_name);
+		err = -EOPNOTSUPP;
+	} else {
+		err = enable_kprobe(&probe);
+	}
+	if (err)
+		unregister_kprobe(&probe);
 
 	return err;
 }
@@ -139,9 +169,12 @@ static void __exit perf_alt_period_exit(void)
 	int cpu;
 
 	/*
-	 * No event keeps its window as a plain period, not even while the probe
-	 * is removed: those that sleep are found here, after the last handler
-	 * which has begun a window.
+	 * From here on no handler begins a window, and those which have begun
+	 * one are done. An event which overflows before the probe is removed
+	 * ends its window itself; those of the tasks and CPUs are ended below.
+	 *
+	 * An event is missed, and may keep its window as a plain period, if its
+	 * task exchanges contexts with one that was visited before.
 	 */
 	WRITE_ONCE(leaving, true);
 	synchronize_rcu();

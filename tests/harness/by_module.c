@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Linked into a program with -Wl,--wrap=syscall, this asks the module for the
- * alternate periods of its events, where perf puts them.
+ * alternate periods of its events, where perf puts them. What the module cannot
+ * do is refused as perf does.
  */
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,10 +22,15 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 
 	attr = *(struct perf_event_attr *)a;
 	if (attr.alternative_sample_period) {
+		if (attr.freq || attr.alternative_sample_count > 1) {
+			errno = EOPNOTSUPP;
+			return -1;
+		}
 		attr.sig_data = MAGIC | (__u64)attr.jitter_alternate_period << 40 |
 				attr.alternative_sample_period;
 		attr.alternative_sample_period = 0;
 		attr.jitter_alternate_period = 0;
+		attr.alternative_sample_count = 0;
 	}
 
 	return __real_syscall(number, &attr, b, c, d, e, f);

@@ -16,7 +16,7 @@ from tests.harness.env import CHECK, LINUX, TOP, functions, in_guest, machine, m
 from tests.harness.truth import Rows, Truth, check_shares, read_truth
 
 # the selftests, with the number of tests that each has at least
-PROGRAMS = {"alternate_period": 47, "alternate_software": 47}
+PROGRAMS = {"alternate_period": 54, "alternate_software": 54}
 SELFTESTS = CHECK / "selftests"
 BY_MODULE = TOP / "tests/harness/by_module.c"
 TWO_CPUS = "needs .*two CPUs"
@@ -144,7 +144,7 @@ def make_selftest(
     if not skid:
         flags += f" -DSKID={SKID.get(arch, 0)}"
     if by_module:
-        flags += f" -Wl,--wrap=syscall {BY_MODULE}"
+        flags += f" -DLONGS=2 -Wl,--wrap=syscall {BY_MODULE}"
     folder.mkdir(parents=True, exist_ok=True)
     must(
         "make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers"

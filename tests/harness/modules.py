@@ -115,8 +115,11 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     OPTIONS: tuple[object, ...] = ()  # of scripts/vm.py
     COMMANDS = ""  # more of them, with the module
     # tests of alternate_period that need the kernel: wide periods, signals, tasks that may not
-    # exchange events
-    NOT = "extreme_values_open sigtrap tasks_do_not_exchange_events"
+    # exchange events, bursts and frequencies
+    NOT = (
+        "extreme_values_open sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst"
+        " frequency frequency_with_long_windows frequency_after_throttling"
+    )
     SELFTESTS = 31  # the others, at least
 
     @classmethod
