@@ -292,11 +292,13 @@ class Simulation:
             (leader.ids[cpu], task.number if self.inherit else 0), Stream()
         )
         alternates = alternating(leader)
-        was_long = stream.last is not None and stream.last[2] == "long"
+        was_long = stream.last is not None and stream.last[2] in ("long", "first")
         nominal = (
             leader.alternative_sample_period if alternates and was_long else leader.sample_period
         )
-        counts = [self.random.randrange(nominal * 3 // 4, nominal * 3 // 2)]
+        # with jitter the first interval has any length
+        least = nominal * 3 // 4 if stream.last else 1
+        counts = [self.random.randrange(least, nominal * 3 // 2)]
         counts += [
             self.random.choice((0, self.random.randrange(500), self.random.randrange(2**40)))
             for _ in group[1:]
@@ -322,6 +324,7 @@ class Simulation:
         # address 0 tells neither the function nor its DSO
         known = page != NOWHERE or self.by in ("comm", "thread", "cpu")
         self.count(group, stream, function, task, counts, kind, known)
+        kind = kind if stream.last else "first"
         stream.last = (task.number, function if known else None, kind, page, callers)
         stream.broken = False
 
@@ -426,7 +429,7 @@ class Simulation:
         same = (
             known
             and stream.last[:2] == (task.number, function)
-            and (stream.last[2] == "long" or not alternates)
+            and (stream.last[2] in ("long", "first") or not alternates)
         )
         if not stream.broken and (same or share == "none"):
             sums["windows"].append(dict(zip(self.names(group), counts)))

@@ -193,6 +193,14 @@ class Matching(unittest.TestCase):
         recording.pair("f", 300, 100, 1)
         self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
 
+    def test_first_sample_opens_a_window(self):
+        """With jitter the first interval may be as short as a window."""
+        recording = Feed()
+        recording.group(*GROUP)
+        recording.sample("f", 299, 99, 9)
+        recording.sample("f", 300, 100, 1)
+        self.assert_sums(recording.sums("f"), 1, 1, [300, 100, 1])
+
     def test_first_long_sample(self):
         """A first sample that ends a long interval opens the window after it."""
         recording = Feed()

@@ -198,6 +198,12 @@ class Processes(unittest.TestCase):
         self.assertGreater(len(opened), 0.8 * PROCESSES)
         error = math.sqrt(share * (1 - share) / len(opened))
         self.assertLess(abs(inside(opened) / len(opened) - share), 4 * error)
+        # the table has them all, however short the interval before the window is
+        table = functions(SHARE / "processes.data", "-s", "discard")
+        matched = {name: row["sums"][0]["matched"] for name, row in table.items()}
+        windows = sum(matched.values())
+        self.assertGreater(windows, 0.8 * len(opened))
+        self.assertLess(abs(matched[self.STARTUP] / windows - share), 4 * error)
 
 
 class Measured(unittest.TestCase):
@@ -358,6 +364,7 @@ class Native(unittest.TestCase):
         "threads",
         "children",
         "two-cpus",
+        "processes",
     )
 
     def test_sums(self):

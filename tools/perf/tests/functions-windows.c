@@ -132,6 +132,12 @@ static int check_matching(struct fixture *fix)
 	TEST_ASSERT_EQUAL("their samples in between", check_sums(fix, "f", 3, 2, 600, 190),
 			  TEST_OK);
 
+	/* The first sample of a stream opens a window, whatever its interval is. */
+	take(fix, LEADER, 3, fix->f, 310, 1000);
+	take(fix, LEADER, 3, fix->f, 290, 90);
+	TEST_ASSERT_EQUAL("after the first sample", check_sums(fix, "f", 4, 3, 890, 280),
+			  TEST_OK);
+
 	/* An interval is a window below half of the sum of the periods. */
 	take(fix, LEADER, 1, fix->g, (LONG + WINDOW) / 2, 1);
 	take(fix, LEADER, 1, fix->g, (LONG + WINDOW) / 2 - 1, 1);

@@ -34,10 +34,10 @@ Terms:
 
 - A *stream* is one leader on one thread, or on one CPU where the counts are not inherited.
 - A sample's counts are those since the sample before it in the stream. The first sample of a
-  stream only opens it.
-- A window is *matched* when the sample before it in its stream ended a long interval in the
-  same function (symbol of a DSO, or address where there is no symbol) and thread, and nothing
-  was throttled or lost in between. A sample at address 0 is in no known function, so it matches
+  stream only opens it; with jitter its interval has any length.
+- A window is *matched* when the sample before it in its stream ended a long interval, or was
+  the first one, in the same function (symbol of a DSO, or address where there is no symbol) and
+  thread, and nothing was throttled or lost in between. A sample at address 0 is in no known function, so it matches
   no other: Linux 7.3 writes 0 into a `:u` sample whose interrupt came in the kernel.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
   samples and its discard ratio. `none` counts every window for the function at its end, save
@@ -684,12 +684,11 @@ class Collector:
             thread = sample[3] if group.per_thread else 0
             last = stream.get(thread)
             count = sample[15]
-            if not 0 < 2 * count < group.limit:
+            # the first sample of the stream opens a window like that of a long interval
+            if last is None or not 0 < 2 * count < group.limit:
                 stream[thread] = place
                 return
             stream[thread] = NO_PLACE if group.alternates else place
-            if last is None:  # the first sample of the stream
-                return
             if (last != place or place is NOWHERE) and (group.share == "discard" or last is BROKEN):
                 group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
                 return

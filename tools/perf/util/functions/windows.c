@@ -7,9 +7,9 @@
  * - With alternate periods an interval is a window if it is nearer to the short
  *   period than to the long one. Without, each one is a window.
  * - A window is matched if the sample before it in its stream ended a long
- *   interval in the same function and thread, and nothing was throttled or lost
- *   since then. A sample at address 0 is in no known function and so
- *   matches no other.
+ *   interval, or was the first one, in the same function and thread, and nothing
+ *   was throttled or lost since then. A sample at address 0 is in no known
+ *   function and so matches no other.
  *
  * scripts/python/generate-function-metrics.py does the same. What one of them
  * does the other one has to do, for the sums are identical.
@@ -544,7 +544,8 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 		     stream->last_thread == sample->thread;
 
 	stream->seen = ++metrics->now;
-	stream->opens_window = !is_window || !group->alternates;
+	/* With jitter the first interval has any length, and a window follows it. */
+	stream->opens_window = is_first || !is_window || !group->alternates;
 	stream->last_function = function;
 	stream->last_thread = sample->thread;
 
