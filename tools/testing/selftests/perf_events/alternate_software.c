@@ -905,6 +905,53 @@ TEST_F(clock, plain_ioc_period)
 	event_close(&self->event);
 }
 
+#define MEASURE	(NSEC_PER_SEC / 5)
+
+/* As many long intervals as the frequency says, with so much time between events. */
+static void expect_frequency(struct __test_metadata *_metadata,
+			     struct _test_data_single *self, long long pause)
+{
+	__u64 due = self->attr.sample_freq * MEASURE / NSEC_PER_SEC;
+	__u64 longs, windows;
+
+	/* The first time it only gets used to the load. */
+	for (int i = 0; i < 2; i++) {
+		long long start = now();
+
+		longs = 0;
+		windows = 0;
+		while (now() - start < MEASURE) {
+			struct sample *sample;
+
+			fault();
+			spin(pause);
+			while ((sample = event_sample(&self->event))) {
+				if (sample->period == self->attr.alternative_sample_period)
+					windows++;
+				else
+					longs++;
+			}
+		}
+	}
+
+	EXPECT_LE(due * 9 / 10, longs);
+	EXPECT_GE(due * 11 / 10, longs);
+	EXPECT_LE(longs, windows + 1);
+	EXPECT_GE(longs + 1, windows);
+}
+
+TEST_F(single, frequency_after_change_of_load)
+{
+	ASSERT_TRUE(page_faults(&self->attr));
+	self->attr.freq = 1;
+	self->attr.sample_freq = 1000;
+	ASSERT_EQ(0, event_open(&self->event, &self->attr));
+	expect_frequency(_metadata, self, 0);
+	expect_frequency(_metadata, self, 2 * SHORTEST);
+	expect_frequency(_metadata, self, 0);
+	event_close(&self->event);
+}
+
 /* A window which is open when the CPU becomes idle is nobody's. */
 TEST_F(single, clock_of_an_idle_cpu)
 {
