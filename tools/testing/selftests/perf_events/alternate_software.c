@@ -8,6 +8,7 @@
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -865,6 +866,50 @@ TEST_F(clock, frequency)
 	take_samples(self, NSEC_PER_SEC / 1000 - WINDOW, WINDOW, false);
 	expect_elapsed(_metadata, self);
 	event_close(&self->event);
+}
+
+/*
+ * A window which ends in the kernel has no sample there. To try again until it
+ * ends elsewhere would be an interrupt every 10 us.
+ */
+TEST_F(clock, window_ends_in_excluded_mode)
+{
+	struct perf_event_attr timer = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = read_number(TRACING "timer/hrtimer_expire_entry/id", "%lld"),
+		.size = sizeof(timer),
+	};
+	int zero = open("/dev/zero", O_RDONLY), timers, cpu = sched_getcpu();
+	static char zeros[4 << 20];
+	struct sample *sample;
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(cpu, &here);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
+	timers = perf_event_open(&timer, cpu, -1);
+	if (timers < 0)
+		SKIP(return, "cannot count timers: %s", strerror(errno));
+
+	self->attr.exclude_kernel = 1;
+	self->attr.alternative_sample_period = SHORTEST;
+	ASSERT_EQ(0, event_open(&self->event, &self->attr));
+	for (int i = 0; i < 10; i++) {
+		__u64 before, after;
+		long long start;
+
+		/* A window begins. */
+		while (!(sample = event_sample(&self->event)) || sample->period % LONG)
+			;
+		ASSERT_EQ(sizeof(before), read(timers, &before, sizeof(before)));
+		for (start = now(); now() - start < 5 * LONG;)
+			ASSERT_EQ(sizeof(zeros), read(zero, zeros, sizeof(zeros)));
+		ASSERT_EQ(sizeof(after), read(timers, &after, sizeof(after)));
+		EXPECT_GT(100, after - before);
+	}
+	event_close(&self->event);
+	close(timers);
+	close(zero);
 }
 
 TEST_F(clock, disabling_keeps_phase)
