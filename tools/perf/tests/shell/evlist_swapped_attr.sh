@@ -45,7 +45,7 @@ attr()
     be 16 23 0              # sample_max_stack, reserved
     be 32 24 0              # aux_sample_size, reserved
     be 64 25 26 27 28       # sig_data, config3, config4, alternative_sample_period
-    be 32 29 0              # jitter_alternate_period, reserved
+    be 32 29 30             # jitter_alternate_period, alternative_sample_count
 }
 
 # A perf.data file with one attr, no ids, no features and no data.
@@ -77,7 +77,8 @@ for member in "size: 160" "sample_freq }: 1000" "sample_type: IP|TID|TIME|PERIOD
               "sample_regs_user: 0x13" "sample_stack_user: 20" "clockid: 4" \
               "sample_regs_intr: 0x15" "aux_watermark: 22" "sample_max_stack: 23" \
               "aux_sample_size: 24" "sig_data: 25" "config3: 0x1a" "config4: 0x1b" \
-              "alternative_sample_period: 28" "jitter_alternate_period: 29"
+              "alternative_sample_period: 28" "jitter_alternate_period: 29" \
+              "alternative_sample_count: 30"
 do
     if ! grep -q -F "${member}" "${output}"
     then

@@ -63,8 +63,8 @@ refused()
 
 test_options()
 {
-    refused "'alt-period' needs 'period'" -e "page-faults/alt-period=300/"
-    refused "not possible with a frequency" -F 99 -e "page-faults/period=1000,alt-period=300/"
+    refused "'alt-period' needs 'period' or 'freq'" -e "page-faults/alt-period=300/"
+    refused "'alt-period-count' needs 'alt-period'" -F 99 -e "page-faults/alt-period-count=2/"
     refused "cannot be negative" -e "page-faults/period=1000,alt-period=-300/"
 }
 
@@ -147,10 +147,31 @@ test_jitter()
     [ ${different} -gt 0 ] || fail "jitter does not vary the period"
 }
 
+# Each long interval has three windows.
+test_burst()
+{
+    record "alt-period-count=3,alt-period=${window},period=${period}" perf test -w noploop 1 ||
+        fail "cannot record bursts"
+    burst="${period} ${window} ${window} ${window} "
+    [ "$(periods | head -n 12 | tr '\n' ' ')" = "${burst}${burst}${burst}" ] ||
+        fail "no burst of three windows"
+}
+
+# The long intervals are what the kernel chooses, the windows between them are not.
+test_frequency()
+{
+    record "alt-period=${window},freq=200" perf test -w noploop 1 ||
+        fail "cannot record at a frequency"
+    [ "$(periods | sed -n 'n;p' | sort -u)" = ${window} ] || fail "windows of other lengths"
+    [ "$(periods | sed -n 'p;n' | sort -u | wc -l)" -gt 5 ] || fail "the long period is fixed"
+}
+
 test_options
 skip_if_not_supported
 test_alternation
 test_jitter
+test_burst
+test_frequency
 
 cleanup
 exit 0
