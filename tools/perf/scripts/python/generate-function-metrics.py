@@ -35,10 +35,13 @@ Terms:
 - A *stream* is one leader on one thread, or on one CPU where the counts are not inherited.
 - A sample's counts are those since the sample before it in the stream. The first sample of a
   stream only opens it; with jitter its interval has any length.
-- A window is *matched* when the sample before it in its stream ended a long interval, or was
-  the first one, in the same function (symbol of a DSO, or address where there is no symbol) and
-  thread, and nothing was throttled or lost in between. A sample at address 0 is in no known function, so it matches
-  no other: Linux 7.3 writes 0 into a `:u` sample whose interrupt came in the kernel.
+- A window is *matched* when the sample before it in its stream was in the same function (symbol
+  of a DSO, or address where there is no symbol) and thread, and nothing was throttled or lost in
+  between. That sample ended a long interval, or was the first one, or ended another window of
+  the burst. A sample at address 0 is in no known function, so it matches no other: Linux 7.3
+  writes 0 into a `:u` sample whose interrupt came in the kernel.
+- Windows of a burst which count for one function are one in the products: they are next to each
+  other, so they do not differ as independent ones would.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
   samples and its discard ratio. `none` counts every window for the function at its end, save
   those over a throttle or lost record: members may count on while their leader is throttled.
@@ -222,8 +225,8 @@ def differ(attr: Dict[str, int], other: Dict[str, int], cpu: str) -> bool:
 @dataclass
 class Sums:
     """What adds up, over windows of a function: their numbers, the total of each event over the
-    counted ones and the total of the product of each pair of events (a <= b). All are exact
-    integers. samples = matched + discarded; a window that counts in share mode `none` is called
+    counted ones and the total of the product of each pair of events (a <= b), in which a burst
+    is one window. All are exact integers. samples = matched + discarded; a window that counts in share mode `none` is called
     matched."""
 
     samples: int = 0
@@ -493,7 +496,6 @@ BATCH = 4096  # windows of a function that are kept before they are summed up
 
 SymbolKey = Any  # id of a symbol, or (id of a DSO, address)
 Place = Tuple  # thread and function (SymbolKey) at the end of an interval, or:
-NO_PLACE: Place = ("the interval was a window",)
 NOWHERE: Place = ("the sample is at address 0",)
 BROKEN: Place = ("something was throttled or lost since",)
 
@@ -505,6 +507,11 @@ class Group:
         self.attr = attr
         self.events: List[str] = []
         period, alternate = attr["sample_period"], attr.get("alternative_sample_period", 0)
+        # With a frequency only the kernel knows the long period, which changes. A window is meant
+        # to be at most a quarter of it. An interval that is as short as a window tells as much as
+        # one, whichever of the two it was.
+        if attr["freq"]:
+            period = 4 * min(alternate, COUNT // 4)
         # equal ones ask for a plain period with jitter
         self.alternates = alternate not in (0, period)
         if share == "auto":
@@ -513,8 +520,10 @@ class Group:
         self.per_thread = bool(attr["inherit"])
         # an interval of d events is a window if 2 d is less than this
         self.limit = period + alternate if self.alternates else 1 << 66
-        self.windows: Dict[SymbolKey, List[List[int]]] = {}  # counted, not summed up yet
+        # counted, not summed up yet; those of a burst are one
+        self.windows: Dict[SymbolKey, List[List[int]]] = {}
         self.sums: Dict[SymbolKey, Sums] = {}
+        self.more: Dict[SymbolKey, int] = {}  # windows of bursts, without the first of each
         self.discarded: Dict[SymbolKey, int] = {}
 
     def add_event(self, name: str, raw_name: str) -> int:
@@ -541,6 +550,13 @@ class Group:
             self.per_thread,
         )
 
+    def keep(self, symbol: SymbolKey, window: List[int]) -> None:
+        """Add a window to those of a function."""
+        windows = self.windows.setdefault(symbol, [])
+        if len(windows) >= BATCH:
+            self.sum_up(symbol)
+        windows.append(window)
+
     def sum_up(self, symbol: SymbolKey) -> None:
         """Move the windows of a function to its sums."""
         windows = self.windows[symbol]
@@ -554,8 +570,25 @@ class Group:
         for symbol in self.windows:
             self.sum_up(symbol)
         for symbol in {**self.sums, **self.discarded}:
-            discarded = self.discarded.get(symbol, 0)
-            yield symbol, self.sums.get(symbol, Sums()) + Sums(discarded, 0, discarded)
+            more, discarded = self.more.get(symbol, 0), self.discarded.get(symbol, 0)
+            yield symbol, self.sums.get(symbol, Sums()) + Sums(more + discarded, more, discarded)
+
+
+class Last:
+    """The last sample of a stream."""
+
+    __slots__ = ("place", "group", "symbol", "burst")
+
+    def __init__(self, place: Place, group: Group) -> None:
+        self.place, self.group = place, group
+        self.symbol: SymbolKey = None
+        self.burst: Optional[List[int]] = None  # the counts of the burst, for the symbol
+
+    def end_burst(self) -> None:
+        """The sample ended the last window of a burst, if any."""
+        if self.burst is not None:
+            self.group.keep(self.symbol, self.burst)
+            self.burst = None
 
 
 class Collector:
@@ -571,7 +604,7 @@ class Collector:
         self.slots: Dict[int, int] = {}  # event: slot, 0 for a leader
         self.groups: Dict[int, Group] = {}  # by leader
         self.events: Dict[str, Dict[str, int]] = {}  # attr of the first of each name
-        self.streams: Dict[int, Dict[int, Place]] = {}  # sample id: thread: last sample
+        self.streams: Dict[int, Dict[int, Last]] = {}  # sample id: thread: last sample
         self.dsos: Dict[int, str] = {}
         self.symbols: Dict[int, Tuple[int, int, int, str]] = {}
         self.ignored: List[str] = []  # events that are not in a group
@@ -628,8 +661,8 @@ class Collector:
         """A leader was throttled: its members may count on meanwhile, so the interval at hand is
         of no use. That of all its threads, for the record's need not be the one meant."""
         self.throttled += 1
-        stream = self.streams.get(sample_id, {})
-        stream.update(dict.fromkeys(stream, BROKEN))
+        for last in self.streams.get(sample_id, {}).values():
+            last.place = BROKEN
 
     def unthrottle(self, *record: int) -> None:
         """The end of it, in the interval which has the members' surplus."""
@@ -646,8 +679,12 @@ class Collector:
             self.lost_samples += number
         if not time:
             return
-        for stream in self.streams.values():
-            stream.update(dict.fromkeys(stream, BROKEN))
+        for last in self.last_samples():
+            last.place = BROKEN
+
+    def last_samples(self) -> Iterable[Last]:
+        """Those of all streams."""
+        return (last for stream in self.streams.values() for last in stream.values())
 
     def sample_handler(self) -> Callable[..., None]:
         """Return the handler of samples. perf calls it for each member of a group with a count,
@@ -662,7 +699,7 @@ class Collector:
             if slot:
                 if window is not None:
                     try:
-                        window[slot] = sample[15]
+                        window[slot] += sample[15]
                     except IndexError:  # perf came to know of the member just now
                         window += [0] * (slot - len(window)) + [sample[15]]
                 return
@@ -683,23 +720,31 @@ class Collector:
             place = (sample[3], symbol) if sample[8] else NOWHERE
             thread = sample[3] if group.per_thread else 0
             last = stream.get(thread)
-            count = sample[15]
-            # the first sample of the stream opens a window like that of a long interval
-            if last is None or not 0 < 2 * count < group.limit:
-                stream[thread] = place
+            if last is None:
+                stream[thread] = Last(place, group)
                 return
-            stream[thread] = NO_PLACE if group.alternates else place
-            if (last != place or place is NOWHERE) and (group.share == "discard" or last is BROKEN):
+            before, last.place = last.place, place
+            count = sample[15]
+            is_window = 0 < 2 * count < group.limit
+            is_matched = before == place and place is not NOWHERE
+            if last.burst is not None:
+                if is_window and is_matched:
+                    window = last.burst
+                    window[0] += count
+                    group.more[symbol] = group.more.get(symbol, 0) + 1
+                    return
+                last.end_burst()
+            if not is_window:
+                return
+            if not is_matched and (group.share == "discard" or before is BROKEN):
                 group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
                 return
-            windows = group.windows.get(symbol)
-            if windows is None:
-                windows = group.windows[symbol] = []
-            elif len(windows) >= BATCH:
-                group.sum_up(symbol)
             window = [0] * len(group.events)
             window[0] = count
-            windows.append(window)
+            if group.alternates:
+                last.symbol, last.burst = symbol, window
+            else:
+                group.keep(symbol, window)
 
         return handler
 
@@ -713,6 +758,8 @@ class Collector:
 
     def table(self) -> Table:
         """The sums of all groups and functions."""
+        for last in self.last_samples():
+            last.end_burst()
         results = [
             (self.function_of(symbol), group, sums)
             for group in self.groups.values()

@@ -6,10 +6,12 @@
  *   inherited. Its samples end its intervals, of which the first is not known.
  * - With alternate periods an interval is a window if it is nearer to the short
  *   period than to the long one. Without, each one is a window.
- * - A window is matched if the sample before it in its stream ended a long
- *   interval, or was the first one, in the same function and thread, and nothing
- *   was throttled or lost since then. A sample at address 0 is in no known
- *   function and so matches no other.
+ * - A window is matched if the sample before it in its stream was in the same
+ *   function and thread, and nothing was throttled or lost since then. That sample
+ *   ended a long interval, or was the first one, or ended another window of the
+ *   burst. A sample at address 0 is in no known function and so matches no other.
+ * - Windows of a burst which count for one function are one in the products: they
+ *   are next to each other, so they do not differ as independent ones would.
  *
  * scripts/python/generate-function-metrics.py does the same. What one of them
  * does the other one has to do, for the sums are identical.
@@ -80,11 +82,14 @@ struct metrics_stream {
 	u64 id;
 	u64 thread;		/* 0 if it is that of a CPU */
 	struct metrics_leader *leader;
-	/* The last sample: its time in the order of records, whether a window began. */
+	const struct metrics_group *group;
+	/* The last sample: its time in the order of records, where it was. */
 	u64 seen;
-	bool opens_window;
 	u64 last_thread;
 	struct metrics_function *last_function;	/* NULL if it is not known */
+	/* Whether it ended a window that counts; by slot, the counts of the burst so far. */
+	bool in_burst;
+	u64 burst[];
 };
 
 struct function_metrics {
@@ -129,7 +134,7 @@ static bool equal_stream(long key1, long key2, void *ctx __maybe_unused)
 	const struct metrics_stream *a = (const struct metrics_stream *)key1;
 	const struct metrics_stream *b = (const struct metrics_stream *)key2;
 
-	return a->id == b->id && a->thread == b->thread;
+	return a->id == b->id && a->thread == b->thread && a->group == b->group;
 }
 
 /**
@@ -223,8 +228,13 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	if (!group)
 		return NULL;
 
-	period = leader->freq ? 0 : leader->sample_period;
 	alternate = leader->alternative_sample_period;
+	/*
+	 * With a frequency only the kernel knows the long period, which changes.
+	 * A window is meant to be at most a quarter of it. An interval that is as
+	 * short as a window tells as much as one, whichever of the two it was.
+	 */
+	period = leader->freq ? 4 * min(alternate, U64_MAX / 4) : leader->sample_period;
 	/* Equal ones ask for a plain period with jitter. */
 	group->alternates = alternate && alternate != period;
 	/* Half of the sum, rounded up. */
@@ -234,7 +244,7 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	desc->discard = metrics->share == FUNCTION_SHARE_DISCARD ||
 			(metrics->share == FUNCTION_SHARE_AUTO && group->alternates);
 	desc->inherit = leader->inherit;
-	desc->sample_period = period;
+	desc->sample_period = leader->freq ? 0 : leader->sample_period;
 	desc->alternative_sample_period = alternate;
 	desc->jitter_alternate_period = leader->jitter_alternate_period;
 
@@ -446,19 +456,22 @@ static struct metrics_leader *function_metrics__findnew_leader(struct function_m
 
 /* A new stream has not seen a sample. */
 static struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
+							       const struct metrics_group *group,
 							       u64 id, u64 thread)
 {
-	struct metrics_stream key = { .id = id, .thread = thread }, *stream = metrics->last_stream;
+	struct metrics_stream key = { .id = id, .thread = thread, .group = group };
+	struct metrics_stream *stream = metrics->last_stream;
 
-	if (stream && stream->id == id && stream->thread == thread)
+	if (stream && equal_stream((long)stream, (long)&key, NULL))
 		return stream;
 
 	if (!hashmap__find(metrics->streams, &key, &stream)) {
-		stream = zalloc(sizeof(*stream));
+		stream = zalloc(sizeof(*stream) + group->nr_slots * sizeof(*stream->burst));
 		if (!stream)
 			return NULL;
 		stream->id = id;
 		stream->thread = thread;
+		stream->group = group;
 		stream->leader = function_metrics__findnew_leader(metrics, id);
 		if (!stream->leader || hashmap__add(metrics->streams, stream, stream)) {
 			free(stream);
@@ -498,20 +511,31 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 	return sums;
 }
 
+/*
+ * Add a window to a function. The counts of its burst grow from x to y, the product of
+ * two events by y_i y_j - x_i x_j.
+ */
 static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
-			      const u64 *counts)
+			      const u64 *counts, u64 *burst)
 {
 	struct u192 *product = sums->values + group->nr_slots;
 
 	sums->matched++;
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
-		if (!counts[i]) {
+		u64 before = burst[i];
+
+		burst[i] += counts[i];
+		if (!burst[i]) {
 			product += group->nr_slots - i;
 			continue;
 		}
 		u192__add_product(&sums->values[i], counts[i], 1);
-		for (unsigned int j = i; j < group->nr_slots; j++)
-			u192__add_product(product++, counts[i], counts[j]);
+		u192__add_product(product++, counts[i], burst[i] + before);
+		for (unsigned int j = i + 1; j < group->nr_slots; j++, product++) {
+			u192__add_product(product, burst[i], counts[j]);
+			if (burst[j])
+				u192__add_product(product, counts[i], burst[j]);
+		}
 	}
 }
 
@@ -527,11 +551,11 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
-	bool is_window, is_first, is_broken, is_matched;
+	bool is_window, is_first, is_broken, is_matched, in_burst;
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
 
-	stream = function_metrics__findnew_stream(metrics, sample->id,
+	stream = function_metrics__findnew_stream(metrics, group, sample->id,
 						  group->desc.inherit ? sample->thread : 0);
 	if (!stream)
 		return -ENOMEM;
@@ -539,13 +563,12 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	is_first = !stream->seen;
 	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
 	is_window = !group->alternates || sample->counts[0] < group->limit;
-	is_matched = !is_broken && stream->opens_window && function &&
-		     stream->last_function == function &&
+	is_matched = !is_broken && function && stream->last_function == function &&
 		     stream->last_thread == sample->thread;
+	in_burst = is_matched && stream->in_burst;
 
 	stream->seen = ++metrics->now;
-	/* With jitter the first interval has any length, and a window follows it. */
-	stream->opens_window = is_first || !is_window || !group->alternates;
+	stream->in_burst = false;
 	stream->last_function = function;
 	stream->last_thread = sample->thread;
 
@@ -560,8 +583,12 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 		return 0;
 	sums->samples++;
 	/* While a leader was throttled the members may have counted on: never count this. */
-	if (is_matched || (!group->desc.discard && !is_broken))
-		metrics_sums__add(sums, group, sample->counts);
+	if (is_matched || (!group->desc.discard && !is_broken)) {
+		if (!in_burst)
+			memset(stream->burst, 0, group->nr_slots * sizeof(*stream->burst));
+		metrics_sums__add(sums, group, sample->counts, stream->burst);
+		stream->in_burst = group->alternates;
+	}
 	return 0;
 }
 
