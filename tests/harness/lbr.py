@@ -93,10 +93,14 @@ class Branches(Recording):
             | pw.BRANCH_NO_CYCLES
             | (pw.BRANCH_HW_INDEX if index else 0)
         )
-        group = [pw.Event("cycles", 0, 0, [1], 10000, alternate, 0, kinds, branch_sample_type=lbr)]
+        group = [
+            pw.Event(
+                "cycles", 0, 0, [1], 10000, alternate, sample_type=kinds, branch_sample_type=lbr
+            )
+        ]
         if alternate:
             group.append(
-                pw.Event("instructions", 0, 1, [2], 0, 0, 0, kinds, branch_sample_type=lbr)
+                pw.Event("instructions", 0, 1, [2], sample_type=kinds, branch_sample_type=lbr)
             )
         super().__init__([group], 7, "tchain_edit", branches=depth)
         self.map(code, BASE)

@@ -24,9 +24,10 @@ BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_IND
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
     1 << bit for bit in range(5)
 )
-FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_SAMPLE_ID_ALL, FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = (
-    1 << bit for bit in (1, 5, 18, 25, 38)
+FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
+    1 << bit for bit in (1, 5, 10, 18)
 )
+FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = 1 << 25, 1 << 38
 HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = (
     7,
     9,
@@ -49,6 +50,7 @@ class Event:
     sample_period: int = 0
     alternative_sample_period: int = 0
     jitter_alternate_period: int = 0
+    alternative_sample_count: int = 0
     sample_type: int = IP | TID | TIME | READ | CPU | PERIOD | IDENTIFIER
     read_format: int = FORMAT_ID | FORMAT_GROUP
     flags: int = FLAG_EXCLUDE_KERNEL | FLAG_SAMPLE_ID_ALL
@@ -70,7 +72,12 @@ class Event:
         begin += bytes(92 - len(begin)) + struct.pack(
             "<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0
         )
-        end = struct.pack("<QII", self.alternative_sample_period, self.jitter_alternate_period, 0)
+        end = struct.pack(
+            "<QII",
+            self.alternative_sample_period,
+            self.jitter_alternate_period,
+            self.alternative_sample_count,
+        )
         return begin + bytes(ATTR_SIZE - len(begin) - len(end)) + end
 
 

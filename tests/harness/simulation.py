@@ -101,7 +101,9 @@ class Stream:
     pending: Counter = field(
         default_factory=Counter
     )  # counted, but left out of the samples so far, by slot
-    last: tuple | None = None  # thread, function and kind of the last sample
+    last: tuple | None = None  # thread, function, page and callers of the last sample
+    windows: int = 0  # since the last long interval
+    burst: list | None = None  # the windows up to the last sample that follow one another
     broken: bool = False
 
 
@@ -144,8 +146,6 @@ class Simulation:
             self.groups = [
                 self.make_group(
                     EVENTS[:events],
-                    10000,
-                    300,
                     pw.IP
                     | pw.TID
                     | pw.TIME
@@ -154,6 +154,8 @@ class Simulation:
                     | pw.IDENTIFIER
                     | (pw.READ if read else 0),
                     pw.FORMAT_ID | pw.FORMAT_GROUP,
+                    10000,
+                    300,
                 )
             ]
         else:
@@ -203,14 +205,30 @@ class Simulation:
             chosen += self.random.sample(others, self.random.randrange(0, 6))
             if self.random.random() < 0.2:
                 chosen.append((f"{chosen[0][0]}:k", *chosen[0][1:]))  # the same once more
-            period, alternate = self.random.choice(
-                ((10000, 300), (10000, 0), (300, 0), (999, 998), (5000, 5000))
+            periods = self.random.choice(
+                (
+                    (10000, 300),
+                    (10000, 300, 4),
+                    (10000, 0),
+                    (300, 0),
+                    (999, 998),
+                    (5000, 5000),
+                    (1000, 300, 0, pw.FLAG_FREQ),
+                    (1000, 300, 3, pw.FLAG_FREQ),
+                )
             )
-            groups.append(self.make_group(chosen, period, alternate, kinds, form))
+            groups.append(self.make_group(chosen, kinds, form, *periods))
         return groups
 
     def make_group(
-        self, chosen: Sequence[tuple], period: int, alternate: int, kinds: int, form: int
+        self,
+        chosen: Sequence[tuple],
+        kinds: int,
+        form: int,
+        period: int,
+        alternate: int,
+        count: int = 0,
+        freq: int = 0,
     ) -> list[pw.Event]:
         group = []
         for name, kind, config in chosen:
@@ -219,7 +237,8 @@ class Simulation:
             flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
             flags |= pw.FLAG_INHERIT if self.inherit or self.any_thread else 0
             flags |= pw.FLAG_DEFER_CALLCHAIN if self.deferred else 0
-            periods = (0, 0, 0) if group else (period, alternate, 5 if alternate else 0)
+            flags |= 0 if group else freq
+            periods = (0,) * 4 if group else (period, alternate, 5 if alternate else 0, count)
             group.append(pw.Event(name, kind, config, ids, *periods, kinds, form, flags))
         return group
 
@@ -292,40 +311,38 @@ class Simulation:
             (leader.ids[cpu], task.number if self.inherit else 0), Stream()
         )
         alternates = alternating(leader)
-        was_long = stream.last is not None and stream.last[2] in ("long", "first")
-        nominal = (
-            leader.alternative_sample_period if alternates and was_long else leader.sample_period
-        )
+        is_due = stream.last and stream.windows < max(leader.alternative_sample_count, 1)
+        if alternates and is_due:
+            nominal = leader.alternative_sample_period
+        elif leader.flags & pw.FLAG_FREQ:
+            nominal = self.random.choice((1, 10000, 1000000))  # the kernel adapts it
+        else:
+            nominal = leader.sample_period
         # with jitter the first interval has any length
         least = nominal * 3 // 4 if stream.last else 1
-        counts = [self.random.randrange(least, nominal * 3 // 2)]
+        counts = [self.random.randrange(least, nominal * 3 // 2 + 1) or 1]
         counts += [
             self.random.choice((0, self.random.randrange(500), self.random.randrange(2**40)))
             for _ in group[1:]
         ]
         # mostly stay in the function of the last sample
         page = (
-            stream.last[3]
+            stream.last[2]
             if stream.last and self.random.random() < 0.6
             else self.random.choice(self.pages)
         )
         callers = (
-            stream.last[4] if stream.last and self.random.random() < 0.6 else self.make_callers()
+            stream.last[3] if stream.last and self.random.random() < 0.6 else self.make_callers()
         )
         chain = [(*place, self.address_in(*place)) for place in (page, *callers)]
         self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
         function = self.row(task, cpu, chain)
-        kind = (
-            "long"
-            if alternates
-            and 2 * counts[0] >= leader.sample_period + leader.alternative_sample_period
-            else "window"
-        )
+        is_long = alternates and 2 * counts[0] >= total_of_periods(leader)
         # address 0 tells neither the function nor its DSO
         known = page != NOWHERE or self.by in ("comm", "thread", "cpu")
-        self.count(group, stream, function, task, counts, kind, known)
-        kind = kind if stream.last else "first"
-        stream.last = (task.number, function if known else None, kind, page, callers)
+        stream.burst = self.count(group, stream, function, task, counts, is_long, known)
+        stream.windows = 0 if is_long or not stream.last else stream.windows + 1
+        stream.last = (task.number, function if known else None, page, callers)
         stream.broken = False
 
     def make_callers(self) -> list[tuple]:
@@ -416,23 +433,25 @@ class Simulation:
         function: tuple,
         task: Task,
         counts: list[int],
-        kind: str,
+        is_long: bool,
         known: bool,
-    ) -> None:
-        """What the specification says of the interval."""
+    ) -> list | None:
+        """What the specification says of the interval. Returns the burst that it is in."""
         alternates = alternating(group[0])
         share = self.share if self.share != "auto" else "discard" if alternates else "none"
-        if kind == "long" or stream.last is None or not self.wants(task):
-            return
-        sums = self.sums.setdefault((function, self.key(group)), {"samples": 0, "windows": []})
+        if is_long or stream.last is None or not self.wants(task):
+            return None
+        sums = self.sums.setdefault((function, self.key(group)), {"samples": 0, "bursts": []})
         sums["samples"] += 1
-        same = (
-            known
-            and stream.last[:2] == (task.number, function)
-            and (stream.last[2] in ("long", "first") or not alternates)
-        )
-        if not stream.broken and (same or share == "none"):
-            sums["windows"].append(dict(zip(self.names(group), counts)))
+        same = known and stream.last[:2] == (task.number, function)
+        if stream.broken or not (same or share == "none"):
+            return None
+        burst = stream.burst if same else None
+        if burst is None:
+            burst = []
+            sums["bursts"].append(burst)
+        burst.append(Counter(dict(zip(self.names(group), counts))))
+        return burst if alternates else None
 
     def names(self, group: list[pw.Event]) -> list[str]:
         """Names of the events of a group in the table."""
@@ -482,15 +501,16 @@ class Simulation:
         for (identity, events), sums in self.sums.items():
             function = self.rows[identity]
             addresses.setdefault(function[:2], set()).add(function[2])
-            both = merged.setdefault((function, events), {"samples": 0, "windows": []})
+            both = merged.setdefault((function, events), {"samples": 0, "bursts": []})
             both["samples"] += sums["samples"]
-            both["windows"] = both["windows"] + sums["windows"]
+            both["bursts"] = both["bursts"] + sums["bursts"]
         result = {}
         for (function, events), sums in merged.items():
             plain = function[0] and len(addresses[function[:2]]) == 1
-            windows = sums["windows"]
+            matched = sum(map(len, sums["bursts"]))
+            bursts = [sum(burst, Counter()) for burst in sums["bursts"]]
             products = {
-                f"{a}*{b}": sum(window[a] * window[b] for window in windows)
+                f"{a}*{b}": sum(burst[a] * burst[b] for burst in bursts)
                 for a in sorted(events)
                 for b in sorted(events)
                 if a <= b
@@ -498,10 +518,10 @@ class Simulation:
             result[(function[0], function[1], None if plain else function[2]), events] = {
                 "events": list(events),
                 "samples": sums["samples"],
-                "matched": len(windows),
-                "discarded": sums["samples"] - len(windows),
+                "matched": matched,
+                "discarded": sums["samples"] - matched,
                 "products": products,
-                "totals": {event: sum(window[event] for window in windows) for event in events},
+                "totals": {event: sum(burst[event] for burst in bursts) for event in events},
             }
         return result
 
@@ -514,6 +534,12 @@ def unknown_line(path: Path, address: int) -> str:
 def alternating(leader: pw.Event) -> bool:
     """Whether its intervals differ: equal periods are plain ones with jitter."""
     return leader.alternative_sample_period not in (0, leader.sample_period)
+
+
+def total_of_periods(leader: pw.Event) -> int:
+    """Intervals of half of it or more are long; at a frequency four windows stand for one."""
+    window = leader.alternative_sample_period
+    return window + (4 * window if leader.flags & pw.FLAG_FREQ else leader.sample_period)
 
 
 def task_of(task: Task) -> pw.Where:

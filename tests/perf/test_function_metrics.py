@@ -177,12 +177,65 @@ class Matching(unittest.TestCase):
                 with self.subTest(options=options, first=first, second=second):
                     self.assert_sums(recording.sums("f"), samples, 0, [0, 0, 0])
 
-    def test_window_after_window(self):
-        """The sample before a window must end a long interval."""
+    def test_burst(self):
+        """Each window of a burst has its own two ends."""
+        recording = started()
+        recording.sample("f", LONG, 5000, 50)
+        for function in "ffggf":
+            recording.sample(function, 300, 100, 1)
+        self.assert_sums(recording.sums("f"), 3, 2, [600, 200, 2])
+        self.assert_sums(recording.sums("g"), 2, 1, [300, 100, 1])
+
+    def test_burst_is_one_in_products(self):
+        """Windows of a function that follow one another are one; others are not."""
+        recording = started()
+        for counts in ((310, 100, 3), (290, 50, 0), (300, 7, 2)):
+            recording.pair("f", *counts)
+            recording.sample("f", 300, 0, 4)
+        recording.sample("g", 300, 1, 1)
+        recording.sample("f", 300, 1, 1)
+        recording.sample("f", 305, 20, 1)
+        sums = recording.sums("f")
+        bursts = ((610, 100, 7), (590, 50, 4), (600, 7, 6), (305, 20, 1))
+        self.assert_sums(sums, 8, 7, [sum(column) for column in zip(*bursts)])
+        for i, one in enumerate(GROUP):
+            for j, other in enumerate(GROUP):
+                with self.subTest(one=one, other=other):
+                    self.assertEqual(
+                        sums.product(one, other), sum(burst[i] * burst[j] for burst in bursts)
+                    )
+
+    def test_throttle_ends_burst(self):
+        """The window over a throttle record is discarded, and those after it begin anew."""
         recording = started()
         recording.pair("f", 300, 100, 1)
-        recording.sample("f", 300, 100, 1)
-        self.assert_sums(recording.sums("f"), 2, 1, [300, 100, 1])
+        recording.collector.throttle(0, 1)
+        for _ in range(3):
+            recording.sample("f", 300, 100, 1)
+        sums = recording.sums("f")
+        self.assert_sums(sums, 4, 3, [900, 300, 3])
+        self.assertEqual(sums.product("cycles", "cycles"), 300**2 + 600**2)
+
+    def test_plain_windows_are_no_burst(self):
+        """With one period windows follow one another, too, each for itself."""
+        recording = started(alternate=0)
+        for _ in range(3):
+            recording.sample("f", 300, 100, 1)
+        self.assertEqual(recording.sums("f").product("cycles", "cycles"), 3 * 300**2)
+
+    def test_frequency(self):
+        """The long period is not known: at most two and a half windows are one."""
+        for count, windows in ((WINDOW * 5 // 2 - 1, 1), (WINDOW * 5 // 2, 0), (LONG, 0)):
+            recording = started(period=0)
+            recording.sample("f", LONG, 1)
+            recording.sample("f", count, 100, 1)
+            with self.subTest(count=count):
+                sums = recording.sums("f")
+                self.assertEqual(sums.matched if sums else 0, windows)
+        info = recording.collector.groups[1].info()
+        self.assertEqual(
+            (info.share, info.sample_period, info.alternative_sample_period), ("discard", 0, 300)
+        )
 
     def test_first_sample(self):
         """The first sample of a stream only opens it, whatever it is."""
@@ -439,7 +492,7 @@ class Matching(unittest.TestCase):
         number = 2 * fm.BATCH + 3
         for _ in range(number):
             recording.pair("f", 300, 7, 2)
-            kept = recording.collector.groups[1].windows[recording.FUNCTIONS["f"]]
+            kept = recording.collector.groups[1].windows.get(recording.FUNCTIONS["f"], [])
             self.assertLessEqual(len(kept), fm.BATCH)
         sums = recording.sums("f")
         self.assert_sums(sums, number, number, [300 * number, 7 * number, 2 * number])

@@ -30,12 +30,14 @@ struct fixture {
 	struct function_table table;
 };
 
-static int fixture__init(struct fixture *fix, enum function_share share, u64 alternate)
+static int fixture__init(struct fixture *fix, enum function_share share, u64 alternate,
+			 bool freq)
 {
 	struct perf_event_attr cycles = {
 		.type = PERF_TYPE_HARDWARE,
 		.config = PERF_COUNT_HW_CPU_CYCLES,
 		.sample_period = LONG,
+		.freq = freq,
 		.alternative_sample_period = alternate,
 		.inherit = 1,
 	};
@@ -113,35 +115,79 @@ static int check_matching(struct fixture *fix)
 	take(fix, LEADER, 1, fix->f, 310, 100);
 	TEST_ASSERT_EQUAL("matched", check_sums(fix, "f", 1, 1, 310, 100), TEST_OK);
 
-	/* One after another window. */
-	take(fix, LEADER, 1, fix->f, 300, 100);
-	TEST_ASSERT_EQUAL("after a window", check_sums(fix, "f", 2, 1, 310, 100), TEST_OK);
-
 	/* One that begins elsewhere belongs to the function at its end. */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 1, fix->g, 300, 100);
 	TEST_ASSERT_EQUAL("other function", check_sums(fix, "g", 1, 0, 0, 0), TEST_OK);
-	TEST_ASSERT_EQUAL("not the other", check_sums(fix, "f", 2, 1, 310, 100), TEST_OK);
+	TEST_ASSERT_EQUAL("not the other", check_sums(fix, "f", 1, 1, 310, 100), TEST_OK);
 
 	/* Another thread and another leader are streams of their own. */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 2, fix->f, 300, 100);
 	take(fix, OTHER_LEADER, 1, fix->f, 300, 100);
-	TEST_ASSERT_EQUAL("new streams", check_sums(fix, "f", 2, 1, 310, 100), TEST_OK);
+	TEST_ASSERT_EQUAL("new streams", check_sums(fix, "f", 1, 1, 310, 100), TEST_OK);
 	take(fix, LEADER, 1, fix->f, 290, 90);
-	TEST_ASSERT_EQUAL("their samples in between", check_sums(fix, "f", 3, 2, 600, 190),
+	TEST_ASSERT_EQUAL("their samples in between", check_sums(fix, "f", 2, 2, 600, 190),
 			  TEST_OK);
 
 	/* The first sample of a stream opens a window, whatever its interval is. */
 	take(fix, LEADER, 3, fix->f, 310, 1000);
 	take(fix, LEADER, 3, fix->f, 290, 90);
-	TEST_ASSERT_EQUAL("after the first sample", check_sums(fix, "f", 4, 3, 890, 280),
+	TEST_ASSERT_EQUAL("after the first sample", check_sums(fix, "f", 3, 3, 890, 280),
 			  TEST_OK);
 
 	/* An interval is a window below half of the sum of the periods. */
 	take(fix, LEADER, 1, fix->g, (LONG + WINDOW) / 2, 1);
 	take(fix, LEADER, 1, fix->g, (LONG + WINDOW) / 2 - 1, 1);
 	return check_sums(fix, "g", 2, 1, (LONG + WINDOW) / 2 - 1, 1);
+}
+
+/* Squares and product of cycles and instructions. */
+static int check_products(struct fixture *fix, const char *symbol, u64 cycles, u64 both,
+			  u64 instructions)
+{
+	const struct function_sums *sums = sums_of(fix, symbol);
+
+	TEST_ASSERT_VAL("no sums", sums);
+	TEST_ASSERT_EQUAL("cycles", (int)sums->values[2].w[0], (int)cycles);
+	TEST_ASSERT_EQUAL("both", (int)sums->values[3].w[0], (int)both);
+	TEST_ASSERT_EQUAL("instructions", (int)sums->values[4].w[0], (int)instructions);
+	return TEST_OK;
+}
+
+/* Each window of a burst has its own two ends; those in one function make one product. */
+static int check_bursts(struct fixture *fix)
+{
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, 310, 100);
+	take(fix, LEADER, 1, fix->f, 290, 0);
+	TEST_ASSERT_EQUAL("two", check_sums(fix, "f", 2, 2, 600, 100), TEST_OK);
+	TEST_ASSERT_EQUAL("one product", check_products(fix, "f", 360000, 60000, 10000), TEST_OK);
+
+	take(fix, LEADER, 1, fix->g, 300, 7);
+	take(fix, LEADER, 1, fix->g, 200, 8);
+	TEST_ASSERT_EQUAL("from f to g", check_sums(fix, "g", 2, 1, 200, 8), TEST_OK);
+	TEST_ASSERT_EQUAL("only the last", check_products(fix, "g", 40000, 1600, 64), TEST_OK);
+
+	/* The next burst, in the middle of which something is lost. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, 100, 10);
+	function_metrics__lost(fix->metrics);
+	take(fix, LEADER, 1, fix->f, 100, 10);
+	take(fix, LEADER, 1, fix->f, 200, 10);
+	TEST_ASSERT_EQUAL("without the lost", check_sums(fix, "f", 5, 4, 900, 120), TEST_OK);
+	return check_products(fix, "f", 360000 + 10000 + 40000, 60000 + 1000 + 2000,
+			      10000 + 100 + 100);
+}
+
+/* The long period is not known: an interval below two and a half windows is one. */
+static int check_frequency(struct fixture *fix)
+{
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, WINDOW * 5 / 2, 1);
+	TEST_ASSERT_VAL("long", !sums_of(fix, "f"));
+	take(fix, LEADER, 1, fix->f, WINDOW * 5 / 2 - 1, 2);
+	return check_sums(fix, "f", 1, 1, WINDOW * 5 / 2 - 1, 2);
 }
 
 static int check_interruptions(struct fixture *fix)
@@ -179,6 +225,8 @@ static int check_plain(struct fixture *fix)
 	take(fix, LEADER, 1, fix->f, LONG, 20);
 	take(fix, LEADER, 1, fix->g, LONG, 30);
 	take(fix, LEADER, 1, fix->g, LONG, 40);
+	TEST_ASSERT_EQUAL("no burst", check_products(fix, "g", 2ULL * LONG * LONG, 70ULL * LONG,
+						     2500), TEST_OK);
 	TEST_ASSERT_EQUAL("plain", check_sums(fix, "f", 1, 1, LONG, 20), TEST_OK);
 	TEST_ASSERT_EQUAL("each counts", check_sums(fix, "g", 2, 2, 2 * LONG, 70), TEST_OK);
 
@@ -230,10 +278,11 @@ static int check_plain_address_0(struct fixture *fix)
 	return check_sums(fix, "f", 3, 1, LONG, 40);
 }
 
-static int run(int (*check)(struct fixture *fix), enum function_share share, u64 alternate)
+static int run(int (*check)(struct fixture *fix), enum function_share share, u64 alternate,
+	       bool freq)
 {
 	struct fixture fix;
-	int ret = fixture__init(&fix, share, alternate);
+	int ret = fixture__init(&fix, share, alternate, freq);
 
 	if (ret == TEST_OK)
 		ret = check(&fix);
@@ -243,13 +292,17 @@ static int run(int (*check)(struct fixture *fix), enum function_share share, u64
 
 static int test__streams(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
-	TEST_ASSERT_EQUAL("matching", run(check_matching, FUNCTION_SHARE_AUTO, WINDOW), TEST_OK);
-	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, FUNCTION_SHARE_AUTO, WINDOW),
+	const enum function_share auto_share = FUNCTION_SHARE_AUTO;
+
+	TEST_ASSERT_EQUAL("matching", run(check_matching, auto_share, WINDOW, false), TEST_OK);
+	TEST_ASSERT_EQUAL("bursts", run(check_bursts, auto_share, WINDOW, false), TEST_OK);
+	TEST_ASSERT_EQUAL("frequency", run(check_frequency, auto_share, WINDOW, true), TEST_OK);
+	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, auto_share, WINDOW, false),
 			  TEST_OK);
-	TEST_ASSERT_EQUAL("address 0", run(check_address_0, FUNCTION_SHARE_AUTO, WINDOW), TEST_OK);
+	TEST_ASSERT_EQUAL("address 0", run(check_address_0, auto_share, WINDOW, false), TEST_OK);
 	TEST_ASSERT_EQUAL("address 0 with one period",
-			  run(check_plain_address_0, FUNCTION_SHARE_DISCARD, 0), TEST_OK);
-	return run(check_plain, FUNCTION_SHARE_AUTO, 0);
+			  run(check_plain_address_0, FUNCTION_SHARE_DISCARD, 0, false), TEST_OK);
+	return run(check_plain, auto_share, 0, false);
 }
 
 /* Sums beyond 64 and 128 bits, against numbers computed by hand. */

@@ -234,7 +234,7 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	 * A window is meant to be at most a quarter of it. An interval that is as
 	 * short as a window tells as much as one, whichever of the two it was.
 	 */
-	period = leader->freq ? 4 * min(alternate, U64_MAX / 4) : leader->sample_period;
+	period = leader->freq ? 4 * min_t(u64, alternate, UINT64_MAX / 4) : leader->sample_period;
 	/* Equal ones ask for a plain period with jitter. */
 	group->alternates = alternate && alternate != period;
 	/* Half of the sum, rounded up. */
