@@ -15,7 +15,7 @@ ACCEL ?= tcg
 CHECK_ARCHES = $(if $(SUITES),$(shell tests/run.py --machines $(SUITES)),arm64 emulator)
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
 # experiments with the core model
-MODELLED := published bottlenecks model truth pictures
+MODELLED := published bottlenecks bursts model truth pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # what the user wrote is for the guest's shell: make does not expand it

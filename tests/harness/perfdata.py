@@ -48,6 +48,7 @@ class Attr:
     flags: int
     alternative_sample_period: int
     jitter_alternate_period: int
+    alternative_sample_count: int
     ids: list[int]
 
     @property
@@ -110,7 +111,7 @@ def read_attrs(data: bytes) -> list[Attr]:
     attrs = []
     for at in range(offset, offset + size, attr_size):
         kind, length, *words = struct.unpack_from("<IIQQQQQ", data, at)
-        alternate = struct.unpack_from("<QI", data, at + 144) if length >= 160 else (0, 0)
+        alternate = struct.unpack_from("<QII", data, at + 144) if length >= 160 else (0, 0, 0)
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + attr_size - 16)
         ids = list(struct.unpack_from(f"<{ids_size // 8}Q", data, ids_at))
         attrs.append(Attr(kind, length, *words, *alternate, ids))

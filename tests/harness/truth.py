@@ -9,7 +9,11 @@ import bisect
 import math
 import re
 import unittest
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from tests.harness.env import ARCH, BUILD, machine, must
+from tests.harness.perfdata import Sample
 
 LEAVES = [
     "nops",
@@ -22,6 +26,15 @@ LEAVES = [
 ]
 PAGES = 96  # that dcache_miss comes to in an iteration
 Rows = dict[str, dict[str, Any]]
+
+
+def places(samples: Sequence[Sample]) -> list[str]:
+    """The function of the emulated machine's benchmark that each sample is in, as nm has it."""
+    program = BUILD / f"root/{ARCH}/usr/bin/benchmark"
+    listing = must(f"{machine(ARCH, 'cross_compile')}nm", "-n", program)
+    symbols = re.findall(r"^(\w+) [tT] (\w+)$", listing, re.M)
+    starts = [int(address, 16) for address, _ in symbols]
+    return [symbols[bisect.bisect(starts, sample.ip) - 1][1] for sample in samples]
 
 
 class Line(NamedTuple):

@@ -11,6 +11,7 @@ import math
 import re
 import subprocess
 import unittest
+from collections import Counter
 from itertools import count, pairwise
 
 from tests.harness import perfdata
@@ -32,7 +33,14 @@ from tests.harness.env import (
     words,
 )
 from tests.harness.machines import RECORD
-from tests.harness.truth import Truth, check_shares, measured_rates, read_truth
+from tests.harness.truth import (
+    LEAVES,
+    Truth,
+    check_shares,
+    measured_rates,
+    places,
+    read_truth,
+)
 
 MINUTES = 1
 MACHINES = "arm64"
@@ -43,6 +51,9 @@ MEMBERS = "instructions,page-faults"
 JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 7
 # Fewer iterations where every window is recorded: they are 140,000 windows.
 SHORT = "--iterations 800"
+# Windows of a burst, and long intervals per second
+COUNTS, PERIOD = (1, 2, 4, 8), 99700
+RATES = 100, 1000
 # Programs that end before a long interval would, and a plain period that finds what they do.
 PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 12 0 1", 997
 
@@ -62,6 +73,14 @@ record empty.data '{{cycles/period=1000000000000,alt-period=300/,instructions}}:
 record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' benchmark --threads 3 --iterations 500 0 1
 record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
 	sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & benchmark --iterations 500 1 1; wait'
+for count in {" ".join(map(str, COUNTS))}; do
+	record burst-$count.data "{{cycles/period={PERIOD},alt-period={WINDOW},alt-period-count=$count/,instructions}}:uS" \\
+		benchmark --iterations 2000 0 1
+done
+record frequency-100.data '{{cycles/freq=100,alt-period={WINDOW},alt-period-count=2/,instructions}}:uS' benchmark 0 1
+perf record -q -F 1000 -T --sample-cpu -m 16M -o frequency.data -e '{{cycles/alt-period={WINDOW}/,instructions}}:uS' -- \\
+	benchmark 0 1 > /dev/null
+mv frequency.data /share/frequency-1000.data
 processes='i=0; while [ $i -lt {PROCESSES} ]; do {PROCESS}; i=$((i + 1)); done'
 record processes.data '{{cycles/period={LONG},alt-period={WINDOW},alt-period-jitter=12/,instructions}}:uS' sh -c "$processes"
 record process.data '{{cycles/period={PLAIN}/,instructions}}:uS' {PROCESS}
@@ -154,6 +173,74 @@ class Jitter(unittest.TestCase):
             seen[(value - low) * bins // width] += 1
         expected = [len(drawn) * part / width for part in size]
         return sum((number - mean) ** 2 / mean for number, mean in zip(seen, expected))
+
+
+class Bursts(unittest.TestCase):
+    """Long, window, window ..., each window between its own two samples."""
+
+    def test_attr_of_the_recording(self):
+        for number in COUNTS:
+            self.assertEqual(read(f"burst-{number}").leader().alternative_sample_count, number)
+
+    def test_windows_follow_each_long_interval(self):
+        for number in COUNTS:
+            with self.subTest(number=number):
+                periods = [sample.period for sample in read(f"burst-{number}").stream()]
+                self.assertGreater(len(periods), 500 * (number + 1))
+                self.assertEqual(set(periods[:: number + 1]), {PERIOD})
+                for place in range(number):
+                    self.assertEqual(set(periods[place + 1 :: number + 1]), {WINDOW})
+
+    def test_windows_with_both_ends_in_a_function_are_matched(self):
+        for number in COUNTS:
+            table = functions(SHARE / f"burst-{number}.data", "-s", "discard")
+            stream = read(f"burst-{number}").stream()
+            windows = Counter(
+                ends[0]
+                for sample, ends in zip(stream[1:], pairwise(places(stream)))
+                if sample.period == WINDOW and ends[0] == ends[1]
+            )
+            for name in LEAVES:
+                with self.subTest(number=number, function=name):
+                    self.assertEqual(table[name]["sums"][0]["matched"], windows[name])
+
+    def test_number_of_matched_windows(self):
+        """A window fits in a call with probability 1 - window / length, the last of a burst too."""
+        for number in COUNTS:
+            table = functions(SHARE / f"burst-{number}.data", "-s", "discard")
+            bursts = len(read(f"burst-{number}").stream()) // (number + 1)
+            for name, row in truth().items():
+                share = row.share * max(0, 1 - WINDOW / row.length)
+                # those of a burst are together, at worst: count times the error of one of them
+                error = number * math.sqrt(bursts * share * (1 - share))
+                found = table[name]["sums"][0]["matched"] if name in table else 0
+                with self.subTest(number=number, function=name):
+                    self.assertLess(abs(found - number * bursts * share), 4 * error + 1)
+
+
+class Frequency(unittest.TestCase):
+    """The kernel chooses the long period, the windows are as long as they are told to be."""
+
+    def test_windows_follow_each_long_interval(self):
+        for rate, number in zip(RATES, (2, 1)):
+            periods = [sample.period for sample in read(f"frequency-{rate}").stream()]
+            with self.subTest(rate=rate):
+                for place in range(number):
+                    self.assertEqual(set(periods[place + 1 :: number + 1]), {WINDOW})
+                self.assertGreater(min(periods[10 * (number + 1) :: number + 1]), 100 * WINDOW)
+
+    def test_rate_of_the_long_intervals(self):
+        for rate, number in zip(RATES, (2, 1)):
+            times = [sample.time for sample in read(f"frequency-{rate}").stream()][:: number + 1]
+            # until the kernel knows how fast the program counts
+            times = times[len(times) // 10 :]
+            with self.subTest(rate=rate):
+                found = (len(times) - 1) / (times[-1] - times[0]) * 1e9
+                self.assertLess(abs(found / rate - 1), 0.1)
+
+    def test_shares(self):
+        recording = SHARE / "frequency-1000.data"
+        check_shares(self, functions(recording), truth(), WINDOW)
 
 
 class Processes(unittest.TestCase):
@@ -365,6 +452,8 @@ class Native(unittest.TestCase):
         "children",
         "two-cpus",
         "processes",
+        *(f"burst-{number}" for number in COUNTS),
+        *(f"frequency-{rate}" for rate in RATES),
     )
 
     def test_sums(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The terms alt-period and alt-period-jitter on the command line, for every kind of event.
+"""The terms of alternate periods on the command line, for every kind of event.
 
 What perf asks of perf_event_open(2) is what `perf record -vv` prints before it
 opens an event: this needs neither a PMU nor a kernel that can alternate. The
@@ -17,8 +17,12 @@ from pathlib import Path
 from tests.harness.env import BASE, PERF, run
 from tests.harness.sysfs import ALIAS_PERIOD, make_system
 
-PERIOD, ALTERNATE, JITTER = 1000, 300, 4
-TERMS = f"period={PERIOD}", f"alt-period={ALTERNATE}", f"alt-period-jitter={JITTER}"
+PERIOD, ALTERNATE, JITTER, COUNT = 1000, 300, 4, 3
+TERMS = (
+    f"period={PERIOD}",
+    f"alt-period={ALTERNATE}",
+    f"alt-period-jitter={JITTER},alt-period-count={COUNT}",
+)
 # where the terms of each kind of event go; `other` is an alias with a period of its own
 KINDS = {
     "hardware": "cycles/{}/",
@@ -56,9 +60,9 @@ class Terms(unittest.TestCase):
         done = run(PERF, command, *words, *workload, env=self.env, timeout=60)
         return done.returncode, done.stdout
 
-    def attrs(self, *options: str) -> list[tuple[int, int, int, bool]]:
-        """Each event that perf opened or tried to: period, alternate period, jitter, samples have
-        periods.
+    def attrs(self, *options: str) -> list[tuple]:
+        """Each event that perf opened or tried to: period, or frequency as text; alternate period,
+        jitter, count, samples have periods.
         """
         _, output = self.perf("record", "-vv", "-o", "/dev/null", *options)
         blocks = [
@@ -68,9 +72,12 @@ class Terms(unittest.TestCase):
         # without sample_type perf asks what the kernel can do
         found = [
             (
-                0 if "freq" in values else int(values.get("{ sample_period, sample_freq }", 0)),
+                f"{values['{ sample_period, sample_freq }']} Hz"
+                if "freq" in values
+                else int(values.get("{ sample_period, sample_freq }", 0)),
                 int(values.get("alternative_sample_period", 0)),
                 int(values.get("jitter_alternate_period", 0)),
+                int(values.get("alternative_sample_count", 0)),
                 "PERIOD" in values["sample_type"].split("|"),
             )
             for values in blocks
@@ -79,7 +86,7 @@ class Terms(unittest.TestCase):
         self.assertTrue(found, output)
         return found
 
-    def attr(self, *options: str) -> tuple[int, int, int, bool]:
+    def attr(self, *options: str) -> tuple:
         """Of the first event."""
         return self.attrs(*options)[0]
 
@@ -95,30 +102,52 @@ class Terms(unittest.TestCase):
                 with self.subTest(kind, terms=terms):
                     self.assertEqual(
                         self.attr("-e", event.format(",".join(terms))),
-                        (PERIOD, ALTERNATE, JITTER, True),
+                        (PERIOD, ALTERNATE, JITTER, COUNT, True),
                     )
 
     def test_no_jitter(self):
         for kind, event in KINDS.items():
             with self.subTest(kind):
                 self.assertEqual(
-                    self.attr("-e", event.format(",".join(TERMS[:2]))), (PERIOD, ALTERNATE, 0, True)
+                    self.attr("-e", event.format(",".join(TERMS[:2]))),
+                    (PERIOD, ALTERNATE, 0, 0, True),
                 )
 
     def test_period_of_the_command_line(self):
         for kind, event in KINDS.items():
             with self.subTest(kind):
                 self.assertEqual(
-                    self.attr("-c", "555", "-e", event.format(TERMS[1])), (555, ALTERNATE, 0, True)
+                    self.attr("-c", "555", "-e", event.format(TERMS[1])),
+                    (555, ALTERNATE, 0, 0, True),
                 )
                 self.assertEqual(
                     self.attr("-c", "555", "-e", event.format(",".join(TERMS[:2]))),
-                    (PERIOD, ALTERNATE, 0, True),
+                    (PERIOD, ALTERNATE, 0, 0, True),
+                )
+
+    def test_frequency(self):
+        """By a term, which tracepoints do not take, or by the command line. A period is stronger."""
+        for kind, event in KINDS.items():
+            with self.subTest(kind):
+                for terms in permutations(("freq=99", *TERMS[1:])):
+                    if kind.startswith("tracepoint"):
+                        break
+                    self.assertEqual(
+                        self.attr("-e", event.format(",".join(terms))),
+                        ("99 Hz", ALTERNATE, JITTER, COUNT, True),
+                    )
+                self.assertEqual(
+                    self.attr("-F", "99", "-e", event.format(TERMS[1])),
+                    (ALIAS_PERIOD if "alias" in kind else "99 Hz", ALTERNATE, 0, 0, True),
+                )
+                self.assertEqual(
+                    self.attr("-F", "99", "-e", event.format(",".join(TERMS[:2]))),
+                    (PERIOD, ALTERNATE, 0, 0, True),
                 )
 
     def test_period_of_an_alias(self):
         for event in "cpu/other,alt-period=300/", "other/alt-period=300/":
-            self.assertEqual(self.attr("-e", event), (ALIAS_PERIOD, ALTERNATE, 0, True))
+            self.assertEqual(self.attr("-e", event), (ALIAS_PERIOD, ALTERNATE, 0, 0, True))
 
     def test_counters_that_reload_each_other(self):
         """Intel's hardware does, by a term that Linux 6.12 has not."""
@@ -149,7 +178,7 @@ class Terms(unittest.TestCase):
             with self.subTest(option):
                 self.assertEqual(
                     self.attr(option, "-e", f"cycles/{','.join(TERMS)}/u"),
-                    (PERIOD, ALTERNATE, JITTER, True),
+                    (PERIOD, ALTERNATE, JITTER, COUNT, True),
                 )
 
     def test_without_a_period(self):
@@ -160,7 +189,8 @@ class Terms(unittest.TestCase):
             for quiet in ("-vv",), ("-q",):
                 with self.subTest(kind):
                     output = self.refused(
-                        "'alt-period' needs 'period', as in 'period=1000000,alt-period=300', or -c",
+                        "'alt-period' needs 'period' or 'freq', as in "
+                        "'period=1000000,alt-period=300', or -c or -F",
                         "record",
                         *quiet,
                         "-o",
@@ -170,32 +200,18 @@ class Terms(unittest.TestCase):
                     )
                     self.assertNotIn("sys_perf_event_open", output)
 
-    def test_with_a_frequency(self):
-        for events in (
-            "cycles/period=1000,alt-period=300/",
-            "cycles/alt-period=300/",
-            "{instructions,cycles/alt-period=300/}:S",
-        ):
-            for quiet in (), ("-q",):
-                self.refused(
-                    "'alt-period' is not possible with a frequency",
-                    "record",
-                    *quiet,
-                    "-o",
-                    "/dev/null",
-                    "-F",
-                    "99",
-                    "-e",
-                    events,
-                )
-
     def test_perf_top_and_trace_check_too(self):
         for command in "top", "trace":
             self.refused("'alt-period' needs 'period'", command, "-e", "cycles/alt-period=300/")
-            self.refused("not possible with 'freq'", command, "-e", "cycles/freq=9,alt-period=300/")
+            self.refused(
+                "'alt-period-count' needs 'alt-period'",
+                command,
+                "-e",
+                "cycles/freq=9,alt-period-count=2/",
+            )
 
     def test_perf_stat_does_not_sample(self):
-        for term in "alt-period=300", "alt-period-jitter=3":
+        for term in "alt-period=300", "alt-period-jitter=3", "alt-period-count=3":
             for kind, event in KINDS.items():
                 with self.subTest(kind):
                     name = term.split("=", maxsplit=1)[0]

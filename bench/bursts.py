@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What several windows after each long interval buy: the width of intervals, with as many interrupts.
+
+The benchmark is recorded in the machine with caches, with bursts of 1, 2, 4 and 8 windows and long
+periods that make the interrupts equally frequent. A burst is what the collectors make of it: the
+windows of one function that follow one another. Their counts are summed up before the error of a
+metric is taken, so that the error does not depend on how alike they are. This module takes it a
+second time, as if each window stood for itself, and says how alike they are.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby, pairwise
+from math import isclose, sqrt
+from pathlib import Path
+
+from bench.experiment import functions_of
+from bench.guest import with_truth
+from bench.markdown import prose
+from tests.harness import perfdata
+from tests.harness.env import BUILD, PERF
+from tests.harness.truth import places
+
+TITLE = "Bursts"
+COUNTS = 1, 2, 4, 8
+EACH = 60000  # cycles per interrupt
+WINDOW, JITTER = 300, 16
+EVENTS = "cycles", "instructions", "branch-misses", "cache-misses"
+COMMAND = "benchmark --iterations 4000 0 1"
+# what is looked at: function, column, event, per what
+METRICS = (
+    ("branch_mispredicts", "CPI", "cycles", "instructions"),
+    ("branch_mispredicts", "BM/KI", "branch-misses", "instructions"),
+    ("dcache_miss", "CPI", "cycles", "instructions"),
+    ("dcache_miss", "CM/KI", "cache-misses", "instructions"),
+    ("int_divider_stalls", "CPI", "cycles", "instructions"),
+)
+SHARE_OF = "dcache_miss"
+NORMAL_95 = 1.96
+
+Counts = dict[str, int]
+
+
+def record(count: int) -> Path:
+    """A recording with bursts of so many windows."""
+    long = (count + 1) * EACH - count * WINDOW
+    terms = f"period={long},alt-period={WINDOW},alt-period-jitter={JITTER},alt-period-count={count}"
+    events = f"{{cycles/{terms}/,{','.join(EVENTS[1:])}}}:uS"
+    return with_truth(f"bursts-{count}", events, COMMAND, "small")[0]
+
+
+def bursts_of(path: Path) -> dict[str, list[list[Counts]]]:
+    """The windows of each function, by burst."""
+    stream = perfdata.read(path).stream()
+    ends = [
+        (function if late.period < 2 * WINDOW and function == begin else None, early, late)
+        for (early, late), (begin, function) in zip(pairwise(stream), pairwise(places(stream)))
+    ]
+    found: dict[str, list[list[Counts]]] = {}
+    for function, burst in groupby(ends, key=lambda end: end[0]):
+        if function:
+            found.setdefault(function, []).append(
+                [
+                    dict(
+                        zip(
+                            EVENTS,
+                            (
+                                new - old
+                                for old, new in zip(early.values.values(), late.values.values())
+                            ),
+                        )
+                    )
+                    for _, early, late in burst
+                ]
+            )
+    return found
+
+
+def residuals(bursts: list[list[Counts]], event: str, per: str) -> list[list[float]]:
+    """By how much each window differs from the ratio of all, relative to the mean of `per`."""
+    windows = [window for burst in bursts for window in burst]
+    total = sum(window[per] for window in windows)
+    ratio = sum(window[event] for window in windows) / total
+    scale = total * ratio / len(windows)
+    return [[(window[event] - ratio * window[per]) / scale for window in burst] for burst in bursts]
+
+
+def error(parts: list[float], number: int, windows: int) -> float:
+    """The relative standard error of a ratio, of the residuals of its independent parts."""
+    return sqrt(number / (number - 1) * sum(part * part for part in parts)) / windows
+
+
+def correlation(bursts: list[list[float]]) -> float | None:
+    """Of two windows of a burst."""
+    pairs = sum(len(burst) * (len(burst) - 1) for burst in bursts)
+    squares = sum(part * part for burst in bursts for part in burst)
+    if not pairs or not squares:
+        return None
+    products = sum(sum(burst) ** 2 for burst in bursts) - squares
+    return products / pairs / (squares / sum(map(len, bursts)))
+
+
+def row_of(count: int, path: Path) -> dict:
+    """A recording's relative half widths, as the table has them and as if windows were independent."""
+    table = {
+        row["symbol"]: row for row in functions_of(path, PERF, "--symfs", BUILD / "root/arm64")
+    }
+    windows_of = bursts_of(path)
+    found = {}
+    for function, column, event, per in METRICS:
+        metrics, errors = (table[function][what] for what in ("metrics", "errors"))
+        parts = residuals(windows_of[function], event, per)
+        number = sum(map(len, parts))
+        own = error([sum(burst) for burst in parts], number, number)
+        if not isclose(own, errors[column] / metrics[column], rel_tol=1e-6):
+            raise AssertionError(f"{function}, {column}: {own} is not the error of the table")
+        single = error([part for burst in parts for part in burst], number, number)
+        found[f"{function}, {column}"] = {
+            "value": metrics[column],
+            "width": NORMAL_95 * own,
+            "width if independent": NORMAL_95 * single,
+            "correlation": correlation(parts),
+        }
+    share = table[SHARE_OF]
+    return {
+        "interrupts": len(perfdata.read(path).samples),
+        "windows": sum(row["sums"][0]["matched"] for row in table.values()),
+        "share": {
+            "value": share["metrics"]["%CY"],
+            "width": NORMAL_95 * share["errors"]["%CY"] / share["metrics"]["%CY"],
+        },
+        "metrics": found,
+    }
+
+
+def measure() -> dict:
+    """Records with each count."""
+    with ThreadPoolExecutor(2) as pool:
+        return {str(n): row_of(n, path) for n, path in zip(COUNTS, pool.map(record, COUNTS))}
+
+
+def report(result: dict) -> str:
+    """The result as Markdown."""
+
+    def percent(value: float) -> str:
+        return f"{100 * value:.2f}"
+
+    def line(name: str, cells: Iterable[str]) -> str:
+        return f"| {name} | {' | '.join(cells)} |"
+
+    rows = result.values()
+    names = list(result[str(COUNTS[0])]["metrics"])
+    heads = [f"N = {number}" for number in result]
+    lines = [
+        prose(
+            f"""The benchmark in the machine with caches (`MODEL=small`), with N windows of {WINDOW}
+            cycles after each long interval and one interrupt in {EACH:,} cycles, however many
+            windows there are. Each cell is half the width of a 95 % interval, in percent of the
+            value; in brackets, what it would be if the windows of a burst were independent."""
+        ),
+        "",
+        line("", heads),
+        f"|---|{'--:|' * len(heads)}",
+        line("interrupts", (f"{row['interrupts']:,}" for row in rows)),
+        line("windows that count", (f"{row['windows']:,}" for row in rows)),
+        line(f"{SHARE_OF}, %CY", (percent(row["share"]["width"]) for row in rows)),
+    ]
+    for name in names:
+        metrics = [row["metrics"][name] for row in rows]
+        lines.append(
+            line(
+                name,
+                (
+                    f"{percent(metric['width'])} ({percent(metric['width if independent'])})"
+                    for metric in metrics
+                ),
+            )
+        )
+    lines += [
+        "",
+        "Correlation of two windows of a burst, in their difference to the mean of the function:",
+        "",
+        line("", heads[1:]),
+        f"|---|{'--:|' * (len(heads) - 1)}",
+    ]
+    for name in names:
+        values = [row["metrics"][name]["correlation"] for row in rows][1:]
+        lines.append(line(name, ("" if value is None else f"{value:.2f}" for value in values)))
+    return "\n".join(lines)
