@@ -31,7 +31,7 @@ function groupsTable(groups) {
 	const rows = groups.map(group => [
 		group.events.join(', '),
 		group.sample_period ? number(group.sample_period) : 'frequency',
-		group.sample_period
+		group.alternative_sample_period || group.sample_period
 			? number(group.alternative_sample_period || group.sample_period)
 			: 'frequency',
 		group.jitter_alternate_period ? `2^${group.jitter_alternate_period}` : 'none',

@@ -27,8 +27,6 @@
 #include "../strlist.h"
 #include "../thread_map.h"
 
-#define LEADER	"cycles/period=999700,alt-period=300/"
-
 /* The events of metrics, in groups that the counters of this machine suffice for. */
 struct event_groups {
 	struct strlist **group;
@@ -226,12 +224,12 @@ out:
 	return err;
 }
 
-static char *join_groups(const struct event_groups *groups)
+static char *join_groups(const char *leader, const struct event_groups *groups)
 {
 	struct strbuf text = STRBUF_INIT;
 
 	for (unsigned int i = 0; i < groups->nr; i++) {
-		char *group = group_string(LEADER, groups->group[i], "uS");
+		char *group = group_string(leader, groups->group[i], "uS");
 
 		strbuf_addf(&text, "%s%s", i ? "," : "", group ?: "");
 		free(group);
@@ -257,11 +255,12 @@ static char *own_cpu(void)
 
 /**
  * function_groups__default - the group to record where no other is asked for
+ * @leader: cycles, with the terms of its periods
  *
  * Return: an event list for perf record, to be freed: a group of those members that
  * this machine counts together. NULL without memory.
  */
-char *function_groups__default(void)
+char *function_groups__default(const char *leader)
 {
 	static const char *const members[] = {
 		"instructions", "branch-misses", "cache-references", "cache-misses",
@@ -269,7 +268,7 @@ char *function_groups__default(void)
 	struct strlist *group = strlist__new(NULL, NULL);
 	struct strbuf text = STRBUF_INIT;
 
-	strbuf_addstr(&text, "{" LEADER);
+	strbuf_addf(&text, "{%s", leader);
 	for (size_t i = 0; group && i < ARRAY_SIZE(members); i++) {
 		struct strlist *one = one_event(members[i]);
 
@@ -286,11 +285,12 @@ char *function_groups__default(void)
 
 /**
  * function_groups__of_metrics - the events that metrics take on this machine
+ * @leader: cycles, with the terms of its periods
  * @names: of metrics and groups
  *
  * Return: an event list for perf record, to be freed; NULL after a message.
  */
-char *function_groups__of_metrics(const char *names)
+char *function_groups__of_metrics(const char *leader, const char *names)
 {
 	char *own = own_cpu(), *list = NULL;
 	struct event_groups groups = {};
@@ -304,7 +304,7 @@ char *function_groups__of_metrics(const char *names)
 	for (unsigned int i = 0; !err && i < exprs.nr; i++)
 		err = add_metric(&groups, &exprs.expr[i]);
 	if (!err && groups.nr)
-		list = join_groups(&groups);
+		list = join_groups(leader, &groups);
 	else if (!err)
 		pr_err("perf functions: -M %s: nothing that this machine counts\n", names);
 	for (unsigned int i = 0; i < groups.nr; i++)

@@ -16,7 +16,7 @@
 #include "record.h"
 
 static const char *const record_usage[] = {
-	"perf functions record [-M <metrics>] [<perf record options>] [--] <command>",
+	"perf functions record [-M <metrics>] [--burst <n>] [<perf record options>] [--] <command>",
 	NULL
 };
 
@@ -25,8 +25,10 @@ struct parsed {
 	char **argv;
 	int argc;
 	bool has_events;
+	bool has_rate;
 	bool is_verbose;
 	const char *metrics;
+	unsigned int burst;
 };
 
 static int add_argument(struct parsed *parsed, const char *format, ...)
@@ -54,6 +56,7 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 	struct parsed *parsed = opt->value;
 
 	parsed->has_events |= opt->short_name == 'e';
+	parsed->has_rate |= opt->short_name == 'c' || opt->short_name == 'F';
 	parsed->is_verbose |= opt->short_name == 'v' && !unset;
 	if (unset)
 		return strstarts(name, "no-") ? add_argument(parsed, "--%s", name + 3) :
@@ -77,21 +80,24 @@ static bool has_no_argument(const struct option *opt)
 /* The options of this command and those of perf record, which take_option() takes. */
 static struct option *own_options(const struct option *options, struct parsed *parsed)
 {
-	const struct option metrics = OPT_STRING('M', "metrics", &parsed->metrics,
-						 "metric or group[,...]",
-						 "record what these metrics of this CPU take (see perf list metric)");
+	const struct option ours[] = {
+		OPT_STRING('M', "metrics", &parsed->metrics, "metric or group[,...]",
+			   "record what these metrics of this CPU take (see perf list metric)"),
+		OPT_UINTEGER(0, "burst", &parsed->burst,
+			     "windows after each long interval, 1 to 255"),
+	};
 	struct option *own;
 	unsigned int nr = 0;
 
 	while (options[nr].type != OPTION_END)
 		nr++;
-	own = calloc(nr + 2, sizeof(*own));
+	own = calloc(ARRAY_SIZE(ours) + nr + 1, sizeof(*own));
 	if (!own)
 		return NULL;
 
-	own[0] = metrics;
-	memcpy(own + 1, options, (nr + 1) * sizeof(*own));
-	for (struct option *opt = own + 1; opt->type != OPTION_END; opt++) {
+	memcpy(own, ours, sizeof(ours));
+	memcpy(own + ARRAY_SIZE(ours), options, (nr + 1) * sizeof(*own));
+	for (struct option *opt = own + ARRAY_SIZE(ours); opt->type != OPTION_END; opt++) {
 		if (opt->type == OPTION_GROUP)
 			continue;
 		if (has_no_argument(opt))
@@ -102,6 +108,20 @@ static struct option *own_options(const struct option *options, struct parsed *p
 		opt->set = NULL;
 	}
 	return own;
+}
+
+/* The events to record where -e does not say, NULL if there are none. */
+static char *events_of(const struct parsed *parsed)
+{
+	char count[32] = "", leader[64];
+
+	if (parsed->burst > 1)
+		scnprintf(count, sizeof(count), ",alt-period-count=%u", parsed->burst);
+	/* The terms of an event are stronger than -c and -F. */
+	scnprintf(leader, sizeof(leader), "cycles/%salt-period=300%s/",
+		  parsed->has_rate ? "" : "period=999700,", count);
+	return parsed->metrics ? function_groups__of_metrics(leader, parsed->metrics) :
+				 function_groups__default(leader);
 }
 
 /* As a shell reads it. */
@@ -137,7 +157,7 @@ static void print_command(int nr, const char **argv)
 int function_record__init(struct function_record *record, const struct option *options,
 			  int argc, const char **argv)
 {
-	struct parsed parsed = {};
+	struct parsed parsed = { .burst = 1, };
 	struct option *own = own_options(options, &parsed);
 	int nr = 0;
 
@@ -161,12 +181,19 @@ int function_record__init(struct function_record *record, const struct option *o
 		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
 		return -1;
 	}
+	if (!parsed.burst || parsed.burst > 255) {
+		pr_err("perf functions: --burst takes a number from 1 to 255\n");
+		return -1;
+	}
+	if (parsed.has_events && parsed.burst > 1) {
+		pr_err("perf functions: --burst does not go with -e, but 'alt-period-count' in it does\n");
+		return -1;
+	}
 	record->argv[nr++] = "record";
 	record->argv[nr++] = "-T";
 	record->argv[nr++] = "--sample-cpu";
 	if (!parsed.has_events) {
-		record->group = parsed.metrics ? function_groups__of_metrics(parsed.metrics) :
-						 function_groups__default();
+		record->group = events_of(&parsed);
 		if (!record->group)
 			return -1;
 		record->argv[nr++] = "-e";
