@@ -223,7 +223,18 @@ class Matching(unittest.TestCase):
             recording.sample("f", 300, 100, 1)
         self.assertEqual(recording.sums("f").product("cycles", "cycles"), 3 * 300**2)
 
-    def test_frequency(self):
+    def test_boundary_with_jitter(self):
+        """Long intervals are down to half as long, windows up to one and a half times."""
+        limit = (LONG - LONG // 2 + WINDOW + WINDOW // 2) // 2
+        for count, windows in ((limit - 1, 1), (limit, 0), (LONG - LONG // 2, 0)):
+            recording = started(jitter=20)
+            recording.sample("f", LONG, 1)
+            recording.sample("f", count, 1)
+            sums = recording.sums("f")
+            with self.subTest(count=count):
+                self.assertEqual(sums.samples if sums else 0, windows)
+
+    def test_windows_at_a_frequency(self):
         """The long period is not known: at most two and a half windows are one."""
         for count, windows in ((WINDOW * 5 // 2 - 1, 1), (WINDOW * 5 // 2, 0), (LONG, 0)):
             recording = started(period=0)

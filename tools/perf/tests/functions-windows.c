@@ -31,7 +31,7 @@ struct fixture {
 };
 
 static int fixture__init(struct fixture *fix, enum function_share share, u64 alternate,
-			 bool freq)
+			 bool freq, u32 jitter)
 {
 	struct perf_event_attr cycles = {
 		.type = PERF_TYPE_HARDWARE,
@@ -39,6 +39,7 @@ static int fixture__init(struct fixture *fix, enum function_share share, u64 alt
 		.sample_period = LONG,
 		.freq = freq,
 		.alternative_sample_period = alternate,
+		.jitter_alternate_period = jitter,
 		.inherit = 1,
 	};
 	struct perf_event_attr instructions = {
@@ -190,6 +191,19 @@ static int check_frequency(struct fixture *fix)
 	return check_sums(fix, "f", 1, 1, WINDOW * 5 / 2 - 1, 2);
 }
 
+/* With the widest jitter a long interval may be half as long, a window one and a half. */
+static int check_jitter(struct fixture *fix)
+{
+	const u64 limit = (LONG - LONG / 2 + WINDOW + WINDOW / 2) / 2;
+
+	take(fix, LEADER, 1, fix->f, LONG - LONG / 2, 5000);
+	take(fix, LEADER, 1, fix->f, LONG - LONG / 2, 5000);
+	take(fix, LEADER, 1, fix->f, limit, 1);
+	TEST_ASSERT_VAL("long", !sums_of(fix, "f"));
+	take(fix, LEADER, 1, fix->f, limit - 1, 2);
+	return check_sums(fix, "f", 1, 1, limit - 1, 2);
+}
+
 static int check_interruptions(struct fixture *fix)
 {
 	take(fix, LEADER, 1, fix->f, LONG, 1);
@@ -279,10 +293,10 @@ static int check_plain_address_0(struct fixture *fix)
 }
 
 static int run(int (*check)(struct fixture *fix), enum function_share share, u64 alternate,
-	       bool freq)
+	       bool freq, u32 jitter)
 {
 	struct fixture fix;
-	int ret = fixture__init(&fix, share, alternate, freq);
+	int ret = fixture__init(&fix, share, alternate, freq, jitter);
 
 	if (ret == TEST_OK)
 		ret = check(&fix);
@@ -294,15 +308,16 @@ static int test__streams(struct test_suite *test __maybe_unused, int subtest __m
 {
 	const enum function_share auto_share = FUNCTION_SHARE_AUTO;
 
-	TEST_ASSERT_EQUAL("matching", run(check_matching, auto_share, WINDOW, false), TEST_OK);
-	TEST_ASSERT_EQUAL("bursts", run(check_bursts, auto_share, WINDOW, false), TEST_OK);
-	TEST_ASSERT_EQUAL("frequency", run(check_frequency, auto_share, WINDOW, true), TEST_OK);
-	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, auto_share, WINDOW, false),
+	TEST_ASSERT_EQUAL("matching", run(check_matching, auto_share, WINDOW, false, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("bursts", run(check_bursts, auto_share, WINDOW, false, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("frequency", run(check_frequency, auto_share, WINDOW, true, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("jitter", run(check_jitter, auto_share, WINDOW, false, 30), TEST_OK);
+	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, auto_share, WINDOW, false, 0),
 			  TEST_OK);
-	TEST_ASSERT_EQUAL("address 0", run(check_address_0, auto_share, WINDOW, false), TEST_OK);
+	TEST_ASSERT_EQUAL("address 0", run(check_address_0, auto_share, WINDOW, false, 0), TEST_OK);
 	TEST_ASSERT_EQUAL("address 0 with one period",
-			  run(check_plain_address_0, FUNCTION_SHARE_DISCARD, 0, false), TEST_OK);
-	return run(check_plain, auto_share, 0, false);
+			  run(check_plain_address_0, FUNCTION_SHARE_DISCARD, 0, false, 0), TEST_OK);
+	return run(check_plain, auto_share, 0, false, 0);
 }
 
 /* Sums beyond 64 and 128 bits, against numbers computed by hand. */

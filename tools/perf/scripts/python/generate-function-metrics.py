@@ -518,8 +518,14 @@ class Group:
             share = "discard" if self.alternates else "none"
         self.share = share
         self.per_thread = bool(attr["inherit"])
-        # an interval of d events is a window if 2 d is less than this
-        self.limit = period + alternate if self.alternates else 1 << 66
+        # an interval of d events is a window if 2 d is less than the sum of the longest window and
+        # the shortest long interval
+        width = min(attr.get("jitter_alternate_period", 0), 63)
+        longest, shortest = (
+            min(nominal + sign * (min(1 << width, nominal // 2) if width else 0), COUNT)
+            for nominal, sign in ((alternate, 1), (period, -1))
+        )
+        self.limit = longest + shortest if self.alternates else 1 << 66
         # counted, not summed up yet; those of a burst are one
         self.windows: Dict[SymbolKey, List[List[int]]] = {}
         self.sums: Dict[SymbolKey, Sums] = {}

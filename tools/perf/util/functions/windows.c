@@ -4,8 +4,8 @@
  *
  * - A stream is one leader on one thread, or on one CPU where the counts are not
  *   inherited. Its samples end its intervals, of which the first is not known.
- * - With alternate periods an interval is a window if it is nearer to the short
- *   period than to the long one. Without, each one is a window.
+ * - With alternate periods an interval is a window if it is nearer to the longest
+ *   window than to the shortest long interval. Without, each one is a window.
  * - A window is matched if the sample before it in its stream was in the same
  *   function and thread, and nothing was throttled or lost since then. That sample
  *   ended a long interval, or was the first one, or ended another window of the
@@ -211,6 +211,14 @@ void function_metrics__delete(struct function_metrics *metrics)
 	free(metrics);
 }
 
+/* By how much jitter makes an interval longer or shorter, at most. */
+static u64 jitter_of(const struct perf_event_attr *attr, u64 period)
+{
+	u32 width = min(attr->jitter_alternate_period, 63U);
+
+	return width ? min_t(u64, 1ULL << width, period / 2) : 0;
+}
+
 /**
  * function_metrics__add_group - tell of a group in the recording
  * @metrics: the collector
@@ -223,7 +231,7 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 {
 	struct metrics_group *group = zalloc(sizeof(*group));
 	struct function_group_desc *desc;
-	u64 period, alternate;
+	u64 period, alternate, longest, shortest;
 
 	if (!group)
 		return NULL;
@@ -237,8 +245,10 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	period = leader->freq ? 4 * min_t(u64, alternate, UINT64_MAX / 4) : leader->sample_period;
 	/* Equal ones ask for a plain period with jitter. */
 	group->alternates = alternate && alternate != period;
-	/* Half of the sum, rounded up. */
-	group->limit = period / 2 + alternate / 2 + ((period | alternate) & 1);
+	/* The longest window and the shortest long interval: half of the sum, rounded up. */
+	longest = alternate + min(jitter_of(leader, alternate), UINT64_MAX - alternate);
+	shortest = period - jitter_of(leader, period);
+	group->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
 
 	desc = &group->desc;
 	desc->discard = metrics->share == FUNCTION_SHARE_DISCARD ||
