@@ -120,9 +120,9 @@ perf() {
 		Section: devel
 		Priority: optional
 		Description: perf with alternate sample periods and metrics of functions
-		 perf of Linux with the event terms alt-period and alt-period-jitter, the
-		 command perf functions and the script generate-function-metrics. It is
-		 started by perf-$name and may be installed beside Debian's linux-perf.
+		 perf of Linux with the event terms of alternate periods, the command perf
+		 functions and the script generate-function-metrics. It is started by
+		 perf-$name and may be installed beside Debian's linux-perf.
 	END
 	(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z |
 		xargs -0 md5sum > DEBIAN/md5sums)

@@ -54,11 +54,14 @@ static void check(const struct perf_event_attr *attr)
 		fail("alternate period is too long");
 	if (attr->jitter_alternate_period > 30)
 		fail("jitter is too wide");
-	if (attr->jitter_alternate_period && !attr->alternative_sample_period)
-		fail("jitter without an alternate period");
+	if (attr->alternative_sample_count > 255)
+		fail("burst is too long");
+	if ((attr->jitter_alternate_period || attr->alternative_sample_count) &&
+	    !attr->alternative_sample_period)
+		fail("jitter or burst without an alternate period");
 	if (!attr->alternative_sample_period)
 		return;
-	if (attr->freq || !attr->sample_period)
+	if (!attr->sample_period)
 		fail("alternate period without a period");
 	if (!(attr->sample_type & PERF_SAMPLE_PERIOD))
 		fail("alternate period without the samples' periods");

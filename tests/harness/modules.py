@@ -27,6 +27,7 @@ SHORT = f"{{cycles/period={SHORT_LONG},alt-period={WINDOW}/,instructions}}:uS"
 JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 9
 PLAIN_WINDOW = 1000
 
+MODULE_RATE = "events with a period and one window at a time"
 MODULE_PERIODS = "periods of 3 or more and an 'alt-period' below 2^40"
 # what neither passes the probed function nor can be left to a short period, and how perf says it
 REFUSED = {
@@ -38,6 +39,8 @@ REFUSED = {
     "wide": (f"cycles/period=999700,alt-period={1 << 40}/u", MODULE_PERIODS),
     "narrow": ("cycles/period=999700,alt-period=2/u", MODULE_PERIODS),
     "short": ("cycles/period=2,alt-period=300/u", MODULE_PERIODS),
+    "frequency": ("cycles/freq=1000,alt-period=300/u", MODULE_RATE),
+    "burst": ("cycles/period=999700,alt-period=300,alt-period-count=2/u", MODULE_RATE),
 }
 
 WITHOUT = f"""

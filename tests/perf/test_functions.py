@@ -787,17 +787,35 @@ class Record(unittest.TestCase):
         return lines[0]
 
     def test_default_group(self):
-        for options in (
-            ("true",),
-            ("--", "true"),
-            ("-F", "99", "--", "sh", "-e", "x"),
-            ("true", "-e", "cycles"),
+        for options, period in (
+            (("true",), "period=999700,"),
+            (("--", "true"), "period=999700,"),
+            (("true", "-e", "cycles"), "period=999700,"),
+            # which the terms of an event would overrule
+            (("-F", "99", "--", "sh", "-e", "x"), ""),
+            (("-c", "5000", "true"), ""),
         ):
             self.assertRegex(
                 self.command(*options),
-                r" -T --sample-cpu -e \{cycles/period=999700,alt-period=300/[a-z,-]*\}:uS -v -o .*"
+                rf" -T --sample-cpu -e \{{cycles/{period}alt-period=300/[a-z,-]*\}}:uS -v -o .*"
                 + " ".join(options),
             )
+
+    def test_burst(self):
+        self.assertIn(
+            "{cycles/period=999700,alt-period=300,alt-period-count=8/",
+            self.command("--burst", "8", "true"),
+        )
+        self.assertIn("{cycles/alt-period=300,", self.command("-F99", "--burst=255", "true"))
+        self.assertIn("{cycles/period=999700,alt-period=300/", self.command("--burst=1", "true"))
+        for options, message in (
+            (("--burst=0",), "--burst takes a number from 1 to 255"),
+            (("--burst=256",), "--burst takes a number from 1 to 255"),
+            (("--burst=2", "-e", "cycles"), "--burst does not go with -e"),
+        ):
+            done = run(PERF, "functions", "record", *options, "true")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stdout)
 
     def test_own_events(self):
         for options in (

@@ -248,12 +248,16 @@ class NewTests(unittest.TestCase):
         )
         ended = dict(re.findall(r"^(test-\S+): (\d+)$", done.stdout, re.M))
         self.assertGreater(list(ended.values()).count("0"), 40, done.stdout)
-        for new in "test-record-alt-period-term", "test-record-alt-period-jitter-term":
+        for new in (
+            "test-record-alt-period-term",
+            "test-record-alt-period-jitter-term",
+            "test-record-alt-period-count-term",
+        ):
             self.assertEqual(ended[new], "0", done.stdout)
             self.assertNotRegex(done.stdout, rf"skipped .*{new}")
         self.assertNotRegex(
             done.stdout,
-            r"(?m)^expected (size|config4|alternative_sample_period|jitter_alternate_period)=",
+            r"(?m)^expected (size|config4|alternative_sample_(?:period|count)|jitter_alternate_period)=",
         )
 
     def test_pass_or_skip_on_this_machine(self):
