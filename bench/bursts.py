@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What several windows after each long interval buy: the width of intervals, with as many interrupts.
+"""What several windows after each long interval buy: narrower intervals for as many interrupts?
 
 The benchmark is recorded in the machine with caches, with bursts of 1, 2, 4 and 8 windows and long
 periods that make the interrupts equally frequent. A burst is what the collectors make of it: the
@@ -100,8 +100,8 @@ def correlation(bursts: list[list[float]]) -> float | None:
     return products / pairs / (squares / sum(map(len, bursts)))
 
 
-def row_of(count: int, path: Path) -> dict:
-    """A recording's relative half widths, as the table has them and as if windows were independent."""
+def row_of(path: Path) -> dict:
+    """Relative half widths, as the table has them and as if windows were independent."""
     table = {
         row["symbol"]: row for row in functions_of(path, PERF, "--symfs", BUILD / "root/arm64")
     }
@@ -136,7 +136,7 @@ def row_of(count: int, path: Path) -> dict:
 def measure() -> dict:
     """Records with each count."""
     with ThreadPoolExecutor(2) as pool:
-        return {str(n): row_of(n, path) for n, path in zip(COUNTS, pool.map(record, COUNTS))}
+        return {str(n): row_of(path) for n, path in zip(COUNTS, pool.map(record, COUNTS))}
 
 
 def report(result: dict) -> str:
@@ -156,7 +156,9 @@ def report(result: dict) -> str:
             f"""The benchmark in the machine with caches (`MODEL=small`), with N windows of {WINDOW}
             cycles after each long interval and one interrupt in {EACH:,} cycles, however many
             windows there are. Each cell is half the width of a 95 % interval, in percent of the
-            value; in brackets, what it would be if the windows of a burst were independent."""
+            value; in brackets, what it would be if the windows of a burst were independent. %CY is
+            a share, which depends on where the bursts are, so windows of a burst add nothing to
+            it."""
         ),
         "",
         line("", heads),
@@ -178,7 +180,11 @@ def report(result: dict) -> str:
         )
     lines += [
         "",
-        "Correlation of two windows of a burst, in their difference to the mean of the function:",
+        prose(
+            """Correlation of two windows of a burst, in their difference to the mean of the function.
+            It is negative where a function is regular: an instruction that waits at the end of one
+            window counts some cycles there and the others in the next."""
+        ),
         "",
         line("", heads[1:]),
         f"|---|{'--:|' * (len(heads) - 1)}",

@@ -33,14 +33,7 @@ from tests.harness.env import (
     words,
 )
 from tests.harness.machines import RECORD
-from tests.harness.truth import (
-    LEAVES,
-    Truth,
-    check_shares,
-    measured_rates,
-    places,
-    read_truth,
-)
+from tests.harness.truth import LEAVES, Truth, check_shares, measured_rates, places, read_truth
 
 MINUTES = 1
 MACHINES = "arm64"

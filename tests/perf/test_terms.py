@@ -126,7 +126,7 @@ class Terms(unittest.TestCase):
                 )
 
     def test_frequency(self):
-        """By a term, which tracepoints do not take, or by the command line. A period is stronger."""
+        """By a term, which tracepoints do not take, or the command line. A period is stronger."""
         for kind, event in KINDS.items():
             with self.subTest(kind):
                 for terms in permutations(("freq=99", *TERMS[1:])):

@@ -41,7 +41,7 @@ Terms:
   the burst. A sample at address 0 is in no known function, so it matches no other: Linux 7.3
   writes 0 into a `:u` sample whose interrupt came in the kernel.
 - Windows of a burst which count for one function are one in the products: they are next to each
-  other, so they do not differ as independent ones would.
+  other, so they are not independent.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
   samples and its discard ratio. `none` counts every window for the function at its end, save
   those over a throttle or lost record: members may count on while their leader is throttled.
@@ -226,8 +226,8 @@ def differ(attr: Dict[str, int], other: Dict[str, int], cpu: str) -> bool:
 class Sums:
     """What adds up, over windows of a function: their numbers, the total of each event over the
     counted ones and the total of the product of each pair of events (a <= b), in which a burst
-    is one window. All are exact integers. samples = matched + discarded; a window that counts in share mode `none` is called
-    matched."""
+    is one window. All are exact integers. samples = matched + discarded; a window that counts in
+    share mode `none` is called matched."""
 
     samples: int = 0
     matched: int = 0
@@ -590,6 +590,13 @@ class Last:
         self.symbol: SymbolKey = None
         self.burst: Optional[List[int]] = None  # the counts of the burst, for the symbol
 
+    def begin_burst(self, symbol: SymbolKey, window: List[int]) -> None:
+        """The sample ended a window that counts. With one period there are no bursts."""
+        if self.group.alternates:
+            self.symbol, self.burst = symbol, window
+        else:
+            self.group.keep(symbol, window)
+
     def end_burst(self) -> None:
         """The sample ended the last window of a burst, if any."""
         if self.burst is not None:
@@ -747,10 +754,7 @@ class Collector:
                 return
             window = [0] * len(group.events)
             window[0] = count
-            if group.alternates:
-                last.symbol, last.burst = symbol, window
-            else:
-                group.keep(symbol, window)
+            last.begin_burst(symbol, window)
 
         return handler
 

@@ -11,7 +11,7 @@
  *   ended a long interval, or was the first one, or ended another window of the
  *   burst. A sample at address 0 is in no known function and so matches no other.
  * - Windows of a burst which count for one function are one in the products: they
- *   are next to each other, so they do not differ as independent ones would.
+ *   are next to each other, so they are not independent.
  *
  * scripts/python/generate-function-metrics.py does the same. What one of them
  * does the other one has to do, for the sums are identical.
