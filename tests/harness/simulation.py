@@ -213,8 +213,8 @@ class Simulation:
                     (300, 0),
                     (999, 998),
                     (5000, 5000),
-                    (1000, 300, 0, pw.FLAG_FREQ),
-                    (1000, 300, 3, pw.FLAG_FREQ),
+                    (99, 300, 0, pw.FLAG_FREQ),
+                    (99, 300, 3, pw.FLAG_FREQ),
                 )
             )
             groups.append(self.make_group(chosen, kinds, form, *periods))
