@@ -181,9 +181,9 @@ def report(result: dict) -> str:
     lines += [
         "",
         prose(
-            """Correlation of two windows of a burst, in their difference to the mean of the function.
-            It is negative where a function is regular: an instruction that waits at the end of one
-            window counts some cycles there and the others in the next."""
+            """Correlation of two windows of a burst, in their difference to the mean of the
+            function. It is negative where a function is regular: an instruction that waits at the
+            end of one window counts some cycles there and the others in the next."""
         ),
         "",
         line("", heads[1:]),
