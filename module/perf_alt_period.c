@@ -66,7 +66,7 @@ static bool alternates(struct perf_event *event)
  * the event is at the beginning again; if it has set the very length of the
  * window, the window counts as chosen.
  */
-static u32 phase_of(struct hw_perf_event *hwc)
+static u16 phase_of(struct hw_perf_event *hwc)
 {
 	return hwc->freq_count_stamp == hwc->sample_period ? PERF_ALT_WINDOW : PERF_ALT_LONG;
 }
@@ -84,7 +84,8 @@ static int overflow(struct kprobe *probe, struct pt_regs *regs)
 	struct perf_event *event = (void *)regs_get_kernel_argument(regs, 0);
 	struct hw_perf_event *hwc = &event->hw;
 	u64 data = event->attr.sig_data;
-	u32 jitter, phase, random = 0;
+	u32 jitter, random = 0;
+	u16 phase;
 
 	if (!alternates(event))
 		return 0;

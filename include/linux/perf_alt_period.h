@@ -108,7 +108,7 @@ static inline u64 perf_alt_period_jitter(u64 period, u32 jitter, u32 random)
  *
  * Return: the length of the next interval.
  */
-static inline u64 perf_alt_period_next(u32 *phase, u64 period, u64 alt_period,
+static inline u64 perf_alt_period_next(u16 *phase, u64 period, u64 alt_period,
 				       u32 count, u32 jitter, u32 random)
 {
 	*phase = *phase > max(count, 1U) ? PERF_ALT_LONG : *phase + 1;

@@ -73,7 +73,7 @@ static void test_alternation(struct kunit *test)
 		for (i = c; i < TEST_NR_PERIODS; i += 5) {
 			for (j = 0; j < TEST_NR_PERIODS; j += 7) {
 				u64 period = test_period(i), window = test_period(j);
-				u32 phase = PERF_ALT_OFF;
+				u16 phase = PERF_ALT_OFF;
 
 				for (k = 0; k < 3 * round + 1; k++) {
 					u64 next = perf_alt_period_next(&phase, period, window,
@@ -95,7 +95,7 @@ static void test_alternation(struct kunit *test)
 /* With jitter the phase alternates as well, each interval has its own draw. */
 static void test_alternation_jittered(struct kunit *test)
 {
-	u32 phase = PERF_ALT_OFF;
+	u16 phase = PERF_ALT_OFF;
 	struct rnd_state rnd;
 	int k;
 
@@ -378,7 +378,7 @@ static void test_long_and_windows(struct kunit *test)
 }
 
 /* Where the alternation is @events events after it began an interval. */
-static u64 test_walk(u32 *phase, u64 events, u64 period, u64 window, u32 count)
+static u64 test_walk(u16 *phase, u64 events, u64 period, u64 window, u32 count)
 {
 	u64 next = *phase == PERF_ALT_LONG ? period : window;
 
