@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Linked into a program with -Wl,--wrap=syscall, this asks the module for the
- * alternate periods of its events, where perf puts them. What the module cannot
- * do is refused as perf does.
+ * Linked into a program with -Wl,--wrap=syscall,--wrap=access, this asks the
+ * module for the alternate periods of its events, where perf puts them. What the
+ * module cannot do is refused as perf does. That a PMU alternates, which the
+ * kernel says in sysfs, is said here.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,4 +36,11 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 	}
 
 	return __real_syscall(number, &attr, b, c, d, e, f);
+}
+
+typeof(access) __real_access;
+
+int __wrap_access(const char *path, int mode)
+{
+	return strstr(path, "/caps/alt_period") ? 0 : __real_access(path, mode);
 }

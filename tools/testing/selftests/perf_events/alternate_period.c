@@ -11,6 +11,7 @@
 #include <asm/types.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 #include <linux/hw_breakpoint.h>
@@ -52,11 +53,15 @@
 
 /*
  * How many events may pass between an overflow and its sample; they are missing
- * in the next interval. None do on an emulated machine with one processor, or
- * one where the driver (book3s) puts an overflow off when the event is stopped.
+ * in the next interval. Unless it is defined, each test measures it first. None
+ * do on an emulated machine with one processor, or one where the driver (book3s)
+ * puts an overflow off when the event is stopped.
  */
-#ifndef SKID
-#define SKID		WINDOW
+#ifdef SKID
+#define MEASURE_SKID	false
+#else
+#define MEASURE_SKID	true
+#define SKID		0
 #endif
 
 /* With how many long intervals an event begins; with two if not the kernel alternates. */
@@ -82,6 +87,50 @@ static int try_open(struct perf_event_attr *attr)
 	close(fd);
 
 	return 0;
+}
+
+#define DEVICES		"/sys/bus/event_source/devices/"
+
+/* Does the PMU with this file of sysfs say that it alternates? */
+static bool says_it_alternates(const char *file)
+{
+	const char *name = strrchr(file, '/');
+	char path[256];
+
+	snprintf(path, sizeof(path), "%.*s/caps/alt_period", (int)(name - file), file);
+
+	return !access(path, F_OK);
+}
+
+/* Does a PMU of the CPUs? Where it is not "cpu" they have a list of CPUs. */
+static bool cpus_alternate(void)
+{
+	bool alternate = says_it_alternates(DEVICES "cpu/type");
+	glob_t lists;
+
+	if (glob(DEVICES "*/cpus", 0, NULL, &lists))
+		return alternate;
+
+	for (int i = 0; i < lists.gl_pathc; i++)
+		alternate |= says_it_alternates(lists.gl_pathv[i]);
+	globfree(&lists);
+
+	return alternate;
+}
+
+/* The number in a file of /proc or /sys, -1 if there is none. */
+static int read_number(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	int number = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &number) != 1)
+		number = -1;
+	fclose(file);
+
+	return number;
 }
 
 /* A few instructions for each loop, which the compiler must not join with others. */
@@ -184,12 +233,26 @@ TEST_F(rules, count_needs_window)
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
 }
 
+/* A number in the fdinfo of an event, 0 if there is none. */
+static __u64 shown(int fd, const char *format)
+{
+	char path[64], line[128];
+	__u64 number = 0;
+	FILE *info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = fopen(path, "r");
+	while (info && fgets(line, sizeof(line), info))
+		sscanf(line, format, &number);
+	if (info)
+		fclose(info);
+
+	return number;
+}
+
 /* A kernel which has no use for config4 reserves it, one which has says so. */
 TEST_F(rules, config4_reserved_or_shown)
 {
-	char path[64], line[128];
-	__u64 shown = 0;
-	FILE *info;
 	int fd;
 
 	self->attr.config4 = 0x123456789abcdef0;
@@ -199,13 +262,50 @@ TEST_F(rules, config4_reserved_or_shown)
 		return;
 	}
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	info = fopen(path, "r");
-	ASSERT_NE(NULL, info);
-	while (fgets(line, sizeof(line), info))
-		sscanf(line, "perf_event_attr.config4: %llx", &shown);
-	fclose(info);
-	EXPECT_EQ(self->attr.config4, shown);
+	EXPECT_EQ(self->attr.config4, shown(fd, "perf_event_attr.config4: %llx"));
+}
+
+TEST_F(rules, shown_in_fdinfo)
+{
+	int fd;
+
+	self->attr.jitter_alternate_period = 12;
+	self->attr.alternative_sample_count = 3;
+	fd = perf_event_open(&self->attr, 0, -1, -1);
+	ASSERT_LE(0, fd);
+	if (!shown(fd, "perf_event_attr.type: %llu"))
+		SKIP(return, "kernel shows no attr in fdinfo");
+
+	EXPECT_EQ(WINDOW, shown(fd, "perf_event_attr.alternative_sample_period: %llu"));
+	EXPECT_EQ(12, shown(fd, "perf_event_attr.jitter_alternate_period: %llu"));
+	EXPECT_EQ(3, shown(fd, "perf_event_attr.alternative_sample_count: %llu"));
+}
+
+/* What can sample alternates if its PMU says so in caps, else it refuses. */
+TEST_F(rules, pmus_do_what_they_say)
+{
+	int alternating = 0;
+	glob_t types;
+
+	ASSERT_EQ(0, glob(DEVICES "*/type", 0, NULL, &types));
+	for (int i = 0; i < types.gl_pathc; i++) {
+		bool says = says_it_alternates(types.gl_pathv[i]);
+		int plain, err;
+
+		alternating += says;
+		self->attr.type = read_number(types.gl_pathv[i]);
+		self->attr.config = 0;
+		self->attr.alternative_sample_period = 0;
+		plain = try_open(&self->attr);
+		self->attr.alternative_sample_period = WINDOW;
+		err = try_open(&self->attr);
+		EXPECT_EQ(plain ?: says ? 0 : EOPNOTSUPP, err)
+			TH_LOG("%s", types.gl_pathv[i]);
+	}
+	globfree(&types);
+
+	/* At least the one whose event opens above. */
+	EXPECT_LT(0, alternating);
 }
 
 TEST_F(rules, all_sizes_open)
@@ -361,6 +461,7 @@ FIXTURE(event) {
 	int offline;		/* CPU to be brought back at the end */
 	int paranoid;		/* perf_event_paranoid to be restored at the end */
 	int max_rate;		/* perf_event_max_sample_rate, too */
+	__u64 skid;		/* how far a counted interval may be from its period */
 };
 
 static void step_here(EVENT *self)
@@ -376,21 +477,6 @@ static bool pin_to(int cpu)
 	CPU_SET(cpu, &cpus);
 
 	return !sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
-/* The number in a file of /proc or /sys, -1 if there is none. */
-static int read_number(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	int number = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &number) != 1)
-		number = -1;
-	fclose(file);
-
-	return number;
 }
 
 static bool write_number(const char *path, int number)
@@ -419,51 +505,6 @@ static bool set_online(int cpu, bool online)
 	return write_number(path, online);
 }
 
-FIXTURE_SETUP(event)
-{
-	/* The ring buffer of inherited events must belong to a CPU. */
-	self->cpu = sched_getcpu();
-	ASSERT_TRUE(pin_to(self->cpu));
-
-	self->tid = getpid();
-	self->step = step_here;
-	self->offline = -1;
-	self->paranoid = -1;
-	self->max_rate = -1;
-	self->attr.type = PERF_TYPE_HARDWARE;
-	self->attr.size = sizeof(self->attr);
-	self->attr.sample_period = LONG;
-	self->attr.alternative_sample_period = WINDOW;
-	self->attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD |
-				 PERF_SAMPLE_READ;
-	self->attr.read_format = PERF_FORMAT_GROUP;
-	self->attr.exclude_kernel = 1;
-	self->attr.exclude_hv = 1;
-	self->attr.disabled = 1;
-
-	self->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
-	if (try_open(&self->attr))
-		SKIP(return, "no hardware event with alternate sample periods: %s",
-		     errno == E2BIG ? "kernel without them" : strerror(errno));
-
-	self->attr.config = PERF_COUNT_HW_CPU_CYCLES;
-	if (try_open(&self->attr))
-		self->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
-}
-
-/* By the parent of the test, which is root even if the test is not any more. */
-FIXTURE_TEARDOWN_PARENT(event)
-{
-	if (self->child)
-		kill(self->child, SIGKILL);
-	if (self->offline >= 0)
-		set_online(self->offline, true);
-	if (self->paranoid >= 0)
-		write_number(PARANOID, self->paranoid);
-	if (self->max_rate >= 0)
-		write_number(MAX_RATE, self->max_rate);
-}
-
 /* Opens an event which only counts, in the group or outside of it (-1). */
 static int open_counter(EVENT *self, int group)
 {
@@ -483,20 +524,30 @@ static int open_counter(EVENT *self, int group)
 	return perf_event_open(&attr, self->target, self->cpu, group);
 }
 
-/* Opens the group as self->attr says. */
-static void open_group(struct __test_metadata *_metadata, EVENT *self)
+static size_t data_size(void)
 {
 	size_t page = getpagesize(), data = DATA_SIZE;
 
-	self->leader = perf_event_open(&self->attr, self->target, self->cpu, -1);
-	ASSERT_LE(0, self->leader);
-	ASSERT_LE(0, open_counter(self, self->leader));
-
 	if (data < page)
 		data = page;
-	self->page = mmap(NULL, page + data, PROT_READ | PROT_WRITE, MAP_SHARED,
-			  self->leader, 0);
+
+	return data;
+}
+
+static void open_leader(struct __test_metadata *_metadata, EVENT *self)
+{
+	self->leader = perf_event_open(&self->attr, self->target, self->cpu, -1);
+	ASSERT_LE(0, self->leader);
+	self->page = mmap(NULL, getpagesize() + data_size(), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, self->leader, 0);
 	ASSERT_NE(MAP_FAILED, self->page);
+}
+
+/* Opens the group as self->attr says. */
+static void open_group(struct __test_metadata *_metadata, EVENT *self)
+{
+	open_leader(_metadata, self);
+	ASSERT_LE(0, open_counter(self, self->leader));
 }
 
 /* Opens the group and lets it count. */
@@ -560,6 +611,102 @@ static struct sample *next_sample(struct __test_metadata *_metadata, EVENT *self
 	return NULL;
 }
 
+/* How far the plain event is from a period at most, and as much again. */
+static void measure_skid(struct __test_metadata *_metadata, EVENT *self)
+{
+	struct perf_event_attr attr = self->attr;
+	__u64 last = 0;
+
+	self->attr.sample_period = WINDOW;
+	self->attr.alternative_sample_period = 0;
+	open_leader(_metadata, self);
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
+	for (int i = 0; i < 5 * SAMPLES; i++) {
+		__u64 now = next_sample(_metadata, self)->value[0];
+		__u64 counted = now - last;
+		__u64 skid = counted > WINDOW ? counted - WINDOW : WINDOW - counted;
+
+		if (self->skid < 2 * skid)
+			self->skid = 2 * skid;
+		last = now;
+	}
+	close(self->leader);
+	munmap(self->page, getpagesize() + data_size());
+	ASSERT_GT(WINDOW / 2, self->skid)
+		TH_LOG("skid of %llu", self->skid / 2);
+
+	self->attr = attr;
+	self->position = 0;
+	self->throttled = 0;
+	self->unthrottled = 0;
+	self->while_throttled = 0;
+}
+
+/* Errors of a machine without a PMU, without its interrupt, or without leave. */
+static bool cannot_sample(int err)
+{
+	return err == ENOENT || err == ENODEV || err == EOPNOTSUPP ||
+	       err == EACCES || err == EPERM;
+}
+
+FIXTURE_SETUP(event)
+{
+	int err;
+
+	/* The ring buffer of inherited events must belong to a CPU. */
+	self->cpu = sched_getcpu();
+	ASSERT_TRUE(pin_to(self->cpu));
+
+	self->tid = getpid();
+	self->step = step_here;
+	self->offline = -1;
+	self->paranoid = -1;
+	self->max_rate = -1;
+	self->attr.type = PERF_TYPE_HARDWARE;
+	self->attr.size = sizeof(self->attr);
+	self->attr.sample_period = LONG;
+	self->attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD |
+				 PERF_SAMPLE_READ;
+	self->attr.read_format = PERF_FORMAT_GROUP;
+	self->attr.exclude_kernel = 1;
+	self->attr.exclude_hv = 1;
+	self->attr.disabled = 1;
+
+	self->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+	if (cannot_sample(try_open(&self->attr)))
+		SKIP(return, "no hardware event that samples");
+	self->attr.config = PERF_COUNT_HW_CPU_CYCLES;
+	if (cannot_sample(try_open(&self->attr)))
+		self->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+
+	self->attr.alternative_sample_period = WINDOW;
+	err = try_open(&self->attr);
+	if (err == E2BIG)
+		SKIP(return, "kernel without alternate sample periods");
+	if (!cpus_alternate()) {
+		ASSERT_EQ(EOPNOTSUPP, err);
+		SKIP(return, "no PMU of the CPUs alternates");
+	}
+	ASSERT_EQ(0, err);
+
+	self->skid = SKID;
+	if (MEASURE_SKID)
+		measure_skid(_metadata, self);
+}
+
+/* By the parent of the test, which is root even if the test is not any more. */
+FIXTURE_TEARDOWN_PARENT(event)
+{
+	if (self->child)
+		kill(self->child, SIGKILL);
+	if (self->offline >= 0)
+		set_online(self->offline, true);
+	if (self->paranoid >= 0)
+		write_number(PARANOID, self->paranoid);
+	if (self->max_rate >= 0)
+		write_number(MAX_RATE, self->max_rate);
+}
+
 static bool near(__u64 value, __u64 nominal, __u64 width)
 {
 	return value + width >= nominal && value <= nominal + width;
@@ -591,7 +738,7 @@ static void check_interval(struct __test_metadata *_metadata, EVENT *self,
 					 self->attr.sample_period))
 		TH_LOG("period %llu of a %s", sample->period,
 		       window ? "window" : "long interval");
-	expect_counted(_metadata, sample, last->value[0], SKID);
+	expect_counted(_metadata, sample, last->value[0], self->skid);
 	EXPECT_LT(last->value[1], sample->value[1]);
 }
 
@@ -637,7 +784,7 @@ static struct sample *expect_alternation(struct __test_metadata *_metadata,
 	}
 	if (begin != UNKNOWN)
 		expect_counted(_metadata, first, begin,
-			       SKID + (begin ? CALLS : 0));
+			       self->skid + (begin ? CALLS : 0));
 	for (int i = 1; i < LONGS; i++)
 		first = expect_interval(_metadata, self, first, false);
 
@@ -772,7 +919,7 @@ TEST_F(event, ioc_period_in_burst)
 		ASSERT_EQ(0, set_period(self, OTHER_LONG + k));
 		sample = next_sample(_metadata, self);
 		EXPECT_EQ(OTHER_LONG + k, sample->period);
-		expect_counted(_metadata, sample, begin, SKID + CALLS);
+		expect_counted(_metadata, sample, begin, self->skid + CALLS);
 		for (int i = 1; i < 9; i++)
 			sample = expect_interval(_metadata, self, sample, i % 4);
 	}
@@ -919,7 +1066,7 @@ TEST_F(event, reads_lie_between_samples)
 		}
 
 		EXPECT_EQ(i++ % 2 ? WINDOW : LONG, sample->period);
-		expect_counted(_metadata, sample, last->value[0], SKID);
+		expect_counted(_metadata, sample, last->value[0], self->skid);
 		EXPECT_LE(before[1], sample->value[0]);
 		EXPECT_LE(before[2], sample->value[1]);
 		EXPECT_LT(5, reads);
@@ -1485,7 +1632,7 @@ static void expect_dropping(struct __test_metadata *_metadata, EVENT *self,
 		sample = next_sample(_metadata, self);
 		EXPECT_EQ(kept, sample->period);
 		EXPECT_TRUE(near(sample->value[0] - last->value[0], LONG + WINDOW,
-				 SKID));
+				 self->skid));
 	}
 }
 

@@ -305,9 +305,10 @@ static const char *common_attr(struct perf_event_attr *attr)
 	};
 	int err = try_open(&dummy);
 
-	if (err)
-		return err == E2BIG ? "kernel without alternate sample periods" :
-				      strerror(err);
+	if (err == E2BIG)
+		return "kernel without alternate sample periods";
+	if (err == EACCES || err == EPERM)
+		return strerror(err);
 
 	attr->size = sizeof(*attr);
 	attr->sample_type = SAMPLE_TYPE;
