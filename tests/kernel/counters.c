@@ -17,20 +17,40 @@ typedef long long s64;
 typedef s64 local64_t;
 
 #define unlikely(condition)	(condition)
-#define local64_read(p)		(*(p))
-#define local64_set(p, value)	(*(p) = (value))
-#define local64_add(value, p)	(*(p) += (value))
-#define local64_sub(value, p)	(*(p) -= (value))
-#define local64_cmpxchg(p, old, new) ({				\
-	s64 before = *(p);					\
-	if (before == (s64)(old))				\
-		*(p) = (new);					\
-	before;							\
-})
+static s64 local64_read(local64_t *p)
+{
+	return *p;
+}
+
+static void local64_set(local64_t *p, s64 value)
+{
+	*p = value;
+}
+
+static void local64_add(s64 value, local64_t *p)
+{
+	*p += value;
+}
+
+static void local64_sub(s64 value, local64_t *p)
+{
+	*p -= value;
+}
+
+static s64 local64_cmpxchg(local64_t *p, s64 old, s64 new)
+{
+	s64 before = *p;
+
+	if (before == old)
+		*p = new;
+
+	return before;
+}
 
 struct hw_perf_event {
 	local64_t period_left, prev_count;
 	u64 sample_period, last_period;
+	unsigned int event_base;
 };
 
 struct perf_event {
@@ -57,12 +77,21 @@ static struct {
 } PMU = { .read_counter = read_counter, .write_counter = write_counter };
 
 /* Of MIPS: how the counter of one CPU is enabled. */
-#define LOONGSON_PMU_TYPE2		2
-#define get_loongson3_pmu_type()	0
-#define M_PERFCTL_EVENT(event)		0
-#define mipsxx_pmu_write_control(idx, value)
+#define LOONGSON_PMU_TYPE2	2
+#define M_PERFCTL_EVENT(event)	(event)
 
-#define perf_event_update_userpage(event)
+static int get_loongson3_pmu_type(void)
+{
+	return 0;
+}
+
+static void mipsxx_pmu_write_control(int idx, unsigned int value)
+{
+}
+
+static void perf_event_update_userpage(struct perf_event *event)
+{
+}
 
 #include DRIVER
 

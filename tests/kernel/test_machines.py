@@ -136,9 +136,7 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
 class Riscv64Selftest(machines.Selftest):
     ARCH = "riscv64"
     # a throttled event goes on in Linux 6.12, the driver says why
-    SKIPPED_TESTS = (
-        f"({machines.SKIPPED}|breakpoint{'|no stop when throttled' * (BASE == '6.12')})"
-    )
+    SKIPPED_TESTS = f"({machines.SKIPPED}|breakpoint{'|no stop when throttled' * (BASE == '6.12')})"
     # QEMU counts an event once. After an attempt to count it twice the next group, a plain one too,
     # loses its first overflows
     WITHOUT = {"alternate_period": "multiplexing_keeps_rest_of_interval"}
