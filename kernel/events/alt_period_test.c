@@ -410,7 +410,7 @@ static void test_skip(struct kunit *test)
 					KUNIT_ASSERT_LT(test, left,
 							test_round(period, window, count));
 					for (k = PERF_ALT_LONG; k <= 1 + (count ?: 1); k++) {
-						u32 slow = k, fast = k;
+						u16 slow = k, fast = k;
 
 						KUNIT_ASSERT_EQ(test,
 								test_walk(&slow, events, period,
