@@ -354,7 +354,7 @@ def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> by
     for attr in attrs:
         (size,) = struct.unpack_from("<I", header, attr.place + 4)
         if size >= 160:
-            struct.pack_into("<QI", header, attr.place + 144, 0, 0)
+            struct.pack_into("<QII", header, attr.place + 144, 0, 0, 0)
     # what follows the records moves
     features = int.from_bytes(header[72:104], "little").bit_count()
     for at in range(0, 16 * features, 16):
