@@ -182,7 +182,7 @@ class Pprof(Case):
 
     def test_rows_that_were_asked_for(self):
         """Of a recording that has call chains."""
-        simulation, path = self.recording(1, "--by", "comm", by="callchain")
+        simulation, path = self.recording(3, "--by", "comm", by="callchain")
         table = perf_table("--by", "comm", "--share", simulation.share, path)
         event = table["groups"][0]["events"][0]
         wanted: Counter = Counter()
