@@ -330,51 +330,46 @@ static void test_first_uniform(struct kunit *test)
 	}
 }
 
-static void test_first_range(struct kunit *test)
+/* Calls @check for each count of windows, with many periods and windows. */
+static void test_rounds(struct kunit *test,
+			void (*check)(struct kunit *test, u64 period, u64 window, u32 count))
 {
 	int c, i, j;
 
-	for (c = 0; c < ARRAY_SIZE(test_counts); c++) {
-		for (i = 0; i < TEST_NR_PERIODS; i++) {
-			for (j = 0; j < TEST_NR_PERIODS; j += 7) {
-				u64 period = test_period(i), window = test_period(j);
-				u32 count = test_counts[c];
-				u64 longest = test_round(period, window, count);
+	for (c = 0; c < ARRAY_SIZE(test_counts); c++)
+		for (i = 0; i < TEST_NR_PERIODS; i++)
+			for (j = 0; j < TEST_NR_PERIODS; j += 7)
+				check(test, test_period(i), test_period(j), test_counts[c]);
+}
 
-				if (longest == TEST_PERIOD_LIMIT)
-					longest--;
-				KUNIT_ASSERT_EQ(test, 1,
-						perf_alt_period_first(period, window, count, 0));
-				KUNIT_ASSERT_EQ(test, longest,
-						perf_alt_period_first(period, window, count,
-								      U64_MAX));
-			}
-		}
-	}
+static void check_first_range(struct kunit *test, u64 period, u64 window, u32 count)
+{
+	u64 longest = min(test_round(period, window, count), TEST_PERIOD_LIMIT - 1);
+
+	KUNIT_ASSERT_EQ(test, 1, perf_alt_period_first(period, window, count, 0));
+	KUNIT_ASSERT_EQ(test, longest, perf_alt_period_first(period, window, count, U64_MAX));
+}
+
+static void test_first_range(struct kunit *test)
+{
+	test_rounds(test, check_first_range);
 }
 
 /* With its windows the long interval is as long as asked for, or has one event. */
+static void check_long_and_windows(struct kunit *test, u64 period, u64 window, u32 count)
+{
+	u64 length = perf_alt_period_long(period, window, count);
+
+	if (length > 1)
+		KUNIT_ASSERT_EQ(test, period, test_round(length, window, count));
+	else
+		KUNIT_ASSERT_GE(test, test_round(1, window, count), period);
+	KUNIT_ASSERT_TRUE(test, test_period_valid(length));
+}
+
 static void test_long_and_windows(struct kunit *test)
 {
-	int c, i, j;
-
-	for (c = 0; c < ARRAY_SIZE(test_counts); c++) {
-		for (i = 0; i < TEST_NR_PERIODS; i++) {
-			for (j = 0; j < TEST_NR_PERIODS; j += 7) {
-				u64 period = test_period(i), window = test_period(j);
-				u32 count = test_counts[c];
-				u64 length = perf_alt_period_long(period, window, count);
-
-				if (length > 1)
-					KUNIT_ASSERT_EQ(test, period,
-							test_round(length, window, count));
-				else
-					KUNIT_ASSERT_GE(test, test_round(1, window, count),
-							period);
-				KUNIT_ASSERT_TRUE(test, test_period_valid(length));
-			}
-		}
-	}
+	test_rounds(test, check_long_and_windows);
 }
 
 /* Where the alternation is @events events after it began an interval. */
