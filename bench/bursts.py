@@ -8,9 +8,9 @@ metric is taken, so that the error does not depend on how alike they are. This m
 second time, as if each window stood for itself, and says how alike they are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from math import isclose, sqrt
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bench.guest import with_truth
 from bench.markdown import prose
 from tests.harness import perfdata
 from tests.harness.env import BUILD, PERF
+from tests.harness.perfdata import Sample
 from tests.harness.truth import places
 
 TITLE = "Bursts"
@@ -49,30 +50,23 @@ def record(count: int) -> Path:
     return with_truth(f"bursts-{count}", events, COMMAND, "small")[0]
 
 
-def bursts_of(path: Path) -> dict[str, list[list[Counts]]]:
+def counts_between(early: Sample, late: Sample) -> Counts:
+    """What each event counted from one sample to the next."""
+    values = zip(EVENTS, early.values.values(), late.values.values())
+    return {event: new - old for event, old, new in values}
+
+
+def bursts_of(stream: Sequence[Sample]) -> dict[str, list[list[Counts]]]:
     """The windows of each function, by burst."""
-    stream = perfdata.read(path).stream()
-    ends = [
+    windows = (
         (function if late.period < 2 * WINDOW and function == begin else None, early, late)
         for (early, late), (begin, function) in zip(pairwise(stream), pairwise(places(stream)))
-    ]
+    )
     found: dict[str, list[list[Counts]]] = {}
-    for function, burst in groupby(ends, key=lambda end: end[0]):
+    for function, burst in groupby(windows, key=lambda window: window[0]):
         if function:
-            found.setdefault(function, []).append(
-                [
-                    dict(
-                        zip(
-                            EVENTS,
-                            (
-                                new - old
-                                for old, new in zip(early.values.values(), late.values.values())
-                            ),
-                        )
-                    )
-                    for _, early, late in burst
-                ]
-            )
+            counts = [counts_between(early, late) for _, early, late in burst]
+            found.setdefault(function, []).append(counts)
     return found
 
 
@@ -85,9 +79,9 @@ def residuals(bursts: list[list[Counts]], event: str, per: str) -> list[list[flo
     return [[(window[event] - ratio * window[per]) / scale for window in burst] for burst in bursts]
 
 
-def error(parts: list[float], number: int, windows: int) -> float:
+def error(parts: Iterable[float], windows: int) -> float:
     """The relative standard error of a ratio, of the residuals of its independent parts."""
-    return sqrt(number / (number - 1) * sum(part * part for part in parts)) / windows
+    return sqrt(windows / (windows - 1) * sum(part * part for part in parts)) / windows
 
 
 def correlation(bursts: list[list[float]]) -> float | None:
@@ -105,16 +99,17 @@ def row_of(path: Path) -> dict:
     table = {
         row["symbol"]: row for row in functions_of(path, PERF, "--symfs", BUILD / "root/arm64")
     }
-    windows_of = bursts_of(path)
+    recording = perfdata.read(path)
+    windows_of = bursts_of(recording.stream())
     found = {}
     for function, column, event, per in METRICS:
         metrics, errors = (table[function][what] for what in ("metrics", "errors"))
         parts = residuals(windows_of[function], event, per)
         number = sum(map(len, parts))
-        own = error([sum(burst) for burst in parts], number, number)
+        own = error(map(sum, parts), number)
         if not isclose(own, errors[column] / metrics[column], rel_tol=1e-6):
             raise AssertionError(f"{function}, {column}: {own} is not the error of the table")
-        single = error([part for burst in parts for part in burst], number, number)
+        single = error(chain.from_iterable(parts), number)
         found[f"{function}, {column}"] = {
             "value": metrics[column],
             "width": NORMAL_95 * own,
@@ -123,7 +118,7 @@ def row_of(path: Path) -> dict:
         }
     share = table[SHARE_OF]
     return {
-        "interrupts": len(perfdata.read(path).samples),
+        "interrupts": len(recording.samples),
         "windows": sum(row["sums"][0]["matched"] for row in table.values()),
         "share": {
             "value": share["metrics"]["%CY"],
