@@ -60,7 +60,7 @@ struct vcpu {
 };
 
 static struct core_config config;
-/* the kernel executes on the core, too: with kernel=on, since the first process */
+/* the core executes the kernel, too: with kernel=on, from the first process on */
 static bool model_kernel;
 static bool kernel_argument;
 static const char *truth_file;
@@ -155,10 +155,10 @@ static uint64_t resume_user(struct vcpu *vcpu)
 {
 	uint64_t cycles = 0;
 
-	/* before, whatever has an address of users is the kernel, which boots as thread 0 */
+	/* the first process: the kernel boots as thread 0, and at addresses of users, too */
 	if (kernel_argument && !model_kernel && vcpu->thread) {
 		model_kernel = true;
-		/* what is translated knows nothing of it */
+		/* translate all code again, the kernel's with callbacks */
 		qemu_plugin_reset(plugin_id, register_callbacks);
 	}
 	vcpu->in_kernel = false;

@@ -217,7 +217,7 @@ static void add_part(struct line *line, const struct part *part)
 		line->events[event] += part->events[event];
 }
 
-/* A blank and a number. fprintf() takes nine times as long, and there are many millions. */
+/* A blank and a number. There are many millions of them, and fprintf() is slow. */
 static char *put_count(char *at, uint64_t count)
 {
 	char digits[20], *digit = digits;
