@@ -140,7 +140,7 @@ def inherit(built: Path, folder: Path, tree: Path = LINUX) -> None:
 
     Linux goes by its notes of commands and files, in which paths are absolute.
     """
-    if not folder.exists():
+    if built.exists() and not folder.exists():
         shutil.copytree(built, folder, symlinks=True)
         for note in folder.rglob("*.cmd"):
             note.write_text(
