@@ -102,10 +102,10 @@ def node(function: Table, name: str, event: str | None) -> Node:
 def of_table(table: Table) -> tuple[str | None, Node]:
     """The event that is the width, and a tree of one level: the rows of a table."""
     event = width_event(table)
-    children = [
-        node(function, name, event)
-        for name, function in zip(labels(table["functions"]), table["functions"])
-    ]
+    functions = table["functions"]
+    if table["by"] == "children":  # callers have the windows of what they call
+        functions = [function for function in functions if function["symbol"] == "[all]"]
+    children = [node(function, name, event) for name, function in zip(labels(functions), functions)]
     return event, {
         "name": ALL,
         "value": sum(child["value"] for child in children),

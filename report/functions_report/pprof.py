@@ -134,6 +134,11 @@ def totals_of(function: Table) -> dict[str, int]:
 def profile_of(table: Table, comments: Iterable[str]) -> bytes:
     """The profile of a table, as a message. Raises ReportError."""
     functions = table["functions"]
+    if table["by"] == "children":
+        raise ReportError(
+            "--pprof: functions with all that they call have windows in common, "
+            "which a profile would count several times"
+        )
     events = dict.fromkeys(event for group in table["groups"] for event in group["events"])
     builder = Builder(load_format().Profile(), list(events))
     for name, function in zip(labels(functions), functions):

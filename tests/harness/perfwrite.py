@@ -14,9 +14,10 @@ MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE = 10, 2, 3, 4, 5, 6,
 HEADER_ATTR, FINISHED_ROUND, THREAD_MAP, HEADER_FEATURE = 64, 68, 73, 80
 MISC_KERNEL, MISC_USER = 1, 2
 CLOCK_MONOTONIC = 1
+REGS_ABI_64 = 2
 CONTEXT_USER_DEFERRED = 2**64 - 640
-IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = (
-    1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 16)
+IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, REGS_USER, IDENTIFIER = (
+    1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 12, 16)
 )
 BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (
     1 << bit for bit in (0, 11, 14, 15, 17)
@@ -28,13 +29,8 @@ FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
     1 << bit for bit in (1, 5, 10, 18)
 )
 FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = 1 << 25, 1 << 38
-HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC, HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = (
-    7,
-    9,
-    12,
-    13,
-    17,
-)
+HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC = 6, 7, 9, 12
+HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = 13, 17
 HEADER_SAMPLE_TIME, HEADER_CPU_PMU_CAPS, HEADER_PMU_CAPS = 21, 28, 31
 ATTR_SIZE = 160
 
@@ -55,6 +51,8 @@ class Event:
     read_format: int = FORMAT_ID | FORMAT_GROUP
     flags: int = FLAG_EXCLUDE_KERNEL | FLAG_SAMPLE_ID_ALL
     branch_sample_type: int = 0
+    sample_regs_user: int = 0
+    sample_max_stack: int = 0
 
     def attr(self) -> bytes:
         """Its perf_event_attr."""
@@ -68,10 +66,13 @@ class Event:
             self.read_format,
             self.flags,
         )
-        begin += bytes(72 - len(begin)) + struct.pack("<Q", self.branch_sample_type)
+        begin += bytes(72 - len(begin)) + struct.pack(
+            "<QQ", self.branch_sample_type, self.sample_regs_user
+        )
         begin += bytes(92 - len(begin)) + struct.pack(
             "<i", CLOCK_MONOTONIC if self.flags & FLAG_USE_CLOCKID else 0
         )
+        begin += bytes(108 - len(begin)) + struct.pack("<H", self.sample_max_stack)
         end = struct.pack(
             "<QII",
             self.alternative_sample_period,
@@ -101,6 +102,7 @@ class Writer:
     records: list[bytes] = field(default_factory=list)
     times: tuple[int, int] | None = None
     cpuid: str = ""
+    arch: str = ""
     slots: int = 0  # that the PMU tells of
     branches: int = 0  # the depth of its branch records
     threads: tuple[str, ...] = ()  # those of each core
@@ -191,10 +193,11 @@ class Writer:
         callers: Sequence[int] = (),
         misc: int = MISC_USER,
         branches: tuple[int, Sequence[tuple[int, int]]] = (0, ()),
+        registers: Sequence[int] = (),
     ) -> None:
         """A sample of a group: values are (id, value), the leader's first; callers are return
         addresses, last call first; branches are the index of the last one's register, and from
-        where to where they went, last one first.
+        where to where they went, last one first; registers are those of sample_regs_user.
         """
         number = values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -212,6 +215,7 @@ class Writer:
             READ: self.read(leader, values),
             CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
+            REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),
         }
         self.record(
             SAMPLE,
@@ -288,6 +292,8 @@ class Writer:
     def cpu(self) -> dict[int, bytes]:
         """What is known of the CPUs."""
         features = {HEADER_NRCPUS: struct.pack("<II", 64, 64)}
+        if self.arch:
+            features[HEADER_ARCH] = sized(self.arch)
         if self.cpuid:
             features[HEADER_CPUID] = sized(self.cpuid)
         if self.threads:

@@ -31,7 +31,9 @@ EVENTS = (
     ("branches", 0, 4),
     ("my,own\tname", 8, 0x77),
 )
-BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain")
+BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain", "children")
+ALL, CUT = ("[all]", 0), ("[cut]", 0)  # what is below all frames
+MAX_STACK = 4  # frames, where chains are cut
 NOWHERE = ("", 0)  # the page of address 0, which Linux 7.3 writes for samples in the kernel
 LINE = "nop;" * 16 + "\n"
 
@@ -104,6 +106,8 @@ class Stream:
     last: tuple | None = None  # thread, function, page and callers of the last sample
     windows: int = 0  # since the last long interval
     burst: list | None = None  # the windows up to the last sample that follow one another
+    frames: list = field(default_factory=list)  # of the last sample: function and address
+    bursts: dict = field(default_factory=dict)  # by function on the stack
     broken: bool = False
 
 
@@ -141,6 +145,7 @@ class Simulation:
         self.any_thread = not self.inherit and self.random.random() < 0.5
         self.share = self.random.choice(("auto", "none", "discard"))
         self.next_id = 1
+        self.max_stack = 0
         if events:
             self.share = "auto"
             self.groups = [
@@ -189,7 +194,7 @@ class Simulation:
         )
         kinds |= (
             pw.CALLCHAIN
-            if self.by == "callchain" or self.deferred
+            if self.by in ("callchain", "children") or self.deferred
             else self.random.choice((0, pw.CALLCHAIN))
         )
         form = (
@@ -199,6 +204,9 @@ class Simulation:
             | self.random.choice((0, pw.FORMAT_ENABLED | pw.FORMAT_RUNNING))
         )
         groups = []
+        if self.by == "children":
+            self.share = self.random.choice(("auto", "discard"))
+            self.max_stack = self.random.choice((0, MAX_STACK))
         for _ in range(self.random.choice((1, 1, 2, 3))):
             chosen = [self.random.choice(EVENTS[:2])]
             others = [event for event in EVENTS if event != chosen[0]]
@@ -239,19 +247,28 @@ class Simulation:
             flags |= pw.FLAG_DEFER_CALLCHAIN if self.deferred else 0
             flags |= 0 if group else freq
             periods = (0,) * 4 if group else (period, alternate, 5 if alternate else 0, count)
-            group.append(pw.Event(name, kind, config, ids, *periods, kinds, form, flags))
+            group.append(
+                pw.Event(
+                    name,
+                    kind,
+                    config,
+                    ids,
+                    *periods,
+                    kinds,
+                    form,
+                    flags,
+                    sample_max_stack=self.max_stack,
+                )
+            )
         return group
 
     def new_task(self, pid: int, tid: int, comm: str) -> Task:
         self.numbers += 1
         return Task(self.numbers, pid, tid, comm)
 
-    def tick(self) -> int:
-        self.time += self.random.randrange(1, 100)
-        return self.time
-
     def where(self, task: Task, cpu: int = 0) -> pw.Where:
-        return pw.Where(self.tick(), task.pid, task.tid, cpu)
+        self.time += self.random.randrange(1, 100)
+        return pw.Where(self.time, task.pid, task.tid, cpu)
 
     def begin(self) -> None:
         """The program and its mappings."""
@@ -334,15 +351,83 @@ class Simulation:
         callers = (
             stream.last[3] if stream.last and self.random.random() < 0.6 else self.make_callers()
         )
+        is_long = alternates and 2 * counts[0] >= total_of_periods(leader)
+        if self.by == "children":
+            self.sample_children(group, stream, cpu, task, counts, is_long)
+            return
         chain = [(*place, self.address_in(*place)) for place in (page, *callers)]
         self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
         function = self.row(task, cpu, chain)
-        is_long = alternates and 2 * counts[0] >= total_of_periods(leader)
         # address 0 tells neither the function nor its DSO
         known = page != NOWHERE or self.by in ("comm", "thread", "cpu")
         stream.burst = self.count(group, stream, function, task, counts, is_long, known)
         stream.windows = 0 if is_long or not stream.last else stream.windows + 1
         stream.last = (task.number, function if known else None, page, callers)
+        stream.broken = False
+
+    def sample_children(
+        self,
+        group: list[pw.Event],
+        stream: Stream,
+        cpu: int,
+        task: Task,
+        counts: list[int],
+        is_long: bool,
+    ) -> None:
+        """The same with a stack that grows and shrinks at its top, and who was on it all the time.
+
+        A frame is a function with the address in it. It is the call that it was if all below it is
+        as it was: its own address may be another one, for it goes on.
+        """
+        before, was_cut = stream.frames, stream.frames[:1] == [(CUT, 0)]
+        frames = [] if was_cut else list(before[1 : self.random.randrange(6) + 1])
+        if frames and self.random.random() < 0.5:
+            place = self.random.choice([p for p in self.pages if p != NOWHERE])
+            (frames[-1],) = [(place, self.address_in(*place))]
+        for _ in range(self.random.randrange(4)):
+            place = self.random.choice(self.pages)
+            frames.append((place, self.address_in(*place)))
+        # the sample itself may be at address 0, callers are not
+        frames = [frame for frame in frames[:-1] if frame[1]] + frames[-1:]
+        frames = frames or [(place := self.pages[0], self.address_in(*place))]
+        addresses = [address for _, address in reversed(frames)]
+        if self.max_stack and len(addresses) >= self.max_stack:
+            frames = [(CUT, 0)]
+        else:
+            frames = [(ALL, 0), *(frame for frame in frames if frame[1])]
+        addresses = addresses[: self.max_stack or None]
+        self.write_sample(group, stream, cpu, task, counts, addresses)
+
+        def functions(*some: tuple) -> set[tuple]:
+            return {self.function_of(*place, address) for place, address in some}
+
+        common = set()
+        if stream.last and stream.last[0] == task.number and not stream.broken:
+            for mine, other in zip(frames, before):
+                if functions(mine) == functions(other):
+                    common |= functions(mine)
+                if mine != other:
+                    break
+        bursts = {}
+        if stream.last and not is_long and self.wants(task):
+            counted = Counter(dict(zip(self.names(group), counts)))
+            for function in functions(*frames):
+                self.rows[function] = function
+                sums = self.sums.setdefault(
+                    (function, self.key(group)), {"samples": 0, "bursts": []}
+                )
+                sums["samples"] += 1
+                if function in common:
+                    burst = stream.bursts.get(function)
+                    if burst is None:
+                        burst = []
+                        sums["bursts"].append(burst)
+                    burst.append(counted)
+                    bursts[function] = burst
+        stream.bursts = bursts if alternating(group[0]) else {}
+        stream.frames = frames
+        stream.windows = 0 if is_long or not stream.last else stream.windows + 1
+        stream.last = (task.number, None, self.pages[0], [])
         stream.broken = False
 
     def make_callers(self) -> list[tuple]:
@@ -394,6 +479,8 @@ class Simulation:
 
     def function_of(self, library: str, start: int | None, ip: int) -> tuple:
         """Symbol, DSO, address, as the table has them."""
+        if (library, start) in (ALL, CUT):
+            return (library, "", 0)
         if not library:
             return ("", "", ip)
         path = str(self.libraries.path(library))

@@ -130,7 +130,8 @@ class RandomRecordings(unittest.TestCase):
             for by in BY:
                 simulation = Simulation(seed, libraries(), by=by)
                 simulation.run(500, path)
-                options = ("--by", by, "--share", simulation.share)
+                rows = ("--children",) if by == "children" else ("--by", by)
+                options = (*rows, "--share", simulation.share)
                 with self.subTest(seed=seed, by=by):
                     report = json.loads(
                         must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)

@@ -7,6 +7,7 @@ counted by `benchmark --truth`, one instruction at a time, without a PMU.
 """
 
 import csv
+import json
 import math
 import re
 import subprocess
@@ -79,6 +80,12 @@ record processes.data '{{cycles/period={LONG},alt-period={WINDOW},alt-period-jit
 record process.data '{{cycles/period={PLAIN}/,instructions}}:uS' {PROCESS}
 perf stat -x, -o processes.csv -e cycles:u sh -c "$processes" > /dev/null
 mv processes.csv /share
+for depth in 2 3; do
+	benchmark --truth --faults 0 $depth > /share/truth-$depth
+	perf functions record -q -g -o nested.data -e '{{cycles/period=99700,alt-period=300/,{MEMBERS}}}:uS' -- \
+		benchmark --faults --iterations 2000 0 $depth > /dev/null
+	mv nested.data /share/nested-$depth.data
+done
 """
 )
 
@@ -477,6 +484,53 @@ class Native(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(done.stdout, "")
             self.assertRegex(done.stderr.strip(), rf"^perf functions: .*{reason}[^\n]*$")
+
+
+class NestedCalls(unittest.TestCase):
+    """--children: functions that work for less than a window between two calls."""
+
+    @staticmethod
+    def expected(depth: int) -> dict[str, tuple[float, float]]:
+        """Instructions and page faults below each function, as parts of an iteration's."""
+        rows = read_truth((SHARE / f"truth-{depth}").read_text())
+        own = {name: (row.share, row.faults * row.calls) for name, row in rows.items()}
+        below = {name: own[name] for name in LEAVES}
+
+        def add(name: str, part: float, callee: tuple[float, float]) -> None:
+            below[name] = own[name][0] + part * callee[0], own[name][1] + part * callee[1]
+
+        add("middle", 1, tuple(map(sum, zip(*(own[name] for name in LEAVES)))))
+        if depth == 3:
+            # the second of its two calls takes its place on the stack, unless gcc has left it
+            program = BUILD / f"root/{ARCH}/usr/bin/benchmark"
+            objdump = f"{machine(ARCH, 'cross_compile')}objdump"
+            code = must(objdump, "-d", "--disassemble=outer", program)
+            add("outer", 0.5 if re.search(r"\tb\t.*<middle>", code) else 1, below["middle"])
+        total = sum(row.instructions for row in rows.values())
+        return {name: (share, faults / total) for name, (share, faults) in below.items()}
+
+    def test_callers(self):
+        """Shares and rates of callers and leaves are true; alone, callers have none."""
+        for depth in 2, 3:
+            recording = SHARE / f"nested-{depth}.data"
+            told = json.loads(native(recording, "--children", "-j").stdout)
+            table = {row["symbol"]: row for row in told["functions"]}
+            whole = table["iteration"]
+            samples = whole["sums"][0]["samples"]
+            for name, (share, faults) in self.expected(depth).items():
+                row = table[name]
+                with self.subTest(depth=depth, name=name):
+                    error = math.sqrt(share * (1 - share) / samples)
+                    measured = row["metrics"]["%CY"] / whole["metrics"]["%CY"]
+                    self.assertLess(abs(measured - share), 4 * error + 1e-3)
+                    self.assertAlmostEqual(row["metrics"]["CPI"], 1, delta=1e-3)
+                    low, high = row["intervals"]["PF/KI"]
+                    self.assertLess(low, 1000 * faults / share + 1e-9)
+                    self.assertGreater(high, 1000 * faults / share)
+            alone = json.loads(native(recording, "-j").stdout)
+            matched = {row["symbol"]: row["sums"][0]["matched"] for row in alone["functions"]}
+            self.assertLess(matched["middle"], 5)
+            self.assertGreater(table["middle"]["sums"][0]["matched"], 0.9 * samples)
 
 
 class Threads(unittest.TestCase):

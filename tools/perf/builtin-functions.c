@@ -49,6 +49,7 @@ static const char *const report_usage[] = {
 	"perf functions report --sort CPI --limit 20",
 	"perf functions report --ci -F '#,CPI,%CY' --dso libc.so.6",
 	"perf functions report --by callchain --symbol memcpy",
+	"perf functions report --children --limit 20",
 	"perf functions report --diff before.data after.data --fail-on 'CPI>5%'",
 	"perf functions report host1.data --sums host1.sums",
 	"perf functions report host1.sums host2.sums -x , > functions.csv",
@@ -58,6 +59,7 @@ static const char *const report_usage[] = {
 struct report_options {
 	const char *share_name;
 	const char *by_name;
+	bool children;
 	struct recording_options recording;
 	const char *fields;
 	const char *metrics;
@@ -216,8 +218,9 @@ static int read_input(const char *path, struct report_options *options,
 	if (fd >= 0)
 		close(fd);
 
-	if (!err && options->by_name && own.by != options->recording.by) {
-		pr_err("perf functions: %s: these are sums by %s\n", path,
+	if (!err && (options->by_name || options->children) && own.by != options->recording.by) {
+		pr_err("perf functions: %s: these are sums %s%s\n", path,
+		       own.by == FUNCTION_BY_CHILDREN ? "of --" : "by ",
 		       function_by__name(own.by));
 		err = -EINVAL;
 	}
@@ -258,7 +261,7 @@ static bool has_several_periods(const struct function_table *table)
 
 static void print_notes(const struct function_table *table)
 {
-	double samples = 0, without_symbol = 0;
+	double samples = 0, without_symbol = 0, cut = 0, whole = 0;
 
 	if (table->nr_cpus > 1)
 		pr_warning("perf functions: counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c)\n",
@@ -273,9 +276,21 @@ static void print_notes(const struct function_table *table)
 			   (unsigned long long)table->throttled);
 
 	for (size_t i = 0; i < table->nr_sums; i++) {
-		samples += table->sums[i]->samples;
-		if (!*table->sums[i]->symbol)
-			without_symbol += table->sums[i]->samples;
+		const struct function_sums *sums = table->sums[i];
+
+		samples += sums->samples;
+		if (!*sums->symbol)
+			without_symbol += sums->samples;
+		if (function_sums__is_root(sums, FUNCTION_CUT))
+			cut += sums->samples;
+		if (function_sums__is_root(sums, FUNCTION_ALL))
+			whole += sums->samples;
+	}
+	if (table->by == FUNCTION_BY_CHILDREN) {
+		if (cut)
+			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded, which are in no function here: [cut] (record with --call-graph fp)\n",
+				   cut, cut + whole);
+		return;
 	}
 	if (samples && 10 * without_symbol >= samples)
 		pr_warning("perf functions: %.0f %% of the window samples have no symbol: are the debug symbols installed?\n",
@@ -704,15 +719,31 @@ static int parse_by(const char *name, enum function_by *by)
 {
 	int found = function_by__find(name);
 
-	if (found < 0) {
+	if (found < 0 || found == FUNCTION_BY_CHILDREN) {
 		pr_err("perf functions: no --by %s, there are:", name);
-		for (int i = 0; i < FUNCTION_BY_MAX; i++)
+		for (int i = 0; i < FUNCTION_BY_CHILDREN; i++)
 			pr_err(" %s", function_by__name(i));
 		pr_err("\n");
 		return -EINVAL;
 	}
 	*by = found;
 	return 0;
+}
+
+/* Whether --children was given with something that it does not go with; a message if so. */
+static bool refuse_with_children(struct report_options *options)
+{
+	if (options->recording.by != FUNCTION_BY_SYMBOL || options->recording.inlines) {
+		pr_err("perf functions: --children goes with --by symbol, without --inline\n");
+		return true;
+	}
+	if (options->recording.share == FUNCTION_SHARE_NONE) {
+		pr_err("perf functions: --children does not go with --share none\n");
+		return true;
+	}
+	options->recording.by = FUNCTION_BY_CHILDREN;
+	options->recording.share = FUNCTION_SHARE_DISCARD;
+	return false;
 }
 
 static int report_functions(struct report_options *options, int argc, const char **argv)
@@ -723,6 +754,8 @@ static int report_functions(struct report_options *options, int argc, const char
 
 	if (parse_share(options->share_name, &options->recording.share) ||
 	    parse_by(options->by_name ?: "symbol", &options->recording.by))
+		return -1;
+	if (options->children && refuse_with_children(options))
 		return -1;
 	if (options->recording.inlines && options->recording.by != FUNCTION_BY_SYMBOL &&
 	    options->recording.by != FUNCTION_BY_CALLCHAIN) {
@@ -754,7 +787,8 @@ static int report_functions(struct report_options *options, int argc, const char
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -1;
-	symbol_conf.use_callchain = options->recording.by == FUNCTION_BY_CALLCHAIN;
+	symbol_conf.use_callchain = options->recording.by == FUNCTION_BY_CALLCHAIN ||
+				    options->children;
 
 	if (options->diff) {
 		err = report_diff(options, argv);
@@ -817,6 +851,8 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "which windows count: all, or those in one function (default: auto)"),
 	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
+	OPT_BOOLEAN(0, "children", &report.children,
+		    "what each function and all that it calls count (record with --call-graph fp)"),
 	OPT_BOOLEAN(0, "inline", &report.recording.inlines,
 		    "tell inlined functions from those which they are in"),
 	OPT_BOOLEAN(0, "stitch-lbr", &report.recording.stitch_lbr,

@@ -13,6 +13,7 @@ export const ROWS = {
 	cpu: 'CPUs',
 	srcline: 'lines',
 	callchain: 'call chains',
+	children: 'functions with all that they call',
 };
 
 // As printf rounds: of two that are as near, the even one.

@@ -57,6 +57,9 @@ Several groups (more events than counters) are summed apart. A metric of two eve
 groups which hold both. If no group does, both events are taken relative to one which their
 groups share (cycles, as a rule), or to the number of windows.
 
+Sums of `perf functions report --children` can be read, but are not made here. They take the
+return addresses of call chains, and perf exports call paths (call_path_table) without them.
+
 `perf functions` does the same in C. What one of them does the other one has to do, for the sums
 are identical. The format of sums files is in perf-functions(1).
 """
@@ -132,6 +135,7 @@ ALIASES = dict(uses("EVENT_ALIAS"))  # the same events, by other names
 KNOWN = {*HARDWARE.values(), *SOFTWARE.values()}
 
 TOTAL = "total"  # Metric.per of a share
+ALL, CUT = "[all]", "[cut]"  # rows of `children` that are no functions: roots of call chains
 
 
 @dataclass(frozen=True)
@@ -251,6 +255,20 @@ class Sums:
         result += other
         return result
 
+    def __sub__(self, other: "Sums") -> "Sums":
+        """What remains of them, never less than 0."""
+
+        def rest(mine: Dict, others: Dict) -> Dict:
+            return {key: max(total - others.get(key, 0), 0) for key, total in mine.items()}
+
+        return Sums(
+            max(self.samples - other.samples, 0),
+            max(self.matched - other.matched, 0),
+            max(self.discarded - other.discarded, 0),
+            rest(self.totals, other.totals),
+            rest(self.products, other.products),
+        )
+
     def __getitem__(self, name: str) -> int:
         return getattr(self, name) if name in WINDOWS else self.totals.get(name, 0)
 
@@ -344,11 +362,50 @@ def common_event(total: Groups, one: str, other: str) -> str:
     return "cycles" if "cycles" in common else min(common, default="matched")
 
 
-def metric_value(metric: Metric, groups: Groups, total: Groups) -> Value:
-    """A metric of the function with the sums `groups`; `total` are those of all functions."""
+def inclusive_share(metric: Metric, groups: Groups, total: Groups) -> Value:
+    """The share of a function and all that it calls: p r / R, where p is the part of the samples
+    that have it in their chains, whatever became of their windows, and r and R are the rates per
+    event of the leader in its windows and in all. All are those windows, with the weight p, and
+    the others. Each part has an error of p and one of its rate."""
+    event = metric.event
+    leader = next(events[0] for events in sorted(total) if event in events)
+    own, whole = pooled(groups, event, leader), pooled(total, event, leader)
+    others = whole - own
+    rates = [1.0, 1.0, 1.0]
+    if event != leader:
+        if not own[leader] or not whole[leader] or not whole[event]:
+            return Value(None)
+        rates = [
+            float(sums[event]) / float(sums[leader]) if sums[leader] else 0.0
+            for sums in (own, whole, others)
+        ]
+    if not whole.samples or own.samples > whole.samples:
+        return Value(None)
+    part = own.samples / whole.samples
+    share = min(part * rates[0] / rates[1], 1.0)  # the rates are those of other windows
+    if not whole.matched or not whole[leader]:
+        return Value(metric.scale * share)
+    # windows of a burst are one
+    square = float(whole[leader]) ** 2 / whole.product(leader, leader)
+    number = whole.samples * min(square / whole.matched, 1)
+    variance = 0.0
+    for sums, weight, rate, factor in (
+        (own, part, rates[0], 1 - share),
+        (others, 1 - part, rates[2], share),
+    ):
+        error = sums_ratio(sums, event, leader).error or 0.0
+        variance += factor**2 * (weight * rate**2 / number + (weight * error) ** 2)
+    return Value(metric.scale * share, metric.scale * variance**0.5 / rates[1])
+
+
+def metric_value(metric: Metric, groups: Groups, total: Groups, inclusive: bool) -> Value:
+    """A metric of the function with the sums `groups`; `total` are those of all functions, whose
+    shares are `inclusive` where callers have the windows of what they call, too."""
     event, per = metric.event, metric.per
     if not per:
         return Value(pooled(groups, event)[event] * metric.scale)
+    if per == TOTAL and inclusive:
+        return inclusive_share(metric, groups, total)
     if per == TOTAL:
         own, whole = pooled(groups, event), pooled(total, event)
         square = own.product(event, event)
@@ -456,11 +513,13 @@ class Table:
         return table
 
     def total(self) -> Groups:
-        """The sums over all functions."""
+        """The sums over all functions. Where callers have the windows of what they call, too,
+        there is such a row."""
         total: Groups = {}
-        for groups in self.functions.values():
+        for function, groups in self.functions.items():
             for events, sums in groups.items():
-                add_sums(total, events, sums)
+                is_part = self.by != "children" or function == Function(ALL, "")
+                add_sums(total, events, sums if is_part else Sums())
         return total
 
     def metrics(self) -> List[Metric]:
@@ -485,9 +544,14 @@ class Table:
 
     def values(self, metrics: Sequence[Metric]) -> Dict[Function, Dict[str, Value]]:
         """The value of each metric of each function."""
-        total = self.total()
+        total, inclusive = self.total(), self.by == "children"
         return {
-            function: {metric.column: metric_value(metric, groups, total) for metric in metrics}
+            function: {
+                metric.column: Value(None)
+                if inclusive and function == Function(CUT, "") and metric.per == TOTAL
+                else metric_value(metric, groups, total, inclusive)
+                for metric in metrics
+            }
             for function, groups in self.functions.items()
         }
 
@@ -975,7 +1039,7 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
 
 
 SUMS_FILE = "perf-function-sums 3"  # first line of a sums file
-BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
+BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "children")
 
 
 def write_sums(table: Table, out: TextIO) -> None:
@@ -1160,6 +1224,14 @@ def notes(table: Table) -> List[str]:
             f"throttled {table.throttled} times: windows over it are discarded "
             "(longer periods, or raise sysctl kernel.perf_event_max_sample_rate)"
         )
+    if table.by == "children":
+        roots = [pooled(table.functions.get(Function(name, ""), {})).samples for name in (ALL, CUT)]
+        if roots[1]:
+            texts.append(
+                f"{roots[1]} of {sum(roots)} windows have longer call chains than were recorded, "
+                "which are in no function here: [cut] (record with --call-graph fp)"
+            )
+        return texts
     samples = {True: 0, False: 0}
     for function, groups in table.functions.items():
         samples[not function.symbol] += pooled(groups).samples

@@ -54,7 +54,7 @@ double u192__double(const struct u192 *number)
 
 /* What the windows of one function or of all counted of two events. */
 struct pair_sums {
-	double matched;
+	double samples, matched;
 	struct u192 y, x, yy, xy, xx;
 };
 
@@ -109,6 +109,7 @@ static struct pair_sums pool(struct function_sums *const *sums, size_t nr_sums,
 
 		if (!sums[i] || !set_has(sums[i]->set, y) || !set_has(sums[i]->set, x))
 			continue;
+		pair.samples += sums[i]->samples;
 		pair.matched += sums[i]->matched;
 		number = sum_of(sums[i], y);
 		u192__add(&pair.y, &number);
@@ -231,6 +232,103 @@ static struct function_value share(const struct pair_sums *own, double number, u
 	return value;
 }
 
+static double rate_of(const struct pair_sums *pair)
+{
+	return u192__double(&pair->y) / u192__double(&pair->x);
+}
+
+static void subtract(struct u192 *number, const struct u192 *other)
+{
+	bool borrow = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(number->w); i++) {
+		u64 word = number->w[i] - borrow;
+
+		borrow = word > number->w[i];
+		borrow |= word < other->w[i];
+		number->w[i] = word - other->w[i];
+	}
+	/* Not of windows, but a crafted file may have a part that is more than the whole. */
+	if (borrow)
+		memset(number, 0, sizeof(*number));
+}
+
+/* The sums of windows that are not among some of them. */
+static struct pair_sums without(const struct pair_sums *all, const struct pair_sums *some)
+{
+	struct pair_sums pair = *all;
+
+	pair.matched -= some->matched;
+	subtract(&pair.y, &some->y);
+	subtract(&pair.x, &some->x);
+	subtract(&pair.yy, &some->yy);
+	subtract(&pair.xy, &some->xy);
+	subtract(&pair.xx, &some->xx);
+	return pair;
+}
+
+/* The square of the standard error of y / x; 0 where one window or none tells. */
+static double square_error(const struct pair_sums *pair)
+{
+	struct function_value value = ratio(pair, pair->matched, 1);
+
+	return value.has_error ? value.error * value.error : 0;
+}
+
+/* How many samples tell whether functions were on the stack. */
+static double nr_inclusive(const struct pair_sums *pair)
+{
+	return pair->samples;
+}
+
+/*
+ * The share of a function and all that it calls: p r / R, where p is the part of the
+ * samples that have it in their chains, whatever became of their windows, and r and R are
+ * the rates per event of the leader in its windows and in all. All are those windows, with
+ * the weight p, and the others. Each part has an error of p and one of its rate.
+ */
+static struct function_value inclusive_share(const struct function_row *row,
+					     const struct function_row *total, const char *event,
+					     unsigned int scale)
+{
+	struct function_value value = {};
+	double n, p, r, rest, whole, s, variance;
+	const char *leader = NULL;
+	struct pair_sums own, all, others;
+
+	for (size_t i = 0; i < total->nr_sums && !leader; i++) {
+		if (set_has(total->sums[i]->set, event))
+			leader = total->sums[i]->set->events[0];
+	}
+	own = pool(row->sums, row->nr_sums, event, leader);
+	all = pool(total->sums, total->nr_sums, event, leader);
+	n = nr_inclusive(&all);
+	p = nr_inclusive(&own) / n;
+	r = strcmp(event, leader) ? rate_of(&own) : 1;
+	whole = strcmp(event, leader) ? rate_of(&all) : 1;
+	s = p * r / whole;
+	/* FUNCTION_CUT is no part of the whole, and a crafted file may have more such rows. */
+	value.is_defined = p <= 1 && isfinite(s) &&
+			   !function_sums__is_root(*row->sums, FUNCTION_CUT);
+	if (!value.is_defined)
+		return value;
+	/* Rates of other windows may say that it has more than all. */
+	s = fmin(s, 1);
+	value.value = scale * s;
+
+	others = without(&all, &own);
+	rest = others.x.w[0] || others.x.w[1] || others.x.w[2] ? rate_of(&others) : 0;
+	/* Windows of a burst are one. */
+	n *= fmin(pow(u192__double(&all.x), 2) / u192__double(&all.xx) / all.matched, 1);
+	variance = pow(1 - s, 2) * (p * r * r / n + p * p * square_error(&own)) +
+		   s * s * ((1 - p) * rest * rest / n + pow(1 - p, 2) * square_error(&others));
+	value.has_error = isfinite(variance);
+	value.error = scale * sqrt(variance) / whole;
+	value.freedom = n - 1;
+	function_value__share_interval(&value, scale, n);
+	return value;
+}
+
 /* How many events windows hold which hold any, as an event sees it. */
 static double burst_of(const struct pair_sums *whole)
 {
@@ -278,6 +376,8 @@ static struct function_value column_value(const struct function_column *column,
 			.value = column->scale * u192__double(&own.y),
 		};
 	}
+	if (function_column__is_share(column) && total->is_inclusive)
+		return inclusive_share(row, total, event, column->scale);
 	if (function_column__is_share(column)) {
 		own = pool(row->sums, row->nr_sums, event, event);
 		whole = pool(total->sums, total->nr_sums, event, event);
@@ -446,7 +546,10 @@ static int add_columns(struct function_columns *columns, struct function_sums *c
 	return 0;
 }
 
-/* The sums over all functions, by set: those of one function with all windows. */
+/*
+ * The sums over all functions, by set: those of one function with all windows. With
+ * FUNCTION_BY_CHILDREN there is such a row.
+ */
 static int add_up(const struct function_table *table, struct function_table *total)
 {
 	for (size_t i = 0; i < table->nr_sums; i++) {
@@ -461,6 +564,9 @@ static int add_up(const struct function_table *table, struct function_table *tot
 			sums = function_table__add_sums(total, from->set, "", "", NULL);
 		if (!sums)
 			return -ENOMEM;
+		if (table->by == FUNCTION_BY_CHILDREN &&
+		    !function_sums__is_root(from, FUNCTION_ALL))
+			continue;
 		if (!function_sums__add(sums, from))
 			return -ERANGE;
 	}
@@ -506,7 +612,10 @@ int function_columns__init(struct function_columns *columns, const struct functi
 	memset(columns, 0, sizeof(*columns));
 	err = add_up(table, &total) ?: add_columns(columns, total.sums, total.nr_sums) ?:
 	      add_rows(columns, table);
-	all = (struct function_row){ .sums = total.sums, .nr_sums = total.nr_sums };
+	all = (struct function_row){
+		.sums = total.sums, .nr_sums = total.nr_sums,
+		.is_inclusive = table->by == FUNCTION_BY_CHILDREN,
+	};
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++) {
 		const struct function_column *column = &columns->columns[i];
 		struct function_value whole;

@@ -42,6 +42,8 @@ struct function_value {
 struct function_row {
 	struct function_sums *const *sums;	/* one per set */
 	size_t nr_sums;
+	/* Of all functions: the windows of one are those of its callers, too. */
+	bool is_inclusive;
 	struct function_value *values;
 };
 

@@ -71,6 +71,9 @@ struct recording {
 	/* Counts of the sample at hand, for each event of its group. */
 	u64 *counts;
 	unsigned int nr_counts;
+	/* With FUNCTION_BY_CHILDREN, the call chain of the sample at hand. */
+	struct function_chain chain;
+	enum function_by by;
 	/* Places by hash: samples gather at few, and to look one up takes long. */
 	struct place *places;
 	/* Threads and maps have changed so often, beginning with 1. */
@@ -389,6 +392,7 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	struct recording *recording = container_of(tool, struct recording, tool);
 
 	recording->nr_changes++;
+	function_finder__forget(recording->finder);
 	return machine__process_event(machine, event, sample);
 }
 
@@ -421,11 +425,18 @@ static int add_sample(struct recording *recording, struct evsel *evsel,
 	place = find_place(recording, machine, evsel, sample);
 	if (!place)
 		return -EINVAL;
+	if (recording->by == FUNCTION_BY_CHILDREN) {
+		err = function_finder__chain(recording->finder, evsel, sample, machine,
+					     place->thread, place->function, &recording->chain);
+		if (err)
+			return err;
+	}
 
 	metrics_sample = (struct metrics_sample){
 		.id = sample->id,
 		.thread = place->thread,
 		.function = place->function,
+		.chain = recording->by == FUNCTION_BY_CHILDREN ? &recording->chain : NULL,
 		.counts = recording->counts,
 		.filtered = place->filtered,
 		.outside = is_outside(recording, sample),
@@ -554,6 +565,7 @@ static void recording__delete(struct recording *recording)
 	function_finder__delete(recording->finder);
 	function_metrics__delete(recording->metrics);
 	strlist__delete(recording->ignored);
+	free(recording->chain.frames);
 	free(recording->places);
 	free(recording->counts);
 	free(recording->ranges);
@@ -618,7 +630,8 @@ static void recording__note_ignored(struct recording *recording)
 /* Whether each row is in one function. */
 static bool has_code(enum function_by by)
 {
-	return by == FUNCTION_BY_SYMBOL || by == FUNCTION_BY_SRCLINE || by == FUNCTION_BY_CALLCHAIN;
+	return by == FUNCTION_BY_SYMBOL || by == FUNCTION_BY_SRCLINE ||
+	       by == FUNCTION_BY_CALLCHAIN || by == FUNCTION_BY_CHILDREN;
 }
 
 static struct recording *recording__new(const struct recording_options *options)
@@ -628,6 +641,7 @@ static struct recording *recording__new(const struct recording_options *options)
 	if (!recording)
 		return NULL;
 
+	recording->by = options->by;
 	recording->nr_changes = 1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));

@@ -3,11 +3,14 @@
  * In which function a sample was taken, or in which of what else the rows of a
  * table are: DSOs, comms, threads, CPUs, lines of source, call chains.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/err.h>
+#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
+#include <linux/perf_event.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
@@ -23,12 +26,29 @@
 #include "../machine.h"
 #include "../map.h"
 #include "../maps.h"
+#include "../perf_regs.h"
 #include "../sample.h"
 #include "../srcline.h"
 #include "../strbuf.h"
 #include "../symbol.h"
 #include "../thread.h"
 #include "../vdso.h"
+
+/* The register that has the return address, as PERF_SAMPLE_REGS_USER of arm64 numbers it. */
+#define ARM64_LR	30
+
+/* An address in a call chain, and the function there. */
+struct frame_place {
+	u64 ip;
+	u64 thread;
+	u8 cpumode;
+	bool is_mapped;
+	/* function_finder.nr_changes when it was looked up. */
+	u32 change;
+	struct metrics_function *function;
+};
+
+#define FRAMES_BITS	14
 
 struct function_finder {
 	struct function_metrics *metrics;
@@ -42,6 +62,10 @@ struct function_finder {
 	struct hashmap *named;
 	struct strbuf identity;
 	struct strbuf name;
+	/* Frames of call chains by hash. */
+	struct frame_place *frames;
+	/* Maps have changed so often, beginning with 1. */
+	u32 nr_changes;
 };
 
 static size_t hash_address(long key, void *ctx __maybe_unused)
@@ -92,7 +116,11 @@ struct function_finder *function_finder__new(struct function_metrics *metrics, e
 	strbuf_init(&finder->name, 0);
 	finder->unmapped = hashmap__new(hash_address, equal_addresses, NULL);
 	finder->named = hashmap__new(hash_text, equal_texts, NULL);
-	if (IS_ERR(finder->unmapped) || IS_ERR(finder->named)) {
+	finder->nr_changes = 1;
+	if (by == FUNCTION_BY_CHILDREN)
+		finder->frames = calloc(1 << FRAMES_BITS, sizeof(*finder->frames));
+	if (IS_ERR(finder->unmapped) || IS_ERR(finder->named) ||
+	    (by == FUNCTION_BY_CHILDREN && !finder->frames)) {
 		function_finder__delete(finder);
 		return NULL;
 	}
@@ -126,6 +154,7 @@ void function_finder__delete(struct function_finder *finder)
 	delete_keys(finder->named);
 	strbuf_release(&finder->identity);
 	strbuf_release(&finder->name);
+	free(finder->frames);
 	free(finder);
 }
 
@@ -157,6 +186,7 @@ bool function_finder__is_nowhere(const struct function_finder *finder,
 	case FUNCTION_BY_COMM:
 	case FUNCTION_BY_THREAD:
 	case FUNCTION_BY_CPU:
+	case FUNCTION_BY_CHILDREN:	/* the call chain tells it */
 		return false;
 	case FUNCTION_BY_SYMBOL:
 	case FUNCTION_BY_DSO:
@@ -181,6 +211,11 @@ const char *function_finder__lacks(const struct function_finder *finder, struct 
 		return "--sample-cpu";
 	if (finder->by == FUNCTION_BY_CALLCHAIN && !evsel__has_callchain(evsel))
 		return finder->stitch_lbr ? "--call-graph lbr" : "--call-graph fp,4";
+	/* Other chains end where the copy of the stack does or the LBRs do, and do not tell. */
+	if (finder->by == FUNCTION_BY_CHILDREN &&
+	    (!evsel__has_callchain(evsel) || evsel__has_branch_callstack(evsel) ||
+	     evsel->core.attr.sample_type & PERF_SAMPLE_STACK_USER))
+		return "--call-graph fp";
 	if (finder->stitch_lbr && !evsel__has_branch_callstack(evsel))
 		return "--call-graph lbr";
 	/* Without these, perf leaves the chains as they are and says nothing. */
@@ -480,9 +515,173 @@ struct metrics_function *function_finder__find(struct function_finder *finder, s
 	case FUNCTION_BY_CALLCHAIN:
 		return callchain_function(finder, evsel, sample, al);
 	case FUNCTION_BY_SYMBOL:
+	case FUNCTION_BY_CHILDREN:
 	case FUNCTION_BY_MAX:
 	default:
 		return finder->inlines ? inlined_function(finder, al, sample->ip) :
 					 symbol_function(finder, al, sample->ip);
 	}
+}
+
+/* Look up what is at an address of a call chain, NULL without memory. */
+static const struct frame_place *find_frame(struct function_finder *finder,
+					    const struct perf_sample *sample,
+					    struct machine *machine, u64 thread, u8 cpumode, u64 ip)
+{
+	struct frame_place *place = &finder->frames[hash_64(ip ^ thread, FRAMES_BITS)];
+	struct addr_location al;
+	struct thread *owner;
+
+	if (place->change == finder->nr_changes && place->ip == ip && place->thread == thread &&
+	    place->cpumode == cpumode)
+		return place;
+
+	*place = (struct frame_place){
+		.ip		= ip,
+		.thread		= thread,
+		.cpumode	= cpumode,
+	};
+	addr_location__init(&al);
+	owner = machine__findnew_thread(machine, sample->pid, sample->tid);
+	if (owner) {
+		thread__find_symbol(owner, cpumode, ip, &al);
+		place->is_mapped = al.map;
+		place->function = symbol_function(finder, &al, ip);
+		thread__put(owner);
+	}
+	addr_location__exit(&al);
+	if (!place->function)
+		return NULL;
+	place->change = finder->nr_changes;
+	return place;
+}
+
+/*
+ * The address that the function at the end of the user's chain returns to, 0 if it is not
+ * known. A function of arm64 without a frame has it in a register only, so the chain begins
+ * with this function and with its caller's caller; perf record records the register.
+ */
+static u64 link_register(struct evsel *evsel, struct perf_sample *sample)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	struct regs_dump *regs;
+	const char *arch;
+	u64 address;
+
+	if (!(attr->sample_type & PERF_SAMPLE_REGS_USER) ||
+	    !(attr->sample_regs_user & 1ULL << ARM64_LR))
+		return 0;
+	arch = perf_env__arch(evsel__env(evsel));
+	if (!arch || strcmp(arch, "arm64"))
+		return 0;
+	regs = perf_sample__user_regs(sample);
+	if (!regs || !regs->regs || regs->abi != PERF_SAMPLE_REGS_ABI_64 ||
+	    perf_reg_value(&address, regs, ARM64_LR))
+		return 0;
+	return address;
+}
+
+/* The mode of the addresses that follow in a call chain. */
+static u8 cpumode_of(u64 context)
+{
+	switch (context) {
+	case PERF_CONTEXT_HV:
+		return PERF_RECORD_MISC_HYPERVISOR;
+	case PERF_CONTEXT_KERNEL:
+		return PERF_RECORD_MISC_KERNEL;
+	case PERF_CONTEXT_USER:
+		return PERF_RECORD_MISC_USER;
+	default:
+		return PERF_RECORD_MISC_CPUMODE_UNKNOWN;
+	}
+}
+
+/* Whether the kernel may have left out the callers of the last frame. */
+static bool is_cut(const struct evsel *evsel, unsigned int nr)
+{
+	return nr >= (evsel->core.attr.sample_max_stack ?: PERF_MAX_STACK_DEPTH);
+}
+
+static void reverse(struct function_chain *chain)
+{
+	for (unsigned int i = 0, j = chain->nr; i + 1 < j; i++) {
+		struct function_frame frame = chain->frames[i];
+
+		chain->frames[i] = chain->frames[--j];
+		chain->frames[j] = frame;
+	}
+}
+
+/**
+ * function_finder__chain - find the functions of a sample's call chain
+ * @finder: the finder
+ * @evsel: the event of the sample
+ * @sample: the sample
+ * @machine: where it was taken
+ * @thread: number of its thread
+ * @function: the function that it was taken in, for a sample without frames
+ * @chain: set to the frames, below FUNCTION_ALL; or FUNCTION_CUT alone, if there are more
+ *	   frames than the recording has
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
+			   struct perf_sample *sample, struct machine *machine, u64 thread,
+			   struct metrics_function *function, struct function_chain *chain)
+{
+	const struct ip_callchain *callchain = sample->callchain;
+	u8 cpumode = PERF_RECORD_MISC_USER;
+	const struct frame_place *place;
+	struct metrics_function *root;
+	unsigned int nr = 0;
+
+	chain->nr = 0;
+	for (u64 i = 0; callchain && i < callchain->nr; i++) {
+		u64 ip = callchain->ips[i], lr;
+
+		if (ip >= PERF_CONTEXT_MAX) {
+			cpumode = cpumode_of(ip);
+			continue;
+		}
+		nr++;
+		if (!ip)
+			continue;
+		place = find_frame(finder, sample, machine, thread, cpumode, ip);
+		if (!place || function_chain__add(chain, place->function, ip))
+			return -ENOMEM;
+
+		if (!i || callchain->ips[i - 1] != PERF_CONTEXT_USER)
+			continue;
+		/* After a call the register is an address in the function itself. */
+		lr = link_register(evsel, sample);
+		if (!lr || (i + 1 < callchain->nr && callchain->ips[i + 1] == lr))
+			continue;
+		function = place->function;
+		place = find_frame(finder, sample, machine, thread, cpumode, lr);
+		if (!place || (place->is_mapped && place->function != function &&
+			       function_chain__add(chain, place->function, lr)))
+			return -ENOMEM;
+	}
+	if (!chain->nr && sample->ip && function_chain__add(chain, function, sample->ip))
+		return -ENOMEM;
+
+	if (is_cut(evsel, nr)) {
+		chain->nr = 0;
+		root = named_function(finder, FUNCTION_CUT, FUNCTION_CUT, "", 0);
+	} else {
+		root = named_function(finder, FUNCTION_ALL, FUNCTION_ALL, "", 0);
+	}
+	if (!root || function_chain__add(chain, root, 0))
+		return -ENOMEM;
+	reverse(chain);
+	return 0;
+}
+
+/**
+ * function_finder__forget - maps have changed
+ * @finder: the finder
+ */
+void function_finder__forget(struct function_finder *finder)
+{
+	finder->nr_changes++;
 }

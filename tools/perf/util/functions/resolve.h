@@ -9,8 +9,10 @@
 
 struct addr_location;
 struct evsel;
+struct function_chain;
 struct function_finder;
 struct function_metrics;
+struct machine;
 struct metrics_function;
 struct perf_sample;
 struct thread;
@@ -27,5 +29,9 @@ u64 function_finder__thread(struct function_finder *finder, struct thread *threa
 struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
 					       struct perf_sample *sample,
 					       struct addr_location *al);
+int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
+			   struct perf_sample *sample, struct machine *machine, u64 thread,
+			   struct metrics_function *function, struct function_chain *chain);
+void function_finder__forget(struct function_finder *finder);
 
 #endif /* __PERF_FUNCTIONS_RESOLVE_H */

@@ -147,6 +147,7 @@ static const char *const by_names[FUNCTION_BY_MAX] = {
 	[FUNCTION_BY_CPU]	= "cpu",
 	[FUNCTION_BY_SRCLINE]	= "srcline",
 	[FUNCTION_BY_CALLCHAIN]	= "callchain",
+	[FUNCTION_BY_CHILDREN]	= "children",
 };
 
 /**
@@ -424,6 +425,18 @@ static int compare_functions(const struct function_sums *a, const struct functio
 }
 
 /**
+ * function_sums__is_root - say whether sums are of a root of call chains
+ * @sums: the sums, of a table by FUNCTION_BY_CHILDREN
+ * @root: FUNCTION_ALL or FUNCTION_CUT
+ *
+ * Return: true if so. A function of this name has a DSO.
+ */
+bool function_sums__is_root(const struct function_sums *sums, const char *root)
+{
+	return !strcmp(sums->symbol, root) && !*sums->dso && !sums->has_address;
+}
+
+/**
  * function_sums__same_function - say whether two sums are of one function
  * @a: one
  * @b: the other
@@ -538,7 +551,7 @@ static bool event_set__same_share(const struct event_set *a, const struct event_
 static const char *check_same_sets(const struct function_table *a, const struct function_table *b)
 {
 	if (a->by != b->by || a->inlines != b->inlines)
-		return "its rows are of another kind (--by, --inline)";
+		return "its rows are of another kind (--by, --children, --inline)";
 	if (a->nr_sets != b->nr_sets)
 		return "it has other events";
 

@@ -14,6 +14,10 @@
 /* No group has as many events; and there is a product of each two. */
 #define FUNCTION_MAX_EVENTS	1024
 
+/* Rows of FUNCTION_BY_CHILDREN that are no functions: the roots of call chains. */
+#define FUNCTION_ALL	"[all]"	/* of those that are whole */
+#define FUNCTION_CUT	"[cut]"	/* of those that were too long to be recorded */
+
 /* Least significant word first. 2^64 products of two 64-bit counts fit. */
 struct u192 {
 	u64 w[3];
@@ -41,6 +45,7 @@ enum function_by {
 	FUNCTION_BY_CPU,
 	FUNCTION_BY_SRCLINE,
 	FUNCTION_BY_CALLCHAIN,
+	FUNCTION_BY_CHILDREN,	/* functions, each with all that it calls */
 	FUNCTION_BY_MAX,
 };
 
@@ -117,6 +122,7 @@ const char *function_table__merge(struct function_table *table, struct function_
 void function_table__exit(struct function_table *table);
 
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other);
+bool function_sums__is_root(const struct function_sums *sums, const char *root);
 bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b);
 
 int function_table__write(const struct function_table *table, FILE *fp);

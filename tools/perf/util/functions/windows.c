@@ -12,6 +12,9 @@
  *   burst. A sample at address 0 is in no known function and so matches no other.
  * - Windows of a burst which count for one function are one in the products: they
  *   are next to each other, so they are not independent.
+ * - With call chains, a window counts for all functions that were on the stack from
+ *   its begin to its end: those of the frames that the chains at its ends have in
+ *   common, from the root on. It is a sample of each function of the chain at its end.
  *
  * scripts/python/generate-function-metrics.py does the same. What one of them
  * does the other one has to do, for the sums are identical.
@@ -70,6 +73,8 @@ struct metrics_function {
 	/* By index of the group. */
 	struct metrics_sums **sums;
 	unsigned int nr_sums;
+	/* function_metrics.now of the last window that was added, of those with chains. */
+	u64 added;
 };
 
 /* Where a leader's samples were last interrupted by a throttle record. */
@@ -87,6 +92,11 @@ struct metrics_stream {
 	u64 seen;
 	u64 last_thread;
 	struct metrics_function *last_function;	/* NULL if it is not known */
+	struct function_chain last_chain;
+	/* By frame and slot, the counts of the burst so far. */
+	u64 *bursts;
+	unsigned int nr_bursts;
+	unsigned int nr_allocated;
 	/* Whether it ended a window that counts; by slot, the counts of the burst so far. */
 	bool in_burst;
 	u64 burst[];
@@ -161,6 +171,21 @@ struct function_metrics *function_metrics__new(enum function_share share)
 	return metrics;
 }
 
+static void delete_streams(struct hashmap *streams)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	if (IS_ERR_OR_NULL(streams))
+		return;
+	hashmap__for_each_entry(streams, entry, bucket) {
+		struct metrics_stream *stream = entry->pvalue;
+
+		free(stream->last_chain.frames);
+		free(stream->bursts);
+	}
+}
+
 static void delete_values(struct hashmap *map)
 {
 	struct hashmap_entry *entry;
@@ -206,6 +231,7 @@ void function_metrics__delete(struct function_metrics *metrics)
 		free(function->dso);
 		free(function);
 	}
+	delete_streams(metrics->streams);
 	delete_values(metrics->streams);
 	delete_values(metrics->leaders);
 	free(metrics);
@@ -549,6 +575,117 @@ static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_gr
 	}
 }
 
+static int function_chain__reserve(struct function_chain *chain, unsigned int nr)
+{
+	struct function_frame *frames;
+
+	if (nr <= chain->allocated)
+		return 0;
+	nr = max(nr, 2 * chain->allocated);
+	frames = realloc(chain->frames, nr * sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	chain->frames = frames;
+	chain->allocated = nr;
+	return 0;
+}
+
+/**
+ * function_chain__add - add a frame to a call chain
+ * @chain: the chain, {} if it is empty
+ * @function: the function
+ * @ip: the return address of what it called, or the sample's address
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_chain__add(struct function_chain *chain, struct metrics_function *function, u64 ip)
+{
+	if (function_chain__reserve(chain, chain->nr + 1))
+		return -ENOMEM;
+	chain->frames[chain->nr++] = (struct function_frame){ .function = function, .ip = ip };
+	return 0;
+}
+
+static int function_chain__copy(struct function_chain *chain, const struct function_chain *from)
+{
+	if (function_chain__reserve(chain, from->nr))
+		return -ENOMEM;
+	memcpy(chain->frames, from->frames, from->nr * sizeof(*from->frames));
+	chain->nr = from->nr;
+	return 0;
+}
+
+/*
+ * How many frames are the same calls in both, as far as chains tell. Two frames of one
+ * function are if what called them is: the last ones may be at different addresses.
+ */
+static unsigned int nr_common(const struct function_chain *a, const struct function_chain *b)
+{
+	unsigned int nr = 0;
+
+	while (nr < a->nr && nr < b->nr && a->frames[nr].function == b->frames[nr].function) {
+		if (a->frames[nr].ip != b->frames[nr].ip)
+			return nr + 1;
+		nr++;
+	}
+	return nr;
+}
+
+static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigned int nr)
+{
+	const size_t size = stream->group->nr_slots * sizeof(*stream->bursts);
+	u64 *bursts;
+
+	if (nr <= stream->nr_allocated)
+		return 0;
+	nr = max(nr, 2 * stream->nr_allocated);
+	bursts = realloc(stream->bursts, nr * size);
+	if (!bursts)
+		return -ENOMEM;
+	stream->bursts = bursts;
+	stream->nr_allocated = nr;
+	return 0;
+}
+
+/*
+ * Add a window to each function of its chain, which it counts for if its frame is one of
+ * the first @common ones. A recursion counts once: its first frame is there all the time.
+ */
+static int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
+			unsigned int common)
+{
+	const struct metrics_group *group = stream->group;
+	unsigned int nr_bursts = stream->nr_bursts;
+
+	stream->nr_bursts = 0;
+	if (metrics_stream__reserve_bursts(stream, common))
+		return -ENOMEM;
+
+	for (unsigned int i = 0; i < sample->chain->nr; i++) {
+		struct metrics_function *function = sample->chain->frames[i].function;
+		u64 *burst = stream->bursts + (size_t)i * group->nr_slots;
+		struct metrics_sums *sums;
+
+		if (function->added == stream->seen)
+			continue;
+		function->added = stream->seen;
+		sums = metrics_function__sums(function, group);
+		if (!sums)
+			return -ENOMEM;
+		if (sample->outside)
+			continue;
+		sums->samples++;
+		if (i >= common)
+			continue;
+		if (i >= nr_bursts)
+			memset(burst, 0, group->nr_slots * sizeof(*burst));
+		metrics_sums__add(sums, group, sample->counts, burst);
+	}
+	if (group->alternates && !sample->outside)
+		stream->nr_bursts = common;
+	return 0;
+}
+
 /**
  * function_metrics__sample - take a sample of a group
  * @metrics: the collector
@@ -564,6 +701,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	bool is_window, is_first, is_broken, is_matched, in_burst;
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
+	unsigned int common = 0;
 
 	stream = function_metrics__findnew_stream(metrics, group, sample->id,
 						  group->desc.inherit ? sample->thread : 0);
@@ -576,14 +714,24 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	is_matched = !is_broken && function && stream->last_function == function &&
 		     stream->last_thread == sample->thread;
 	in_burst = is_matched && stream->in_burst;
+	if (sample->chain) {
+		if (!is_broken && stream->last_thread == sample->thread)
+			common = nr_common(&stream->last_chain, sample->chain);
+		if (function_chain__copy(&stream->last_chain, sample->chain))
+			return -ENOMEM;
+	}
 
 	stream->seen = ++metrics->now;
 	stream->in_burst = false;
 	stream->last_function = function;
 	stream->last_thread = sample->thread;
 
-	if (is_first || !is_window || sample->filtered)
+	if (is_first || !is_window || sample->filtered) {
+		stream->nr_bursts = 0;
 		return 0;
+	}
+	if (sample->chain)
+		return add_to_chain(stream, sample, common);
 
 	sums = metrics_function__sums(sample->function, group);
 	if (!sums)

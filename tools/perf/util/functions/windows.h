@@ -19,11 +19,27 @@ enum function_share {
 	FUNCTION_SHARE_DISCARD,	/* those with the same function at both ends */
 };
 
+/* A function that runs or waits for what it called, and where in it. */
+struct function_frame {
+	struct metrics_function *function;
+	u64 ip;
+};
+
+/* The frames of a sample, the root first. */
+struct function_chain {
+	struct function_frame *frames;
+	unsigned int nr;
+	unsigned int allocated;
+};
+
+int function_chain__add(struct function_chain *chain, struct metrics_function *function, u64 ip);
+
 /* A sample of a group: the end of an interval. */
 struct metrics_sample {
 	u64 id;				/* of the leader */
 	u64 thread;			/* any number that is the thread's alone */
 	struct metrics_function *function;
+	const struct function_chain *chain;	/* not NULL: each of its functions is a row */
 	const u64 *counts;		/* by slot, since the sample before */
 	bool filtered;			/* the user does not want to see it */
 	bool outside;			/* of the spans of time that the user wants to see */

@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions report --children: the windows of a function and of all that it calls.
+
+Programs that are made up take steps of one instruction with a known number of cycles; their
+stack is known after each of them, and so is what each function and its callees have done.
+test_functions.py compares the sums of random call chains.
+"""
+
+import functools
+import json
+import random
+import unittest
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
+from tests.harness.recording import LONG, WINDOW, Recording
+from tests.harness.simulation import LOADED, Libraries
+
+DATA = CHECK / "children"
+BASE = LOADED["one"]
+# functions of the library, each of 64 bytes
+NAMES = "alpha", "beta", "twice", "gamma"
+
+
+@functools.cache
+def library() -> Libraries:
+    return Libraries(DATA)
+
+
+@functools.cache
+def address(name: str, offset: int = 0) -> int:
+    """An address in a function of the library `one`; the first of those that have the name."""
+    found = (
+        at
+        for (which, at), symbol in library().functions.items()
+        if (which, symbol) == ("one", name)
+    )
+    return BASE + min(found) + offset
+
+
+def report(*arguments: object, **options):
+    return run(PERF, "functions", "report", *arguments, stderr=-1, **options)
+
+
+def rows(path: Path, *options: object) -> dict[str, dict]:
+    """The rows of --children by symbol."""
+    text = must(PERF, "functions", "report", "-i", path, "--children", "-j", *options, stderr=-1)
+    return {row["symbol"]: row for row in json.loads(text)["functions"]}
+
+
+def numbers(path: Path, *options: object) -> dict[str, tuple[int, int]]:
+    """Samples and matched windows of each row."""
+    return {
+        name: (row["sums"][0]["samples"], row["sums"][0]["matched"])
+        for name, row in rows(path, *options).items()
+    }
+
+
+class Stacks(Recording):
+    """Windows of cycles and instructions with call chains: addresses, the sample's own first."""
+
+    def __init__(self, max_stack: int = 0, registers: int = 0, kinds: int = 0, **writer) -> None:
+        kinds |= pw.Event.sample_type | pw.CALLCHAIN | (pw.REGS_USER if registers else 0)
+        options = {"sample_type": kinds, "sample_regs_user": registers}
+        group = [
+            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_max_stack=max_stack, **options),
+            pw.Event("instructions", 0, 1, [2], **options),
+        ]
+        super().__init__([group], **writer)
+        self.map(library().path("one"), BASE)
+        self.take([address("alpha")])
+
+    def take(self, chain: Sequence[int], cycles: int = LONG, instructions: int = 1, **more) -> None:
+        if self.groups[0][0].sample_type & pw.REGS_USER:
+            more.setdefault("registers", [0])
+        self.sample(chain[0], cycles, instructions, callers=chain[1:], **more)
+
+    def window(self, first: Sequence[int], last: Sequence[int], instructions: int = 100) -> None:
+        """A window that opens at one stack and closes at another."""
+        self.take(first)
+        self.take(last, WINDOW, instructions)
+
+    def save(self, name: str) -> Path:
+        return self.write(DATA / f"{name}.data")
+
+
+class Activations(unittest.TestCase):
+    """For which functions of a chain a window counts."""
+
+    def check(self, first: Sequence[int], last: Sequence[int], expected: dict[str, int]) -> None:
+        """expected: for the names in the chain at the end, whether the window counts."""
+        recording = Stacks()
+        recording.window(first, last)
+        found = numbers(recording.save("window"))
+        self.assertEqual(found, {name: (1, counts) for name, counts in expected.items()})
+
+    def test_same_function(self):
+        main = address("beta", 8)
+        self.check(
+            [address("alpha", 4), main],
+            [address("alpha", 9), main],
+            {"[all]": 1, "beta": 1, "alpha": 1},
+        )
+
+    def test_call_and_return(self):
+        """The caller was on the stack all the time, what it called was not."""
+        inner, outer = [address("alpha", 4), address("beta", 8)], [address("beta", 12)]
+        self.check(inner, outer, {"[all]": 1, "beta": 1})
+        self.check(outer, inner, {"[all]": 1, "beta": 1, "alpha": 0})
+
+    def test_another_call(self):
+        """beta has called alpha from two places: two calls. From one place, chains tell of one."""
+        first, second = (
+            [address("alpha", 4), address("beta", at), address("gamma", 4)] for at in (8, 16)
+        )
+        self.check(first, second, {"[all]": 1, "gamma": 1, "beta": 1, "alpha": 0})
+        self.check(first, first, {"[all]": 1, "gamma": 1, "beta": 1, "alpha": 1})
+
+    def test_another_caller(self):
+        """One activation of a function has one caller, whatever follows."""
+        first = [address("alpha", 4), address("beta", 8), address("gamma", 4)]
+        second = [address("alpha", 4), address("beta", 8), address("gamma", 12)]
+        self.check(first, second, {"[all]": 1, "gamma": 1, "beta": 0, "alpha": 0})
+
+    def test_recursion_counts_once(self):
+        """A function that is on the stack several times was in its first activation."""
+        again = [address("alpha", 4), address("alpha", 8), address("alpha", 8), address("beta", 8)]
+        self.check(again, again[1:], {"[all]": 1, "beta": 1, "alpha": 1})
+        self.check(again[1:], again, {"[all]": 1, "beta": 1, "alpha": 1})
+
+    def test_no_address(self):
+        """Linux 7.3 writes address 0 for a sample whose interrupt came in the kernel: the callers
+        are known."""
+        for chain in ([0, address("beta", 8)], [address("beta", 8)]):
+            with self.subTest(chain):
+                self.check([0, address("beta", 8)], chain, {"[all]": 1, "beta": 1})
+        self.check([0], [0], {"[all]": 1})
+
+    def test_burst_is_one_window(self):
+        """For the caller, whose call goes on; what it calls in turn has windows of its own."""
+        recording = Stacks()
+        recording.groups[0][0].alternative_sample_count = 3
+        caller = address("beta", 8)
+        recording.take([address("alpha", 4), caller])
+        for name, instructions in (("alpha", 5), ("gamma", 7), ("gamma", 11)):
+            recording.take([address(name, 4), caller], WINDOW, instructions)
+        table = rows(recording.save("burst"))
+        squares = {
+            name: row["sums"][0]["products"]["instructions*instructions"]
+            for name, row in table.items()
+        }
+        self.assertEqual(
+            squares, {"[all]": 23**2, "beta": 23**2, "alpha": 5**2, "gamma": 11**2}
+        )
+
+
+class LinkRegister(unittest.TestCase):
+    """arm64 leaves a function's caller out of the chain, where the function has no frame yet."""
+
+    MASK = 1 << 30
+
+    def names(self, chain: Sequence[int], register: int, arch: str = "aarch64") -> set[str]:
+        recording = Stacks(registers=self.MASK, arch=arch)
+        recording.take(chain, registers=[register])
+        recording.take(chain, WINDOW, registers=[register])
+        return set(numbers(recording.save("register"))) - {"[all]"}
+
+    def test_leaf(self):
+        self.assertEqual(
+            self.names([address("alpha", 4), address("gamma", 8)], address("beta", 8)),
+            {"alpha", "beta", "gamma"},
+        )
+
+    def test_frame_is_there(self):
+        """After a call of its own, and at its begin when the frame is already there."""
+        chain = [address("alpha", 4), address("gamma", 8)]
+        for register in (address("alpha", 40), chain[1], 0, 0x1234):
+            with self.subTest(f"{register:#x}"):
+                self.assertEqual(self.names(chain, register), {"alpha", "gamma"})
+
+    def test_other_machine(self):
+        """There the same number is another register."""
+        self.assertEqual(
+            self.names([address("alpha", 4), address("gamma", 8)], address("beta", 8), "riscv64"),
+            {"alpha", "gamma"},
+        )
+
+
+class CutChains(unittest.TestCase):
+    """A chain of as many frames as the kernel writes has no root: whose it is, is not known."""
+
+    def test_cut(self):
+        recording = Stacks(max_stack=3)
+        chain = [address(name, 4) for name in ("alpha", "beta", "gamma")]
+        recording.window(chain, chain)
+        recording.window(chain[1:], chain)
+        recording.window(chain, chain[1:])
+        recording.window(chain[1:], chain[1:])
+        path = recording.save("cut")
+        self.assertEqual(
+            numbers(path), {"[all]": (2, 1), "[cut]": (2, 1), "beta": (2, 1), "gamma": (2, 1)}
+        )
+        told = report("-i", path, "--children", "-F", "#,%CY")
+        self.assertIn(
+            "perf functions: 2 of 4 windows have longer call chains than were recorded, which are "
+            "in no function here: [cut] (record with --call-graph fp)\n",
+            told.stderr,
+        )
+        self.assertEqual(
+            words(told.stdout)[1:],
+            [
+                ["[all]", "2", "100.0"],
+                ["beta", "2", "100.0"],
+                ["gamma", "2", "100.0"],
+                ["[cut]", "2", "-"],
+            ],
+        )
+
+    def test_default_depth(self):
+        """127 frames is what the kernel writes if it is not told otherwise."""
+        for depth, root in ((126, "[all]"), (127, "[cut]")):
+            recording = Stacks()
+            chain = [address("alpha", 4)] * depth
+            recording.window(chain, chain)
+            with self.subTest(depth):
+                self.assertIn(root, numbers(recording.save("deep")))
+
+
+class Refusals(unittest.TestCase):
+    """One line says what is wrong."""
+
+    def check(self, reason: str, *arguments: object) -> None:
+        told = report(*arguments)
+        self.assertGreater(told.returncode, 0)
+        self.assertEqual((told.stdout, told.stderr), ("", f"perf functions: {reason}\n"))
+
+    def test_options(self):
+        path = Stacks().save("options")
+        inline = "--children goes with --by symbol, without --inline"
+        for options, reason in (
+            (("--by", "dso"), inline),
+            (("--by", "callchain"), inline),
+            (("--inline",), inline),
+            (("--stitch-lbr",), "--stitch-lbr goes with --by callchain"),
+            (("--share", "none"), "--children does not go with --share none"),
+        ):
+            with self.subTest(options):
+                self.check(reason, "-i", path, "--children", *options)
+        self.check(
+            "no --by children, there are: symbol dso comm thread cpu srcline callchain",
+            *("-i", path, "--by", "children"),
+        )
+
+    def test_recordings_without_whole_chains(self):
+        lacks = "cycles was recorded without what this takes: perf record --call-graph fp"
+        plain = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])]
+        self.check(lacks, "-i", Recording([plain]).write(DATA / "plain.data"), "--children")
+
+    def test_sums_of_another_kind(self):
+        recording = Stacks()
+        recording.window([address("alpha", 4)], [address("alpha", 4)])
+        path = recording.save("kinds")
+        by_symbol, inclusive = DATA / "symbol.sums", DATA / "children.sums"
+        must(PERF, "functions", "report", "-i", path, "--sums", by_symbol)
+        must(PERF, "functions", "report", "-i", path, "--children", "--sums", inclusive)
+        self.check(f"{by_symbol}: these are sums by symbol", "--children", by_symbol)
+        self.check(f"{inclusive}: these are sums of --children", "--by", "symbol", inclusive)
+        self.check(
+            f"{by_symbol}: does not add up with those before it: its rows are of another kind "
+            "(--by, --children, --inline)",
+            *(inclusive, by_symbol),
+        )
+        self.assertIn("[all]", must(PERF, "functions", "report", inclusive))
+
+    def test_sums_without_a_root(self):
+        """A file that perf has not written: no share is known."""
+        sums = DATA / "rootless.sums"
+        sums.write_text(
+            "perf-function-sums 3\nby\tchildren\t0\nlost\t0\nthrottled\t0\n"
+            "group\tdiscard\t9700\t300\t0\t0\tcycles\n"
+            "sums\tmain\tprogram\t-\t3\t2\t600\t180000\nend\n"
+        )
+        for command in (
+            (PERF, "functions", "report", sums),
+            ("/usr/bin/python3", SCRIPT, "--sums", sums),
+        ):
+            with self.subTest(command[0]):
+                self.assertEqual(
+                    words(must(*command, stderr=-1)),
+                    [["children", "#", "%CY", "DIS"], ["main", "3", "-", "33.3"]],
+                )
+        must(PERF, "functions", "report", sums, "-j")
+
+
+# What a call does: instructions of its own with the cycles of each, and calls.
+PROGRAM = {
+    "gamma": [(40, 1), "beta", (5, 1), "beta", (300, 2), "twice"],
+    "beta": [(3, 1), *["alpha", (4, 1)] * 30],
+    "alpha": [(25, 6)],
+    "twice": [(900, 3), "alpha"],
+}
+MAIN = "gamma"
+
+
+def steps(name: str, callers: tuple[int, ...] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The instructions of a call: the cycles of each, and the stack, callees first."""
+    for place, what in enumerate(PROGRAM[name]):
+        here = (address(name, min(place, 63)), *callers)
+        if isinstance(what, str):
+            yield from steps(what, here)
+        else:
+            for _ in range(what[0]):
+                yield what[1], here
+
+
+class Program(unittest.TestCase):
+    """Rates and shares of a program whose calls are shorter than its windows."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.done: dict[str, Counter] = {name: Counter() for name in (*PROGRAM, "[all]")}
+        cls.timeline: list[tuple[int, tuple[int, ...]]] = []  # by cycle: instructions so far, stack
+        for number, (cycles, stack) in enumerate(steps(MAIN)):
+            cls.timeline += [(number, stack)] * cycles
+            on_it = {
+                name for name in PROGRAM for at in stack if address(name) <= at < address(name) + 64
+            }
+            for name in (*on_it, "[all]"):
+                cls.done[name] += Counter(cycles=cycles, instructions=1)
+
+    def record(self, seed: int, windows: int) -> Path:
+        """A recording of the program in a loop, of windows at random places."""
+        chosen = random.Random(seed)
+        recording = Stacks()
+        whole, length = self.done["[all]"]["instructions"], len(self.timeline)
+        for _ in range(windows):
+            begin = chosen.randrange(length)
+            end = (begin + WINDOW) % length
+            first, last = self.timeline[begin], self.timeline[end]
+            recording.window(first[1], last[1], (last[0] - first[0]) % whole)
+        return recording.save("program")
+
+    def test_rates_and_shares(self):
+        """Those of each function with all that it calls; a table of functions alone has none of
+        the callers, whose calls leave no window in them alone.
+
+        What a window of `alpha` could tell is gone: it is longer than the function. Fewer windows
+        have what a call does first and last, so a rate is off by up to 3 % here.
+        """
+        path = self.record(1, 4000)
+        table = rows(path)
+        whole = self.done["[all]"]
+        for name in ("gamma", "beta", "twice", "[all]"):
+            done, metrics, intervals = (
+                self.done[name],
+                table[name]["metrics"],
+                table[name]["intervals"],
+            )
+            with self.subTest(name):
+                self.assertAlmostEqual(
+                    metrics["CPI"] / (done["cycles"] / done["instructions"]), 1, delta=0.03
+                )
+                share = 100 * done["cycles"] / whole["cycles"]
+                self.assertAlmostEqual(metrics["%CY"], share, delta=2.5)
+                self.assertAlmostEqual(
+                    metrics["%I"], 100 * done["instructions"] / whole["instructions"], delta=2.5
+                )
+                self.assertLess(intervals["%CY"][0], share + 1e-9)
+        share = 100 * self.done["alpha"]["cycles"] / whole["cycles"]
+        self.assertAlmostEqual(table["alpha"]["metrics"]["%CY"], share, delta=2.5)
+        alone = json.loads(must(PERF, "functions", "report", "-i", path, "-j", stderr=-1))
+        beta = next(row for row in alone["functions"] if row["symbol"] == "beta")
+        self.assertLess(beta["sums"][0]["matched"], 0.1 * table["beta"]["sums"][0]["matched"])
+
+    def test_interval_of_shares(self):
+        """95 of 100 intervals cover the truth; of 40, 34 or more do with all but certainty."""
+        covered: Counter = Counter()
+        for seed in range(40):
+            table = rows(self.record(seed, 150))
+            for name in ("beta", "twice", "alpha"):
+                low, high = table[name]["intervals"]["%CY"]
+                share = 100 * self.done[name]["cycles"] / self.done["[all]"]["cycles"]
+                covered[name] += low <= share <= high
+        self.assertGreaterEqual(min(covered.values()), 34, covered)
+
+    def test_sums_add_up(self):
+        """Those of two recordings are those of both; so are those of spans of time."""
+        one, other, both = DATA / "one.sums", DATA / "other.sums", DATA / "both.sums"
+        path = self.record(3, 200)
+        for sums, span in ((one, ",0.000001200"), (other, "0.000001201,")):
+            must(
+                PERF,
+                "functions",
+                "report",
+                "-i",
+                path,
+                "--children",
+                "--time",
+                span,
+                "--sums",
+                sums,
+            )
+        must(PERF, "functions", "report", "-i", path, "--children", "--sums", both)
+        spans = must(PERF, "functions", "report", one, other, "--sums", "-", stderr=-1)
+        self.assertEqual(spans, both.read_text())
+        twice = must(PERF, "functions", "report", both, both, "-j", stderr=-1)
+        found = {row["symbol"]: row["sums"][0] for row in json.loads(twice)["functions"]}
+        for name, row in rows(path).items():
+            self.assertEqual(
+                found[name]["totals"]["cycles"], 2 * row["sums"][0]["totals"]["cycles"]
+            )
+
+    def test_forms(self):
+        """CSV and the terminal have the same rows; --diff compares them."""
+        path = self.record(4, 300)
+        options = ("-i", path, "--children", "-F", "#,CPI,%CY", "--sort", "symbol")
+        told = must(PERF, "functions", "report", *options, stderr=-1)
+        comma = must(PERF, "functions", "report", *options, "-x", ",", stderr=-1)
+        names = [line.split()[0] for line in told.splitlines()]
+        self.assertEqual(names, [line.split(",")[0] for line in comma.splitlines()])
+        self.assertEqual(names, ["children", "[all]", *sorted(PROGRAM)])
+        changes = json.loads(
+            must(PERF, "functions", "report", "--children", "--diff", path, path, "-j", stderr=-1)
+        )
+        self.assertEqual(
+            {row["symbol"]: row["metrics"]["CPI"]["change"] for row in changes["functions"]},
+            {**dict.fromkeys(names[1:], 0), "alpha": None},
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
