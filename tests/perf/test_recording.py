@@ -524,9 +524,10 @@ class NestedCalls(unittest.TestCase):
                     measured = row["metrics"]["%CY"] / whole["metrics"]["%CY"]
                     self.assertLess(abs(measured - share), 4 * error + 1e-3)
                     self.assertAlmostEqual(row["metrics"]["CPI"], 1, delta=1e-3)
-                    low, high = row["intervals"]["PF/KI"]
-                    self.assertLess(low, 1000 * faults / share + 1e-9)
-                    self.assertGreater(high, 1000 * faults / share)
+                    # a window of a leaf is rarely at its ends, where it may fault less
+                    if name not in LEAVES:
+                        off = abs(row["metrics"]["PF/KI"] - 1000 * faults / share)
+                        self.assertLess(off, 4 * row["errors"]["PF/KI"])
             alone = json.loads(native(recording, "-j").stdout)
             matched = {row["symbol"]: row["sums"][0]["matched"] for row in alone["functions"]}
             self.assertLess(matched["middle"], 5)
