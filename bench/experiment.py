@@ -129,7 +129,9 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
 
 def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
     """A recording's table from `perf functions report --json`. Raises CalledProcessError."""
-    command = [str(word) for word in (perf, "functions", "report", *options, "-i", path, "--json")]
+    # as it was published
+    words = perf, "functions", "report", "--share", "discard", *options, "-i", path, "--json"
+    command = [str(word) for word in words]
     return json.loads(
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
     )["functions"]

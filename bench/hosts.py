@@ -50,6 +50,7 @@ class Synthetic(fleet.Host):
         """Windows of a tenth of a recording count for ten."""
         for _ in range(SAMPLES // 20):
             place = self.places[int(self.random.random() * len(self.places))]
+            self.of(place)[0] += 1
             self.count(
                 place,
                 (
@@ -57,7 +58,8 @@ class Synthetic(fleet.Host):
                     1 + int(self.random.random() * 1200),
                     1,
                 ),
-                True,
+                same=True,
+                broken=False,
             )
         for numbers in self.sums.values():
             numbers[:] = [10 * number for number in numbers]

@@ -79,15 +79,17 @@ def unescape(name: str) -> str:
 
 def width_event(table: Table) -> str | None:
     """The event whose total is the width: cycles, else the first leader."""
-    sets = [sums["events"] for function in table["functions"] for sums in function["sums"]]
-    if any("cycles" in events for events in sets):
+    every = [sums for function in table["functions"] for sums in function["sums"]]
+    leaders = [sums["events"][0] for sums in every if sums.get("opened")]
+    if leaders:
+        return "cycles" if "cycles" in leaders else leaders[0]
+    if any("cycles" in sums["events"] for sums in every):
         return "cycles"
-    return sets[0][0] if sets else None
+    return every[0]["events"][0] if every else None
 
 
-def node(function: Table, name: str, event: str | None) -> Node:
+def node(function: Table, name: str, width: int) -> Node:
     """A node of a row of a table."""
-    width = sum(sums["totals"].get(event, 0) for sums in function["sums"])
     return {
         "name": name,
         "value": width,
@@ -99,13 +101,28 @@ def node(function: Table, name: str, event: str | None) -> Node:
     }
 
 
+def widths(table: Table, event: str | None) -> list[int]:
+    """How wide the rows of a table are: the total of the event.
+
+    In share mode auto it is spread over the rows by the samples that end a long interval, as perf
+    does. It is rounded down, so that no frame is narrower than its callees together.
+    """
+    opened, own, every = [], [], []
+    for function in table["functions"]:
+        led = [sums for sums in function["sums"] if sums["events"][0] == event]
+        opened.append(sum(sums.get("opened", 0) for sums in led))
+        own.append(sum(sums["totals"][event] for sums in led))
+        every.append(sum(sums["totals"].get(event, 0) for sums in function["sums"]))
+    return [sum(own) * one // sum(opened) for one in opened] if any(opened) else every
+
+
 def of_table(table: Table) -> tuple[str | None, Node]:
     """The event that is the width, and a tree of one level: the rows of a table."""
     event = width_event(table)
-    functions = table["functions"]
+    rows = list(zip(labels(table["functions"]), table["functions"], widths(table, event)))
     if table["by"] == "children":  # callers have the windows of what they call
-        functions = [function for function in functions if function["symbol"] == "[all]"]
-    children = [node(function, name, event) for name, function in zip(labels(functions), functions)]
+        rows = [row for row in rows if row[1]["symbol"] == "[all]"]
+    children = [node(function, name, width) for name, function, width in rows]
     return event, {
         "name": ALL,
         "value": sum(child["value"] for child in children),
@@ -122,10 +139,10 @@ def add_level(
 ) -> dict[str, Node]:
     """Adds the frames of one depth to those of their callers; returns the new ones by chain."""
     level = {}
-    for function in table["functions"]:
+    for function, width in zip(table["functions"], widths(table, event)):
         callee, _, callers = function["symbol"].partition(";")
         if function["symbol"].count(";") == depth - 1:  # a shorter chain has its node
-            level[function["symbol"]] = child = node(function, callee, event)
+            level[function["symbol"]] = child = node(function, callee, width)
             if child["value"]:
                 above[callers]["children"].append(child)
     return level
@@ -162,7 +179,7 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
             else:
                 event = width_event(table)
                 root = (
-                    node(table["functions"][0], ALL, event)
+                    node(table["functions"][0], ALL, widths(table, event)[0])
                     if table["functions"]
                     else of_table(table)[1]
                 )

@@ -17,6 +17,12 @@ from .table import Table, replacing
 
 PREFIX = "perf_functions_"
 Labels = dict[str, str]
+# of the sums of a function: their name, family, meaning and unit
+NUMBERS = (
+    ("opened", "opening_samples", "Samples that end a long interval", "samples"),
+    ("samples", "windows", "Windows", "windows"),
+    ("matched", "matched_windows", "Windows that count", "windows"),
+)
 
 
 def check() -> None:
@@ -65,14 +71,13 @@ def labels(by: str, function: Table) -> Labels:
     return {name: value for name, value in found.items() if value}
 
 
-def sums_of(function: Table) -> dict[str, tuple[int, int, Counter]]:
-    """Windows, those which count, and their totals by event, of each group of events."""
-    found: dict[str, tuple[int, int, Counter]] = {}
+def sums_of(function: Table) -> dict[str, tuple[Counter, Counter]]:
+    """Numbers of windows, and totals by event, of each group of events."""
+    found: dict[str, tuple[Counter, Counter]] = {}
     for one in function["sums"]:
-        group = ",".join(one["events"])
-        windows, matched, totals = found.get(group, (0, 0, Counter()))
+        windows, totals = found.setdefault(",".join(one["events"]), (Counter(), Counter()))
+        windows.update({name: one.get(name, 0) for name, _, _, _ in NUMBERS})
         totals.update({event: int(total) for event, total in one["totals"].items()})
-        found[group] = windows + one["samples"], matched + one["matched"], totals
     return found
 
 
@@ -97,10 +102,10 @@ class Families:
 
     def add_sums(self, where: Labels, function: Table) -> None:
         """Adds the numbers of one function, those of each group."""
-        for group, (windows, matched, totals) in sums_of(function).items():
+        for group, (windows, totals) in sums_of(function).items():
             here = {**where, "group": group}
-            self.add(PREFIX + "windows", "Windows", "windows", here, windows)
-            self.add(PREFIX + "matched_windows", "Windows that count", "windows", here, matched)
+            for key_of, name, meaning, unit in NUMBERS:
+                self.add(PREFIX + name, meaning, unit, here, windows[key_of])
             for event, total in totals.items():
                 self.add(
                     PREFIX + "events",

@@ -8,6 +8,7 @@ sample is a call chain where these were recorded, else a row of the table.
 import gzip
 import importlib.util
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -111,9 +112,9 @@ class Builder:
             new.line.add(function_id=function)
         return number
 
-    def sample(self, locations: Iterable[int], totals: Table) -> None:
+    def sample(self, locations: Iterable[int], counted: Counter) -> None:
         """Adds a chain, callees first. Raises ReportError if its numbers are too large."""
-        values = [totals.get(event, 0) for event in self.events]
+        values = [counted[event] for event in self.events]
         if max(values, default=0) > LARGEST:
             raise ReportError(
                 f"--pprof: {max(values)} events are too many for the format, "
@@ -122,13 +123,41 @@ class Builder:
         self.profile.sample.add(location_id=locations, value=values)
 
 
-def totals_of(function: Table) -> dict[str, int]:
-    """The totals of a row by event, those of all groups."""
-    totals: dict[str, int] = {}
-    for sums in function["sums"]:
-        for event, total in sums["totals"].items():
-            totals[event] = totals.get(event, 0) + int(total)
-    return totals
+def totals_of(sums: list[Table], opened: int, counted: int) -> Counter:
+    """What the windows of a row that count have counted, in groups of one leader, by event.
+
+    In share mode auto the leader's counts are spread over the rows as perf does, by the samples
+    that end a long interval, and other events follow their rates in the row's windows. opened and
+    counted are the numbers of such samples and of the leader's counts in all rows.
+    """
+    leader = sums[0]["events"][0]
+    own: Counter = Counter()
+    for one in sums:
+        own.update({event: int(total) for event, total in one["totals"].items()})
+    if opened:
+        share = counted * sum(one["opened"] for one in sums)
+        windows = opened * (own[leader] or 1)
+        own = Counter({event: total * share // windows for event, total in own.items()})
+        own[leader] = share // opened
+    return own
+
+
+def totals(table: Table) -> list[Counter]:
+    """What each row of a table has counted, by event."""
+    rows = []
+    opened: Counter = Counter()
+    counted: Counter = Counter()
+    for function in table["functions"]:
+        rows.append(led := {})
+        for sums in function["sums"]:
+            leader = sums["events"][0]
+            led.setdefault(leader, []).append(sums)
+            opened[leader] += sums.get("opened", 0)
+            counted[leader] += int(sums["totals"][leader])
+    return [
+        sum((totals_of(led[one], opened[one], counted[one]) for one in led), Counter())
+        for led in rows
+    ]
 
 
 def profile_of(table: Table, comments: Iterable[str]) -> bytes:
@@ -141,7 +170,7 @@ def profile_of(table: Table, comments: Iterable[str]) -> bytes:
         )
     events = dict.fromkeys(event for group in table["groups"] for event in group["events"])
     builder = Builder(load_format().Profile(), list(events))
-    for name, function in zip(labels(functions), functions):
+    for name, function, counted in zip(labels(functions), functions, totals(table)):
         if table["by"] == "callchain":
             # perf tells the DSO of the innermost function only
             callee, *callers = function["symbol"].split(";")
@@ -149,7 +178,7 @@ def profile_of(table: Table, comments: Iterable[str]) -> bytes:
             locations += [builder.location(caller, "") for caller in callers]
         else:
             locations = [builder.location(name, function["dso"])]
-        builder.sample(locations, totals_of(function))
+        builder.sample(locations, counted)
     event = flame.width_event(table)
     if event:
         builder.profile.default_sample_type = builder.string(event)

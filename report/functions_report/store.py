@@ -51,7 +51,7 @@ create table perf_functions.profile (
 );
 create index on perf_functions.profile (host, time);
 create index on perf_functions.profile (time);
--- numbers: windows, those which count, totals, totals of products
+-- numbers: those of a line, which all add up; how many there are the version in kind tells
 -- events: the number of the group line that a function's line follows
 create table perf_functions.sums (
 	profile bigint not null references perf_functions.profile on delete cascade,

@@ -34,6 +34,23 @@ def sums_line(
     return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
 
 
+def opened_line(
+    symbol: str,
+    opened: int,
+    matched: Sequence[Sequence[int]],
+    others: Sequence[Sequence[int]] = (),
+    bursts: int = -1,
+    events: int = 2,
+) -> str:
+    """The same in share mode auto: samples that end a long interval, matched windows and others."""
+    *start, _, _ = sums_line(symbol, [], events=0).split("\t")
+    numbers = sums_line(symbol, matched, len(others), events).split("\t")[4:]
+    bursts = len(matched) if bursts < 0 else bursts
+    totals = [sum(window[event] for window in (*matched, *others)) for event in range(events)]
+    counts = [opened, *numbers[:2], bursts]
+    return "\t".join((*start, *map(str, (*counts, *numbers[2:], *totals))))
+
+
 def quantile(freedom: float) -> float:
     """97.5 % of Student's t distribution, by Simpson's rule: t = sqrt(freedom) tan(angle), whose
     density is cos^(freedom - 1).

@@ -16,6 +16,7 @@ from tests.harness.env import must
 
 EVENTS = "cycles", "instructions", "branch-misses"
 PRODUCTS = [(a, b) for a in range(3) for b in range(a, 3)]
+TOTALS = 4  # where the totals begin, behind the numbers of samples
 LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
 Key = tuple[str, str, str]  # symbol, DSO, address as in a sums file
@@ -103,7 +104,9 @@ class Host:
                 int(rand() * 1.1),
             )
             if is_window:
-                self.count(place, counts, opened[cpu] == place and not broken[cpu])
+                self.count(place, counts, opened[cpu] == place, broken[cpu])
+            else:
+                self.of(place)[0] += 1
             opened[cpu], broken[cpu], seen[cpu] = place, False, True
             now = values[cpu] = [value + count for value, count in zip(values[cpu], counts)]
             clock += 1
@@ -134,16 +137,25 @@ class Host:
         writer.times = (10**9 + 1, clock)
         writer.write(path)
 
-    def count(self, place: int, counts: tuple[int, ...], matched: bool) -> None:
+    def of(self, place: int) -> list[int]:
+        """The sums of a function: numbers of samples, totals, products, totals of all windows."""
+        return self.sums.setdefault(place, [0] * (4 + 2 * len(EVENTS) + len(PRODUCTS)))
+
+    def count(self, place: int, counts: tuple[int, ...], same: bool, broken: bool) -> None:
         """Add a window to the sums of a function."""
-        numbers = self.sums.setdefault(place, [0] * (2 + len(EVENTS) + len(PRODUCTS)))
-        numbers[0] += 1
-        if matched:
-            numbers[1] += 1
+        numbers = self.of(place)
+        numbers[1] += 1
+        if broken:
+            return
+        for slot, count in enumerate(counts):
+            numbers[-3 + slot] += count
+        if same:
+            numbers[2] += 1
+            numbers[3] += 1  # no burst
             for slot, count in enumerate(counts):
-                numbers[2 + slot] += count
+                numbers[TOTALS + slot] += count
             for slot, (a, b) in enumerate(PRODUCTS):
-                numbers[5 + slot] += counts[a] * counts[b]
+                numbers[TOTALS + 3 + slot] += counts[a] * counts[b]
 
     def table(self) -> dict[Key, list[int]]:
         """The sums by what a sums file calls the functions."""
@@ -179,9 +191,11 @@ def total(hosts: Iterable[Host]) -> bytes:
         "\t".join(
             (
                 "group",
-                "discard",
+                "auto",
                 str(LONG),
+                "0",
                 str(WINDOW),
+                "0",
                 "0",
                 "0",
                 *(EVENTS[slot] for slot in order),
@@ -193,9 +207,10 @@ def total(hosts: Iterable[Host]) -> bytes:
         key=lambda item: (item[0][:2], -1 if item[0][2] == "-" else int(item[0][2], 16)),
     ):
         sums = (
-            numbers[:2]
-            + [numbers[2 + slot] for slot in order]
-            + [numbers[5 + slot] for slot in products]
+            numbers[:TOTALS]
+            + [numbers[TOTALS + slot] for slot in order]
+            + [numbers[TOTALS + 3 + slot] for slot in products]
+            + [numbers[-3 + slot] for slot in order]
         )
         lines.append("\t".join(("sums", *key, *map(str, sums))))
     return "\n".join((*lines, "end", "")).encode()

@@ -31,21 +31,32 @@ def build_recordings(folder: Path) -> Path:
 
 
 def sums_seeds(folder: Path) -> None:
-    """Sums files of one group and of two."""
+    """Sums files of one group and of two, and one of the version before."""
     folder.mkdir(parents=True, exist_ok=True)
-    begin = "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
-    one = "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
-    rows = "".join(
-        f"sums\t{name}\t/x\t-\t9\t7\t2100\t700\t630000\t210000\t70000\n" for name in ("f", "g")
+    begin = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
+    one = "group\tauto\t999700\t0\t300\t4\t0\t1\tcycles\tinstructions\n"
+    numbers = "9\t7\t{}2100\t700\t630000\t210000\t70000"
+
+    def rows(opened: int) -> str:
+        every = numbers.format("5\t")
+        return "".join(
+            f"sums\t{name}\t/x\t-\t{opened}\t{every}\t2700\t900\n" for name in ("f", "g")
+        )
+
+    two = "group\tnone\t1000\t0\t0\t0\t0\t0\tcycles\tpage-faults\n"
+    (folder / "one").write_text(f"{begin}{one}{rows(8)}end\n")
+    (folder / "two").write_text(f"{begin}{one}{rows(8)}{two}{rows(0)}end\n")
+    (folder / "old").write_text(
+        begin.replace("sums 4", "sums 3")
+        + "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
+        + f"sums\tf\t/x\t-\t{numbers.format('')}\nend\n"
     )
-    two = "group\tnone\t1000\t0\t0\t0\tcycles\tpage-faults\n"
-    (folder / "one").write_text(f"{begin}{one}{rows}end\n")
-    (folder / "two").write_text(f"{begin}{one}{rows}{two}{rows}end\n")
     (folder / "name").write_text(begin.replace("symbol", "comm") + one + r"end" + "\n")
     high = 2**192 - 1
     (folder / "high").write_text(
-        f"{begin}group\tdiscard\t1\t1\t0\t0\tinstructions\tpage-faults\n"
-        f"sums\tf\t/x\t0x10\t{2**64 - 1}\t2\t1\t{high}\t{high}\t0\t0\nend\n"
+        f"{begin}group\tauto\t1\t0\t1\t0\t0\t0\tinstructions\tpage-faults\n"
+        f"sums\tf\t/x\t0x10\t{2**64 - 1}\t{2**64 - 1}\t2\t2\t1\t{high}\t{high}\t0\t0\t1\t{high}\n"
+        "end\n"
     )
 
 

@@ -79,14 +79,18 @@ static const char *some_name(void)
 static void write_sums_line(FILE *fp, unsigned int nr_events)
 {
 	unsigned int nr = nr_events + nr_events * (nr_events + 1) / 2;
+	const char *matched = numbers[random_below(3)], *all = numbers[13 + random_below(4)];
 	/* Of numbers that are good and small, or near the end of their range. */
 	unsigned int first = random_below(2) ? 0 : 6, range = 6 + random_below(8);
 
-	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
-		random_below(2) ? "-" : "0x10", numbers[3 + random_below(9)],
-		numbers[random_below(3)]);
+	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
+		random_below(2) ? "-" : "0x10", numbers[random_below(12)],
+		numbers[3 + random_below(9)], matched, *matched == '2' ? "1" : matched);
 	for (unsigned int i = 0; i < nr; i++)
 		fprintf(fp, "\t%s", numbers[first + random_below(range)]);
+	/* Mostly not less than over the windows that count. */
+	for (unsigned int i = 0; i < nr_events; i++)
+		fprintf(fp, "\t%s", random_below(8) ? all : some_number());
 	fputc('\n', fp);
 }
 
@@ -94,8 +98,11 @@ static unsigned int write_group_line(FILE *fp)
 {
 	unsigned int nr = 1 + random_below(4);
 
-	fprintf(fp, "group\t%s\t%s\t%s\t%s\t%u", random_below(4) ? "discard" : "none",
-		numbers[random_below(12)], numbers[random_below(12)], numbers[random_below(7)],
+	static const char *const shares[] = { "auto", "auto", "discard", "none" };
+
+	fprintf(fp, "group\t%s\t%s\t%s\t%s\t%s\t%s\t%u", shares[random_below(4)],
+		numbers[random_below(12)], numbers[random_below(12)], numbers[random_below(12)],
+		numbers[random_below(7)], numbers[random_below(7)],
 		(unsigned int)random_below(2));
 	for (unsigned int i = 0; i < nr; i++)
 		fprintf(fp, "\t%s", some_name());
@@ -135,7 +142,7 @@ static unsigned int events_of(const char *line, size_t length, unsigned int befo
 		return before;
 	for (size_t i = 0; i < length; i++)
 		tabs += line[i] == '\t';
-	return tabs > 5 ? tabs - 5 : 1;
+	return tabs > 7 ? tabs - 7 : 1;
 }
 
 static void mutate_lines(FILE *fp, const char *text, size_t size)

@@ -5,6 +5,10 @@ import json
 import random
 import re
 import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +46,9 @@ GROUP = {
     "events": list(EVENTS),
     "share": "discard",
     "sample_period": 999700,
+    "sample_freq": 0,
     "alternative_sample_period": 300,
+    "alternative_sample_count": 0,
     "jitter_alternate_period": 12,
     "inherit": True,
 }
@@ -79,10 +85,13 @@ def sums(rng: random.Random) -> Table:
     }
     return {
         "events": list(EVENTS),
+        "opened": 0,
         "samples": samples,
         "matched": matched,
+        "bursts": matched,
         "discarded": samples - matched,
         "totals": totals,
+        "all": totals,
         "products": {f"{a}*{b}": 0 for a in EVENTS for b in EVENTS if a <= b},
     }
 
@@ -186,6 +195,27 @@ def diff(before: Table, after: Table) -> Table:
     }
 
 
+def weighed(rows: Sequence[Sequence[Table]]) -> list[Counter]:
+    """What profiles say of rows, each with its sums: what windows that count have counted. Where
+    samples have opened windows (share mode auto) the leader's counts go by these, and those of
+    other events by their rates.
+    """
+    made = [Counter() for _ in rows]
+    for leader in {sums["events"][0] for row in rows for sums in row}:
+        led = [[sums for sums in row if sums["events"][0] == leader] for row in rows]
+        opened = sum(sums["opened"] for row in led for sums in row)
+        counted = sum(sums["totals"][leader] for row in led for sums in row)
+        for result, row in zip(made, led):
+            own = sum((Counter(sums["totals"]) for sums in row), Counter())
+            if opened:
+                new = Fraction(counted * sum(sums["opened"] for sums in row), opened)
+                rates = {event: Fraction(own[event], own[leader] or 1) for event in own}
+                own = Counter({event: floor(rate * new) for event, rate in rates.items()})
+                own[leader] = floor(new)
+            result.update(own)
+    return [+one for one in made]
+
+
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
     """A sums file by call chain: (windows, cycles, instructions, page-faults).
 
@@ -201,7 +231,7 @@ def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
         "by\tcallchain\t0",
         "lost\t0",
         "throttled\t0",
-        "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\tpage-faults",
+        "group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\tpage-faults",
     ]
     for chain, (windows, *totals) in sorted(chains.items(), key=lambda item: item[0].encode()):
         products = [a * b // windows for i, a in enumerate(totals) for b in totals[i:]]
@@ -214,10 +244,13 @@ def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
                         chain,
                         "/usr/bin/program",
                         "-",
+                        0,
                         windows + 1,
+                        windows,
                         windows,
                         *totals,
                         *products,
+                        *totals,
                     ),
                 )
             )

@@ -525,19 +525,24 @@ class Simulation:
     ) -> list | None:
         """What the specification says of the interval. Returns the burst that it is in."""
         alternates = alternating(group[0])
-        share = self.share if self.share != "auto" else "discard" if alternates else "none"
-        if is_long or stream.last is None or not self.wants(task):
+        share = "none" if self.share == "auto" and not alternates else self.share
+        is_window = not is_long and stream.last is not None
+        if not self.wants(task) or not (is_window or share == "auto"):
             return None
-        sums = self.sums.setdefault((function, self.key(group)), {"samples": 0, "bursts": []})
-        sums["samples"] += 1
+        sums = self.sums.setdefault((function, self.key(group)), empty_sums())
+        sums["samples" if is_window else "opened"] += 1
+        if not is_window or stream.broken:
+            return None
+        window = Counter(dict(zip(self.names(group), counts)))
+        sums["all"] += window
         same = known and stream.last[:2] == (task.number, function)
-        if stream.broken or not (same or share == "none"):
+        if not (same or share == "none"):
             return None
         burst = stream.burst if same else None
         if burst is None:
             burst = []
             sums["bursts"].append(burst)
-        burst.append(Counter(dict(zip(self.names(group), counts))))
+        burst.append(window)
         return burst if alternates else None
 
     def names(self, group: list[pw.Event]) -> list[str]:
@@ -588,9 +593,9 @@ class Simulation:
         for (identity, events), sums in self.sums.items():
             function = self.rows[identity]
             addresses.setdefault(function[:2], set()).add(function[2])
-            both = merged.setdefault((function, events), {"samples": 0, "bursts": []})
-            both["samples"] += sums["samples"]
-            both["bursts"] = both["bursts"] + sums["bursts"]
+            both = merged.setdefault((function, events), empty_sums())
+            for what, value in sums.items():
+                both[what] = both[what] + value
         result = {}
         for (function, events), sums in merged.items():
             plain = function[0] and len(addresses[function[:2]]) == 1
@@ -604,13 +609,23 @@ class Simulation:
             }
             result[(function[0], function[1], None if plain else function[2]), events] = {
                 "events": list(events),
+                "opened": sums["opened"],
                 "samples": sums["samples"],
                 "matched": matched,
+                "bursts": len(bursts),
                 "discarded": sums["samples"] - matched,
                 "products": products,
                 "totals": {event: sum(burst[event] for burst in bursts) for event in events},
+                "all": {event: sums["all"][event] for event in events},
             }
         return result
+
+
+def empty_sums() -> dict:
+    """What a simulation counts in a function: samples that open windows, windows, those that are
+    matched by the burst that they are in, and the counts of all that nothing has interrupted.
+    """
+    return {"opened": 0, "samples": 0, "bursts": [], "all": Counter()}
 
 
 def unknown_line(path: Path, address: int) -> str:

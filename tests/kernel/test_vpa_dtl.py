@@ -538,6 +538,8 @@ class AlternatePeriods(unittest.TestCase):
             "functions",
             "report",
             "--json",
+            "--share",
+            "discard",
             "-i",
             SHARE / "both.data",
             "--symfs",

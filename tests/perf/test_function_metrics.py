@@ -63,7 +63,7 @@ class Feed:
 
     FUNCTIONS = {"f": 1, "g": 2, "h": 3}
 
-    def __init__(self, share="auto"):
+    def __init__(self, share="discard"):
         self.collector = fm.Collector(share)
         self.events = {}
         self.collector.dso_table(1, 1, "prog", "/usr/bin/prog", "")
@@ -116,7 +116,7 @@ class Feed:
         return groups.get(function, {}).get(group[:1] + tuple(sorted(group[1:])))
 
 
-def started(share="auto", **options):
+def started(share="discard", **options):
     """A recording with one group whose stream is open."""
     recording = Feed(share)
     recording.group(*GROUP, **options)
@@ -215,10 +215,11 @@ class Matching(unittest.TestCase):
         sums = recording.sums("f")
         self.assert_sums(sums, 4, 3, [900, 300, 3])
         self.assertEqual(sums.product("cycles", "cycles"), 300**2 + 600**2)
+        self.assertEqual(sums.bursts, 2)
 
     def test_plain_windows_are_no_burst(self):
         """With one period windows follow one another, too, each for itself."""
-        recording = started(alternate=0)
+        recording = started("none", alternate=0)
         for _ in range(3):
             recording.sample("f", 300, 100, 1)
         self.assertEqual(recording.sums("f").product("cycles", "cycles"), 3 * 300**2)
@@ -534,6 +535,85 @@ class Matching(unittest.TestCase):
             (sums.samples, sums["cycles"], sums["cache-references"], sums["cache-misses"]),
             (1, 310, 20, 2),
         )
+
+
+class Opened(unittest.TestCase):
+    """Share mode auto: samples that end a long interval."""
+
+    def opened(self, recording):
+        """Their number in each function that has any sums."""
+        groups = recording.collector.table().functions
+        return {key.symbol: sums.opened for key, value in groups.items() for sums in value.values()}
+
+    def test_what_opens(self):
+        """The first sample of a stream and each that ends no window, whatever its window does."""
+        recording = started("auto")
+        recording.pair("f", 300, 100, 1)
+        recording.sample("g", LONG, 5000)
+        recording.sample("f", 300, 100, 1)
+        recording.sample("h", 300, 100, 1)  # a burst
+        self.assertEqual(self.opened(recording), {"h": 1, "f": 1, "g": 1})
+        recording.sample("f", 299, 100, 1, cpu=1)  # as with jitter
+        self.assertEqual(self.opened(recording), {"h": 1, "f": 2, "g": 1})
+
+    def test_after_a_loss(self):
+        """Its place is as good as that of any other."""
+        recording = started("auto")
+        recording.sample("f", 300, 100, 1)
+        recording.collector.lost(5, 1, 3, 0, 9, 9)
+        recording.pair("f", 300, 100, 1)
+        self.assertEqual(self.opened(recording), {"h": 1, "f": 1})
+
+    def test_address_0(self):
+        """It counts for the row that it is shown in."""
+        recording = started("auto")
+        recording.sample("f", LONG, 5000, ip=0)
+        self.assertEqual(self.opened(recording), {"h": 1, "f": 1})
+
+    def test_other_modes(self):
+        """Nothing is opened, and functions without a window have no row."""
+        for share, options in (("discard", {}), ("none", {}), ("auto", {"alternate": 0})):
+            recording = started(share, **options)
+            recording.pair("f", 300, 100, 1)
+            with self.subTest(share=share):
+                self.assertEqual(self.opened(recording), {"f": 0})
+
+    def test_all_windows(self):
+        """Totals of the unmatched ones, too, but not over a throttle record."""
+        recording = started("auto")
+        recording.pair("f", 300, 100, 1)
+        recording.sample("g", LONG, 5000)
+        recording.sample("f", 310, 0, 2)
+        recording.sample("f", LONG, 5000)
+        recording.collector.throttle(5, 1, 1, 0, 9, 9)
+        recording.sample("f", 305, 9, 9)
+        sums = recording.sums("f")
+        self.assertEqual([sums.all(event) for event in GROUP], [610, 100, 3])
+        self.assertEqual([sums[event] for event in GROUP], [300, 100, 1])
+
+    def test_shares(self):
+        """Those of the opened samples, times the rate of the windows."""
+        recording = started("auto")
+        for _ in range(3):
+            recording.pair("f", 300, 150)
+            recording.pair("g", 300, 600)
+        for _ in range(3):
+            recording.sample("f", LONG)
+            recording.sample("g", 300, 90)
+        recording.sample("h", LONG)
+        table = recording.collector.table()
+        values = table.values(table.metrics())
+        shares = {
+            column: {key.symbol: row[column].value for key, row in values.items()}
+            for column in ("%CY", "%I")
+        }
+        # h has no window, and so the rate of all: 2520 instructions in 2700 cycles
+        for function, opened in (("f", 6), ("g", 3), ("h", 2)):
+            self.assertAlmostEqual(shares["%CY"][function], 100 * opened / 11)
+        whole = 6 * 0.5 + 3 * 2 + 2 * 2520 / 2700
+        self.assertAlmostEqual(shares["%I"]["f"], 300 / whole)
+        self.assertAlmostEqual(shares["%I"]["g"], 600 / whole)
+        self.assertIsNone(shares["%I"]["h"])
 
 
 class Functions(unittest.TestCase):
@@ -1157,7 +1237,9 @@ class Output(unittest.TestCase):
                     "events": ["cycles", "branch-misses", "instructions"],
                     "share": "discard",
                     "sample_period": LONG,
+                    "sample_freq": 0,
                     "alternative_sample_period": WINDOW,
+                    "alternative_sample_count": 0,
                     "jitter_alternate_period": 0,
                     "inherit": False,
                 }

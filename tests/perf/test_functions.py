@@ -240,6 +240,75 @@ class Address0(unittest.TestCase):
                 self.assertEqual(row["sums"][0]["matched"], matched)
 
 
+class Versions(unittest.TestCase):
+    """Sums of share mode auto, and those that perf has written before there was one."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.one, cls.two = recording("one", 1, events=3), recording("two", 2, events=3)
+
+    def report(self, *options: object) -> str:
+        """What is printed."""
+        return must(PERF, "functions", "report", *options, stderr=-1)
+
+    def write_version_3(self, path: Path, data: Path) -> Path:
+        """The sums of share mode discard, as perf has written them before version 4."""
+
+        def older(line: str) -> str:
+            word, *fields = line.split("\t")
+            if word == "group":
+                del fields[4], fields[2]
+            elif word == "sums":
+                del fields[-3:], fields[6], fields[3]  # of three events
+            return "\t".join((word, *fields))
+
+        text = self.report(data, "--share", "discard", "--sums", "-")
+        path.write_text("\n".join(map(older, text.replace("sums 4", "sums 3").split("\n"))))
+        return path
+
+    def test_version_3(self):
+        """Both readers make the same table of an older file as of a new one."""
+        old = self.write_version_3(DATA / "old.sums", self.one)
+        self.assertEqual(
+            self.report("-x", ",", old), self.report("-x", ",", self.one, "--share", "discard")
+        )
+        ours, theirs = self.report("-j", old), self.by_script("--json", old).stdout
+        self.assertEqual(sums_of(json.loads(ours)), sums_of(json.loads(theirs)))
+        self.assertEqual(
+            self.by_script("--write-sums", old, form="-").stdout, self.report(old, "--sums", "-")
+        )
+
+    def test_auto_and_discard(self):
+        """Sums of one host that is not yet upgraded make those of all discard, with a note."""
+        old = self.write_version_3(DATA / "old.sums", self.two)
+        self.report(self.one, "--sums", DATA / "auto.sums")
+        expected = self.report("-x", ",", old, self.one, "--share", "discard")
+        for inputs in ((old, DATA / "auto.sums"), (DATA / "auto.sums", old), (self.one, old)):
+            done = run(PERF, "functions", "report", "-x", ",", *inputs, stderr=-1)
+            self.assertEqual(done.stdout, expected)
+            self.assertEqual(done.stderr.count("the shares are those of discard\n"), 1)
+        for inputs in ((old, DATA / "auto.sums"), (DATA / "auto.sums", old)):
+            done = self.by_script("--csv", *inputs)
+            self.assertEqual(done.stdout, expected)
+            self.assertEqual(done.stderr.count("the shares are those of discard\n"), 1)
+
+    def test_discard_of_sums(self):
+        """The sums of auto have those of discard in them."""
+        self.report(self.one, "--sums", DATA / "auto.sums")
+        options = "--share", "discard", "--sums", "-"
+        self.assertEqual(self.report(DATA / "auto.sums", *options), self.report(self.one, *options))
+        done = self.by_script("--share=discard", DATA / "auto.sums")
+        self.assertEqual(words(done.stdout), words(self.report(self.one, "--share", "discard")))
+        self.assertNotIn("share modes", done.stderr)
+
+    def by_script(self, option: str, *inputs: Path, form: str = ""):
+        """What the script says of sums files."""
+        option = (option, form) if form else (option,)
+        done = run("/usr/bin/python3", SCRIPT, *option, "--sums", *inputs, stderr=-1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+
 class Report(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
@@ -440,7 +509,7 @@ class Report(unittest.TestCase):
         text = sums.read_text()
         bad = DATA / "bad.sums"
         numbers = re.search(r"(?m)^sums(?:\t[^\t]*){3}\t(\d+)\t(\d+)\t(\d+)\t.*$", text)
-        groups = re.search(r"(?m)^group\tdiscard\t\d+\t\d+\t\d+\t([01])\t", text)
+        groups = re.search(r"(?m)^group\tauto\t\d+(?:\t\d+){4}\t([01])\t", text)
 
         def instead(found: re.Match, group: int, what: str) -> tuple[str, str]:
             return (
@@ -454,7 +523,9 @@ class Report(unittest.TestCase):
             instead(groups, 1, "7"),
             (text.replace("lost\t", "lost\t-"), "is not one of a sums file"),
             (text[:-5], "cut short"),
-            (text.replace("sums 3", "sums 9"), "version 9"),
+            (text.replace("sums 4", "sums 9"), "version 9, this perf reads versions 3 to 4"),
+            (text.replace("sums 4", "sums 2"), "version 2, this perf reads versions 3 to 4"),
+            (text.replace("sums 4", "sums 3"), "line 6 is not one of a sums file"),
             (text.replace("by\tsymbol", "by\tname"), "line 2 is not one of a sums file"),
             (text.replace("lost\t", "last\t"), "line 3 is not one of a sums file"),
             (text.replace("lost\t", "lost\t1\t("), "line 3 is not one of a sums file"),
@@ -469,12 +540,12 @@ class Report(unittest.TestCase):
         self.report(self.one, "--share", "none", "--sums", bad)
         self.assert_refused("does not add up.*share mode", bad, self.one)
         self.assert_refused(
-            "one.sums: these are sums of --share discard$", self.one, sums, "--share", "none"
+            "one.sums: these are sums of --share auto$", self.one, sums, "--share", "none"
         )
         done = run("/usr/bin/python3", SCRIPT, "--sums", sums, "-s", "none", stderr=-1)
         self.assertEqual(
             (done.returncode, done.stdout, done.stderr),
-            (1, "", f"generate-function-metrics: {sums}: these are sums of --share discard\n"),
+            (1, "", f"generate-function-metrics: {sums}: these are sums of --share auto\n"),
         )
         self.assert_refused("no window is one that --comm chooses$", self.one, "--comm", "nobody")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")

@@ -25,7 +25,7 @@ from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
 from tests.harness.recording import LONG, WINDOW, Windows
 
 DATA = CHECK / "hostile"
-HEADER = "perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
+HEADER = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
 COUNT, SUM = 2**64 - 1, 2**192 - 1  # the largest number of windows, the largest sum
 ONE = (1,) * 5  # totals and products of two events in one window
 NASTY = "ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcffö\t\u2028\\"
@@ -37,7 +37,10 @@ def setUpModule() -> None:
 
 
 def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]]]) -> Path:
-    """A sums file of groups: their events, and the fields of each line of sums."""
+    """A sums file of groups: their events, and for each line of sums its name, numbers of windows
+    and of those that count, totals and products. No window is in a burst, and all count as far as
+    totals go.
+    """
 
     def line(*fields: object) -> str:
         escaped = (str(part).replace("\\", r"\\").replace("\t", r"\t") for part in fields)
@@ -45,8 +48,11 @@ def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]
 
     text = HEADER
     for events, rows in groups:
-        text += line("group", "discard", 999700, 300, 0, 1, *events)
-        text += "".join(line("sums", *row) for row in rows)
+        text += line("group", "discard", 999700, 0, 300, 0, 0, 1, *events)
+        for row in rows:
+            samples, matched, *values = row[3:]
+            numbers = 0, samples, matched, matched, *values, *values[: len(events)]
+            text += line("sums", *row[:3], *numbers)
     path = DATA / name
     path.write_text(text + "end\n", errors="surrogateescape")
     return path
@@ -162,7 +168,7 @@ class Recordings(Refused):
         windows.writer.comm(windows.where(), NASTY.replace("\t", ""))
         windows.window(0x1000)
         path = windows.write(DATA / "comm.data")
-        (row,) = loads(must(PERF, "functions", "report", "--by", "comm", "-j", path))["functions"]
+        row, _ = loads(must(PERF, "functions", "report", "--by", "comm", "-j", path))["functions"]
         self.assertEqual(row["symbol"], "ev\x1b]0;il\x07\x9b2J\x7f\\x80\\xffö\u2028\\")
 
 
@@ -218,10 +224,21 @@ class Numbers(Refused):
         self.assertEqual(report(DATA / "good.sums").returncode, 0)
         for old, new in (
             ("\t1\tcycles", "\t2\tcycles"),
-            ("300\t0", f"300\t{2**32}"),
+            ("300\t0\t0", f"300\t{2**32}\t0"),
+            ("300\t0\t0", f"300\t0\t{2**32}"),
+            ("999700\t0", "999700\t-1"),
+            ("discard", "matched"),
             ("lost\t0", f"lost\t{COUNT + 1}"),
-            ("-\t1\t1", f"-\t{COUNT + 1}\t1"),
-            ("-\t1\t1\t1", f"-\t1\t1\t{SUM + 1}"),
+            ("-\t0\t1\t1", f"-\t0\t{COUNT + 1}\t1"),
+            ("-\t0\t1\t1\t1\t1", f"-\t0\t1\t1\t1\t{SUM + 1}"),
+            ("-\t0\t1\t1\t1", "-\t0\t1\t2\t1"),  # more windows count than there are
+            ("-\t0\t1\t1\t1", "-\t0\t2\t1\t2"),  # more bursts than windows that count
+            ("-\t0\t1\t1\t1", "-\t0\t1\t1\t0"),
+            ("-\t0", "-\t1"),  # opened in share mode discard
+            ("-\t0", f"-\t{COUNT + 1}"),
+            ("1\t1\nend", "1\t0\nend"),  # some windows counted more than all
+            ("1\nend", "1\t1\nend"),
+            ("\t1\nend", "\nend"),
             ("sums\tf", "sums\tf\0"),
         ):
             with self.subTest(new=new):
@@ -231,7 +248,7 @@ class Numbers(Refused):
         (DATA / "bad.sums").write_text(HEADER + "cpu\tsome\nend\n")
         self.assert_refused("has no group", report(DATA / "bad.sums", DATA / "good.sums"))
         self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
-        (DATA / "bad.sums").write_text(good.replace(" 3\n", " 3and more\n"))
+        (DATA / "bad.sums").write_text(good.replace(" 4\n", " 4and more\n"))
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
 
     def test_cells_have_the_number(self):

@@ -13,9 +13,11 @@ import random
 import re
 import unittest
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import perfdata
+from tests.harness.calls import Program
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, must, native
 from tests.harness.estimates import (
     HEADER,
@@ -28,7 +30,7 @@ from tests.harness.estimates import (
     score,
     sums_line,
 )
-from tests.harness.truth import LEAVES, predicted, read_truth
+from tests.harness.truth import LEAVES, read_truth
 
 MINUTES = 1
 MACHINES = "arm64"
@@ -448,6 +450,69 @@ class Coverage(unittest.TestCase):
                     self.assert_coverage(f"{column} of {100 * SHARES[name][0]:.0f} %", cases)
 
 
+class NestedCalls(unittest.TestCase):
+    """Share mode auto: shares of functions whose calls are shorter than most windows."""
+
+    NUMBER = 100_000
+
+    def shares(self, path: Path, *options: str) -> dict[str, dict]:
+        return rows_of(must(PERF, "functions", "report", "-j", path, *options))
+
+    def error(self, rows: dict[str, dict], column: str, truth: dict[str, float]) -> float:
+        """Half the sum of the differences to the truth: the percentage in wrong functions."""
+        told = {name: rows[name]["metrics"][column] if name in rows else 0 for name in truth}
+        return sum(abs((told[name] or 0) - share) for name, share in truth.items()) / 2
+
+    def test_errors(self):
+        """What discarding does to the shares of cycles is gone, and most of that to those of
+        instructions; the rates, of which the latter are made, are those of discard.
+        """
+        for window, most in ((300, 11), (100, 5)):
+            program = Program(1)
+            path = program.write(DATA / "nested.sums", random.Random(2), self.NUMBER, window)
+            auto, discard = self.shares(path), self.shares(path, "--share", "discard")
+            cycles, instructions = program.shares("%CY"), program.shares("%I")
+            # the mean of |x - p| is sqrt(2 / pi) standard errors
+            chance = sum(
+                math.sqrt(share * (100 - share) / self.NUMBER * 2 / math.pi) / 2
+                for share in cycles.values()
+            )
+            errors = {
+                (name, column): self.error(rows, column, truth)
+                for name, rows in (("auto", auto), ("discard", discard))
+                for column, truth in (("%CY", cycles), ("%I", instructions))
+            }
+            print(f"windows of {window}, chance {chance:.2f}:", errors)
+            with self.subTest(window=window):
+                self.assertLess(errors["auto", "%CY"], 2 * chance)
+                self.assertGreater(errors["discard", "%CY"], 20 * chance)
+                self.assertLess(errors["auto", "%I"], most)
+                self.assertGreater(errors["discard", "%I"], 2 * errors["auto", "%I"])
+                for name, row in discard.items():
+                    for column in ("#", "CPI", "DIS"):
+                        self.assertEqual(auto[name]["metrics"][column], row["metrics"][column])
+
+    def test_coverage(self):
+        """The intervals of the shares of cycles contain the truth, for functions with few samples
+        and with many.
+        """
+        program = Program(3)
+        truth = program.shares("%CY")
+        draw, inside = random.Random(4), []
+        for number in (50, 300, 2000):
+            for _ in range(100):
+                rows = self.shares(program.write(DATA / "nested.sums", draw, number))
+                for name, share in truth.items():
+                    low, high = (
+                        rows[name]["intervals"]["%CY"] if name in rows else (0, 300 / number)
+                    )
+                    inside.append(low <= share <= high)
+            percent = 100 * sum(inside) / len(inside)
+            print(f"{number} windows: {percent:.1f} % of {len(inside)} intervals contain the truth")
+            self.assertGreater(percent, 93)
+            inside.clear()
+
+
 class Recordings(unittest.TestCase):
     """One program, recorded again and again.
 
@@ -460,8 +525,8 @@ class Recordings(unittest.TestCase):
         DATA.mkdir(parents=True, exist_ok=True)
         in_guest(RECORD, share=DATA, timeout=3500)
         truth = read_truth((DATA / "truth").read_text())
-        # which windows are in one function only: that is what the shares of a table are shares of
-        shares = predicted(truth, WINDOW)
+        # the shares of share mode auto are true; the machine takes each instruction for a cycle
+        shares = {name: row.share for name, row in truth.items()}
         rate = truth["dcache_miss"]
         paths = [DATA / f"{number}.data" for number in range(1, RECORDINGS + 1)]
         self.assertEqual(

@@ -291,6 +291,8 @@ class Processes(unittest.TestCase):
         windows = sum(matched.values())
         self.assertGreater(windows, 0.8 * len(opened))
         self.assertLess(abs(matched[self.STARTUP] / windows - share), 4 * error)
+        table = functions(SHARE / "processes.data")
+        self.assertLess(abs(table[self.STARTUP]["metrics"]["%CY"] / 100 - share), 4 * error)
 
 
 class Measured(unittest.TestCase):
@@ -301,6 +303,10 @@ class Measured(unittest.TestCase):
 
     def test_shares_of_alternate_periods(self):
         self.check_shares("alternate")
+
+    def test_true_shares(self):
+        """Share mode auto, the default: whatever becomes of the windows."""
+        check_shares(self, functions(SHARE / "alternate.data"), truth(), WINDOW)
 
     def test_shares_of_a_plain_short_period(self):
         self.check_shares("plain-window")

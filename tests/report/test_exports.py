@@ -146,10 +146,12 @@ class Pprof(Case):
         _, path = self.recording(1, events=5)
         table = perf_table(path)
         seen = 0
+        values = reports.weighed([function["sums"] for function in table["functions"]])
         for event in table["groups"][0]["events"]:
-            values = [function["sums"][0]["totals"][event] for function in table["functions"]]
             wanted = {
-                name: (value, value) for name, value in zip(perf_names(path), values) if value
+                name: (row[event], row[event])
+                for name, row in zip(perf_names(path), values)
+                if row[event]
             }
             self.assertEqual(top(self.profile, event), wanted)
             seen += len(wanted)
@@ -161,9 +163,12 @@ class Pprof(Case):
         several = 0
         for seed in range(4):
             simulation, _ = self.recording(seed, by="callchain")
+            rows: dict[tuple, list] = {}
+            for (function, _), one in simulation.expected().items():
+                rows.setdefault(function, []).append(one)
             wanted: dict[str, Counter] = {}
-            for ((name, *_), _), one in simulation.expected().items():
-                for event, total in one["totals"].items():
+            for (name, *_), row in zip(rows, reports.weighed(list(rows.values()))):
+                for event, total in row.items():
                     wanted.setdefault(event, Counter())[name] += total
             for event, chains in wanted.items():
                 # a tab in the name of an event is a blank in pprof's own choice of it
@@ -186,9 +191,9 @@ class Pprof(Case):
         table = perf_table("--by", "comm", "--share", simulation.share, path)
         event = table["groups"][0]["events"][0]
         wanted: Counter = Counter()
-        for function in table["functions"]:
-            for sums in function["sums"]:
-                wanted[function["symbol"]] += sums["totals"].get(event, 0)
+        values = reports.weighed([function["sums"] for function in table["functions"]])
+        for function, row in zip(table["functions"], values):
+            wanted[function["symbol"]] += row[event]
         found = {name: own for name, (own, _) in top(self.profile, event).items()}
         self.assertEqual(found, +wanted)
         self.assertGreater(len(found), 1)
@@ -216,7 +221,7 @@ class Pprof(Case):
         for number, fits in ((2**63 - 1, True), (2**63, False)):
             self.chains.write_text(
                 reports.chain_sums({"f;main": (1, 300, 0, 0)}).replace(
-                    "\t300\t0\t0\t", f"\t{number}\t0\t0\t"
+                    "\t300\t0\t0", f"\t{number}\t0\t0"
                 ),
                 encoding="utf-8",
             )
@@ -313,16 +318,17 @@ class OpenMetrics(Case):
     def of_host(host: fleet.Host, functions: set[fleet.Key], where: dict[str, str]) -> dict:
         """What the generator says of these functions of a host, as samples() has it."""
         group = ("group", "cycles,branch-misses,instructions")
-        found: dict = {"windows": {}, "matched_windows": {}, "events": {}}
+        found: dict = {"opening_samples": {}, "windows": {}, "matched_windows": {}, "events": {}}
         for (symbol, dso, address), numbers in host.table().items():
             if (symbol, dso, address) not in functions:
                 continue
             labels = [("function", symbol), ("dso", dso), group, *where.items()]
             if address != "-":
                 labels.append(("address", address))
-            found["windows"][frozenset(labels)] = numbers[0]
-            found["matched_windows"][frozenset(labels)] = numbers[1]
-            for event, number in zip(fleet.EVENTS, numbers[2:]):
+            found["opening_samples"][frozenset(labels)] = numbers[0]
+            found["windows"][frozenset(labels)] = numbers[1]
+            found["matched_windows"][frozenset(labels)] = numbers[2]
+            for event, number in zip(fleet.EVENTS, numbers[fleet.TOTALS :]):
                 found["events"][frozenset((*labels, ("event", event)))] = number
         return found
 
@@ -332,7 +338,7 @@ class OpenMetrics(Case):
         cycles: Counter = Counter()
         for host in hosts:
             for key, numbers in host.table().items():
-                cycles[key] += numbers[2]
+                cycles[key] += numbers[0]  # in share mode auto
         return {key for key, _ in cycles.most_common(number)}
 
     def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
@@ -371,17 +377,18 @@ class OpenMetrics(Case):
             must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
         )
         table = host.table()
-        cycles = sum(numbers[2] for numbers in table.values())
+        opened = sum(numbers[0] for numbers in table.values())
         wanted: dict[str, dict] = {"cycles_per_instruction": {}, "share_of_the_cycles_percent": {}}
         for (symbol, dso, address), numbers in table.items():
             labels = {"function": symbol, "dso": dso, "address": address.strip("-")}
             known = frozenset((name, value) for name, value in labels.items() if value)
             wanted["share_of_the_cycles_percent"][known | {("column", "%CY")}] = (
-                100 * numbers[2] / cycles
+                100 * numbers[0] / opened
             )
-            if numbers[3]:
+            cycles, instructions = numbers[fleet.TOTALS : fleet.TOTALS + 2]
+            if instructions:
                 wanted["cycles_per_instruction"][known | {("column", "CPI")}] = (
-                    numbers[2] / numbers[3]
+                    cycles / instructions
                 )
         for name, values in wanted.items():
             found = seen[f"perf_functions_{name}"]

@@ -51,17 +51,28 @@ class Recordings(unittest.TestCase):
 
     @staticmethod
     def simulated(simulation: Simulation, event: str) -> dict[tuple[str, ...], list[int]]:
-        """Counts of an event, and windows, by callers, outermost first."""
+        """Counts of an event, and windows, by callers, outermost first. Counts of the leader go by
+        the samples that have opened windows, if any have (share mode auto).
+        """
         sums: dict[tuple[str, ...], list[int]] = {}
-        for ((name, *_), _), one in simulation.expected().items():
+        for ((name, *_), events), one in simulation.expected().items():
             frames = tuple(reversed(name.split(";")))
+            led = events[0] == event
+            numbers = (
+                one["totals"].get(event, 0),
+                one["matched"],
+                led * one["opened"],
+                led * one["totals"][events[0]],
+            )
             for depth in range(len(frames) + 1):
-                above = sums.setdefault(frames[:depth], [0, 0])
-                sums[frames[:depth]] = [
-                    above[0] + one["totals"].get(event, 0),
-                    above[1] + one["matched"],
-                ]
-        return {frames: numbers for frames, numbers in sums.items() if numbers[0]} or {(): [0, 0]}
+                above = sums.setdefault(frames[:depth], [0] * 4)
+                sums[frames[:depth]] = [a + b for a, b in zip(above, numbers)]
+        *_, opened, counted = sums[()]
+        widths = {
+            frames: [numbers[2] * counted // opened if opened else numbers[0], numbers[1]]
+            for frames, numbers in sums.items()
+        }
+        return {frames: numbers for frames, numbers in widths.items() if numbers[0]} or {(): [0, 0]}
 
     @staticmethod
     def frames(root: list) -> dict[tuple[str, ...], list[int]]:

@@ -180,16 +180,29 @@ static bool refuse_choice(const char *path, const struct report_options *options
 		return true;
 	}
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		bool discard = table->sets[i]->descs->discard;
-		enum function_share other = discard ? FUNCTION_SHARE_NONE : FUNCTION_SHARE_DISCARD;
+		enum function_share share = table->sets[i]->descs->share;
+		bool is_none = share == FUNCTION_SHARE_NONE;
 
-		if (options->recording.share == other) {
+		if (options->recording.share ==
+		    (is_none ? FUNCTION_SHARE_DISCARD : FUNCTION_SHARE_NONE)) {
 			pr_err("perf functions: %s: these are sums of --share %s\n", path,
-			       discard ? "discard" : "none");
+			       function_share__name(share));
 			return true;
 		}
 	}
 	return false;
+}
+
+static int read_chosen_sums(const char *path, int fd, const struct report_options *options,
+			    struct function_table *table)
+{
+	int err = read_sums(path, fd, table);
+
+	if (!err && refuse_choice(path, options, table))
+		err = -EINVAL;
+	if (!err && options->recording.share == FUNCTION_SHARE_DISCARD)
+		function_table__discard(table);
+	return err;
 }
 
 static void print_no_window(const char *path, const struct report_options *options)
@@ -212,7 +225,7 @@ static int read_input(const char *path, struct report_options *options,
 	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 
 	if (has_sums(fd, is_pipe))
-		err = read_sums(path, fd, &own) ?: refuse_choice(path, options, &own) ? -EINVAL : 0;
+		err = read_chosen_sums(path, fd, options, &own);
 	else
 		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, &own);
 	if (fd >= 0)
@@ -238,7 +251,7 @@ static int read_input(const char *path, struct report_options *options,
 
 static bool same_periods(const struct function_group_desc *a, const struct function_group_desc *b)
 {
-	return a->sample_period == b->sample_period &&
+	return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq &&
 	       a->alternative_sample_period == b->alternative_sample_period;
 }
 
@@ -268,6 +281,8 @@ static void print_notes(const struct function_table *table)
 			   table->cpus[0], table->cpus[1]);
 	if (has_several_periods(table))
 		pr_warning("perf functions: recorded with several periods: functions weigh more where they are shorter\n");
+	if (table->was_mixed)
+		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard\n");
 	if (table->lost)
 		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
 			   (unsigned long long)table->lost);
@@ -500,7 +515,7 @@ static void print_diff_notes(const struct function_table *before,
 
 			if (strcmp(old->events[0], new->events[0]))
 				continue;
-			if (old->descs->discard == new->descs->discard &&
+			if (old->descs->share == new->descs->share &&
 			    same_periods(old->descs, new->descs))
 				return;
 			pr_warning("perf functions: recorded with other periods or share modes, which move the shares\n");
@@ -639,8 +654,8 @@ static int report_diff(struct report_options *options, const char **inputs)
 
 	signal(SIGPIPE, SIG_DFL);
 	err = -EINVAL;
-	if (!before.nr_sums || !after.nr_sums)
-		print_no_window(inputs[before.nr_sums != 0], options);
+	if (!function_table__has_window(&before) || !function_table__has_window(&after))
+		print_no_window(inputs[function_table__has_window(&before)], options);
 	else if (before.by != after.by || before.inlines != after.inlines)
 		report_error(inputs[1], "its rows are of another kind than those before");
 	else
@@ -699,20 +714,14 @@ static int write_sums(const char *path, const struct function_table *table)
 
 static int parse_share(const char *name, enum function_share *share)
 {
-	static const char *const names[] = {
-		[FUNCTION_SHARE_AUTO]		= "auto",
-		[FUNCTION_SHARE_NONE]		= "none",
-		[FUNCTION_SHARE_DISCARD]	= "discard",
-	};
+	int found = function_share__find(name);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!strcmp(name, names[i])) {
-			*share = i;
-			return 0;
-		}
+	if (found < 0) {
+		pr_err("perf functions: no share mode %s, there are: auto none discard\n", name);
+		return -EINVAL;
 	}
-	pr_err("perf functions: no share mode %s, there are: auto none discard\n", name);
-	return -EINVAL;
+	*share = found;
+	return 0;
 }
 
 static int parse_by(const char *name, enum function_by *by)
@@ -810,7 +819,7 @@ static int report_functions(struct report_options *options, int argc, const char
 		signal(SIGPIPE, SIG_DFL);
 
 	/* Those of no window are still a part of the sums of several recordings. */
-	if (!table.nr_sums && !options->sums) {
+	if (!function_table__has_window(&table) && !options->sums) {
 		print_no_window(argc > 1 ? "the recordings" : argc ? argv[0] : default_input[0],
 				options);
 		err = -EINVAL;
@@ -848,7 +857,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_BOOLEAN('f', "force", &report.recording.force, "don't complain, do it"),
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
-		   "which windows count: all, or those in one function (default: auto)"),
+		   "which windows count and make shares: all, or those in one function (default: auto)"),
 	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report.children,

@@ -26,16 +26,20 @@ function windows(table) {
 	return { samples, discarded: samples - matched };
 }
 
+const frequency = hertz => (hertz ? `${number(hertz)} Hz` : 'frequency');
+
 function groupsTable(groups) {
-	const head = ['events', 'period', 'window', 'jitter', 'windows that count'];
+	const head = ['events', 'period', 'window', 'burst', 'jitter', 'what counts', 'shares'];
 	const rows = groups.map(group => [
 		group.events.join(', '),
-		group.sample_period ? number(group.sample_period) : 'frequency',
+		group.sample_period ? number(group.sample_period) : frequency(group.sample_freq),
 		group.alternative_sample_period || group.sample_period
 			? number(group.alternative_sample_period || group.sample_period)
-			: 'frequency',
+			: frequency(group.sample_freq),
+		group.alternative_sample_count > 1 ? number(group.alternative_sample_count) : 'one',
 		group.jitter_alternate_period ? `2^${group.jitter_alternate_period}` : 'none',
-		group.share === 'discard' ? 'in one function' : 'all',
+		group.share === 'none' ? 'all windows' : 'windows in one function',
+		group.share === 'auto' ? 'of what opens windows' : 'of what counts',
 	]);
 	return element('div', { class: 'scroll' }, plainTable(head, rows));
 }

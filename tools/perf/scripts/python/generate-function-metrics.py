@@ -19,7 +19,7 @@
 #
 # perf's script names have dashes, its handlers as many arguments as a table has columns, and a
 # group as many attributes as it has properties:
-# pylint: disable=invalid-name,too-many-arguments,too-many-instance-attributes
+# pylint: disable=invalid-name,too-many-arguments,too-many-instance-attributes,too-many-lines
 
 """
 Print a table of metrics (cycles per instruction, misses per 1000 instructions ...) per function.
@@ -42,10 +42,14 @@ Terms:
   writes 0 into a `:u` sample whose interrupt came in the kernel.
 - Windows of a burst which count for one function are one in the products: they are next to each
   other, so they are not independent.
+- With an alternate period a sample that ends no window ends a long interval, and so does the
+  first one of a stream: it has *opened* the window after it.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
   samples and its discard ratio. `none` counts every window for the function at its end, save
   those over a throttle or lost record: members may count on while their leader is throttled.
-  `auto` is `discard` for groups with an alternate period and `none` for the others.
+  `auto` is `none` for groups without an alternate period. For the others it counts the windows
+  that `discard` counts, but the share of the leader's event is that of the opened samples, which
+  no window is lost from, and the share of another event is that times its rate in the windows.
 
 Windows are matched by the samples before them, which filters of perf script (--comm, --symbols,
 --time ...) keep from this: those of `perf functions report` only choose windows.
@@ -231,13 +235,18 @@ class Sums:
     """What adds up, over windows of a function: their numbers, the total of each event over the
     counted ones and the total of the product of each pair of events (a <= b), in which a burst
     is one window. All are exact integers. samples = matched + discarded; a window that counts in
-    share mode `none` is called matched."""
+    share mode `none` is called matched. bursts are the matched windows, those of a burst that
+    follow one another being one; opened are the samples that end a long interval; unmatched are
+    the totals over the discarded windows, save those over a throttle or lost record."""
 
     samples: int = 0
     matched: int = 0
     discarded: int = 0
     totals: Dict[str, int] = field(default_factory=dict)
     products: Dict[Tuple[str, str], int] = field(default_factory=dict)
+    bursts: int = 0
+    opened: int = 0
+    unmatched: Dict[str, int] = field(default_factory=dict)
 
     def __iadd__(self, other: "Sums") -> "Sums":
         self.samples += other.samples
@@ -247,6 +256,10 @@ class Sums:
             self.totals[event] = self.totals.get(event, 0) + total
         for pair, total in other.products.items():
             self.products[pair] = self.products.get(pair, 0) + total
+        self.bursts += other.bursts
+        self.opened += other.opened
+        for event, total in other.unmatched.items():
+            self.unmatched[event] = self.unmatched.get(event, 0) + total
         return self
 
     def __add__(self, other: "Sums") -> "Sums":
@@ -267,6 +280,7 @@ class Sums:
             max(self.discarded - other.discarded, 0),
             rest(self.totals, other.totals),
             rest(self.products, other.products),
+            max(self.bursts - other.bursts, 0),
         )
 
     def __getitem__(self, name: str) -> int:
@@ -275,8 +289,12 @@ class Sums:
     @property
     def fits(self) -> bool:
         """Whether a sums file can have them."""
-        values = *self.totals.values(), *self.products.values()
-        return self.samples <= COUNT and max(values, default=0) <= SUM
+        values = *map(self.all, self.totals.keys() | self.unmatched), *self.products.values()
+        return max(self.samples, self.opened) <= COUNT and max(values, default=0) <= SUM
+
+    def all(self, event: str) -> int:
+        """The total over all windows, whether they count or not."""
+        return self.totals.get(event, 0) + self.unmatched.get(event, 0)
 
     def product(self, one: str, other: str) -> int:
         """The total of one x other. A window counts for 1, if at all."""
@@ -300,6 +318,7 @@ class Sums:
                 for other in counts
                 if one <= other
             },
+            len(windows),
         )
 
 
@@ -411,7 +430,7 @@ def metric_value(metric: Metric, groups: Groups, total: Groups, inclusive: bool)
         square = own.product(event, event)
         return ratio(
             metric.scale,
-            whole.matched,
+            whole.bursts,
             own[event],
             whole[event],
             square,
@@ -433,7 +452,7 @@ def sums_ratio(sums: Sums, event: str, per: str, scale: int = 1) -> Value:
     """scale x event / per."""
     return ratio(
         scale,
-        sums.samples if event in WINDOWS else sums.matched,
+        sums.samples if event in WINDOWS else sums.bursts,
         sums[event],
         sums[per],
         sums.product(event, event),
@@ -468,13 +487,85 @@ def ratio(
     return Value(value, scale * (number * max(squares, 0) / ((number - 1) * x**4)) ** 0.5)
 
 
+def opening_leader(total: Groups, event: str) -> str:
+    """The leader whose opened samples tell the shares of an event; `` if there are none."""
+    leaders = {events[0] for events, sums in total.items() if event in events and sums.opened}
+    return "cycles" if "cycles" in leaders else min(leaders, default="")
+
+
+def led(groups: Groups, leader: str, event: str) -> Sums:
+    """The sums of those groups which a leader leads and which have the event."""
+    return sum(
+        (sums for events, sums in groups.items() if events[0] == leader and event in events), Sums()
+    )
+
+
+def opened_rate(own: Sums, whole: Sums, leader: str, event: str) -> Value:
+    """An event by its leader: in the matched windows; where they are fewer than 3, in all windows
+    that end in the function; and where there are none, in those of all functions. How far such a
+    rate is off is not known: its error is taken to be as large as itself."""
+    if event == leader:
+        return Value(1.0, 0.0)
+    if own.bursts >= 3 and own[leader]:
+        return sums_ratio(own, event, leader)
+    sums = own if own.all(leader) else whole
+    rate = float(sums.all(event)) / float(sums.all(leader)) if sums.all(leader) else 0.0
+    return Value(rate, rate)
+
+
+def opened_shares(
+    metric: Metric, functions: Dict["Function", Groups], total: Groups
+) -> Optional[Dict["Function", Value]]:
+    """The shares of an event in share mode auto, None if no sample was opened:
+
+        s = p r / S, where S is the sum of all functions' p r
+        variance of s = (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2
+        v = p r^2 / N + p^2 x (standard error of r)^2
+
+    p is the function's share of the N opened samples, r its rate of the event by the leader's."""
+    event = metric.event
+    leader = opening_leader(total, event)
+    if not leader:
+        return None
+    number, whole = led(total, leader, leader).opened, led(total, leader, event)
+    parts = {}  # p r, v, and whether the function has a rate of its own
+    # in the order of perf functions, whose rounding is the same then
+    for function, groups in sorted(functions.items(), key=lambda item: by_name(item[0])):
+        p = led(groups, leader, leader).opened / number
+        own = led(groups, leader, event)
+        rate, error = opened_rate(own, whole, leader, event)
+        parts[function] = (
+            p * rate,
+            p * rate**2 / number + (p * error) ** 2,
+            event == leader or own.all(leader) > 0,
+        )
+    both = sum(part[0] for part in parts.values())
+    variance = sum(part[1] for part in parts.values())
+    shares = {}
+    for function, (part, own_variance, is_known) in parts.items():
+        shares[function] = Value(None)
+        if both and is_known:
+            share = part / both
+            squares = (1 - 2 * share) * own_variance + share**2 * variance
+            shares[function] = Value(
+                metric.scale * share,
+                metric.scale * max(squares, 0) ** 0.5 / both if number > 1 else None,
+            )
+    return shares
+
+
+SHARES = ("auto", "none", "discard")
+
+
 class GroupInfo(NamedTuple):
     """How a group was recorded, and which of its windows count."""
 
     events: Events
     share: str
     sample_period: int
+    sample_freq: int
     alternative_sample_period: int
+    alternative_sample_count: int
     jitter_alternate_period: int
     inherit: bool
 
@@ -489,16 +580,45 @@ class Table:
         self.groups: List[GroupInfo] = []
         self.cpus: Set[str] = set()  # the kinds of CPUs that counted
         self.lost = self.throttled = 0
+        self.was_mixed = False  # auto was added to discard, which is what is left
 
     def add(self, function: Function, events: Events, sums: Sums) -> None:
         """Add a function's sums."""
         add_sums(self.functions.setdefault(function, {}), events, sums)
 
     def recorded(self) -> List[GroupInfo]:
-        """How the groups were recorded, in order, each once; share mode none is before discard."""
+        """How the groups were recorded, in order, each once."""
         return sorted(
-            set(self.groups), key=lambda group: (group.events, group.share == "discard", group[2:])
+            set(self.groups), key=lambda group: (group.events, SHARES.index(group.share), group[2:])
         )
+
+    def shares(self) -> Set[str]:
+        """The share modes of the groups."""
+        return {group.share for group in self.groups}
+
+    def discard(self) -> None:
+        """Turn sums of share mode auto into those of discard, in which the same windows count."""
+        self.groups = [
+            group._replace(share="discard") if group.share == "auto" else group
+            for group in self.groups
+        ]
+        for groups in self.functions.values():
+            for sums in groups.values():
+                sums.opened = 0
+        self.drop_empty()
+
+    def drop_empty(self) -> None:
+        """Remove the sums of no sample."""
+        for function, groups in list(self.functions.items()):
+            for events, sums in list(groups.items()):
+                if not sums.samples and not sums.opened:
+                    del groups[events]
+            if not groups:
+                del self.functions[function]
+
+    def has_window(self) -> bool:
+        """Whether there is a window at all."""
+        return any(sums.samples for groups in self.functions.values() for sums in groups.values())
 
     def __add__(self, other: "Table") -> "Table":
         table = Table(self.by, self.inline)
@@ -510,6 +630,10 @@ class Table:
             for function, groups in part.functions.items():
                 for events, sums in groups.items():
                     table.add(function, events, sums)
+        table.was_mixed = self.was_mixed or other.was_mixed
+        if {"auto", "discard"} <= table.shares():
+            table.discard()
+            table.was_mixed = True
         return table
 
     def total(self) -> Groups:
@@ -545,15 +669,20 @@ class Table:
     def values(self, metrics: Sequence[Metric]) -> Dict[Function, Dict[str, Value]]:
         """The value of each metric of each function."""
         total, inclusive = self.total(), self.by == "children"
-        return {
-            function: {
-                metric.column: Value(None)
-                if inclusive and function == Function(CUT, "") and metric.per == TOTAL
-                else metric_value(metric, groups, total, inclusive)
-                for metric in metrics
-            }
-            for function, groups in self.functions.items()
-        }
+        values: Dict[Function, Dict[str, Value]] = {function: {} for function in self.functions}
+        for metric in metrics:
+            shares = None
+            if metric.per == TOTAL and not inclusive:
+                shares = opened_shares(metric, self.functions, total)
+            for function, groups in self.functions.items():
+                if shares:
+                    value = shares[function]
+                elif metric.per == TOTAL and inclusive and function == Function(CUT, ""):
+                    value = Value(None)
+                else:
+                    value = metric_value(metric, groups, total, inclusive)
+                values[function][metric.column] = value
+        return values
 
 
 BATCH = 4096  # windows of a function that are kept before they are summed up
@@ -578,9 +707,7 @@ class Group:
             period = 4 * min(alternate, COUNT // 4)
         # equal ones ask for a plain period with jitter
         self.alternates = alternate not in (0, period)
-        if share == "auto":
-            share = "discard" if self.alternates else "none"
-        self.share = share
+        self.share = "none" if share == "auto" and not self.alternates else share
         self.per_thread = bool(attr["inherit"])
         # an interval of d events is a window if 2 d is less than the sum of the longest window and
         # the shortest long interval
@@ -595,6 +722,8 @@ class Group:
         self.sums: Dict[SymbolKey, Sums] = {}
         self.more: Dict[SymbolKey, int] = {}  # windows of bursts, without the first of each
         self.discarded: Dict[SymbolKey, int] = {}
+        self.unmatched: Dict[SymbolKey, List[int]] = {}  # counts of discarded windows, added up
+        self.opened: Dict[SymbolKey, int] = {}
 
     def add_event(self, name: str, raw_name: str) -> int:
         """Add a member, return its slot in the lists of counts. A second event of the same
@@ -615,7 +744,9 @@ class Group:
             self.key,
             self.share,
             self.attr["sample_period"],
+            self.attr["freq"] and self.attr.get("sample_freq", 0),
             self.attr.get("alternative_sample_period", 0),
+            self.attr.get("alternative_sample_count", 0),
             self.attr.get("jitter_alternate_period", 0),
             self.per_thread,
         )
@@ -626,6 +757,18 @@ class Group:
         if len(windows) >= BATCH:
             self.sum_up(symbol)
         windows.append(window)
+
+    def open_window(self, symbol: SymbolKey) -> None:
+        """The sample ended a long interval, or was the first one. With one period nothing opens."""
+        if self.share == "auto":
+            self.opened[symbol] = self.opened.get(symbol, 0) + 1
+
+    def add_unmatched(self, symbol: SymbolKey, count: int) -> List[int]:
+        """Add what the leader counted in a discarded window to the counts of all those of a
+        function, and return them, for the members to be added."""
+        counts = self.unmatched.setdefault(symbol, [0] * len(self.events))
+        counts[0] += count
+        return counts
 
     def sum_up(self, symbol: SymbolKey) -> None:
         """Move the windows of a function to its sums."""
@@ -639,9 +782,11 @@ class Group:
         """The sums of each function."""
         for symbol in self.windows:
             self.sum_up(symbol)
-        for symbol in {**self.sums, **self.discarded}:
+        for symbol in {**self.sums, **self.discarded, **self.opened}:
             more, discarded = self.more.get(symbol, 0), self.discarded.get(symbol, 0)
-            yield symbol, self.sums.get(symbol, Sums()) + Sums(more + discarded, more, discarded)
+            rest = Sums(more + discarded, more, discarded, opened=self.opened.get(symbol, 0))
+            rest.unmatched = dict(zip(self.events, self.unmatched.get(symbol, ())))
+            yield symbol, self.sums.get(symbol, Sums()) + rest
 
 
 class Last:
@@ -799,6 +944,7 @@ class Collector:
             last = stream.get(thread)
             if last is None:
                 stream[thread] = Last(place, group)
+                group.open_window(symbol)
                 return
             before, last.place = last.place, place
             count = sample[15]
@@ -812,9 +958,12 @@ class Collector:
                     return
                 last.end_burst()
             if not is_window:
+                group.open_window(symbol)
                 return
-            if not is_matched and (group.share == "discard" or before is BROKEN):
+            if not is_matched and (group.share != "none" or before is BROKEN):
                 group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
+                if before is not BROKEN:
+                    window = group.add_unmatched(symbol, count)
                 return
             window = [0] * len(group.events)
             window[0] = count
@@ -992,10 +1141,13 @@ def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
     """The sums of a function in a group."""
     return {
         "events": [unicode(event) for event in events],
+        "opened": sums.opened,
         "samples": sums.samples,
         "matched": sums.matched,
+        "bursts": sums.bursts,
         "discarded": sums.discarded,
         "totals": {unicode(event): sums[event] for event in events},
+        "all": {unicode(event): sums.all(event) for event in events},
         "products": {
             unicode(f"{one}*{other}"): sums.product(one, other)
             for one in sorted(events)
@@ -1038,7 +1190,8 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
     print(file=out)
 
 
-SUMS_FILE = "perf-function-sums 3"  # first line of a sums file
+SUMS_FILE = "perf-function-sums {}"  # first line of a sums file, with its version
+VERSIONS = (3, 4)
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "children")
 
 
@@ -1052,7 +1205,7 @@ def write_sums(table: Table, out: TextIO) -> None:
         )
         print(*escaped, sep="\t", file=out)
 
-    print(SUMS_FILE, file=out)
+    print(SUMS_FILE.format(VERSIONS[-1]), file=out)
     line("by", table.by, int(table.inline))
     line("lost", table.lost)
     line("throttled", table.throttled)
@@ -1069,14 +1222,17 @@ def write_sums(table: Table, out: TextIO) -> None:
                     function.symbol,
                     function.dso,
                     "-" if function.address is None else f"{function.address:#x}",
+                    sums.opened,
                     sums.samples,
                     sums.matched,
+                    sums.bursts,
                     *(sums[event] for event in events),
                     *(
                         sums.product(one, other)
                         for place, one in enumerate(events)
                         for other in events[place:]
                     ),
+                    *map(sums.all, events),
                 )
     line("end")
 
@@ -1108,27 +1264,48 @@ def natural(text: str, most: int = COUNT, digits: str = "[0-9]{1,58}", base: int
     return int(text, base)
 
 
-def sums_of_line(events: Events, numbers: Sequence[str]) -> Sums:
+def sums_of_line(events: Events, numbers: Sequence[str], version: int) -> Sums:
     """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
+    if version < 4:  # what the windows counted that do not count is not known
+        numbers = ["0", *numbers[:2], *numbers[1:], *numbers[2 : 2 + len(events)]]
     pairs = [
         (min(one, other), max(one, other))
         for place, one in enumerate(events)
         for other in events[place:]
     ]
-    samples, matched = map(natural, numbers[:2])
-    values = [natural(number, SUM) for number in numbers[2:]]
-    if len(values) != len(events) + len(pairs) or matched > samples:
+    opened, samples, matched, bursts = map(natural, numbers[:4])
+    values = [natural(number, SUM) for number in numbers[4:]]
+    totals = dict(zip(events, values))
+    products = dict(zip(pairs, values[len(events) :]))
+    every = dict(zip(events, values[len(events) + len(pairs) :]))
+    unmatched = {event: every[event] - totals[event] for event in every}
+    if (
+        len(values) != 2 * len(events) + len(pairs)
+        or not bursts <= matched <= samples
+        or (bursts == 0) != (matched == 0)
+        or min(unmatched.values()) < 0
+    ):
         raise ValueError
-    return Sums(
-        samples,
-        matched,
-        samples - matched,
-        dict(zip(events, values)),
-        dict(zip(pairs, values[len(events) :])),
+    return Sums(samples, matched, samples - matched, totals, products, bursts, opened, unmatched)
+
+
+def group_of_line(fields: Sequence[str], version: int) -> GroupInfo:
+    """A group. Raises ValueError if the line is not one."""
+    if version < 4:
+        fields = [*fields[:2], "0", fields[2], "0", *fields[3:]]
+    share, period, freq, alternate, count, jitter, inherit, *events = fields
+    if not events or share not in SHARES[version < 4 :] or inherit not in ("0", "1"):
+        raise ValueError
+    return GroupInfo(
+        tuple(events),
+        share,
+        *map(natural, (period, freq, alternate)),
+        *(natural(number, (1 << 32) - 1) for number in (count, jitter)),
+        inherit == "1",
     )
 
 
-def read_sums(lines: Sequence[str]) -> Table:
+def read_sums(lines: Sequence[str], version: int) -> Table:
     """The table in the lines of a sums file, without the first. Raises ValueError for one that
     is none."""
     table = Table()
@@ -1140,16 +1317,15 @@ def read_sums(lines: Sequence[str]) -> Table:
         if word == "sums" and events:
             symbol, dso, address, *numbers = fields
             at = None if address == "-" else natural(address, COUNT, "0x[0-9a-f]{1,16}", 16)
-            table.add(Function(symbol, dso, at), events, sums_of_line(events, numbers))
-        elif (
-            word == "group"
-            and len(fields) > 5
-            and fields[0] in ("discard", "none")
-            and fields[4] in ("0", "1")
-        ):
-            events = tuple(fields[5:])
-            periods = natural(fields[1]), natural(fields[2]), natural(fields[3], (1 << 32) - 1)
-            table.groups.append(GroupInfo(events, fields[0], *periods, fields[4] == "1"))
+            sums = sums_of_line(events, numbers, version)
+            if sums.opened and all(
+                group.share != "auto" for group in table.groups if group.events == events
+            ):
+                raise ValueError
+            table.add(Function(symbol, dso, at), events, sums)
+        elif word == "group" and len(fields) > 6 - (version < 4):
+            table.groups.append(group_of_line(fields, version))
+            events = table.groups[-1].events
         elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):
             table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled") and len(fields) == 1:
@@ -1169,11 +1345,13 @@ def read_sums_file(path: str) -> Table:
         source = 0 if path == "-" else path
         with open(source, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             first, *lines = file.read().split("\n")
-        if first != SUMS_FILE:
-            fail(f"{path}: not a sums file of this version, which begins with {SUMS_FILE}")
+        version = next((one for one in VERSIONS if first == SUMS_FILE.format(one)), 0)
+        if not version:
+            begins = " or ".join(map(SUMS_FILE.format, VERSIONS))
+            fail(f"{path}: not a sums file that this program reads, which begins with {begins}")
         if lines[-2:] != ["end", ""]:
             fail(f"{path}: the sums file is cut short")
-        return read_sums(lines[:-2])
+        return read_sums(lines[:-2], version)
     except OSError as error:
         fail(f"{path}: {error.strerror}")
     except (ValueError, TypeError):
@@ -1186,8 +1364,8 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
     for name, table in tables[1:]:
         if (table.by, table.inline) != (result.by, result.inline):
             fail(f"{name}: does not add up with those before it: its rows are of another kind")
-        if {(group.events, group.share) for group in table.groups} != {
-            (group.events, group.share) for group in result.groups
+        if {(group.events, group.share == "none") for group in table.groups} != {
+            (group.events, group.share == "none") for group in result.groups
         }:
             fail(f"{name}: does not add up with those before it: other events or share modes")
         result += table
@@ -1210,10 +1388,12 @@ def notes(table: Table) -> List[str]:
     periods: Dict[str, set] = {}
     for group in table.groups:
         periods.setdefault(group.events[0], set()).add(
-            (group.sample_period, group.alternative_sample_period)
+            (group.sample_period, group.sample_freq, group.alternative_sample_period)
         )
     if any(len(different) > 1 for different in periods.values()):
         texts.append("recorded with several periods: functions weigh more where they are shorter")
+    if table.was_mixed:
+        texts.append("share modes auto and discard are added up: the shares are those of discard")
     if table.lost:
         texts.append(
             f"{table.lost} records were lost: windows over a loss are discarded "
@@ -1264,7 +1444,7 @@ def recorded_table(collector: Collector) -> Table:
 
 def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
     """Print the table in the form that the options ask for."""
-    if not table.functions and not options.write_sums:
+    if not table.has_window() and not options.write_sums:
         fail("the recording has no window: too few samples")
     metrics = table.metrics()
     column = find_column(options.sort, table.by, metrics)
@@ -1288,7 +1468,9 @@ def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
     tables = [("the recording", recorded_table(collector))] if collector else []
     for path in options.sums:
         table = read_sums_file(path)
-        shares = {group.share for group in table.groups}
+        if options.share == "discard":
+            table.discard()
+        shares = table.shares()
         if options.share != "auto" and shares - {options.share}:
             fail(f"{path}: these are sums of --share {' and '.join(sorted(shares))}")
         tables.append((path, table))
@@ -1312,7 +1494,8 @@ examples:
 share modes:
   discard  a window counts if the sample before it is in the same function and thread
   none     every window counts for the function at its end
-  auto     discard for groups with an alternate period, none for others
+  auto     for groups with an alternate period as discard, but shares are those of the samples
+           that end a long interval; none for others
 
 columns (those whose events were recorded; - is a division by zero):
 """

@@ -55,6 +55,7 @@ double u192__double(const struct u192 *number)
 /* What the windows of one function or of all counted of two events. */
 struct pair_sums {
 	double samples, matched;
+	double number;	/* of windows that do not depend on each other */
 	struct u192 y, x, yy, xy, xx;
 };
 
@@ -98,6 +99,26 @@ static struct u192 product_of(const struct function_sums *sums, const char *a, c
 					       max(first, second))];
 }
 
+static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
+			   const char *y, const char *x)
+{
+	struct u192 number;
+
+	pair->samples += sums->samples;
+	pair->matched += sums->matched;
+	pair->number += sums->bursts;
+	number = sum_of(sums, y);
+	u192__add(&pair->y, &number);
+	number = sum_of(sums, x);
+	u192__add(&pair->x, &number);
+	number = product_of(sums, y, y);
+	u192__add(&pair->yy, &number);
+	number = product_of(sums, y, x);
+	u192__add(&pair->xy, &number);
+	number = product_of(sums, x, x);
+	u192__add(&pair->xx, &number);
+}
+
 /* The sums of those sets which have both y and x. */
 static struct pair_sums pool(struct function_sums *const *sums, size_t nr_sums,
 			     const char *y, const char *x)
@@ -105,22 +126,8 @@ static struct pair_sums pool(struct function_sums *const *sums, size_t nr_sums,
 	struct pair_sums pair = {};
 
 	for (size_t i = 0; i < nr_sums; i++) {
-		struct u192 number;
-
-		if (!sums[i] || !set_has(sums[i]->set, y) || !set_has(sums[i]->set, x))
-			continue;
-		pair.samples += sums[i]->samples;
-		pair.matched += sums[i]->matched;
-		number = sum_of(sums[i], y);
-		u192__add(&pair.y, &number);
-		number = sum_of(sums[i], x);
-		u192__add(&pair.x, &number);
-		number = product_of(sums[i], y, y);
-		u192__add(&pair.yy, &number);
-		number = product_of(sums[i], y, x);
-		u192__add(&pair.xy, &number);
-		number = product_of(sums[i], x, x);
-		u192__add(&pair.xx, &number);
+		if (sums[i] && set_has(sums[i]->set, y) && set_has(sums[i]->set, x))
+			pair_sums__add(&pair, sums[i], y, x);
 	}
 	return pair;
 }
@@ -166,8 +173,8 @@ static struct function_value linked_ratio(const struct pair_sums *one,
 	if (!value.is_defined)
 		return value;
 	value.value = scale * y / x;
-	first = ratio(one, one->matched, 1);
-	second = ratio(other, other->matched, 1);
+	first = ratio(one, one->number, 1);
+	second = ratio(other, other->number, 1);
 	if (!first.has_error || !second.has_error)
 		return value;
 
@@ -258,7 +265,7 @@ static struct pair_sums without(const struct pair_sums *all, const struct pair_s
 {
 	struct pair_sums pair = *all;
 
-	pair.matched -= some->matched;
+	pair.number -= some->number;
 	subtract(&pair.y, &some->y);
 	subtract(&pair.x, &some->x);
 	subtract(&pair.yy, &some->yy);
@@ -270,7 +277,7 @@ static struct pair_sums without(const struct pair_sums *all, const struct pair_s
 /* The square of the standard error of y / x; 0 where one window or none tells. */
 static double square_error(const struct pair_sums *pair)
 {
-	struct function_value value = ratio(pair, pair->matched, 1);
+	struct function_value value = ratio(pair, pair->number, 1);
 
 	return value.has_error ? value.error * value.error : 0;
 }
@@ -353,7 +360,7 @@ static struct function_value rate(const struct function_column *column, const ch
 		value = linked_ratio(&own, &other, column->scale);
 		x *= u192__double(&other.y) / u192__double(&other.x);
 	} else {
-		value = ratio(&own, own.matched, column->scale);
+		value = ratio(&own, own.number, column->scale);
 	}
 	if (value.is_defined)
 		function_value__rate_interval(&value, u192__double(&own.y), column->scale / x,
@@ -384,13 +391,209 @@ static struct function_value column_value(const struct function_column *column,
 		/* A window of another function has y_i = 0. */
 		own.x = whole.x;
 		own.xx = whole.xx;
-		return share(&own, whole.matched, column->scale);
+		return share(&own, whole.number, column->scale);
 	}
 	if (is_windows(event)) {
 		own = pool(row->sums, row->nr_sums, event, column->per);
 		return share(&own, u192__double(&own.x), column->scale);
 	}
 	return rate(column, link, row, total);
+}
+
+/*
+ * Shares in share mode auto. Of the N samples that end a long interval, p lie in the
+ * function: that is its share of the leader's counts, whatever became of the window
+ * after it. The share of another event is that times its rate, r events for each one
+ * of the leader's:
+ *
+ *	s = p r / S, where S is the sum of all functions' p r
+ *	variance of s = (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2
+ *	v = p r^2 / N + p^2 x (standard error of r)^2
+ *
+ * which is ((1 - 2 s) v + s^2 V) / S^2, where V is the sum of all v.
+ */
+struct opened_share {
+	double p;
+	struct function_value rate;	/* not defined: no window of the function has it */
+	double hit;	/* what one event more would add to the rate */
+};
+
+/* Whether a leader leads the set of sums, which has an event. */
+static bool is_led(const struct function_sums *sums, const char *leader, const char *event)
+{
+	return !strcmp(sums->set->events[0], leader) && event_set__find(sums->set, event) >= 0;
+}
+
+/* The leader whose samples tell the shares of an event, NULL if there are none. */
+static const char *opening_leader(const struct function_row *total, const char *event)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const char *leader = total->sums[i]->set->events[0];
+
+		if (!total->sums[i]->opened || !is_led(total->sums[i], leader, event))
+			continue;
+		if (!found || !strcmp(leader, "cycles") ||
+		    (strcmp(found, "cycles") && strcmp(leader, found) < 0))
+			found = leader;
+	}
+	return found;
+}
+
+static double opened_of(const struct function_row *row, const char *leader)
+{
+	double opened = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		if (is_led(row->sums[i], leader, leader))
+			opened += row->sums[i]->opened;
+	}
+	return opened;
+}
+
+static double total_of_all(const struct function_sums *sums, const char *event)
+{
+	return u192__double(&sums->values[event_set__all(sums->set,
+							 event_set__find(sums->set, event))]);
+}
+
+/* The rate over all windows, matched or not. How far it is off is not known: all of it. */
+static struct function_value rate_of_all(const struct function_row *row, const char *leader,
+					 const char *event)
+{
+	struct function_value rate = {};
+	double y = 0, x = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		if (is_led(row->sums[i], leader, event)) {
+			y += total_of_all(row->sums[i], event);
+			x += total_of_all(row->sums[i], leader);
+		}
+	}
+	rate.is_defined = x > 0;
+	rate.value = rate.is_defined ? y / x : 0;
+	rate.error = rate.value;
+	return rate;
+}
+
+/*
+ * An event by its leader: in the matched windows; where they are fewer than 3, in all
+ * windows that end in the function; and where there are none, in those of all functions.
+ */
+static struct opened_share opened_share(const struct function_row *row,
+					const struct function_row *total, const char *leader,
+					const char *event)
+{
+	struct opened_share share = { .p = opened_of(row, leader) / opened_of(total, leader) };
+	struct pair_sums own = {}, whole = {};
+
+	if (!strcmp(event, leader)) {
+		share.rate = (struct function_value){ .is_defined = true, .value = 1 };
+		return share;
+	}
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		if (is_led(row->sums[i], leader, event))
+			pair_sums__add(&own, row->sums[i], event, leader);
+	}
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		if (is_led(total->sums[i], leader, event))
+			pair_sums__add(&whole, total->sums[i], event, leader);
+	}
+	share.hit = burst_of(&whole) / fmax(u192__double(&own.x), 1);
+	share.rate = ratio(&own, own.number, 1);
+	if (share.rate.is_defined && own.number >= 3)
+		return share;
+
+	share.rate = rate_of_all(row, leader, event);
+	if (!share.rate.is_defined) {
+		share.rate = rate_of_all(total, leader, event);
+		share.rate.is_defined = false;
+	}
+	return share;
+}
+
+/* What a function brings into the variance of all shares: of its p, of its rate. */
+struct share_variance {
+	double opened, rate;
+	double per_freedom;	/* the square of rate by its degrees of freedom */
+};
+
+static struct share_variance variance_of(const struct opened_share *share, double number)
+{
+	const struct function_value *rate = &share->rate;
+	struct share_variance variance = {
+		.opened = share->p * rate->value * rate->value / number,
+		.rate = pow(share->p * rate->error, 2),
+	};
+
+	if (rate->freedom)
+		variance.per_freedom = pow(variance.rate, 2) / rate->freedom;
+	return variance;
+}
+
+/* The share of a function, where sum is that of p r, and whole the variances of all. */
+static struct function_value value_of_share(const struct opened_share *share, double sum,
+					    double number, const struct share_variance *whole,
+					    unsigned int scale)
+{
+	struct share_variance own = variance_of(share, number);
+	double s = share->p * share->rate.value / sum, hit = share->rate.value / number;
+	double opened = (1 - 2 * s) * own.opened + s * s * whole->opened;
+	double variance = opened + (1 - 2 * s) * own.rate + s * s * whole->rate;
+	/* Welch and Satterthwaite. */
+	double per_freedom = opened * opened / fmax(number - 1, 1) +
+			     (pow(1 - s, 4) - pow(s, 4)) * own.per_freedom +
+			     pow(s, 4) * whole->per_freedom;
+	struct function_value value = {
+		.is_defined = share->rate.is_defined && sum > 0,
+		.has_error = number >= 2,
+		.value = scale * s,
+		.error = scale * sqrt(fmax(variance, 0)) / sum,
+		.freedom = per_freedom > 0 ? variance * variance / per_freedom : 0,
+	};
+
+	if (!value.is_defined)
+		return (struct function_value){};
+	/* Three samples more, or where there was no event, three windows with some. */
+	if (!share->rate.value)
+		hit = fmax(share->p, 1 / number) * share->hit;
+	function_value__share_interval(&value, scale, sum / hit);
+	return value;
+}
+
+/* Set the values of a column that is a share; returns 1 if they are those of auto. */
+static int set_opened_shares(struct function_columns *columns, unsigned int c,
+			     const struct function_row *total)
+{
+	const struct function_column *column = &columns->columns[c];
+	const char *leader = opening_leader(total, column->event);
+	struct share_variance whole = {};
+	struct opened_share *shares;
+	double number, sum = 0;
+
+	if (!leader)
+		return 0;
+	shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
+	if (!shares)
+		return -ENOMEM;
+
+	number = opened_of(total, leader);
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct share_variance own;
+
+		shares[i] = opened_share(&columns->rows[i], total, leader, column->event);
+		own = variance_of(&shares[i], number);
+		whole.opened += own.opened;
+		whole.rate += own.rate;
+		whole.per_freedom += own.per_freedom;
+		sum += shares[i].p * shares[i].rate.value;
+	}
+	for (size_t i = 0; i < columns->nr_rows; i++)
+		columns->rows[i].values[c] = value_of_share(&shares[i], sum, number, &whole,
+							    column->scale);
+	free(shares);
+	return 1;
 }
 
 /*
@@ -596,6 +799,27 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 	return 0;
 }
 
+/* Set the values of a column, where total is the row of all functions. */
+static int set_values(struct function_columns *columns, unsigned int c,
+		      const struct function_row *total)
+{
+	const struct function_column *column = &columns->columns[c];
+	bool is_share = function_column__is_share(column);
+	int err = is_share && !total->is_inclusive ? set_opened_shares(columns, c, total) : 0;
+	struct function_value whole;
+	const char *link = NULL;
+
+	if (err < 0)
+		return err;
+	if (column->per && !is_share)
+		link = common_event(total->sums, total->nr_sums, column->event, column->per);
+	for (size_t i = 0; !err && i < columns->nr_rows; i++)
+		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total);
+	whole = column_value(column, link, total, total);
+	finish_values(columns, c, &whole);
+	return 0;
+}
+
 /**
  * function_columns__init - make the columns and rows of a table
  * @columns: set to them
@@ -616,20 +840,8 @@ int function_columns__init(struct function_columns *columns, const struct functi
 		.sums = total.sums, .nr_sums = total.nr_sums,
 		.is_inclusive = table->by == FUNCTION_BY_CHILDREN,
 	};
-	for (unsigned int i = 0; !err && i < columns->nr_columns; i++) {
-		const struct function_column *column = &columns->columns[i];
-		struct function_value whole;
-		const char *link = NULL;
-
-		if (column->per && !function_column__is_share(column))
-			link = common_event(total.sums, total.nr_sums, column->event, column->per);
-		for (size_t j = 0; j < columns->nr_rows; j++) {
-			columns->rows[j].values[i] = column_value(column, link, &columns->rows[j],
-								  &all);
-		}
-		whole = column_value(column, link, &all, &all);
-		finish_values(columns, i, &whole);
-	}
+	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
+		err = set_values(columns, i, &all);
 	function_table__exit(&total);
 	return err;
 }

@@ -61,10 +61,13 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 
 			fprintf(fp, "%s\n  {", comma);
 			json_events(table->sets[i], fp);
-			fprintf(fp, ", \"share\": \"%s\"", desc->discard ? "discard" : "none");
+			fprintf(fp, ", \"share\": \"%s\"", function_share__name(desc->share));
 			json_number(", \"sample_period\": ", desc->sample_period, fp);
+			json_number(", \"sample_freq\": ", desc->sample_freq, fp);
 			json_number(", \"alternative_sample_period\": ",
 				    desc->alternative_sample_period, fp);
+			json_number(", \"alternative_sample_count\": ",
+				    desc->alternative_sample_count, fp);
 			json_number(", \"jitter_alternate_period\": ",
 				    desc->jitter_alternate_period, fp);
 			fprintf(fp, ", \"inherit\": %s}", desc->inherit ? "true" : "false");
@@ -75,6 +78,20 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 	json_number(",\n \"lost\": ", table->lost, fp);
 }
 
+/* Print totals of the events of a set, which begin at a place in the values. */
+static void json_totals(const struct function_sums *sums, unsigned int first, FILE *fp)
+{
+	char buf[U192_DECIMAL_SIZE];
+
+	fputc('{', fp);
+	for (unsigned int i = 0; i < sums->set->nr_events; i++) {
+		fputs(i ? ", " : "", fp);
+		json_string(sums->set->events[i], fp);
+		fprintf(fp, ": %s", u192__decimal(&sums->values[first + i], buf));
+	}
+	fputc('}', fp);
+}
+
 static void json_sums(const struct function_sums *sums, FILE *fp)
 {
 	const struct event_set *set = sums->set;
@@ -82,16 +99,16 @@ static void json_sums(const struct function_sums *sums, FILE *fp)
 
 	fputs("\n    {", fp);
 	json_events(set, fp);
+	json_number(", \"opened\": ", sums->opened, fp);
 	json_number(", \"samples\": ", sums->samples, fp);
 	json_number(", \"matched\": ", sums->matched, fp);
+	json_number(", \"bursts\": ", sums->bursts, fp);
 	json_number(", \"discarded\": ", sums->samples - sums->matched, fp);
-	fputs(",\n     \"totals\": {", fp);
-	for (unsigned int i = 0; i < set->nr_events; i++) {
-		fputs(i ? ", " : "", fp);
-		json_string(set->events[i], fp);
-		fprintf(fp, ": %s", u192__decimal(&sums->values[i], buf));
-	}
-	fputs("},\n     \"products\": {", fp);
+	fputs(",\n     \"totals\": ", fp);
+	json_totals(sums, 0, fp);
+	fputs(",\n     \"all\": ", fp);
+	json_totals(sums, event_set__all(set, 0), fp);
+	fputs(",\n     \"products\": {", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		for (unsigned int j = i; j < set->nr_events; j++) {
 			/* The leader is first in the set; in a pair, the first by name. */

@@ -139,6 +139,38 @@ int u192__parse(struct u192 *number, const char *str)
 	return 0;
 }
 
+static const char *const share_names[FUNCTION_SHARE_MAX] = {
+	[FUNCTION_SHARE_AUTO]		= "auto",
+	[FUNCTION_SHARE_NONE]		= "none",
+	[FUNCTION_SHARE_DISCARD]	= "discard",
+};
+
+/**
+ * function_share__name - name a share mode
+ * @share: the mode
+ *
+ * Return: its name.
+ */
+const char *function_share__name(enum function_share share)
+{
+	return share_names[share];
+}
+
+/**
+ * function_share__find - find a share mode
+ * @name: its name
+ *
+ * Return: the mode, -1 if there is none of this name.
+ */
+int function_share__find(const char *name)
+{
+	for (int share = 0; share < FUNCTION_SHARE_MAX; share++) {
+		if (!strcmp(name, share_names[share]))
+			return share;
+	}
+	return -1;
+}
+
 static const char *const by_names[FUNCTION_BY_MAX] = {
 	[FUNCTION_BY_SYMBOL]	= "symbol",
 	[FUNCTION_BY_DSO]	= "dso",
@@ -209,7 +241,35 @@ unsigned int event_set__product(const struct event_set *set, unsigned int first,
 
 static unsigned int nr_values(unsigned int nr_events)
 {
-	return nr_events + nr_events * (nr_events + 1) / 2;
+	return nr_events + nr_events * (nr_events + 1) / 2 + nr_events;
+}
+
+/**
+ * event_set__all - find the total of an event over all windows in function_sums.values
+ * @set: the set
+ * @event: place of the event in the set
+ *
+ * Return: its place.
+ */
+unsigned int event_set__all(const struct event_set *set, unsigned int event)
+{
+	return nr_values(set->nr_events) - set->nr_events + event;
+}
+
+/**
+ * event_set__has_share - say whether windows of a set were chosen in a share mode
+ * @set: the set
+ * @share: the mode
+ *
+ * Return: true if so.
+ */
+bool event_set__has_share(const struct event_set *set, enum function_share share)
+{
+	for (unsigned int i = 0; i < set->nr_descs; i++) {
+		if (set->descs[i].share == share)
+			return true;
+	}
+	return false;
 }
 
 static int compare_events(const struct event_set *set, const char *const *events,
@@ -294,13 +354,22 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 	return set;
 }
 
-static bool desc__is_equal(const struct function_group_desc *a,
-			   const struct function_group_desc *b)
+static int compare_u64(u64 a, u64 b)
 {
-	return a->discard == b->discard && a->inherit == b->inherit &&
-	       a->sample_period == b->sample_period &&
-	       a->alternative_sample_period == b->alternative_sample_period &&
-	       a->jitter_alternate_period == b->jitter_alternate_period;
+	return a < b ? -1 : a > b;
+}
+
+static int compare_descs(const void *one, const void *other)
+{
+	const struct function_group_desc *a = one, *b = other;
+
+	return compare_u64(a->share, b->share) ?:
+	       compare_u64(a->sample_period, b->sample_period) ?:
+	       compare_u64(a->sample_freq, b->sample_freq) ?:
+	       compare_u64(a->alternative_sample_period, b->alternative_sample_period) ?:
+	       compare_u64(a->alternative_sample_count, b->alternative_sample_count) ?:
+	       compare_u64(a->jitter_alternate_period, b->jitter_alternate_period) ?:
+	       compare_u64(a->inherit, b->inherit);
 }
 
 /**
@@ -315,7 +384,7 @@ int event_set__add_desc(struct event_set *set, const struct function_group_desc 
 	struct function_group_desc *descs;
 
 	for (unsigned int i = 0; i < set->nr_descs; i++) {
-		if (desc__is_equal(&set->descs[i], desc))
+		if (!compare_descs(&set->descs[i], desc))
 			return 0;
 	}
 
@@ -412,11 +481,6 @@ struct function_sums *function_table__add_sums(struct function_table *table,
 	return sums;
 }
 
-static int compare_u64(u64 a, u64 b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int compare_functions(const struct function_sums *a, const struct function_sums *b)
 {
 	return strcmp(a->symbol, b->symbol) ?: strcmp(a->dso, b->dso) ?:
@@ -457,17 +521,6 @@ static int compare_sums(const void *one, const void *other)
 	       compare_events(a->set, (const char *const *)b->set->events, b->set->nr_events);
 }
 
-static int compare_descs(const void *one, const void *other)
-{
-	const struct function_group_desc *a = one, *b = other;
-
-	return ((int)a->discard - (int)b->discard) ?:
-	       compare_u64(a->sample_period, b->sample_period) ?:
-	       compare_u64(a->alternative_sample_period, b->alternative_sample_period) ?:
-	       compare_u64(a->jitter_alternate_period, b->jitter_alternate_period) ?:
-	       ((int)a->inherit - (int)b->inherit);
-}
-
 /**
  * function_sums__add - add the windows of other sums
  * @sums: what is added to
@@ -477,10 +530,12 @@ static int compare_descs(const void *one, const void *other)
  */
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other)
 {
-	/* Of each row, no more are matched than there are. */
-	bool fits = !check_add_overflow(sums->samples, other->samples, &sums->samples);
+	bool fits = !check_add_overflow(sums->opened, other->opened, &sums->opened);
 
+	/* Of each row, no more are matched than there are. */
+	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
 	sums->matched += other->matched;
+	sums->bursts += other->bursts;
 	for (unsigned int i = 0; i < nr_values(sums->set->nr_events); i++)
 		fits = u192__add(&sums->values[i], &other->values[i]) && fits;
 	return fits;
@@ -520,7 +575,7 @@ int function_table__sort(struct function_table *table)
 }
 
 /**
- * function_table__drop_empty - remove the sums of no window
+ * function_table__drop_empty - remove the sums of no sample
  * @table: the table
  */
 void function_table__drop_empty(struct function_table *table)
@@ -528,7 +583,7 @@ void function_table__drop_empty(struct function_table *table)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < table->nr_sums; i++) {
-		if (table->sums[i]->samples)
+		if (table->sums[i]->samples || table->sums[i]->opened)
 			table->sums[nr++] = table->sums[i];
 		else
 			function_sums__delete(table->sums[i]);
@@ -536,16 +591,69 @@ void function_table__drop_empty(struct function_table *table)
 	table->nr_sums = nr;
 }
 
-/* Windows that were chosen in different ways do not add up. */
+static bool function_table__has_share(const struct function_table *table,
+				      enum function_share share)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (event_set__has_share(table->sets[i], share))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * function_table__discard - turn sums of share mode auto into those of discard
+ * @table: the table, sorted
+ *
+ * The same windows count in both modes.
+ */
+void function_table__discard(struct function_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		struct event_set *set = table->sets[i];
+		unsigned int nr = 0;
+
+		for (unsigned int j = 0; j < set->nr_descs; j++) {
+			if (set->descs[j].share == FUNCTION_SHARE_AUTO)
+				set->descs[j].share = FUNCTION_SHARE_DISCARD;
+		}
+		qsort(set->descs, set->nr_descs, sizeof(*set->descs), compare_descs);
+		/* What differed only in the mode is one now. */
+		for (unsigned int j = 0; j < set->nr_descs; j++) {
+			if (!nr || compare_descs(&set->descs[nr - 1], &set->descs[j]))
+				set->descs[nr++] = set->descs[j];
+		}
+		set->nr_descs = nr;
+	}
+	for (size_t i = 0; i < table->nr_sums; i++)
+		table->sums[i]->opened = 0;
+	function_table__drop_empty(table);
+}
+
+/**
+ * function_table__has_window - say whether there is a window at all
+ * @table: the table
+ *
+ * Return: true if so.
+ */
+bool function_table__has_window(const struct function_table *table)
+{
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (table->sums[i]->samples)
+			return true;
+	}
+	return false;
+}
+
+/* Windows that were chosen in different ways do not add up; auto chooses as discard does. */
 static bool event_set__same_share(const struct event_set *a, const struct event_set *b)
 {
-	bool shares[2][2] = {};
-
-	for (unsigned int i = 0; i < a->nr_descs; i++)
-		shares[0][a->descs[i].discard] = true;
-	for (unsigned int i = 0; i < b->nr_descs; i++)
-		shares[1][b->descs[i].discard] = true;
-	return !memcmp(shares[0], shares[1], sizeof(shares[0]));
+	return event_set__has_share(a, FUNCTION_SHARE_NONE) ==
+	       event_set__has_share(b, FUNCTION_SHARE_NONE) &&
+	       (event_set__has_share(a, FUNCTION_SHARE_AUTO) ||
+		event_set__has_share(a, FUNCTION_SHARE_DISCARD)) ==
+	       (event_set__has_share(b, FUNCTION_SHARE_AUTO) ||
+		event_set__has_share(b, FUNCTION_SHARE_DISCARD));
 }
 
 static const char *check_same_sets(const struct function_table *a, const struct function_table *b)
@@ -616,6 +724,11 @@ const char *function_table__merge(struct function_table *table, struct function_
 	table->throttled = add_saturated(table->throttled, other->throttled);
 	if (function_table__sort(table))
 		return "the sums become too large";
+	if (function_table__has_share(table, FUNCTION_SHARE_AUTO) &&
+	    function_table__has_share(table, FUNCTION_SHARE_DISCARD)) {
+		function_table__discard(table);
+		table->was_mixed = true;
+	}
 	function_table__exit(other);
 	return NULL;
 }
@@ -664,10 +777,13 @@ static void write_set(const struct event_set *set, FILE *fp)
 	for (unsigned int i = 0; i < set->nr_descs; i++) {
 		const struct function_group_desc *desc = &set->descs[i];
 
-		fprintf(fp, "group\t%s\t%llu\t%llu\t%u\t%d", desc->discard ? "discard" : "none",
+		fprintf(fp, "group\t%s\t%llu\t%llu\t%llu\t%u\t%u\t%d",
+			function_share__name(desc->share),
 			(unsigned long long)desc->sample_period,
+			(unsigned long long)desc->sample_freq,
 			(unsigned long long)desc->alternative_sample_period,
-			desc->jitter_alternate_period, desc->inherit);
+			desc->alternative_sample_count, desc->jitter_alternate_period,
+			desc->inherit);
 		for (unsigned int j = 0; j < set->nr_events; j++)
 			write_name(set->events[j], fp);
 		fputc('\n', fp);
@@ -685,8 +801,9 @@ static void write_sums(const struct function_sums *sums, FILE *fp)
 		fprintf(fp, "\t0x%llx", (unsigned long long)sums->address);
 	else
 		fputs("\t-", fp);
-	fprintf(fp, "\t%llu\t%llu", (unsigned long long)sums->samples,
-		(unsigned long long)sums->matched);
+	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
+		(unsigned long long)sums->samples, (unsigned long long)sums->matched,
+		(unsigned long long)sums->bursts);
 	for (unsigned int i = 0; i < nr_values(sums->set->nr_events); i++)
 		fprintf(fp, "\t%s", u192__decimal(&sums->values[i], buf));
 	fputc('\n', fp);
@@ -786,40 +903,102 @@ static int parse_u64(const char *str, int base, u64 *value)
 	return errno || *end ? -EINVAL : 0;
 }
 
-/* group SHARE PERIOD ALTERNATE JITTER INHERIT LEADER MEMBER... */
+/* group SHARE PERIOD FREQ ALTERNATE COUNT JITTER INHERIT LEADER MEMBER... */
 static int read_group(struct function_table *table, struct fields *fields,
-		      struct event_set **set)
+		      struct event_set **set, int version)
 {
-	char **field = fields->field;
 	struct function_group_desc desc = {};
-	u64 jitter, inherit;
+	u64 count, jitter, inherit;
+	const struct {
+		u64 *value, most;
+		int since;	/* 0 in older versions */
+	} numbers[] = {
+		{ &desc.sample_period, UINT64_MAX, 3 },
+		{ &desc.sample_freq, UINT64_MAX, 4 },
+		{ &desc.alternative_sample_period, UINT64_MAX, 3 },
+		{ &count, UINT32_MAX, 4 },
+		{ &jitter, UINT32_MAX, 3 },
+		{ &inherit, 1, 3 },
+	};
+	const unsigned int events = version < 4 ? 6 : 8;
+	char **field = fields->field + 2;
+	int share;
 
-	if (fields->nr < 7 || fields->nr > 6 + FUNCTION_MAX_EVENTS ||
-	    (strcmp(field[1], "discard") && strcmp(field[1], "none")) ||
-	    parse_u64(field[2], 10, &desc.sample_period) ||
-	    parse_u64(field[3], 10, &desc.alternative_sample_period) ||
-	    parse_u64(field[4], 10, &jitter) || jitter > UINT32_MAX ||
-	    parse_u64(field[5], 10, &inherit) ||
-	    inherit > 1)
+	if (fields->nr <= events || fields->nr > events + FUNCTION_MAX_EVENTS)
 		return -EINVAL;
+	share = function_share__find(fields->field[1]);
+	if (share < 0 || (share == FUNCTION_SHARE_AUTO && version < 4))
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		*numbers[i].value = 0;
+		if (version >= numbers[i].since &&
+		    (parse_u64(*field++, 10, numbers[i].value) ||
+		     *numbers[i].value > numbers[i].most))
+			return -EINVAL;
+	}
 
-	desc.discard = !strcmp(field[1], "discard");
+	desc.share = share;
+	desc.alternative_sample_count = count;
 	desc.jitter_alternate_period = jitter;
 	desc.inherit = inherit;
-	*set = function_table__findnew_set(table, (const char *const *)field + 6, fields->nr - 6);
+	*set = function_table__findnew_set(table, (const char *const *)field,
+					   fields->nr - events);
 	return *set ? event_set__add_desc(*set, &desc) : -ENOMEM;
 }
 
-/* sums SYMBOL DSO ADDRESS SAMPLES MATCHED TOTAL... PRODUCT... */
+/* The totals over all windows are at least those over the matched ones. */
+static bool has_good_totals(const struct function_sums *sums)
+{
+	for (unsigned int i = 0; i < sums->set->nr_events; i++) {
+		const u64 *all = sums->values[event_set__all(sums->set, i)].w;
+		const u64 *matched = sums->values[i].w;
+
+		if ((compare_u64(all[2], matched[2]) ?: compare_u64(all[1], matched[1]) ?:
+		     compare_u64(all[0], matched[0])) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* OPENED SAMPLES MATCHED BURSTS TOTAL... PRODUCT... ALL... */
+static int read_numbers(struct function_sums *sums, char *const *field, int version)
+{
+	const unsigned int nr_events = sums->set->nr_events, nr = nr_values(nr_events);
+	const unsigned int nr_there = version < 4 ? nr - nr_events : nr;
+
+	if ((version >= 4 && parse_u64(*field++, 10, &sums->opened)) ||
+	    parse_u64(*field++, 10, &sums->samples) || parse_u64(*field++, 10, &sums->matched))
+		return -EINVAL;
+	sums->bursts = sums->matched;
+	if (version >= 4 && parse_u64(*field++, 10, &sums->bursts))
+		return -EINVAL;
+	if (sums->matched > sums->samples || sums->bursts > sums->matched ||
+	    !sums->bursts != !sums->matched ||
+	    (sums->opened && !event_set__has_share(sums->set, FUNCTION_SHARE_AUTO)))
+		return -EINVAL;
+
+	for (unsigned int i = 0; i < nr_there; i++) {
+		int err = u192__parse(&sums->values[i], field[i]);
+
+		if (err)
+			return err;
+	}
+	if (version < 4)	/* What the other windows counted is not known. */
+		memcpy(&sums->values[nr_there], sums->values, nr_events * sizeof(*sums->values));
+	return has_good_totals(sums) ? 0 : -EINVAL;
+}
+
+/* sums SYMBOL DSO ADDRESS and numbers */
 static int read_sums(struct function_table *table, struct fields *fields,
-		     const struct event_set *set)
+		     const struct event_set *set, int version)
 {
 	char **field = fields->field;
 	struct function_sums *sums;
 	bool has_address;
 	u64 address = 0;
 
-	if (!set || fields->nr != 6 + nr_values(set->nr_events))
+	if (!set || fields->nr != nr_values(set->nr_events) +
+				  (version < 4 ? 6 - set->nr_events : 8))
 		return -EINVAL;
 	has_address = strcmp(field[3], "-");
 	if (has_address && parse_u64(field[3], 16, &address))
@@ -827,18 +1006,7 @@ static int read_sums(struct function_table *table, struct fields *fields,
 
 	sums = function_table__add_sums(table, set, field[1], field[2],
 					has_address ? &address : NULL);
-	if (!sums)
-		return -ENOMEM;
-	if (parse_u64(field[4], 10, &sums->samples) || parse_u64(field[5], 10, &sums->matched) ||
-	    sums->matched > sums->samples)
-		return -EINVAL;
-	for (unsigned int i = 0; i < nr_values(set->nr_events); i++) {
-		int err = u192__parse(&sums->values[i], field[6 + i]);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	return sums ? read_numbers(sums, field + 4, version) : -ENOMEM;
 }
 
 /* by KEY INLINES */
@@ -868,14 +1036,15 @@ static int read_cpu(struct function_table *table, const char *cpu)
 }
 
 /* Returns 1 for the last line. */
-static int read_line(struct function_table *table, struct fields *fields, struct event_set **set)
+static int read_line(struct function_table *table, struct fields *fields, struct event_set **set,
+		     int version)
 {
 	const char *word = fields->field[0];
 
 	if (!strcmp(word, "sums"))
-		return read_sums(table, fields, *set);
+		return read_sums(table, fields, *set, version);
 	if (!strcmp(word, "group"))
-		return read_group(table, fields, set);
+		return read_group(table, fields, set, version);
 	if (!strcmp(word, "by"))
 		return read_by(table, fields);
 	if (fields->nr == 2 && !strcmp(word, "lost"))
@@ -911,9 +1080,9 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		scnprintf(msg, size, "it is not a sums file");
 		goto out;
 	}
-	if (version != FUNCTION_SUMS_VERSION) {
-		scnprintf(msg, size, "it is a sums file of version %d, this perf reads version %d",
-			  version, FUNCTION_SUMS_VERSION);
+	if (version < FUNCTION_SUMS_OLDEST || version > FUNCTION_SUMS_VERSION) {
+		scnprintf(msg, size, "a sums file of version %d, this perf reads versions %d to %d",
+			  version, FUNCTION_SUMS_OLDEST, FUNCTION_SUMS_VERSION);
 		goto out;
 	}
 
@@ -930,7 +1099,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		/* A name ends at a 0. */
 		ret = strlen(line) < (size_t)length - 1 ? -EINVAL : fields__split(&fields, line);
 		if (!ret)
-			ret = read_line(table, &fields, &set);
+			ret = read_line(table, &fields, &set, version);
 	}
 	if (ret > 0 && getline(&line, &allocated, fp) >= 0) {
 		nr++;

@@ -9,7 +9,9 @@
 #include <linux/types.h>
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
-#define FUNCTION_SUMS_VERSION	3
+#define FUNCTION_SUMS_VERSION	4
+/* The oldest one that is read. */
+#define FUNCTION_SUMS_OLDEST	3
 
 /* No group has as many events; and there is a product of each two. */
 #define FUNCTION_MAX_EVENTS	1024
@@ -49,12 +51,22 @@ enum function_by {
 	FUNCTION_BY_MAX,
 };
 
+/* Which windows count, and what shares are made of. */
+enum function_share {
+	FUNCTION_SHARE_AUTO,	/* as discard, shares of the samples that end a long interval */
+	FUNCTION_SHARE_NONE,	/* each one */
+	FUNCTION_SHARE_DISCARD,	/* those with the same function at both ends */
+	FUNCTION_SHARE_MAX,
+};
+
 /* How a group was recorded and which windows count, for the reader's information. */
 struct function_group_desc {
-	bool discard;
+	enum function_share share;	/* auto: only where the group alternates */
 	bool inherit;
 	u64 sample_period;
+	u64 sample_freq;
 	u64 alternative_sample_period;
+	u32 alternative_sample_count;
 	u32 jitter_alternate_period;
 };
 
@@ -70,6 +82,8 @@ int event_set__find(const struct event_set *set, const char *event);
 /* Of pairs of events by their places, first <= second. */
 unsigned int event_set__product(const struct event_set *set, unsigned int first,
 				unsigned int second);
+unsigned int event_set__all(const struct event_set *set, unsigned int event);
+bool event_set__has_share(const struct event_set *set, enum function_share share);
 
 /*
  * What adds up, over the windows of a function which counted the events of a
@@ -83,9 +97,17 @@ struct function_sums {
 	char *dso;
 	bool has_address;
 	u64 address;
+	/* Samples that end a long interval, in share mode auto. */
+	u64 opened;
 	u64 samples;
 	u64 matched;
-	/* The total of each event, then that of the product of each pair. */
+	/* Matched windows, where those of a burst that follow one another are one. */
+	u64 bursts;
+	/*
+	 * The total of each event, then that of the product of each pair, then the
+	 * total of each event over all windows, matched or not, except for those over
+	 * a throttle or lost record.
+	 */
 	struct u192 values[];
 };
 
@@ -101,11 +123,15 @@ struct function_table {
 	size_t allocated;
 	u64 lost;
 	u64 throttled;
+	/* Sums of auto have been added to those of discard, which are what is left. */
+	bool was_mixed;
 	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
 	char **cpus;
 	unsigned int nr_cpus;
 };
 
+const char *function_share__name(enum function_share share);
+int function_share__find(const char *name);
 const char *function_by__name(enum function_by by);
 int function_by__find(const char *name);
 
@@ -118,6 +144,8 @@ struct function_sums *function_table__add_sums(struct function_table *table,
 					       const char *dso, const u64 *address);
 int function_table__sort(struct function_table *table);
 void function_table__drop_empty(struct function_table *table);
+void function_table__discard(struct function_table *table);
+bool function_table__has_window(const struct function_table *table);
 const char *function_table__merge(struct function_table *table, struct function_table *other);
 void function_table__exit(struct function_table *table);
 

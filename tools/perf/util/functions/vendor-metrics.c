@@ -688,7 +688,7 @@ static void add_windows(struct spread *spread, const struct function_sums *sums,
 {
 	unsigned int nr = sums->set->nr_events;
 
-	spread->number += sums->matched;
+	spread->number += sums->bursts;
 	for (unsigned int i = 0; i < nr; i++) {
 		spread->sum += weights[i] * u192__double(&sums->values[i]);
 		for (unsigned int j = i; j < nr; j++) {

@@ -12,6 +12,9 @@
  *   burst. A sample at address 0 is in no known function and so matches no other.
  * - Windows of a burst which count for one function are one in the products: they
  *   are next to each other, so they are not independent.
+ * - With alternate periods a sample that ends no window ends a long interval, and so
+ *   does the first one of a stream. Such samples are a plain profile, whatever becomes
+ *   of the windows after them: in share mode auto shares are made of their number.
  * - With call chains, a window counts for all functions that were on the stack from
  *   its begin to its end: those of the frames that the chains at its ends have in
  *   common, from the root on. It is a sample of each function of the chain at its end.
@@ -31,7 +34,6 @@
 
 #include "events.h"
 #include "windows.h"
-#include "sums.h"
 #include "../hashmap.h"
 
 /* An event that a group counts, by the place of its counts. */
@@ -58,10 +60,15 @@ struct metrics_group {
 	unsigned int nr_slots;
 };
 
-/* Sums of a function in a group; the products are those of slots a <= b. */
+/*
+ * Sums of a function in a group: totals of the matched windows by slot, products of
+ * slots a <= b, and totals of all windows by slot.
+ */
 struct metrics_sums {
+	u64 opened;
 	u64 samples;
 	u64 matched;
+	u64 bursts;
 	struct u192 values[];
 };
 
@@ -277,11 +284,13 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	group->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
 
 	desc = &group->desc;
-	desc->discard = metrics->share == FUNCTION_SHARE_DISCARD ||
-			(metrics->share == FUNCTION_SHARE_AUTO && group->alternates);
+	desc->share = metrics->share == FUNCTION_SHARE_AUTO && !group->alternates ?
+		      FUNCTION_SHARE_NONE : metrics->share;
 	desc->inherit = leader->inherit;
 	desc->sample_period = leader->freq ? 0 : leader->sample_period;
+	desc->sample_freq = leader->freq ? leader->sample_freq : 0;
 	desc->alternative_sample_period = alternate;
+	desc->alternative_sample_count = leader->alternative_sample_count;
 	desc->jitter_alternate_period = leader->jitter_alternate_period;
 
 	group->metrics = metrics;
@@ -518,9 +527,10 @@ static struct metrics_stream *function_metrics__findnew_stream(struct function_m
 	return stream;
 }
 
-static unsigned int nr_values(const struct metrics_group *group)
+/* Place of the total of a slot over all windows. */
+static unsigned int all_of(const struct metrics_group *group, unsigned int slot)
 {
-	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
+	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2 + slot;
 }
 
 static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
@@ -541,14 +551,23 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 
 	sums = function->sums[group->index];
 	if (!sums) {
-		sums = zalloc(sizeof(*sums) + nr_values(group) * sizeof(*sums->values));
+		sums = zalloc(sizeof(*sums) +
+			      all_of(group, group->nr_slots) * sizeof(*sums->values));
 		function->sums[group->index] = sums;
 	}
 	return sums;
 }
 
+/* Add what a window counted to all that was counted in the function. */
+static void metrics_sums__add_all(struct metrics_sums *sums, const struct metrics_group *group,
+				  const u64 *counts)
+{
+	for (unsigned int i = 0; i < group->nr_slots; i++)
+		u192__add_product(&sums->values[all_of(group, i)], counts[i], 1);
+}
+
 /*
- * Add a window to a function. The counts of its burst grow from x to y, the product of
+ * Add a matched window to a function. The counts of its burst grow from x to y, the product of
  * two events by y_i y_j - x_i x_j.
  */
 static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
@@ -650,6 +669,7 @@ static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigne
 /*
  * Add a window to each function of its chain, which it counts for if its frame is one of
  * the first @common ones. A recursion counts once: its first frame is there all the time.
+ * There are none if the window is broken.
  */
 static int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
 			unsigned int common)
@@ -675,10 +695,14 @@ static int add_to_chain(struct metrics_stream *stream, const struct metrics_samp
 		if (sample->outside)
 			continue;
 		sums->samples++;
+		if (common)
+			metrics_sums__add_all(sums, group, sample->counts);
 		if (i >= common)
 			continue;
-		if (i >= nr_bursts)
+		if (i >= nr_bursts) {
 			memset(burst, 0, group->nr_slots * sizeof(*burst));
+			sums->bursts++;
+		}
 		metrics_sums__add(sums, group, sample->counts, burst);
 	}
 	if (group->alternates && !sample->outside)
@@ -698,7 +722,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
-	bool is_window, is_first, is_broken, is_matched, in_burst;
+	bool is_window, is_opening, is_broken, is_matched, in_burst;
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
 	unsigned int common = 0;
@@ -708,9 +732,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	if (!stream)
 		return -ENOMEM;
 
-	is_first = !stream->seen;
 	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
-	is_window = !group->alternates || sample->counts[0] < group->limit;
+	/* The interval of the first sample is not known. */
+	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
+	is_opening = !is_window && group->alternates && group->desc.share == FUNCTION_SHARE_AUTO;
 	is_matched = !is_broken && function && stream->last_function == function &&
 		     stream->last_thread == sample->thread;
 	in_burst = is_matched && stream->in_burst;
@@ -726,7 +751,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	stream->last_function = function;
 	stream->last_thread = sample->thread;
 
-	if (is_first || !is_window || sample->filtered) {
+	if ((!is_window && !is_opening) || sample->filtered) {
 		stream->nr_bursts = 0;
 		return 0;
 	}
@@ -739,11 +764,16 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	/* It has a part in the names: spans of a recording are to add up. */
 	if (sample->outside)
 		return 0;
-	sums->samples++;
+	sums->opened += is_opening;
+	sums->samples += is_window;
 	/* While a leader was throttled the members may have counted on: never count this. */
-	if (is_matched || (!group->desc.discard && !is_broken)) {
+	if (is_opening || is_broken)
+		return 0;
+	metrics_sums__add_all(sums, group, sample->counts);
+	if (is_matched || group->desc.share == FUNCTION_SHARE_NONE) {
 		if (!in_burst)
 			memset(stream->burst, 0, group->nr_slots * sizeof(*stream->burst));
+		sums->bursts += !in_burst;
 		metrics_sums__add(sums, group, sample->counts, stream->burst);
 		stream->in_burst = group->alternates;
 	}
@@ -829,12 +859,15 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 	if (!sums)
 		return -ENOMEM;
 
+	sums->opened = from->opened;
 	sums->samples = from->samples;
 	sums->matched = from->matched;
+	sums->bursts = from->bursts;
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
 		unsigned int a = order[i] - group->slots;
 
 		sums->values[i] = from->values[a];
+		sums->values[event_set__all(set, i)] = from->values[all_of(group, a)];
 		for (unsigned int j = i; j < group->nr_slots; j++) {
 			unsigned int b = order[j] - group->slots;
 

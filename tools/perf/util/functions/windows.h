@@ -5,19 +5,12 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "sums.h"
+
 struct function_metrics;
-struct function_sums;
-struct function_table;
 struct metrics_function;
 struct metrics_group;
 struct perf_event_attr;
-
-/* Which windows count. */
-enum function_share {
-	FUNCTION_SHARE_AUTO,	/* discard where periods alternate, else none */
-	FUNCTION_SHARE_NONE,	/* each one */
-	FUNCTION_SHARE_DISCARD,	/* those with the same function at both ends */
-};
 
 /* A function that runs or waits for what it called, and where in it. */
 struct function_frame {
