@@ -106,6 +106,11 @@ def parser() -> argparse.ArgumentParser:
     )
     choice.add_argument("--by", choices=BY, help="what the rows are (default: symbol)")
     choice.add_argument(
+        "--children",
+        action="store_true",
+        help="functions with all that they call, of recordings with --call-graph fp",
+    )
+    choice.add_argument(
         "--inline", action="store_true", help="tell inlined functions from those which they are in"
     )
     for name, metavar, text in COLLECT + SHOW:
@@ -243,6 +248,7 @@ def make(arguments: argparse.Namespace) -> None:
     by = ([f"--by={arguments.by}"] if arguments.by else []) + (
         ["--inline"] if arguments.inline else []
     )
+    by += ["--children"] if arguments.children else []
     title = (
         store.shown(arguments.source)
         if arguments.source

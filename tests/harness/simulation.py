@@ -413,10 +413,10 @@ class Simulation:
             counted = Counter(dict(zip(self.names(group), counts)))
             for function in functions(*frames):
                 self.rows[function] = function
-                sums = self.sums.setdefault(
-                    (function, self.key(group)), {"samples": 0, "bursts": []}
-                )
+                sums = self.sums.setdefault((function, self.key(group)), empty_sums())
                 sums["samples"] += 1
+                if common:
+                    sums["all"] += counted
                 if function in common:
                     burst = stream.bursts.get(function)
                     if burst is None:

@@ -104,6 +104,39 @@ class Recordings(unittest.TestCase):
             several += len(seen) > 20
         self.assertGreater(several, 2)
 
+    def test_functions_with_all_that_they_call(self):
+        """The table has the rows of --children. So do sums of it, whose graph is what all have."""
+        simulation = Simulation(3, self.libraries, by="children")
+        simulation.run(300, DATA / "children.data")
+        made, sums = DATA / "children.html", DATA / "children.sums"
+        expected = simulation.expected()
+        samples = {
+            (symbol, dso): sum(
+                one["samples"] for (row, _), one in expected.items() if row[:2] == (symbol, dso)
+            )
+            for ((symbol, dso, address), _) in expected
+            if address is None
+        }
+        must(REPORT, "--sums", sums, "--children", DATA / "children.data")
+        for arguments in (("--children", DATA / "children.data"), (sums,)):
+            must(REPORT, "--html", made, *arguments)
+            data = self.data(made)
+            found = {
+                tuple(row[1:3]): sum(one[1] for one in row[-1])
+                for row in data["table"]["rows"]
+                if tuple(row[1:3]) in samples
+            }
+            self.assertEqual(found, samples)
+            self.assertEqual(data["table"]["by"], "children")
+        event, root = data["flame"]["event"], data["flame"]["root"]
+        whole = (
+            one["totals"].get(event, 0) for (row, _), one in expected.items() if row[0] == "[all]"
+        )
+        self.assertEqual(root[1], sum(whole))
+        done = report("--pprof", DATA / "children.pb.gz", sums)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("have windows in common", done.stderr)
+
     def test_any_name_in_a_call_chain(self):
         names = [
             name for name in (*reports.NASTY, "back\\slash", "next\x85line") if ";" not in name

@@ -652,14 +652,14 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 
 		if (!i || callchain->ips[i - 1] != PERF_CONTEXT_USER)
 			continue;
-		/* After a call the register is an address in the function itself. */
+		/* After a call it is an address in the function itself, which is there once more. */
 		lr = link_register(evsel, sample);
 		if (!lr || (i + 1 < callchain->nr && callchain->ips[i + 1] == lr))
 			continue;
-		function = place->function;
 		place = find_frame(finder, sample, machine, thread, cpumode, lr);
-		if (!place || (place->is_mapped && place->function != function &&
-			       function_chain__add(chain, place->function, lr)))
+		if (!place)
+			return -ENOMEM;
+		if (place->is_mapped && function_chain__add(chain, place->function, lr))
 			return -ENOMEM;
 	}
 	if (!chain->nr && sample->ip && function_chain__add(chain, function, sample->ip))
