@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import perfdata
+from tests.harness.calls import HEADER as OPENED_HEADER
 from tests.harness.calls import Program
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, must, native
 from tests.harness.estimates import (
@@ -25,6 +26,7 @@ from tests.harness.estimates import (
     Estimate,
     Window,
     estimate,
+    opened_line,
     poisson,
     quantile,
     score,
@@ -159,6 +161,124 @@ class Method(unittest.TestCase):
         self.assert_bounds(rows["lost"]["intervals"]["DIS"], (100 * (1 - three / 5), 100))
         self.assert_bounds(rows["none"]["intervals"]["DIS"], (0, 100 * three / 40))
         self.assertEqual(rows["lost"]["intervals"].keys(), {"%CY", "%I", "%PF", "DIS"})
+
+    def opened_shares(
+        self, opened: Sequence[int], rates: Sequence[tuple[float, float]]
+    ) -> list[tuple[float, float]]:
+        """Shares of an event and their standard errors, function by function: opened samples, and
+        the rate with its error. Term by term, as the definition has it.
+        """
+        number = sum(opened)
+        parts = [count / number for count in opened]
+        whole = sum(part * rate for part, (rate, _) in zip(parts, rates))
+        shares = []
+        for one, part in enumerate(parts):
+            share = part * rates[one][0] / whole
+            variance = sum(
+                ((other == one) - share) ** 2 * (p * rate**2 / number + (p * error) ** 2)
+                for other, (p, (rate, error)) in enumerate(zip(parts, rates))
+            )
+            shares.append((100 * share, 100 * math.sqrt(variance) / whole))
+        return shares
+
+    def test_shares_of_opened_samples(self):
+        """Of functions with many windows, two, none that is matched, and none at all."""
+        draw = random.Random(6)
+        windows = {
+            name: [(300, draw.randrange(50, 900)) for _ in range(number)]
+            for name, number in (("a", 40), ("b", 7), ("c", 2), ("d", 0), ("e", 0))
+        }
+        others = {name: [(300, draw.randrange(50, 900))] * 3 for name in "bcd"}
+        opened = dict(zip("abcde", (30, 5, 20, 4, 1)))
+        path = DATA / "opened.sums"
+        path.write_text(
+            "\n".join(
+                [
+                    OPENED_HEADER,
+                    *(
+                        opened_line(name, opened[name], windows[name], others.get(name, []))
+                        for name in "abcde"
+                    ),
+                    "end\n",
+                ]
+            )
+        )
+        rates = []
+        for name in "abcde":
+            if len(windows[name]) > 2:
+                rates.append(estimate(windows[name], 1, 0)[:2])
+                continue
+            every = windows[name] + others.get(name, [])
+            every = every or [
+                window for part in (windows, others) for some in part.values() for window in some
+            ]
+            rate = sum(window[1] for window in every) / sum(window[0] for window in every)
+            rates.append((rate, rate))
+        rows = rows_of(must(PERF, "functions", "report", "-j", path))
+        for column, wanted in (
+            ("%I", self.opened_shares(list(opened.values()), rates)),
+            ("%CY", self.opened_shares(list(opened.values()), [(1, 0)] * 5)),
+        ):
+            for name, (share, error) in zip("abcde", wanted):
+                if (name, column) == ("e", "%I"):  # no window has told a rate of its own
+                    self.assertIsNone(rows[name]["metrics"][column])
+                    continue
+                with self.subTest(column, name=name):
+                    self.assertAlmostEqual(rows[name]["metrics"][column], share)
+                    self.assertAlmostEqual(rows[name]["errors"][column], error)
+                    self.assertLess(rows[name]["intervals"][column][0], share)
+        # those of %CY are binomial
+        for name, number in opened.items():
+            self.assert_bounds(
+                rows[name]["intervals"]["%CY"],
+                score(
+                    *self.opened_shares((number, 60 - number), [(1, 0)] * 2)[0], quantile(59), 100
+                ),
+            )
+
+    def test_bursts(self):
+        """The windows of a burst are one in the degrees of freedom."""
+        draw = random.Random(9)
+        bursts = [(600, draw.randrange(100, 900)) for _ in range(5)]
+        line = opened_line("f", 10, bursts)
+        fields = line.split("\t")
+        fields[5:8] = "10", "10", "5"  # two windows each
+        path = DATA / "bursts.sums"
+        path.write_text("\n".join([OPENED_HEADER, "\t".join(fields), "end\n"]))
+        (row,) = rows_of(must(PERF, "functions", "report", "-j", path)).values()
+        expected = estimate(bursts, 0, 1)
+        self.assertAlmostEqual(row["errors"]["CPI"], expected.error)
+        self.assert_bounds(row["intervals"]["CPI"], expected.bounds)
+
+    def test_leaders(self):
+        """Samples of the groups that cycles leads, or of the first leader by name, and the rates
+        of those of them that have the event.
+        """
+        groups = {
+            ("cycles", "cache-misses"): (5, (300, 3)),
+            ("cycles", "instructions"): (10, (300, 200)),
+            ("cpu-clock", "instructions"): (70, (3000, 7)),
+            ("instructions", "page-faults"): (9, (1000, 1)),
+            ("cpu-clock", "page-faults"): (8, (3000, 6)),
+        }
+        lines = HEADER.replace("sums 3", "sums 4").splitlines()[:-1]
+        for events, (opened, window) in sorted(groups.items()):
+            lines.append("\t".join(("group\tauto\t999700\t0\t300\t0\t0\t1", *events)))
+            lines.append(opened_line("f", opened, [window] * 4))
+            lines.append(opened_line("g", 10, [(window[0], 5)] * 4))
+        path = DATA / "leaders.sums"
+        path.write_text("\n".join([*lines, "end\n"]))
+        rows = rows_of(must(PERF, "functions", "report", "-j", path))
+        clock = 78 / 98  # both groups that it leads
+        for column, share in (
+            ("%CY", 15 / 35),
+            ("%CLK", clock),
+            ("%I", 15 * 200 / (15 * 200 + 20 * 5)),
+            ("%L1DM", 15 * 3 / (15 * 3 + 20 * 5)),
+            ("%PF", clock * 6 / (clock * 6 + (1 - clock) * 5)),
+        ):
+            with self.subTest(column):
+                self.assertAlmostEqual(rows["f"]["metrics"][column], 100 * share)
 
     def test_groups_without_a_common_group(self):
         """A metric of events that were never counted together has an interval too."""

@@ -857,7 +857,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_BOOLEAN('f', "force", &report.recording.force, "don't complain, do it"),
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
-		   "which windows count and make shares: all, or those in one function (default: auto)"),
+		   "which windows count, and what makes shares (default: auto)"),
 	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report.children,
