@@ -155,8 +155,8 @@ class Browser(unittest.TestCase):
         for options in (("-i", self.data), (self.sums,)):
             with browser(*options) as terminal:
                 lines = terminal.until("^alpha .*\n*")
-                self.assertEqual(lines[0], "Metrics of 3 functions")
-                self.assertEqual(words("\n".join(lines[1:5])), self.table)
+                self.assertEqual(lines[0], "Metrics of 4 functions")
+                self.assertEqual(words("\n".join(lines[1:6])), self.table)
                 self.assertEqual(lines[-1], "Press '?' for help on key bindings")
 
     def test_annotate(self):
@@ -170,7 +170,7 @@ class Browser(unittest.TestCase):
             self.assertRegex(code[8], r"^ *100.00 +100.00 ")
             self.assertEqual([line for line in code if "100.00" in line], [code[8]])
             terminal.press("q")
-            self.assertEqual(words("\n".join(terminal.until("^alpha")[1:5])), self.table)
+            self.assertEqual(words("\n".join(terminal.until("^alpha")[1:6])), self.table)
 
     def test_sort_and_names(self):
         with browser("-i", self.data) as terminal:
@@ -182,7 +182,7 @@ class Browser(unittest.TestCase):
             by_discarded = must(
                 PERF, "functions", "report", "-i", self.data, "-s", "DIS", stderr=-1
             )
-            self.assertEqual(words("\n".join(lines[1:5])), words(by_discarded))
+            self.assertEqual(words("\n".join(lines[1:6])), words(by_discarded))
             terminal.press("/")
             terminal.until("Name to show")
             terminal.press("amm" + ENTER)
@@ -237,21 +237,21 @@ class Browser(unittest.TestCase):
         config = DATA / "perfconfig"
         config.write_text("[tui]\nfunctions = true\n")
         terminal = Terminal(PERF, "functions", "report", "-i", self.data, PERF_CONFIG=str(config))
-        terminal.until("^Metrics of 3 functions")
+        terminal.until("^Metrics of 4 functions")
         terminal.press("q")
         self.assertEqual(terminal.end(), 0)
         terminal = Terminal(
             PERF, "functions", "report", "-i", self.data, "--stdio", PERF_CONFIG=str(config)
         )
         self.assertEqual(terminal.end(), 0)
-        self.assertEqual(words("\n".join(terminal.lines()[:4])), self.table)
+        self.assertEqual(words("\n".join(terminal.lines()[:5])), self.table)
 
     def test_intervals(self):
         """Those of the table, and nothing is grey."""
         table = must(PERF, "functions", "report", "-i", self.data, "--ci", stderr=-1)
         with browser("-i", self.data, "--ci") as terminal:
             lines = terminal.until("^alpha")
-            self.assertEqual([line.rstrip() for line in lines[1:5]], table.splitlines())
+            self.assertEqual([line.rstrip() for line in lines[1:6]], table.splitlines())
             self.assertNotIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)
 
     def test_values_without_support_are_grey(self):

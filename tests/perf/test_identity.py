@@ -35,7 +35,11 @@ def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def native(path: Path, *options: object) -> dict[tuple[str, str], tuple[int, int]]:
-    return rows(must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1))
+    return rows(
+        must(
+            PERF, "functions", "report", "-i", path, "-j", "--share", "discard", *options, stderr=-1
+        )
+    )
 
 
 def build(name: str, source: str, *options: str) -> Path:
@@ -49,7 +53,20 @@ class Identity(unittest.TestCase):
     def check(self, path: Path, expected: dict, *options: object) -> None:
         """Both collectors have these rows and no others."""
         self.assertEqual(native(path, *options), expected)
-        script = must(PERF, "script", "-i", path, *options, "-s", SCRIPT, "--", "--json", stderr=-1)
+        script = must(
+            PERF,
+            "script",
+            "-i",
+            path,
+            *options,
+            "-s",
+            SCRIPT,
+            "--",
+            "-s",
+            "discard",
+            "--json",
+            stderr=-1,
+        )
         self.assertEqual(rows(script), expected)
 
     def test_kernel_and_modules(self):

@@ -78,6 +78,8 @@ def native(source: object, *options: str, **more) -> Rows:
             source,
             "--by",
             "callchain",
+            "--share",
+            "discard",
             "-j",
             *options,
             stderr=-1,
