@@ -116,7 +116,7 @@ class Families:
                 )
 
     def add_metrics(self, where: Labels, columns: Iterable[Table], function: Table) -> None:
-        """Adds the metrics of one function, those that it has, and their intervals."""
+        """Adds the metrics of one function, those that it has, their intervals and marks."""
         for column in columns:
             name, unit = family_name(column), "percent" if is_percent(column) else ""
             value = function["metrics"].get(column["name"])
@@ -133,6 +133,13 @@ class Families:
                     here,
                     bound,
                 )
+            self.add(
+                f"{name}_weak",
+                f"{column['meaning']}: 1 if the data do not support the value",
+                "",
+                here,
+                int(column["name"] in function["weak"]),
+            )
 
 
 def text_of(tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> bytes:

@@ -105,6 +105,42 @@ def estimate(windows: Sequence[tuple[int, ...]], event: int, per: int) -> Estima
     return Estimate(value, math.sqrt(number / (number - 1) * squares) / below, number - 1)
 
 
+def crowd(windows: Sequence[tuple[int, ...]], event: int) -> float:
+    """How many events windows hold which hold any, as an event sees it."""
+    total = sum(window[event] for window in windows)
+    return sum(window[event] ** 2 for window in windows) / total if total else 1.0
+
+
+def stretch(windows: Sequence[tuple[int, ...]], event: int) -> float:
+    """How much farther an interval reaches to where an event is more; the leader is the first."""
+    leader = [window[0] for window in windows]
+    number = sum(leader) ** 2 / sum(cycles**2 for cycles in leader)
+    mean = sum(window[event] for window in windows) / number
+    return max(1.0, 2 - (1 + mean) / crowd(windows, event))
+
+
+def rate_bounds(
+    windows: Sequence[tuple[int, ...]], event: int, per: int, everywhere: float = 1.0
+) -> Bounds:
+    """The interval of one event of windows by another, where the windows of all functions have
+    so many events, as one of them sees it.
+    """
+    one, below = estimate(windows, event, per), sum(window[per] for window in windows)
+    three = -math.log(0.05)  # windows, of which nothing was seen
+    low, high = one.bounds
+    return (
+        min(
+            one.value * (low / one.value) ** stretch(windows, per),
+            max(one.value - three / below, 0),
+            one.value * below / (below + three * crowd(windows, per)),
+        ),
+        max(
+            one.value * (high / one.value) ** stretch(windows, event),
+            one.value + three / below * max(1.0, crowd(windows, event), everywhere),
+        ),
+    )
+
+
 def poisson(draw: random.Random, mean: float) -> int:
     """A number of events, by Knuth's method."""
     number, left = 0, draw.random()

@@ -172,7 +172,10 @@ class Metrics(unittest.TestCase):
                     low, high = row["intervals"][name]
                     t = quantile(len(recording.windows[0, place]) - 1)
                     self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 5)
-                    self.assertEqual(name in row["weak"], high - low >= abs(row["metrics"][name]))
+                    few = len(recording.windows[0, place]) < 20
+                    self.assertEqual(
+                        name in row["weak"], few or high - low >= abs(row["metrics"][name])
+                    )
 
     def test_topdown(self):
         """Of each Neoverse CPU, in all its versions that the formulas tell apart."""
@@ -340,7 +343,8 @@ class Metrics(unittest.TestCase):
                 self.assertAlmostEqual(row["metrics"][name] / ratio(link, one, other), 1, 10)
                 self.assertAlmostEqual(row["errors"][name] / sum(parts) ** 0.5, 1, delta=0.05)
                 self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 2)
-                self.assertEqual(name in row["weak"], high - low >= row["metrics"][name])
+                few = min(one["windows"], other["windows"]) < 20
+                self.assertEqual(name in row["weak"], few or high - low >= row["metrics"][name])
 
     def test_sums_files(self):
         """They say which CPU it was, by either writer, and give the same table."""

@@ -403,6 +403,16 @@ class OpenMetrics(Case):
             for key in seen["perf_functions_cycles_per_instruction_low"]
         ):
             self.assertTrue(low <= value <= high)
+        # one mark for each value that the table marks
+        rows = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))["functions"]
+        weak = [
+            value
+            for name, values in seen.items()
+            if name.endswith("_weak")
+            for value in values.values()
+        ]
+        self.assertEqual({*weak}, {0, 1})
+        self.assertEqual(sum(weak), sum(len(row["weak"]) for row in rows))
 
     def test_store(self):
         """The first functions of all, for each build on each host."""

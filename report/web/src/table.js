@@ -106,7 +106,7 @@ export function tableView(panel, table) {
 			'Colours: five classes with as many values each. ',
 			...(rows.some(row => row[5].length)
 				? [
-						element('span', { class: 'unsure' }, '~'),
+						element('span', { class: 'unsure' }, '?'),
 						': too few windows for this value.',
 					]
 				: [])

@@ -99,7 +99,7 @@ static void functions_browser__write(struct ui_browser *b, void *entry, int line
 	for (unsigned int i = b->horiz_scroll; i < print->nr_fields; i++) {
 		const struct function_value *value = &row->values[print->fields[i]];
 
-		if (value->is_weak && !print->intervals && !is_current)
+		if (value->is_weak && !is_current)
 			ui_browser__set_color(b, HE_COLORSET_WEAK);
 		else if (value->is_defined &&
 			 function_column__is_share(&print->columns->columns[print->fields[i]]))
@@ -262,7 +262,8 @@ int function_print__browse(const struct function_print *print, struct function_c
 	if (print->table->by != FUNCTION_BY_SYMBOL)
 		scnprintf(browser.title, sizeof(browser.title), "Metrics by %s: %zu rows",
 			  browser.layout.key, print->nr_rows);
-	if (ui_browser__show(&browser.b, browser.title,
+	if (ui_browser__show(&browser.b, browser.title, print->intervals ?
+			     FUNCTION_INTERVAL_NOTE "; '?' shows the keys" :
 			     "Press '?' for help on key bindings") < 0)
 		goto out;
 	functions_browser__run(&browser, columns, annotate, data);

@@ -23,6 +23,10 @@
 #define DISCARDED	"discarded"
 /* function_column.per of a share. */
 #define TOTAL		"total"
+/* function_column.scale of a part of something: no more is true. */
+#define PERCENT		100
+/* Values from fewer windows are weak. */
+#define FEW_WINDOWS	20
 
 static const struct function_column known_columns[] = {
 #define FUNCTION_METRIC(...) { __VA_ARGS__ },
@@ -52,10 +56,12 @@ double u192__double(const struct u192 *number)
 	return ldexp(bits, 64 * top - shift);
 }
 
-/* What the windows of one function or of all counted of two events. */
+/*
+ * What the windows of one function or of all counted of two events: how many there
+ * are, how many of them matched, and how many of these do not depend on each other.
+ */
 struct pair_sums {
-	double samples, matched;
-	double number;	/* of windows that do not depend on each other */
+	double samples, matched, number;
 	struct u192 y, x, yy, xy, xx;
 };
 
@@ -97,6 +103,14 @@ static struct u192 product_of(const struct function_sums *sums, const char *a, c
 	second = event_set__find(sums->set, b);
 	return sums->values[event_set__product(sums->set, min(first, second),
 					       max(first, second))];
+}
+
+/* As many windows of equal weight would tell as much (Kish's effective size). */
+static double effective_windows(const struct u192 *total, const struct u192 *squares)
+{
+	double x = u192__double(total);
+
+	return x > 0 ? x * x / u192__double(squares) : 0;
 }
 
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
@@ -231,11 +245,10 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 static struct function_value share(const struct pair_sums *own, double number, unsigned int scale)
 {
 	struct function_value value = ratio(own, number, scale);
-	double x = u192__double(&own->x);
 
-	/* As many windows of equal weight would tell as much (Kish's effective size). */
+	value.windows = effective_windows(&own->x, &own->xx);
 	if (value.is_defined)
-		function_value__share_interval(&value, scale, x * x / u192__double(&own->xx));
+		function_value__share_interval(&value, scale, value.windows);
 	return value;
 }
 
@@ -332,16 +345,19 @@ static struct function_value inclusive_share(const struct function_row *row,
 	value.has_error = isfinite(variance);
 	value.error = scale * sqrt(variance) / whole;
 	value.freedom = n - 1;
+	value.windows = strcmp(event, leader) ? effective_windows(&all.y, &all.yy) : n;
 	function_value__share_interval(&value, scale, n);
 	return value;
 }
 
-/* How many events windows hold which hold any, as an event sees it. */
-static double burst_of(const struct pair_sums *whole)
+static struct window_counts counts_of(double windows, const struct u192 *total,
+				      const struct u192 *squares)
 {
-	double y = u192__double(&whole->y);
-
-	return y > 0 ? u192__double(&whole->yy) / y : 1;
+	return (struct window_counts){
+		.windows = windows,
+		.total = u192__double(total),
+		.squares = u192__double(squares),
+	};
 }
 
 /* One event by another, directly or through an event that both sets have. */
@@ -351,20 +367,29 @@ static struct function_value rate(const struct function_column *column, const ch
 	const char *per = link ?: column->per;
 	struct pair_sums own = pool(row->sums, row->nr_sums, column->event, per);
 	struct pair_sums whole = pool(total->sums, total->nr_sums, column->event, per);
-	double x = u192__double(&own.x);
+	struct window_counts event = counts_of(own.number, &own.y, &own.yy);
+	struct window_counts below = counts_of(own.number, &own.x, &own.xx);
+	double x = below.total;
 	struct function_value value;
 
 	if (link) {
 		struct pair_sums other = pool(row->sums, row->nr_sums, column->per, link);
 
 		value = linked_ratio(&own, &other, column->scale);
-		x *= u192__double(&other.y) / u192__double(&other.x);
+		below = counts_of(other.number, &other.y, &other.yy);
+		x *= below.total / u192__double(&other.x);
 	} else {
 		value = ratio(&own, own.number, column->scale);
 	}
-	if (value.is_defined)
-		function_value__rate_interval(&value, u192__double(&own.y), column->scale / x,
-					      burst_of(&whole));
+	if (!value.is_defined)
+		return value;
+
+	value.windows = fmin(event.windows, below.windows);
+	function_value__rate_interval(&value, column->scale / x, &event, &below,
+				      u192__double(&whole.yy) / u192__double(&whole.y));
+	/* A part of what it is taken by. */
+	if (column->scale == PERCENT)
+		value.high = fmin(value.high, fmax(value.value, PERCENT));
 	return value;
 }
 
@@ -500,7 +525,8 @@ static struct opened_share opened_share(const struct function_row *row,
 		if (is_led(total->sums[i], leader, event))
 			pair_sums__add(&whole, total->sums[i], event, leader);
 	}
-	share.hit = burst_of(&whole) / fmax(u192__double(&own.x), 1);
+	share.hit = fmax(u192__double(&whole.yy) / u192__double(&whole.y), 1) /
+		    fmax(u192__double(&own.x), 1);
 	share.rate = ratio(&own, own.number, 1);
 	if (share.rate.is_defined && own.number >= 3)
 		return share;
@@ -532,10 +558,13 @@ static struct share_variance variance_of(const struct opened_share *share, doubl
 	return variance;
 }
 
-/* The share of a function, where sum is that of p r, and whole the variances of all. */
+/*
+ * The share of a function, where sum is that of p r, and whole the variances of all, and
+ * as many windows tell of the event as windows says.
+ */
 static struct function_value value_of_share(const struct opened_share *share, double sum,
 					    double number, const struct share_variance *whole,
-					    unsigned int scale)
+					    unsigned int scale, double windows)
 {
 	struct share_variance own = variance_of(share, number);
 	double s = share->p * share->rate.value / sum, hit = share->rate.value / number;
@@ -551,6 +580,7 @@ static struct function_value value_of_share(const struct opened_share *share, do
 		.value = scale * s,
 		.error = scale * sqrt(fmax(variance, 0)) / sum,
 		.freedom = per_freedom > 0 ? variance * variance / per_freedom : 0,
+		.windows = windows,
 	};
 
 	if (!value.is_defined)
@@ -570,7 +600,8 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	const char *leader = opening_leader(total, column->event);
 	struct share_variance whole = {};
 	struct opened_share *shares;
-	double number, sum = 0;
+	double number, windows, sum = 0;
+	struct pair_sums all;
 
 	if (!leader)
 		return 0;
@@ -579,6 +610,8 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 		return -ENOMEM;
 
 	number = opened_of(total, leader);
+	all = pool(total->sums, total->nr_sums, column->event, leader);
+	windows = strcmp(column->event, leader) ? effective_windows(&all.y, &all.yy) : number;
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct share_variance own;
 
@@ -591,20 +624,21 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++)
 		columns->rows[i].values[c] = value_of_share(&shares[i], sum, number, &whole,
-							    column->scale);
+							    column->scale, windows);
 	free(shares);
 	return 1;
 }
 
 /*
- * A value is weak if its interval is not narrower than the value itself; 0, if
- * it is not even known to be less than the value of all functions.
+ * A value is weak if few windows tell of it (of a share: few of all functions'
+ * that have the event), or if its interval is not narrower than the value itself;
+ * 0, if it is not even known to be less than the value of all functions.
  */
 static bool is_weak(const struct function_value *value, const struct function_value *whole)
 {
 	if (!value->is_defined)
 		return false;
-	if (!value->has_interval)
+	if (!value->has_interval || round(value->windows) < FEW_WINDOWS)
 		return true;
 	if (value->value)
 		return value->high - value->low >= fabs(value->value);

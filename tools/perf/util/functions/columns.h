@@ -23,8 +23,9 @@ struct function_column {
 };
 
 /*
- * A value, its standard error with degrees of freedom (0: no limit), and its
- * 95 % interval. The data do not support a value which is weak.
+ * A value, its standard error with degrees of freedom (0: no limit), its 95 %
+ * interval, and from how many windows it comes. The data do not support a value
+ * which is weak.
  */
 struct function_value {
 	bool is_defined;
@@ -36,6 +37,7 @@ struct function_value {
 	double freedom;
 	double low;
 	double high;
+	double windows;
 };
 
 /* A function and what its columns say. */

@@ -17,10 +17,15 @@
  *   / 2 R (1 - R)) (Newcombe, Logit confidence intervals and the inverse sinh
  *   transformation, The American Statistician 55, 2001). With many events it is
  *   R +- t s.
- * - No event in n windows: s is 0, but R need not be. With 95 % certainty no
- *   more than 3 of n windows would hold any (rule of three: Hanley and
- *   Lippman-Hand, JAMA 249, 1983), as many as windows with events hold. For the
- *   same reason no interval of a rate is narrower than 3 events more or less.
+ * - What no window has shown may still be there: with 95 % certainty no more than
+ *   3 of n windows would show it (rule of three: Hanley and Lippman-Hand, JAMA
+ *   249, 1983). So the interval of a rate reaches at least to where 3 more windows
+ *   would take it, which hold as many events as windows hold that hold any (the
+ *   function's own or all functions', whichever are more), and down to where 3 more
+ *   windows of the function's own events below would. It is never narrower than 3
+ *   events more or less. Where no event was seen, this is all that is known.
+ * - Where few windows hold most of the events, s is small as often as the largest
+ *   of them were missed. So the interval of a rate reaches farther, see stretch().
  */
 #include <float.h>
 #include <math.h>
@@ -124,24 +129,47 @@ static double half_width(const struct function_value *value, double per)
 	return 2 * asinh(student_t__quantile(value->freedom) * value->error / (2 * per));
 }
 
+/* How many events windows hold which hold any, as an event sees it. */
+static double crowd_of(const struct window_counts *counts)
+{
+	return counts->total > 0 ? counts->squares / counts->total : 1;
+}
+
+/*
+ * How much farther an interval reaches to where there would be more events: 1
+ * where windows hold as many as chance deals out (Poisson), or more regular
+ * numbers, and up to 2 where few windows hold them all.
+ */
+static double stretch(const struct window_counts *counts)
+{
+	double by_chance = 1 + counts->total / counts->windows;
+
+	return fmax(2 - by_chance / crowd_of(counts), 1);
+}
+
 /**
  * function_value__rate_interval - set the interval of a ratio of totals
  * @value: the value, whose interval is set, if that can be said
- * @number: total of the events that are counted, @value in other units
  * @unit: what one event adds to @value
- * @burst: how many events windows hold which hold any
+ * @event: the events that are counted
+ * @per: what they are counted by
+ * @crowd: how many events windows of all functions hold which hold any
  */
-void function_value__rate_interval(struct function_value *value, double number, double unit,
-				   double burst)
+void function_value__rate_interval(struct function_value *value, double unit,
+				   const struct window_counts *event,
+				   const struct window_counts *per, double crowd)
 {
-	double factor, few = RULE_OF_THREE * unit;
+	double r = value->value, few = RULE_OF_THREE * unit, half, low, high;
+	double more = few * fmax(fmax(crowd, crowd_of(event)), 1);
 
-	if (number <= 0) {
-		set(value, 0, few * fmax(burst, 1));
+	if (event->total <= 0) {
+		set(value, 0, more);
 	} else if (value->has_error) {
-		factor = exp(half_width(value, value->value));
-		set(value, fmin(value->value / factor, fmax(value->value - few, 0)),
-		    fmax(value->value * factor, value->value + few));
+		half = half_width(value, r);
+		low = r / exp(half * stretch(per));
+		low = fmin(low, r / (1 + RULE_OF_THREE * crowd_of(per) / per->total));
+		high = r * exp(half * stretch(event));
+		set(value, fmin(low, fmax(r - few, 0)), fmax(high, r + more));
 	}
 }
 

@@ -4,11 +4,19 @@
 
 struct function_value;
 
+/* What windows counted of one event: how much, and the sum of its squares. */
+struct window_counts {
+	double windows;
+	double total;
+	double squares;
+};
+
 double student_t__tail(double t, double freedom);
 double student_t__quantile(double freedom);
 
-void function_value__rate_interval(struct function_value *value, double number, double unit,
-				   double burst);
+void function_value__rate_interval(struct function_value *value, double unit,
+				   const struct window_counts *event,
+				   const struct window_counts *per, double crowd);
 void function_value__share_interval(struct function_value *value, double whole, double windows);
 void function_value__plain_interval(struct function_value *value);
 

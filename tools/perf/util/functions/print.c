@@ -355,7 +355,7 @@ static const char *color_of(const struct function_print *print, unsigned int fie
 {
 	if (!value->is_defined)
 		return PERF_COLOR_NORMAL;
-	if (value->is_weak && !print->intervals)
+	if (value->is_weak)
 		return COLOR_GREY;
 	return function_column__is_share(&print->columns->columns[print->fields[field]]) ?
 		get_percent_color(value->value) : PERF_COLOR_NORMAL;
@@ -404,11 +404,13 @@ int function_print__table(const struct function_print *print, FILE *fp)
 		return -ENOMEM;
 	}
 
+	if (print->intervals)
+		fputs("# " FUNCTION_INTERVAL_NOTE "\n", fp);
 	fprintf(fp, "%-*s", layout.key_width, layout.key);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const char *name = function_layout__title(&layout, i);
 
-		marked[i] = !print->intervals && !uses_color(fp) && has_weak(print, i);
+		marked[i] = !uses_color(fp) && has_weak(print, i);
 		fprintf(fp, " %*s%s", layout.widths[i] + marked[i] - function_text__width(name), "",
 			name);
 		if (layout.interval_widths[i])
@@ -548,6 +550,7 @@ void function_print__csv(const struct function_print *print, const char *separat
 		if (has_intervals(print, i)) {
 			function_print__csv_title(name, "low", separator, fp);
 			function_print__csv_title(name, "high", separator, fp);
+			function_print__csv_title(name, "weak", separator, fp);
 		}
 	}
 	fputc('\n', fp);
@@ -568,6 +571,7 @@ void function_print__csv(const struct function_print *print, const char *separat
 				function_print__shortest(value->low, buf));
 			fprintf(fp, "%s%s", separator, !value->has_interval ? "-" :
 				function_print__shortest(value->high, buf));
+			fprintf(fp, "%s%d", separator, value->is_weak);
 		}
 		fputc('\n', fp);
 	}

@@ -15,6 +15,8 @@ struct function_table;
 #define FUNCTION_CELL_SIZE	32
 #define FUNCTION_INTERVAL_SIZE	(2 * FUNCTION_CELL_SIZE)
 #define FUNCTION_INTERVAL_TITLE	"95 %"
+#define FUNCTION_INTERVAL_NOTE \
+	"95 %: where windows of this run may have happened to lie, not what the next run says"
 
 /* What is printed of a table, and in which order. */
 struct function_print {

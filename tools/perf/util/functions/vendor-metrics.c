@@ -741,6 +741,7 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 	double slopes[expr->nr_ids ?: 1], variance = 0, per_freedom = 0;
 	struct spread spread = {};
 
+	value->windows = INFINITY;
 	for (unsigned int i = 0; i < expr->nr_ids; i++)
 		slopes[i] = slope(expr, totals->events, i);
 	for (size_t s = 0; s < row->nr_sums; s++) {
@@ -756,6 +757,7 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 		       fmax(spread.squares - spread.sum * spread.sum / spread.number, 0);
 		variance += part;
 		per_freedom += part * part / (spread.number - 1.0);
+		value->windows = fmin(value->windows, spread.number);
 		memset(&spread, 0, sizeof(spread));
 	}
 	/* It is not, if one window is all that there is of a kind. */

@@ -30,6 +30,7 @@
  *
  * The column is scale x event / per, where per is an event, "total" (the event's sum
  * over all functions) or NULL. "samples", "matched" and "discarded" count windows.
+ * A scale of 100 is for an event that is a part of per: no true value is above 100.
  */
 FUNCTION_METRIC("#", "window samples", "samples", NULL, 1, 0)
 FUNCTION_METRIC("CPI", "cycles per instruction", "cycles", "instructions", 1, 1)
