@@ -449,17 +449,17 @@ class Printed(unittest.TestCase):
         """19 windows that are all alike are too few, 20 are not: those of the function for a rate,
         those of all functions that hold an event for a share. Windows of a burst are one.
         """
-        alike = (300, 300, 2)
+        twos = (300, 300, 2)
         rows = report(
-            sums_line("f19", [alike] * 19),
-            sums_line("f20", [alike] * 20),
+            sums_line("f19", [twos] * 19),
+            sums_line("f20", [twos] * 20),
             sums_line("rest", [(300, 300, 0)] * 300),
         )
         self.assertLessEqual({"CPI", "PF/KI", "DIS"}, {*rows["f19"]["weak"]})
         self.assertFalse({"CPI", "PF/KI", "DIS", "%PF"} & {*rows["f20"]["weak"]})
         rows = report(
             sums_line("rest", [(300, 300, 0)] * 300),
-            sums_line("f", [(300, 300, 0)] * 300 + [alike] * 19),
+            sums_line("f", [(300, 300, 0)] * 300 + [twos] * 19),
         )
         self.assertEqual([name for name in rows["f"]["weak"] if name.startswith("%")], ["%PF"])
         # 160 windows, 8 of which follow one another in each of 20 bursts, or 152 in 19 of them
@@ -586,6 +586,23 @@ REGULAR: dict[str, tuple[str, Callable[[random.Random], Window]]] = {
 SHARES = {"a": (0.45, 300), "b": (0.3, 100), "c": (0.15, 600), "d": (0.07, 200), "e": (0.03, 300)}
 
 
+def alike(
+    window: Callable[[random.Random], Window],
+    number: int,
+    functions: int,
+    draw: random.Random,
+    *others: str,
+) -> dict[str, dict]:
+    """A table of functions of so many windows each, and of others."""
+    return report(
+        *others,
+        *(
+            sums_line(f"f{function:04}", [window(draw) for _ in range(number)])
+            for function in range(functions)
+        ),
+    )
+
+
 class Coverage(unittest.TestCase):
     """Of drawn windows, 93 % of the intervals contain the truth, and at most 97 % where windows are
     many and regular.
@@ -600,12 +617,8 @@ class Coverage(unittest.TestCase):
     def test_rates(self):
         for name, case in DRAWN.items():
             draw = random.Random(3)
-            rows = report(
-                *(
-                    sums_line(f"f{trial:04}", [case.window(draw) for _ in range(case.number)])
-                    for trial in range(min(3000, 400000 // case.number))
-                )
-            )
+            trials = min(3000, 400000 // case.number)
+            rows = alike(case.window, case.number, trials, draw)
             bounds = [row["intervals"][case.column] for row in rows.values()]
             with self.subTest(name):
                 self.assert_coverage(
@@ -620,13 +633,7 @@ class Coverage(unittest.TestCase):
             for number in numbers:
                 draw, right, weak = random.Random(9), [], 0
                 for _ in range(max(6, min(16, 4000 // number))):
-                    rows = report(
-                        *quiet,
-                        *(
-                            sums_line(f"f{trial:02}", [window(draw) for _ in range(number)])
-                            for trial in range(50)
-                        ),
-                    )
+                    rows = alike(window, number, 50, draw, *quiet)
                     for symbol, row in rows.items():
                         if not symbol.startswith("quiet"):
                             low, high = row["intervals"].get(column, (0, 0))
@@ -646,15 +653,7 @@ class Coverage(unittest.TestCase):
         """
         for name, (column, window) in REGULAR.items():
             draw = random.Random(10)
-            few, many = (
-                report(
-                    *(
-                        sums_line(f"f{trial:03}", [window(draw) for _ in range(number)])
-                        for trial in range(trials)
-                    )
-                ).values()
-                for number, trials in ((20, 300), (2000, 30))
-            )
+            few, many = (alike(window, *size, draw).values() for size in ((20, 300), (2000, 30)))
             weak = sum(column in row["weak"] for row in few)
             widths = [
                 (high - low) / (2 * 1.96 * row["errors"][column])
