@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import ReportError, cluster, flame, openmetrics, page, plot, pprof, store, sums
 from .progress import Progress
-from .table import Perf, Table, check_folder, is_diff, replacing
+from .table import Perf, Table, check_folder, is_diff, paths, replacing
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
@@ -32,6 +32,9 @@ COLLECT = (
 # ... and of the table itself
 SHOW = (("--metrics", "LIST", "metrics of the CPU's vendor as well"),)
 
+# the runs before and after
+Sides = tuple[Sequence[str], Sequence[str]]
+
 EXAMPLES = """\
 examples:
   functions-report perf.data                                    print perf's table
@@ -39,6 +42,7 @@ examples:
   functions-report --html report.html one.data two.data         of several recordings, added up
   functions-report --html report.html --by dso perf.data        a row for each binary
   functions-report --html change.html --diff old.data new.data  what changed
+  functions-report --html change.html --before old*.data --after new*.data
   functions-report --plot figure.svg perf.data                  a picture, or .png
   functions-report --pprof profile.pb.gz perf.data              for pprof, Grafana, speedscope
   functions-report --openmetrics - --top 10 perf.data           for Prometheus
@@ -89,6 +93,14 @@ def parser() -> argparse.ArgumentParser:
     )
     output.add_argument("--sums", metavar="FILE", type=Path, help="a file of sums")
     output.add_argument("--diff", action="store_true", help="compare two INPUTs, BEFORE and AFTER")
+    for side in "before", "after":
+        output.add_argument(
+            f"--{side}",
+            metavar="RUN",
+            nargs="+",
+            action="extend",
+            help=f"compare several runs: those {side}",
+        )
     output.add_argument(
         "--top",
         metavar="N",
@@ -141,7 +153,8 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
             "--from takes sums as they are stored: it cannot be with --cluster, "
             f"{', '.join(name for name, _, _ in COLLECT)}"
         )
-    arguments.inputs = arguments.inputs or ["perf.data"]
+    if not (arguments.inputs or arguments.before or arguments.after):
+        arguments.inputs = ["perf.data"]
     return arguments
 
 
@@ -176,9 +189,9 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     """What the page shows: a table and its flame graph, and the comparison if it is one."""
     inputs = arguments.inputs
     data: Table = {}
-    if arguments.diff:
-        data["diff"] = page.diff_data(compare(perf, inputs, by))
-        inputs = inputs[1:]
+    if arguments.sides:
+        data["diff"] = page.diff_data(compare(perf, arguments.sides, by))
+        inputs = arguments.sides[1]
     table = perf.table(inputs, *by)
     data["table"] = page.table_data(table)
     note = ""
@@ -192,9 +205,29 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     return data
 
 
-def compare(perf: Perf, inputs: Sequence[str], by: Sequence[str]) -> Table:
-    """The comparison of two inputs."""
-    table = perf.table(inputs, "--diff", *by, what="comparing")
+def find_sides(arguments: argparse.Namespace) -> Sides | None:
+    """What is compared, if anything. Raises ReportError."""
+    if arguments.before or arguments.after:
+        if arguments.diff or arguments.inputs or not (arguments.before and arguments.after):
+            raise ReportError("--before and --after go together, without other inputs and --diff")
+        return arguments.before, arguments.after
+    if not arguments.diff:
+        return None
+    if len(arguments.inputs) != 2:
+        raise ReportError(
+            f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}"
+        )
+    return arguments.inputs[:1], arguments.inputs[1:]
+
+
+def words_of(sides: Sides) -> list[str]:
+    """perf's options for a comparison."""
+    return ["--before", *paths(sides[0]), "--after", *paths(sides[1])]
+
+
+def compare(perf: Perf, sides: Sides, by: Sequence[str]) -> Table:
+    """The comparison of the runs of two sides."""
+    table = perf.table((), *by, *words_of(sides), what="comparing")
     if not is_diff(table):
         raise ReportError(f"{perf.program} cannot compare: it made one table of both")
     return table
@@ -227,20 +260,20 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
 
 def make(arguments: argparse.Namespace) -> None:
     """Does what was asked for. Raises ReportError."""
-    if arguments.diff and len(arguments.inputs) != 2:
-        raise ReportError(
-            f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}"
-        )
-    if arguments.diff and (
+    arguments.sides = find_sides(arguments)
+    if arguments.sides:
+        arguments.inputs = [name for side in arguments.sides for name in side]
+    if arguments.sides and (
         arguments.sums or arguments.store or arguments.source or arguments.cluster is not None
     ):
         raise ReportError(
-            "--diff compares its inputs as they are: "
-            "--sums, --store, --from and --cluster cannot be with --diff"
+            "a comparison takes its inputs as they are: "
+            "--sums, --store, --from and --cluster cannot be with --diff, --before and --after"
         )
-    if arguments.diff and (arguments.pprof or arguments.openmetrics):
+    if arguments.sides and (arguments.pprof or arguments.openmetrics):
         raise ReportError(
-            "--pprof and --openmetrics have no form for a comparison: they cannot be with --diff"
+            "--pprof and --openmetrics have no form for a comparison: "
+            "they cannot be with --diff, --before and --after"
         )
     perf = Perf(
         find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress()
@@ -252,7 +285,7 @@ def make(arguments: argparse.Namespace) -> None:
     title = (
         store.shown(arguments.source)
         if arguments.source
-        else (" → " if arguments.diff else ", ").join(arguments.inputs)
+        else " → ".join(", ".join(side) for side in arguments.sides or [arguments.inputs])
     )
     # what is missing is told before the work
     if arguments.html:
@@ -308,8 +341,8 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
         page.write(arguments.html, title, page_data(perf, arguments, by))
     if arguments.plot:
         table = (
-            compare(perf, arguments.inputs, by)
-            if arguments.diff
+            compare(perf, arguments.sides, by)
+            if arguments.sides
             else perf.table(arguments.inputs, *by)
         )
         plot.write(
@@ -328,7 +361,11 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
         )
     made = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics
     if not any(made) and not (arguments.sums or arguments.store):
-        sys.stdout.write(perf.text(arguments.inputs, *(["--diff"] if arguments.diff else []), *by))
+        sys.stdout.write(
+            perf.text((), *by, *words_of(arguments.sides))
+            if arguments.sides
+            else perf.text(arguments.inputs, *by)
+        )
         sys.stdout.flush()
 
 

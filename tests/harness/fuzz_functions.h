@@ -241,15 +241,25 @@ static void print_table(const struct function_table *table, struct function_colu
 static void print_diff(const struct function_table *before, const struct function_table *after,
 		       struct function_columns *old, struct function_columns *new)
 {
+	/* A side has one run and the other two. */
+	struct function_table tables[] = { *before, *after };
+	struct function_columns columns[] = { *old, *new };
+	const struct function_runs runs[] = {
+		{ .nr = 2, .tables = tables, .columns = columns, .table = *before, .all = *old },
+		{
+			.nr = 1, .tables = tables + 1, .columns = columns + 1,
+			.table = *after, .all = *new,
+		},
+	};
 	struct function_diff diff = {};
 	struct function_diff_print print = {
-		.diff = &diff, .before = before, .after = after, .intervals = true,
+		.diff = &diff, .before = &runs[0], .after = &runs[1], .intervals = true,
 	};
 	struct function_limit limit = { .column = (char *)"DIS", .number = 5, .is_relative = true };
 	struct output output;
 	int *fields;
 
-	if (!function_diff__init(&diff, old, new)) {
+	if (!function_diff__init(&diff, &runs[0], &runs[1])) {
 		fields = all_fields(diff.columns.nr_columns);
 		print.fields = fields;
 		print.nr_fields = diff.columns.nr_columns;
@@ -261,7 +271,7 @@ static void print_diff(const struct function_table *before, const struct functio
 		end(&output, NULL);
 		function_diff_print__json(&print, begin(&output));
 		end(&output, check_json);
-		function_diff_print__exceeded(&print, &limit, begin(&output));
+		function_diff_print__exceeded(&print, &limit, 1, begin(&output));
 		end(&output, check_text);
 		free(fields);
 	}

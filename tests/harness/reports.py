@@ -274,7 +274,7 @@ def fake_perf(
         f"""#!/bin/sh
 case "$*" in
 *callchain*) cat {path.with_suffix(".chains")} >&2; exit 1 ;;
-*--diff*) exec cat {path.with_suffix(".diff")} ;;
+*--before*) exec cat {path.with_suffix(".diff")} ;;
 *) exec cat {path.with_suffix(".table")} ;;
 esac
 """,

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """perf functions report --diff: changes, their intervals and what of them is more than
-chance, computed once more here; which functions are the same; --fail-on for scripts.
+chance, computed once more here or known from the simulation; runs that differ; which
+functions are the same; --fail-on for scripts.
 """
 
 import csv
 import itertools
 import json
 import math
+import operator
 import random
+import re
 import subprocess
 import unittest
+from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness.env import CHECK, PERF, run
@@ -28,6 +33,8 @@ from tests.harness.simulation import Libraries, recorded
 
 DATA = CHECK / "diff"
 Function = tuple[str, str, str, Sequence[Window]]  # symbol, DSO, address, windows
+THREE = -math.log(0.05)
+ONE_RUN = "^perf functions: one run a side: runs were not compared[^\n]*\n"
 
 
 def setUpModule() -> None:
@@ -373,20 +380,16 @@ class Output(unittest.TestCase):
         self.assertRegex(done.stderr, f"^perf functions: .*{reason}[^\n]*\n$")
 
     def test_order(self):
-        """Significant changes, the largest of %CY first; others; what appeared; what vanished."""
+        """Significant changes, the largest of %CY first; others; what else appeared or vanished."""
 
         def rank(row: dict) -> tuple:
-            share = row["metrics"]["%CY"]
-            if row["status"] != "both":
-                return (2 + (row["status"] == "vanished"), -(share["after"] or share["before"]))
-            return (
-                not any(change["significant"] for change in row["metrics"].values()),
-                -abs(share["change"]),
-            )
+            order = ("both", "appeared", "vanished").index(row["status"])
+            is_first = any(change["significant"] for change in row["metrics"].values())
+            return (0 if is_first else 1 + order, -abs(row["metrics"]["%CY"]["change"]))
 
         self.assertEqual(self.rows, sorted(self.rows, key=rank))
         self.assertEqual([row["symbol"] for row in self.rows][:2], ["hot", "warm"])
-        self.assertEqual([row["symbol"] for row in self.rows][-3:], ["new", "few", "gone"])
+        self.assertEqual([row["symbol"] for row in self.rows][-2:], ["less", "few"])
         by_rate = [
             row["symbol"] for row in json.loads(diff("-j", "-s", "PF/KI").stdout)["functions"]
         ]
@@ -394,8 +397,12 @@ class Output(unittest.TestCase):
 
     def test_object(self):
         whole = json.loads(diff("-j", "-F", "#,CPI").stdout)
-        self.assertEqual(list(whole), ["by", "inline", "before", "after", "columns", "functions"])
-        self.assertEqual(list(whole["after"]), ["groups", "throttled", "lost"])
+        self.assertEqual(
+            list(whole),
+            ["by", "inline", "before", "after", "columns", "run_deviations", "functions"],
+        )
+        self.assertEqual(list(whole["after"]), ["runs", "groups", "throttled", "lost"])
+        self.assertEqual(whole["run_deviations"], {})
         self.assertEqual([column["name"] for column in whole["columns"]], ["#", "CPI"])
         new = next(row for row in whole["functions"] if row["symbol"] == "new")
         self.assertEqual(
@@ -419,6 +426,9 @@ class Output(unittest.TestCase):
         self.assertEqual(len(lines), 4)
         for line, row in zip(lines, self.rows):
             told = row["metrics"]["CPI"]
+            if row["status"] == "vanished":
+                self.assertEqual(line.split(), ["gone", f"{told['before']:.1f}", *"--", "vanished"])
+                continue
             self.assertEqual(
                 line.split(),
                 [
@@ -428,10 +438,12 @@ class Output(unittest.TestCase):
                     "..".join(f"{bound:+.1f}" for bound in told["interval"]),
                 ],
             )
-        lines = diff("-F", "CPI").stdout.splitlines()
-        self.assertEqual(
-            [line.split()[-1] for line in lines[-3:]], ["appeared", "appeared", "vanished"]
-        )
+        lines = {line.split()[0]: line.split() for line in diff("-F", "%CY").stdout.splitlines()}
+        for name, end in (("new", "appeared"), ("few", "appeared"), ("gone", "vanished")):
+            (row,) = (row for row in self.rows if row["symbol"] == name)
+            told = row["metrics"]["%CY"]
+            change = f"{told['change']:+.1f}" + "*" * told["significant"]
+            self.assertEqual(lines[name], [name, f"{told['after']:.1f}", change, end])
 
     def test_separated_values(self):
         rows = list(csv.DictReader(diff("-x", ",").stdout.splitlines()))
@@ -478,7 +490,7 @@ class Output(unittest.TestCase):
         self.assertGreater(len(json.loads(told[0].stdout)["functions"]), 5)
 
     def test_other_periods(self):
-        self.assertEqual(diff().stderr, "")
+        self.assertRegex(diff().stderr, ONE_RUN + "$")
         (DATA / "other.sums").write_text(
             (DATA / "after.sums").read_text().replace("\t999700\t300\t", "\t99700\t3000\t")
         )
@@ -491,7 +503,9 @@ class Output(unittest.TestCase):
             DATA / "other.sums",
             stderr=-1,
         )
-        self.assertRegex(done.stderr, "^perf functions: recorded with other periods[^\n]*\n$")
+        self.assertRegex(
+            done.stderr, ONE_RUN + "perf functions: recorded with other periods[^\n]*\n$"
+        )
 
     def test_bad_input(self):
         before, after = DATA / "before.sums", DATA / "after.sums"
@@ -501,6 +515,10 @@ class Output(unittest.TestCase):
             (before, after, after),
             (before, after, "--sums", DATA / "x.sums"),
             ("-i", before, after),
+            ("--before", before),
+            ("--after", before, after),
+            (before, "--before", before, "--after", after),
+            ("-i", before, "--before", before, "--after", after),
         ):
             self.refused("--diff takes two", "--diff", *inputs)
         done = run(PERF, "functions", "report", "--diff", before, DATA / "missing.sums", stderr=-1)
@@ -517,29 +535,34 @@ class Output(unittest.TestCase):
         """Exit status, and the functions that are told."""
         done = diff(*(word for limit in limits for word in ("--fail-on", limit)))
         self.assertEqual(done.stdout, diff().stdout)
-        return done.returncode, [" ".join(line.split()[2:5]) for line in done.stderr.splitlines()]
+        lines = re.sub(ONE_RUN, "", done.stderr).splitlines()
+        return done.returncode, [" ".join(line.split()[2:5]) for line in lines]
 
     def told(self, column: str, exceeds: Callable[[dict], bool]) -> list[str]:
         return [
             f"{column} of {row['symbol']}"
             for row in self.rows
-            if row["metrics"][column]["significant"] and exceeds(row["metrics"][column])
+            if row["metrics"][column]["interval"] and exceeds(row["metrics"][column])
         ]
 
     def test_fail_on(self):
-        """Significant changes beyond the limit, relative or not, up or down."""
-        rise = self.told("CPI", lambda told: told["change"] > 0.1 * told["before"])
+        """Changes whose interval is beyond the limit, relative or not, up or down."""
+        rise = self.told("CPI", lambda told: told["interval"][0] > 0.1 * told["before"])
         self.assertEqual(rise, ["CPI of warm"])
         self.assertEqual(self.fail_on("CPI>10%"), (2, rise))
         self.assertEqual(self.fail_on("CPI>0.2"), (2, rise))
         self.assertEqual(self.fail_on("CPI>100%"), (0, []))
-        fall = self.told("CPI", lambda told: told["change"] < -0.1 * told["before"])
+        fall = self.told("CPI", lambda told: told["interval"][1] < -0.1 * told["before"])
         self.assertEqual(fall, ["CPI of cold"])
         self.assertEqual(self.fail_on("cpi<-10%"), (2, ["CPI of cold"]))
         self.assertEqual(self.fail_on("CPI<-0.5"), (0, []))
-        share = self.told("%CY", lambda told: told["change"] < -5)
+        share = self.told("%CY", lambda told: told["interval"][1] < -5)
         self.assertEqual(self.fail_on(" CPI > 10 % , %CY<-5"), (2, rise + share))
         self.assertEqual(self.fail_on("CPI>10%", "CPI<-10%"), (2, rise + fall))
+        # the change is, but its interval is not
+        (warm,) = (row["metrics"]["CPI"] for row in self.rows if row["symbol"] == "warm")
+        between = (warm["interval"][0] + warm["change"]) / 2
+        self.assertEqual(self.fail_on(f"CPI>{between}"), (0, []))
         # what few windows say may be chance, however much it is
         few = next(row["metrics"]["CPI"] for row in self.rows if row["symbol"] == "less")
         self.assertGreater(abs(few["change"]), 0.01 * few["before"])
@@ -564,6 +587,380 @@ class Output(unittest.TestCase):
         self.refused("no column IPC", *inputs, "--fail-on", "CPI>5%,IPC>5%")
         self.refused("a number of windows has no interval", *inputs, "--fail-on", "#>1%")
         self.refused("--fail-on goes with --diff", DATA / "before.sums", "--fail-on", "CPI>5%")
+
+
+class Program(NamedTuple):
+    """What a run is drawn from."""
+
+    sizes: dict[str, int]  # windows, by function
+    cpi: float = 1.5
+
+    def run(
+        self, draw: random.Random, deviation: float, together: float = 0, slower: float = 1
+    ) -> dict[str, Sequence[int]]:
+        """The numbers of each function in a sums file; those named slow* are that much slower.
+
+        CPI, page faults and share differ from run to run by a standard deviation, the part of
+        its variance that is given by one factor for all functions. The moments of normal windows
+        are drawn instead of the windows.
+        """
+        common = math.sqrt(together) * deviation * draw.gauss(0, 1)
+        own = math.sqrt(1 - together) * deviation
+        numbers = {}
+        for name, size in self.sizes.items():
+            cpi = self.cpi * math.exp(common + own * draw.gauss(0, 1))
+            cpi *= slower if name.startswith("slow") else 1
+            number = max(2, poisson_or_normal(draw, size * math.exp(deviation * draw.gauss(0, 1))))
+            instructions = draw.gauss(300 / cpi * number, SPREAD * math.sqrt(number))
+            squares = SPREAD**2 * draw.gammavariate((number - 1) / 2, 2)
+            faults = poisson_or_normal(draw, number * math.exp(deviation * draw.gauss(0, 1)))
+            numbers[name] = [number, number] + [
+                round(value)
+                for value in (
+                    300 * number,
+                    instructions,
+                    faults,
+                    300**2 * number,
+                    300 * instructions,
+                    300 * faults,
+                    instructions**2 / number + squares,
+                    instructions * faults / number,
+                    faults**2 / number + faults,
+                )
+            ]
+        return numbers
+
+    def runs(self, draw: random.Random, number: int, side: str, **options: float) -> list[Path]:
+        """Sums files of several runs."""
+        paths = [DATA / f"{side}-{place}.sums" for place in range(number)]
+        for path in paths:
+            lines = sorted(self.run(draw, **options).items())
+            path.write_text(
+                "\n".join(
+                    [
+                        HEADER,
+                        *(
+                            "\t".join(("sums", name, "/prog", "-", *map(str, numbers)))
+                            for name, numbers in lines
+                        ),
+                        "end\n",
+                    ]
+                )
+            )
+        return paths
+
+
+SPREAD = 40  # of the instructions in a window
+# as in programs: few functions have most windows
+MANY = {f"f{number}": 5000 // number for number in range(1, 21)}
+
+
+def poisson_or_normal(draw: random.Random, mean: float) -> int:
+    """A number of events, of which many are nearly normal."""
+    return poisson(draw, mean) if mean < 50 else round(draw.gauss(mean, math.sqrt(mean)))
+
+
+def compared(
+    before: Sequence[Path], after: Sequence[Path], *options: str
+) -> subprocess.CompletedProcess:
+    return run(
+        PERF,
+        "functions",
+        "report",
+        "-j",
+        "--before",
+        *before,
+        "--after",
+        *after,
+        *options,
+        stderr=-1,
+    )
+
+
+class Runs(unittest.TestCase):
+    """Several runs of each side, of programs whose truth is known."""
+
+    def columns(self, done: subprocess.CompletedProcess) -> dict[str, dict[str, dict]]:
+        """What has changed, by column and symbol."""
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = json.loads(done.stdout)["functions"]
+        return {
+            column: {row["symbol"]: row["metrics"][column] for row in rows}
+            for column in ("CPI", "PF/KI", "%CY")
+        }
+
+    def test_false_alarms(self):
+        """Nothing has changed, but runs differ: no more than 5 % of the intervals miss that, and no
+        more than 5 % of the comparisons have a significant change.
+        """
+        draw = random.Random(11)
+        trials = 25
+        for deviation, together, sides in (
+            (0, 0, (3, 3)),
+            (0.01, 0, (3, 3)),
+            (0.03, 0, (3, 3)),
+            (0.03, 0, (5, 1)),
+            (0.03, 0.5, (2, 3)),
+            (0.03, 1, (3, 3)),
+        ):
+            alarms: Counter[str] = Counter()
+            missed: Counter[str] = Counter()
+            found = []
+            for _ in range(trials):
+                before, after = (
+                    Program(MANY).runs(draw, number, side, deviation=deviation, together=together)
+                    for side, number in zip(("before", "after"), sides)
+                )
+                done = compared(before, after)
+                found.append(json.loads(done.stdout)["run_deviations"]["CPI"])
+                for column, told in self.columns(done).items():
+                    alarms[column] += any(change["significant"] for change in told.values())
+                    missed[column] += sum(
+                        not change["interval"][0] <= 0 <= change["interval"][1]
+                        for change in told.values()
+                    )
+            mean = math.sqrt(sum(one**2 for one in found) / trials)
+            print(
+                f"runs differ by {100 * deviation:.0f} % ({100 * together:.0f} % together),"
+                f" {sides[0]} before and {sides[1]} after: {100 * mean:.2f} % found; significant in"
+                f" {dict(alarms)} of {trials} comparisons; intervals that miss:"
+                + ",".join(f" {column} {missed[column] / trials / 0.2:.1f} %" for column in missed)
+            )
+            with self.subTest(deviation=deviation, together=together, sides=sides):
+                self.assertLess(abs(mean - deviation), 0.1 * deviation + 0.004)
+                # of all columns, and 3 standard errors
+                self.assertLess(sum(alarms.values()) / 3 / trials, 0.05 + 3 * 0.22 / 8.7)
+                self.assertLess(
+                    sum(missed.values()) / 3 / trials / len(MANY), 0.06 if together < 1 else 0.1
+                )
+
+    def test_power(self):
+        """A change of 5 or 10 % in 2 of 20 functions, by how far runs differ and their number."""
+        draw = random.Random(12)
+        sizes = {**MANY, "slow": 2000, "slower": 1000}
+        for deviation, slower, least in (
+            (0, 1.05, (1, 1, 1)),
+            (0.01, 1.05, (0.7, 1, 1)),
+            (0.03, 1.05, (0, 0, 0.3)),
+            (0.03, 1.1, (0.2, 0.6, 0.9)),
+        ):
+            powers = []
+            for number in (3, 5, 10):
+                told = [
+                    self.columns(
+                        compared(
+                            Program(sizes).runs(draw, number, "before", deviation=deviation),
+                            Program(sizes).runs(
+                                draw, number, "after", deviation=deviation, slower=slower
+                            ),
+                        )
+                    )["CPI"]
+                    for _ in range(10)
+                ]
+                powers.append(
+                    sum(one[name]["significant"] for one in told for name in ("slow", "slower"))
+                    / 20
+                )
+            print(
+                f"runs differ by {100 * deviation:.0f} %, a change of {100 * (slower - 1):.0f} % is"
+                f" found in {', '.join(f'{100 * power:.0f}' for power in powers)} % with 3, 5, 10"
+                " runs a side"
+            )
+            with self.subTest(deviation=deviation, slower=slower):
+                self.assertTrue(all(map(operator.ge, powers, least)), powers)
+
+    def test_function_that_differs_more(self):
+        """One of 20 differs from run to run by five times as much: not significant for that."""
+        draw = random.Random(13)
+        wild, alarms = Program({"wild": 2000}), 0
+        for _ in range(25):
+            sides = []
+            for side in ("before", "after"):
+                paths = Program(MANY).runs(draw, 4, side, deviation=0.01)
+                for path, other in zip(paths, wild.runs(draw, 4, "wild", deviation=0.05)):
+                    (line,) = re.findall("^sums.*\n", other.read_text(), re.M)
+                    path.write_text(path.read_text().replace("end\n", line + "end\n"))
+                sides.append(paths)
+            alarms += self.columns(compared(sides[0], sides[1]))["CPI"]["wild"]["significant"]
+        print(f"{alarms} of 25 comparisons with one function that differs more: significant")
+        self.assertLessEqual(alarms, 4)
+
+    def test_function_without_chance(self):
+        """All windows of one function are alike, in all runs: its change is one, none is none."""
+        draw = random.Random(21)
+        sides = []
+        for side, instructions in (("before", 300), ("after", 200)):
+            paths = Program(MANY).runs(draw, 3, side, deviation=0)
+            lines = [
+                sums_line(name, [(300, number, 0)] * 200) + "\n"
+                for name, number in (("gets_worse", instructions), ("stays", 300))
+            ]
+            for path in paths:
+                path.write_text(path.read_text().replace("end\n", "".join(lines) + "end\n"))
+            sides.append(paths)
+        told = self.columns(compared(sides[0], sides[1]))["CPI"]
+        self.assertTrue(told["gets_worse"]["significant"])
+        self.assertGreater(told["gets_worse"]["interval"][0], 0.45)
+        self.assertFalse(told["stays"]["significant"])
+        self.assertEqual(compared(sides[0], sides[1], "--fail-on", "CPI>40%").returncode, 2)
+
+    def test_values_are_those_of_all_windows(self):
+        """Before and after are what the sums of the runs say; the order of the runs is nothing."""
+        draw = random.Random(14)
+        before, after = (
+            Program(MANY).runs(draw, 3, side, deviation=0.02) for side in ("before", "after")
+        )
+        done = compared(before, after)
+        whole = json.loads(done.stdout)
+        self.assertEqual((whole["before"]["runs"], whole["after"]["runs"]), (3, 3))
+        for name, paths in (("before", before), ("after", after)):
+            table = json.loads(run(PERF, "functions", "report", "-j", *paths, stderr=-1).stdout)
+            values = {row["symbol"]: row["metrics"] for row in table["functions"]}
+            for column, told in self.columns(done).items():
+                for symbol, change in told.items():
+                    self.assertEqual(change[name], values[symbol][column])
+        told = self.columns(compared(before[::-1], after[::-1]))
+        for column, changes_ in self.columns(done).items():
+            for symbol, change in changes_.items():
+                for one, other in zip(change["interval"], told[column][symbol]["interval"]):
+                    self.assertAlmostEqual(one, other)
+
+    def test_spelling(self):
+        """What follows belongs to a side, as a shell spells it; one of each is --diff."""
+        draw = random.Random(15)
+        before, after = (
+            Program(MANY).runs(draw, 2, side, deviation=0.02) for side in ("before", "after")
+        )
+        report = (PERF, "functions", "report")
+        expected = compared(before, after).stdout
+        for words in (
+            (
+                "--before",
+                before[0],
+                "--after",
+                after[0],
+                "--before",
+                before[1],
+                "--after",
+                after[1],
+            ),
+            (f"--before={before[0]}", before[1], "-j", f"--after={after[0]}", "--", after[1]),
+            ("--diff", "--after", *after, "-s", "%CY", "--before", *before),
+        ):
+            self.assertEqual(run(*report, "-j", *words, stderr=-1).stdout, expected, words)
+        pair = before[0], after[0]
+        self.assertEqual(
+            run(*report, "-j", "--diff", *pair, stderr=-1).stdout,
+            compared(pair[:1], pair[1:]).stdout,
+        )
+
+    def test_one_run_a_side(self):
+        """It says that runs were not compared."""
+        draw = random.Random(16)
+        before, after = (
+            Program(MANY).runs(draw, 2, side, deviation=0) for side in ("before", "after")
+        )
+        for form in ("-j",), ("-x", ","), ():
+            done = run(PERF, "functions", "report", *form, "--diff", before[0], after[0], stderr=-1)
+            self.assertRegex(done.stderr, ONE_RUN + "$")
+        self.assertEqual(compared(before, after[:1]).stderr, "")
+
+    def test_runs_that_do_not_add_up(self):
+        draw = random.Random(17)
+        before, after = (
+            Program(MANY).runs(draw, 2, side, deviation=0) for side in ("before", "after")
+        )
+        text = after[1].read_text()
+        for other, reason in (
+            (text.replace("page-faults", "cs"), "it has other events"),
+            (text.replace("group\tdiscard", "group\tnone"), "another share mode"),
+            (text.replace("by\tsymbol", "by\tcomm"), "another kind"),
+            (re.sub("^sums\t.*\n", "", text, flags=re.M), "the recording has no window"),
+        ):
+            after[1].write_text(other)
+            done = compared(before, after)
+            self.assertEqual((done.returncode, done.stdout), (255, ""))
+            self.assertRegex(done.stderr, f"^perf functions: {after[1]}: .*{reason}.*\n$")
+
+    def test_limit(self):
+        """A true change of 4 % is not beyond 5 %, one of 8 % is; with one run and with three."""
+        draw = random.Random(18)
+        program = Program({f"slow{number}": 3000 for number in range(4)})
+        for number, deviation in ((1, 0), (3, 0.01)):
+            fired = {1.04: 0, 1.08: 0}
+            for slower in fired:
+                for _ in range(40):
+                    done = compared(
+                        program.runs(draw, number, "before", deviation=deviation),
+                        program.runs(draw, number, "after", deviation=deviation, slower=slower),
+                        "--fail-on",
+                        "CPI>5%",
+                    )
+                    fired[slower] += done.returncode == 2
+                    self.assertIn(done.returncode, (0, 2))
+            print(f"CPI>5%, {number} a side: {fired} of 40 fired by true change")
+            self.assertLessEqual(fired[1.04], 2)
+            self.assertGreater(fired[1.08], 30)
+
+    def test_function_of_one_side(self):
+        """A function that appears has no more than 3 windows of all before."""
+        draw = random.Random(19)
+        old = Program({"f": 1000, "g": 1000, "gone": 300})
+        new = Program({"f": 1000, "g": 500, "new": 900, "few": 4})
+        for number in (1, 3):
+            before, after = (
+                program.runs(draw, number, side, deviation=0.01)
+                for program, side in ((old, "before"), (new, "after"))
+            )
+            done = compared(before, after, "--fail-on", "%CY>5", "--fail-on", "%CY<-5")
+            self.assertEqual(done.returncode, 2)
+            told = re.findall("%CY of (\\S+) ", done.stderr)
+            self.assertEqual(sorted(told), ["g", "gone", "new"])
+            rows = {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}
+            share = rows["new"]["metrics"]["%CY"]
+            self.assertEqual((rows["new"]["status"], share["before"]), ("appeared", 0))
+            self.assertTrue(share["significant"])
+            self.assertTrue(share["interval"][0] < share["after"] < share["interval"][1])
+            self.assertEqual(rows["gone"]["metrics"]["%CY"]["after"], 0)
+            self.assertIsNone(rows["new"]["metrics"]["CPI"]["before"])
+            windows = sum(row["metrics"]["#"]["before"] or 0 for row in rows.values())
+            few = rows["few"]["metrics"]["%CY"]
+            self.assertLess(few["interval"][0], few["after"] - 100 * THREE / windows)
+
+    def test_function_of_some_runs(self):
+        """One that is in one run of three has a share of 0 in the others, and no other rate."""
+        draw = random.Random(20)
+        usual = Program({"f": 1000, "g": 1000})
+        before, after = (usual.runs(draw, 3, side, deviation=0) for side in ("before", "after"))
+        other = Program({"f": 1000, "g": 1000, "rare": 300}).runs(draw, 1, "other", deviation=0)
+        rows = {
+            row["symbol"]: row["metrics"]
+            for row in json.loads(compared(before, [*after[:2], *other]).stdout)["functions"]
+        }
+        rare = rows["rare"]["%CY"]
+        self.assertAlmostEqual(rare["after"], 300 / 63, delta=0.6)
+        # it differs from run to run by its whole value
+        self.assertFalse(rare["significant"])
+        self.assertLess(rare["interval"][0], 0)
+
+    def test_sums_near_the_end(self):
+        """Runs with numbers of any size: a table of numbers, or one line."""
+        paths = []
+        for place, number in enumerate((1, 10**18, 2**180, 3)):
+            path = DATA / f"huge-{place}.sums"
+            path.write_text(
+                f"{HEADER}\nsums\tf\t/prog\t-\t3\t3\t{number}\t2\t0" + "\t1" * 6 + "\n"
+                f"sums\tg\t/prog\t-\t{2**63 - 9}\t1\t0\t{number}\t9" + f"\t{number}" * 6 + "\nend\n"
+            )
+            paths.append(path)
+        for before, after in ((paths[:2], paths[2:]), (paths[::2], paths[1::2]), (paths, paths)):
+            done = compared(before, after, "--fail-on", "CPI>5%")
+            self.assertIn(done.returncode, (0, 2, 255))
+            if done.returncode == 255:
+                self.assertRegex(done.stderr, "^perf functions: [^\n]*\n$")
+            else:
+                self.assertNotRegex(done.stdout, r"\b(nan|inf)\b")
+                json.loads(done.stdout)
 
 
 if __name__ == "__main__":

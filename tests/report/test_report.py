@@ -269,6 +269,16 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(done.stderr, f"^functions-report: .*{pattern}")
         self.assertEqual(sorted(self.dir.iterdir()), before)
 
+    def test_several_runs(self):
+        """The table and the page of a comparison."""
+        html = self.dir / "change.html"
+        runs = ("--before", self.input, self.input, "--after", self.input)
+        done = report("--perf", self.perf, *runs)
+        self.assertEqual(done.stdout, (self.dir / "perf.diff").read_text())
+        done = report("--perf", self.perf, "--html", html, *runs)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"{self.input}, {self.input} → {self.input}", html.read_text())
+
     def test_bad_input(self):
         html = self.dir / "report.html"
         self.refused(
@@ -319,6 +329,12 @@ class CommandLine(unittest.TestCase):
             "--diff",
             self.input,
         )
+        for words in (
+            ("--before", self.input),
+            ("--before", self.input, "--diff", "--after", self.input),
+            (self.input, "--before", self.input, "--after", self.input),
+        ):
+            self.refused("--before and --after go together", "--perf", self.perf, *words)
         self.refused(
             "cannot be with --diff",
             "--perf",

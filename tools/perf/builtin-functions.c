@@ -44,19 +44,31 @@ static const char *const functions_subcommands[] = { "record", "report", NULL };
 static const char *const report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
 	"perf functions report [<options>] --diff <before> <after>",
+	"perf functions report [<options>] --before <before>... --after <after>...",
 	"",
 	"Examples:",
 	"perf functions report --sort CPI --limit 20",
 	"perf functions report --ci -F '#,CPI,%CY' --dso libc.so.6",
 	"perf functions report --by callchain --symbol memcpy",
 	"perf functions report --children --limit 20",
-	"perf functions report --diff before.data after.data --fail-on 'CPI>5%'",
+	"perf functions report --diff before.data after.data",
+	"perf functions report --before old*.data --after new*.data --fail-on 'CPI>5%'",
 	"perf functions report host1.data --sums host1.sums",
 	"perf functions report host1.sums host2.sums -x , > functions.csv",
 	NULL
 };
 
+/* What the inputs are that follow. */
+enum side { SIDE_NONE, SIDE_BEFORE, SIDE_AFTER, NR_SIDES };
+
+struct inputs {
+	const char **paths;
+	unsigned int nr;
+};
+
 struct report_options {
+	struct inputs inputs[NR_SIDES];
+	enum side side;
 	const char *share_name;
 	const char *by_name;
 	bool children;
@@ -215,36 +227,47 @@ static void print_no_window(const char *path, const struct report_options *optio
 		report_error(path, "the recording has no window: too few samples");
 }
 
-static int read_input(const char *path, struct report_options *options,
+static int read_table(const char *path, struct report_options *options,
 		      struct function_table *table)
 {
-	const char *file = strcmp(path, "-") ? path : "/dev/stdin", *reason;
+	const char *file = strcmp(path, "-") ? path : "/dev/stdin";
 	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
-	struct function_table own = {};
 	struct stat st;
 	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 
 	if (has_sums(fd, is_pipe))
-		err = read_chosen_sums(path, fd, options, &own);
+		err = read_chosen_sums(path, fd, options, table);
 	else
-		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, &own);
+		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
 	if (fd >= 0)
 		close(fd);
 
-	if (!err && (options->by_name || options->children) && own.by != options->recording.by) {
+	if (!err && (options->by_name || options->children) && table->by != options->recording.by) {
 		pr_err("perf functions: %s: these are sums %s%s\n", path,
-		       own.by == FUNCTION_BY_CHILDREN ? "of --" : "by ",
-		       function_by__name(own.by));
+		       table->by == FUNCTION_BY_CHILDREN ? "of --" : "by ",
+		       function_by__name(table->by));
 		err = -EINVAL;
 	}
-	if (!err) {
+	return err;
+}
+
+static int print_no_sum(const char *path, const char *reason)
+{
+	pr_err("perf functions: %s: does not add up with those before it: %s\n", path, reason);
+	return -EINVAL;
+}
+
+static int read_input(const char *path, struct report_options *options,
+		      struct function_table *table)
+{
+	struct function_table own = {};
+	const char *reason = NULL;
+	int err = read_table(path, options, &own);
+
+	if (!err)
 		reason = function_table__merge(table, &own);
-		if (reason) {
-			pr_err("perf functions: %s: does not add up with those before it: %s\n",
-			       path, reason);
-			err = -EINVAL;
-		}
-	}
+	if (reason)
+		err = print_no_sum(path, reason);
 	function_table__exit(&own);
 	return err;
 }
@@ -502,11 +525,13 @@ out:
 }
 
 /* How recordings differ, whose numbers are compared. */
-static void print_diff_notes(const struct function_table *before,
+static void print_diff_notes(const struct function_diff *diff, const struct function_table *before,
 			     const struct function_table *after)
 {
 	print_notes(before);
 	print_notes(after);
+	if (!diff->has_several_runs)
+		pr_warning("perf functions: one run a side: runs were not compared, so changes are significant (*) for these two runs only (more: --before A... --after B...)\n");
 	for (unsigned int i = 0; i < before->nr_sets; i++) {
 		const struct event_set *old = before->sets[i];
 
@@ -527,14 +552,21 @@ static void print_diff_notes(const struct function_table *before,
 /* Print what is beyond the limits of --fail-on. Returns how many changes are. */
 static int print_exceeded(const struct function_diff_print *print, const char *limits)
 {
+	unsigned int nr_limits = 0;
 	int total = 0;
 
+	for (const char *rest = limits; rest && *rest; nr_limits++) {
+		struct function_limit limit = {};
+
+		rest = function_limit__parse(&limit, rest);
+		free(limit.column);
+	}
 	while (limits && *limits) {
 		struct function_limit limit = {};
 		int nr;
 
 		limits = function_limit__parse(&limit, limits);
-		nr = function_diff_print__exceeded(print, &limit, stderr);
+		nr = function_diff_print__exceeded(print, &limit, nr_limits, stderr);
 		free(limit.column);
 		if (nr < 0)
 			return nr;
@@ -589,7 +621,8 @@ static bool check_limits(const char *limits, const struct function_columns *colu
 static int print_changes(const struct report_options *options, struct function_diff *diff,
 			 struct function_diff_print *print)
 {
-	int column = find_sort(&diff->columns, print->after->by, options->sort), err = 0;
+	const struct function_table *before = &print->before->table, *after = &print->after->table;
+	int column = find_sort(&diff->columns, after->by, options->sort), err = 0;
 
 	if (column < -1)
 		return column;
@@ -598,7 +631,7 @@ static int print_changes(const struct report_options *options, struct function_d
 	if (options->limit && options->limit < print->nr_rows)
 		print->nr_rows = options->limit;
 
-	print_diff_notes(print->before, print->after);
+	print_diff_notes(diff, before, after);
 	setup_pager();
 	if (options->json)
 		function_diff_print__json(print, stdout);
@@ -612,57 +645,100 @@ static int print_changes(const struct report_options *options, struct function_d
 	return err > 0 ? STATUS_EXCEEDED : err;
 }
 
-static int print_diff(const struct report_options *options, const struct function_table *before,
-		      const struct function_table *after)
+static int print_diff(const struct report_options *options, const struct function_runs *before,
+		      const struct function_runs *after)
 {
-	struct function_columns old = {}, new = {};
 	struct function_diff diff = {};
 	struct function_diff_print print = {
 		.diff = &diff, .before = before, .after = after, .intervals = options->intervals,
 	};
+	enum function_by by = after->table.by;
 	int *fields = NULL, err;
 
-	err = make_columns(&old, before) ?: make_columns(&new, after);
-	if (!err && options->metrics)
-		err = function_exprs__add_columns(&old, before, options->metrics) ?:
-		      function_exprs__add_columns(&new, after, options->metrics);
-	err = err ?: function_diff__init(&diff, &old, &new);
+	err = function_diff__init(&diff, before, after);
 	if (err)
 		goto out;
 
 	err = -EINVAL;
-	fields = find_fields(&diff.columns, after->by, options->fields, &print.nr_fields);
+	fields = find_fields(&diff.columns, by, options->fields, &print.nr_fields);
 	print.fields = fields;
-	if (fields && check_limits(options->fail_on, &diff.columns, after->by))
+	if (fields && check_limits(options->fail_on, &diff.columns, by))
 		err = print_changes(options, &diff, &print);
 out:
 	free(fields);
 	function_diff__exit(&diff);
-	function_columns__exit(&new);
-	function_columns__exit(&old);
 	return err;
 }
 
-static int report_diff(struct report_options *options, const char **inputs)
+static int read_run(const char *path, struct report_options *options, struct function_runs *runs)
 {
-	struct function_table before = {}, after = {};
+	struct function_table *table = &runs->tables[runs->nr];
+	const char *reason;
+	int err = read_table(path, options, table);
+
+	runs->nr++;
+	if (err)
+		return err;
+	if (!function_table__has_window(table)) {
+		print_no_window(path, options);
+		return -EINVAL;
+	}
+	reason = function_table__add(&runs->table, table);
+	return reason ? print_no_sum(path, reason) : 0;
+}
+
+static int make_all_columns(struct function_columns *columns, const struct function_table *table,
+			    const char *metrics)
+{
+	return make_columns(columns, table) ?:
+	       metrics ? function_exprs__add_columns(columns, table, metrics) : 0;
+}
+
+/* Read the recordings of one side. */
+static int read_runs(const struct inputs *inputs, struct report_options *options,
+		     struct function_runs *runs)
+{
+	const int told = verbose;
+	int err = 0;
+
+	runs->tables = calloc(inputs->nr, sizeof(*runs->tables));
+	runs->columns = calloc(inputs->nr, sizeof(*runs->columns));
+	if (!runs->tables || !runs->columns)
+		return -ENOMEM;
+	for (unsigned int i = 0; !err && i < inputs->nr; i++)
+		err = read_run(inputs->paths[i], options, runs);
+	for (unsigned int i = 0; runs->table.was_mixed && i < runs->nr; i++)
+		function_table__discard(&runs->tables[i]);
+	err = err ?: make_all_columns(&runs->all, &runs->table, options->metrics);
+	/* What there is to say of the metrics was said. */
+	verbose = -1;
+	for (unsigned int i = 0; !err && i < inputs->nr; i++)
+		err = make_all_columns(&runs->columns[i], &runs->tables[i], options->metrics);
+	verbose = told;
+	return err;
+}
+
+static int report_diff(struct report_options *options, const struct inputs *before_inputs,
+		       const struct inputs *after_inputs)
+{
+	struct function_runs before = {}, after = {};
 	int err;
 
-	err = read_input(inputs[0], options, &before) ?: read_input(inputs[1], options, &after);
+	err = read_runs(before_inputs, options, &before) ?:
+	      read_runs(after_inputs, options, &after);
 	if (err)
 		goto out;
 
 	signal(SIGPIPE, SIG_DFL);
 	err = -EINVAL;
-	if (!function_table__has_window(&before) || !function_table__has_window(&after))
-		print_no_window(inputs[function_table__has_window(&before)], options);
-	else if (before.by != after.by || before.inlines != after.inlines)
-		report_error(inputs[1], "its rows are of another kind than those before");
+	if (before.table.by != after.table.by || before.table.inlines != after.table.inlines)
+		report_error(after_inputs->paths[0],
+			     "its rows are of another kind than those before");
 	else
 		err = print_diff(options, &before, &after);
 out:
-	function_table__exit(&after);
-	function_table__exit(&before);
+	function_runs__exit(&after);
+	function_runs__exit(&before);
 	return err;
 }
 
@@ -755,9 +831,29 @@ static bool refuse_with_children(struct report_options *options)
 	return false;
 }
 
-static int report_functions(struct report_options *options, int argc, const char **argv)
+/* Two inputs of no side are before and after. */
+static bool find_sides(struct report_options *options)
+{
+	struct inputs *inputs = options->inputs;
+
+	if (input_name || options->sums)
+		return false;
+	if (!inputs[SIDE_NONE].nr)
+		return inputs[SIDE_BEFORE].nr && inputs[SIDE_AFTER].nr;
+	if (inputs[SIDE_NONE].nr != 2 || inputs[SIDE_BEFORE].nr || inputs[SIDE_AFTER].nr)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		struct inputs *side = &inputs[SIDE_BEFORE + i];
+
+		side->paths[side->nr++] = inputs[SIDE_NONE].paths[i];
+	}
+	return true;
+}
+
+static int report_functions(struct report_options *options)
 {
 	const char *const default_input[] = { input_name ?: "perf.data" };
+	const struct inputs *inputs = &options->inputs[SIDE_NONE];
 	struct function_table table = {};
 	int err;
 
@@ -776,12 +872,13 @@ static int report_functions(struct report_options *options, int argc, const char
 		return -1;
 	}
 
-	if (options->diff && (argc != 2 || input_name || options->sums)) {
-		pr_err("perf functions: --diff takes two recordings or sums files, before and after, and prints\n");
+	options->diff |= options->inputs[SIDE_BEFORE].nr || options->inputs[SIDE_AFTER].nr;
+	if (options->diff && !find_sides(options)) {
+		pr_err("perf functions: --diff takes two recordings or sums files, before and after, or several of each, --before A... --after B..., and prints\n");
 		return -1;
 	}
 	if (options->fail_on && !options->diff) {
-		pr_err("perf functions: --fail-on goes with --diff\n");
+		pr_err("perf functions: --fail-on goes with --diff or --before and --after\n");
 		return -1;
 	}
 	if (!check_limits(options->fail_on, NULL, options->recording.by))
@@ -800,16 +897,17 @@ static int report_functions(struct report_options *options, int argc, const char
 				    options->children;
 
 	if (options->diff) {
-		err = report_diff(options, argv);
+		err = report_diff(options, &options->inputs[SIDE_BEFORE],
+				  &options->inputs[SIDE_AFTER]);
 		goto out;
 	}
-	if (!argc || input_name) {
+	if (!inputs->nr || input_name) {
 		err = read_input(default_input[0], options, &table);
 		if (err)
 			goto out;
 	}
-	for (int i = 0; i < argc; i++) {
-		err = read_input(argv[i], options, &table);
+	for (unsigned int i = 0; i < inputs->nr; i++) {
+		err = read_input(inputs->paths[i], options, &table);
 		if (err)
 			goto out;
 	}
@@ -820,8 +918,8 @@ static int report_functions(struct report_options *options, int argc, const char
 
 	/* Those of no window are still a part of the sums of several recordings. */
 	if (!function_table__has_window(&table) && !options->sums) {
-		print_no_window(argc > 1 ? "the recordings" : argc ? argv[0] : default_input[0],
-				options);
+		print_no_window(inputs->nr > 1 ? "the recordings" :
+				inputs->nr ? inputs->paths[0] : default_input[0], options);
 		err = -EINVAL;
 	} else if (options->sums) {
 		print_notes(&table);
@@ -848,10 +946,48 @@ static int add_limits(const struct option *opt, const char *str, int unset __may
 	return 0;
 }
 
+static void add_input(struct report_options *report, const char *path)
+{
+	struct inputs *inputs = &report->inputs[report->side];
+
+	inputs->paths[inputs->nr++] = path;
+}
+
+static int add_before(const struct option *opt, const char *path, int unset __maybe_unused)
+{
+	struct report_options *report = opt->value;
+
+	report->side = SIDE_BEFORE;
+	add_input(report, path);
+	return 0;
+}
+
+static int add_after(const struct option *opt, const char *path, int unset __maybe_unused)
+{
+	struct report_options *report = opt->value;
+
+	report->side = SIDE_AFTER;
+	add_input(report, path);
+	return 0;
+}
+
+/* Inputs belong to the --before or --after that they follow. */
+static void parse_report(struct report_options *report, const struct option *options, int argc,
+			 const char **argv)
+{
+	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
+
+	while ((argc = parse_options(argc, argv, options, report_usage, flags)) &&
+	       strcmp(argv[0], "--"))
+		add_input(report, argv[0]);
+	for (int i = 1; i < argc; i++)
+		add_input(report, argv[i]);
+}
+
 static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
 {
 	struct report_options report = { .share_name = "auto" };
-	int err;
+	int err = -1;
 	const struct option options[] = {
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
 	OPT_BOOLEAN('f', "force", &report.recording.force, "don't complain, do it"),
@@ -886,8 +1022,12 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "write the sums to this file (- for stdout) instead of printing metrics"),
 	OPT_BOOLEAN(0, "diff", &report.diff,
 		    "print what has changed from the first input to the second"),
+	OPT_CALLBACK(0, "before", &report, "file...",
+		     "print what has changed from these runs to those of --after", add_before),
+	OPT_CALLBACK(0, "after", &report, "file...", "the runs to compare with those of --before",
+		     add_after),
 	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
-		     "with --diff: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
+		     "with --diff, --before and --after: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
 		     add_limits),
 	OPT_STRING(0, "comm", &symbol_conf.comm_list_str, "comm[,comm...]",
 		   "only count windows in these comms"),
@@ -915,12 +1055,20 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_END()
 	};
 
-	argc = parse_options(argc, argv, options, report_usage, 0);
+	for (int i = 0; i < NR_SIDES; i++) {
+		report.inputs[i].paths = calloc(argc + 1, sizeof(*report.inputs[i].paths));
+		if (!report.inputs[i].paths)
+			goto out;
+	}
+	parse_report(&report, options, argc, argv);
 	report.tui = report.tui || (tui_is_default && !report.stdio);
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";
-	err = report_functions(&report, argc, argv);
+	err = report_functions(&report);
 	free((char *)report.fail_on);
+out:
+	for (int i = 0; i < NR_SIDES; i++)
+		free(report.inputs[i].paths);
 	return err;
 }
 

@@ -630,19 +630,27 @@ static int check_diff(const struct function_diff *diff)
 	return TEST_OK;
 }
 
+/* From 2 to 2.5, both of which are as certain as that the interval ends at 0.486. */
 static int check_limit(const char *text, const char *column, bool exceeded)
 {
-	const struct function_value before = { .value = 2 };
-	const struct function_change change = {
-		.before = &before, .is_defined = true, .is_significant = true, .change = 0.5,
+	static const struct function_run_variance runs = { .is_known = true };
+	static const struct function_value before = { .value = 2, .low = 1.99, .high = 2.01 };
+	static const struct function_value after = { .value = 2.5, .low = 2.49, .high = 2.51 };
+	struct function_change change = {
+		.before = &before, .after = &after, .runs = &runs, .has_interval = true,
 	};
+	struct function_diff_row row = { .changes = &change };
+	const struct function_diff diff = { .rows = &row, .nr_rows = 1 };
 	struct function_limit limit = {};
 	const char *rest = function_limit__parse(&limit, text);
+	bool is_exceeded;
 
 	TEST_ASSERT_VAL(text, !!rest == !!column);
 	if (rest) {
 		TEST_ASSERT_VAL(text, !strcmp(limit.column, column));
-		TEST_ASSERT_VAL(text, function_limit__is_exceeded(&limit, &change) == exceeded);
+		TEST_ASSERT_VAL(text, !function_diff__find_exceeded(&diff, 0, &limit, 1,
+								    &is_exceeded));
+		TEST_ASSERT_VAL(text, is_exceeded == exceeded);
 	}
 	free(limit.column);
 	return TEST_OK;
@@ -667,6 +675,7 @@ static int test__diff(struct test_suite *test __maybe_unused, int subtest __mayb
 		"end\n";
 	struct function_table old_table = {}, new_table = {};
 	struct function_columns old, new;
+	struct function_runs old_runs, new_runs;
 	struct function_diff diff;
 	int ret;
 
@@ -674,7 +683,13 @@ static int test__diff(struct test_suite *test __maybe_unused, int subtest __mayb
 	TEST_ASSERT_EQUAL("read", read_text(after, &new_table), 0);
 	TEST_ASSERT_EQUAL("columns", function_columns__init(&old, &old_table), 0);
 	TEST_ASSERT_EQUAL("columns", function_columns__init(&new, &new_table), 0);
-	TEST_ASSERT_EQUAL("diff", function_diff__init(&diff, &old, &new), 0);
+	old_runs = (struct function_runs){
+		.nr = 1, .tables = &old_table, .columns = &old, .table = old_table, .all = old,
+	};
+	new_runs = (struct function_runs){
+		.nr = 1, .tables = &new_table, .columns = &new, .table = new_table, .all = new,
+	};
+	TEST_ASSERT_EQUAL("diff", function_diff__init(&diff, &old_runs, &new_runs), 0);
 	function_diff__sort(&diff, function_columns__find(&diff.columns, "%CY", 3));
 	ret = check_diff(&diff);
 	function_diff__exit(&diff);
@@ -684,10 +699,10 @@ static int test__diff(struct test_suite *test __maybe_unused, int subtest __mayb
 	function_table__exit(&old_table);
 	TEST_ASSERT_EQUAL("diff", ret, TEST_OK);
 
-	/* From 2 to 2.5. */
-	TEST_ASSERT_EQUAL("more", check_limit("CPI>20%", "CPI", true), TEST_OK);
-	TEST_ASSERT_EQUAL("as much", check_limit("CPI>25%", "CPI", false), TEST_OK);
-	TEST_ASSERT_EQUAL("absolute", check_limit("a,b/KI > 0.4, CPI>1", "a,b/KI", true), TEST_OK);
+	TEST_ASSERT_EQUAL("more", check_limit("CPI>24%", "CPI", true), TEST_OK);
+	TEST_ASSERT_EQUAL("maybe more", check_limit("CPI>24.5%", "CPI", false), TEST_OK);
+	TEST_ASSERT_EQUAL("absolute", check_limit("a,b/KI > 0.48, CPI>1", "a,b/KI", true), TEST_OK);
+	TEST_ASSERT_EQUAL("maybe", check_limit("a,b/KI > 0.49, CPI>1", "a,b/KI", false), TEST_OK);
 	TEST_ASSERT_EQUAL("less", check_limit("CPI<-1%", "CPI", false), TEST_OK);
 	TEST_ASSERT_EQUAL("no number", check_limit("CPI>x", NULL, false), TEST_OK);
 	return check_limit("CPI<5", NULL, false);

@@ -17,11 +17,13 @@
 #include "sums.h"
 #include "text.h"
 
-/* The value after, or that before of what vanished. */
+/* The value after, or that before of what vanished, unless 0 are left. */
 static const struct function_value *value_of(const struct function_diff_row *row,
 					     unsigned int column)
 {
-	return row->after ? row->changes[column].after : row->changes[column].before;
+	const struct function_change *change = &row->changes[column];
+
+	return row->after || change->after ? change->after : change->before;
 }
 
 enum cell { CELL_VALUE, CELL_CHANGE, CELL_INTERVAL, NR_CELLS };
@@ -65,8 +67,8 @@ struct layout {
 static const char *label_of(const struct layout *layout, const struct function_diff_row *row)
 {
 	if (row->after)
-		return layout->after[row->after->sums - layout->print->after->sums];
-	return layout->before[row->before->sums - layout->print->before->sums];
+		return layout->after[row->after->sums - layout->print->after->table.sums];
+	return layout->before[row->before->sums - layout->print->before->table.sums];
 }
 
 static const struct function_column *column_of(const struct layout *layout, unsigned int field)
@@ -89,8 +91,8 @@ static const char *title_of(const struct layout *layout, unsigned int field, enu
 
 static void layout__exit(struct layout *layout)
 {
-	function_table__free_labels(layout->print->before, layout->before);
-	function_table__free_labels(layout->print->after, layout->after);
+	function_table__free_labels(&layout->print->before->table, layout->before);
+	function_table__free_labels(&layout->print->after->table, layout->after);
 	free(layout->widths);
 	free(layout->has_mark);
 }
@@ -117,9 +119,9 @@ static int layout__init(struct layout *layout, const struct function_diff_print 
 {
 	*layout = (struct layout){
 		.print		= print,
-		.before		= function_table__labels(print->before),
-		.after		= function_table__labels(print->after),
-		.key_width	= strlen(function_by__name(print->after->by)),
+		.before		= function_table__labels(&print->before->table),
+		.after		= function_table__labels(&print->after->table),
+		.key_width	= strlen(function_by__name(print->after->table.by)),
 		.widths		= calloc(print->nr_fields ?: 1, sizeof(*layout->widths)),
 		.has_mark	= calloc(print->nr_fields ?: 1, sizeof(*layout->has_mark)),
 	};
@@ -176,7 +178,7 @@ int function_diff_print__table(const struct function_diff_print *print, FILE *fp
 	if (layout__init(&layout, print))
 		return -ENOMEM;
 
-	fprintf(fp, "%-*s", layout.key_width, function_by__name(print->after->by));
+	fprintf(fp, "%-*s", layout.key_width, function_by__name(print->after->table.by));
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
 			const char *title = title_of(&layout, i, cell);
@@ -216,8 +218,8 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 	const struct function_column *columns = print->diff->columns.columns;
 	char buf[FUNCTION_CELL_SIZE];
 
-	fprintf(fp, "%s%s%s%sstatus", function_by__name(print->after->by), separator,
-		print->after->by == FUNCTION_BY_DSO ? "path" : "dso", separator);
+	fprintf(fp, "%s%s%s%sstatus", function_by__name(print->after->table.by), separator,
+		print->after->table.by == FUNCTION_BY_DSO ? "path" : "dso", separator);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(titles); j++)
 			function_print__csv_title(columns[print->fields[i]].name, titles[j],
@@ -253,24 +255,31 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
  * function_diff_print__exceeded - print a line for each change beyond a limit
  * @print: what is printed; its number of rows is no limit here
  * @limit: the limit, of a column that is there
+ * @nr_limits: how many limits there are
  * @fp: where to
  *
  * Return: the number of such changes, or -ENOMEM.
  */
 int function_diff_print__exceeded(const struct function_diff_print *print,
-				  const struct function_limit *limit, FILE *fp)
+				  const struct function_limit *limit, unsigned int nr_limits,
+				  FILE *fp)
 {
 	const struct function_diff *diff = print->diff;
 	int column = function_columns__find(&diff->columns, limit->column, strlen(limit->column));
-	int digits = diff->columns.columns[column].digits + 1, nr = 0;
-	struct layout layout;
+	int digits = diff->columns.columns[column].digits + 1, nr = 0, err;
+	bool *is_exceeded = calloc(diff->nr_rows ?: 1, sizeof(*is_exceeded));
+	struct layout layout = {};
 
-	if (layout__init(&layout, print))
-		return -ENOMEM;
-	for (size_t r = 0; r < diff->nr_rows; r++) {
+	err = is_exceeded ? layout__init(&layout, print) : -ENOMEM;
+	if (err) {
+		free(is_exceeded);
+		return err;
+	}
+	err = function_diff__find_exceeded(diff, column, limit, nr_limits, is_exceeded);
+	for (size_t r = 0; !err && r < diff->nr_rows; r++) {
 		const struct function_change *change = &diff->rows[r].changes[column];
 
-		if (!function_limit__is_exceeded(limit, change))
+		if (!is_exceeded[r])
 			continue;
 		nr++;
 		fprintf(fp, "perf functions: %s of %s from %.*f to %.*f",
@@ -284,5 +293,6 @@ int function_diff_print__exceeded(const struct function_diff_print *print,
 			limit->number, limit->is_relative ? "%" : "");
 	}
 	layout__exit(&layout);
-	return nr;
+	free(is_exceeded);
+	return err ?: nr;
 }

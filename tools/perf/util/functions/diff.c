@@ -9,6 +9,21 @@
  * Statistics in Medicine 27, 2008), with the degrees of freedom of Welch and
  * Satterthwaite.
  *
+ * These intervals cover where windows happen to lie in a run. Runs differ, too:
+ * a value of a run is off by a factor whose variance t all functions share. Of
+ * k runs with the shares a_i of the windows, the value of all windows together
+ * has the relative variance t sum a_i^2 on top. Where the windows of a function
+ * leave the variance v_i to the value of each run, the squares of the k runs
+ * around their mean are expected to be (k - 1) (mean v_i + t). So t is the mean
+ * of squares / (k - 1) - mean v_i over functions, with weights that make it most
+ * certain if runs differ by 1 % or more. A function whose own runs differ by more
+ * has the variance of these.
+ *
+ * How certain t is depends on whether functions differ together. The runs' sums
+ * of products over functions tell: their squares, relative to the square of the
+ * trace, say of how many independent functions they are made (as in John's test
+ * of sphericity, Biometrika 58, 1971).
+ *
  * Where thousands of functions are compared, chance alone makes 5 % of the
  * intervals miss 0. So a change is called significant only if it is among those
  * of its column of which 5 % are expected to be false (Benjamini and Hochberg,
@@ -29,6 +44,8 @@
 #include "sums.h"
 
 #define FALSE_DISCOVERIES	0.05
+/* Functions weigh the same as long as their windows leave less to chance: 1 %, squared. */
+#define LEAST_RUN_VARIANCE	0.0001
 
 static const struct function_sums *function_of(const struct function_row *row)
 {
@@ -50,40 +67,62 @@ static double variance(const struct function_value *value, bool above)
 	return pow(side / student_t__quantile(value->freedom), 2);
 }
 
-/* Degrees of freedom of a sum of variances, 0 if there is no limit. */
-static double freedom_of(double one, double freedom_one, double other, double freedom_other)
+/*
+ * Standard error of after - factor x before on one side, where up is that of
+ * more, with its degrees of freedom.
+ */
+static double error_of(const struct function_change *change, double factor, bool up,
+		       double *freedom)
 {
-	double per = (freedom_one > 0 ? one * one / freedom_one : 0) +
-		     (freedom_other > 0 ? other * other / freedom_other : 0);
+	const struct function_run_variance *runs = change->runs;
+	double after = variance(change->after, up);
+	double before = factor * factor * variance(change->before, up == (factor < 0));
+	double unit = change->unit_after + factor * factor * change->unit_before;
+	/* Where windows leave nothing to chance, runs may differ as much as nobody can tell. */
+	double sum = fmax(after + before + change->between * unit, unit * sqrt(runs->variance));
+	double per = unit * unit * runs->variance / 2;
 
-	return per > 0 ? (one + other) * (one + other) / per : 0;
+	if (change->after->freedom > 0)
+		per += after * after / change->after->freedom;
+	if (change->before->freedom > 0)
+		per += before * before / change->before->freedom;
+	*freedom = per > 0 ? sum * sum / per : 0;
+	return sqrt(sum);
 }
 
-/* How far an interval of change reaches on one side, where @up is that of more. */
-static double reach(struct function_change *change, bool up)
+/* How far the interval of a change reaches on one side. */
+static double reach(const struct function_change *change, bool up)
 {
-	double after = variance(change->after, up), before = variance(change->before, !up);
-	double error = sqrt(after + before);
-	double freedom = freedom_of(after, change->after->freedom, before,
-				    change->before->freedom);
-	bool is_less = change->change < 0;
+	double freedom, error = error_of(change, 1, up, &freedom);
 
-	/* The side towards 0 tells whether there is a change at all. */
-	if (change->change && is_less == up)
-		change->chance = error ? student_t__tail(change->change / error, freedom) : 0;
 	return student_t__quantile(freedom) * error;
+}
+
+/*
+ * How often chance alone makes after - factor x before as much more than number,
+ * or less, if that is looked for.
+ */
+static double chance_of(const struct function_change *change, double factor, double number,
+			bool is_less)
+{
+	double excess = change->after->value - factor * change->before->value - number;
+	double freedom, error = error_of(change, factor, is_less, &freedom);
+
+	/* The side towards number tells. */
+	if (is_less ? excess >= 0 : excess <= 0)
+		return 1;
+	return error ? student_t__tail(excess / error, freedom) : 0;
 }
 
 static void set_change(struct function_change *change)
 {
 	const struct function_value *before = change->before, *after = change->after;
 
-	change->chance = 1;
 	if (!before || !after || !before->is_defined || !after->is_defined)
 		return;
 	change->change = after->value - before->value;
 	change->is_defined = isfinite(change->change);
-	if (!before->has_interval || !after->has_interval)
+	if (!before->has_interval || !after->has_interval || !change->runs->is_known)
 		return;
 	change->low = change->change - reach(change, false);
 	change->high = change->change + reach(change, true);
@@ -98,31 +137,41 @@ static int compare_numbers(const void *one, const void *other)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Tell the changes of a column that are more than chance. */
-static int find_significant(struct function_diff *diff, unsigned int column)
+/*
+ * Tell the changes of a column that are more than chance: of which after is
+ * other than before, or with a limit, beyond that.
+ */
+static int find_significant(const struct function_diff *diff, unsigned int column,
+			    const struct function_limit *limit, double level, bool *significant)
 {
-	double *chances = calloc(diff->nr_rows ?: 1, sizeof(*chances)), limit = -1;
+	double *chances = calloc(2 * diff->nr_rows + 1, sizeof(*chances));
+	double *sorted = chances + diff->nr_rows, greatest = -1;
 	size_t nr = 0;
 
 	if (!chances)
 		return -ENOMEM;
 	for (size_t i = 0; i < diff->nr_rows; i++) {
-		if (diff->rows[i].changes[column].has_interval)
-			chances[nr++] = diff->rows[i].changes[column].chance;
+		const struct function_change *change = &diff->rows[i].changes[column];
+		double factor = 1;
+
+		if (!change->has_interval)
+			continue;
+		if (limit && limit->is_relative)
+			factor += copysign(0.01, change->before->value) * limit->number;
+		chances[i] = chance_of(change, factor,
+				       limit && !limit->is_relative ? limit->number : 0,
+				       limit ? limit->is_decrease : change->change < 0);
+		sorted[nr++] = chances[i];
 	}
-	qsort(chances, nr, sizeof(*chances), compare_numbers);
+	qsort(sorted, nr, sizeof(*sorted), compare_numbers);
 	for (size_t i = 0; i < nr; i++) {
-		if (chances[i] <= FALSE_DISCOVERIES * (i + 1) / nr)
-			limit = chances[i];
+		if (sorted[i] <= level * (i + 1) / nr)
+			greatest = sorted[i];
 	}
+	for (size_t i = 0; i < diff->nr_rows; i++)
+		significant[i] = diff->rows[i].changes[column].has_interval &&
+				 chances[i] <= greatest;
 	free(chances);
-
-	for (size_t i = 0; i < diff->nr_rows; i++) {
-		struct function_change *change = &diff->rows[i].changes[column];
-
-		change->is_significant = change->has_interval && change->chance <= limit;
-		diff->rows[i].is_significant |= change->is_significant;
-	}
 	return 0;
 }
 
@@ -278,45 +327,404 @@ static int add_columns(struct function_diff *diff, const struct function_columns
 	return 0;
 }
 
+enum { BEFORE, AFTER, NR_SIDES };
+
+/* What the runs of one side say of a metric of a function, relative to its value. */
+struct spread {
+	unsigned int nr;	/* runs that have a value */
+	double squares;		/* of their deviations from their mean */
+	double within;		/* the variance of one value that its windows make */
+};
+
+/* What is compared, column by column. */
+struct comparison {
+	struct function_diff *diff;
+	const struct function_runs *sides[NR_SIDES];
+	unsigned int nr_runs;			/* of both */
+	double *windows;			/* by run: of all functions */
+	const struct function_row **rows;	/* by row and run, NULL: it is not there */
+	double *deviations;			/* by row and run */
+	struct spread *spreads;			/* by row and side */
+};
+
+/* Window samples of a function. */
+static double windows_of(const struct function_row *row)
+{
+	double windows = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++)
+		windows += row->sums[i]->samples;
+	return windows;
+}
+
+static void comparison__exit(struct comparison *comparison)
+{
+	free(comparison->windows);
+	free(comparison->rows);
+	free(comparison->deviations);
+	free(comparison->spreads);
+}
+
+/* Find the functions of a table in a run of its side. */
+static int comparison__add_run(struct comparison *comparison, unsigned int side,
+			       const struct function_columns *columns, unsigned int run)
+{
+	const struct function_diff *diff = comparison->diff;
+	struct side all = {};
+
+	if (side__init(&all, columns))
+		return -ENOMEM;
+	for (size_t i = 0; i < all.nr; i++)
+		comparison->windows[run] += windows_of(all.rows[i]);
+	for (size_t r = 0; r < diff->nr_rows; r++) {
+		const struct function_row *row = side == BEFORE ? diff->rows[r].before :
+								  diff->rows[r].after;
+		const struct function_row **found = !row ? NULL :
+			bsearch(&row, all.rows, all.nr, sizeof(*all.rows), compare_pointers);
+
+		comparison->rows[comparison->nr_runs * r + run] = found ? *found : NULL;
+	}
+	free(all.rows);
+	return 0;
+}
+
+static int comparison__init(struct comparison *comparison, struct function_diff *diff,
+			    const struct function_runs *before, const struct function_runs *after)
+{
+	size_t nr_runs = before->nr + after->nr, nr = diff->nr_rows * nr_runs + 1;
+	unsigned int run = 0;
+
+	*comparison = (struct comparison){
+		.diff		= diff,
+		.sides		= { before, after },
+		.nr_runs	= nr_runs,
+		.windows	= calloc(nr_runs, sizeof(*comparison->windows)),
+		.rows		= calloc(nr, sizeof(*comparison->rows)),
+		.deviations	= calloc(nr, sizeof(*comparison->deviations)),
+		.spreads	= calloc(NR_SIDES * diff->nr_rows + 1,
+					 sizeof(*comparison->spreads)),
+	};
+	if (!comparison->windows || !comparison->rows || !comparison->deviations ||
+	    !comparison->spreads)
+		return -ENOMEM;
+	for (unsigned int side = 0; side < NR_SIDES; side++) {
+		for (unsigned int i = 0; i < comparison->sides[side]->nr; i++) {
+			if (comparison__add_run(comparison, side,
+						&comparison->sides[side]->columns[i], run++))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/*
+ * By how much a value changes if a run makes the metric larger by a part of it:
+ * a share of nearly all changes as little as what is left.
+ */
+static double unit_of(const struct function_column *column, const struct function_value *value)
+{
+	bool is_part = function_column__is_share(column) || !strcmp(column->per, "samples");
+
+	return fabs(value->value * (is_part ? 1 - value->value / column->scale : 1));
+}
+
+/*
+ * Find the spread of a function over the runs of a side. Return the variance that
+ * one between runs of 1 would give the value of all windows together.
+ */
+static double spread__init(struct spread *spread, const struct comparison *comparison,
+			   unsigned int side, size_t row, const struct function_column *column,
+			   const struct function_value *all)
+{
+	const struct function_runs *runs = comparison->sides[side];
+	unsigned int first = side == BEFORE ? 0 : comparison->sides[BEFORE]->nr;
+	bool is_share = function_column__is_share(column);
+	double *deviations = &comparison->deviations[comparison->nr_runs * row + first];
+	double unit, mean = 0, sum = 0, squares = 0, inverses = 0;
+
+	memset(spread, 0, sizeof(*spread));
+	memset(deviations, 0, runs->nr * sizeof(*deviations));
+	if (!all || !all->is_defined || !all->has_error)
+		return 0;
+	unit = unit_of(column, all);
+	if (!unit)
+		return 0;
+
+	for (unsigned int i = 0; i < runs->nr; i++) {
+		const struct function_row *in_run =
+			comparison->rows[comparison->nr_runs * row + first + i];
+		int place = find_column(&runs->columns[i], column->name);
+		double windows;
+
+		deviations[i] = NAN;
+		if (place < 0 || (!in_run && !is_share) ||
+		    (in_run && !in_run->values[place].is_defined))
+			continue;
+		windows = is_share ? comparison->windows[first + i] : windows_of(in_run);
+		deviations[i] = in_run ? in_run->values[place].value / unit : 0;
+		mean += deviations[i];
+		sum += windows;
+		squares += windows * windows;
+		inverses += 1 / windows;
+		spread->nr++;
+	}
+	for (unsigned int i = 0; i < runs->nr; i++) {
+		deviations[i] = isnan(deviations[i]) ? 0 : deviations[i] - mean / spread->nr;
+		spread->squares += deviations[i] * deviations[i];
+	}
+	spread->within = pow(all->error / unit, 2) * sum * inverses / spread->nr;
+	/* Not of numbers that no recording has. */
+	if (!isfinite(spread->squares) || !isfinite(spread->within)) {
+		memset(spread, 0, sizeof(*spread));
+		memset(deviations, 0, runs->nr * sizeof(*deviations));
+	}
+	return unit * unit * squares / (sum * sum);
+}
+
+/* How much a spread says of a variance between runs. */
+static double weight_of(const struct spread *spread, double between)
+{
+	return spread->nr < 2 ? 0 : 1 / (spread->within + fmax(between, LEAST_RUN_VARIANCE));
+}
+
+/* The variance between runs, 0 if no function has values of several. */
+static double estimate_variance(const struct spread *spreads, size_t nr)
+{
+	double between = 0;
+
+	/* It decides on the weights that it comes from. */
+	for (int step = 0; step < 10; step++) {
+		double sum = 0, weights = 0;
+
+		for (size_t i = 0; i < nr; i++) {
+			const struct spread *spread = &spreads[i];
+			double weight = pow(weight_of(spread, between), 2);
+
+			if (!weight)
+				continue;
+			sum += weight * (spread->squares - (spread->nr - 1) * spread->within);
+			weights += weight * (spread->nr - 1);
+		}
+		if (!weights)
+			break;
+		between = fmax(sum / weights, 0);
+	}
+	return between;
+}
+
+/* The same of one function, 0 if that is not known. */
+static double own_variance(const struct spread spreads[NR_SIDES])
+{
+	double sum = 0;
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < NR_SIDES; i++) {
+		if (spreads[i].nr < 2)
+			continue;
+		sum += spreads[i].squares - (spreads[i].nr - 1) * spreads[i].within;
+		nr += spreads[i].nr - 1;
+	}
+	return nr ? sum / nr : 0;
+}
+
+/* Add up products of the weighted deviations of two runs each, over functions. */
+static void add_products(const struct comparison *comparison, double between, double *products)
+{
+	unsigned int nr = comparison->nr_runs, nr_before = comparison->sides[BEFORE]->nr;
+
+	for (size_t r = 0; r < comparison->diff->nr_rows; r++) {
+		const double *deviations = &comparison->deviations[nr * r];
+		const struct spread *spreads = &comparison->spreads[NR_SIDES * r];
+		const double weights[] = {
+			weight_of(&spreads[BEFORE], between), weight_of(&spreads[AFTER], between)
+		};
+
+		for (unsigned int i = 0; i < nr; i++) {
+			double one = weights[i >= nr_before] * deviations[i];
+
+			for (unsigned int j = 0; one && j < nr; j++)
+				products[nr * i + j] += one * weights[j >= nr_before] *
+							deviations[j];
+		}
+	}
+}
+
+/*
+ * The variance of the variance between runs. It is what independent functions
+ * have at least, and more if they differ together.
+ */
+static int estimate_uncertainty(const struct comparison *comparison,
+				struct function_run_variance *variance)
+{
+	unsigned int nr = comparison->nr_runs, freedom = 0;
+	double *products = calloc(nr * nr, sizeof(*products));
+	double weights = 0, least = 0, trace = 0, squares = 0, alike = 1;
+
+	if (!products)
+		return -ENOMEM;
+	for (size_t i = 0; i < NR_SIDES * comparison->diff->nr_rows; i++) {
+		const struct spread *spread = &comparison->spreads[i];
+		double weight = weight_of(spread, variance->value);
+
+		if (!weight)
+			continue;
+		weights += weight * weight * (spread->nr - 1);
+		least += 2 * pow(weight, 4) * (spread->nr - 1) *
+			 pow(spread->within + variance->value, 2);
+	}
+	add_products(comparison, variance->value, products);
+	for (unsigned int i = 0; i < nr; i++)
+		trace += products[nr * i + i];
+	for (unsigned int i = 0; i < nr * nr; i++)
+		squares += products[i] * products[i];
+	free(products);
+
+	for (unsigned int side = 0; side < NR_SIDES; side++)
+		freedom += comparison->sides[side]->nr - 1;
+	/* One by the number of functions that are independent; two runs cannot tell. */
+	if (trace && freedom > 1) {
+		double ratio = squares / (trace * trace);
+
+		alike = (freedom * ratio - 1) / (freedom + 1 - 2 * ratio);
+	}
+	if (weights)
+		variance->variance = fmax(2 * trace * trace * alike / freedom, least) /
+				     (weights * weights);
+	return 0;
+}
+
+/* How many windows of equal weight tell of the shares of an event (Kish's effective size). */
+static double windows_with(const struct function_columns *columns, const char *event)
+{
+	double total = 0, squares = 0;
+
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		for (size_t j = 0; j < columns->rows[i].nr_sums; j++) {
+			const struct function_sums *sums = columns->rows[i].sums[j];
+			int place = event_set__find(sums->set, event);
+
+			if (place < 0)
+				continue;
+			total += u192__double(&sums->values[place]);
+			place = event_set__product(sums->set, place, place);
+			squares += u192__double(&sums->values[place]);
+		}
+	}
+	return total * total / squares;
+}
+
+/* What a side says of functions that it does not have: they have no share, or a small one. */
+static void set_absent(struct function_value *absent, const struct function_columns *all,
+		       const struct function_column *column)
+{
+	if (!function_column__is_share(column) || find_column(all, column->name) < 0)
+		return;
+	absent->is_defined = true;
+	function_value__share_interval(absent, column->scale, windows_with(all, column->event));
+}
+
+static const struct function_value *value_of(const struct function_row *row, int column,
+					     const struct function_value *absent)
+{
+	if (row)
+		return column < 0 ? NULL : &row->values[column];
+	return absent->is_defined ? absent : NULL;
+}
+
+static int compare_column(struct comparison *comparison, unsigned int number)
+{
+	struct function_diff *diff = comparison->diff;
+	const struct function_column *column = &diff->columns.columns[number];
+	struct function_run_variance *variance = &diff->variances[number];
+	const struct function_columns *old = &comparison->sides[BEFORE]->all;
+	const struct function_columns *new = &comparison->sides[AFTER]->all;
+	struct function_value *absent = &diff->absent[NR_SIDES * number];
+	int old_column = find_column(old, column->name);
+	int new_column = find_column(new, column->name);
+
+	set_absent(&absent[BEFORE], old, column);
+	set_absent(&absent[AFTER], new, column);
+	for (size_t r = 0; r < diff->nr_rows; r++) {
+		struct function_diff_row *row = &diff->rows[r];
+		struct function_change *change = &row->changes[number];
+		struct spread *spreads = &comparison->spreads[NR_SIDES * r];
+
+		change->runs = variance;
+		change->before = value_of(row->before, old_column, &absent[BEFORE]);
+		change->after = value_of(row->after, new_column, &absent[AFTER]);
+		change->unit_before = spread__init(&spreads[BEFORE], comparison, BEFORE, r, column,
+						   change->before);
+		change->unit_after = spread__init(&spreads[AFTER], comparison, AFTER, r, column,
+						  change->after);
+	}
+	variance->is_known = true;
+	if (diff->has_several_runs) {
+		variance->value = estimate_variance(comparison->spreads, NR_SIDES * diff->nr_rows);
+		if (estimate_uncertainty(comparison, variance))
+			return -ENOMEM;
+		variance->is_known = isfinite(variance->value) && isfinite(variance->variance);
+	}
+	for (size_t r = 0; r < diff->nr_rows; r++) {
+		struct function_change *change = &diff->rows[r].changes[number];
+
+		change->between = fmax(variance->value,
+				       own_variance(&comparison->spreads[NR_SIDES * r]));
+		set_change(change);
+	}
+	return 0;
+}
+
+/* Compare column by column, and tell what is significant. */
+static int compare_columns(struct function_diff *diff, const struct function_runs *before,
+			   const struct function_runs *after)
+{
+	bool *is_significant = calloc(diff->nr_rows ?: 1, sizeof(*is_significant));
+	struct comparison comparison;
+	int err;
+
+	err = comparison__init(&comparison, diff, before, after);
+	if (!is_significant)
+		err = -ENOMEM;
+	for (unsigned int i = 0; !err && i < diff->columns.nr_columns; i++) {
+		err = compare_column(&comparison, i) ?:
+		      find_significant(diff, i, NULL, FALSE_DISCOVERIES, is_significant);
+		for (size_t r = 0; !err && r < diff->nr_rows; r++) {
+			diff->rows[r].changes[i].is_significant = is_significant[r];
+			diff->rows[r].is_significant |= is_significant[r];
+		}
+	}
+	comparison__exit(&comparison);
+	free(is_significant);
+	return err;
+}
+
 /**
- * function_diff__init - compare two tables
+ * function_diff__init - compare the runs of two sides
  * @diff: set to what has changed
- * @before: columns of one table, to be kept as long as @diff
+ * @before: runs of one side, to be kept as long as @diff
  * @after: those of the other
  *
  * Return: 0, or -ENOMEM.
  */
-int function_diff__init(struct function_diff *diff, const struct function_columns *before,
-			const struct function_columns *after)
+int function_diff__init(struct function_diff *diff, const struct function_runs *before,
+			const struct function_runs *after)
 {
 	unsigned int nr;
 
 	memset(diff, 0, sizeof(*diff));
-	if (add_columns(diff, before, after) || add_rows(diff, before, after))
+	if (add_columns(diff, &before->all, &after->all) ||
+	    add_rows(diff, &before->all, &after->all))
 		return -ENOMEM;
 	nr = diff->columns.nr_columns;
+	diff->has_several_runs = before->nr + after->nr > NR_SIDES;
 	diff->changes = calloc(nr * diff->nr_rows + 1, sizeof(*diff->changes));
-	if (!diff->changes)
+	diff->variances = calloc(nr + 1, sizeof(*diff->variances));
+	diff->absent = calloc(NR_SIDES * nr + 1, sizeof(*diff->absent));
+	if (!diff->changes || !diff->variances || !diff->absent)
 		return -ENOMEM;
-
 	for (size_t r = 0; r < diff->nr_rows; r++)
 		diff->rows[r].changes = &diff->changes[nr * r];
-	for (unsigned int i = 0; i < nr; i++) {
-		int old = find_column(before, diff->columns.columns[i].name);
-		int new = find_column(after, diff->columns.columns[i].name);
-
-		for (size_t r = 0; r < diff->nr_rows; r++) {
-			struct function_diff_row *row = &diff->rows[r];
-			struct function_change *change = &row->changes[i];
-
-			change->before = row->before && old >= 0 ? &row->before->values[old] : NULL;
-			change->after = row->after && new >= 0 ? &row->after->values[new] : NULL;
-			set_change(change);
-		}
-		if (find_significant(diff, i))
-			return -ENOMEM;
-	}
-	return 0;
+	return compare_columns(diff, before, after);
 }
 
 /**
@@ -328,22 +736,40 @@ void function_diff__exit(struct function_diff *diff)
 	free(diff->columns.columns);
 	free(diff->rows);
 	free(diff->changes);
+	free(diff->variances);
+	free(diff->absent);
+}
+
+/**
+ * function_runs__exit - free the runs of a side
+ * @runs: the runs
+ */
+void function_runs__exit(struct function_runs *runs)
+{
+	function_columns__exit(&runs->all);
+	function_table__exit(&runs->table);
+	for (unsigned int i = 0; i < runs->nr; i++) {
+		function_columns__exit(&runs->columns[i]);
+		function_table__exit(&runs->tables[i]);
+	}
+	free(runs->columns);
+	free(runs->tables);
 }
 
 /* What comes first: significant changes, others, functions that appeared, and vanished. */
 static int rank_of(const struct function_diff_row *row)
 {
-	return !row->before ? 2 : !row->after ? 3 : !row->is_significant;
+	return row->is_significant ? 0 : !row->before ? 2 : !row->after ? 3 : 1;
 }
 
 static double size_of(const struct function_diff_row *row, int column)
 {
 	const struct function_change *change = &row->changes[column];
-	const struct function_value *value = change->before ?: change->after;
+	const struct function_value *only = row->after ? change->after : change->before;
 
-	if (row->before && row->after)
-		return change->is_defined ? fabs(change->change) : -1;
-	return value && value->is_defined ? value->value : -1;
+	if (change->is_defined)
+		return fabs(change->change);
+	return row->before && row->after ? -1 : only && only->is_defined ? only->value : -1;
 }
 
 static int compare_diff_rows(const void *one, const void *other, void *arg)
@@ -368,8 +794,8 @@ static int compare_diff_rows(const void *one, const void *other, void *arg)
  * @diff: the comparison
  * @column: by the change of which one, largest first, or -1: by name
  *
- * Functions with significant changes come first, then the others, then those
- * that appeared or vanished.
+ * Functions with significant changes come first, then the others, then those of
+ * one side only.
  */
 void function_diff__sort(struct function_diff *diff, int column)
 {
@@ -432,21 +858,18 @@ const char *function_limit__parse(struct function_limit *limit, const char *str)
 }
 
 /**
- * function_limit__is_exceeded - say whether a change is significant and too much
+ * function_diff__find_exceeded - find the changes beyond a limit
+ * @diff: the comparison
+ * @column: the limit's column
  * @limit: the limit
- * @change: a change of its column
+ * @nr_limits: how many there are, all of which chance alone exceeds in 5 % of comparisons
+ * @is_exceeded: set by row: whether the change's interval is beyond the limit
  *
- * Return: true if so.
+ * Return: 0, or -ENOMEM.
  */
-bool function_limit__is_exceeded(const struct function_limit *limit,
-				 const struct function_change *change)
+int function_diff__find_exceeded(const struct function_diff *diff, unsigned int column,
+				 const struct function_limit *limit, unsigned int nr_limits,
+				 bool *is_exceeded)
 {
-	double number = change->change;
-
-	if (!change->is_significant)
-		return false;
-	/* From 0 it is infinite. */
-	if (limit->is_relative)
-		number *= 100 / fabs(change->before->value);
-	return limit->is_decrease ? number < limit->number : number > limit->number;
+	return find_significant(diff, column, limit, FALSE_DISCOVERIES / nr_limits, is_exceeded);
 }

@@ -7,19 +7,39 @@
 #include <stdio.h>
 
 #include "columns.h"
+#include "sums.h"
+
+/* The runs of one side, each with its columns, and all windows together. */
+struct function_runs {
+	unsigned int nr;
+	struct function_table *tables;
+	struct function_columns *columns;
+	struct function_table table;
+	struct function_columns all;
+};
+
+/* The variance of a metric between runs, relative to its value; 0 if there is one run a side. */
+struct function_run_variance {
+	bool is_known;
+	double value;
+	double variance;	/* of that */
+};
 
 /* How a metric of a function has changed, with its 95 % interval. */
 struct function_change {
 	const struct function_value *before;	/* NULL: not recorded */
 	const struct function_value *after;
+	/* Relative variance between runs, and what the variances of both were if it were 1. */
+	double between;
+	double unit_before;
+	double unit_after;
+	const struct function_run_variance *runs;
 	bool is_defined;
 	bool has_interval;
 	bool is_significant;
 	double change;
 	double low;
 	double high;
-	/* How often chance alone does as much. */
-	double chance;
 };
 
 /* A function, as it was and is; one of them is NULL if it vanished or appeared. */
@@ -36,13 +56,16 @@ struct function_diff {
 	struct function_diff_row *rows;
 	size_t nr_rows;
 	struct function_change *changes;
+	bool has_several_runs;			/* on one side at least */
+	struct function_run_variance *variances;	/* by column */
+	struct function_value *absent;		/* by column and side: of functions not there */
 };
 
 /* What is printed of it, and in which order. */
 struct function_diff_print {
 	const struct function_diff *diff;
-	const struct function_table *before;
-	const struct function_table *after;
+	const struct function_runs *before;
+	const struct function_runs *after;
 	const int *fields;
 	unsigned int nr_fields;
 	size_t nr_rows;
@@ -57,8 +80,10 @@ struct function_limit {
 	double number;
 };
 
-int function_diff__init(struct function_diff *diff, const struct function_columns *before,
-			const struct function_columns *after);
+void function_runs__exit(struct function_runs *runs);
+
+int function_diff__init(struct function_diff *diff, const struct function_runs *before,
+			const struct function_runs *after);
 void function_diff__exit(struct function_diff *diff);
 void function_diff__sort(struct function_diff *diff, int column);
 
@@ -66,13 +91,15 @@ const char *function_diff_row__status(const struct function_diff_row *row);
 const struct function_sums *function_diff_row__sums(const struct function_diff_row *row);
 
 const char *function_limit__parse(struct function_limit *limit, const char *str);
-bool function_limit__is_exceeded(const struct function_limit *limit,
-				 const struct function_change *change);
+int function_diff__find_exceeded(const struct function_diff *diff, unsigned int column,
+				 const struct function_limit *limit, unsigned int nr_limits,
+				 bool *is_exceeded);
 
 int function_diff_print__table(const struct function_diff_print *print, FILE *fp);
 void function_diff_print__csv(const struct function_diff_print *print, const char *separator,
 			      FILE *fp);
 int function_diff_print__exceeded(const struct function_diff_print *print,
-				  const struct function_limit *limit, FILE *fp);
+				  const struct function_limit *limit, unsigned int nr_limits,
+				  FILE *fp);
 
 #endif /* __PERF_FUNCTIONS_DIFF_H */

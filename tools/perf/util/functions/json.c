@@ -2,6 +2,7 @@
 /*
  * A table of functions, and what has changed between two, as JSON.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,21 +304,52 @@ static void json_diff_row(const struct function_diff_print *print,
 	fputs("}}", fp);
 }
 
+/* Print how the runs of a side were recorded, as a member of an object. */
+static void json_side(const char *name, const struct function_runs *runs, FILE *fp)
+{
+	fprintf(fp, " \"%s\": {\n \"runs\": %u,\n", name, runs->nr);
+	json_recorded(&runs->table, fp);
+	fputs("},\n", fp);
+}
+
+/* Print the standard deviations between runs, relative, as a member of an object. */
+static void json_deviations(const struct function_diff_print *print, FILE *fp)
+{
+	const struct function_diff *diff = print->diff;
+	const char *comma = "";
+	char buf[FUNCTION_CELL_SIZE];
+
+	fputs(" \"run_deviations\": {", fp);
+	for (unsigned int i = 0; diff->has_several_runs && i < print->nr_fields; i++) {
+		const struct function_column *column = &diff->columns.columns[print->fields[i]];
+		const struct function_run_variance *runs = &diff->variances[print->fields[i]];
+
+		if (function_column__is_count(column) || !runs->is_known)
+			continue;
+		fputs(comma, fp);
+		json_string(column->name, fp);
+		fprintf(fp, ": %s", function_print__shortest(sqrt(runs->value), buf));
+		comma = ", ";
+	}
+	fputs("},\n", fp);
+}
+
 /**
  * function_diff_print__json - print an object: how both were recorded, columns,
- *			       changes of functions
+ *			       deviations between runs, changes of functions
  * @print: what is printed
  * @fp: where to
  */
 void function_diff_print__json(const struct function_diff_print *print, FILE *fp)
 {
-	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n \"before\": {\n",
-		function_by__name(print->after->by), print->after->inlines ? "true" : "false");
-	json_recorded(print->before, fp);
-	fputs("},\n \"after\": {\n", fp);
-	json_recorded(print->after, fp);
-	fputs("},\n", fp);
+	const struct function_table *table = &print->after->table;
+
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", function_by__name(table->by),
+		table->inlines ? "true" : "false");
+	json_side("before", print->before, fp);
+	json_side("after", print->after, fp);
 	json_columns(&print->diff->columns, print->fields, print->nr_fields, fp);
+	json_deviations(print, fp);
 	fputs(" \"functions\": [", fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		fputs(r ? "," : "", fp);

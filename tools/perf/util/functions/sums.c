@@ -674,33 +674,39 @@ static const char *check_same_sets(const struct function_table *a, const struct 
 }
 
 /**
- * function_table__merge - add the sums of one table to those of another
- * @table: what is added to; if it is empty it becomes what @other was
- * @other: what is added; empty afterwards
+ * function_table__add - add the sums of one table to those of another
+ * @table: what is added to
+ * @other: what is added
  *
  * Return: NULL, or why they do not add up.
  */
-const char *function_table__merge(struct function_table *table, struct function_table *other)
+const char *function_table__add(struct function_table *table, const struct function_table *other)
 {
 	const char *reason;
 
 	if (!table->nr_sets) {
-		*table = *other;
-		memset(other, 0, sizeof(*other));
-		return NULL;
+		table->by = other->by;
+		table->inlines = other->inlines;
+	} else {
+		reason = check_same_sets(table, other);
+		if (reason)
+			return reason;
 	}
-
-	reason = check_same_sets(table, other);
-	if (reason)
-		return reason;
 
 	for (unsigned int i = 0; i < other->nr_cpus; i++) {
 		if (function_table__add_cpu(table, other->cpus[i]))
 			return "not enough memory";
 	}
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
-		for (unsigned int j = 0; j < other->sets[i]->nr_descs; j++) {
-			if (event_set__add_desc(table->sets[i], &other->sets[i]->descs[j]))
+		const struct event_set *from = other->sets[i];
+		struct event_set *set;
+
+		set = function_table__findnew_set(table, (const char *const *)from->events,
+						  from->nr_events);
+		if (!set)
+			return "not enough memory";
+		for (unsigned int j = 0; j < from->nr_descs; j++) {
+			if (event_set__add_desc(set, &from->descs[j]))
 				return "not enough memory";
 		}
 	}
@@ -729,8 +735,30 @@ const char *function_table__merge(struct function_table *table, struct function_
 		function_table__discard(table);
 		table->was_mixed = true;
 	}
-	function_table__exit(other);
 	return NULL;
+}
+
+/**
+ * function_table__merge - move the sums of one table to another
+ * @table: what is added to; if it is empty it becomes what @other was
+ * @other: what is added; empty afterwards
+ *
+ * Return: NULL, or why they do not add up.
+ */
+const char *function_table__merge(struct function_table *table, struct function_table *other)
+{
+	const char *reason;
+
+	if (!table->nr_sets) {
+		*table = *other;
+		memset(other, 0, sizeof(*other));
+		return NULL;
+	}
+
+	reason = function_table__add(table, other);
+	if (!reason)
+		function_table__exit(other);
+	return reason;
 }
 
 /**

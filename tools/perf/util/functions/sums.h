@@ -146,6 +146,7 @@ int function_table__sort(struct function_table *table);
 void function_table__drop_empty(struct function_table *table);
 void function_table__discard(struct function_table *table);
 bool function_table__has_window(const struct function_table *table);
+const char *function_table__add(struct function_table *table, const struct function_table *other);
 const char *function_table__merge(struct function_table *table, struct function_table *other);
 void function_table__exit(struct function_table *table);
 
