@@ -253,7 +253,7 @@ class Browser(unittest.TestCase):
         ).splitlines()
         with browser("-i", self.data, "--ci") as terminal:
             lines = terminal.until("^alpha")
-            self.assertEqual(words("\n".join(lines[1:5])), words("\n".join(table)))
+            self.assertEqual(words("\n".join(lines[1:6])), words("\n".join(table)))
             self.assertIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)
             self.assertTrue(lines[-1].startswith(note.removeprefix("# ")), lines[-1])
 
