@@ -479,7 +479,7 @@ class Mistakes(Case):
             self.refused(".* is a folder", REPORT, option, self.dir, self.chains)
             self.refused(
                 "--pprof and --openmetrics have no form for a comparison: "
-                "they cannot be with --diff",
+                "they cannot be with --diff, --before and --after",
                 REPORT,
                 option,
                 out,
