@@ -258,8 +258,8 @@ class Numbers(Refused):
             path = cycles("cell.sums", ("f", "/x", "-", COUNT, COUNT, number, 1, number, 1, 1))
             (row,) = loads(report("-j", path).stdout)["functions"]
             for done in report(path), report("--ci", path), script("--sums", path):
-                titles, cells = words(done.stdout)
-                cells = [cell for cell in cells if ".." not in cell]
+                titles, cells = words(done.stdout)[-2:]
+                cells = [cell.strip("?") for cell in cells if ".." not in cell]
                 titles = [title for title in titles if title not in ("95", "%")]
                 printed = dict(zip(titles[1:], cells[1:]))
                 self.assertEqual(int(printed["#"]), 2**64)  # a double of COUNT
