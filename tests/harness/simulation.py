@@ -398,20 +398,13 @@ class Simulation:
         addresses = addresses[: self.max_stack or None]
         self.write_sample(group, stream, cpu, task, counts, addresses)
 
-        def functions(*some: tuple) -> set[tuple]:
-            return {self.function_of(*place, address) for place, address in some}
-
         common = set()
         if stream.last and stream.last[0] == task.number and not stream.broken:
-            for mine, other in zip(frames, before):
-                if functions(mine) == functions(other):
-                    common |= functions(mine)
-                if mine != other:
-                    break
+            common = common_calls(self.function_of, frames, before)
         bursts = {}
         if stream.last and not is_long and self.wants(task):
             counted = Counter(dict(zip(self.names(group), counts)))
-            for function in functions(*frames):
+            for function in {self.function_of(*place, address) for place, address in frames}:
                 self.rows[function] = function
                 sums = self.sums.setdefault((function, self.key(group)), empty_sums())
                 sums["samples"] += 1
@@ -619,6 +612,20 @@ class Simulation:
                 "all": {event: sums["all"][event] for event in events},
             }
         return result
+
+
+def common_calls(
+    function_of: Callable[..., tuple], frames: Sequence[tuple], before: Sequence[tuple]
+) -> set[tuple]:
+    """The functions of the calls that two stacks have in common."""
+    found = set()
+    for (place, address), (other_place, other_address) in zip(frames, before):
+        function = function_of(*place, address)
+        if function == function_of(*other_place, other_address):
+            found.add(function)
+        if (place, address) != (other_place, other_address):
+            break
+    return found
 
 
 def empty_sums() -> dict:

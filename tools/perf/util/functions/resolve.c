@@ -652,7 +652,7 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 
 		if (!i || callchain->ips[i - 1] != PERF_CONTEXT_USER)
 			continue;
-		/* After a call it is an address in the function itself, which is there once more. */
+		/* After a call it is an address in the function itself, added once more. */
 		lr = link_register(evsel, sample);
 		if (!lr || (i + 1 < callchain->nr && callchain->ips[i + 1] == lr))
 			continue;
