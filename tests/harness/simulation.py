@@ -408,7 +408,7 @@ class Simulation:
                 self.rows[function] = function
                 sums = self.sums.setdefault((function, self.key(group)), empty_sums())
                 sums["samples"] += 1
-                if common:
+                if not stream.broken:
                     sums["all"] += counted
                 if function in common:
                     burst = stream.bursts.get(function)

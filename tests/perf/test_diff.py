@@ -24,6 +24,7 @@ from tests.harness.estimates import (
     Window,
     crowd,
     estimate,
+    opened_line,
     poisson,
     quantile,
     rate_bounds,
@@ -51,6 +52,18 @@ def write(name: str, functions: Sequence[Function], header: str = HEADER) -> Non
         for symbol, dso, address, windows in functions
     )
     (DATA / name).write_text("\n".join([header, *(line for _, line in lines), "end\n"]))
+
+
+def write_auto(name: str, functions: dict[str, tuple[int, Sequence[Window]]]) -> None:
+    """The same in share mode auto, with how many samples end a long interval in a function."""
+    header = HEADER.replace(" 3\n", " 4\n").replace(
+        "discard\t999700\t300\t0\t1", "auto\t999700\t0\t300\t1\t0\t1"
+    )
+    lines = (
+        opened_line(function, opened, windows, events=3)
+        for function, (opened, windows) in sorted(functions.items())
+    )
+    (DATA / name).write_text("\n".join([header, *lines, "end\n"]))
 
 
 def plain(**functions: Sequence[Window]) -> list[Function]:
@@ -926,6 +939,38 @@ class Runs(unittest.TestCase):
             windows = sum(row["metrics"]["#"]["before"] or 0 for row in rows.values())
             few = rows["few"]["metrics"]["%CY"]
             self.assertLess(few["interval"][0], few["after"] - 100 * THREE / windows)
+
+    def test_function_of_one_side_in_share_mode_auto(self):
+        """Then the limit comes from all samples that end a long interval, not from the windows."""
+        draw = random.Random(23)
+        write_auto("before.sums", {"f": (500, drawn(draw, 50)), "g": (500, drawn(draw, 50))})
+        shares = {"f": (49000, drawn(draw, 50)), "g": (49000, drawn(draw, 50))}
+        write_auto("after.sums", {**shares, "new": (2000, drawn(draw, 50))})
+        rows = {row["symbol"]: row for row in json.loads(diff("-j").stdout)["functions"]}
+        new = rows["new"]["metrics"]["%CY"]
+        self.assertAlmostEqual(new["after"], 2)
+        self.assertAlmostEqual(new["interval"][0], 2 - 100 * THREE / 1000, delta=0.1)
+
+    def test_sides_of_other_share_modes(self):
+        """Those of discard are compared: old sums and new ones, of the same windows."""
+        draw = random.Random(24)
+        windows = {name: drawn(draw, 50) for name in "fg"}
+        write("before.sums", plain(**windows))
+        write_auto("after.sums", {"f": (100, windows["f"]), "g": (900, windows["g"])})
+        for before, after in ("before", "after"), ("after", "before"):
+            done = run(
+                *(PERF, "functions", "report", "-j", "--diff"),
+                *(DATA / f"{name}.sums" for name in (before, after)),
+                stderr=-1,
+            )
+            self.assertIn("share modes auto and discard are compared", done.stderr)
+            for row in json.loads(done.stdout)["functions"]:
+                self.assertEqual(row["metrics"]["%CY"]["change"], 0)
+
+    def test_options_that_have_no_negation(self):
+        for option in "--no-before", "--no-after", "--no-fail-on":
+            done = run(PERF, "functions", "report", option, DATA / "before.sums", stderr=-1)
+            self.assertEqual((done.returncode, done.stdout), (129, ""), done.stderr)
 
     def test_function_of_some_runs(self):
         """One that is in one run of three has a share of 0 in the others, and no other rate."""

@@ -273,6 +273,15 @@ class Numbers(Refused):
             line = words(report("--diff", path, other, "-F", "CPI").stdout)[1]
             self.assertTrue(math.isclose(float(line[2].strip("*")), 1 - number, rel_tol=0.05))
 
+    def test_callers_without_squares(self):
+        """The product of two totals is 0, which no windows have."""
+        path = cycles("callers.sums", ("[all]", "", "-", 2, 2, 600, 300, 0, 0, 0))
+        path.write_text(path.read_text().replace("by\tsymbol", "by\tchildren"))
+        for done in report("-j", path), script("--json", "--sums", path):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (row,) = loads(done.stdout)["functions"]
+            self.assertEqual(row["metrics"]["%CY"], 100)
+
     def test_many_rows_of_one_name(self):
         """In 20,000 DSOs, some of one short name, and at 20,000 addresses of one."""
         dsos = [("f", f"/{number % 100}/{number // 2}.so", "-") for number in range(20000)]

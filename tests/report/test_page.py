@@ -176,7 +176,7 @@ class Tables(Case):
 
     def test_shows_perfs_values(self):
         self.open(self.page)
-        self.assertIn("too few windows", self.browser.one("#table .note").text)
+        self.assertIn("the data do not support", self.browser.one("#table .note").text)
         expected = [
             [
                 row["symbol"],

@@ -184,6 +184,8 @@ static const char *find_filter(const struct report_options *options)
 static bool refuse_choice(const char *path, const struct report_options *options,
 			  const struct function_table *table)
 {
+	const enum function_share wanted = options->recording.share;
+	const bool wants_none = wanted == FUNCTION_SHARE_NONE;
 	const char *filter = find_filter(options);
 
 	if (filter) {
@@ -191,16 +193,16 @@ static bool refuse_choice(const char *path, const struct report_options *options
 		       path, filter);
 		return true;
 	}
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		enum function_share share = table->sets[i]->descs->share;
+	/* The windows of auto are those of discard. */
+	for (int share = 0; share < FUNCTION_SHARE_MAX; share++) {
 		bool is_none = share == FUNCTION_SHARE_NONE;
 
-		if (options->recording.share ==
-		    (is_none ? FUNCTION_SHARE_DISCARD : FUNCTION_SHARE_NONE)) {
-			pr_err("perf functions: %s: these are sums of --share %s\n", path,
-			       function_share__name(share));
-			return true;
-		}
+		if (wanted == FUNCTION_SHARE_AUTO || wants_none == is_none ||
+		    !function_table__has_share(table, share))
+			continue;
+		pr_err("perf functions: %s: these are sums of --share %s\n", path,
+		       function_share__name(share));
+		return true;
 	}
 	return false;
 }
@@ -698,7 +700,6 @@ static int make_all_columns(struct function_columns *columns, const struct funct
 static int read_runs(const struct inputs *inputs, struct report_options *options,
 		     struct function_runs *runs)
 {
-	const int told = verbose;
 	int err = 0;
 
 	runs->tables = calloc(inputs->nr, sizeof(*runs->tables));
@@ -707,12 +708,37 @@ static int read_runs(const struct inputs *inputs, struct report_options *options
 		return -ENOMEM;
 	for (unsigned int i = 0; !err && i < inputs->nr; i++)
 		err = read_run(inputs->paths[i], options, runs);
-	for (unsigned int i = 0; runs->table.was_mixed && i < runs->nr; i++)
-		function_table__discard(&runs->tables[i]);
-	err = err ?: make_all_columns(&runs->all, &runs->table, options->metrics);
+	return err;
+}
+
+/* Share modes auto and discard make other shares of the same windows: compare those of discard. */
+static void unify_shares(struct function_runs *before, struct function_runs *after)
+{
+	struct function_runs *sides[] = { before, after };
+	bool is_auto = function_table__has_share(&before->table, FUNCTION_SHARE_AUTO) ||
+		       function_table__has_share(&after->table, FUNCTION_SHARE_AUTO);
+	bool is_discard = function_table__has_share(&before->table, FUNCTION_SHARE_DISCARD) ||
+			  function_table__has_share(&after->table, FUNCTION_SHARE_DISCARD);
+
+	if (!is_discard)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
+		function_table__discard(&sides[i]->table);
+		for (unsigned int j = 0; j < sides[i]->nr; j++)
+			function_table__discard(&sides[i]->tables[j]);
+	}
+	if (is_auto)
+		pr_warning("perf functions: share modes auto and discard are compared: the shares are those of discard\n");
+}
+
+static int make_columns_of_runs(const struct report_options *options, struct function_runs *runs)
+{
+	int err = make_all_columns(&runs->all, &runs->table, options->metrics);
+	const int told = verbose;
+
 	/* What there is to say of the metrics was said. */
 	verbose = -1;
-	for (unsigned int i = 0; !err && i < inputs->nr; i++)
+	for (unsigned int i = 0; !err && i < runs->nr; i++)
 		err = make_all_columns(&runs->columns[i], &runs->tables[i], options->metrics);
 	verbose = told;
 	return err;
@@ -726,6 +752,10 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 
 	err = read_runs(before_inputs, options, &before) ?:
 	      read_runs(after_inputs, options, &after);
+	if (err)
+		goto out;
+	unify_shares(&before, &after);
+	err = make_columns_of_runs(options, &before) ?: make_columns_of_runs(options, &after);
 	if (err)
 		goto out;
 
@@ -934,11 +964,13 @@ out:
 }
 
 /* --fail-on may be given more than once. */
-static int add_limits(const struct option *opt, const char *str, int unset __maybe_unused)
+static int add_limits(const struct option *opt, const char *str, int unset)
 {
 	const char **limits = opt->value;
 	char *all;
 
+	if (unset)
+		return -EINVAL;
 	if (asprintf(&all, "%s%s%s", *limits ?: "", *limits ? "," : "", str) < 0)
 		return -ENOMEM;
 	free((char *)*limits);
@@ -953,19 +985,23 @@ static void add_input(struct report_options *report, const char *path)
 	inputs->paths[inputs->nr++] = path;
 }
 
-static int add_before(const struct option *opt, const char *path, int unset __maybe_unused)
+static int add_before(const struct option *opt, const char *path, int unset)
 {
 	struct report_options *report = opt->value;
 
+	if (unset)
+		return -EINVAL;
 	report->side = SIDE_BEFORE;
 	add_input(report, path);
 	return 0;
 }
 
-static int add_after(const struct option *opt, const char *path, int unset __maybe_unused)
+static int add_after(const struct option *opt, const char *path, int unset)
 {
 	struct report_options *report = opt->value;
 
+	if (unset)
+		return -EINVAL;
 	report->side = SIDE_AFTER;
 	add_input(report, path);
 	return 0;

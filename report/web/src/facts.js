@@ -18,7 +18,10 @@ function fact(name, value, warn) {
 function windows(table) {
 	let samples = 0;
 	let matched = 0;
-	for (const row of table.rows)
+	// callers have the windows of what they call: two rows have all of them
+	const isRoot = ([, symbol, dso]) => /^\[(all|cut)\]$/.test(symbol) && !dso;
+	const rows = table.by === 'children' ? table.rows.filter(isRoot) : table.rows;
+	for (const row of rows)
 		for (const [, ofRow, ofMatched] of row[6]) {
 			samples += ofRow;
 			matched += ofMatched;

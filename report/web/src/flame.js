@@ -149,7 +149,7 @@ export function flameView(panel, data) {
 			`${node.windows} windows`,
 			`${column.name} ${format(value, column)}`,
 			bounds ? `95 % interval ${interval(bounds, column)}` : '',
-			node.weak.includes(at) ? 'too few windows for this' : '',
+			node.weak.includes(at) ? 'the data do not support this' : '',
 		]
 			.filter(Boolean)
 			.join('; ');
@@ -262,7 +262,7 @@ export function flameView(panel, data) {
 		legend.replaceChildren(
 			element('strong', {}, column.name),
 			...range.map((q, i) => swatch(`var(--q${q})`, texts[i])),
-			swatch('url(#hatch3)', 'too few windows'),
+			swatch('url(#hatch3)', 'not supported'),
 			swatch('var(--none)', 'not defined')
 		);
 	}

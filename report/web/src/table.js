@@ -31,7 +31,7 @@ function valueColumn(column, i, rows) {
 			return [
 				`${column.name} ${format(value, column)}`,
 				bounds && `95 % interval ${interval(bounds, column)}`,
-				weak && 'there are too few windows for this value',
+				weak && 'the data do not support this value',
 				column.meaning,
 			]
 				.filter(Boolean)
@@ -74,7 +74,7 @@ export function tableView(panel, table) {
 					column.name,
 					format(row[3][i], column),
 					interval(row[4][i], column) +
-						(row[5].includes(i) ? ' (too few windows)' : ''),
+						(row[5].includes(i) ? ' (not supported)' : ''),
 					column.meaning ?? '',
 				])
 			);
@@ -107,7 +107,7 @@ export function tableView(panel, table) {
 			...(rows.some(row => row[5].length)
 				? [
 						element('span', { class: 'unsure' }, '?'),
-						': too few windows for this value.',
+						': the data do not support this value.',
 					]
 				: [])
 		)

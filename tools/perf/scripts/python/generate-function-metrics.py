@@ -405,8 +405,11 @@ def inclusive_share(metric: Metric, groups: Groups, total: Groups) -> Value:
     if not whole.matched or not whole[leader]:
         return Value(metric.scale * share)
     # windows of a burst are one
-    square = float(whole[leader]) ** 2 / whole.product(leader, leader)
-    number = whole.samples * min(square / whole.matched, 1)
+    square = whole.product(leader, leader)
+    bursts = float(whole[leader]) ** 2 / square if square else whole.matched
+    number = whole.samples * min(bursts / whole.matched, 1)
+    if number < 2:
+        return Value(metric.scale * share)
     variance = 0.0
     for sums, weight, rate, factor in (
         (own, part, rates[0], 1 - share),
@@ -529,7 +532,7 @@ def opened_shares(
         return None
     number, whole = led(total, leader, leader).opened, led(total, leader, event)
     parts = {}  # p r, v, and whether the function has a rate of its own
-    # in the order of perf functions, whose rounding is the same then
+    # in the order of perf functions, so that both round alike
     for function, groups in sorted(functions.items(), key=lambda item: by_name(item[0])):
         p = led(groups, leader, leader).opened / number
         own = led(groups, leader, event)
@@ -1323,7 +1326,7 @@ def read_sums(lines: Sequence[str], version: int) -> Table:
             ):
                 raise ValueError
             table.add(Function(symbol, dso, at), events, sums)
-        elif word == "group" and len(fields) > 6 - (version < 4):
+        elif word == "group" and len(fields) > (5 if version < 4 else 7):
             table.groups.append(group_of_line(fields, version))
             events = table.groups[-1].events
         elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):

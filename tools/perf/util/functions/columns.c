@@ -295,12 +295,6 @@ static double square_error(const struct pair_sums *pair)
 	return value.has_error ? value.error * value.error : 0;
 }
 
-/* How many samples tell whether functions were on the stack. */
-static double nr_inclusive(const struct pair_sums *pair)
-{
-	return pair->samples;
-}
-
 /*
  * The share of a function and all that it calls: p r / R, where p is the part of the
  * samples that have it in their chains, whatever became of their windows, and r and R are
@@ -322,8 +316,8 @@ static struct function_value inclusive_share(const struct function_row *row,
 	}
 	own = pool(row->sums, row->nr_sums, event, leader);
 	all = pool(total->sums, total->nr_sums, event, leader);
-	n = nr_inclusive(&all);
-	p = nr_inclusive(&own) / n;
+	n = all.samples;
+	p = own.samples / n;
 	r = strcmp(event, leader) ? rate_of(&own) : 1;
 	whole = strcmp(event, leader) ? rate_of(&all) : 1;
 	s = p * r / whole;
@@ -338,11 +332,13 @@ static struct function_value inclusive_share(const struct function_row *row,
 
 	others = without(&all, &own);
 	rest = others.x.w[0] || others.x.w[1] || others.x.w[2] ? rate_of(&others) : 0;
+	if (!all.matched)
+		return value;
 	/* Windows of a burst are one. */
-	n *= fmin(pow(u192__double(&all.x), 2) / u192__double(&all.xx) / all.matched, 1);
+	n *= fmin(effective_windows(&all.x, &all.xx) / all.matched, 1);
 	variance = pow(1 - s, 2) * (p * r * r / n + p * p * square_error(&own)) +
 		   s * s * ((1 - p) * rest * rest / n + pow(1 - p, 2) * square_error(&others));
-	value.has_error = isfinite(variance);
+	value.has_error = n >= 2 && isfinite(variance);
 	value.error = scale * sqrt(variance) / whole;
 	value.freedom = n - 1;
 	value.windows = strcmp(event, leader) ? effective_windows(&all.y, &all.yy) : n;
@@ -477,6 +473,19 @@ static double opened_of(const struct function_row *row, const char *leader)
 	return opened;
 }
 
+/* The sums of those sets which a leader leads and which have the event. */
+static struct pair_sums pool_led(const struct function_row *row, const char *leader,
+				 const char *event)
+{
+	struct pair_sums pair = {};
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		if (is_led(row->sums[i], leader, event))
+			pair_sums__add(&pair, row->sums[i], event, leader);
+	}
+	return pair;
+}
+
 static double total_of_all(const struct function_sums *sums, const char *event)
 {
 	return u192__double(&sums->values[event_set__all(sums->set,
@@ -507,25 +516,19 @@ static struct function_value rate_of_all(const struct function_row *row, const c
  * windows that end in the function; and where there are none, in those of all functions.
  */
 static struct opened_share opened_share(const struct function_row *row,
-					const struct function_row *total, const char *leader,
-					const char *event)
+					const struct function_row *total,
+					const struct pair_sums *whole, double number,
+					const char *leader, const char *event)
 {
-	struct opened_share share = { .p = opened_of(row, leader) / opened_of(total, leader) };
-	struct pair_sums own = {}, whole = {};
+	struct opened_share share = { .p = opened_of(row, leader) / number };
+	struct pair_sums own;
 
 	if (!strcmp(event, leader)) {
 		share.rate = (struct function_value){ .is_defined = true, .value = 1 };
 		return share;
 	}
-	for (size_t i = 0; i < row->nr_sums; i++) {
-		if (is_led(row->sums[i], leader, event))
-			pair_sums__add(&own, row->sums[i], event, leader);
-	}
-	for (size_t i = 0; i < total->nr_sums; i++) {
-		if (is_led(total->sums[i], leader, event))
-			pair_sums__add(&whole, total->sums[i], event, leader);
-	}
-	share.hit = fmax(u192__double(&whole.yy) / u192__double(&whole.y), 1) /
+	own = pool_led(row, leader, event);
+	share.hit = fmax(u192__double(&whole->yy) / u192__double(&whole->y), 1) /
 		    fmax(u192__double(&own.x), 1);
 	share.rate = ratio(&own, own.number, 1);
 	if (share.rate.is_defined && own.number >= 3)
@@ -592,30 +595,25 @@ static struct function_value value_of_share(const struct opened_share *share, do
 	return value;
 }
 
-/* Set the values of a column that is a share; returns 1 if they are those of auto. */
+/* Set the values of a column that is a share in share mode auto. */
 static int set_opened_shares(struct function_columns *columns, unsigned int c,
-			     const struct function_row *total)
+			     const struct function_row *total, const char *leader)
 {
 	const struct function_column *column = &columns->columns[c];
-	const char *leader = opening_leader(total, column->event);
+	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
+	struct pair_sums all = pool_led(total, leader, column->event);
+	double number = opened_of(total, leader), windows = number, sum = 0;
 	struct share_variance whole = {};
-	struct opened_share *shares;
-	double number, windows, sum = 0;
-	struct pair_sums all;
 
-	if (!leader)
-		return 0;
-	shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
 	if (!shares)
 		return -ENOMEM;
-
-	number = opened_of(total, leader);
-	all = pool(total->sums, total->nr_sums, column->event, leader);
-	windows = strcmp(column->event, leader) ? effective_windows(&all.y, &all.yy) : number;
+	if (strcmp(column->event, leader))
+		windows = effective_windows(&all.y, &all.yy);
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct share_variance own;
 
-		shares[i] = opened_share(&columns->rows[i], total, leader, column->event);
+		shares[i] = opened_share(&columns->rows[i], total, &all, number, leader,
+					 column->event);
 		own = variance_of(&shares[i], number);
 		whole.opened += own.opened;
 		whole.rate += own.rate;
@@ -626,7 +624,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 		columns->rows[i].values[c] = value_of_share(&shares[i], sum, number, &whole,
 							    column->scale, windows);
 	free(shares);
-	return 1;
+	return 0;
 }
 
 /*
@@ -839,15 +837,16 @@ static int set_values(struct function_columns *columns, unsigned int c,
 {
 	const struct function_column *column = &columns->columns[c];
 	bool is_share = function_column__is_share(column);
-	int err = is_share && !total->is_inclusive ? set_opened_shares(columns, c, total) : 0;
+	const char *link = NULL, *leader = NULL;
 	struct function_value whole;
-	const char *link = NULL;
 
-	if (err < 0)
-		return err;
+	if (is_share && !total->is_inclusive)
+		leader = opening_leader(total, column->event);
+	if (leader && set_opened_shares(columns, c, total, leader))
+		return -ENOMEM;
 	if (column->per && !is_share)
 		link = common_event(total->sums, total->nr_sums, column->event, column->per);
-	for (size_t i = 0; !err && i < columns->nr_rows; i++)
+	for (size_t i = 0; !leader && i < columns->nr_rows; i++)
 		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total);
 	whole = column_value(column, link, total, total);
 	finish_values(columns, c, &whole);

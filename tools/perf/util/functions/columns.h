@@ -24,8 +24,8 @@ struct function_column {
 
 /*
  * A value, its standard error with degrees of freedom (0: no limit), its 95 %
- * interval, and from how many windows it comes. The data do not support a value
- * which is weak.
+ * interval, and how many windows tell of it: of a share, those of all functions, or
+ * the samples that end a long interval. The data do not support a value which is weak.
  */
 struct function_value {
 	bool is_defined;

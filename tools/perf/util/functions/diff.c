@@ -342,6 +342,7 @@ struct comparison {
 	const struct function_runs *sides[NR_SIDES];
 	unsigned int nr_runs;			/* of both */
 	double *windows;			/* by run: of all functions */
+	int *places;				/* by run: of the column, -1 if it has none */
 	const struct function_row **rows;	/* by row and run, NULL: it is not there */
 	double *deviations;			/* by row and run */
 	struct spread *spreads;			/* by row and side */
@@ -360,6 +361,7 @@ static double windows_of(const struct function_row *row)
 static void comparison__exit(struct comparison *comparison)
 {
 	free(comparison->windows);
+	free(comparison->places);
 	free(comparison->rows);
 	free(comparison->deviations);
 	free(comparison->spreads);
@@ -370,12 +372,16 @@ static int comparison__add_run(struct comparison *comparison, unsigned int side,
 			       const struct function_columns *columns, unsigned int run)
 {
 	const struct function_diff *diff = comparison->diff;
+	/* Then a window is in several rows, and all are in one. */
+	bool has_callers = comparison->sides[side]->table.by == FUNCTION_BY_CHILDREN;
 	struct side all = {};
 
 	if (side__init(&all, columns))
 		return -ENOMEM;
-	for (size_t i = 0; i < all.nr; i++)
-		comparison->windows[run] += windows_of(all.rows[i]);
+	for (size_t i = 0; i < all.nr; i++) {
+		if (!has_callers || function_sums__is_root(function_of(all.rows[i]), FUNCTION_ALL))
+			comparison->windows[run] += windows_of(all.rows[i]);
+	}
 	for (size_t r = 0; r < diff->nr_rows; r++) {
 		const struct function_row *row = side == BEFORE ? diff->rows[r].before :
 								  diff->rows[r].after;
@@ -399,13 +405,14 @@ static int comparison__init(struct comparison *comparison, struct function_diff 
 		.sides		= { before, after },
 		.nr_runs	= nr_runs,
 		.windows	= calloc(nr_runs, sizeof(*comparison->windows)),
+		.places		= calloc(nr_runs, sizeof(*comparison->places)),
 		.rows		= calloc(nr, sizeof(*comparison->rows)),
 		.deviations	= calloc(nr, sizeof(*comparison->deviations)),
 		.spreads	= calloc(NR_SIDES * diff->nr_rows + 1,
 					 sizeof(*comparison->spreads)),
 	};
-	if (!comparison->windows || !comparison->rows || !comparison->deviations ||
-	    !comparison->spreads)
+	if (!comparison->windows || !comparison->places || !comparison->rows ||
+	    !comparison->deviations || !comparison->spreads)
 		return -ENOMEM;
 	for (unsigned int side = 0; side < NR_SIDES; side++) {
 		for (unsigned int i = 0; i < comparison->sides[side]->nr; i++) {
@@ -453,7 +460,7 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 	for (unsigned int i = 0; i < runs->nr; i++) {
 		const struct function_row *in_run =
 			comparison->rows[comparison->nr_runs * row + first + i];
-		int place = find_column(&runs->columns[i], column->name);
+		int place = comparison->places[first + i];
 		double windows;
 
 		deviations[i] = NAN;
@@ -467,6 +474,11 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 		squares += windows * windows;
 		inverses += 1 / windows;
 		spread->nr++;
+	}
+	/* The groups of a linked ratio may be in different runs. */
+	if (!spread->nr) {
+		memset(deviations, 0, runs->nr * sizeof(*deviations));
+		return 0;
 	}
 	for (unsigned int i = 0; i < runs->nr; i++) {
 		deviations[i] = isnan(deviations[i]) ? 0 : deviations[i] - mean / spread->nr;
@@ -593,34 +605,20 @@ static int estimate_uncertainty(const struct comparison *comparison,
 	return 0;
 }
 
-/* How many windows of equal weight tell of the shares of an event (Kish's effective size). */
-static double windows_with(const struct function_columns *columns, const char *event)
-{
-	double total = 0, squares = 0;
-
-	for (size_t i = 0; i < columns->nr_rows; i++) {
-		for (size_t j = 0; j < columns->rows[i].nr_sums; j++) {
-			const struct function_sums *sums = columns->rows[i].sums[j];
-			int place = event_set__find(sums->set, event);
-
-			if (place < 0)
-				continue;
-			total += u192__double(&sums->values[place]);
-			place = event_set__product(sums->set, place, place);
-			squares += u192__double(&sums->values[place]);
-		}
-	}
-	return total * total / squares;
-}
-
 /* What a side says of functions that it does not have: they have no share, or a small one. */
 static void set_absent(struct function_value *absent, const struct function_columns *all,
-		       const struct function_column *column)
+		       const struct function_column *column, int place)
 {
-	if (!function_column__is_share(column) || find_column(all, column->name) < 0)
+	double windows = 0;
+
+	if (!function_column__is_share(column) || place < 0)
+		return;
+	for (size_t i = 0; i < all->nr_rows; i++)
+		windows = fmax(windows, all->rows[i].values[place].windows);
+	if (!windows)
 		return;
 	absent->is_defined = true;
-	function_value__share_interval(absent, column->scale, windows_with(all, column->event));
+	function_value__share_interval(absent, column->scale, windows);
 }
 
 static const struct function_value *value_of(const struct function_row *row, int column,
@@ -629,6 +627,16 @@ static const struct function_value *value_of(const struct function_row *row, int
 	if (row)
 		return column < 0 ? NULL : &row->values[column];
 	return absent->is_defined ? absent : NULL;
+}
+
+static void find_places(struct comparison *comparison, const char *column)
+{
+	int *place = comparison->places;
+
+	for (unsigned int side = 0; side < NR_SIDES; side++) {
+		for (unsigned int i = 0; i < comparison->sides[side]->nr; i++)
+			*place++ = find_column(&comparison->sides[side]->columns[i], column);
+	}
 }
 
 static int compare_column(struct comparison *comparison, unsigned int number)
@@ -642,8 +650,9 @@ static int compare_column(struct comparison *comparison, unsigned int number)
 	int old_column = find_column(old, column->name);
 	int new_column = find_column(new, column->name);
 
-	set_absent(&absent[BEFORE], old, column);
-	set_absent(&absent[AFTER], new, column);
+	set_absent(&absent[BEFORE], old, column, old_column);
+	set_absent(&absent[AFTER], new, column, new_column);
+	find_places(comparison, column->name);
 	for (size_t r = 0; r < diff->nr_rows; r++) {
 		struct function_diff_row *row = &diff->rows[r];
 		struct function_change *change = &row->changes[number];

@@ -19,11 +19,11 @@
  *   R +- t s.
  * - What no window has shown may still be there: with 95 % certainty no more than
  *   3 of n windows would show it (rule of three: Hanley and Lippman-Hand, JAMA
- *   249, 1983). So the interval of a rate reaches at least to where 3 more windows
- *   would take it, which hold as many events as windows hold that hold any (the
- *   function's own or all functions', whichever are more), and down to where 3 more
- *   windows of the function's own events below would. It is never narrower than 3
- *   events more or less. Where no event was seen, this is all that is known.
+ *   249, 1983). So the interval of a rate reaches at least up to where 3 more windows
+ *   of events would take it. They hold as many as windows hold that hold any, of the
+ *   function or of all, whichever are more. It reaches at least down to where 3 more
+ *   windows of what the events are taken by would take it. It is never narrower than
+ *   3 events more or less. Where no event was seen, this is all that is known.
  * - Where few windows hold most of the events, s is small as often as the largest
  *   of them were missed. So the interval of a rate reaches farther, see stretch().
  */

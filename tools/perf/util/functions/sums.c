@@ -591,8 +591,14 @@ void function_table__drop_empty(struct function_table *table)
 	table->nr_sums = nr;
 }
 
-static bool function_table__has_share(const struct function_table *table,
-				      enum function_share share)
+/**
+ * function_table__has_share - say whether windows of a table were chosen in a share mode
+ * @table: the table
+ * @share: the share mode
+ *
+ * Return: true if so.
+ */
+bool function_table__has_share(const struct function_table *table, enum function_share share)
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		if (event_set__has_share(table->sets[i], share))
@@ -603,7 +609,7 @@ static bool function_table__has_share(const struct function_table *table,
 
 /**
  * function_table__discard - turn sums of share mode auto into those of discard
- * @table: the table, sorted
+ * @table: the table
  *
  * The same windows count in both modes.
  */
@@ -728,6 +734,7 @@ const char *function_table__add(struct function_table *table, const struct funct
 	}
 	table->lost = add_saturated(table->lost, other->lost);
 	table->throttled = add_saturated(table->throttled, other->throttled);
+	table->was_mixed |= other->was_mixed;
 	if (function_table__sort(table))
 		return "the sums become too large";
 	if (function_table__has_share(table, FUNCTION_SHARE_AUTO) &&

@@ -144,6 +144,7 @@ struct function_sums *function_table__add_sums(struct function_table *table,
 					       const char *dso, const u64 *address);
 int function_table__sort(struct function_table *table);
 void function_table__drop_empty(struct function_table *table);
+bool function_table__has_share(const struct function_table *table, enum function_share share);
 void function_table__discard(struct function_table *table);
 bool function_table__has_window(const struct function_table *table);
 const char *function_table__add(struct function_table *table, const struct function_table *other);

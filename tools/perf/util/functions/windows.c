@@ -80,7 +80,7 @@ struct metrics_function {
 	/* By index of the group. */
 	struct metrics_sums **sums;
 	unsigned int nr_sums;
-	/* function_metrics.now of the last window that was added, of those with chains. */
+	/* With chains: when a window was last added, so that a recursion counts once. */
 	u64 added;
 };
 
@@ -178,7 +178,8 @@ struct function_metrics *function_metrics__new(enum function_share share)
 	return metrics;
 }
 
-static void delete_streams(struct hashmap *streams)
+/* What streams hold. */
+static void free_chains(struct hashmap *streams)
 {
 	struct hashmap_entry *entry;
 	size_t bucket;
@@ -238,7 +239,7 @@ void function_metrics__delete(struct function_metrics *metrics)
 		free(function->dso);
 		free(function);
 	}
-	delete_streams(metrics->streams);
+	free_chains(metrics->streams);
 	delete_values(metrics->streams);
 	delete_values(metrics->leaders);
 	free(metrics);
@@ -669,10 +670,10 @@ static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigne
 /*
  * Add a window to each function of its chain, which it counts for if its frame is one of
  * the first @common ones. A recursion counts once: its first frame is there all the time.
- * There are none if the window is broken.
+ * @common is 0 if the window is broken.
  */
 static int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
-			unsigned int common)
+			unsigned int common, bool is_broken)
 {
 	const struct metrics_group *group = stream->group;
 	unsigned int nr_bursts = stream->nr_bursts;
@@ -695,7 +696,7 @@ static int add_to_chain(struct metrics_stream *stream, const struct metrics_samp
 		if (sample->outside)
 			continue;
 		sums->samples++;
-		if (common)
+		if (!is_broken)
 			metrics_sums__add_all(sums, group, sample->counts);
 		if (i >= common)
 			continue;
@@ -735,7 +736,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
 	/* The interval of the first sample is not known. */
 	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
-	is_opening = !is_window && group->alternates && group->desc.share == FUNCTION_SHARE_AUTO;
+	is_opening = !is_window && group->desc.share == FUNCTION_SHARE_AUTO;
 	is_matched = !is_broken && function && stream->last_function == function &&
 		     stream->last_thread == sample->thread;
 	in_burst = is_matched && stream->in_burst;
@@ -756,7 +757,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 		return 0;
 	}
 	if (sample->chain)
-		return add_to_chain(stream, sample, common);
+		return add_to_chain(stream, sample, common, is_broken);
 
 	sums = metrics_function__sums(sample->function, group);
 	if (!sums)
