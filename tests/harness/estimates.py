@@ -112,10 +112,8 @@ def crowd(windows: Sequence[tuple[int, ...]], event: int) -> float:
 
 
 def stretch(windows: Sequence[tuple[int, ...]], event: int) -> float:
-    """How much farther an interval reaches to where an event is more; the leader is the first."""
-    leader = [window[0] for window in windows]
-    number = sum(leader) ** 2 / sum(cycles**2 for cycles in leader)
-    mean = sum(window[event] for window in windows) / number
+    """How much farther an interval reaches to where an event is more."""
+    mean = sum(window[event] for window in windows) / len(windows)
     return max(1.0, 2 - (1 + mean) / crowd(windows, event))
 
 

@@ -67,6 +67,16 @@ def report(*functions: str) -> dict[str, dict]:
     return rows_of(must(PERF, "functions", "report", "-j", path))
 
 
+def report_bursts(bursts: Sequence[Sequence[int]], windows: int) -> dict:
+    """The row of a function whose bursts have so many windows each."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    fields = opened_line("f", len(bursts), bursts).split("\t")
+    fields[5:7] = [str(windows * len(bursts))] * 2
+    path = DATA / "bursts.sums"
+    path.write_text("\n".join([OPENED_HEADER, "\t".join(fields), "end\n"]))
+    return rows_of(must(PERF, "functions", "report", "-j", path))["f"]
+
+
 def report_groups(
     groups: dict[tuple[str, ...], dict[str, Sequence[Sequence[int]]]], *options: str, **more: object
 ) -> dict[str, dict]:
@@ -244,15 +254,9 @@ class Method(unittest.TestCase):
         """The windows of a burst are one in the degrees of freedom."""
         draw = random.Random(9)
         bursts = [(600, draw.randrange(100, 900)) for _ in range(5)]
-        line = opened_line("f", 10, bursts)
-        fields = line.split("\t")
-        fields[5:8] = "10", "10", "5"  # two windows each
-        path = DATA / "bursts.sums"
-        path.write_text("\n".join([OPENED_HEADER, "\t".join(fields), "end\n"]))
-        (row,) = rows_of(must(PERF, "functions", "report", "-j", path)).values()
-        expected = estimate(bursts, 0, 1)
-        self.assertAlmostEqual(row["errors"]["CPI"], expected.error)
-        self.assert_bounds(row["intervals"]["CPI"], expected.bounds)
+        row = report_bursts(bursts, 2)
+        self.assertAlmostEqual(row["errors"]["CPI"], estimate(bursts, 0, 1).error)
+        self.assert_bounds(row["intervals"]["CPI"], rate_bounds(bursts, 0, 1))
 
     def test_leaders(self):
         """Samples of the groups that cycles leads, or of the first leader by name, and the rates
@@ -464,9 +468,8 @@ class Printed(unittest.TestCase):
         self.assertEqual([name for name in rows["f"]["weak"] if name.startswith("%")], ["%PF"])
         # 160 windows, 8 of which follow one another in each of 20 bursts, or 152 in 19 of them
         for bursts in (19, 20):
-            runs = sums_line("f", [(2400, 2400, 16)] * bursts).split("\t")
-            runs[4:6] = [str(8 * bursts)] * 2
-            self.assertEqual("CPI" in report("\t".join(runs))["f"]["weak"], bursts < 20)
+            row = report_bursts([(2400, 2400)] * bursts, 8)
+            self.assertEqual("CPI" in row["weak"], bursts < 20)
 
     def test_percentages_end_at_100(self):
         """Of misses by accesses, which no true value exceeds."""
