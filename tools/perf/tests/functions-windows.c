@@ -143,6 +143,34 @@ static int check_matching(struct fixture *fix)
 	return check_sums(fix, "g", 2, 1, (LONG + WINDOW) / 2 - 1, 1);
 }
 
+static int check_opened_sums(struct fixture *fix, const char *symbol, u64 opened, u64 samples)
+{
+	const struct function_sums *sums = sums_of(fix, symbol);
+
+	TEST_ASSERT_VAL("no sums", sums);
+	TEST_ASSERT_EQUAL("opened", (int)sums->opened, (int)opened);
+	TEST_ASSERT_EQUAL("samples", (int)sums->samples, (int)samples);
+	return TEST_OK;
+}
+
+/* A sample that ends a long interval opens a window, the first of a stream too. */
+static int check_opened(struct fixture *fix)
+{
+	take(fix, LEADER, 1, fix->f, 310, 1000);
+	TEST_ASSERT_EQUAL("first sample", check_opened_sums(fix, "f", 1, 0), TEST_OK);
+	take(fix, LEADER, 1, fix->f, 290, 90);
+	TEST_ASSERT_EQUAL("window", check_opened_sums(fix, "f", 1, 1), TEST_OK);
+
+	/* Also if the window that it opens ends elsewhere, or is lost. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->g, 300, 100);
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	function_metrics__lost(fix->metrics);
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	TEST_ASSERT_EQUAL("opened", check_opened_sums(fix, "f", 4, 1), TEST_OK);
+	return check_opened_sums(fix, "g", 0, 1);
+}
+
 /* Squares and product of cycles and instructions. */
 static int check_products(struct fixture *fix, const char *symbol, u64 cycles, u64 both,
 			  u64 instructions)
@@ -306,18 +334,20 @@ static int run(int (*check)(struct fixture *fix), enum function_share share, u64
 
 static int test__streams(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
-	const enum function_share auto_share = FUNCTION_SHARE_AUTO;
+	const enum function_share discard = FUNCTION_SHARE_DISCARD;
 
-	TEST_ASSERT_EQUAL("matching", run(check_matching, auto_share, WINDOW, false, 0), TEST_OK);
-	TEST_ASSERT_EQUAL("bursts", run(check_bursts, auto_share, WINDOW, false, 0), TEST_OK);
-	TEST_ASSERT_EQUAL("frequency", run(check_frequency, auto_share, WINDOW, true, 0), TEST_OK);
-	TEST_ASSERT_EQUAL("jitter", run(check_jitter, auto_share, WINDOW, false, 30), TEST_OK);
-	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, auto_share, WINDOW, false, 0),
+	TEST_ASSERT_EQUAL("matching", run(check_matching, discard, WINDOW, false, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("opened", run(check_opened, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
 			  TEST_OK);
-	TEST_ASSERT_EQUAL("address 0", run(check_address_0, auto_share, WINDOW, false, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("bursts", run(check_bursts, discard, WINDOW, false, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("frequency", run(check_frequency, discard, WINDOW, true, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("jitter", run(check_jitter, discard, WINDOW, false, 30), TEST_OK);
+	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, discard, WINDOW, false, 0),
+			  TEST_OK);
+	TEST_ASSERT_EQUAL("address 0", run(check_address_0, discard, WINDOW, false, 0), TEST_OK);
 	TEST_ASSERT_EQUAL("address 0 with one period",
-			  run(check_plain_address_0, FUNCTION_SHARE_DISCARD, 0, false, 0), TEST_OK);
-	return run(check_plain, auto_share, 0, false, 0);
+			  run(check_plain_address_0, discard, 0, false, 0), TEST_OK);
+	return run(check_plain, FUNCTION_SHARE_AUTO, 0, false, 0);
 }
 
 /* Sums beyond 64 and 128 bits, against numbers computed by hand. */
