@@ -12,8 +12,16 @@ ACCEL ?= tcg
 
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
-CHECK_ARCHES = $(if $(SUITES),$(shell tests/run.py --machines $(SUITES)),arm64 emulator)
+ifdef SUITES
+CHECK_ARCHES := $(shell tests/run.py --machines $(SUITES) 2>&1)
+ifneq ($(.SHELLSTATUS),0)
+$(error $(CHECK_ARCHES))
+endif
+ALL_ARCHES := $(CHECK_ARCHES)
+else
+CHECK_ARCHES := arm64 emulator
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
+endif
 # experiments with the core model
 MODELLED := published bottlenecks bursts model truth pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)

@@ -54,6 +54,11 @@ class BadInput(unittest.TestCase):
             self.refused(r"no machine for ARCH=vax; there is: .*arm64", "make", verb, "ARCH=vax")
         self.assertFalse((BUILD / "kernel/vax").exists())
 
+    def test_unknown_suite(self):
+        """Before anything is installed or built."""
+        for verb in ("check", "check-all", "fresh"):
+            self.refused(r"run.py: no suite none; .* lint ", "make", verb, "SUITES=lint none")
+
     def test_unsupported_distribution(self):
         (self.dir / "os-release").write_text(
             'ID=fedora\nVERSION_ID=41\nPRETTY_NAME="Fedora Linux 41"\n'
