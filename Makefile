@@ -23,7 +23,7 @@ CHECK_ARCHES := arm64 emulator
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
 endif
 # experiments with the core model
-MODELLED := published bottlenecks bursts model truth pictures
+MODELLED := published bottlenecks bursts candidates model truth pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # what the user wrote is for the guest's shell: make does not expand it
@@ -184,7 +184,7 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 
 .PHONY: bench
 bench: ## the experiments: tables and JSON in build/BASE/bench
-bench: $(if $(filter truth,$(or $(BENCH),truth)),$(B)/root/arm64-programs.cpio)
+bench: $(if $(filter candidates truth,$(or $(BENCH),truth)),$(B)/root/arm64-programs.cpio)
 bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,$(BENCH_ARCHES))
 	@bench/run.py $(BENCH)
 

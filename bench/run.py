@@ -44,7 +44,7 @@ MEASUREMENTS = (
     "hosts",
 )
 # in the machine with caches: each has a page and a JSON file of its own, NAME.md and NAME.json
-MODELLED = ("bottlenecks", "bursts", "model", "truth")
+MODELLED = ("bottlenecks", "bursts", "candidates", "model", "truth")
 PICTURES = "pictures"  # shows, measures nothing
 ENDS = (".json", ".md")
 DEFAULT_BASE = "6.12"

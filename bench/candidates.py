@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which windows the rates of a function should come from, and which leader should end them.
+
+A window is known by its two ends. The programs of truth.py are recorded with several leaders
+and lengths, and each recording is read in several ways, which differ in the function that a
+window counts for:
+
+  matched    the one at both ends
+  no return  the one at both ends, if no function has returned in between
+  start      the one at its start
+  ends       the one at its start for one half, the one at its end for the other half
+  regressed  all at once: rates that are not negative and explain the windows best, if each half
+             of a window is spent in the function at that end
+
+The error of a rate is that of truth.py: the mean of |recorded - true|, weighted by cycles,
+relative to the mean truth. A function with fewer than 10 windows has no value.
+"""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench.experiment import functions_of
+from bench.guest import with_truth
+from bench.markdown import prose
+from bench.truth import LEAST, MODELS, PREPARE, PROGRAMS, ROOT, file_name
+from emulator.compare import SHARE as CYCLES
+from tests.harness.env import PERF, must
+
+TITLE = "Which windows a rate comes from"
+LONG = 10000
+EVENTS = "cycles", "instructions", "branch-misses", "cache-misses"
+RETURNS = "r000e"
+# model, leader, length of a window
+CASES = (
+    ("own core", "cycles", 300),
+    ("own core", "cycles", 100),
+    ("own core", "instructions", 100),
+    ("own core", "instructions", 40),
+    ("own core", "instructions", 10),
+    ("with the kernel", "cycles", 300),
+    ("with the kernel", "instructions", 100),
+    ("with the kernel", "instructions", 40),
+)
+METRICS = {
+    "CPI": ("cycles", "instructions"),
+    "BM/KI": ("branch-misses", "instructions"),
+    "CM/KI": ("cache-misses", "instructions"),
+}
+NAMES = [name for name in PROGRAMS if "threads" not in name]
+FEWEST = 10  # windows of a value
+STEPS = 2000  # of the regression
+
+Function = tuple[str, str]  # symbol, DSO
+SAMPLE = re.compile(
+    r"\s*(?P<thread>\d+)\s+(?P<time>[\d.]+):\s+(?P<count>\d+)\s+(?P<event>[^\s/:]+)\S*\s+"
+    r"[0-9a-f]+ (?P<symbol>.*?) \((?P<dso>.*)\)$"
+)
+
+
+class Windows(NamedTuple):
+    """The windows of a recording: numbers of the functions at both ends, counts by event."""
+
+    start: np.ndarray
+    end: np.ndarray
+    counts: dict[str, np.ndarray]
+
+
+def samples_of(text: str) -> Iterator[tuple[str, Function, dict[str, int]]]:
+    """Thread, function and counts of each sample, from what perf script prints of its group."""
+    last, counts = None, {}
+    for found in filter(None, map(SAMPLE.match, text.splitlines())):
+        sample = found["thread"], found["time"]
+        if sample != last:
+            last, counts = sample, {}
+            yield found["thread"], (found["symbol"].split("+0x")[0], found["dso"]), counts
+        counts[found["event"]] = int(found["count"])
+
+
+def windows_of(text: str, leader: str, numbers: dict[Function, int]) -> Windows:
+    """The windows of what perf script prints. numbers: of functions; others are the last one."""
+    # a sample's counts are complete when the next one begins
+    samples = list(samples_of(text))
+    before: dict[str, Function] = {}
+    found = []
+    for thread, function, counts in samples:
+        if thread in before and counts[leader] < LONG / 2:
+            found.append((before[thread], function, counts))
+        before[thread] = function
+    names = (*EVENTS, RETURNS)
+    return Windows(
+        np.array([numbers.get(start, len(numbers)) for start, _, _ in found], int),
+        np.array([numbers.get(end, len(numbers)) for _, end, _ in found], int),
+        {name: np.array([counts.get(name, 0) for *_, counts in found], float) for name in names},
+    )
+
+
+def regressed(windows: Windows, leader: str, counts: np.ndarray, number: int) -> np.ndarray:
+    """Events per event of the leader: non-negative least squares, by projected gradients."""
+    half = windows.counts[leader] / 2
+    matrix = np.zeros((number, number))
+    target = np.zeros(number)
+    for one in windows.start, windows.end:
+        np.add.at(target, one, half * counts)
+        for other in windows.start, windows.end:
+            np.add.at(matrix, (one, other), half * half)
+    scale = np.sqrt(np.maximum(np.diag(matrix), 1))
+    matrix /= np.outer(scale, scale)
+    target /= scale
+    step = 1 / np.linalg.norm(matrix, 2)
+    rate = old = np.zeros(number)
+    for turn in range(STEPS):
+        ahead = rate + turn / (turn + 3) * (rate - old)
+        old, rate = rate, np.maximum(ahead - step * (matrix @ ahead - target), 0)
+    return rate / scale
+
+
+def totals_of(windows: Windows, leader: str, number: int) -> dict[str, dict[str, np.ndarray]]:
+    """By reading, and by event: the events of each function, as far as windows count for it.
+
+    Those with too few windows have none.
+    """
+    start, end = windows.start, windows.end
+    same = start == end
+    weights = {
+        "matched": (same * 1.0, same * 0.0),
+        "no return": (same * (windows.counts[RETURNS] == 0) * 1.0, same * 0.0),
+        "start": (np.ones(len(start)), np.zeros(len(start))),
+        "ends": (np.full(len(start), 0.5), np.full(len(start), 0.5)),
+    }
+    totals: dict[str, dict[str, np.ndarray]] = {}
+    for name, (first, last) in weights.items():
+
+        def added(values: np.ndarray | float, first=first, last=last) -> np.ndarray:
+            return np.bincount(start, first * values, number) + np.bincount(
+                end, last * values, number
+            )
+
+        enough = added(1.0) >= FEWEST
+        totals[name] = {event: enough * added(windows.counts[event]) for event in EVENTS}
+    totals["regressed"] = {
+        event: regressed(windows, leader, windows.counts[event], number) for event in EVENTS
+    }
+    return totals
+
+
+def errors_of(
+    totals: dict[str, np.ndarray], truth: list[dict[str, float]], large: list[int]
+) -> dict[str, Any]:
+    """Error of each metric over the functions of these numbers, and how many have no value."""
+    there = [function for function in large if totals["instructions"][function] > 0]
+    result: dict[str, Any] = {"without": len(large) - len(there)}
+    for metric, (event, per) in METRICS.items():
+        wrong = whole = 0.0
+        for function in there:
+            true = truth[function][metric] / (1 if metric == "CPI" else 1000)
+            value = totals[event][function] / totals[per][function]
+            wrong += truth[function][CYCLES] * abs(value - true)
+            whole += truth[function][CYCLES] * true
+        result[metric] = wrong / whole if whole else None
+    return result
+
+
+def record(program: str, model: str, leader: str, window: int) -> tuple[Path, Path]:
+    """A recording and its truth."""
+    terms = f"period={LONG - window},alt-period={window},alt-period-jitter=12"
+    members = ",".join([event for event in EVENTS if event != leader] + [RETURNS])
+    return with_truth(
+        f"{file_name(program, model)}-{leader}-{window}",
+        f"{{{leader}/{terms}/,{members}}}:uS",
+        f"sh -c '{PROGRAMS[program]} > /dev/null'",
+        MODELS[model],
+        *("--root", f"{ROOT}.cpio"),
+        setup=PREPARE,
+    )
+
+
+def result_of(program: str, model: str, leader: str, window: int) -> dict[str, Any]:
+    """What each reading of a recording is off by."""
+    data, true = record(program, model, leader, window)
+    rows = [row for row in functions_of(true, PERF, "--symfs", ROOT) if CYCLES in row["metrics"]]
+    numbers = {(row["symbol"], row["dso"]): number for number, row in enumerate(rows)}
+    fields = "tid,time,period,event,ip,sym,dso"
+    text = must(PERF, "script", "-i", data, "--symfs", ROOT, "--ns", "-F", fields)
+    data.unlink()
+    true.unlink()
+    windows = windows_of(text, leader, numbers)
+    truth = [row["metrics"] for row in rows]
+    large = [number for number, row in enumerate(truth) if row[CYCLES] >= LEAST]
+    totals = totals_of(windows, leader, len(rows) + 1)
+    return {
+        "functions": len(large),
+        "windows": len(windows.start),
+        "matched": float(np.mean(windows.start == windows.end)),
+        "readings": {name: errors_of(events, truth, large) for name, events in totals.items()},
+    }
+
+
+def measure() -> list[dict]:
+    """Records all programs in all cases, two at a time."""
+    jobs = [(program, *case) for case in CASES for program in NAMES]
+    with ThreadPoolExecutor(2) as pool:
+        results = dict(zip(jobs, pool.map(lambda job: result_of(*job), jobs)))
+    return [
+        {
+            "model": model,
+            "leader": leader,
+            "window": window,
+            "programs": {name: results[name, model, leader, window] for name in NAMES},
+        }
+        for model, leader, window in CASES
+    ]
+
+
+def mean_of(programs: dict[str, dict], reading: str, metric: str) -> float:
+    """The mean error of all programs that have a value."""
+    errors = [row["readings"][reading][metric] for row in programs.values()]
+    return float(np.mean([error for error in errors if error is not None]))
+
+
+def report(result: list[dict]) -> str:
+    """The result as Markdown."""
+    about = f"""
+        A window is known by the functions at its two ends. {len(NAMES)} programs are recorded in
+        the machine with caches, with an interrupt after each {LONG:,} cycles or instructions, and
+        each recording is read in several ways: *matched* takes the windows with one function at
+        both ends, *no return* those of them in which no function has returned. *Start* takes all
+        windows, each for the function at its start, and *ends* counts half of each for the function
+        at either end. *Regressed* looks for rates that are not negative and explain all windows
+        best. The errors are in percent, as those of truth.md, for functions with at least
+        {LEAST:.0f} % of the cycles. They are means over the programs. *Without* is the number of
+        these functions that have fewer than {FEWEST} windows, of {{}} in all:
+    """
+    total = sum(row["functions"] for row in result[0]["programs"].values())
+    lines = [
+        prose(about.format(total)),
+        "",
+        f"| model | leader, window | reading | {' | '.join(METRICS)} | without |",
+        f"|---|---|---|{'--:|' * (len(METRICS) + 1)}",
+    ]
+    for case in result:
+        programs = case["programs"]
+        for reading in next(iter(programs.values()))["readings"]:
+            cells = [f"{100 * mean_of(programs, reading, metric):.1f}" for metric in METRICS]
+            cells.append(str(sum(row["readings"][reading]["without"] for row in programs.values())))
+            lines.append(
+                f"| {case['model']} | {case['leader']}, {case['window']} | {reading} "
+                f"| {' | '.join(cells)} |"
+            )
+    return "\n".join(lines)
