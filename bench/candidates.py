@@ -180,9 +180,13 @@ def record(program: str, model: str, leader: str, window: int) -> tuple[Path, Pa
 
 
 def result_of(program: str, model: str, leader: str, window: int) -> dict[str, Any]:
-    """What each reading of a recording is off by."""
+    """What each reading of a recording is off by. All the small functions are one."""
     data, true = record(program, model, leader, window)
-    rows = [row for row in functions_of(true, PERF, "--symfs", ROOT) if CYCLES in row["metrics"]]
+    rows = [
+        row
+        for row in functions_of(true, PERF, "--symfs", ROOT)
+        if row["metrics"].get(CYCLES, 0) >= LEAST / 10
+    ]
     numbers = {(row["symbol"], row["dso"]): number for number, row in enumerate(rows)}
     fields = "tid,time,period,event,ip,sym,dso"
     text = must(PERF, "script", "-i", data, "--symfs", ROOT, "--ns", "-F", fields)
