@@ -877,9 +877,9 @@ class Recordings(unittest.TestCase):
         for name, number in inside.items():
             print(f"{name}: {number} of {RECORDINGS} intervals contain the truth")
         for name, number in inside.items():
-            # of 95 % it would be less than this once in 80 times, of 10 recordings once in 900; but
-            # the guest draws the same again
-            self.assertGreaterEqual(number, 90 if SLOW else 7, name)
+            # of 95 % it would be less than this once in 80 times, of 10 recordings once in 15,000;
+            # a build draws the same again, but each build draws something else
+            self.assertGreaterEqual(number, 90 if SLOW else 6, name)
 
 
 if __name__ == "__main__":
