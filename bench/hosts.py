@@ -58,7 +58,7 @@ class Synthetic(fleet.Host):
                     1 + int(self.random.random() * 1200),
                     1,
                 ),
-                same=True,
+                begin=place,
                 broken=False,
             )
         for numbers in self.sums.values():

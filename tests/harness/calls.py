@@ -78,14 +78,18 @@ class Program:
         """A sums file of windows, which have opened in share mode auto."""
         opened: Counter[str] = Counter()
         matched: dict[str, list[tuple[int, int]]] = {}
-        others: dict[str, list[tuple[int, int]]] = {}
+        left: dict[str, list[tuple[int, int]]] = {}
+        entered: Counter[str] = Counter()
         for first, last, instructions in self.windows(draw, number, window):
             opened[first] += 1
-            where = matched if first == last else others
-            where.setdefault(last, []).append((window, instructions))
+            where = matched if first == last else left
+            where.setdefault(first, []).append((window, instructions))
+            entered[last] += first != last
         lines = [
-            opened_line(name, opened[name], matched.get(name, []), others.get(name, []))
-            for name in sorted({*opened, *matched, *others})
+            opened_line(
+                name, opened[name], matched.get(name, []), left.get(name, []), entered[name]
+            )
+            for name in sorted({*opened, *entered})
         ]
         path.write_text("\n".join([HEADER, *lines, "end\n"]))
         return path

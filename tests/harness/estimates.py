@@ -38,17 +38,20 @@ def opened_line(
     symbol: str,
     opened: int,
     matched: Sequence[Sequence[int]],
-    others: Sequence[Sequence[int]] = (),
-    bursts: int = -1,
+    left: Sequence[Sequence[int]] = (),
+    entered: int = 0,
     events: int = 2,
 ) -> str:
-    """The same in share mode auto: samples that end a long interval, matched windows and others."""
-    *start, _, _ = sums_line(symbol, [], events=0).split("\t")
-    numbers = sums_line(symbol, matched, len(others), events).split("\t")[4:]
-    bursts = len(matched) if bursts < 0 else bursts
-    totals = [sum(window[event] for window in (*matched, *others)) for event in range(events)]
-    counts = [opened, *numbers[:2], bursts]
-    return "\t".join((*start, *map(str, (*counts, *numbers[2:], *totals))))
+    """The same in share mode auto: samples that end a long interval, matched windows, those that
+    begin here and end elsewhere, and how many begin elsewhere and end here. None is in a burst.
+    """
+    *names, windows, own = sums_line(symbol, matched, entered, events).split("\t")[:6]
+    totals, begun = (
+        sums_line(symbol, some, events=events).split("\t")[6:]
+        for some in (matched, (*matched, *left))
+    )
+    both = str(len(matched) + len(left))
+    return "\t".join((*names, str(opened), windows, own, own, both, both, *totals, *begun))
 
 
 def quantile(freedom: float) -> float:

@@ -16,7 +16,8 @@ from tests.harness.env import must
 
 EVENTS = "cycles", "instructions", "branch-misses"
 PRODUCTS = [(a, b) for a in range(3) for b in range(a, 3)]
-TOTALS = 4  # where the totals begin, behind the numbers of samples
+TOTALS = 6  # where the totals begin, behind the numbers of samples
+VALUES = len(EVENTS) + len(PRODUCTS)
 LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
 Key = tuple[str, str, str]  # symbol, DSO, address as in a sums file
@@ -104,7 +105,7 @@ class Host:
                 int(rand() * 1.1),
             )
             if is_window:
-                self.count(place, counts, opened[cpu] == place, broken[cpu])
+                self.count(place, counts, opened[cpu], broken[cpu])
             else:
                 self.of(place)[0] += 1
             opened[cpu], broken[cpu], seen[cpu] = place, False, True
@@ -138,24 +139,22 @@ class Host:
         writer.write(path)
 
     def of(self, place: int) -> list[int]:
-        """The sums of a function: numbers of samples, totals, products, totals of all windows."""
-        return self.sums.setdefault(place, [0] * (4 + 2 * len(EVENTS) + len(PRODUCTS)))
+        """The sums of a function: numbers of samples; totals and products, those of the windows
+        that count and those of the windows that begin there."""
+        return self.sums.setdefault(place, [0] * (TOTALS + 2 * VALUES))
 
-    def count(self, place: int, counts: tuple[int, ...], same: bool, broken: bool) -> None:
-        """Add a window to the sums of a function."""
-        numbers = self.of(place)
-        numbers[1] += 1
-        if broken:
-            return
-        for slot, count in enumerate(counts):
-            numbers[-3 + slot] += count
-        if same:
-            numbers[2] += 1
-            numbers[3] += 1  # no burst
-            for slot, count in enumerate(counts):
-                numbers[TOTALS + slot] += count
-            for slot, (a, b) in enumerate(PRODUCTS):
-                numbers[TOTALS + 3 + slot] += counts[a] * counts[b]
+    def count(self, place: int, counts: tuple[int, ...], begin: int, broken: bool) -> None:
+        """Add a window to the sums of the functions at its two ends."""
+        self.of(place)[1] += 1
+        values = *counts, *(counts[a] * counts[b] for a, b in PRODUCTS)
+        for function, number, first in ((place, 2, 0), (begin, 4, VALUES)):
+            if broken or (number == 2 and begin != place):
+                continue
+            numbers = self.of(function)
+            numbers[number] += 1
+            numbers[number + 1] += 1  # no burst
+            for slot, value in enumerate(values):
+                numbers[TOTALS + first + slot] += value
 
     def table(self) -> dict[Key, list[int]]:
         """The sums by what a sums file calls the functions."""
@@ -206,11 +205,10 @@ def total(hosts: Iterable[Host]) -> bytes:
         table.items(),
         key=lambda item: (item[0][:2], -1 if item[0][2] == "-" else int(item[0][2], 16)),
     ):
-        sums = (
-            numbers[:TOTALS]
-            + [numbers[TOTALS + slot] for slot in order]
-            + [numbers[TOTALS + 3 + slot] for slot in products]
-            + [numbers[-3 + slot] for slot in order]
-        )
+        sums = numbers[:TOTALS] + [
+            numbers[TOTALS + first + slot]
+            for first in (0, VALUES)
+            for slot in (*order, *(3 + product for product in products))
+        ]
         lines.append("\t".join(("sums", *key, *map(str, sums))))
     return "\n".join((*lines, "end", "")).encode()

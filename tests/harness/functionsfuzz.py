@@ -35,27 +35,31 @@ def sums_seeds(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     begin = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
     one = "group\tauto\t999700\t0\t300\t4\t0\t1\tcycles\tinstructions\n"
-    numbers = "9\t7\t{}2100\t700\t630000\t210000\t70000"
+    counts, values = "9\t7", "2100\t700\t630000\t210000\t70000"
 
-    def rows(opened: int) -> str:
-        every = numbers.format("5\t")
+    def rows(opened: int, begun: str, of_begun: str) -> str:
         return "".join(
-            f"sums\t{name}\t/x\t-\t{opened}\t{every}\t2700\t900\n" for name in ("f", "g")
+            f"sums\t{name}\t/x\t-\t{opened}\t{counts}\t5\t{begun}\t{values}\t{of_begun}\n"
+            for name in ("f", "g")
         )
 
+    auto = rows(8, "8\t6", "2400\t900\t810000\t210000\t90000")
+    none = rows(0, "0\t0", "0\t0\t0\t0\t0")
+
     two = "group\tnone\t1000\t0\t0\t0\t0\t0\tcycles\tpage-faults\n"
-    (folder / "one").write_text(f"{begin}{one}{rows(8)}end\n")
-    (folder / "two").write_text(f"{begin}{one}{rows(8)}{two}{rows(0)}end\n")
+    (folder / "one").write_text(f"{begin}{one}{auto}end\n")
+    (folder / "two").write_text(f"{begin}{one}{auto}{two}{none}end\n")
     (folder / "old").write_text(
         begin.replace("sums 4", "sums 3")
         + "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
-        + f"sums\tf\t/x\t-\t{numbers.format('')}\nend\n"
+        + f"sums\tf\t/x\t-\t{counts}\t{values}\nend\n"
     )
     (folder / "name").write_text(begin.replace("symbol", "comm") + one + r"end" + "\n")
     high = 2**192 - 1
     (folder / "high").write_text(
         f"{begin}group\tauto\t1\t0\t1\t0\t0\t0\tinstructions\tpage-faults\n"
-        f"sums\tf\t/x\t0x10\t{2**64 - 1}\t{2**64 - 1}\t2\t2\t1\t{high}\t{high}\t0\t0\t1\t{high}\n"
+        f"sums\tf\t/x\t0x10\t{2**64 - 1}\t{2**64 - 1}\t2\t2\t{2**64 - 1}\t1"
+        f"\t1\t{high}\t{high}\t0\t0\t1\t{high}\t{high}\t0\t0\n"
         "end\n"
     )
 

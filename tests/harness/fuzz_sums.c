@@ -79,18 +79,20 @@ static const char *some_name(void)
 static void write_sums_line(FILE *fp, unsigned int nr_events)
 {
 	unsigned int nr = nr_events + nr_events * (nr_events + 1) / 2;
-	const char *matched = numbers[random_below(3)], *all = numbers[13 + random_below(4)];
+	const char *matched = numbers[random_below(3)], *begun = numbers[random_below(3)];
 	/* Of numbers that are good and small, or near the end of their range. */
 	unsigned int first = random_below(2) ? 0 : 6, range = 6 + random_below(8);
 
-	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
+	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
 		random_below(2) ? "-" : "0x10", numbers[random_below(12)],
-		numbers[3 + random_below(9)], matched, *matched == '2' ? "1" : matched);
+		numbers[3 + random_below(9)], matched, *matched == '2' ? "1" : matched, begun,
+		*begun == '2' ? "1" : begun);
 	for (unsigned int i = 0; i < nr; i++)
 		fprintf(fp, "\t%s", numbers[first + random_below(range)]);
-	/* Mostly not less than over the windows that count. */
-	for (unsigned int i = 0; i < nr_events; i++)
-		fprintf(fp, "\t%s", random_below(8) ? all : some_number());
+	/* Mostly none where no window has begun. */
+	for (unsigned int i = 0; i < nr; i++)
+		fprintf(fp, "\t%s", *begun == '0' && random_below(8) ? "0" :
+			numbers[first + random_below(range)]);
 	fputc('\n', fp);
 }
 

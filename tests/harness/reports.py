@@ -83,6 +83,7 @@ def sums(rng: random.Random) -> Table:
         "branch-misses": int(instructions * rng.choice((0, 0.001, 0.03))),
         "cache-misses": int(instructions * rng.random() ** 4 / 5),
     }
+    products = {f"{a}*{b}": 0 for a in EVENTS for b in EVENTS if a <= b}
     return {
         "events": list(EVENTS),
         "opened": 0,
@@ -91,8 +92,13 @@ def sums(rng: random.Random) -> Table:
         "bursts": matched,
         "discarded": samples - matched,
         "totals": totals,
-        "all": totals,
-        "products": {f"{a}*{b}": 0 for a in EVENTS for b in EVENTS if a <= b},
+        "products": products,
+        "begun": {
+            "windows": 0,
+            "bursts": 0,
+            "totals": dict.fromkeys(EVENTS, 0),
+            "products": products,
+        },
     }
 
 
@@ -248,9 +254,10 @@ def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
                         windows + 1,
                         windows,
                         windows,
+                        *(0, 0),  # in share mode discard no window counts where it begins
                         *totals,
                         *products,
-                        *totals,
+                        *(0 for _ in (*totals, *products)),
                     ),
                 )
             )

@@ -104,8 +104,10 @@ class Stream:
         default_factory=Counter
     )  # counted, but left out of the samples so far, by slot
     last: tuple | None = None  # thread, function, page and callers of the last sample
+    wanted: bool = False  # of the last sample
     windows: int = 0  # since the last long interval
     burst: list | None = None  # the windows up to the last sample that follow one another
+    run: tuple | None = None  # a function, and the last windows, which all began in it
     frames: list = field(default_factory=list)  # of the last sample: function and address
     bursts: dict = field(default_factory=dict)  # by function on the stack
     broken: bool = False
@@ -408,8 +410,6 @@ class Simulation:
                 self.rows[function] = function
                 sums = self.sums.setdefault((function, self.key(group)), empty_sums())
                 sums["samples"] += 1
-                if not stream.broken:
-                    sums["all"] += counted
                 if function in common:
                     burst = stream.bursts.get(function)
                     if burst is None:
@@ -520,14 +520,14 @@ class Simulation:
         alternates = alternating(group[0])
         share = "none" if self.share == "auto" and not alternates else self.share
         is_window = not is_long and stream.last is not None
+        window = Counter(dict(zip(self.names(group), counts)))
+        self._count_begun(group, stream, task, window, is_window and share == "auto")
         if not self.wants(task) or not (is_window or share == "auto"):
             return None
         sums = self.sums.setdefault((function, self.key(group)), empty_sums())
         sums["samples" if is_window else "opened"] += 1
         if not is_window or stream.broken:
             return None
-        window = Counter(dict(zip(self.names(group), counts)))
-        sums["all"] += window
         same = known and stream.last[:2] == (task.number, function)
         if not (same or share == "none"):
             return None
@@ -537,6 +537,24 @@ class Simulation:
             sums["bursts"].append(burst)
         burst.append(window)
         return burst if alternates else None
+
+    def _count_begun(
+        self, group: list[pw.Event], stream: Stream, task: Task, window: Counter, counts: bool
+    ) -> None:
+        """Counts a window where it begins, if it counts there and that is known and wanted."""
+        run, stream.run = stream.run, None
+        was_wanted, stream.wanted = stream.wanted, self.wants(task)
+        if not (counts and was_wanted) or stream.broken or stream.last[0] != task.number:
+            return
+        begin = stream.last[1]
+        if begin is None:
+            return
+        if run is None or run[0] != begin:
+            run = (begin, [])
+            sums = self.sums.setdefault((begin, self.key(group)), empty_sums())
+            sums["begun"].append(run[1])
+        run[1].append(window)
+        stream.run = run
 
     def names(self, group: list[pw.Event]) -> list[str]:
         """Names of the events of a group in the table."""
@@ -593,23 +611,19 @@ class Simulation:
         for (function, events), sums in merged.items():
             plain = function[0] and len(addresses[function[:2]]) == 1
             matched = sum(map(len, sums["bursts"]))
-            bursts = [sum(burst, Counter()) for burst in sums["bursts"]]
-            products = {
-                f"{a}*{b}": sum(burst[a] * burst[b] for burst in bursts)
-                for a in sorted(events)
-                for b in sorted(events)
-                if a <= b
-            }
             result[(function[0], function[1], None if plain else function[2]), events] = {
                 "events": list(events),
                 "opened": sums["opened"],
                 "samples": sums["samples"],
                 "matched": matched,
-                "bursts": len(bursts),
+                "bursts": len(sums["bursts"]),
                 "discarded": sums["samples"] - matched,
-                "products": products,
-                "totals": {event: sum(burst[event] for burst in bursts) for event in events},
-                "all": {event: sums["all"][event] for event in events},
+                **values_of(events, sums["bursts"]),
+                "begun": {
+                    "windows": sum(map(len, sums["begun"])),
+                    "bursts": len(sums["begun"]),
+                    **values_of(events, sums["begun"]),
+                },
             }
         return result
 
@@ -630,9 +644,23 @@ def common_calls(
 
 def empty_sums() -> dict:
     """What a simulation counts in a function: samples that open windows, windows, those that are
-    matched by the burst that they are in, and the counts of all that nothing has interrupted.
+    matched by the burst that they are in, and those that begin in it by their run.
     """
-    return {"opened": 0, "samples": 0, "bursts": [], "all": Counter()}
+    return {"opened": 0, "samples": 0, "bursts": [], "begun": []}
+
+
+def values_of(events: Sequence[str], bursts: Sequence[Sequence[Counter]]) -> dict[str, dict]:
+    """Totals and products of bursts, each of which is one window."""
+    sums = [sum(burst, Counter()) for burst in bursts]
+    return {
+        "totals": {event: sum(burst[event] for burst in sums) for event in events},
+        "products": {
+            f"{a}*{b}": sum(burst[a] * burst[b] for burst in sums)
+            for a in sorted(events)
+            for b in sorted(events)
+            if a <= b
+        },
+    }
 
 
 def unknown_line(path: Path, address: int) -> str:

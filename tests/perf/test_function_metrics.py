@@ -504,7 +504,7 @@ class Matching(unittest.TestCase):
         number = 2 * fm.BATCH + 3
         for _ in range(number):
             recording.pair("f", 300, 7, 2)
-            kept = recording.collector.groups[1].windows.get(recording.FUNCTIONS["f"], [])
+            kept = recording.collector.groups[1].windows.kept.get(recording.FUNCTIONS["f"], [])
             self.assertLessEqual(len(kept), fm.BATCH)
         sums = recording.sums("f")
         self.assert_sums(sums, number, number, [300 * number, 7 * number, 2 * number])
@@ -578,21 +578,9 @@ class Opened(unittest.TestCase):
             with self.subTest(share=share):
                 self.assertEqual(self.opened(recording), {"f": 0})
 
-    def test_all_windows(self):
-        """Totals of the unmatched ones, too, but not over a throttle record."""
-        recording = started("auto")
-        recording.pair("f", 300, 100, 1)
-        recording.sample("g", LONG, 5000)
-        recording.sample("f", 310, 0, 2)
-        recording.sample("f", LONG, 5000)
-        recording.collector.throttle(5, 1, 1, 0, 9, 9)
-        recording.sample("f", 305, 9, 9)
-        sums = recording.sums("f")
-        self.assertEqual([sums.all(event) for event in GROUP], [610, 100, 3])
-        self.assertEqual([sums[event] for event in GROUP], [300, 100, 1])
-
     def test_shares(self):
-        """Those of the opened samples, times the rate of the windows."""
+        """Those of the opened samples, times the rate of the matched windows, even where CPI is that
+        of all windows that begin in the function, as in f."""
         recording = started("auto")
         for _ in range(3):
             recording.pair("f", 300, 150)
@@ -607,13 +595,254 @@ class Opened(unittest.TestCase):
             column: {key.symbol: row[column].value for key, row in values.items()}
             for column in ("%CY", "%I")
         }
-        # h has no window, and so the rate of all: 2520 instructions in 2700 cycles
+        # no window begins in h, so it has the rate of all: 2520 instructions in 2700 cycles
         for function, opened in (("f", 6), ("g", 3), ("h", 2)):
             self.assertAlmostEqual(shares["%CY"][function], 100 * opened / 11)
         whole = 6 * 0.5 + 3 * 2 + 2 * 2520 / 2700
         self.assertAlmostEqual(shares["%I"]["f"], 300 / whole)
         self.assertAlmostEqual(shares["%I"]["g"], 600 / whole)
         self.assertIsNone(shares["%I"]["h"])
+
+
+class Begun(unittest.TestCase):
+    """Share mode auto: windows count for the function in which they begin, too."""
+
+    AUTO = ("cycles", "instructions")
+
+    def assert_begun(self, recording, function, bursts, windows):
+        """Compare with the counts of the bursts, each a sum of windows; no bursts: none begun."""
+        begun = (recording.sums(function) or fm.Sums()).begun
+        self.assertEqual(begun is None, not bursts)
+        if not bursts:
+            return
+        self.assertEqual(
+            (begun.samples, begun.matched, begun.discarded, begun.bursts),
+            (windows, windows, 0, len(bursts)),
+        )
+        for i, one in enumerate(GROUP):
+            self.assertEqual(begun[one], sum(burst[i] for burst in bursts))
+            for j, other in enumerate(GROUP):
+                with self.subTest(one=one, other=other):
+                    products = sum(burst[i] * burst[j] for burst in bursts)
+                    self.assertEqual(begun.product(one, other), products)
+
+    def test_bursts(self):
+        """f f g g f h h: the run of f has the window that leaves it; matched windows are less."""
+        recording = started("auto")
+        recording.sample("f", LONG, 5000, 50)
+        for function, *counts in (
+            ("f", 310, 100, 1),
+            ("f", 290, 0, 2),
+            ("g", 300, 50, 0),
+            ("g", 305, 7, 3),
+            ("f", 295, 9, 0),
+            ("h", 300, 11, 1),
+            ("h", 301, 12, 0),
+        ):
+            recording.sample(function, *counts)
+        recording.sample("f", LONG, 5000, 50)
+        recording.sample("f", 300, 8, 2)
+        self.assert_begun(
+            recording, "f", [(310 + 290 + 300, 150, 3), (300, 11, 1), (300, 8, 2)], windows=5
+        )
+        self.assert_begun(recording, "g", [(305 + 295, 16, 3)], windows=2)
+        self.assert_begun(recording, "h", [(301, 12, 0)], windows=1)
+        sums = recording.sums("f")
+        self.assertEqual((sums.samples, sums.matched, sums.bursts), (4, 3, 2))
+        self.assertEqual(sums.product("cycles", "cycles"), 600**2 + 300**2)
+        self.assertEqual([sums[event] for event in GROUP], [900, 108, 5])
+
+    def test_what_ends_a_run(self):
+        """A long interval, and a window over a throttle record, which counts for no function."""
+        recording = started("auto")
+        recording.pair("f", 300, 1, 1)
+        recording.pair("f", 301, 2, 2)
+        recording.collector.throttle(5, 1, 1, 0, 9, 9)
+        recording.sample("f", 302, 3, 3)
+        recording.sample("f", 303, 4, 4)
+        self.assert_begun(recording, "f", [(300, 1, 1), (301, 2, 2), (303, 4, 4)], windows=3)
+        recording.collector.lost(6, 1, 3, 0, 9, 9)
+        recording.sample("g", 304, 5, 5)
+        self.assert_begun(recording, "f", [(300, 1, 1), (301, 2, 2), (303, 4, 4)], windows=3)
+        self.assert_begun(recording, "g", [], windows=0)
+
+    def test_other_thread(self):
+        """A window that another thread ends began nowhere."""
+        recording = started("auto")
+        recording.sample("f", LONG, 5000, thread=1)
+        recording.sample("g", 300, 100, thread=2)
+        for function in "fg":
+            self.assert_begun(recording, function, [], windows=0)
+
+    def test_address_0(self):
+        """A window that begins at address 0 counts for no function, one that ends there does."""
+        for first, second, bursts in (
+            (0, 0x1000, []),
+            (0x1000, 0, [(300, 100, 1)]),
+            (0, 0, []),
+        ):
+            recording = started("auto")
+            recording.sample("f", LONG, 5000, 50, ip=first)
+            recording.sample("f", 300, 100, 1, ip=second)
+            with self.subTest(first=first, second=second):
+                self.assert_begun(recording, "f", bursts, windows=1)
+
+    def test_other_modes(self):
+        """There is no second reading."""
+        for share, options in (("discard", {}), ("none", {}), ("auto", {"alternate": 0})):
+            recording = started(share, **options)
+            for function in "ffgf":
+                recording.sample(function, 300, 100, 1)
+            for function in "fgh":
+                with self.subTest(share=share, function=function):
+                    self.assert_begun(recording, function, [], windows=0)
+
+    def test_many_windows(self):
+        """More than are kept at a time."""
+        recording = started("auto")
+        number = fm.BATCH + 3
+        for _ in range(number):
+            recording.pair("f", 300, 7, 2)
+            recording.sample("g", 301, 6, 1)
+        self.assert_begun(recording, "f", [(601, 13, 3)] * number, windows=2 * number)
+
+    def values(self, matched, begun):
+        """Of f, with so many matched windows of CPI 2 and windows that begin in it of CPI 3; of g,
+        in which all stay, with CPI 1."""
+        table = fm.Table()
+        table.groups = [fm.GroupInfo(self.AUTO, "auto", LONG, 0, WINDOW, 0, 0, True)]
+        for name, numbers in (("f", ((matched, 150), (begun, 100))), ("g", ((9, 300), (9, 300)))):
+            sums, others = (
+                fm.Sums.of_windows(self.AUTO, [(300, instructions)] * windows)
+                for windows, instructions in numbers
+            )
+            sums.begun, sums.opened = others if others.matched else None, 10
+            table.add(fm.Function(name, ""), self.AUTO, sums)
+        values = table.values(table.metrics())
+        return {column: value.value for column, value in values[fm.Function("f", "")].items()}
+
+    def test_function_that_stays(self):
+        """Its rates are those of the matched windows, if these are 90 % of those that begin. Its
+        shares are by the matched windows in any case."""
+        for matched, begun, cpi in ((9, 10, 2), (8, 10, 3), (90, 100, 2), (89, 100, 3), (9, 0, 2)):
+            values = self.values(matched, begun)
+            with self.subTest(matched=matched, begun=begun):
+                self.assertAlmostEqual(values["CPI"], cpi)
+                self.assertAlmostEqual(values["%CY"], 50)
+                self.assertAlmostEqual(values["%I"], 100 / 3)
+                self.assertEqual((values["#"], values["DIS"]), (matched, 0))
+
+    def test_few_matched_windows(self):
+        """Fewer than 3 bursts: the share is by the rate of those that begin, the rate is not."""
+        values = self.values(2, 2)
+        self.assertAlmostEqual(values["CPI"], 2)
+        self.assertAlmostEqual(values["%I"], 100 / 4)
+        values = self.values(0, 1)
+        self.assertAlmostEqual(values["CPI"], 3)
+        self.assertAlmostEqual(values["%I"], 100 / 4)
+
+    def test_discarded(self):
+        """Added to sums of share mode discard they become such sums."""
+        recording = started("auto")
+        recording.pair("f", 300, 100, 1)
+        recording.sample("g", 300, 100, 1)
+        other = started("discard")
+        other.pair("f", 300, 100, 1)
+        both = recording.collector.table() + other.collector.table()
+        self.assertTrue(both.was_mixed)
+        for groups in both.functions.values():
+            for sums in groups.values():
+                self.assertIsNone(sums.begun)
+
+
+class Files(unittest.TestCase):
+    """Sums files."""
+
+    GROUP = "group\tauto\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions"
+
+    def read(self, *numbers, share="auto", version=4):
+        """The sums of a function in a file with such numbers."""
+        group = (
+            self.GROUP if version == 4 else "group\tauto\t999700\t300\t0\t1\tcycles\tinstructions"
+        )
+        line = "\t".join(("sums", "f", "/x", "-", *map(str, numbers)))
+        table = fm.read_sums([group.replace("auto", share), line], version)
+        (groups,) = table.functions.values()
+        return groups["cycles", "instructions"]
+
+    def test_written(self):
+        """What is written is what is read, and prints the same JSON."""
+        recording = started("auto")
+        for function in "ffgfgg":
+            recording.pair(function, 300, 100, 1)
+            recording.sample("g", 301, 99, 0)
+        table, text = recording.collector.table(), io.StringIO()
+        fm.write_sums(table, text)
+        first, *lines = text.getvalue().split("\n")
+        self.assertEqual(first, "perf-function-sums 4")
+        again, copy, printed = fm.read_sums(lines[:-2], 4), io.StringIO(), []
+        fm.write_sums(again, copy)
+        self.assertEqual(copy.getvalue(), text.getvalue())
+        for one in table, again:
+            printed.append(io.StringIO())
+            fm.print_json(fm.sorted_rows(one.values(one.metrics()), "#"), one, printed[-1])
+        self.assertEqual(printed[1].getvalue(), printed[0].getvalue())
+        rows = {row["symbol"]: row for row in json.loads(printed[0].getvalue())["functions"]}
+        begun = rows["f"]["sums"][0]["begun"]
+        self.assertEqual((begun["windows"], begun["bursts"]), (6, 3))
+        self.assertEqual(begun["totals"], {"cycles": 1803, "instructions": 597, "branch-misses": 3})
+        self.assertEqual(begun["products"]["cycles*cycles"], 3 * 601**2)
+
+    def test_numbers(self):
+        """Their order: opened, samples, matched, bursts, begun, their bursts; values of each."""
+        sums = self.read(9, 5, 4, 3, 7, 2, *(10, 11, 12, 13, 14), *(20, 21, 22, 23, 24))
+        pairs = [("cycles", "cycles"), ("cycles", "instructions"), ("instructions",) * 2]
+        begun = fm.Sums(
+            7, 7, 0, {"cycles": 20, "instructions": 21}, dict(zip(pairs, (22, 23, 24))), 2
+        )
+        self.assertEqual(
+            sums,
+            fm.Sums(
+                5,
+                4,
+                1,
+                {"cycles": 10, "instructions": 11},
+                dict(zip(pairs, (12, 13, 14))),
+                3,
+                9,
+                begun,
+            ),
+        )
+
+    def test_version_3(self):
+        """Windows are their own bursts, and none begin."""
+        sums = self.read(5, 4, 10, 11, 12, 13, 14, share="discard", version=3)
+        self.assertEqual(
+            (sums.opened, sums.samples, sums.matched, sums.bursts, sums.begun), (0, 5, 4, 4, None)
+        )
+        self.assertEqual(sums.product("instructions", "instructions"), 14)
+
+    def test_refused(self):
+        """What no program writes."""
+        values, none = (1, 2, 3, 4, 5), (0, 0, 0, 0, 0)
+        self.read(9, 5, 4, 3, 2, 1, *values, *values)  # matched and begun are no parts of another
+        self.read(9, 5, 4, 3, 0, 0, *values, *none, share="auto")
+        self.read(0, 5, 4, 3, 0, 0, *values, *none, share="discard")
+        for share, numbers in (
+            ("auto", (9, 5, 4, 3, 0, 0, *values, *values)),
+            ("auto", (9, 5, 4, 3, 0, 0, *values, 0, 0, 0, 0, 1)),
+            ("auto", (9, 5, 4, 3, 2, 3, *values, *values)),
+            ("auto", (9, 5, 4, 3, 2, 0, *values, *values)),
+            ("auto", (9, 5, 4, 5, 2, 1, *values, *values)),
+            ("auto", (9, 3, 4, 3, 2, 1, *values, *values)),
+            ("auto", (9, 5, 4, 3, 2, 1, *values, *values, 0)),
+            ("auto", (9, 5, 4, 3, 2, 1, *values)),
+            ("auto", (9, 5, 4, 3, *values, 1, 2)),
+            ("discard", (0, 5, 4, 3, 2, 1, *values, *values)),
+            ("none", (0, 5, 4, 3, 2, 1, *values, *values)),
+        ):
+            with self.subTest(share=share, numbers=numbers), self.assertRaises(ValueError):
+                self.read(*numbers, share=share)
 
 
 class Functions(unittest.TestCase):

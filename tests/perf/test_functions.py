@@ -259,7 +259,7 @@ class Versions(unittest.TestCase):
             if word == "group":
                 del fields[4], fields[2]
             elif word == "sums":
-                del fields[-3:], fields[6], fields[3]  # of three events
+                del fields[-9:], fields[6:9], fields[3]  # of three events
             return "\t".join((word, *fields))
 
         text = self.report(data, "--share", "discard", "--sums", "-")
@@ -366,9 +366,12 @@ class Report(unittest.TestCase):
         for key, both in sums_of(json.loads(total)).items():
             parts = [part[key] for part in sums.values() if key in part]
             self.assertEqual(both["samples"], sum(part["samples"] for part in parts))
-            for what in ("totals", "products"):
-                for name, number in both[what].items():
-                    self.assertEqual(number, sum(part[what][name] for part in parts))
+            begun = both["begun"], [part["begun"] for part in parts]
+            self.assertEqual(begun[0]["windows"], sum(part["windows"] for part in begun[1]))
+            for whole, of_whole in ((both, parts), begun):
+                for what in ("totals", "products"):
+                    for name, number in whole[what].items():
+                        self.assertEqual(number, sum(part[what][name] for part in of_whole))
 
     def test_sums_are_what_is_reported(self):
         """A table from a sums file is that of its recording, by either reader; in JSON too."""

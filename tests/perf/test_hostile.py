@@ -38,8 +38,8 @@ def setUpModule() -> None:
 
 def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]]]) -> Path:
     """A sums file of groups: their events, and for each line of sums its name, numbers of windows
-    and of those that count, totals and products. No window is in a burst, and all count as far as
-    totals go.
+    and of those that count, totals and products. No window is in a burst, and none counts where it
+    begins.
     """
 
     def line(*fields: object) -> str:
@@ -51,7 +51,7 @@ def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]
         text += line("group", "discard", 999700, 0, 300, 0, 0, 1, *events)
         for row in rows:
             samples, matched, *values = row[3:]
-            numbers = 0, samples, matched, matched, *values, *values[: len(events)]
+            numbers = 0, samples, matched, matched, 0, 0, *values, *(0 for _ in values)
             text += line("sums", *row[:3], *numbers)
     path = DATA / name
     path.write_text(text + "end\n", errors="surrogateescape")
@@ -219,6 +219,12 @@ class Numbers(Refused):
             self.assert_refused("too large", script("--sums", both))
             self.assertEqual(report("--sums", "-", path).stdout, path.read_text())
 
+    def refuse_line(self, text: str) -> None:
+        """Both readers refuse a sums file for one of its lines."""
+        (DATA / "bad.sums").write_text(text)
+        self.assert_refused("is not one of a sums file", report(DATA / "bad.sums"))
+        self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
+
     def test_fields_that_do_not_fit(self):
         good = cycles("good.sums", ("f", "/x", "-", 1, 1, *ONE)).read_text()
         self.assertEqual(report(DATA / "good.sums").returncode, 0)
@@ -230,21 +236,29 @@ class Numbers(Refused):
             ("discard", "matched"),
             ("lost\t0", f"lost\t{COUNT + 1}"),
             ("-\t0\t1\t1", f"-\t0\t{COUNT + 1}\t1"),
-            ("-\t0\t1\t1\t1\t1", f"-\t0\t1\t1\t1\t{SUM + 1}"),
+            ("-\t0\t1\t1\t1\t0\t0\t1", f"-\t0\t1\t1\t1\t0\t0\t{SUM + 1}"),
             ("-\t0\t1\t1\t1", "-\t0\t1\t2\t1"),  # more windows count than there are
             ("-\t0\t1\t1\t1", "-\t0\t2\t1\t2"),  # more bursts than windows that count
             ("-\t0\t1\t1\t1", "-\t0\t1\t1\t0"),
             ("-\t0", "-\t1"),  # opened in share mode discard
             ("-\t0", f"-\t{COUNT + 1}"),
-            ("1\t1\nend", "1\t0\nend"),  # some windows counted more than all
-            ("1\nend", "1\t1\nend"),
-            ("\t1\nend", "\nend"),
+            ("-\t0\t1\t1\t1\t0\t0", "-\t0\t1\t1\t1\t1\t1"),  # counted where it begins
+            ("0\nend", "1\nend"),  # counts of no window
+            ("0\nend", "0\t0\nend"),
+            ("\t0\nend", "\nend"),
             ("sums\tf", "sums\tf\0"),
         ):
             with self.subTest(new=new):
-                (DATA / "bad.sums").write_text(good.replace(old, new))
-                self.assert_refused("is not one of a sums file", report(DATA / "bad.sums"))
-                self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
+                self.assertIn(old, good)
+                self.refuse_line(good.replace(old, new))
+        # in share mode auto a window may begin where it does not end, and is of one burst
+        line = "sums\tf\t/x\t-\t1\t1\t0\t0\t{}" + "\t0" * 5 + "\t300\t1\t90000\t300\t1\nend\n"
+        auto = good.partition("sums\tf")[0].replace("discard", "auto") + line
+        (DATA / "good.sums").write_text(auto.format("1\t1"))
+        self.assertEqual(report(DATA / "good.sums").returncode, 0)
+        for counts in "0\t0", "0\t1", "1\t0", "1\t2":
+            with self.subTest(counts=counts):
+                self.refuse_line(auto.format(counts))
         (DATA / "bad.sums").write_text(HEADER + "cpu\tsome\nend\n")
         self.assert_refused("has no group", report(DATA / "bad.sums", DATA / "good.sums"))
         self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))

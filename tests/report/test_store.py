@@ -305,7 +305,7 @@ class Range(Store):
             )
             text = (
                 f"by\tsymbol\t0\nlost\t{number}\nthrottled\t0\n{groups}"
-                f"sums\tf\tlib\t-\t4\t3\t2\t1\t{number + 5}\t{number}\t9\nend\n"
+                f"sums\tf\tlib\t-\t4\t3\t2\t1\t4\t2\t{number + 5}\t{number}\t9\t1\nend\n"
             )
             texts.append(DATA / f"periods{number}.sums")
             texts[-1].write_bytes(self.first_line() + text.encode())
@@ -324,7 +324,7 @@ class Range(Store):
         must(PERF, "functions", "report", "--sums", DATA / "one.sums", *texts)
         self.assertEqual(self.ask(), (DATA / "one.sums").read_bytes())
         self.assertIn(b"lost\t3\n", self.ask())
-        self.assertIn(b"sums\tf\tlib\t-\t12\t9\t6\t3\t18\t3\t27\n", self.ask())
+        self.assertIn(b"sums\tf\tlib\t-\t12\t9\t6\t3\t12\t6\t18\t3\t27\t3\n", self.ask())
 
     @staticmethod
     def first_line() -> bytes:
@@ -350,8 +350,8 @@ class Range(Store):
             + name
             + b"\t/lib/\xe9.so\t"
             + (b"-" if name else b"0xffffffffffffffff")
-            + b"\t0\t18446744073709551615\t9007199254740993\t1\t%d\t%d\t%d\n"
-            % (large, large - number, large)
+            + b"\t0\t18446744073709551615\t9007199254740993\t1\t0\t0\t%d\t%d\t0\t0\n"
+            % (large, large - number)
             for number, name in enumerate(names)
         )
         path = DATA / "names.sums"
@@ -372,7 +372,7 @@ class Range(Store):
             lines,
         )
         self.assertEqual(
-            self.sql("select sum(numbers[5]) from perf_functions.sums"), [(large * len(names),)]
+            self.sql("select sum(numbers[7]) from perf_functions.sums"), [(large * len(names),)]
         )
 
 

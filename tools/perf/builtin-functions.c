@@ -193,12 +193,13 @@ static bool refuse_choice(const char *path, const struct report_options *options
 		       path, filter);
 		return true;
 	}
+	if (wanted == FUNCTION_SHARE_AUTO)
+		return false;
 	/* The windows of auto are those of discard. */
 	for (int share = 0; share < FUNCTION_SHARE_MAX; share++) {
 		bool is_none = share == FUNCTION_SHARE_NONE;
 
-		if (wanted == FUNCTION_SHARE_AUTO || wants_none == is_none ||
-		    !function_table__has_share(table, share))
+		if (wants_none == is_none || !function_table__has_share(table, share))
 			continue;
 		pr_err("perf functions: %s: these are sums of --share %s\n", path,
 		       function_share__name(share));

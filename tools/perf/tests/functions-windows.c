@@ -79,6 +79,16 @@ static int take(struct fixture *fix, u64 id, u64 thread, struct metrics_function
 	return function_metrics__sample(fix->metrics, fix->group, &sample);
 }
 
+static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
+{
+	const u64 counts[] = { cycles, instructions };
+	const struct metrics_sample sample = {
+		.id = LEADER, .thread = 1, .function = fix->f, .counts = counts, .nowhere = true,
+	};
+
+	function_metrics__sample(fix->metrics, fix->group, &sample);
+}
+
 /* The sums of a function, NULL if it has none. */
 static const struct function_sums *sums_of(struct fixture *fix, const char *symbol)
 {
@@ -153,6 +163,22 @@ static int check_opened_sums(struct fixture *fix, const char *symbol, u64 opened
 	return TEST_OK;
 }
 
+/* What the windows that begin in a function have counted. */
+static int check_begun_sums(struct fixture *fix, const char *symbol, u64 begun, u64 bursts,
+			    u64 instructions, u64 squares)
+{
+	const struct function_sums *sums = sums_of(fix, symbol);
+	const struct u192 *values;
+
+	TEST_ASSERT_VAL("no sums", sums);
+	values = sums->values + event_set__begun(sums->set);
+	TEST_ASSERT_EQUAL("begun", (int)sums->begun, (int)begun);
+	TEST_ASSERT_EQUAL("bursts", (int)sums->begun_bursts, (int)bursts);
+	TEST_ASSERT_EQUAL("instructions", (int)values[1].w[0], (int)instructions);
+	TEST_ASSERT_EQUAL("squares", (int)values[4].w[0], (int)squares);
+	return TEST_OK;
+}
+
 /* A sample that ends a long interval opens a window, the first of a stream too. */
 static int check_opened(struct fixture *fix)
 {
@@ -169,6 +195,32 @@ static int check_opened(struct fixture *fix)
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	TEST_ASSERT_EQUAL("opened", check_opened_sums(fix, "f", 4, 1), TEST_OK);
 	return check_opened_sums(fix, "g", 0, 1);
+}
+
+/* A window counts for the function in which it begins, wherever it ends. */
+static int check_begun(struct fixture *fix)
+{
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->g, 300, 7);
+	TEST_ASSERT_EQUAL("left", check_begun_sums(fix, "f", 1, 1, 7, 49), TEST_OK);
+	TEST_ASSERT_EQUAL("not there", check_begun_sums(fix, "g", 0, 0, 0, 0), TEST_OK);
+
+	/* Of a burst, those that begin in one function are one. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, 300, 10);
+	take(fix, LEADER, 1, fix->g, 300, 5);
+	take(fix, LEADER, 1, fix->f, 300, 3);
+	take(fix, LEADER, 1, fix->f, 300, 2);
+	TEST_ASSERT_EQUAL("burst", check_begun_sums(fix, "f", 4, 3, 24, 49 + 225 + 4), TEST_OK);
+	TEST_ASSERT_EQUAL("in between", check_begun_sums(fix, "g", 1, 1, 3, 9), TEST_OK);
+
+	/* Not if something was lost, or the samples are of two threads, or at address 0. */
+	take(fix, LEADER, 1, fix->f, LONG, 5000);
+	function_metrics__lost(fix->metrics);
+	take(fix, LEADER, 1, fix->g, 300, 1);
+	take_at_0(fix, LONG, 5000);
+	take(fix, LEADER, 1, fix->f, 300, 1);
+	return check_begun_sums(fix, "f", 4, 3, 24, 49 + 225 + 4);
 }
 
 /* Squares and product of cycles and instructions. */
@@ -278,16 +330,6 @@ static int check_plain(struct fixture *fix)
 	return check_sums(fix, "g", 3, 2, 2 * LONG, 70);
 }
 
-static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
-{
-	const u64 counts[] = { cycles, instructions };
-	const struct metrics_sample sample = {
-		.id = LEADER, .thread = 1, .function = fix->f, .counts = counts, .nowhere = true,
-	};
-
-	function_metrics__sample(fix->metrics, fix->group, &sample);
-}
-
 /* Two samples at address 0 need not be in one function, whatever row they are in. */
 static int check_address_0(struct fixture *fix)
 {
@@ -338,6 +380,8 @@ static int test__streams(struct test_suite *test __maybe_unused, int subtest __m
 
 	TEST_ASSERT_EQUAL("matching", run(check_matching, discard, WINDOW, false, 0), TEST_OK);
 	TEST_ASSERT_EQUAL("opened", run(check_opened, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
+			  TEST_OK);
+	TEST_ASSERT_EQUAL("begun", run(check_begun, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
 			  TEST_OK);
 	TEST_ASSERT_EQUAL("bursts", run(check_bursts, discard, WINDOW, false, 0), TEST_OK);
 	TEST_ASSERT_EQUAL("frequency", run(check_frequency, discard, WINDOW, true, 0), TEST_OK);
@@ -433,8 +477,8 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
 }
 
 /*
- * Samples that opened windows, windows, matched ones and their bursts; sums of the
- * events, of their products, and of the events in all windows.
+ * Samples that opened windows, windows, matched ones and their bursts, those that began
+ * and their bursts; sums of the events and of their products, twice.
  */
 static const char sums_file[] =
 	FUNCTION_SUMS_MAGIC " 4\n"
@@ -443,8 +487,8 @@ static const char sums_file[] =
 	"throttled\t2\n"
 	"cpu\tGenuineIntel,6,85,4 smt_on=1\n"
 	"group\tauto\t999700\t0\t300\t2\t0\t1\tcycles\tinstructions\n"
-	"sums\ta\\tb\t/prog\t-\t3\t4\t2\t1\t600\t300\t360000\t180000\t90000\t1200\t500\n"
-	"sums\tf\t/prog\t0x1000\t0\t1\t1\t1\t300\t100\t90000\t30000\t10000\t300\t100\n"
+	"sums\ta\\tb\t/prog\t-\t3\t4\t2\t1\t3\t1\t600\t300\t360000\t180000\t90000\t900\t400\t810000\t360000\t160000\n"
+	"sums\tf\t/prog\t0x1000\t0\t1\t1\t1\t0\t0\t300\t100\t90000\t30000\t10000\t0\t0\t0\t0\t0\n"
 	"end\n";
 
 static int read_text(const char *text, struct function_table *table)
@@ -495,8 +539,8 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		"throttled\t4\n"
 		"cpu\tGenuineIntel,6,85,4 smt_on=1\n"
 		"group\tauto\t999700\t0\t300\t2\t0\t1\tcycles\tinstructions\n"
-		"sums\ta\\tb\t/prog\t-\t6\t8\t4\t2\t1200\t600\t720000\t360000\t180000\t2400\t1000\n"
-		"sums\tf\t/prog\t0x1000\t0\t2\t2\t2\t600\t200\t180000\t60000\t20000\t600\t200\n"
+		"sums\ta\\tb\t/prog\t-\t6\t8\t4\t2\t6\t2\t1200\t600\t720000\t360000\t180000\t1800\t800\t1620000\t720000\t320000\n"
+		"sums\tf\t/prog\t0x1000\t0\t2\t2\t2\t0\t0\t600\t200\t180000\t60000\t20000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	/* Version 3 knows windows, each a burst of its own, of one period and one count. */
 	static const char version_3[] =
@@ -511,7 +555,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		FUNCTION_SUMS_MAGIC " 4\n"
 		"by\tcomm\t0\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-		"sums\tprog\t\t-\t0\t1\t1\t1\t300\t100\t90000\t30000\t10000\t300\t100\n"
+		"sums\tprog\t\t-\t0\t1\t1\t1\t0\t0\t300\t100\t90000\t30000\t10000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	struct function_table table = {}, other = {};
 	char cut[sizeof(sums_file)];
@@ -621,7 +665,7 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 	static const char text[] =
 		FUNCTION_SUMS_MAGIC " 4\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-		"sums\tf\t/prog\t-\t0\t4\t3\t3\t900\t400\t270200\t119000\t60000\t1200\t500\n"
+		"sums\tf\t/prog\t-\t0\t4\t3\t3\t0\t0\t900\t400\t270200\t119000\t60000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	struct function_table table = {};
 	struct function_columns columns;

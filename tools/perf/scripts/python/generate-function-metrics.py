@@ -42,6 +42,8 @@ Terms:
   writes 0 into a `:u` sample whose interrupt came in the kernel.
 - Windows of a burst which count for one function are one in the products: they are next to each
   other, so they are not independent.
+- In share mode auto a window counts a second time, apart from the matched ones: for the function
+  in which it *begins*, wherever it ends.
 - With an alternate period a sample that ends no window ends a long interval, and so does the
   first one of a stream: it has *opened* the window after it.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
@@ -50,6 +52,8 @@ Terms:
   `auto` is `none` for groups without an alternate period. For the others it counts the windows
   that `discard` counts, but the share of the leader's event is that of the opened samples, which
   no window is lost from, and the share of another event is that times its rate in the windows.
+  If many windows that begin in a function end elsewhere (see STAYS), the matched ones are those
+  of its long runs: its rates are then those of all windows that begin in it.
 
 Windows are matched by the samples before them, which filters of perf script (--comm, --symbols,
 --time ...) keep from this: those of `perf functions report` only choose windows.
@@ -139,6 +143,9 @@ ALIASES = dict(uses("EVENT_ALIAS"))  # the same events, by other names
 KNOWN = {*HARDWARE.values(), *SOFTWARE.values()}
 
 TOTAL = "total"  # Metric.per of a share
+# The part of the windows that begin in a function which also end in it. Where it is smaller, the
+# matched ones are not a fair sample.
+STAYS = 0.9
 ALL, CUT = "[all]", "[cut]"  # rows of `children` that are no functions: roots of call chains
 
 
@@ -236,8 +243,8 @@ class Sums:
     counted ones and the total of the product of each pair of events (a <= b), in which a burst
     is one window. All are exact integers. samples = matched + discarded; a window that counts in
     share mode `none` is called matched. bursts are the matched windows, those of a burst that
-    follow one another being one; opened are the samples that end a long interval; unmatched are
-    the totals over the discarded windows, save those over a throttle or lost record."""
+    follow one another being one; opened are the samples that end a long interval; begun are the
+    sums of the windows that begin in the function, all of them matched, None if there are none."""
 
     samples: int = 0
     matched: int = 0
@@ -246,7 +253,7 @@ class Sums:
     products: Dict[Tuple[str, str], int] = field(default_factory=dict)
     bursts: int = 0
     opened: int = 0
-    unmatched: Dict[str, int] = field(default_factory=dict)
+    begun: Optional["Sums"] = None
 
     def __iadd__(self, other: "Sums") -> "Sums":
         self.samples += other.samples
@@ -258,8 +265,8 @@ class Sums:
             self.products[pair] = self.products.get(pair, 0) + total
         self.bursts += other.bursts
         self.opened += other.opened
-        for event, total in other.unmatched.items():
-            self.unmatched[event] = self.unmatched.get(event, 0) + total
+        if other.begun:
+            self.begun = (self.begun or Sums()) + other.begun
         return self
 
     def __add__(self, other: "Sums") -> "Sums":
@@ -289,12 +296,9 @@ class Sums:
     @property
     def fits(self) -> bool:
         """Whether a sums file can have them."""
-        values = *map(self.all, self.totals.keys() | self.unmatched), *self.products.values()
-        return max(self.samples, self.opened) <= COUNT and max(values, default=0) <= SUM
-
-    def all(self, event: str) -> int:
-        """The total over all windows, whether they count or not."""
-        return self.totals.get(event, 0) + self.unmatched.get(event, 0)
+        values = *self.totals.values(), *self.products.values()
+        fit = max(self.samples, self.opened) <= COUNT and max(values, default=0) <= SUM
+        return fit and (not self.begun or self.begun.fits)
 
     def product(self, one: str, other: str) -> int:
         """The total of one x other. A window counts for 1, if at all."""
@@ -349,6 +353,26 @@ def add_sums(groups: Groups, events: Events, sums: Sums) -> None:
     if events not in groups:
         groups[events] = Sums()
     groups[events] += sums
+
+
+def begun_in(groups: Groups, auto: Set[Events]) -> Groups:
+    """The sums of the windows that begin in a function, wherever they end; of a group that is not
+    in share mode auto those of the matched ones."""
+    return {
+        events: (sums.begun or Sums()) if events in auto else sums
+        for events, sums in groups.items()
+    }
+
+
+def stays(groups: Groups, auto: Set[Events]) -> bool:
+    """Whether most windows that begin in a function end in it, too."""
+    own = {events: sums for events, sums in groups.items() if events in auto}
+    return pooled(own).matched >= STAYS * pooled(begun_in(own, auto)).matched
+
+
+def rated(groups: Groups, auto: Set[Events]) -> Groups:
+    """The sums of the windows that a function's rates are made of."""
+    return groups if stays(groups, auto) else begun_in(groups, auto)
 
 
 class Value(NamedTuple):
@@ -503,21 +527,29 @@ def led(groups: Groups, leader: str, event: str) -> Sums:
     )
 
 
-def opened_rate(own: Sums, whole: Sums, leader: str, event: str) -> Value:
-    """An event by its leader: in the matched windows; where they are fewer than 3, in all windows
-    that end in the function; and where there are none, in those of all functions. How far such a
-    rate is off is not known: its error is taken to be as large as itself."""
+def opened_rate(
+    groups: Groups, total: Groups, auto: Set[Events], leader: str, event: str
+) -> Tuple[Value, bool]:
+    """An event by its leader, and whether it is the function's own: in the matched windows; where
+    they are fewer than 3, in all that begin in it; and where there are none, in those of all
+    functions. How far such a rate is off is not known: its error is taken to be as large as
+    itself. The matched ones are those of stalls, but of all functions alike, and a share is
+    relative to all functions."""
     if event == leader:
-        return Value(1.0, 0.0)
+        return Value(1.0, 0.0), True
+    own = led(groups, leader, event)
     if own.bursts >= 3 and own[leader]:
-        return sums_ratio(own, event, leader)
-    sums = own if own.all(leader) else whole
-    rate = float(sums.all(event)) / float(sums.all(leader)) if sums.all(leader) else 0.0
-    return Value(rate, rate)
+        return sums_ratio(own, event, leader), True
+    for row in groups, total:
+        begun = led(begun_in(row, auto), leader, event)
+        if begun[leader]:
+            rate = float(begun[event]) / float(begun[leader])
+            return Value(rate, rate), row is groups
+    return Value(0.0, 0.0), False
 
 
 def opened_shares(
-    metric: Metric, functions: Dict["Function", Groups], total: Groups
+    metric: Metric, functions: Dict["Function", Groups], total: Groups, auto: Set[Events]
 ) -> Optional[Dict["Function", Value]]:
     """The shares of an event in share mode auto, None if no sample was opened:
 
@@ -530,18 +562,13 @@ def opened_shares(
     leader = opening_leader(total, event)
     if not leader:
         return None
-    number, whole = led(total, leader, leader).opened, led(total, leader, event)
+    number = led(total, leader, leader).opened
     parts = {}  # p r, v, and whether the function has a rate of its own
     # in the order of perf functions, so that both round alike
     for function, groups in sorted(functions.items(), key=lambda item: by_name(item[0])):
         p = led(groups, leader, leader).opened / number
-        own = led(groups, leader, event)
-        rate, error = opened_rate(own, whole, leader, event)
-        parts[function] = (
-            p * rate,
-            p * rate**2 / number + (p * error) ** 2,
-            event == leader or own.all(leader) > 0,
-        )
+        (rate, error), is_own = opened_rate(groups, total, auto, leader, event)
+        parts[function] = (p * rate, p * rate**2 / number + (p * error) ** 2, is_own)
     both = sum(part[0] for part in parts.values())
     variance = sum(part[1] for part in parts.values())
     shares = {}
@@ -599,22 +626,27 @@ class Table:
         """The share modes of the groups."""
         return {group.share for group in self.groups}
 
+    def auto(self) -> Set[Events]:
+        """The events of the groups in share mode auto."""
+        return {group.events for group in self.groups if group.share == "auto"}
+
     def discard(self) -> None:
-        """Turn sums of share mode auto into those of discard, in which the same windows count."""
+        """Turn sums of share mode auto into those of discard, whose matched windows are the
+        same."""
         self.groups = [
             group._replace(share="discard") if group.share == "auto" else group
             for group in self.groups
         ]
         for groups in self.functions.values():
             for sums in groups.values():
-                sums.opened = 0
+                sums.opened, sums.begun = 0, None
         self.drop_empty()
 
     def drop_empty(self) -> None:
         """Remove the sums of no sample."""
         for function, groups in list(self.functions.items()):
             for events, sums in list(groups.items()):
-                if not sums.samples and not sums.opened:
+                if not sums.samples and not sums.opened and not sums.begun:
                     del groups[events]
             if not groups:
                 del self.functions[function]
@@ -671,13 +703,15 @@ class Table:
 
     def values(self, metrics: Sequence[Metric]) -> Dict[Function, Dict[str, Value]]:
         """The value of each metric of each function."""
-        total, inclusive = self.total(), self.by == "children"
+        total, inclusive, auto = self.total(), self.by == "children", self.auto()
+        of_rates = {function: rated(groups, auto) for function, groups in self.functions.items()}
         values: Dict[Function, Dict[str, Value]] = {function: {} for function in self.functions}
         for metric in metrics:
             shares = None
             if metric.per == TOTAL and not inclusive:
-                shares = opened_shares(metric, self.functions, total)
-            for function, groups in self.functions.items():
+                shares = opened_shares(metric, self.functions, total, auto)
+            is_rate = metric.per not in ("", TOTAL) and metric.event not in WINDOWS
+            for function, groups in (of_rates if is_rate else self.functions).items():
                 if shares:
                     value = shares[function]
                 elif metric.per == TOTAL and inclusive and function == Function(CUT, ""):
@@ -694,6 +728,30 @@ SymbolKey = Any  # id of a symbol, or (id of a DSO, address)
 Place = Tuple  # thread and function (SymbolKey) at the end of an interval, or:
 NOWHERE: Place = ("the sample is at address 0",)
 BROKEN: Place = ("something was throttled or lost since",)
+
+
+class Windows:
+    """Windows of functions which count. Those of a burst are one."""
+
+    def __init__(self, events: List[str]) -> None:
+        self.events = events  # of the group, which may become more
+        self.kept: Dict[SymbolKey, List[List[int]]] = {}  # not summed up yet
+        self.sums: Dict[SymbolKey, Sums] = {}
+
+    def keep(self, symbol: SymbolKey, window: List[int]) -> None:
+        """Add a window to those of a function."""
+        windows = self.kept.setdefault(symbol, [])
+        if len(windows) >= BATCH:
+            self.sum_up(symbol)
+        windows.append(window)
+
+    def sum_up(self, symbol: SymbolKey) -> Sums:
+        """Move the windows of a function to its sums, and return them."""
+        sums, windows = self.sums.setdefault(symbol, Sums()), self.kept.get(symbol)
+        if windows:
+            sums += Sums.of_windows(self.events, windows)
+            windows.clear()
+        return sums
 
 
 class Group:
@@ -720,12 +778,11 @@ class Group:
             for nominal, sign in ((alternate, 1), (period, -1))
         )
         self.limit = longest + shortest if self.alternates else 1 << 66
-        # counted, not summed up yet; those of a burst are one
-        self.windows: Dict[SymbolKey, List[List[int]]] = {}
-        self.sums: Dict[SymbolKey, Sums] = {}
+        # bursts of matched windows; those apart from which the next window leaves the function; and
+        # the windows that leave one, each added to the burst before it
+        self.windows, self.left, self.leaving = (Windows(self.events) for _ in range(3))
         self.more: Dict[SymbolKey, int] = {}  # windows of bursts, without the first of each
         self.discarded: Dict[SymbolKey, int] = {}
-        self.unmatched: Dict[SymbolKey, List[int]] = {}  # counts of discarded windows, added up
         self.opened: Dict[SymbolKey, int] = {}
 
     def add_event(self, name: str, raw_name: str) -> int:
@@ -754,42 +811,32 @@ class Group:
             self.per_thread,
         )
 
-    def keep(self, symbol: SymbolKey, window: List[int]) -> None:
-        """Add a window to those of a function."""
-        windows = self.windows.setdefault(symbol, [])
-        if len(windows) >= BATCH:
-            self.sum_up(symbol)
-        windows.append(window)
-
     def open_window(self, symbol: SymbolKey) -> None:
         """The sample ended a long interval, or was the first one. With one period nothing opens."""
         if self.share == "auto":
             self.opened[symbol] = self.opened.get(symbol, 0) + 1
 
-    def add_unmatched(self, symbol: SymbolKey, count: int) -> List[int]:
-        """Add what the leader counted in a discarded window to the counts of all those of a
-        function, and return them, for the members to be added."""
-        counts = self.unmatched.setdefault(symbol, [0] * len(self.events))
-        counts[0] += count
-        return counts
-
-    def sum_up(self, symbol: SymbolKey) -> None:
-        """Move the windows of a function to its sums."""
-        windows = self.windows[symbol]
-        if symbol not in self.sums:
-            self.sums[symbol] = Sums()
-        self.sums[symbol] += Sums.of_windows(self.events, windows)
-        windows.clear()
+    def leave(self, symbol: SymbolKey, burst: Optional[List[int]]) -> List[int]:
+        """A window that began in a function ends elsewhere. Return the counts of the burst before
+        it, for those of the window to be added."""
+        window = [0] * len(self.events) if burst is None else [*burst]
+        self.leaving.keep(symbol, window)
+        return window
 
     def results(self) -> Iterable[Tuple[SymbolKey, Sums]]:
         """The sums of each function."""
-        for symbol in self.windows:
-            self.sum_up(symbol)
-        for symbol in {**self.sums, **self.discarded, **self.opened}:
+        parts = self.windows, self.left, self.leaving
+        kept = {symbol: None for part in parts for symbol in part.kept}
+        for symbol in {**kept, **self.discarded, **self.opened}:
+            windows, left, leaving = (part.sum_up(symbol) for part in parts)
             more, discarded = self.more.get(symbol, 0), self.discarded.get(symbol, 0)
-            rest = Sums(more + discarded, more, discarded, opened=self.opened.get(symbol, 0))
-            rest.unmatched = dict(zip(self.events, self.unmatched.get(symbol, ())))
-            yield symbol, self.sums.get(symbol, Sums()) + rest
+            sums = windows + left
+            sums += Sums(more + discarded, more, discarded, opened=self.opened.get(symbol, 0))
+            begun = sums.matched + leaving.matched
+            if self.share == "auto" and begun:
+                sums.begun = windows + leaving
+                sums.begun.samples = sums.begun.matched = begun
+            yield symbol, sums
 
 
 class Last:
@@ -807,13 +854,15 @@ class Last:
         if self.group.alternates:
             self.symbol, self.burst = symbol, window
         else:
-            self.group.keep(symbol, window)
+            self.group.windows.keep(symbol, window)
 
-    def end_burst(self) -> None:
-        """The sample ended the last window of a burst, if any."""
-        if self.burst is not None:
-            self.group.keep(self.symbol, self.burst)
-            self.burst = None
+    def end_burst(self, leaves: bool = False) -> Optional[List[int]]:
+        """The sample ended the last matched window of a burst, if any. Return the counts of it.
+        leaves: the window after the sample is the last one that begins in the function."""
+        burst, self.burst = self.burst, None
+        if burst is not None:
+            (self.group.left if leaves else self.group.windows).keep(self.symbol, burst)
+        return burst
 
 
 class Collector:
@@ -953,20 +1002,24 @@ class Collector:
             count = sample[15]
             is_window = 0 < 2 * count < group.limit
             is_matched = before == place and place is not NOWHERE
-            if last.burst is not None:
-                if is_window and is_matched:
-                    window = last.burst
-                    window[0] += count
-                    group.more[symbol] = group.more.get(symbol, 0) + 1
-                    return
-                last.end_burst()
+            if last.burst is not None and is_window and is_matched:
+                window = last.burst
+                window[0] += count
+                group.more[symbol] = group.more.get(symbol, 0) + 1
+                return
+            # a place that is not known has no thread
+            leaves = (
+                is_window and not is_matched and group.share == "auto" and before[0] == sample[3]
+            )
+            burst = last.end_burst(leaves)
             if not is_window:
                 group.open_window(symbol)
                 return
             if not is_matched and (group.share != "none" or before is BROKEN):
                 group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
-                if before is not BROKEN:
-                    window = group.add_unmatched(symbol, count)
+                if leaves:
+                    window = group.leave(before[1], burst)
+                    window[0] += count
                 return
             window = [0] * len(group.events)
             window[0] = count
@@ -1140,8 +1193,22 @@ def print_csv(
         )
 
 
+def json_values(events: Events, sums: Sums) -> Dict[str, Any]:
+    """What windows counted in a group."""
+    return {
+        "totals": {unicode(event): sums[event] for event in events},
+        "products": {
+            unicode(f"{one}*{other}"): sums.product(one, other)
+            for one in sorted(events)
+            for other in sorted(events)
+            if one <= other
+        },
+    }
+
+
 def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
     """The sums of a function in a group."""
+    begun = sums.begun or Sums()
     return {
         "events": [unicode(event) for event in events],
         "opened": sums.opened,
@@ -1149,13 +1216,11 @@ def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
         "matched": sums.matched,
         "bursts": sums.bursts,
         "discarded": sums.discarded,
-        "totals": {unicode(event): sums[event] for event in events},
-        "all": {unicode(event): sums.all(event) for event in events},
-        "products": {
-            unicode(f"{one}*{other}"): sums.product(one, other)
-            for one in sorted(events)
-            for other in sorted(events)
-            if one <= other
+        **json_values(events, sums),
+        "begun": {
+            "windows": begun.matched,
+            "bursts": begun.bursts,
+            **json_values(events, begun),
         },
     }
 
@@ -1198,6 +1263,19 @@ VERSIONS = (3, 4)
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "children")
 
 
+def pairs_of(events: Events) -> List[Tuple[str, str]]:
+    """The pairs of events in the order of a sums file."""
+    return [(one, other) for place, one in enumerate(events) for other in events[place:]]
+
+
+def values_of(events: Events, sums: Sums) -> List[int]:
+    """Totals and products in the order of a sums file."""
+    return [
+        *(sums[event] for event in events),
+        *(sums.product(*pair) for pair in pairs_of(events)),
+    ]
+
+
 def write_sums(table: Table, out: TextIO) -> None:
     """Write a sums file."""
 
@@ -1220,6 +1298,7 @@ def write_sums(table: Table, out: TextIO) -> None:
         for function, groups in sorted(table.functions.items(), key=lambda item: by_name(item[0])):
             sums = groups.get(events)
             if sums:
+                begun = sums.begun or Sums()
                 line(
                     "sums",
                     function.symbol,
@@ -1229,13 +1308,10 @@ def write_sums(table: Table, out: TextIO) -> None:
                     sums.samples,
                     sums.matched,
                     sums.bursts,
-                    *(sums[event] for event in events),
-                    *(
-                        sums.product(one, other)
-                        for place, one in enumerate(events)
-                        for other in events[place:]
-                    ),
-                    *map(sums.all, events),
+                    begun.matched,
+                    begun.bursts,
+                    *values_of(events, sums),
+                    *values_of(events, begun),
                 )
     line("end")
 
@@ -1267,29 +1343,34 @@ def natural(text: str, most: int = COUNT, digits: str = "[0-9]{1,58}", base: int
     return int(text, base)
 
 
-def sums_of_line(events: Events, numbers: Sequence[str], version: int) -> Sums:
-    """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
-    if version < 4:  # what the windows counted that do not count is not known
-        numbers = ["0", *numbers[:2], *numbers[1:], *numbers[2 : 2 + len(events)]]
-    pairs = [
-        (min(one, other), max(one, other))
-        for place, one in enumerate(events)
-        for other in events[place:]
-    ]
-    opened, samples, matched, bursts = map(natural, numbers[:4])
-    values = [natural(number, SUM) for number in numbers[4:]]
-    totals = dict(zip(events, values))
-    products = dict(zip(pairs, values[len(events) :]))
-    every = dict(zip(events, values[len(events) + len(pairs) :]))
-    unmatched = {event: every[event] - totals[event] for event in every}
+def sums_of_values(events: Events, windows: int, bursts: int, values: Sequence[int]) -> Sums:
+    """The sums of so many windows, all of them matched. Raises ValueError if none can have them."""
+    pairs = [(min(pair), max(pair)) for pair in pairs_of(events)]
     if (
-        len(values) != 2 * len(events) + len(pairs)
-        or not bursts <= matched <= samples
-        or (bursts == 0) != (matched == 0)
-        or min(unmatched.values()) < 0
+        len(values) != len(events) + len(pairs)
+        or bursts > windows
+        or (bursts == 0) != (windows == 0)
     ):
         raise ValueError
-    return Sums(samples, matched, samples - matched, totals, products, bursts, opened, unmatched)
+    totals, products = dict(zip(events, values)), dict(zip(pairs, values[len(events) :]))
+    return Sums(windows, windows, 0, totals, products, bursts)
+
+
+def sums_of_line(events: Events, numbers: Sequence[str], version: int) -> Sums:
+    """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
+    if version < 4:  # the windows that begin in the function are not known
+        none = ["0"] * len(numbers[2:])
+        numbers = ["0", *numbers[:2], *numbers[1:2], "0", "0", *numbers[2:], *none]
+    opened, samples, matched, bursts, begun, begun_bursts = map(natural, numbers[:6])
+    values = [natural(number, SUM) for number in numbers[6:]]
+    half = len(values) // 2
+    sums = sums_of_values(events, matched, bursts, values[:half])
+    others = sums_of_values(events, begun, begun_bursts, values[half:])
+    if matched > samples or (not begun and any(values[half:])):
+        raise ValueError
+    sums.samples, sums.discarded, sums.opened = samples, samples - matched, opened
+    sums.begun = others if begun else None
+    return sums
 
 
 def group_of_line(fields: Sequence[str], version: int) -> GroupInfo:
@@ -1321,9 +1402,7 @@ def read_sums(lines: Sequence[str], version: int) -> Table:
             symbol, dso, address, *numbers = fields
             at = None if address == "-" else natural(address, COUNT, "0x[0-9a-f]{1,16}", 16)
             sums = sums_of_line(events, numbers, version)
-            if sums.opened and all(
-                group.share != "auto" for group in table.groups if group.events == events
-            ):
+            if (sums.opened or sums.begun) and events not in table.auto():
                 raise ValueError
             table.add(Function(symbol, dso, at), events, sums)
         elif word == "group" and len(fields) > (5 if version < 4 else 7):
@@ -1498,7 +1577,8 @@ share modes:
   discard  a window counts if the sample before it is in the same function and thread
   none     every window counts for the function at its end
   auto     for groups with an alternate period as discard, but shares are those of the samples
-           that end a long interval; none for others
+           that end a long interval, and if many windows leave a function its rates are those
+           of all windows that begin in it; none for others
 
 columns (those whose events were recorded; - is a division by zero):
 """

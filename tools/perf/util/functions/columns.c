@@ -27,6 +27,11 @@
 #define PERCENT		100
 /* Values from fewer windows are weak. */
 #define FEW_WINDOWS	20
+/*
+ * The part of the windows that begin in a function which also end in it. Where it is
+ * smaller, the matched ones tell more of its long runs than of the rest.
+ */
+#define STAYS		0.9
 
 static const struct function_column known_columns[] = {
 #define FUNCTION_METRIC(...) { __VA_ARGS__ },
@@ -75,34 +80,73 @@ static bool set_has(const struct event_set *set, const char *name)
 	return is_windows(name) || event_set__find(set, name) >= 0;
 }
 
-static struct u192 sum_of(const struct function_sums *sums, const char *name)
+static bool is_auto(const struct function_sums *sums)
+{
+	return event_set__has_share(sums->set, FUNCTION_SHARE_AUTO);
+}
+
+static struct function_reading read_matched(const struct function_sums *sums)
+{
+	return (struct function_reading){
+		.windows = sums->matched, .bursts = sums->bursts, .values = sums->values,
+	};
+}
+
+static struct function_reading read_begun(const struct function_sums *sums)
+{
+	if (!is_auto(sums))	/* These windows were not counted. */
+		return read_matched(sums);
+	return (struct function_reading){
+		.windows = sums->begun,
+		.bursts = sums->begun_bursts,
+		.values = sums->values + event_set__begun(sums->set),
+	};
+}
+
+/**
+ * function_row__read - find the windows that the rates of a row are made of
+ * @row: the row
+ * @sums: sums of it
+ *
+ * Return: its matched windows of the set, or those that begin in it.
+ */
+struct function_reading function_row__read(const struct function_row *row,
+					   const struct function_sums *sums)
+{
+	return row->is_left ? read_begun(sums) : read_matched(sums);
+}
+
+static struct u192 sum_of(const struct function_sums *sums,
+			  const struct function_reading *reading, const char *name)
 {
 	struct u192 number = {};
 
 	if (!strcmp(name, SAMPLES))
 		number.w[0] = sums->samples;
 	else if (!strcmp(name, MATCHED))
-		number.w[0] = sums->matched;
+		number.w[0] = reading->windows;
 	else if (!strcmp(name, DISCARDED))
 		number.w[0] = sums->samples - sums->matched;
 	else
-		number = sums->values[event_set__find(sums->set, name)];
+		number = reading->values[event_set__find(sums->set, name)];
 	return number;
 }
 
-static struct u192 product_of(const struct function_sums *sums, const char *a, const char *b)
+static struct u192 product_of(const struct function_sums *sums,
+			      const struct function_reading *reading, const char *a,
+			      const char *b)
 {
 	int first, second;
 
 	/* A window counts for 1, if at all. */
 	if (is_windows(b))
-		return sum_of(sums, a);
+		return sum_of(sums, reading, a);
 	if (is_windows(a))
-		return sum_of(sums, b);
+		return sum_of(sums, reading, b);
 	first = event_set__find(sums->set, a);
 	second = event_set__find(sums->set, b);
-	return sums->values[event_set__product(sums->set, min(first, second),
-					       max(first, second))];
+	return reading->values[event_set__product(sums->set, min(first, second),
+						  max(first, second))];
 }
 
 /* As many windows of equal weight would tell as much (Kish's effective size). */
@@ -114,34 +158,36 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 }
 
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
-			   const char *y, const char *x)
+			   const struct function_reading *reading, const char *y, const char *x)
 {
 	struct u192 number;
 
 	pair->samples += sums->samples;
-	pair->matched += sums->matched;
-	pair->number += sums->bursts;
-	number = sum_of(sums, y);
+	pair->matched += reading->windows;
+	pair->number += reading->bursts;
+	number = sum_of(sums, reading, y);
 	u192__add(&pair->y, &number);
-	number = sum_of(sums, x);
+	number = sum_of(sums, reading, x);
 	u192__add(&pair->x, &number);
-	number = product_of(sums, y, y);
+	number = product_of(sums, reading, y, y);
 	u192__add(&pair->yy, &number);
-	number = product_of(sums, y, x);
+	number = product_of(sums, reading, y, x);
 	u192__add(&pair->xy, &number);
-	number = product_of(sums, x, x);
+	number = product_of(sums, reading, x, x);
 	u192__add(&pair->xx, &number);
 }
 
 /* The sums of those sets which have both y and x. */
-static struct pair_sums pool(struct function_sums *const *sums, size_t nr_sums,
-			     const char *y, const char *x)
+static struct pair_sums pool(const struct function_row *row, const char *y, const char *x)
 {
 	struct pair_sums pair = {};
 
-	for (size_t i = 0; i < nr_sums; i++) {
-		if (sums[i] && set_has(sums[i]->set, y) && set_has(sums[i]->set, x))
-			pair_sums__add(&pair, sums[i], y, x);
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+		struct function_reading reading = function_row__read(row, sums);
+
+		if (set_has(sums->set, y) && set_has(sums->set, x))
+			pair_sums__add(&pair, sums, &reading, y, x);
 	}
 	return pair;
 }
@@ -314,8 +360,8 @@ static struct function_value inclusive_share(const struct function_row *row,
 		if (set_has(total->sums[i]->set, event))
 			leader = total->sums[i]->set->events[0];
 	}
-	own = pool(row->sums, row->nr_sums, event, leader);
-	all = pool(total->sums, total->nr_sums, event, leader);
+	own = pool(row, event, leader);
+	all = pool(total, event, leader);
 	n = all.samples;
 	p = own.samples / n;
 	r = strcmp(event, leader) ? rate_of(&own) : 1;
@@ -361,15 +407,15 @@ static struct function_value rate(const struct function_column *column, const ch
 				  const struct function_row *row, const struct function_row *total)
 {
 	const char *per = link ?: column->per;
-	struct pair_sums own = pool(row->sums, row->nr_sums, column->event, per);
-	struct pair_sums whole = pool(total->sums, total->nr_sums, column->event, per);
+	struct pair_sums own = pool(row, column->event, per);
+	struct pair_sums whole = pool(total, column->event, per);
 	struct window_counts event = counts_of(own.number, &own.y, &own.yy);
 	struct window_counts below = counts_of(own.number, &own.x, &own.xx);
 	double x = below.total;
 	struct function_value value;
 
 	if (link) {
-		struct pair_sums other = pool(row->sums, row->nr_sums, column->per, link);
+		struct pair_sums other = pool(row, column->per, link);
 
 		value = linked_ratio(&own, &other, column->scale);
 		below = counts_of(other.number, &other.y, &other.yy);
@@ -398,7 +444,7 @@ static struct function_value column_value(const struct function_column *column,
 	struct pair_sums own, whole;
 
 	if (!column->per) {
-		own = pool(row->sums, row->nr_sums, event, event);
+		own = pool(row, event, event);
 		return (struct function_value){
 			.is_defined = true,
 			.value = column->scale * u192__double(&own.y),
@@ -407,15 +453,20 @@ static struct function_value column_value(const struct function_column *column,
 	if (function_column__is_share(column) && total->is_inclusive)
 		return inclusive_share(row, total, event, column->scale);
 	if (function_column__is_share(column)) {
-		own = pool(row->sums, row->nr_sums, event, event);
-		whole = pool(total->sums, total->nr_sums, event, event);
+		struct function_row matched = *row, all = *total;
+
+		/* Each matched window counts for one function. */
+		matched.is_left = false;
+		all.is_left = false;
+		own = pool(&matched, event, event);
+		whole = pool(&all, event, event);
 		/* A window of another function has y_i = 0. */
 		own.x = whole.x;
 		own.xx = whole.xx;
 		return share(&own, whole.number, column->scale);
 	}
 	if (is_windows(event)) {
-		own = pool(row->sums, row->nr_sums, event, column->per);
+		own = pool(row, event, column->per);
 		return share(&own, u192__double(&own.x), column->scale);
 	}
 	return rate(column, link, row, total);
@@ -473,47 +524,39 @@ static double opened_of(const struct function_row *row, const char *leader)
 	return opened;
 }
 
-/* The sums of those sets which a leader leads and which have the event. */
+/* Matched or begun windows of those sets which a leader leads and which have the event. */
 static struct pair_sums pool_led(const struct function_row *row, const char *leader,
-				 const char *event)
+				 const char *event, bool is_begun)
 {
 	struct pair_sums pair = {};
 
 	for (size_t i = 0; i < row->nr_sums; i++) {
-		if (is_led(row->sums[i], leader, event))
-			pair_sums__add(&pair, row->sums[i], event, leader);
+		const struct function_sums *sums = row->sums[i];
+		struct function_reading reading = is_begun ? read_begun(sums) : read_matched(sums);
+
+		if (is_led(sums, leader, event))
+			pair_sums__add(&pair, sums, &reading, event, leader);
 	}
 	return pair;
 }
 
-static double total_of_all(const struct function_sums *sums, const char *event)
+/* The rate in the windows that begin in a function. How far it is off is not known: all of it. */
+static struct function_value rate_of_begun(const struct function_row *row, const char *leader,
+					   const char *event)
 {
-	return u192__double(&sums->values[event_set__all(sums->set,
-							 event_set__find(sums->set, event))]);
-}
-
-/* The rate over all windows, matched or not. How far it is off is not known: all of it. */
-static struct function_value rate_of_all(const struct function_row *row, const char *leader,
-					 const char *event)
-{
+	struct pair_sums pair = pool_led(row, leader, event, /*is_begun=*/true);
 	struct function_value rate = {};
-	double y = 0, x = 0;
 
-	for (size_t i = 0; i < row->nr_sums; i++) {
-		if (is_led(row->sums[i], leader, event)) {
-			y += total_of_all(row->sums[i], event);
-			x += total_of_all(row->sums[i], leader);
-		}
-	}
-	rate.is_defined = x > 0;
-	rate.value = rate.is_defined ? y / x : 0;
+	rate.is_defined = u192__double(&pair.x) > 0;
+	rate.value = rate.is_defined ? rate_of(&pair) : 0;
 	rate.error = rate.value;
 	return rate;
 }
 
 /*
- * An event by its leader: in the matched windows; where they are fewer than 3, in all
- * windows that end in the function; and where there are none, in those of all functions.
+ * An event by its leader: in the matched windows; where they are fewer than 3, in all that
+ * begin in the function; and where there are none, in those of all functions. The matched ones
+ * are those of stalls, but of all functions alike, and a share is relative to all functions.
  */
 static struct opened_share opened_share(const struct function_row *row,
 					const struct function_row *total,
@@ -527,16 +570,16 @@ static struct opened_share opened_share(const struct function_row *row,
 		share.rate = (struct function_value){ .is_defined = true, .value = 1 };
 		return share;
 	}
-	own = pool_led(row, leader, event);
+	own = pool_led(row, leader, event, /*is_begun=*/false);
 	share.hit = fmax(u192__double(&whole->yy) / u192__double(&whole->y), 1) /
 		    fmax(u192__double(&own.x), 1);
 	share.rate = ratio(&own, own.number, 1);
 	if (share.rate.is_defined && own.number >= 3)
 		return share;
 
-	share.rate = rate_of_all(row, leader, event);
+	share.rate = rate_of_begun(row, leader, event);
 	if (!share.rate.is_defined) {
-		share.rate = rate_of_all(total, leader, event);
+		share.rate = rate_of_begun(total, leader, event);
 		share.rate.is_defined = false;
 	}
 	return share;
@@ -601,7 +644,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 {
 	const struct function_column *column = &columns->columns[c];
 	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
-	struct pair_sums all = pool_led(total, leader, column->event);
+	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false);
 	double number = opened_of(total, leader), windows = number, sum = 0;
 	struct share_variance whole = {};
 
@@ -654,7 +697,7 @@ static void drop_infinite(struct function_value *value)
 
 /* What a column's values say of themselves, whatever made them. */
 static void finish_values(struct function_columns *columns, unsigned int column,
-			  const struct function_value *whole)
+			  const struct function_value *whole, bool is_rate)
 {
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_value *value = &columns->rows[i].values[column];
@@ -663,7 +706,8 @@ static void finish_values(struct function_columns *columns, unsigned int column,
 			function_value__plain_interval(value);
 		drop_infinite(value);
 		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
-				 is_weak(value, whole);
+				 (is_weak(value, whole) ||
+				  (value->is_defined && is_rate && columns->rows[i].is_left));
 	}
 }
 
@@ -808,6 +852,22 @@ static int add_up(const struct function_table *table, struct function_table *tot
 	return function_table__sort(total);
 }
 
+/* Choose the windows that a row's rates are made of. */
+static void choose_reading(struct function_row *row)
+{
+	double matched = 0, windows = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+
+		if (event_set__has_share(sums->set, FUNCTION_SHARE_NONE))
+			continue;
+		matched += sums->matched;
+		windows += is_auto(sums) ? sums->begun : sums->samples;
+	}
+	row->is_left = matched < STAYS * windows;
+}
+
 static int add_rows(struct function_columns *columns, const struct function_table *table)
 {
 	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
@@ -828,6 +888,8 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 			return -ENOMEM;
 		columns->nr_rows++;
 	}
+	for (size_t i = 0; i < columns->nr_rows; i++)
+		choose_reading(&columns->rows[i]);
 	return 0;
 }
 
@@ -849,7 +911,7 @@ static int set_values(struct function_columns *columns, unsigned int c,
 	for (size_t i = 0; !leader && i < columns->nr_rows; i++)
 		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total);
 	whole = column_value(column, link, total, total);
-	finish_values(columns, c, &whole);
+	finish_values(columns, c, &whole, !is_share && !is_windows(column->event));
 	return 0;
 }
 
@@ -873,6 +935,7 @@ int function_columns__init(struct function_columns *columns, const struct functi
 		.sums = total.sums, .nr_sums = total.nr_sums,
 		.is_inclusive = table->by == FUNCTION_BY_CHILDREN,
 	};
+	choose_reading(&all);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
 		err = set_values(columns, i, &all);
 	function_table__exit(&total);
@@ -904,7 +967,7 @@ int function_columns__add(struct function_columns *columns, const struct functio
 	if (add_column(columns, column))
 		return -ENOMEM;
 
-	finish_values(columns, nr, &(struct function_value){});
+	finish_values(columns, nr, &(struct function_value){}, true);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <linux/types.h>
 
 struct function_sums;
 struct function_table;
@@ -46,8 +47,23 @@ struct function_row {
 	size_t nr_sums;
 	/* Of all functions: the windows of one are those of its callers, too. */
 	bool is_inclusive;
+	/*
+	 * Many windows leave the function: the matched ones are no fair sample. So its
+	 * rates are those of all windows that begin in it, if these were counted.
+	 */
+	bool is_left;
 	struct function_value *values;
 };
+
+/* Windows of a set that the rates of a row are made of, and their totals and products. */
+struct function_reading {
+	u64 windows;
+	u64 bursts;
+	const struct u192 *values;
+};
+
+struct function_reading function_row__read(const struct function_row *row,
+					   const struct function_sums *sums);
 
 struct function_columns {
 	struct function_column *columns;

@@ -79,37 +79,18 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 	json_number(",\n \"lost\": ", table->lost, fp);
 }
 
-/* Print totals of the events of a set, which begin at a place in the values. */
-static void json_totals(const struct function_sums *sums, unsigned int first, FILE *fp)
+/* Print totals and products of the events of a set. */
+static void json_reading(const struct event_set *set, const struct u192 *values, FILE *fp)
 {
 	char buf[U192_DECIMAL_SIZE];
 
-	fputc('{', fp);
-	for (unsigned int i = 0; i < sums->set->nr_events; i++) {
+	fputs(",\n     \"totals\": {", fp);
+	for (unsigned int i = 0; i < set->nr_events; i++) {
 		fputs(i ? ", " : "", fp);
-		json_string(sums->set->events[i], fp);
-		fprintf(fp, ": %s", u192__decimal(&sums->values[first + i], buf));
+		json_string(set->events[i], fp);
+		fprintf(fp, ": %s", u192__decimal(&values[i], buf));
 	}
-	fputc('}', fp);
-}
-
-static void json_sums(const struct function_sums *sums, FILE *fp)
-{
-	const struct event_set *set = sums->set;
-	char buf[U192_DECIMAL_SIZE];
-
-	fputs("\n    {", fp);
-	json_events(set, fp);
-	json_number(", \"opened\": ", sums->opened, fp);
-	json_number(", \"samples\": ", sums->samples, fp);
-	json_number(", \"matched\": ", sums->matched, fp);
-	json_number(", \"bursts\": ", sums->bursts, fp);
-	json_number(", \"discarded\": ", sums->samples - sums->matched, fp);
-	fputs(",\n     \"totals\": ", fp);
-	json_totals(sums, 0, fp);
-	fputs(",\n     \"all\": ", fp);
-	json_totals(sums, event_set__all(set, 0), fp);
-	fputs(",\n     \"products\": {", fp);
+	fputs("},\n     \"products\": {", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		for (unsigned int j = i; j < set->nr_events; j++) {
 			/* The leader is first in the set; in a pair, the first by name. */
@@ -122,10 +103,28 @@ static void json_sums(const struct function_sums *sums, FILE *fp)
 				continue;
 			fputs(j ? ", " : "", fp);
 			json_string(pair, fp);
-			fprintf(fp, ": %s", u192__decimal(&sums->values[product], buf));
+			fprintf(fp, ": %s", u192__decimal(&values[product], buf));
 			free(pair);
 		}
 	}
+	fputc('}', fp);
+}
+
+static void json_sums(const struct function_sums *sums, FILE *fp)
+{
+	const struct event_set *set = sums->set;
+
+	fputs("\n    {", fp);
+	json_events(set, fp);
+	json_number(", \"opened\": ", sums->opened, fp);
+	json_number(", \"samples\": ", sums->samples, fp);
+	json_number(", \"matched\": ", sums->matched, fp);
+	json_number(", \"bursts\": ", sums->bursts, fp);
+	json_number(", \"discarded\": ", sums->samples - sums->matched, fp);
+	json_reading(set, sums->values, fp);
+	json_number(",\n     \"begun\": {\"windows\": ", sums->begun, fp);
+	json_number(", \"bursts\": ", sums->begun_bursts, fp);
+	json_reading(set, sums->values + event_set__begun(set), fp);
 	fputs("}}", fp);
 }
 

@@ -239,21 +239,20 @@ unsigned int event_set__product(const struct event_set *set, unsigned int first,
 	return set->nr_events + first * set->nr_events - first * (first + 1) / 2 + second;
 }
 
-static unsigned int nr_values(unsigned int nr_events)
+/**
+ * event_set__begun - find the windows that begin in a function in function_sums.values
+ * @set: the set
+ *
+ * Return: the place of the first of their totals. As many values are before it.
+ */
+unsigned int event_set__begun(const struct event_set *set)
 {
-	return nr_events + nr_events * (nr_events + 1) / 2 + nr_events;
+	return set->nr_events + set->nr_events * (set->nr_events + 1) / 2;
 }
 
-/**
- * event_set__all - find the total of an event over all windows in function_sums.values
- * @set: the set
- * @event: place of the event in the set
- *
- * Return: its place.
- */
-unsigned int event_set__all(const struct event_set *set, unsigned int event)
+static unsigned int nr_values(const struct event_set *set)
 {
-	return nr_values(set->nr_events) - set->nr_events + event;
+	return 2 * event_set__begun(set);
 }
 
 /**
@@ -464,7 +463,7 @@ struct function_sums *function_table__add_sums(struct function_table *table,
 		table->allocated = allocated;
 	}
 
-	sums = zalloc(sizeof(*sums) + nr_values(set->nr_events) * sizeof(*sums->values));
+	sums = zalloc(sizeof(*sums) + nr_values(set) * sizeof(*sums->values));
 	if (!sums)
 		return NULL;
 
@@ -536,7 +535,9 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
 	sums->matched += other->matched;
 	sums->bursts += other->bursts;
-	for (unsigned int i = 0; i < nr_values(sums->set->nr_events); i++)
+	fits = !check_add_overflow(sums->begun, other->begun, &sums->begun) && fits;
+	sums->begun_bursts += other->begun_bursts;
+	for (unsigned int i = 0; i < nr_values(sums->set); i++)
 		fits = u192__add(&sums->values[i], &other->values[i]) && fits;
 	return fits;
 }
@@ -583,7 +584,9 @@ void function_table__drop_empty(struct function_table *table)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < table->nr_sums; i++) {
-		if (table->sums[i]->samples || table->sums[i]->opened)
+		const struct function_sums *sums = table->sums[i];
+
+		if (sums->samples || sums->opened || sums->begun)
 			table->sums[nr++] = table->sums[i];
 		else
 			function_sums__delete(table->sums[i]);
@@ -611,7 +614,7 @@ bool function_table__has_share(const struct function_table *table, enum function
  * function_table__discard - turn sums of share mode auto into those of discard
  * @table: the table
  *
- * The same windows count in both modes.
+ * The matched windows are the same in both modes.
  */
 void function_table__discard(struct function_table *table)
 {
@@ -631,8 +634,15 @@ void function_table__discard(struct function_table *table)
 		}
 		set->nr_descs = nr;
 	}
-	for (size_t i = 0; i < table->nr_sums; i++)
-		table->sums[i]->opened = 0;
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		struct function_sums *sums = table->sums[i];
+		unsigned int begun = event_set__begun(sums->set);
+
+		sums->opened = 0;
+		sums->begun = 0;
+		sums->begun_bursts = 0;
+		memset(sums->values + begun, 0, begun * sizeof(*sums->values));
+	}
 	function_table__drop_empty(table);
 }
 
@@ -836,10 +846,11 @@ static void write_sums(const struct function_sums *sums, FILE *fp)
 		fprintf(fp, "\t0x%llx", (unsigned long long)sums->address);
 	else
 		fputs("\t-", fp);
-	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
+	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
 		(unsigned long long)sums->samples, (unsigned long long)sums->matched,
-		(unsigned long long)sums->bursts);
-	for (unsigned int i = 0; i < nr_values(sums->set->nr_events); i++)
+		(unsigned long long)sums->bursts, (unsigned long long)sums->begun,
+		(unsigned long long)sums->begun_bursts);
+	for (unsigned int i = 0; i < nr_values(sums->set); i++)
 		fprintf(fp, "\t%s", u192__decimal(&sums->values[i], buf));
 	fputc('\n', fp);
 }
@@ -981,46 +992,57 @@ static int read_group(struct function_table *table, struct fields *fields,
 	return *set ? event_set__add_desc(*set, &desc) : -ENOMEM;
 }
 
-/* The totals over all windows are at least those over the matched ones. */
-static bool has_good_totals(const struct function_sums *sums)
+/* SAMPLES MATCHED of version 3; OPENED SAMPLES MATCHED BURSTS BEGUN BEGUN_BURSTS. */
+static int read_counts(struct function_sums *sums, char *const *field, int version)
 {
-	for (unsigned int i = 0; i < sums->set->nr_events; i++) {
-		const u64 *all = sums->values[event_set__all(sums->set, i)].w;
-		const u64 *matched = sums->values[i].w;
+	u64 *const counts[] = {
+		&sums->opened, &sums->samples, &sums->matched, &sums->bursts, &sums->begun,
+		&sums->begun_bursts,
+	};
+	bool is_auto = event_set__has_share(sums->set, FUNCTION_SHARE_AUTO);
 
-		if ((compare_u64(all[2], matched[2]) ?: compare_u64(all[1], matched[1]) ?:
-		     compare_u64(all[0], matched[0])) < 0)
+	if (version < 4) {
+		if (parse_u64(field[0], 10, &sums->samples) ||
+		    parse_u64(field[1], 10, &sums->matched))
+			return -EINVAL;
+		sums->bursts = sums->matched;
+	} else {
+		for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+			if (parse_u64(field[i], 10, counts[i]))
+				return -EINVAL;
+		}
+	}
+	if (sums->matched > sums->samples || sums->bursts > sums->matched ||
+	    !sums->bursts != !sums->matched || sums->begun_bursts > sums->begun ||
+	    !sums->begun_bursts != !sums->begun || (!is_auto && (sums->opened || sums->begun)))
+		return -EINVAL;
+	return 0;
+}
+
+/* Values of no window are 0. */
+static bool has_windows(u64 windows, const struct u192 *values, unsigned int nr)
+{
+	static const struct u192 zero;
+
+	for (unsigned int i = 0; i < nr && !windows; i++) {
+		if (memcmp(&values[i], &zero, sizeof(zero)))
 			return false;
 	}
 	return true;
 }
 
-/* OPENED SAMPLES MATCHED BURSTS TOTAL... PRODUCT... ALL... */
+/* Counts, then TOTAL... PRODUCT... of the matched windows, and of those that begin here. */
 static int read_numbers(struct function_sums *sums, char *const *field, int version)
 {
-	const unsigned int nr_events = sums->set->nr_events, nr = nr_values(nr_events);
-	const unsigned int nr_there = version < 4 ? nr - nr_events : nr;
+	const unsigned int nr = event_set__begun(sums->set);
+	int err = read_counts(sums, field, version);
 
-	if ((version >= 4 && parse_u64(*field++, 10, &sums->opened)) ||
-	    parse_u64(*field++, 10, &sums->samples) || parse_u64(*field++, 10, &sums->matched))
-		return -EINVAL;
-	sums->bursts = sums->matched;
-	if (version >= 4 && parse_u64(*field++, 10, &sums->bursts))
-		return -EINVAL;
-	if (sums->matched > sums->samples || sums->bursts > sums->matched ||
-	    !sums->bursts != !sums->matched ||
-	    (sums->opened && !event_set__has_share(sums->set, FUNCTION_SHARE_AUTO)))
-		return -EINVAL;
-
-	for (unsigned int i = 0; i < nr_there; i++) {
-		int err = u192__parse(&sums->values[i], field[i]);
-
-		if (err)
-			return err;
-	}
-	if (version < 4)	/* What the other windows counted is not known. */
-		memcpy(&sums->values[nr_there], sums->values, nr_events * sizeof(*sums->values));
-	return has_good_totals(sums) ? 0 : -EINVAL;
+	field += version < 4 ? 2 : 6;
+	for (unsigned int i = 0; !err && i < (version < 4 ? nr : 2 * nr); i++)
+		err = u192__parse(&sums->values[i], field[i]);
+	if (!err && !has_windows(sums->begun, sums->values + nr, nr))
+		err = -EINVAL;
+	return err;
 }
 
 /* sums SYMBOL DSO ADDRESS and numbers */
@@ -1032,8 +1054,7 @@ static int read_sums(struct function_table *table, struct fields *fields,
 	bool has_address;
 	u64 address = 0;
 
-	if (!set || fields->nr != nr_values(set->nr_events) +
-				  (version < 4 ? 6 - set->nr_events : 8))
+	if (!set || fields->nr != (version < 4 ? 6 + event_set__begun(set) : 10 + nr_values(set)))
 		return -EINVAL;
 	has_address = strcmp(field[3], "-");
 	if (has_address && parse_u64(field[3], 16, &address))

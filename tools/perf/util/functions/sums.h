@@ -82,7 +82,7 @@ int event_set__find(const struct event_set *set, const char *event);
 /* Of pairs of events by their places, first <= second. */
 unsigned int event_set__product(const struct event_set *set, unsigned int first,
 				unsigned int second);
-unsigned int event_set__all(const struct event_set *set, unsigned int event);
+unsigned int event_set__begun(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);
 
 /*
@@ -104,9 +104,14 @@ struct function_sums {
 	/* Matched windows, where those of a burst that follow one another are one. */
 	u64 bursts;
 	/*
-	 * The total of each event, then that of the product of each pair, then the
-	 * total of each event over all windows, matched or not, except for those over
-	 * a throttle or lost record.
+	 * In share mode auto: the windows that begin in the function, wherever they end,
+	 * except for those over a throttle or lost record; and their bursts.
+	 */
+	u64 begun;
+	u64 begun_bursts;
+	/*
+	 * Over the matched windows the total of each event, then that of the product of
+	 * each pair; then the same over those that begin in the function.
 	 */
 	struct u192 values[];
 };

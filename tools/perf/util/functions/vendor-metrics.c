@@ -660,12 +660,13 @@ static bool add_up(const struct function_expr *expr, const struct function_row *
 
 		for (size_t s = 0; s < row->nr_sums; s++) {
 			const struct function_sums *sums = row->sums[s];
+			struct function_reading reading = function_row__read(row, sums);
 			int place = place_in(expr, sums, i), link = place_of_link(expr, sums);
 
 			if (place < 0)
 				continue;
-			total += u192__double(&sums->values[place]);
-			linked += link < 0 ? sums->matched : u192__double(&sums->values[link]);
+			total += u192__double(&reading.values[place]);
+			linked += link < 0 ? reading.windows : u192__double(&reading.values[link]);
 		}
 		if (!linked)
 			return false;
@@ -683,19 +684,20 @@ struct spread {
 	u64 number;
 };
 
-static void add_windows(struct spread *spread, const struct function_sums *sums,
-			const double *weights)
+static void add_windows(struct spread *spread, const struct function_row *row,
+			const struct function_sums *sums, const double *weights)
 {
+	struct function_reading reading = function_row__read(row, sums);
 	unsigned int nr = sums->set->nr_events;
 
-	spread->number += sums->bursts;
+	spread->number += reading.bursts;
 	for (unsigned int i = 0; i < nr; i++) {
-		spread->sum += weights[i] * u192__double(&sums->values[i]);
+		spread->sum += weights[i] * u192__double(&reading.values[i]);
 		for (unsigned int j = i; j < nr; j++) {
 			unsigned int product = event_set__product(sums->set, i, j);
 
 			spread->squares += (i == j ? 1 : 2) * weights[i] * weights[j] *
-					   u192__double(&sums->values[product]);
+					   u192__double(&reading.values[product]);
 		}
 	}
 }
@@ -749,7 +751,7 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 		double weights[sums->set->nr_events], part;
 
 		if (weigh(expr, sums, totals, slopes, weights))
-			add_windows(&spread, sums, weights);
+			add_windows(&spread, row, sums, weights);
 		/* Windows which have all events are of one kind. */
 		if (!spread.number || (!expr->link && s + 1 < row->nr_sums))
 			continue;

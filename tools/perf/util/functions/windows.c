@@ -12,6 +12,8 @@
  *   burst. A sample at address 0 is in no known function and so matches no other.
  * - Windows of a burst which count for one function are one in the products: they
  *   are next to each other, so they are not independent.
+ * - In share mode auto a window counts a second time, apart from the matched ones: for
+ *   the function in which it begins, wherever it ends.
  * - With alternate periods a sample that ends no window ends a long interval, and so
  *   does the first one of a stream. Such samples are a plain profile, whatever becomes
  *   of the windows after them: in share mode auto shares are made of their number.
@@ -61,14 +63,16 @@ struct metrics_group {
 };
 
 /*
- * Sums of a function in a group: totals of the matched windows by slot, products of
- * slots a <= b, and totals of all windows by slot.
+ * Sums of a function in a group: totals of the matched windows by slot and products of
+ * slots a <= b; then the same of the windows that begin in the function.
  */
 struct metrics_sums {
 	u64 opened;
 	u64 samples;
 	u64 matched;
 	u64 bursts;
+	u64 begun;
+	u64 begun_bursts;
 	struct u192 values[];
 };
 
@@ -104,8 +108,11 @@ struct metrics_stream {
 	u64 *bursts;
 	unsigned int nr_bursts;
 	unsigned int nr_allocated;
-	/* Whether it ended a window that counts; by slot, the counts of the burst so far. */
+	bool last_filtered;
+	/* Whether it ended a window that counts, and where one began that counts there. */
 	bool in_burst;
+	struct metrics_function *run;
+	/* By slot, the counts of the burst so far: of matched windows, then of begun ones. */
 	u64 burst[];
 };
 
@@ -512,7 +519,7 @@ static struct metrics_stream *function_metrics__findnew_stream(struct function_m
 		return stream;
 
 	if (!hashmap__find(metrics->streams, &key, &stream)) {
-		stream = zalloc(sizeof(*stream) + group->nr_slots * sizeof(*stream->burst));
+		stream = zalloc(sizeof(*stream) + 2 * group->nr_slots * sizeof(*stream->burst));
 		if (!stream)
 			return NULL;
 		stream->id = id;
@@ -528,10 +535,10 @@ static struct metrics_stream *function_metrics__findnew_stream(struct function_m
 	return stream;
 }
 
-/* Place of the total of a slot over all windows. */
-static unsigned int all_of(const struct metrics_group *group, unsigned int slot)
+/* Place of the first value of the windows that begin in a function. */
+static unsigned int begun_of(const struct metrics_group *group)
 {
-	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2 + slot;
+	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
 }
 
 static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
@@ -553,30 +560,23 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 	sums = function->sums[group->index];
 	if (!sums) {
 		sums = zalloc(sizeof(*sums) +
-			      all_of(group, group->nr_slots) * sizeof(*sums->values));
+			      2 * begun_of(group) * sizeof(*sums->values));
 		function->sums[group->index] = sums;
 	}
 	return sums;
 }
 
-/* Add what a window counted to all that was counted in the function. */
-static void metrics_sums__add_all(struct metrics_sums *sums, const struct metrics_group *group,
-				  const u64 *counts)
-{
-	for (unsigned int i = 0; i < group->nr_slots; i++)
-		u192__add_product(&sums->values[all_of(group, i)], counts[i], 1);
-}
-
 /*
- * Add a matched window to a function. The counts of its burst grow from x to y, the product of
+ * Add a window to values. The counts of its burst grow from x to y, the product of
  * two events by y_i y_j - x_i x_j.
  */
-static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
-			      const u64 *counts, u64 *burst)
+static void add_window(struct u192 *values, const struct metrics_group *group,
+		       const u64 *counts, u64 *burst, bool in_burst)
 {
-	struct u192 *product = sums->values + group->nr_slots;
+	struct u192 *product = values + group->nr_slots;
 
-	sums->matched++;
+	if (!in_burst)
+		memset(burst, 0, group->nr_slots * sizeof(*burst));
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
 		u64 before = burst[i];
 
@@ -585,7 +585,7 @@ static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_gr
 			product += group->nr_slots - i;
 			continue;
 		}
-		u192__add_product(&sums->values[i], counts[i], 1);
+		u192__add_product(&values[i], counts[i], 1);
 		u192__add_product(product++, counts[i], burst[i] + before);
 		for (unsigned int j = i + 1; j < group->nr_slots; j++, product++) {
 			u192__add_product(product, burst[i], counts[j]);
@@ -593,6 +593,15 @@ static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_gr
 				u192__add_product(product, counts[i], burst[j]);
 		}
 	}
+}
+
+static void metrics_sums__add_matched(struct metrics_sums *sums,
+				      const struct metrics_group *group, const u64 *counts,
+				      u64 *burst, bool in_burst)
+{
+	sums->matched++;
+	sums->bursts += !in_burst;
+	add_window(sums->values, group, counts, burst, in_burst);
 }
 
 static int function_chain__reserve(struct function_chain *chain, unsigned int nr)
@@ -673,7 +682,7 @@ static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigne
  * @common is 0 if the window is broken.
  */
 static int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
-			unsigned int common, bool is_broken)
+			unsigned int common)
 {
 	const struct metrics_group *group = stream->group;
 	unsigned int nr_bursts = stream->nr_bursts;
@@ -696,18 +705,28 @@ static int add_to_chain(struct metrics_stream *stream, const struct metrics_samp
 		if (sample->outside)
 			continue;
 		sums->samples++;
-		if (!is_broken)
-			metrics_sums__add_all(sums, group, sample->counts);
-		if (i >= common)
-			continue;
-		if (i >= nr_bursts) {
-			memset(burst, 0, group->nr_slots * sizeof(*burst));
-			sums->bursts++;
-		}
-		metrics_sums__add(sums, group, sample->counts, burst);
+		if (i < common)
+			metrics_sums__add_matched(sums, group, sample->counts, burst,
+						  i < nr_bursts);
 	}
 	if (group->alternates && !sample->outside)
 		stream->nr_bursts = common;
+	return 0;
+}
+
+/* Add a window to the function in which it begins. */
+static int add_begun(struct metrics_stream *stream, const struct metrics_sample *sample,
+		     struct metrics_function *begin, bool in_run)
+{
+	const struct metrics_group *group = stream->group;
+	struct metrics_sums *sums = metrics_function__sums(begin, group);
+
+	if (!sums)
+		return -ENOMEM;
+	sums->begun++;
+	sums->begun_bursts += !in_run;
+	add_window(sums->values + begun_of(group), group, sample->counts,
+		   stream->burst + group->nr_slots, in_run);
 	return 0;
 }
 
@@ -723,7 +742,8 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
-	bool is_window, is_opening, is_broken, is_matched, in_burst;
+	bool is_window, is_opening, is_broken, is_matched, is_begun, in_burst, in_run;
+	struct metrics_function *begin;	/* of the window, NULL if it is not known */
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
 	unsigned int common = 0;
@@ -737,9 +757,12 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	/* The interval of the first sample is not known. */
 	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
 	is_opening = !is_window && group->desc.share == FUNCTION_SHARE_AUTO;
-	is_matched = !is_broken && function && stream->last_function == function &&
-		     stream->last_thread == sample->thread;
+	begin = !is_broken && stream->last_thread == sample->thread ? stream->last_function : NULL;
+	is_matched = function && begin == function;
+	is_begun = begin && is_window && group->desc.share == FUNCTION_SHARE_AUTO &&
+		   !stream->last_filtered && !sample->outside;
 	in_burst = is_matched && stream->in_burst;
+	in_run = is_begun && stream->run == begin;
 	if (sample->chain) {
 		if (!is_broken && stream->last_thread == sample->thread)
 			common = nr_common(&stream->last_chain, sample->chain);
@@ -749,15 +772,19 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 
 	stream->seen = ++metrics->now;
 	stream->in_burst = false;
+	stream->run = is_begun ? begin : NULL;
 	stream->last_function = function;
+	stream->last_filtered = sample->filtered;
 	stream->last_thread = sample->thread;
 
+	if (is_begun && add_begun(stream, sample, begin, in_run))
+		return -ENOMEM;
 	if ((!is_window && !is_opening) || sample->filtered) {
 		stream->nr_bursts = 0;
 		return 0;
 	}
 	if (sample->chain)
-		return add_to_chain(stream, sample, common, is_broken);
+		return add_to_chain(stream, sample, common);
 
 	sums = metrics_function__sums(sample->function, group);
 	if (!sums)
@@ -770,12 +797,9 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	/* While a leader was throttled the members may have counted on: never count this. */
 	if (is_opening || is_broken)
 		return 0;
-	metrics_sums__add_all(sums, group, sample->counts);
 	if (is_matched || group->desc.share == FUNCTION_SHARE_NONE) {
-		if (!in_burst)
-			memset(stream->burst, 0, group->nr_slots * sizeof(*stream->burst));
-		sums->bursts += !in_burst;
-		metrics_sums__add(sums, group, sample->counts, stream->burst);
+		metrics_sums__add_matched(sums, group, sample->counts, stream->burst,
+					  in_burst);
 		stream->in_burst = group->alternates;
 	}
 	return 0;
@@ -849,6 +873,22 @@ static unsigned int product_of(const struct metrics_group *group, unsigned int a
 	return nr + first * nr - first * (first + 1) / 2 + second;
 }
 
+/* The values of a group in the order of its set. */
+static void copy_values(const struct metrics_group *group, const struct metrics_slot **order,
+			const struct event_set *set, const struct u192 *from, struct u192 *to)
+{
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		unsigned int a = order[i] - group->slots;
+
+		to[i] = from[a];
+		for (unsigned int j = i; j < group->nr_slots; j++) {
+			unsigned int b = order[j] - group->slots;
+
+			to[event_set__product(set, i, j)] = from[product_of(group, a, b)];
+		}
+	}
+}
+
 static int add_to_table(const struct metrics_group *group, const struct metrics_slot **order,
 			const struct event_set *set, const struct metrics_function *function,
 			struct function_table *table)
@@ -864,18 +904,11 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 	sums->samples = from->samples;
 	sums->matched = from->matched;
 	sums->bursts = from->bursts;
-	for (unsigned int i = 0; i < group->nr_slots; i++) {
-		unsigned int a = order[i] - group->slots;
-
-		sums->values[i] = from->values[a];
-		sums->values[event_set__all(set, i)] = from->values[all_of(group, a)];
-		for (unsigned int j = i; j < group->nr_slots; j++) {
-			unsigned int b = order[j] - group->slots;
-
-			sums->values[event_set__product(set, i, j)] =
-				from->values[product_of(group, a, b)];
-		}
-	}
+	sums->begun = from->begun;
+	sums->begun_bursts = from->begun_bursts;
+	copy_values(group, order, set, from->values, sums->values);
+	copy_values(group, order, set, from->values + begun_of(group),
+		    sums->values + event_set__begun(set));
 	return 0;
 }
 
