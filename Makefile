@@ -13,6 +13,7 @@ ACCEL ?= tcg
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
 ifdef SUITES
+# ... or why there are none
 CHECK_ARCHES := $(shell tests/run.py --machines $(SUITES) 2>&1)
 ifneq ($(.SHELLSTATUS),0)
 $(error $(CHECK_ARCHES))
@@ -184,7 +185,7 @@ series: $(B)/linux.built ## the mail-ready series in build/BASE/series
 
 .PHONY: bench
 bench: ## the experiments: tables and JSON in build/BASE/bench
-bench: $(if $(filter candidates truth,$(or $(BENCH),truth)),$(B)/root/arm64-programs.cpio)
+bench: $(if $(filter candidates truth,$(BENCH)),$(B)/root/arm64-programs.cpio)
 bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,$(BENCH_ARCHES))
 	@bench/run.py $(BENCH)
 

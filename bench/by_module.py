@@ -33,7 +33,7 @@ DEPTH, PERIODS = 1, (LONG, ALTERNATE)
 def costs() -> dict[str, float]:
     """Instructions of an overflow."""
     program("overflows")
-    program("overflows", "-Wl,--wrap=syscall", BY_MODULE, output="overflows-by-module")
+    program("overflows", *BY_MODULE, output="overflows-by-module")
     kernel = KERNELS["module"]
     unthrottled(
         kernel.setup
@@ -139,9 +139,9 @@ def report(result: dict) -> str:
     ratios = ", ".join(f"{ratio:.4f} with the {name}" for name, ratio in result["run time"].items())
     errors_about = f"""
         The run time of the alternate recording, to that of the long period, is {ratios}. The errors
-        below are in percent, as recorded at depth {DEPTH} (see Accuracy). Without jitter the
-        tables are the same. With jitter two recordings differ by chance, with the module or
-        without:
+        below are in percent, as recorded at depth {DEPTH} (see Accuracy). The module opens the
+        first window a long interval later than the series, so their windows lie at other places:
+        two recordings differ by chance, with jitter or without:
     """
     lines += [
         "",

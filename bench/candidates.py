@@ -19,15 +19,14 @@ relative to the mean truth. A function with fewer than 10 windows has no value.
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench.experiment import functions_of
-from bench.guest import with_truth
 from bench.markdown import prose
-from bench.truth import LEAST, MODELS, PREPARE, PROGRAMS, ROOT, file_name
+from bench.truth import LEAST, PROGRAMS, ROOT, recordings_of
 from emulator.compare import SHARE as CYCLES
 from tests.harness.env import PERF, must
 
@@ -46,10 +45,11 @@ CASES = (
     ("with the kernel", "instructions", 100),
     ("with the kernel", "instructions", 40),
 )
-METRICS = {
-    "CPI": ("cycles", "instructions"),
-    "BM/KI": ("branch-misses", "instructions"),
-    "CM/KI": ("cache-misses", "instructions"),
+PER = "instructions"
+METRICS = {  # event, scale
+    "CPI": ("cycles", 1),
+    "BM/KI": ("branch-misses", 1000),
+    "CM/KI": ("cache-misses", 1000),
 }
 NAMES = [name for name in PROGRAMS if "threads" not in name]
 FEWEST = 10  # windows of a value
@@ -72,22 +72,19 @@ class Windows(NamedTuple):
 
 def samples_of(text: str) -> Iterator[tuple[str, Function, dict[str, int]]]:
     """Thread, function and counts of each sample, from what perf script prints of its group."""
-    last, counts = None, {}
-    for found in filter(None, map(SAMPLE.match, text.splitlines())):
-        sample = found["thread"], found["time"]
-        if sample != last:
-            last, counts = sample, {}
-            yield found["thread"], (found["symbol"].split("+0x")[0], found["dso"]), counts
-        counts[found["event"]] = int(found["count"])
+    lines = filter(None, map(SAMPLE.match, text.splitlines()))
+    for (thread, _), group in groupby(lines, lambda line: line.group("thread", "time")):
+        leader, *members = group
+        function = leader["symbol"].split("+0x")[0], leader["dso"]
+        counts = {line["event"]: int(line["count"]) for line in (leader, *members)}
+        yield thread, function, counts
 
 
 def windows_of(text: str, leader: str, numbers: dict[Function, int]) -> Windows:
-    """The windows of what perf script prints. numbers: of functions; others are the last one."""
-    # a sample's counts are complete when the next one begins
-    samples = list(samples_of(text))
+    """The windows of what perf script prints. numbers: of functions; the others have the next."""
     before: dict[str, Function] = {}
     found = []
-    for thread, function, counts in samples:
+    for thread, function, counts in samples_of(text):
         if thread in before and counts[leader] < LONG / 2:
             found.append((before[thread], function, counts))
         before[thread] = function
@@ -125,23 +122,22 @@ def totals_of(windows: Windows, leader: str, number: int) -> dict[str, dict[str,
     Those with too few windows have none.
     """
     start, end = windows.start, windows.end
-    same = start == end
-    weights = {
-        "matched": (same * 1.0, same * 0.0),
-        "no return": (same * (windows.counts[RETURNS] == 0) * 1.0, same * 0.0),
-        "start": (np.ones(len(start)), np.zeros(len(start))),
-        "ends": (np.full(len(start), 0.5), np.full(len(start), 0.5)),
+    same, each = start == end, np.ones(len(start))
+    # whose the windows are, and by how much
+    parts_of = {
+        "matched": [(start, same)],
+        "no return": [(start, same & (windows.counts[RETURNS] == 0))],
+        "start": [(start, each)],
+        "ends": [(start, each / 2), (end, each / 2)],
     }
-    totals: dict[str, dict[str, np.ndarray]] = {}
-    for name, (first, last) in weights.items():
-
-        def added(values: np.ndarray | float, first=first, last=last) -> np.ndarray:
-            return np.bincount(start, first * values, number) + np.bincount(
-                end, last * values, number
-            )
-
-        enough = added(1.0) >= FEWEST
-        totals[name] = {event: enough * added(windows.counts[event]) for event in EVENTS}
+    totals = {}
+    for name, parts in parts_of.items():
+        number_of = sum(np.bincount(whose, part, number) for whose, part in parts)
+        totals[name] = {
+            event: (number_of >= FEWEST)
+            * sum(np.bincount(whose, part * counts, number) for whose, part in parts)
+            for event, counts in windows.counts.items()
+        }
     totals["regressed"] = {
         event: regressed(windows, leader, windows.counts[event], number) for event in EVENTS
     }
@@ -152,36 +148,25 @@ def errors_of(
     totals: dict[str, np.ndarray], truth: list[dict[str, float]], large: list[int]
 ) -> dict[str, Any]:
     """Error of each metric over the functions of these numbers, and how many have no value."""
-    there = [function for function in large if totals["instructions"][function] > 0]
+    there = [function for function in large if totals[PER][function] > 0]
     result: dict[str, Any] = {"without": len(large) - len(there)}
-    for metric, (event, per) in METRICS.items():
+    for metric, (event, scale) in METRICS.items():
         wrong = whole = 0.0
         for function in there:
-            true = truth[function][metric] / (1 if metric == "CPI" else 1000)
-            value = totals[event][function] / totals[per][function]
+            true = truth[function][metric]
+            value = scale * totals[event][function] / totals[PER][function]
             wrong += truth[function][CYCLES] * abs(value - true)
             whole += truth[function][CYCLES] * true
         result[metric] = wrong / whole if whole else None
     return result
 
 
-def record(program: str, model: str, leader: str, window: int) -> tuple[Path, Path]:
-    """A recording and its truth."""
-    terms = f"period={LONG - window},alt-period={window},alt-period-jitter=12"
-    members = ",".join([event for event in EVENTS if event != leader] + [RETURNS])
-    return with_truth(
-        f"{file_name(program, model)}-{leader}-{window}",
-        f"{{{leader}/{terms}/,{members}}}:uS",
-        f"sh -c '{PROGRAMS[program]} > /dev/null'",
-        MODELS[model],
-        *("--root", f"{ROOT}.cpio"),
-        setup=PREPARE,
-    )
-
-
 def result_of(program: str, model: str, leader: str, window: int) -> dict[str, Any]:
     """What each reading of a recording is off by. All the small functions are one."""
-    data, true = record(program, model, leader, window)
+    terms = f"period={LONG - window},alt-period={window},alt-period-jitter=12"
+    members = ",".join([event for event in EVENTS if event != leader] + [RETURNS])
+    events = f"{{{leader}/{terms}/,{members}}}:uS"
+    data, true = recordings_of(program, model, events, f"-{leader}-{window}")
     rows = [
         row
         for row in functions_of(true, PERF, "--symfs", ROOT)
@@ -228,20 +213,21 @@ def mean_of(programs: dict[str, dict], reading: str, metric: str) -> float:
 
 def report(result: list[dict]) -> str:
     """The result as Markdown."""
+    total = sum(row["functions"] for row in result[0]["programs"].values())
     about = f"""
         A window is known by the functions at its two ends. {len(NAMES)} programs are recorded in
-        the machine with caches, with an interrupt after each {LONG:,} cycles or instructions, and
-        each recording is read in several ways: *matched* takes the windows with one function at
-        both ends, *no return* those of them in which no function has returned. *Start* takes all
-        windows, each for the function at its start, and *ends* counts half of each for the function
-        at either end. *Regressed* looks for rates that are not negative and explain all windows
-        best. The errors are in percent, as those of truth.md, for functions with at least
-        {LEAST:.0f} % of the cycles. They are means over the programs. *Without* is the number of
-        these functions that have fewer than {FEWEST} windows, of {{}} in all:
+        the machine with caches. The two periods add up to {LONG:,} cycles or instructions. Each
+        recording is read in several ways. *Matched* takes the windows with one function at both
+        ends, *no return* those of them in which no function has returned. *Start* takes all
+        windows, each for the function at its start. *Ends* counts one half of each window for the
+        function at its start and the other half for that at its end. *Regressed* looks for rates
+        that are not negative and explain all windows best. The errors are in percent and defined
+        as in [truth.md](truth.md), for functions with at least {LEAST:.0f} % of the cycles. Each is
+        the mean over the programs. *Without* counts those of the {total} functions that have fewer
+        than {FEWEST} windows:
     """
-    total = sum(row["functions"] for row in result[0]["programs"].values())
     lines = [
-        prose(about.format(total)),
+        prose(about),
         "",
         f"| model | leader, window | reading | {' | '.join(METRICS)} | without |",
         f"|---|---|---|{'--:|' * (len(METRICS) + 1)}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an overflow costs, in instructions, and what the structures and the code have grown.
+"""What an overflow and a context switch cost, in instructions, and what structures and code grew.
 
 The emulated machine takes a nanosecond for each instruction, so the time that
 overflows.c takes with and without an event is an exact count of instructions.
@@ -9,8 +9,12 @@ a kernel thread has interrupted.
 Three kernels are compared: Linux without the series, with it, and with it and
 stop-start.patch, which stops and starts the PMU on each overflow of an event
 that alternates, as the first proposal of the feature did (RFC, 2024).
+
+A context switch is half a turn of `perf bench sched pipe`, on one CPU, with an event
+whose period is too long for an overflow.
 """
 
+import re
 import statistics
 from pathlib import Path
 
@@ -23,9 +27,24 @@ TITLE = "Cost of an overflow"
 
 # the arguments of overflows.c for each kernel: one overflow in 1000 instructions in all cases
 RUNS = {
-    "pristine": {"pristine": "1000"},
-    "series": {"unused": "1000", "used": "1500 500", "jitter": "1500 500 12"},
+    "pristine": {"pristine": "1000", "clock before": "20000 0 0 cpu-clock"},
+    "series": {
+        "unused": "1000",
+        "used": "1500 500",
+        "jitter": "1500 500 12",
+        "clock": "20000 0 0 cpu-clock",
+    },
     "stop-start": {"stop-start": "1500 500"},
+}
+PIPE = "perf bench sched pipe -l 5000"
+RECORD = "perf record -q -o /tmp/perf.data -e cycles/period=1000000000"
+SWITCHES = {
+    "pristine": {"none before": PIPE, "plain before": f"{RECORD}/u -- {PIPE}"},
+    "series": {
+        "none": PIPE,
+        "plain": f"{RECORD}/u -- {PIPE}",
+        "alternating": f"{RECORD},alt-period=300/u -- {PIPE}",
+    },
 }
 SIZES = "cat /sys/kernel/slab/perf_event/object_size && ./overflows"
 
@@ -39,7 +58,7 @@ def per_overflow(blocks: str) -> float:
 
 def boot(image: Path, runs: dict[str, str]) -> tuple[dict[str, float], dict[str, int]]:
     """Boots a kernel; returns instructions per overflow of each run, and sizes of structures."""
-    commands = [SIZES, *(f"./overflows {arguments} > {name}" for name, arguments in runs.items())]
+    commands = [SIZES, *(f"./overflows {arguments} > '{name}'" for name, arguments in runs.items())]
     event, attr = map(
         int, unthrottled("\n".join(commands), "--kernel", image, "--append", "slab_nomerge").split()
     )
@@ -47,6 +66,15 @@ def boot(image: Path, runs: dict[str, str]) -> tuple[dict[str, float], dict[str,
         {name: per_overflow((SHARE / name).read_text()) for name in runs},
         {"struct perf_event": event, "struct perf_event_attr": attr},
     )
+
+
+def switches(image: Path, runs: dict[str, str]) -> dict[str, int]:
+    """Boots a kernel; returns instructions per context switch of each run, to the nearest ten: now
+    and then the kernel's tick is among them.
+    """
+    output = unthrottled("\n".join(runs.values()), "--kernel", image)
+    turns = re.findall(r"([\d.]+) usecs/op", output)
+    return {name: 10 * round(50 * float(turn)) for name, turn in zip(runs, turns, strict=True)}
 
 
 def code_size(core: Path) -> int:
@@ -71,10 +99,13 @@ def measure() -> dict:
         "stop-start": stop_start / "Image",
     }
 
-    instructions, sizes = {}, {}
+    instructions, sizes, switch = {}, {}, {}
     for name, image in images.items():
         numbers, sizes[name] = boot(image, RUNS[name])
         instructions.update(numbers)
+    for name, runs in SWITCHES.items():
+        switch.update(switches(images[name], runs))
+    clock = {name: round(instructions.pop(name), 1) for name in ("clock before", "clock")}
     sizes["pristine"][".text of core.o"] = code_size(KEPT / "core.o")
     sizes["series"][".text of core.o"] = code_size(series / CORE)
     more = added(instructions)
@@ -82,6 +113,8 @@ def measure() -> dict:
         "instructions": {name: round(number, 1) for name, number in instructions.items()},
         "added": more,
         "stop-start ratio": round(more["stop-start"] / more["used"], 1),
+        "clock": {"before": clock["clock before"], "after": clock["clock"]},
+        "switch": switch,
         "bytes": {
             name: {"before": before, "after": sizes["series"][name]}
             for name, before in sizes["pristine"].items()
@@ -134,10 +167,25 @@ def report(result: dict) -> str:
         lines.append(
             f"| `{name}` | {size['before']} | {size['after']} | {size['after'] - size['before']} |"
         )
+    clock, switch = result["clock"], result["switch"]
+    lines += [
+        "",
+        "| a context switch (`perf bench sched pipe`) | without the series | with it |",
+        "|---|--:|--:|",
+        f"| no event | {switch['none before']} | {switch['none']} |",
+        f"| an event of each thread | {switch['plain before']} | {switch['plain']} |",
+        f"| it alternates | | {switch['alternating']} |",
+    ]
+    switched = """
+        Threads that switch exchange their events, unless these alternate: then they are taken off
+        the PMU and put on it again.
+    """
     after = f"""
         An event that does not alternate pays for a load and a branch in the overflow handler. The
         feature was first proposed with the PMU stopped and started on each overflow; that adds
-        {result['stop-start ratio']} times as much. Other compilers and configurations inline
+        {result['stop-start ratio']} times as much. A sample of `cpu-clock` executes
+        {clock['before']:.0f} instructions without the series and {clock['after']:.0f} with it: it
+        tells how many periods a late timer has skipped. Other compilers and configurations inline
         differently and may differ by a few instructions.
     """
-    return "\n".join([*lines, "", prose(after)])
+    return "\n".join([*lines, "", prose(switched), "", prose(after)])

@@ -4,10 +4,11 @@
 
 A measurement is a module of bench/ with a TITLE, measure(), which returns what goes into
 results.json under its name, report(), which makes Markdown of that, and PICTURES, the
-files that it draws. One run leaves README.md, results.json and the pictures in
+files that it draws. They leave README.md, results.json and the pictures in
 build/BASE/bench; results.json also holds how many seconds each measurement took, and
-which state of the series was measured. A measurement that fails is left out. Those of
-the machine with caches are not on that page: they have one each.
+which state of the series was measured. What was measured of this state before stays
+there, so a measurement can be repeated. Those of the machine with caches run if they
+are named, and have a page each.
 """
 
 import argparse
@@ -116,9 +117,8 @@ def page(results: dict[str, Any], base: str) -> str:
     parts = [
         f"# What was measured on Linux {base}",
         prose(
-            f"""One run of `{command}` measured all of this in {minutes:.0f} minutes and wrote this
-            page from `results.json`. `bench/run.py --report results/{base}/results.json` writes it
-            again."""
+            f"""`{command}` measures all of this in {minutes:.0f} minutes and writes this page from
+            `results.json`. `bench/run.py --report results/{base}/results.json` writes it again."""
         ),
         prose(
             f"""Recordings are made with Linux {kernel} in the emulated arm64 machine, where an
@@ -192,10 +192,17 @@ def write_alone(path: Path, result: dict[str, Any], seconds: float) -> None:
     print("\n" + text, end="")
 
 
+def earlier(path: Path, tree: dict[str, str]) -> dict[str, Any]:
+    """What was measured before, if that was in the same state."""
+    results = json.loads(path.read_text()) if path.is_file() else {}
+    return results if results.get("tree") == tree else {"seconds": {}, "tree": tree}
+
+
 def measure(names: list[str]) -> None:
     """Runs measurements, writes and prints the page."""
     guest = importlib.import_module("bench.guest")
-    results, failures, seconds = {}, [], {}
+    path, failures, done = guest.OUT / "results.json", [], []
+    results = earlier(path, mail.measured(guest.LINUX))
     for name in names:
         start = time.monotonic()
         try:
@@ -208,25 +215,29 @@ def measure(names: list[str]) -> None:
         if name in MODELLED:
             write_alone(guest.OUT / name, result, spent)
         elif name != PICTURES:
-            results[name], seconds[name] = result, spent
-    if results:
+            results[name], results["seconds"][name] = result, spent
+            done.append(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(path, json.dumps(results, indent=2) + "\n")
+            write(path.with_name("README.md"), page(results, guest.BUILD.name))
+    if done:
+        seconds = {name: results["seconds"][name] for name in done}
         print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
-        results |= {"seconds": seconds, "tree": mail.measured(guest.LINUX)}
-        text = page(results, guest.BUILD.name)
-        guest.OUT.mkdir(parents=True, exist_ok=True)
-        write(guest.OUT / "results.json", json.dumps(results, indent=2) + "\n")
-        write(guest.OUT / "README.md", text)
-        print("\n" + text, end="")
+        now = {name: results[name] for name in done} | {"seconds": seconds}
+        print("\n" + page(now, guest.BUILD.name), end="")
     if failures:
         sys.exit("\n".join(failures))
 
 
 def main() -> None:
-    known = (*MEASUREMENTS, *MODELLED, PICTURES)
+    usual = (*MEASUREMENTS, PICTURES)
+    known = (*usual, *MODELLED)
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0], epilog=f"measurements: {' '.join(known)}"
     )
-    parser.add_argument("names", metavar="MEASUREMENT", nargs="*", help="default: all")
+    parser.add_argument(
+        "names", metavar="MEASUREMENT", nargs="*", help=f"default: {' '.join(usual)}"
+    )
     parser.add_argument(
         "--report",
         type=Path,
@@ -247,7 +258,7 @@ def main() -> None:
     elif args.keep:
         keep()
     else:
-        measure(args.names or list(known))
+        measure(args.names or list(usual))
 
 
 if __name__ == "__main__":

@@ -219,10 +219,10 @@ def report(result: dict) -> str:
         table are processor time of the computer that runs the emulator:
     """
     why = """
-        A thread begins with a long period, here even with two, as the driver reloads the counter
-        before the overflow is handled. So short threads have fewer windows, and all of them at the
-        same places of their lives: their shares are not those of the program. Samples and errors
-        are the same in each run.
+        Without jitter a thread begins with a long interval of full length. So short threads have
+        fewer windows than are due, and all of them at the same places of their lives: their shares
+        are not those of the program. With `alt-period-jitter` the first interval has any length.
+        Samples and errors are the same in each run.
     """
     low = "".join(
         f" The rate of `dcache_miss` comes out {-100 * row['rate error']:.0f} % too low with "

@@ -20,11 +20,15 @@ COLUMNS = [SHARE, "CPI", "BM/KI", "CM/KI", "TM/KI"]
 
 
 class Value(NamedTuple):
-    """A metric of a function: recorded, true, and whether the interval contains the truth."""
+    """A metric of a function: recorded, true, whether the interval does not contain the truth, the
+    standard error, and whether perf marks it as weak.
+    """
 
     recorded: float | None
     true: float
     missed: bool
+    error: float = 0.0
+    weak: bool = False
 
 
 class Row(NamedTuple):
@@ -51,7 +55,7 @@ def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> lis
     for function, truth in true.items():
         if truth["metrics"].get(SHARE, 0) < least:
             continue
-        row = recorded.get(function, {"metrics": {}, "intervals": {}})
+        row = recorded.get(function, {"metrics": {}, "intervals": {}, "errors": {}, "weak": []})
         values = {}
         for column in COLUMNS:
             exact = truth["metrics"].get(column)
@@ -59,7 +63,13 @@ def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> lis
                 continue
             low, high = row["intervals"].get(column) or (exact, exact)
             missed = not low <= exact <= high
-            values[column] = Value(row["metrics"].get(column), exact, missed)
+            values[column] = Value(
+                row["metrics"].get(column),
+                exact,
+                missed,
+                row["errors"].get(column) or 0.0,
+                column in row["weak"],
+            )
         symbol, dso, address = function
         rows.append(Row(symbol or f"{address:#x} [{Path(dso).name}]", values))
     return sorted(rows, key=lambda row: -row.values[SHARE].true)

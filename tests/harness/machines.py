@@ -18,7 +18,8 @@ from tests.harness.truth import Rows, Truth, check_shares, read_truth
 # the selftests, with the number of tests that each has at least
 PROGRAMS = {"alternate_period": 55, "alternate_software": 57}
 SELFTESTS = CHECK / "selftests"
-BY_MODULE = TOP / "tests/harness/by_module.c"
+# for the compiler: the program asks the module for alternate periods
+BY_MODULE = ("-Wl,--wrap=syscall,--wrap=access", TOP / "tests/harness/by_module.c")
 TWO_CPUS = "needs .*two CPUs"
 SKIPPED = f"({TWO_CPUS}{'|no attr in fdinfo' * (BASE == '6.12')})"
 # How many events there may be between an overflow and its sample: none, as the
@@ -145,7 +146,7 @@ def make_selftest(
     if not skid:
         flags += f" -DSKID={SKID.get(arch, 0)}"
     if by_module:
-        flags += f" -DLONGS=2 -Wl,--wrap=syscall,--wrap=access {BY_MODULE}"
+        flags += f" -DLONGS=2 {' '.join(map(str, BY_MODULE))}"
     folder.mkdir(parents=True, exist_ok=True)
     must(
         "make", "-s", "-C", LINUX, f"O={headers}", f"ARCH={machine(arch, 'kernel_arch')}", "headers"

@@ -52,7 +52,11 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000,alt-period-jitter=
         )
 
     def test_page_faults(self):
-        """Windows hold as many as the run: nearly all end in the kernel, which handles one."""
+        """Windows hold them at the rate of the whole run.
+
+        The kernel handles a fault for longer than dcache_miss() takes to the next one. So nearly
+        all windows of dcache_miss() end in the kernel, and all windows are taken together.
+        """
         stream = self.read("faults").stream()
         counts = [list(sample.values.values()) for sample in stream]
         clock, faults = counts[-1]
@@ -64,7 +68,7 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000,alt-period-jitter=
         ]
         self.assertGreater(len(windows), 50)
         time, seen = map(sum, zip(*windows))
-        # a window has many or none
+        # windows have many faults or none
         error = sum(number**2 for _, number in windows) ** 0.5 / time
         self.assertLess(abs(seen / time - faults / clock), 4 * error)
         self.assertLess(4 * error, faults / clock)
