@@ -79,51 +79,108 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 	json_number(",\n \"lost\": ", table->lost, fp);
 }
 
-/* Print totals and products of the events of a set. */
-static void json_reading(const struct event_set *set, const struct u192 *values, FILE *fp)
+/* Print totals of the events of a set. */
+static void json_totals(const struct event_set *set, const struct u192 *values, FILE *fp)
 {
 	char buf[U192_DECIMAL_SIZE];
 
-	fputs(",\n     \"totals\": {", fp);
+	fputs("\"totals\": {", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		fputs(i ? ", " : "", fp);
 		json_string(set->events[i], fp);
 		fprintf(fp, ": %s", u192__decimal(&values[i], buf));
 	}
-	fputs("},\n     \"products\": {", fp);
+	fputc('}', fp);
+}
+
+/* Print products of pairs of events, which lie behind @nr_before other values. */
+static void json_products(const char *name, const struct event_set *set,
+			  const struct u192 *values, unsigned int nr_before, FILE *fp)
+{
+	char buf[U192_DECIMAL_SIZE];
+
+	fprintf(fp, ",\n     \"%s\": {", name);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		for (unsigned int j = i; j < set->nr_events; j++) {
 			/* The leader is first in the set; in a pair, the first by name. */
-			bool in_order = strcmp(set->events[i], set->events[j]) <= 0;
-			unsigned int product = event_set__product(set, i, j);
+			bool swap = strcmp(set->events[i], set->events[j]) > 0;
+			unsigned int product = event_set__product(set, i, j) - set->nr_events;
 			char *pair;
 
-			if (asprintf(&pair, "%s*%s", set->events[in_order ? i : j],
-				     set->events[in_order ? j : i]) < 0)
+			if (asprintf(&pair, "%s*%s", set->events[swap ? j : i],
+				     set->events[swap ? i : j]) < 0)
 				continue;
 			fputs(j ? ", " : "", fp);
 			json_string(pair, fp);
-			fprintf(fp, ": %s", u192__decimal(&values[product], buf));
+			fprintf(fp, ": %s", u192__decimal(&values[nr_before + product], buf));
 			free(pair);
 		}
 	}
 	fputc('}', fp);
 }
 
+/* Print what windows have counted: those that are matched or that begin in a function. */
+static void json_reading(const struct event_set *set, const struct u192 *values, FILE *fp)
+{
+	fputs(",\n     ", fp);
+	json_totals(set, values, fp);
+	json_products("products", set, values, set->nr_events, fp);
+	json_products("block_products", set, values, event_set__nr_values(set), fp);
+}
+
+static void json_intervals(const struct event_set *set,
+			   const struct function_intervals *intervals, FILE *fp)
+{
+	fputs(",\n     ", fp);
+	json_totals(set, intervals->values, fp);
+	json_products("products", set, intervals->values, set->nr_events, fp);
+	fputc('}', fp);
+}
+
+/* What all intervals of the groups have counted, in share mode auto. */
+static void json_all_intervals(const struct function_table *table, FILE *fp)
+{
+	const char *comma = "";
+
+	fputs(",\n \"intervals\": [", fp);
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+
+		if (!event_set__has_share(set, FUNCTION_SHARE_AUTO))
+			continue;
+		fprintf(fp, "%s\n  {", comma);
+		json_events(set, fp);
+		json_number(",\n   \"windows\": {\"number\": ", set->windows.number, fp);
+		json_intervals(set, &set->windows, fp);
+		json_number(",\n   \"long\": {\"number\": ", set->longs.number, fp);
+		json_number(", \"blocks\": ", set->blocks, fp);
+		json_intervals(set, &set->longs, fp);
+		fputc('}', fp);
+		comma = ",";
+	}
+	fputs("\n ]", fp);
+}
+
 static void json_sums(const struct function_sums *sums, FILE *fp)
 {
 	const struct event_set *set = sums->set;
+	const struct u192 *opened = sums->values + event_set__opened(set);
+	char buf[U192_DECIMAL_SIZE];
 
 	fputs("\n    {", fp);
 	json_events(set, fp);
 	json_number(", \"opened\": ", sums->opened, fp);
+	fprintf(fp, ", \"opened_squares\": %s", u192__decimal(&opened[0], buf));
+	fprintf(fp, ", \"opened_all\": %s", u192__decimal(&opened[1], buf));
 	json_number(", \"samples\": ", sums->samples, fp);
 	json_number(", \"matched\": ", sums->matched, fp);
 	json_number(", \"bursts\": ", sums->bursts, fp);
+	json_number(", \"blocks\": ", sums->blocks, fp);
 	json_number(", \"discarded\": ", sums->samples - sums->matched, fp);
 	json_reading(set, sums->values, fp);
 	json_number(",\n     \"begun\": {\"windows\": ", sums->begun, fp);
 	json_number(", \"bursts\": ", sums->begun_bursts, fp);
+	json_number(", \"blocks\": ", sums->begun_blocks, fp);
 	json_reading(set, sums->values + event_set__begun(set), fp);
 	fputs("}}", fp);
 }
@@ -234,6 +291,7 @@ void function_print__json(const struct function_print *print, FILE *fp)
 	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", function_by__name(table->by),
 		table->inlines ? "true" : "false");
 	json_recorded(table, fp);
+	json_all_intervals(table, fp);
 	fputs(",\n", fp);
 	json_columns(print->columns, print->fields, print->nr_fields, fp);
 	fputs(" \"functions\": [", fp);

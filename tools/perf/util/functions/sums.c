@@ -239,6 +239,22 @@ unsigned int event_set__product(const struct event_set *set, unsigned int first,
 	return set->nr_events + first * set->nr_events - first * (first + 1) / 2 + second;
 }
 
+static unsigned int nr_products(const struct event_set *set)
+{
+	return set->nr_events * (set->nr_events + 1) / 2;
+}
+
+/**
+ * event_set__nr_values - count what is known of intervals: totals and products
+ * @set: the set
+ *
+ * Return: their number. In function_sums.values, products of blocks follow.
+ */
+unsigned int event_set__nr_values(const struct event_set *set)
+{
+	return set->nr_events + nr_products(set);
+}
+
 /**
  * event_set__begun - find the windows that begin in a function in function_sums.values
  * @set: the set
@@ -247,12 +263,23 @@ unsigned int event_set__product(const struct event_set *set, unsigned int first,
  */
 unsigned int event_set__begun(const struct event_set *set)
 {
-	return set->nr_events + set->nr_events * (set->nr_events + 1) / 2;
+	return event_set__nr_values(set) + nr_products(set);
+}
+
+/**
+ * event_set__opened - find the products of opened samples in function_sums.values
+ * @set: the set
+ *
+ * Return: the place of their squares. Their products with those of all functions are next.
+ */
+unsigned int event_set__opened(const struct event_set *set)
+{
+	return 2 * event_set__begun(set);
 }
 
 static unsigned int nr_values(const struct event_set *set)
 {
-	return 2 * event_set__begun(set);
+	return event_set__opened(set) + 2;
 }
 
 /**
@@ -289,6 +316,8 @@ static void event_set__delete(struct event_set *set)
 		free(set->events[i]);
 	free(set->events);
 	free(set->descs);
+	free(set->windows.values);
+	free(set->longs.values);
 	free(set);
 }
 
@@ -308,7 +337,10 @@ static struct event_set *event_set__new(const char *const *events, unsigned int 
 		if (!set->events[set->nr_events])
 			goto out_delete;
 	}
-	return set;
+	set->windows.values = calloc(event_set__nr_values(set), sizeof(struct u192));
+	set->longs.values = calloc(event_set__nr_values(set), sizeof(struct u192));
+	if (set->windows.values && set->longs.values)
+		return set;
 
 out_delete:
 	event_set__delete(set);
@@ -535,11 +567,32 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
 	sums->matched += other->matched;
 	sums->bursts += other->bursts;
+	sums->blocks += other->blocks;
 	fits = !check_add_overflow(sums->begun, other->begun, &sums->begun) && fits;
 	sums->begun_bursts += other->begun_bursts;
+	sums->begun_blocks += other->begun_blocks;
 	for (unsigned int i = 0; i < nr_values(sums->set); i++)
 		fits = u192__add(&sums->values[i], &other->values[i]) && fits;
 	return fits;
+}
+
+static bool add_intervals(const struct event_set *set, struct function_intervals *intervals,
+			  const struct function_intervals *other)
+{
+	bool fits = !check_add_overflow(intervals->number, other->number, &intervals->number);
+
+	for (unsigned int i = 0; i < event_set__nr_values(set); i++)
+		fits = u192__add(&intervals->values[i], &other->values[i]) && fits;
+	return fits;
+}
+
+/* Add what is known of all intervals. */
+static bool event_set__add(struct event_set *set, const struct event_set *other)
+{
+	bool fits = add_intervals(set, &set->windows, &other->windows);
+
+	fits = add_intervals(set, &set->longs, &other->longs) && fits;
+	return !check_add_overflow(set->blocks, other->blocks, &set->blocks) && fits;
 }
 
 /**
@@ -633,6 +686,11 @@ void function_table__discard(struct function_table *table)
 				set->descs[nr++] = set->descs[j];
 		}
 		set->nr_descs = nr;
+		set->windows.number = 0;
+		set->longs.number = 0;
+		set->blocks = 0;
+		memset(set->windows.values, 0, event_set__nr_values(set) * sizeof(struct u192));
+		memset(set->longs.values, 0, event_set__nr_values(set) * sizeof(struct u192));
 	}
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		struct function_sums *sums = table->sums[i];
@@ -641,7 +699,9 @@ void function_table__discard(struct function_table *table)
 		sums->opened = 0;
 		sums->begun = 0;
 		sums->begun_bursts = 0;
-		memset(sums->values + begun, 0, begun * sizeof(*sums->values));
+		sums->begun_blocks = 0;
+		memset(sums->values + begun, 0,
+		       (nr_values(sums->set) - begun) * sizeof(*sums->values));
 	}
 	function_table__drop_empty(table);
 }
@@ -699,6 +759,7 @@ static const char *check_same_sets(const struct function_table *a, const struct 
 const char *function_table__add(struct function_table *table, const struct function_table *other)
 {
 	const char *reason;
+	bool fits = true;
 
 	if (!table->nr_sets) {
 		table->by = other->by;
@@ -725,6 +786,7 @@ const char *function_table__add(struct function_table *table, const struct funct
 			if (event_set__add_desc(set, &from->descs[j]))
 				return "not enough memory";
 		}
+		fits = event_set__add(set, from) && fits;
 	}
 
 	for (size_t i = 0; i < other->nr_sums; i++) {
@@ -745,7 +807,7 @@ const char *function_table__add(struct function_table *table, const struct funct
 	table->lost = add_saturated(table->lost, other->lost);
 	table->throttled = add_saturated(table->throttled, other->throttled);
 	table->was_mixed |= other->was_mixed;
-	if (function_table__sort(table))
+	if (function_table__sort(table) || !fits)
 		return "the sums become too large";
 	if (function_table__has_share(table, FUNCTION_SHARE_AUTO) &&
 	    function_table__has_share(table, FUNCTION_SHARE_DISCARD)) {
@@ -835,10 +897,29 @@ static void write_set(const struct event_set *set, FILE *fp)
 	}
 }
 
-static void write_sums(const struct function_sums *sums, FILE *fp)
+static void write_values(const struct u192 *values, unsigned int nr, FILE *fp)
 {
 	char buf[U192_DECIMAL_SIZE];
 
+	for (unsigned int i = 0; i < nr; i++)
+		fprintf(fp, "\t%s", u192__decimal(&values[i], buf));
+	fputc('\n', fp);
+}
+
+/* In share mode auto only. */
+static void write_intervals(const struct event_set *set, FILE *fp)
+{
+	if (!event_set__has_share(set, FUNCTION_SHARE_AUTO))
+		return;
+	fprintf(fp, "windows\t%llu", (unsigned long long)set->windows.number);
+	write_values(set->windows.values, event_set__nr_values(set), fp);
+	fprintf(fp, "long\t%llu\t%llu", (unsigned long long)set->longs.number,
+		(unsigned long long)set->blocks);
+	write_values(set->longs.values, event_set__nr_values(set), fp);
+}
+
+static void write_sums(const struct function_sums *sums, FILE *fp)
+{
 	fputs("sums", fp);
 	write_name(sums->symbol, fp);
 	write_name(sums->dso, fp);
@@ -846,13 +927,12 @@ static void write_sums(const struct function_sums *sums, FILE *fp)
 		fprintf(fp, "\t0x%llx", (unsigned long long)sums->address);
 	else
 		fputs("\t-", fp);
-	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
+	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
 		(unsigned long long)sums->samples, (unsigned long long)sums->matched,
-		(unsigned long long)sums->bursts, (unsigned long long)sums->begun,
-		(unsigned long long)sums->begun_bursts);
-	for (unsigned int i = 0; i < nr_values(sums->set); i++)
-		fprintf(fp, "\t%s", u192__decimal(&sums->values[i], buf));
-	fputc('\n', fp);
+		(unsigned long long)sums->bursts, (unsigned long long)sums->blocks);
+	fprintf(fp, "\t%llu\t%llu\t%llu", (unsigned long long)sums->begun,
+		(unsigned long long)sums->begun_bursts, (unsigned long long)sums->begun_blocks);
+	write_values(sums->values, nr_values(sums->set), fp);
 }
 
 /**
@@ -875,6 +955,7 @@ int function_table__write(const struct function_table *table, FILE *fp)
 	}
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		write_set(table->sets[i], fp);
+		write_intervals(table->sets[i], fp);
 		for (size_t j = 0; j < table->nr_sums; j++) {
 			if (table->sums[j]->set == table->sets[i])
 				write_sums(table->sums[j], fp);
@@ -992,69 +1073,125 @@ static int read_group(struct function_table *table, struct fields *fields,
 	return *set ? event_set__add_desc(*set, &desc) : -ENOMEM;
 }
 
-/* SAMPLES MATCHED of version 3; OPENED SAMPLES MATCHED BURSTS BEGUN BEGUN_BURSTS. */
-static int read_counts(struct function_sums *sums, char *const *field, int version)
-{
-	u64 *const counts[] = {
-		&sums->opened, &sums->samples, &sums->matched, &sums->bursts, &sums->begun,
-		&sums->begun_bursts,
-	};
-	bool is_auto = event_set__has_share(sums->set, FUNCTION_SHARE_AUTO);
-
-	if (version < 4) {
-		if (parse_u64(field[0], 10, &sums->samples) ||
-		    parse_u64(field[1], 10, &sums->matched))
-			return -EINVAL;
-		sums->bursts = sums->matched;
-	} else {
-		for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-			if (parse_u64(field[i], 10, counts[i]))
-				return -EINVAL;
-		}
-	}
-	if (sums->matched > sums->samples || sums->bursts > sums->matched ||
-	    !sums->bursts != !sums->matched || sums->begun_bursts > sums->begun ||
-	    !sums->begun_bursts != !sums->begun || (!is_auto && (sums->opened || sums->begun)))
-		return -EINVAL;
-	return 0;
-}
-
-/* Values of no window are 0. */
-static bool has_windows(u64 windows, const struct u192 *values, unsigned int nr)
+/* A value of no window. */
+static bool is_zero(const struct u192 *values, unsigned int nr)
 {
 	static const struct u192 zero;
 
-	for (unsigned int i = 0; i < nr && !windows; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		if (memcmp(&values[i], &zero, sizeof(zero)))
 			return false;
 	}
 	return true;
 }
 
-/* Counts, then TOTAL... PRODUCT... of the matched windows, and of those that begin here. */
-static int read_numbers(struct function_sums *sums, char *const *field, int version)
+static int parse_values(struct u192 *values, char *const *field, unsigned int nr)
 {
-	const unsigned int nr = event_set__begun(sums->set);
-	int err = read_counts(sums, field, version);
+	for (unsigned int i = 0; i < nr; i++) {
+		int err = u192__parse(&values[i], field[i]);
 
-	field += version < 4 ? 2 : 6;
-	for (unsigned int i = 0; !err && i < (version < 4 ? nr : 2 * nr); i++)
-		err = u192__parse(&sums->values[i], field[i]);
-	if (!err && !has_windows(sums->begun, sums->values + nr, nr))
-		err = -EINVAL;
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* N VALUE... or N BLOCKS VALUE... */
+static int read_intervals(const struct event_set *set, struct function_intervals *intervals,
+			  u64 *blocks, struct fields *fields)
+{
+	const unsigned int nr = event_set__nr_values(set), before = blocks ? 3 : 2;
+
+	if (fields->nr != before + nr || intervals->number ||
+	    parse_u64(fields->field[1], 10, &intervals->number) ||
+	    (blocks && parse_u64(fields->field[2], 10, blocks)) ||
+	    parse_values(intervals->values, fields->field + before, nr) ||
+	    (!intervals->number && !is_zero(intervals->values, nr)))
+		return -EINVAL;
+	return 0;
+}
+
+/* Check the windows of a function: those that are matched, or that begin there. */
+static bool is_reading(const struct event_set *set, u64 windows, u64 bursts, u64 blocks,
+		       const struct u192 *values)
+{
+	const unsigned int nr = event_set__nr_values(set);
+
+	return bursts <= windows && blocks <= windows && !bursts == !windows &&
+	       (windows || is_zero(values, nr)) &&
+	       (blocks || is_zero(values + nr, nr_products(set)));
+}
+
+/* The whole recording is one block. */
+static void set_one_block(struct function_sums *sums)
+{
+	const struct event_set *set = sums->set;
+	struct u192 *product = sums->values + event_set__nr_values(set);
+
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		if (sums->values[i].w[1] || sums->values[i].w[2])
+			return;
+	}
+	sums->blocks = !!sums->matched;
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		for (unsigned int j = i; j < set->nr_events; j++)
+			u192__add_product(product++, sums->values[i].w[0], sums->values[j].w[0]);
+	}
+}
+
+/* SAMPLES MATCHED VALUE... of version 3 */
+static int read_old_numbers(struct function_sums *sums, char *const *field)
+{
+	const struct event_set *set = sums->set;
+
+	if (parse_u64(field[0], 10, &sums->samples) || parse_u64(field[1], 10, &sums->matched) ||
+	    parse_values(sums->values, field + 2, event_set__nr_values(set)) ||
+	    sums->matched > sums->samples)
+		return -EINVAL;
+	sums->bursts = sums->matched;
+	set_one_block(sums);
+	return is_reading(set, sums->matched, sums->bursts, sums->blocks, sums->values) ?
+	       0 : -EINVAL;
+}
+
+/* OPENED SAMPLES MATCHED BURSTS BLOCKS BEGUN BEGUN_BURSTS BEGUN_BLOCKS VALUE... */
+static int read_numbers(struct function_sums *sums, char *const *field)
+{
+	u64 *const counts[] = {
+		&sums->opened, &sums->samples, &sums->matched, &sums->bursts, &sums->blocks,
+		&sums->begun, &sums->begun_bursts, &sums->begun_blocks,
+	};
+	const struct event_set *set = sums->set;
+	const unsigned int begun = event_set__begun(set);
+	bool is_auto = event_set__has_share(set, FUNCTION_SHARE_AUTO);
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		if (parse_u64(field[i], 10, counts[i]))
+			return -EINVAL;
+	}
+	if (parse_values(sums->values, field + ARRAY_SIZE(counts), nr_values(set)) ||
+	    sums->matched > sums->samples ||
+	    !is_reading(set, sums->matched, sums->bursts, sums->blocks, sums->values) ||
+	    !is_reading(set, sums->begun, sums->begun_bursts, sums->begun_blocks,
+			sums->values + begun) ||
+	    (!sums->opened && !is_zero(sums->values + event_set__opened(set), 2)) ||
+	    (!is_auto && (sums->opened || sums->begun)))
+		return -EINVAL;
+	return 0;
 }
 
 /* sums SYMBOL DSO ADDRESS and numbers */
 static int read_sums(struct function_table *table, struct fields *fields,
 		     const struct event_set *set, int version)
 {
+	const unsigned int names = 4;
 	char **field = fields->field;
 	struct function_sums *sums;
 	bool has_address;
 	u64 address = 0;
 
-	if (!set || fields->nr != (version < 4 ? 6 + event_set__begun(set) : 10 + nr_values(set)))
+	if (fields->nr != names + (version < 4 ? 2 + event_set__nr_values(set) :
+						 8 + nr_values(set)))
 		return -EINVAL;
 	has_address = strcmp(field[3], "-");
 	if (has_address && parse_u64(field[3], 16, &address))
@@ -1062,7 +1199,10 @@ static int read_sums(struct function_table *table, struct fields *fields,
 
 	sums = function_table__add_sums(table, set, field[1], field[2],
 					has_address ? &address : NULL);
-	return sums ? read_numbers(sums, field + 4, version) : -ENOMEM;
+	if (!sums)
+		return -ENOMEM;
+	return version < 4 ? read_old_numbers(sums, field + names) :
+			     read_numbers(sums, field + names);
 }
 
 /* by KEY INLINES */
@@ -1091,16 +1231,55 @@ static int read_cpu(struct function_table *table, const char *cpu)
 	return err;
 }
 
-/* Returns 1 for the last line. */
-static int read_line(struct function_table *table, struct fields *fields, struct event_set **set,
-		     int version)
-{
-	const char *word = fields->field[0];
+/* What may come next. In share mode auto, the intervals of a set come before its sums. */
+enum expected {
+	EXPECT_GROUP,
+	EXPECT_WINDOWS,
+	EXPECT_LONG,
+	EXPECT_SUMS,
+};
 
-	if (!strcmp(word, "sums"))
-		return read_sums(table, fields, *set, version);
+struct reader {
+	struct function_table *table;
+	int version;
+	struct event_set *set;	/* of the last group */
+	enum expected expected;
+};
+
+static int read_group_line(struct reader *reader, struct fields *fields)
+{
+	struct event_set *before = reader->set;
+	int err;
+
+	if (reader->expected == EXPECT_LONG)
+		return -EINVAL;
+	err = read_group(reader->table, fields, &reader->set, reader->version);
+	if (err || (reader->expected == EXPECT_WINDOWS && reader->set != before))
+		return err ?: -EINVAL;
+	reader->expected = event_set__has_share(reader->set, FUNCTION_SHARE_AUTO) ?
+			   EXPECT_WINDOWS : EXPECT_SUMS;
+	return 0;
+}
+
+/* Returns 1 for the last line. */
+static int read_line(struct reader *reader, struct fields *fields)
+{
+	struct function_table *table = reader->table;
+	const char *word = fields->field[0];
+	struct event_set *set = reader->set;
+
 	if (!strcmp(word, "group"))
-		return read_group(table, fields, set, version);
+		return read_group_line(reader, fields);
+	if (!strcmp(word, "windows") && reader->expected == EXPECT_WINDOWS) {
+		reader->expected = EXPECT_LONG;
+		return read_intervals(set, &set->windows, NULL, fields);
+	}
+	if (!strcmp(word, "long") && reader->expected == EXPECT_LONG) {
+		reader->expected = EXPECT_SUMS;
+		return read_intervals(set, &set->longs, &set->blocks, fields);
+	}
+	if (!strcmp(word, "sums") && reader->expected == EXPECT_SUMS)
+		return read_sums(table, fields, set, reader->version);
 	if (!strcmp(word, "by"))
 		return read_by(table, fields);
 	if (fields->nr == 2 && !strcmp(word, "lost"))
@@ -1109,7 +1288,10 @@ static int read_line(struct function_table *table, struct fields *fields, struct
 		return parse_u64(fields->field[1], 10, &table->throttled);
 	if (fields->nr == 2 && !strcmp(word, "cpu"))
 		return read_cpu(table, fields->field[1]);
-	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
+	if (fields->nr > 1 || strcmp(word, "end") || reader->expected == EXPECT_WINDOWS ||
+	    reader->expected == EXPECT_LONG)
+		return -EINVAL;
+	return 1;
 }
 
 /**
@@ -1123,7 +1305,7 @@ static int read_line(struct function_table *table, struct fields *fields, struct
  */
 int function_table__read(struct function_table *table, FILE *fp, char *msg, size_t size)
 {
-	struct event_set *set = NULL;
+	struct reader reader = { .table = table };
 	struct fields fields = {};
 	char *line = NULL;
 	size_t allocated = 0;
@@ -1142,6 +1324,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		goto out;
 	}
 
+	reader.version = version;
 	for (ret = 0; !ret; ) {
 		ssize_t length = getline(&line, &allocated, fp);
 
@@ -1155,7 +1338,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		/* A name ends at a 0. */
 		ret = strlen(line) < (size_t)length - 1 ? -EINVAL : fields__split(&fields, line);
 		if (!ret)
-			ret = read_line(table, &fields, &set, version);
+			ret = read_line(&reader, &fields);
 	}
 	if (ret > 0 && getline(&line, &allocated, fp) >= 0) {
 		nr++;

@@ -70,19 +70,36 @@ struct function_group_desc {
 	u32 jitter_alternate_period;
 };
 
+/*
+ * All intervals of one kind, wherever they are, except for those over a throttle or lost
+ * record: the totals of the events, then the products of pairs.
+ */
+struct function_intervals {
+	u64 number;
+	struct u192 *values;
+};
+
 /* Events of a group: the leader, then the members by name. */
 struct event_set {
 	char **events;
 	unsigned int nr_events;
 	struct function_group_desc *descs;
 	unsigned int nr_descs;
+	/* In share mode auto. */
+	struct function_intervals windows;
+	struct function_intervals longs;
+	/* Blocks of time in which a sample has opened a window. */
+	u64 blocks;
 };
 
 int event_set__find(const struct event_set *set, const char *event);
 /* Of pairs of events by their places, first <= second. */
 unsigned int event_set__product(const struct event_set *set, unsigned int first,
 				unsigned int second);
+/* Values of function_intervals; those of a reading before its products of blocks. */
+unsigned int event_set__nr_values(const struct event_set *set);
 unsigned int event_set__begun(const struct event_set *set);
+unsigned int event_set__opened(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);
 
 /*
@@ -103,15 +120,20 @@ struct function_sums {
 	u64 matched;
 	/* Matched windows, where those of a burst that follow one another are one. */
 	u64 bursts;
+	/* Blocks of time that have some, 0 if that is not known. */
+	u64 blocks;
 	/*
 	 * In share mode auto: the windows that begin in the function, wherever they end,
-	 * except for those over a throttle or lost record; and their bursts.
+	 * except for those over a throttle or lost record; their bursts and blocks.
 	 */
 	u64 begun;
 	u64 begun_bursts;
+	u64 begun_blocks;
 	/*
 	 * Over the matched windows the total of each event, then that of the product of
-	 * each pair; then the same over those that begin in the function.
+	 * each pair, then the same product with the totals of blocks in place of windows;
+	 * then all this over the windows that begin in the function. Last, over the blocks:
+	 * opened samples squared, and times those of all functions.
 	 */
 	struct u192 values[];
 };

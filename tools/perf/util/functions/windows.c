@@ -17,6 +17,10 @@
  * - With alternate periods a sample that ends no window ends a long interval, and so
  *   does the first one of a stream. Such samples are a plain profile, whatever becomes
  *   of the windows after them: in share mode auto shares are made of their number.
+ * - A recording is divided into at most 20 blocks of time, which are as wide as it takes:
+ *   what their totals differ by tells how a program changes while it runs.
+ * - In share mode auto, what all windows of a group and all other intervals have counted
+ *   tells what the interrupt before each adds.
  * - With call chains, a window counts for all functions that were on the stack from
  *   its begin to its end: those of the frames that the chains at its ends have in
  *   common, from the root on. It is a sample of each function of the chain at its end.
@@ -37,6 +41,8 @@
 #include "events.h"
 #include "windows.h"
 #include "../hashmap.h"
+
+#define NR_BLOCKS	20
 
 /* An event that a group counts, by the place of its counts. */
 struct metrics_slot {
@@ -60,6 +66,10 @@ struct metrics_group {
 	u64 limit;
 	struct metrics_slot *slots;
 	unsigned int nr_slots;
+	/* All windows and all other intervals, by slot; NULL before the first sample. */
+	struct function_intervals windows;
+	struct function_intervals longs;
+	u64 *scratch;
 };
 
 /*
@@ -73,7 +83,18 @@ struct metrics_sums {
 	u64 bursts;
 	u64 begun;
 	u64 begun_bursts;
+	/* By block, of a width of 2^shift: see enum in_block. */
+	u64 *blocks;
+	unsigned int shift;
 	struct u192 values[];
+};
+
+/* What a block of a function has. */
+enum in_block {
+	BLOCK_OPENED,
+	BLOCK_MATCHED,
+	BLOCK_BEGUN,
+	BLOCK_COUNTS,	/* by slot: of matched windows, then of those that begin in it */
 };
 
 struct metrics_function {
@@ -129,6 +150,10 @@ struct function_metrics {
 	/* Counts the samples and what interrupts them, so that it says which was first. */
 	u64 now;
 	u64 lost;
+	/* When the first sample was taken, and which block of time the last one is in. */
+	u64 begin;
+	unsigned int shift;
+	unsigned int block;
 };
 
 static size_t hash_leader(long key, void *ctx __maybe_unused)
@@ -235,6 +260,9 @@ void function_metrics__delete(struct function_metrics *metrics)
 		for (unsigned int i = 0; i < group->nr_slots; i++)
 			free(group->slots[i].name);
 		free(group->slots);
+		free(group->windows.values);
+		free(group->longs.values);
+		free(group->scratch);
 		free(group);
 	}
 	while ((function = metrics->functions) != NULL) {
@@ -541,6 +569,12 @@ static unsigned int begun_of(const struct metrics_group *group)
 	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
 }
 
+/* Numbers in a block, see enum in_block. */
+static unsigned int block_size(const struct metrics_group *group)
+{
+	return BLOCK_COUNTS + 2 * group->nr_slots;
+}
+
 static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
 						   const struct metrics_group *group)
 {
@@ -559,11 +593,53 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 
 	sums = function->sums[group->index];
 	if (!sums) {
-		sums = zalloc(sizeof(*sums) +
-			      2 * begun_of(group) * sizeof(*sums->values));
+		const size_t size = sizeof(*sums) + 2 * begun_of(group) * sizeof(*sums->values);
+
+		sums = zalloc(size + NR_BLOCKS * block_size(group) * sizeof(*sums->blocks));
+		if (!sums)
+			return NULL;
+		sums->blocks = (u64 *)((char *)sums + size);
 		function->sums[group->index] = sums;
 	}
 	return sums;
+}
+
+/* Note in which block of time a sample is. If there are too many, blocks become wider. */
+static void function_metrics__set_block(struct function_metrics *metrics, u64 time)
+{
+	u64 elapsed;
+
+	if (!metrics->now)
+		metrics->begin = time;
+	elapsed = time > metrics->begin ? time - metrics->begin : 0;
+	while (elapsed >> metrics->shift >= NR_BLOCKS)
+		metrics->shift++;
+	metrics->block = elapsed >> metrics->shift;
+}
+
+/* Bring the blocks of a function to the width that blocks have now. */
+static void metrics_sums__widen(struct metrics_sums *sums, const struct metrics_group *group)
+{
+	const unsigned int size = block_size(group);
+	unsigned int by = min(group->metrics->shift - sums->shift, 31U);
+
+	sums->shift = group->metrics->shift;
+	for (unsigned int block = 1; by && block < NR_BLOCKS; block++) {
+		u64 *from = sums->blocks + block * size, *to = sums->blocks + (block >> by) * size;
+
+		for (unsigned int i = 0; i < size; i++) {
+			to[i] += from[i];
+			from[i] = 0;
+		}
+	}
+}
+
+/* The block of a function that the sample at hand is in. */
+static u64 *metrics_sums__block(struct metrics_sums *sums, const struct metrics_group *group)
+{
+	if (sums->shift != group->metrics->shift)
+		metrics_sums__widen(sums, group);
+	return sums->blocks + group->metrics->block * block_size(group);
 }
 
 /*
@@ -595,13 +671,23 @@ static void add_window(struct u192 *values, const struct metrics_group *group,
 	}
 }
 
+static void add_counts(u64 *totals, const struct metrics_group *group, const u64 *counts)
+{
+	for (unsigned int i = 0; i < group->nr_slots; i++)
+		totals[i] += counts[i];
+}
+
 static void metrics_sums__add_matched(struct metrics_sums *sums,
 				      const struct metrics_group *group, const u64 *counts,
 				      u64 *burst, bool in_burst)
 {
+	u64 *block = metrics_sums__block(sums, group);
+
 	sums->matched++;
 	sums->bursts += !in_burst;
 	add_window(sums->values, group, counts, burst, in_burst);
+	block[BLOCK_MATCHED]++;
+	add_counts(block + BLOCK_COUNTS, group, counts);
 }
 
 static int function_chain__reserve(struct function_chain *chain, unsigned int nr)
@@ -720,13 +806,32 @@ static int add_begun(struct metrics_stream *stream, const struct metrics_sample 
 {
 	const struct metrics_group *group = stream->group;
 	struct metrics_sums *sums = metrics_function__sums(begin, group);
+	u64 *block;
 
 	if (!sums)
 		return -ENOMEM;
+	block = metrics_sums__block(sums, group);
 	sums->begun++;
 	sums->begun_bursts += !in_run;
 	add_window(sums->values + begun_of(group), group, sample->counts,
 		   stream->burst + group->nr_slots, in_run);
+	block[BLOCK_BEGUN]++;
+	add_counts(block + BLOCK_COUNTS + group->nr_slots, group, sample->counts);
+	return 0;
+}
+
+/* Add an interval to those of its kind, wherever it is. */
+static int add_interval(struct metrics_group *group, struct function_intervals *intervals,
+			const u64 *counts)
+{
+	if (!group->scratch)
+		group->scratch = calloc(group->nr_slots, sizeof(*group->scratch));
+	if (!intervals->values)
+		intervals->values = calloc(begun_of(group), sizeof(*intervals->values));
+	if (!group->scratch || !intervals->values)
+		return -ENOMEM;
+	intervals->number++;
+	add_window(intervals->values, group, counts, group->scratch, /*in_burst=*/false);
 	return 0;
 }
 
@@ -742,7 +847,8 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
-	bool is_window, is_opening, is_broken, is_matched, is_begun, in_burst, in_run;
+	bool is_known, is_window, is_opening, is_broken, is_matched, is_begun, in_burst, in_run;
+	bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
 	struct metrics_function *begin;	/* of the window, NULL if it is not known */
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
@@ -755,12 +861,12 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 
 	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
 	/* The interval of the first sample is not known. */
-	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
-	is_opening = !is_window && group->desc.share == FUNCTION_SHARE_AUTO;
+	is_known = stream->seen;
+	is_window = is_known && (!group->alternates || sample->counts[0] < group->limit);
+	is_opening = !is_window && is_auto;
 	begin = !is_broken && stream->last_thread == sample->thread ? stream->last_function : NULL;
 	is_matched = function && begin == function;
-	is_begun = begin && is_window && group->desc.share == FUNCTION_SHARE_AUTO &&
-		   !stream->last_filtered && !sample->outside;
+	is_begun = begin && is_window && is_auto && !stream->last_filtered && !sample->outside;
 	in_burst = is_matched && stream->in_burst;
 	in_run = is_begun && stream->run == begin;
 	if (sample->chain) {
@@ -770,6 +876,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			return -ENOMEM;
 	}
 
+	function_metrics__set_block(metrics, sample->time);
 	stream->seen = ++metrics->now;
 	stream->in_burst = false;
 	stream->run = is_begun ? begin : NULL;
@@ -778,6 +885,9 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	stream->last_thread = sample->thread;
 
 	if (is_begun && add_begun(stream, sample, begin, in_run))
+		return -ENOMEM;
+	if (is_auto && is_known && !is_broken && !sample->filtered && !sample->outside &&
+	    add_interval(group, is_window ? &group->windows : &group->longs, sample->counts))
 		return -ENOMEM;
 	if ((!is_window && !is_opening) || sample->filtered) {
 		stream->nr_bursts = 0;
@@ -792,7 +902,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	/* It has a part in the names: spans of a recording are to add up. */
 	if (sample->outside)
 		return 0;
-	sums->opened += is_opening;
+	if (is_opening) {
+		sums->opened++;
+		metrics_sums__block(sums, group)[BLOCK_OPENED]++;
+	}
 	sums->samples += is_window;
 	/* While a leader was throttled the members may have counted on: never count this. */
 	if (is_opening || is_broken)
@@ -873,29 +986,60 @@ static unsigned int product_of(const struct metrics_group *group, unsigned int a
 	return nr + first * nr - first * (first + 1) / 2 + second;
 }
 
-/* The values of a group in the order of its set. */
-static void copy_values(const struct metrics_group *group, const struct metrics_slot **order,
-			const struct event_set *set, const struct u192 *from, struct u192 *to)
+/* Add the totals and products of a group, in the order of its set. */
+static bool add_values(const struct metrics_group *group, const struct metrics_slot **order,
+		       const struct event_set *set, const struct u192 *from, struct u192 *to)
 {
+	bool fits = true;
+
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
 		unsigned int a = order[i] - group->slots;
 
-		to[i] = from[a];
+		fits = u192__add(&to[i], &from[a]) && fits;
 		for (unsigned int j = i; j < group->nr_slots; j++) {
 			unsigned int b = order[j] - group->slots;
 
-			to[event_set__product(set, i, j)] = from[product_of(group, a, b)];
+			fits = u192__add(&to[event_set__product(set, i, j)],
+					 &from[product_of(group, a, b)]) && fits;
 		}
 	}
+	return fits;
+}
+
+/*
+ * Add the products of the totals of each block. @windows and @first are the places of the
+ * windows and of their counts in a block. Returns how many blocks have windows.
+ */
+static u64 add_blocks(const struct metrics_group *group, const struct metrics_slot **order,
+		      const struct event_set *set, const struct metrics_sums *from,
+		      enum in_block windows, unsigned int first, struct u192 *to)
+{
+	u64 nr = 0;
+
+	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
+		const u64 *numbers = from->blocks + block * block_size(group);
+		const u64 *totals = numbers + first;
+		struct u192 *product = to;
+
+		nr += !!numbers[windows];
+		for (unsigned int i = 0; i < set->nr_events; i++) {
+			for (unsigned int j = i; j < set->nr_events; j++)
+				u192__add_product(product++, totals[order[i] - group->slots],
+						  totals[order[j] - group->slots]);
+		}
+	}
+	return nr;
 }
 
 static int add_to_table(const struct metrics_group *group, const struct metrics_slot **order,
 			const struct event_set *set, const struct metrics_function *function,
-			struct function_table *table)
+			const u64 *opened, struct function_table *table)
 {
-	const struct metrics_sums *from = function->sums[group->index];
+	const unsigned int nr = event_set__nr_values(set), begun = event_set__begun(set);
+	struct metrics_sums *from = function->sums[group->index];
 	struct function_sums *sums = function_table__add_sums(table, set, function->symbol,
 							      function->dso, &function->address);
+	struct u192 *squares;
 
 	if (!sums)
 		return -ENOMEM;
@@ -906,10 +1050,69 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 	sums->bursts = from->bursts;
 	sums->begun = from->begun;
 	sums->begun_bursts = from->begun_bursts;
-	copy_values(group, order, set, from->values, sums->values);
-	copy_values(group, order, set, from->values + begun_of(group),
-		    sums->values + event_set__begun(set));
+	add_values(group, order, set, from->values, sums->values);
+	add_values(group, order, set, from->values + begun_of(group), sums->values + begun);
+	sums->blocks = add_blocks(group, order, set, from, BLOCK_MATCHED, BLOCK_COUNTS,
+				  sums->values + nr);
+	sums->begun_blocks = add_blocks(group, order, set, from, BLOCK_BEGUN,
+					BLOCK_COUNTS + group->nr_slots, sums->values + begun + nr);
+	squares = sums->values + event_set__opened(set);
+	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
+		u64 own = from->blocks[block * block_size(group) + BLOCK_OPENED];
+
+		u192__add_product(&squares[0], own, own);
+		u192__add_product(&squares[1], own, opened[block]);
+	}
 	return 0;
+}
+
+static bool add_intervals(const struct metrics_group *group, const struct metrics_slot **order,
+			  const struct event_set *set, const struct function_intervals *from,
+			  struct function_intervals *to)
+{
+	to->number += from->number;
+	return !from->number || add_values(group, order, set, from->values, to->values);
+}
+
+/* The opened samples of all functions by block. All their blocks are of one width then. */
+static void count_opened(const struct function_metrics *metrics, const struct metrics_group *group,
+			 u64 *opened)
+{
+	memset(opened, 0, NR_BLOCKS * sizeof(*opened));
+	for (const struct metrics_function *function = metrics->functions; function;
+	     function = function->next) {
+		struct metrics_sums *sums = group->index < function->nr_sums ?
+					    function->sums[group->index] : NULL;
+
+		if (!sums)
+			continue;
+		metrics_sums__widen(sums, group);
+		for (unsigned int block = 0; block < NR_BLOCKS; block++)
+			opened[block] += sums->blocks[block * block_size(group) + BLOCK_OPENED];
+	}
+}
+
+static int add_group(const struct function_metrics *metrics, const struct metrics_group *group,
+		     struct function_table *table)
+{
+	const struct metrics_slot **order = metrics_group__order(group);
+	struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
+	u64 opened[NR_BLOCKS];
+	int err = set ? 0 : -ENOMEM;
+
+	count_opened(metrics, group, opened);
+	for (const struct metrics_function *function = metrics->functions; !err && function;
+	     function = function->next) {
+		if (group->index < function->nr_sums && function->sums[group->index])
+			err = add_to_table(group, order, set, function, opened, table);
+	}
+	for (unsigned int block = 0; !err && block < NR_BLOCKS; block++)
+		set->blocks += !!opened[block];
+	if (!err && (!add_intervals(group, order, set, &group->windows, &set->windows) ||
+		     !add_intervals(group, order, set, &group->longs, &set->longs)))
+		err = -ERANGE;
+	free(order);
+	return err;
 }
 
 static bool is_same_name(const struct function_sums *a, const struct function_sums *b)
@@ -945,16 +1148,8 @@ static void drop_addresses(struct function_table *table)
 int function_metrics__table(const struct function_metrics *metrics, struct function_table *table)
 {
 	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
-		const struct metrics_slot **order = metrics_group__order(group);
-		struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
-		int err = set ? 0 : -ENOMEM;
+		int err = add_group(metrics, group, table);
 
-		for (const struct metrics_function *function = metrics->functions;
-		     !err && function; function = function->next) {
-			if (group->index < function->nr_sums && function->sums[group->index])
-				err = add_to_table(group, order, set, function, table);
-		}
-		free(order);
 		if (err)
 			return err;
 	}

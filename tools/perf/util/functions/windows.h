@@ -34,6 +34,7 @@ struct metrics_sample {
 	struct metrics_function *function;
 	const struct function_chain *chain;	/* not NULL: each of its functions is a row */
 	const u64 *counts;		/* by slot, since the sample before */
+	u64 time;
 	bool filtered;			/* the user does not want to see it */
 	bool outside;			/* of the spans of time that the user wants to see */
 	bool nowhere;			/* at address 0, which is in no function */
