@@ -21,6 +21,7 @@
 #include "util/debug.h"
 #include "util/functions/columns.h"
 #include "util/functions/diff.h"
+#include "util/functions/effect.h"
 #include "util/functions/json.h"
 #include "util/functions/print.h"
 #include "util/functions/record.h"
@@ -82,6 +83,7 @@ struct report_options {
 	unsigned int limit;
 	bool json;
 	bool intervals;
+	struct function_reading_options reading;
 	bool diff;
 	const char *fail_on;
 	bool stdio;
@@ -298,7 +300,28 @@ static bool has_several_periods(const struct function_table *table)
 	return false;
 }
 
-static void print_notes(const struct function_table *table)
+/* What the columns of the table have found, or taken off. */
+static void print_effects(const struct function_table *table, const struct report_options *options)
+{
+	bool is_known = false;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		char *added = function_effect__describe(table->sets[i]);
+
+		if (added)
+			pr_warning("perf functions: %s: %s (%s)\n",
+				   options->reading.is_corrected ? "taken off each window" :
+				   "the interrupt before a window adds to it", added,
+				   options->reading.is_corrected ? "what interrupts add" :
+				   "--correct takes it off");
+		free(added);
+		is_known |= function_effect__is_known(table->sets[i]);
+	}
+	if (options->reading.is_corrected && !is_known)
+		pr_warning("perf functions: nothing to correct: what interrupts add is known with share mode auto, of groups that count instructions\n");
+}
+
+static void print_notes(const struct function_table *table, const struct report_options *options)
 {
 	double samples = 0, without_symbol = 0, cut = 0, whole = 0;
 
@@ -315,6 +338,8 @@ static void print_notes(const struct function_table *table)
 	if (table->throttled)
 		pr_warning("perf functions: throttled %llu times: windows over it are discarded (longer periods, or raise sysctl kernel.perf_event_max_sample_rate)\n",
 			   (unsigned long long)table->throttled);
+
+	print_effects(table, options);
 
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		const struct function_sums *sums = table->sums[i];
@@ -462,9 +487,10 @@ static int flush_table(void)
 	return -EIO;
 }
 
-static int make_columns(struct function_columns *columns, const struct function_table *table)
+static int make_columns(struct function_columns *columns, const struct function_table *table,
+			const struct report_options *options)
 {
-	int err = function_columns__init(columns, table);
+	int err = function_columns__init(columns, table, &options->reading);
 
 	if (err)
 		pr_err("perf functions: %s\n", err == -ERANGE ?
@@ -477,11 +503,12 @@ static int print_report(struct report_options *options, const struct function_ta
 	struct function_columns columns;
 	struct function_print print = {
 		.table = table, .columns = &columns, .intervals = options->intervals,
+		.is_next_run = options->reading.is_next_run,
 	};
 	int *fields = NULL, err;
 	unsigned int first;
 
-	err = make_columns(&columns, table);
+	err = make_columns(&columns, table, options);
 	first = columns.nr_columns;
 	if (!err && options->metrics)
 		err = function_exprs__add_columns(&columns, table, options->metrics);
@@ -503,7 +530,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (options->limit && options->limit < print.nr_rows)
 		print.nr_rows = options->limit;
 
-	print_notes(table);
+	print_notes(table, options);
 	if (options->tui) {
 		use_browser = 1;
 		setup_browser(true);
@@ -529,10 +556,11 @@ out:
 
 /* How recordings differ, whose numbers are compared. */
 static void print_diff_notes(const struct function_diff *diff, const struct function_table *before,
-			     const struct function_table *after)
+			     const struct function_table *after,
+			     const struct report_options *options)
 {
-	print_notes(before);
-	print_notes(after);
+	print_notes(before, options);
+	print_notes(after, options);
 	if (!diff->has_several_runs)
 		pr_warning("perf functions: one run a side: runs were not compared, so changes are significant (*) for these two runs only (more: --before A... --after B...)\n");
 	for (unsigned int i = 0; i < before->nr_sets; i++) {
@@ -634,7 +662,7 @@ static int print_changes(const struct report_options *options, struct function_d
 	if (options->limit && options->limit < print->nr_rows)
 		print->nr_rows = options->limit;
 
-	print_diff_notes(diff, before, after);
+	print_diff_notes(diff, before, after, options);
 	setup_pager();
 	if (options->json)
 		function_diff_print__json(print, stdout);
@@ -691,10 +719,11 @@ static int read_run(const char *path, struct report_options *options, struct fun
 }
 
 static int make_all_columns(struct function_columns *columns, const struct function_table *table,
-			    const char *metrics)
+			    const struct report_options *options)
 {
-	return make_columns(columns, table) ?:
-	       metrics ? function_exprs__add_columns(columns, table, metrics) : 0;
+	return make_columns(columns, table, options) ?:
+	       options->metrics ? function_exprs__add_columns(columns, table, options->metrics) :
+				  0;
 }
 
 /* Read the recordings of one side. */
@@ -734,13 +763,13 @@ static void unify_shares(struct function_runs *before, struct function_runs *aft
 
 static int make_columns_of_runs(const struct report_options *options, struct function_runs *runs)
 {
-	int err = make_all_columns(&runs->all, &runs->table, options->metrics);
+	int err = make_all_columns(&runs->all, &runs->table, options);
 	const int told = verbose;
 
 	/* What there is to say of the metrics was said. */
 	verbose = -1;
 	for (unsigned int i = 0; !err && i < runs->nr; i++)
-		err = make_all_columns(&runs->columns[i], &runs->tables[i], options->metrics);
+		err = make_all_columns(&runs->columns[i], &runs->tables[i], options);
 	verbose = told;
 	return err;
 }
@@ -908,6 +937,10 @@ static int report_functions(struct report_options *options)
 		pr_err("perf functions: --diff takes two recordings or sums files, before and after, or several of each, --before A... --after B..., and prints\n");
 		return -1;
 	}
+	if (options->reading.is_next_run && options->diff) {
+		pr_err("perf functions: --ci=next does not go with a comparison, which takes several runs: --before A... --after B...\n");
+		return -1;
+	}
 	if (options->fail_on && !options->diff) {
 		pr_err("perf functions: --fail-on goes with --diff or --before and --after\n");
 		return -1;
@@ -953,7 +986,7 @@ static int report_functions(struct report_options *options)
 				inputs->nr ? inputs->paths[0] : default_input[0], options);
 		err = -EINVAL;
 	} else if (options->sums) {
-		print_notes(&table);
+		print_notes(&table, options);
 		err = write_sums(options->sums, &table);
 	} else {
 		err = print_report(options, &table);
@@ -977,6 +1010,20 @@ static int add_limits(const struct option *opt, const char *str, int unset)
 	free((char *)*limits);
 	*limits = all;
 	return 0;
+}
+
+/* --ci[=run|next] */
+static int parse_ci(const struct option *opt, const char *str, int unset)
+{
+	struct report_options *report = opt->value;
+
+	report->intervals = !unset;
+	report->reading.is_next_run = str && !strcmp(str, "next");
+	if (!str || report->reading.is_next_run || !strcmp(str, "run"))
+		return 0;
+	pr_err("perf functions: --ci=%s: intervals are for this run (--ci=run) or the next one (--ci=next)\n",
+	       str);
+	return -EINVAL;
 }
 
 static void add_input(struct report_options *report, const char *path)
@@ -1043,7 +1090,11 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "sort by this column, or symbol (default: %CY, else #)"),
 	OPT_STRING('F', "fields", &report.fields, "column[,column...]",
 		   "print these columns only, in this order"),
-	OPT_BOOLEAN(0, "ci", &report.intervals, "print the 95 % interval of each metric, too"),
+	OPT_CALLBACK_OPTARG(0, "ci", &report, NULL, "run|next",
+			    "print the 95 % interval of each metric, too: for this run (the default), or for the next one",
+			    parse_ci),
+	OPT_BOOLEAN(0, "correct", &report.reading.is_corrected,
+		    "take off what the interrupt before each window has added to it"),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),

@@ -724,6 +724,8 @@ static int test__student(struct test_suite *test __maybe_unused, int subtest __m
 	return TEST_OK;
 }
 
+static const struct function_reading_options this_run;
+
 static int check_interval(const struct function_columns *columns, const char *name, double low,
 			  double high)
 {
@@ -753,7 +755,7 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 	struct function_columns columns;
 
 	TEST_ASSERT_EQUAL("read", read_text(text, &table), 0);
-	TEST_ASSERT_EQUAL("columns", function_columns__init(&columns, &table), 0);
+	TEST_ASSERT_EQUAL("columns", function_columns__init(&columns, &table, &this_run), 0);
 	TEST_ASSERT_EQUAL("columns", columns.nr_columns, 5);
 	TEST_ASSERT_EQUAL("windows", check_column(&columns, "#", 4, -1), TEST_OK);
 	TEST_ASSERT_EQUAL("ratio", check_column(&columns, "cpi", 2.25, 0.6003904979), TEST_OK);
@@ -858,8 +860,8 @@ static int test__diff(struct test_suite *test __maybe_unused, int subtest __mayb
 
 	TEST_ASSERT_EQUAL("read", read_text(before, &old_table), 0);
 	TEST_ASSERT_EQUAL("read", read_text(after, &new_table), 0);
-	TEST_ASSERT_EQUAL("columns", function_columns__init(&old, &old_table), 0);
-	TEST_ASSERT_EQUAL("columns", function_columns__init(&new, &new_table), 0);
+	TEST_ASSERT_EQUAL("columns", function_columns__init(&old, &old_table, &this_run), 0);
+	TEST_ASSERT_EQUAL("columns", function_columns__init(&new, &new_table, &this_run), 0);
 	old_runs = (struct function_runs){
 		.nr = 1, .tables = &old_table, .columns = &old, .table = old_table, .all = old,
 	};

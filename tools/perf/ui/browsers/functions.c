@@ -262,9 +262,8 @@ int function_print__browse(const struct function_print *print, struct function_c
 	if (print->table->by != FUNCTION_BY_SYMBOL)
 		scnprintf(browser.title, sizeof(browser.title), "Metrics by %s: %zu rows",
 			  browser.layout.key, print->nr_rows);
-	if (ui_browser__show(&browser.b, browser.title, print->intervals ?
-			     FUNCTION_INTERVAL_NOTE "; '?' shows the keys" :
-			     "Press '?' for help on key bindings") < 0)
+	if (ui_browser__show(&browser.b, browser.title, "%s; '?' shows the keys",
+			     print->intervals ? function_print__note(print) : "ESC leaves") < 0)
 		goto out;
 	functions_browser__run(&browser, columns, annotate, data);
 	ui_browser__hide(&browser.b);

@@ -13,6 +13,7 @@
 #include <linux/zalloc.h>
 
 #include "columns.h"
+#include "effect.h"
 #include "interval.h"
 #include "sums.h"
 #include "text.h"
@@ -68,6 +69,8 @@ double u192__double(const struct u192 *number)
 struct pair_sums {
 	double samples, matched, number;
 	struct u192 y, x, yy, xy, xx;
+	/* What interrupts have added to y and x, and the squares of how far that is off. */
+	double added_y, added_x, unsure_y, unsure_x;
 };
 
 static bool is_windows(const char *name)
@@ -88,7 +91,10 @@ static bool is_auto(const struct function_sums *sums)
 static struct function_reading read_matched(const struct function_sums *sums)
 {
 	return (struct function_reading){
-		.windows = sums->matched, .bursts = sums->bursts, .values = sums->values,
+		.windows = sums->matched,
+		.bursts = sums->bursts,
+		.blocks = sums->blocks,
+		.values = sums->values,
 	};
 }
 
@@ -99,6 +105,7 @@ static struct function_reading read_begun(const struct function_sums *sums)
 	return (struct function_reading){
 		.windows = sums->begun,
 		.bursts = sums->begun_bursts,
+		.blocks = sums->begun_blocks,
 		.values = sums->values + event_set__begun(sums->set),
 	};
 }
@@ -132,21 +139,25 @@ static struct u192 sum_of(const struct function_sums *sums,
 	return number;
 }
 
+/* Of the counts of windows, or of blocks of time. */
 static struct u192 product_of(const struct function_sums *sums,
 			      const struct function_reading *reading, const char *a,
-			      const char *b)
+			      const char *b, bool of_blocks)
 {
-	int first, second;
+	const struct event_set *set = sums->set;
+	int first, second, place;
 
 	/* A window counts for 1, if at all. */
 	if (is_windows(b))
 		return sum_of(sums, reading, a);
 	if (is_windows(a))
 		return sum_of(sums, reading, b);
-	first = event_set__find(sums->set, a);
-	second = event_set__find(sums->set, b);
-	return reading->values[event_set__product(sums->set, min(first, second),
-						  max(first, second))];
+	first = event_set__find(set, a);
+	second = event_set__find(set, b);
+	place = event_set__product(set, min(first, second), max(first, second));
+	if (of_blocks)
+		place += event_set__nr_values(set) - set->nr_events;
+	return reading->values[place];
 }
 
 /* As many windows of equal weight would tell as much (Kish's effective size). */
@@ -157,28 +168,54 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 	return x > 0 ? x * x / u192__double(squares) : 0;
 }
 
+/*
+ * What interrupts have added to windows. It differs from function to function, by how
+ * much is not known: take it for anything between nothing and twice the mean, a uniform
+ * distribution.
+ */
+static double added_to(const struct function_sums *sums, const struct function_reading *reading,
+		       const char *name, double *unsure)
+{
+	int event = event_set__find(sums->set, name);
+	const struct function_effect *effect = event < 0 ? NULL : &sums->set->effects[event];
+	double added;
+
+	if (!effect || !function_effect__is_seen(sums->set, event))
+		return 0;
+	added = reading->windows * effect->added;
+	*unsure += added * added / 3 + pow(reading->windows * effect->error, 2);
+	return added;
+}
+
+/* The windows of a function in a set, or their totals in each block of time. */
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
-			   const struct function_reading *reading, const char *y, const char *x)
+			   const struct function_reading *reading, const char *y, const char *x,
+			   bool of_blocks, bool is_corrected)
 {
 	struct u192 number;
 
 	pair->samples += sums->samples;
 	pair->matched += reading->windows;
-	pair->number += reading->bursts;
+	pair->number += of_blocks ? reading->blocks : reading->bursts;
 	number = sum_of(sums, reading, y);
 	u192__add(&pair->y, &number);
 	number = sum_of(sums, reading, x);
 	u192__add(&pair->x, &number);
-	number = product_of(sums, reading, y, y);
+	number = product_of(sums, reading, y, y, of_blocks);
 	u192__add(&pair->yy, &number);
-	number = product_of(sums, reading, y, x);
+	number = product_of(sums, reading, y, x, of_blocks);
 	u192__add(&pair->xy, &number);
-	number = product_of(sums, reading, x, x);
+	number = product_of(sums, reading, x, x, of_blocks);
 	u192__add(&pair->xx, &number);
+	if (is_corrected) {
+		pair->added_y += added_to(sums, reading, y, &pair->unsure_y);
+		pair->added_x += added_to(sums, reading, x, &pair->unsure_x);
+	}
 }
 
 /* The sums of those sets which have both y and x. */
-static struct pair_sums pool(const struct function_row *row, const char *y, const char *x)
+static struct pair_sums pool_by(const struct function_row *row, const char *y, const char *x,
+				bool of_blocks)
 {
 	struct pair_sums pair = {};
 
@@ -187,32 +224,43 @@ static struct pair_sums pool(const struct function_row *row, const char *y, cons
 		struct function_reading reading = function_row__read(row, sums);
 
 		if (set_has(sums->set, y) && set_has(sums->set, x))
-			pair_sums__add(&pair, sums, &reading, y, x);
+			pair_sums__add(&pair, sums, &reading, y, x, of_blocks,
+				       row->options.is_corrected);
 	}
 	return pair;
 }
 
+static struct pair_sums pool(const struct function_row *row, const char *y, const char *x)
+{
+	return pool_by(row, y, x, /*of_blocks=*/false);
+}
+
 /*
  * scale x y / x. The error is that of a ratio estimator (Cochran, Sampling
- * Techniques, 2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared.
+ * Techniques, 2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. What interrupts
+ * have added is taken off, as much from each window.
  */
 static struct function_value ratio(const struct pair_sums *sums, double number, unsigned int scale)
 {
-	double y = u192__double(&sums->y), x = u192__double(&sums->x), r = y / x, squares;
+	double y = u192__double(&sums->y) - sums->added_y;
+	double x = u192__double(&sums->x) - sums->added_x, r = y / x, squares;
 	struct function_value value = { .is_defined = x > 0 };
 
 	if (!value.is_defined)
 		return value;
 
-	value.value = scale * y / x;
+	/* More may have been taken off than was there. */
+	value.value = scale * fmax(y, 0) / x;
 	if (number < 2)
 		return value;
 
 	/* Not exactly 0 where all y_i are R x_i, but then less than 0, maybe. */
 	squares = u192__double(&sums->yy) - 2 * r * u192__double(&sums->xy) +
-		  r * r * u192__double(&sums->xx);
+		  r * r * u192__double(&sums->xx) -
+		  pow(sums->added_y - r * sums->added_x, 2) / number;
 	value.has_error = true;
-	value.error = scale * sqrt(number / (number - 1) * fmax(squares, 0)) / x;
+	value.error = scale * sqrt(number / (number - 1) * fmax(squares, 0) + sums->unsure_y +
+				   r * r * sums->unsure_x) / x;
 	value.freedom = number - 1;
 	return value;
 }
@@ -225,14 +273,16 @@ static struct function_value ratio(const struct pair_sums *sums, double number, 
 static struct function_value linked_ratio(const struct pair_sums *one,
 					  const struct pair_sums *other, unsigned int scale)
 {
-	double y = u192__double(&one->y) * u192__double(&other->x);
-	double x = u192__double(&one->x) * u192__double(&other->y);
+	double y = (u192__double(&one->y) - one->added_y) *
+		   (u192__double(&other->x) - other->added_x);
+	double x = (u192__double(&one->x) - one->added_x) *
+		   (u192__double(&other->y) - other->added_y);
 	struct function_value value = { .is_defined = x > 0 }, first, second;
 	double a, b;
 
 	if (!value.is_defined)
 		return value;
-	value.value = scale * y / x;
+	value.value = scale * fmax(y, 0) / x;
 	first = ratio(one, one->number, 1);
 	second = ratio(other, other->number, 1);
 	if (!first.has_error || !second.has_error)
@@ -300,7 +350,8 @@ static struct function_value share(const struct pair_sums *own, double number, u
 
 static double rate_of(const struct pair_sums *pair)
 {
-	return u192__double(&pair->y) / u192__double(&pair->x);
+	return fmax(u192__double(&pair->y) - pair->added_y, 0) /
+	       (u192__double(&pair->x) - pair->added_x);
 }
 
 static void subtract(struct u192 *number, const struct u192 *other)
@@ -402,7 +453,45 @@ static struct window_counts counts_of(double windows, const struct u192 *total,
 	};
 }
 
-/* One event by another, directly or through an event that both sets have. */
+/* One event by another, directly or through an event that both sets have; no interval. */
+static struct function_value plain_rate(const struct function_column *column, const char *link,
+					const struct function_row *row, bool of_blocks)
+{
+	struct pair_sums own = pool_by(row, column->event, link ?: column->per, of_blocks), other;
+
+	if (!link)
+		return ratio(&own, own.number, column->scale);
+	other = pool_by(row, column->per, link, of_blocks);
+	return linked_ratio(&own, &other, column->scale);
+}
+
+/*
+ * The next run has other phases: blocks of time tell how much they differ. With one block
+ * that is not known.
+ */
+static void widen_by_blocks(struct function_value *value, const struct function_value *by_blocks)
+{
+	value->has_error = value->has_error && by_blocks->has_error;
+	if (!value->has_error || by_blocks->error <= value->error)
+		return;
+	value->error = by_blocks->error;
+	value->freedom = by_blocks->freedom;
+}
+
+/* Whether what interrupts have added is more than the interval. */
+static bool is_disturbed(const struct function_column *column, const char *link,
+			 const struct function_row *row, const struct function_value *value)
+{
+	struct function_row corrected_row = *row;
+	struct function_value corrected;
+
+	corrected_row.options.is_corrected = true;
+	corrected = plain_rate(column, link, &corrected_row, /*of_blocks=*/false);
+	return value->has_interval && corrected.is_defined &&
+	       (corrected.value < value->low || corrected.value > value->high);
+}
+
+/* One event by another, with what events and windows say of its interval. */
 static struct function_value rate(const struct function_column *column, const char *link,
 				  const struct function_row *row, const struct function_row *total)
 {
@@ -411,27 +500,45 @@ static struct function_value rate(const struct function_column *column, const ch
 	struct pair_sums whole = pool(total, column->event, per);
 	struct window_counts event = counts_of(own.number, &own.y, &own.yy);
 	struct window_counts below = counts_of(own.number, &own.x, &own.xx);
+	struct function_value value = plain_rate(column, link, row, /*of_blocks=*/false);
 	double x = below.total;
-	struct function_value value;
 
+	if (!value.is_defined)
+		return value;
+	if (row->options.is_next_run) {
+		struct function_value by_blocks = plain_rate(column, link, row, true);
+
+		widen_by_blocks(&value, &by_blocks);
+	}
 	if (link) {
 		struct pair_sums other = pool(row, column->per, link);
 
-		value = linked_ratio(&own, &other, column->scale);
 		below = counts_of(other.number, &other.y, &other.yy);
 		x *= below.total / u192__double(&other.x);
-	} else {
-		value = ratio(&own, own.number, column->scale);
 	}
-	if (!value.is_defined)
-		return value;
-
 	value.windows = fmin(event.windows, below.windows);
-	function_value__rate_interval(&value, column->scale / x, &event, &below,
-				      u192__double(&whole.yy) / u192__double(&whole.y));
+	if (own.unsure_y || own.unsure_x) {
+		function_value__plain_interval(&value);
+		value.low = fmax(value.low, 0);
+	} else {
+		function_value__rate_interval(&value, column->scale / x, &event, &below,
+					      u192__double(&whole.yy) / u192__double(&whole.y));
+	}
 	/* A part of what it is taken by. */
 	if (column->scale == PERCENT)
 		value.high = fmin(value.high, fmax(value.value, PERCENT));
+	value.is_disturbed = !row->options.is_corrected && is_disturbed(column, link, row, &value);
+	return value;
+}
+
+/* What blocks of time do not tell: nothing is known of the next run. */
+static struct function_value of_this_run(const struct function_row *row,
+					 struct function_value value)
+{
+	if (row->options.is_next_run) {
+		value.has_error = false;
+		value.has_interval = false;
+	}
 	return value;
 }
 
@@ -451,7 +558,7 @@ static struct function_value column_value(const struct function_column *column,
 		};
 	}
 	if (function_column__is_share(column) && total->is_inclusive)
-		return inclusive_share(row, total, event, column->scale);
+		return of_this_run(row, inclusive_share(row, total, event, column->scale));
 	if (function_column__is_share(column)) {
 		struct function_row matched = *row, all = *total;
 
@@ -463,11 +570,11 @@ static struct function_value column_value(const struct function_column *column,
 		/* A window of another function has y_i = 0. */
 		own.x = whole.x;
 		own.xx = whole.xx;
-		return share(&own, whole.number, column->scale);
+		return of_this_run(row, share(&own, whole.number, column->scale));
 	}
 	if (is_windows(event)) {
 		own = pool(row, event, column->per);
-		return share(&own, u192__double(&own.x), column->scale);
+		return of_this_run(row, share(&own, u192__double(&own.x), column->scale));
 	}
 	return rate(column, link, row, total);
 }
@@ -486,8 +593,17 @@ static struct function_value column_value(const struct function_column *column,
  */
 struct opened_share {
 	double p;
+	double variance;	/* of p */
 	struct function_value rate;	/* not defined: no window of the function has it */
 	double hit;	/* what one event more would add to the rate */
+};
+
+/* The samples of all functions that end a long interval. */
+struct opened_total {
+	double number;
+	/* In the next run; else blocks is 0. The squares are of the samples in a block. */
+	double blocks;
+	double squares;
 };
 
 /* Whether a leader leads the set of sums, which has an event. */
@@ -526,7 +642,7 @@ static double opened_of(const struct function_row *row, const char *leader)
 
 /* Matched or begun windows of those sets which a leader leads and which have the event. */
 static struct pair_sums pool_led(const struct function_row *row, const char *leader,
-				 const char *event, bool is_begun)
+				 const char *event, bool is_begun, bool of_blocks)
 {
 	struct pair_sums pair = {};
 
@@ -535,7 +651,8 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 		struct function_reading reading = is_begun ? read_begun(sums) : read_matched(sums);
 
 		if (is_led(sums, leader, event))
-			pair_sums__add(&pair, sums, &reading, event, leader);
+			pair_sums__add(&pair, sums, &reading, event, leader, of_blocks,
+				       row->options.is_corrected);
 	}
 	return pair;
 }
@@ -544,7 +661,8 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 static struct function_value rate_of_begun(const struct function_row *row, const char *leader,
 					   const char *event)
 {
-	struct pair_sums pair = pool_led(row, leader, event, /*is_begun=*/true);
+	struct pair_sums pair = pool_led(row, leader, event, /*is_begun=*/true,
+					 /*of_blocks=*/false);
 	struct function_value rate = {};
 
 	rate.is_defined = u192__double(&pair.x) > 0;
@@ -558,30 +676,85 @@ static struct function_value rate_of_begun(const struct function_row *row, const
  * begin in the function; and where there are none, in those of all functions. The matched ones
  * are those of stalls, but of all functions alike, and a share is relative to all functions.
  */
-static struct opened_share opened_share(const struct function_row *row,
-					const struct function_row *total,
-					const struct pair_sums *whole, double number,
-					const char *leader, const char *event)
+static struct function_value rate_of_leader(const struct function_row *row,
+					    const struct function_row *total, const char *leader,
+					    const char *event)
 {
-	struct opened_share share = { .p = opened_of(row, leader) / number };
+	struct function_value rate = { .is_defined = true, .value = 1 };
 	struct pair_sums own;
 
-	if (!strcmp(event, leader)) {
-		share.rate = (struct function_value){ .is_defined = true, .value = 1 };
-		return share;
+	if (!strcmp(event, leader))
+		return rate;
+	own = pool_led(row, leader, event, /*is_begun=*/false, /*of_blocks=*/false);
+	rate = ratio(&own, own.number, 1);
+	if (rate.is_defined && own.number >= 3) {
+		struct function_value by_blocks;
+
+		if (!row->options.is_next_run)
+			return rate;
+		own = pool_led(row, leader, event, /*is_begun=*/false, /*of_blocks=*/true);
+		by_blocks = ratio(&own, own.number, 1);
+		widen_by_blocks(&rate, &by_blocks);
+		if (!rate.has_error)
+			rate.error = rate.value;
+		return rate;
 	}
-	own = pool_led(row, leader, event, /*is_begun=*/false);
+	rate = rate_of_begun(row, leader, event);
+	if (!rate.is_defined) {
+		rate = rate_of_begun(total, leader, event);
+		rate.is_defined = false;
+	}
+	return rate;
+}
+
+/* The products of opened samples in blocks: squares, and with those of all functions. */
+static void add_opened_products(const struct function_row *row, const char *leader,
+				struct u192 products[2])
+{
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+		const struct u192 *own = sums->values + event_set__opened(sums->set);
+
+		if (!is_led(sums, leader, leader))
+			continue;
+		u192__add(&products[0], &own[0]);
+		u192__add(&products[1], &own[1]);
+	}
+}
+
+/*
+ * The variance of p: of N samples that lie anywhere, or as a ratio of the totals of blocks,
+ * whichever is larger.
+ */
+static double variance_of_p(const struct function_row *row, const char *leader, double p,
+			    const struct opened_total *all)
+{
+	double variance = p / all->number, by_blocks;
+	struct u192 products[2] = {};
+
+	if (all->blocks < 2)
+		return variance;
+	add_opened_products(row, leader, products);
+	by_blocks = u192__double(&products[0]) - 2 * p * u192__double(&products[1]) +
+		    p * p * all->squares;
+	by_blocks *= all->blocks / (all->blocks - 1) / (all->number * all->number);
+	return fmax(variance * (1 - p), by_blocks);
+}
+
+static struct opened_share opened_share(const struct function_row *row,
+					const struct function_row *total,
+					const struct pair_sums *whole,
+					const struct opened_total *all,
+					const char *leader, const char *event)
+{
+	struct opened_share share = { .p = opened_of(row, leader) / all->number };
+	struct pair_sums own = pool_led(row, leader, event, /*is_begun=*/false,
+					/*of_blocks=*/false);
+
+	share.variance = variance_of_p(row, leader, share.p, all);
+	share.rate = rate_of_leader(row, total, leader, event);
 	share.hit = fmax(u192__double(&whole->yy) / u192__double(&whole->y), 1) /
 		    fmax(u192__double(&own.x), 1);
-	share.rate = ratio(&own, own.number, 1);
-	if (share.rate.is_defined && own.number >= 3)
-		return share;
-
-	share.rate = rate_of_begun(row, leader, event);
-	if (!share.rate.is_defined) {
-		share.rate = rate_of_begun(total, leader, event);
-		share.rate.is_defined = false;
-	}
 	return share;
 }
 
@@ -591,11 +764,11 @@ struct share_variance {
 	double per_freedom;	/* the square of rate by its degrees of freedom */
 };
 
-static struct share_variance variance_of(const struct opened_share *share, double number)
+static struct share_variance variance_of(const struct opened_share *share)
 {
 	const struct function_value *rate = &share->rate;
 	struct share_variance variance = {
-		.opened = share->p * rate->value * rate->value / number,
+		.opened = share->variance * rate->value * rate->value,
 		.rate = pow(share->p * rate->error, 2),
 	};
 
@@ -609,20 +782,23 @@ static struct share_variance variance_of(const struct opened_share *share, doubl
  * as many windows tell of the event as windows says.
  */
 static struct function_value value_of_share(const struct opened_share *share, double sum,
-					    double number, const struct share_variance *whole,
+					    const struct opened_total *all,
+					    const struct share_variance *whole,
 					    unsigned int scale, double windows)
 {
-	struct share_variance own = variance_of(share, number);
+	struct share_variance own = variance_of(share);
+	double number = all->number, freedom = fmax((all->blocks ?: number) - 1, 1);
 	double s = share->p * share->rate.value / sum, hit = share->rate.value / number;
-	double opened = (1 - 2 * s) * own.opened + s * s * whole->opened;
+	/* Blocks already have it that what one function has the others have not. */
+	double opened = all->blocks ? own.opened : (1 - 2 * s) * own.opened + s * s * whole->opened;
 	double variance = opened + (1 - 2 * s) * own.rate + s * s * whole->rate;
 	/* Welch and Satterthwaite. */
-	double per_freedom = opened * opened / fmax(number - 1, 1) +
+	double per_freedom = opened * opened / freedom +
 			     (pow(1 - s, 4) - pow(s, 4)) * own.per_freedom +
 			     pow(s, 4) * whole->per_freedom;
 	struct function_value value = {
 		.is_defined = share->rate.is_defined && sum > 0,
-		.has_error = number >= 2,
+		.has_error = number >= 2 && all->blocks != 1,
 		.value = scale * s,
 		.error = scale * sqrt(fmax(variance, 0)) / sum,
 		.freedom = per_freedom > 0 ? variance * variance / per_freedom : 0,
@@ -638,14 +814,33 @@ static struct function_value value_of_share(const struct opened_share *share, do
 	return value;
 }
 
+static struct opened_total opened_total(const struct function_row *total, const char *leader)
+{
+	struct opened_total all = { .number = opened_of(total, leader) };
+	struct u192 products[2] = {};
+
+	if (!total->options.is_next_run)
+		return all;
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		if (is_led(total->sums[i], leader, leader))
+			all.blocks += total->sums[i]->set->blocks;
+	}
+	add_opened_products(total, leader, products);
+	/* In each block, the products of all functions with all are the square of all. */
+	all.squares = u192__double(&products[1]);
+	return all;
+}
+
 /* Set the values of a column that is a share in share mode auto. */
 static int set_opened_shares(struct function_columns *columns, unsigned int c,
 			     const struct function_row *total, const char *leader)
 {
 	const struct function_column *column = &columns->columns[c];
 	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
-	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false);
-	double number = opened_of(total, leader), windows = number, sum = 0;
+	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false,
+					/*of_blocks=*/false);
+	struct opened_total opened = opened_total(total, leader);
+	double windows = opened.number, sum = 0;
 	struct share_variance whole = {};
 
 	if (!shares)
@@ -655,16 +850,16 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct share_variance own;
 
-		shares[i] = opened_share(&columns->rows[i], total, &all, number, leader,
+		shares[i] = opened_share(&columns->rows[i], total, &all, &opened, leader,
 					 column->event);
-		own = variance_of(&shares[i], number);
+		own = variance_of(&shares[i]);
 		whole.opened += own.opened;
 		whole.rate += own.rate;
 		whole.per_freedom += own.per_freedom;
 		sum += shares[i].p * shares[i].rate.value;
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++)
-		columns->rows[i].values[c] = value_of_share(&shares[i], sum, number, &whole,
+		columns->rows[i].values[c] = value_of_share(&shares[i], sum, &opened, &whole,
 							    column->scale, windows);
 	free(shares);
 	return 0;
@@ -706,7 +901,7 @@ static void finish_values(struct function_columns *columns, unsigned int column,
 			function_value__plain_interval(value);
 		drop_infinite(value);
 		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
-				 (is_weak(value, whole) ||
+				 (is_weak(value, whole) || value->is_disturbed ||
 				  (value->is_defined && is_rate && columns->rows[i].is_left));
 	}
 }
@@ -868,7 +1063,8 @@ static void choose_reading(struct function_row *row)
 	row->is_left = matched < STAYS * windows;
 }
 
-static int add_rows(struct function_columns *columns, const struct function_table *table)
+static int add_rows(struct function_columns *columns, const struct function_table *table,
+		    const struct function_reading_options *options)
 {
 	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
 	if (!columns->rows)
@@ -883,6 +1079,7 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 		}
 		row->sums = &table->sums[i];
 		row->nr_sums = 1;
+		row->options = *options;
 		row->values = calloc(columns->nr_columns, sizeof(*row->values));
 		if (!row->values)
 			return -ENOMEM;
@@ -919,21 +1116,26 @@ static int set_values(struct function_columns *columns, unsigned int c,
  * function_columns__init - make the columns and rows of a table
  * @columns: set to them
  * @table: sums, sorted, to be kept as long as @columns
+ * @options: how values are made of them
  *
  * Return: 0, -ENOMEM, or -ERANGE if the sums of all functions are too large to add up.
  */
-int function_columns__init(struct function_columns *columns, const struct function_table *table)
+int function_columns__init(struct function_columns *columns, const struct function_table *table,
+			   const struct function_reading_options *options)
 {
 	struct function_table total = {};
 	struct function_row all;
 	int err;
 
 	memset(columns, 0, sizeof(*columns));
-	err = add_up(table, &total) ?: add_columns(columns, total.sums, total.nr_sums) ?:
-	      add_rows(columns, table);
+	columns->options = *options;
+	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
+	      add_columns(columns, total.sums, total.nr_sums) ?:
+	      add_rows(columns, table, options);
 	all = (struct function_row){
 		.sums = total.sums, .nr_sums = total.nr_sums,
 		.is_inclusive = table->by == FUNCTION_BY_CHILDREN,
+		.options = *options,
 	};
 	choose_reading(&all);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)

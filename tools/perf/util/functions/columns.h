@@ -27,18 +27,26 @@ struct function_column {
  * A value, its standard error with degrees of freedom (0: no limit), its 95 %
  * interval, and how many windows tell of it: of a share, those of all functions, or
  * the samples that end a long interval. The data do not support a value which is weak.
+ * A value which is disturbed is weak: what interrupts have added is more than its interval.
  */
 struct function_value {
 	bool is_defined;
 	bool has_error;
 	bool has_interval;
 	bool is_weak;
+	bool is_disturbed;
 	double value;
 	double error;
 	double freedom;
 	double low;
 	double high;
 	double windows;
+};
+
+/* How values are made of sums. */
+struct function_reading_options {
+	bool is_corrected;	/* what interrupts have added is taken off */
+	bool is_next_run;	/* errors are those of what the next run would say */
 };
 
 /* A function and what its columns say. */
@@ -52,6 +60,7 @@ struct function_row {
 	 * rates are those of all windows that begin in it, if these were counted.
 	 */
 	bool is_left;
+	struct function_reading_options options;
 	struct function_value *values;
 };
 
@@ -59,6 +68,7 @@ struct function_row {
 struct function_reading {
 	u64 windows;
 	u64 bursts;
+	u64 blocks;
 	const struct u192 *values;
 };
 
@@ -70,12 +80,14 @@ struct function_columns {
 	unsigned int nr_columns;
 	struct function_row *rows;
 	size_t nr_rows;
+	struct function_reading_options options;
 };
 
 bool function_column__is_count(const struct function_column *column);
 bool function_column__is_share(const struct function_column *column);
 
-int function_columns__init(struct function_columns *columns, const struct function_table *table);
+int function_columns__init(struct function_columns *columns, const struct function_table *table,
+			   const struct function_reading_options *options);
 int function_columns__add(struct function_columns *columns, const struct function_column *column,
 			  const struct function_value *values);
 void function_columns__exit(struct function_columns *columns);

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 #include "columns.h"
+#include "effect.h"
 #include "diff.h"
 #include "json.h"
 #include "print.h"
@@ -137,6 +138,27 @@ static void json_intervals(const struct event_set *set,
 	fputc('}', fp);
 }
 
+/* What the interrupt before a window adds to it. */
+static void json_effects(const struct event_set *set, FILE *fp)
+{
+	const char *comma = "";
+
+	if (!function_effect__is_known(set))
+		return;
+	fputs(",\n   \"added\": {", fp);
+	for (unsigned int i = 0; i < set->nr_events; i++) {
+		const struct function_effect *effect = &set->effects[i];
+
+		fprintf(fp, "%s\n    ", comma);
+		json_string(set->events[i], fp);
+		fprintf(fp, ": {\"mean\": %.17g, \"added\": %.17g, \"error\": %.17g, \"seen\": %s}",
+			effect->mean, effect->added, effect->error,
+			function_effect__is_seen(set, i) ? "true" : "false");
+		comma = ",";
+	}
+	fputs("\n   }", fp);
+}
+
 /* What all intervals of the groups have counted, in share mode auto. */
 static void json_all_intervals(const struct function_table *table, FILE *fp)
 {
@@ -155,6 +177,7 @@ static void json_all_intervals(const struct function_table *table, FILE *fp)
 		json_number(",\n   \"long\": {\"number\": ", set->longs.number, fp);
 		json_number(", \"blocks\": ", set->blocks, fp);
 		json_intervals(set, &set->longs, fp);
+		json_effects(set, fp);
 		fputc('}', fp);
 		comma = ",";
 	}
@@ -292,7 +315,9 @@ void function_print__json(const struct function_print *print, FILE *fp)
 		table->inlines ? "true" : "false");
 	json_recorded(table, fp);
 	json_all_intervals(table, fp);
-	fputs(",\n", fp);
+	fprintf(fp, ",\n \"corrected\": %s,\n \"intervals_of\": \"%s\",\n",
+		print->columns->options.is_corrected ? "true" : "false",
+		print->is_next_run ? "next run" : "this run");
 	json_columns(print->columns, print->fields, print->nr_fields, fp);
 	fputs(" \"functions\": [", fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {

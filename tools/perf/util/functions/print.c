@@ -240,6 +240,19 @@ const char *function_print__interval(const struct function_print *print,
 	return buf;
 }
 
+/**
+ * function_print__note - say what intervals tell of
+ * @print: what is printed
+ *
+ * Return: a line of text.
+ */
+const char *function_print__note(const struct function_print *print)
+{
+	return print->is_next_run ?
+	       "95 %: what the next run of the same program may say" :
+	       "95 %: where windows of this run may have happened to lie, not what the next run says";
+}
+
 /* Whether a field has intervals that are to be printed. */
 static bool has_intervals(const struct function_print *print, unsigned int field)
 {
@@ -405,7 +418,7 @@ int function_print__table(const struct function_print *print, FILE *fp)
 	}
 
 	if (print->intervals)
-		fputs("# " FUNCTION_INTERVAL_NOTE "\n", fp);
+		fprintf(fp, "# %s\n", function_print__note(print));
 	fprintf(fp, "%-*s", layout.key_width, layout.key);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const char *name = function_layout__title(&layout, i);

@@ -15,8 +15,6 @@ struct function_table;
 #define FUNCTION_CELL_SIZE	32
 #define FUNCTION_INTERVAL_SIZE	(2 * FUNCTION_CELL_SIZE)
 #define FUNCTION_INTERVAL_TITLE	"95 %"
-#define FUNCTION_INTERVAL_NOTE \
-	"95 %: where windows of this run may have happened to lie, not what the next run says"
 
 /* What is printed of a table, and in which order. */
 struct function_print {
@@ -26,6 +24,7 @@ struct function_print {
 	unsigned int nr_fields;
 	size_t nr_rows;
 	bool intervals;			/* those of the values, too */
+	bool is_next_run;		/* what they tell of */
 };
 
 /* How wide the columns are, and what the rows are called. */
@@ -44,6 +43,7 @@ const char *function_print__cell(const struct function_print *print,
 const char *function_print__interval(const struct function_print *print,
 				     const struct function_row *row, unsigned int field,
 				     char buf[FUNCTION_INTERVAL_SIZE]);
+const char *function_print__note(const struct function_print *print);
 int function_layout__init(struct function_layout *layout, const struct function_print *print);
 void function_layout__exit(struct function_layout *layout);
 const char *function_layout__label(const struct function_layout *layout,

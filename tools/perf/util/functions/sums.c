@@ -318,6 +318,7 @@ static void event_set__delete(struct event_set *set)
 	free(set->descs);
 	free(set->windows.values);
 	free(set->longs.values);
+	free(set->effects);
 	free(set);
 }
 

@@ -90,6 +90,8 @@ struct event_set {
 	struct function_intervals longs;
 	/* Blocks of time in which a sample has opened a window. */
 	u64 blocks;
+	/* By event, set by function_table__set_effects(). */
+	struct function_effect *effects;
 };
 
 int event_set__find(const struct event_set *set, const char *event);

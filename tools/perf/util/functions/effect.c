@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the interrupt before a window adds to what the window counts.
+ *
+ * The handler displaces lines of the program in the caches and branches in the
+ * predictors, and a window begins with what it has left. So does a long interval, for
+ * which that is next to nothing. For the same work, the program's own events are in
+ * proportion to its instructions. So if x are the instructions and y the events of an
+ * interval, and if both kinds of intervals have the same a added,
+ *
+ *	mean y = a + b x mean x,	for windows and for long intervals,
+ *
+ * two equations with two unknown numbers. b is what the program does by itself.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <linux/kernel.h>
+
+#include "columns.h"
+#include "effect.h"
+#include "sums.h"
+#include "text.h"
+
+/* How the events of an interval spread around b of them for each instruction. */
+static double variance_of_mean(const struct event_set *set,
+			       const struct function_intervals *intervals, int y, int x, double b)
+{
+	const int first = min(x, y), second = max(x, y);
+	const struct u192 *values = intervals->values;
+	double yy = u192__double(&values[event_set__product(set, y, y)]);
+	double xx = u192__double(&values[event_set__product(set, x, x)]);
+	double xy = u192__double(&values[event_set__product(set, first, second)]);
+	double n = intervals->number;
+	double sum = u192__double(&values[y]) - b * u192__double(&values[x]);
+
+	return fmax(yy - 2 * b * xy + b * b * xx - sum * sum / n, 0) / (n * (n - 1));
+}
+
+static struct function_effect effect_of(const struct event_set *set, int event, int instructions)
+{
+	const struct function_intervals *windows = &set->windows, *longs = &set->longs;
+	double x = u192__double(&windows->values[instructions]) / windows->number;
+	double y = u192__double(&windows->values[event]) / windows->number;
+	double other_x = u192__double(&longs->values[instructions]) / longs->number;
+	double other_y = u192__double(&longs->values[event]) / longs->number;
+	double b = (other_y - y) / (other_x - x), k = x / (other_x - x);
+	struct function_effect effect = { .mean = y };
+
+	if (event == instructions || other_x <= x)
+		return effect;
+	effect.added = y - b * x;
+	/* y - b x and k times its difference to that of long intervals. */
+	effect.error = sqrt(pow(1 + k, 2) * variance_of_mean(set, windows, event, instructions, b) +
+			    k * k * variance_of_mean(set, longs, event, instructions, b));
+	if (!isfinite(effect.added) || !isfinite(effect.error))
+		effect = (struct function_effect){ .mean = y };
+	return effect;
+}
+
+/**
+ * function_effect__is_known - say whether a recording tells what interrupts add
+ * @set: the events of a group
+ *
+ * Return: true if so.
+ */
+bool function_effect__is_known(const struct event_set *set)
+{
+	return event_set__find(set, "instructions") >= 0 && set->windows.number > 1 &&
+	       set->longs.number > 1;
+}
+
+static int set_effects(struct event_set *set)
+{
+	int instructions = event_set__find(set, "instructions");
+
+	free(set->effects);
+	set->effects = calloc(set->nr_events, sizeof(*set->effects));
+	if (!set->effects)
+		return -ENOMEM;
+	if (!function_effect__is_known(set))
+		return 0;
+	for (unsigned int i = 0; i < set->nr_events; i++)
+		set->effects[i] = effect_of(set, i, instructions);
+	return 0;
+}
+
+/**
+ * function_table__set_effects - find what interrupts add to the windows of each group
+ * @table: sums, all added up
+ *
+ * Where it is not known it is 0: without instructions or long intervals in a group.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_table__set_effects(const struct function_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		int err = set_effects(table->sets[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * function_effect__is_seen - say whether interrupts add to an event more than chance does
+ * @set: the set, whose effects are set
+ * @event: place of the event
+ *
+ * Return: true if so: by more than three standard errors.
+ */
+bool function_effect__is_seen(const struct event_set *set, unsigned int event)
+{
+	const struct function_effect *effect = &set->effects[event];
+
+	return fabs(effect->added) > 3 * effect->error;
+}
+
+/**
+ * function_effect__describe - say what interrupts add to a window
+ * @set: the set
+ *
+ * Return: the events that they add, with numbers: to be freed. NULL if none is seen, if
+ * no columns were made, or without memory.
+ */
+char *function_effect__describe(const struct event_set *set)
+{
+	char *text = NULL;
+
+	for (unsigned int i = 0; set->effects && i < set->nr_events; i++) {
+		const struct function_effect *effect = &set->effects[i];
+		char *name, *before = text;
+
+		if (!function_effect__is_seen(set, i))
+			continue;
+		name = function_text__printable(set->events[i]);
+		if (!name || asprintf(&text, "%s%s%.3g of %.3g %s", before ?: "",
+				      before ? ", " : "", effect->added, effect->mean, name) < 0)
+			text = NULL;
+		free(name);
+		free(before);
+		if (!text)
+			break;
+	}
+	return text;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTIONS_EFFECT_H
+#define __PERF_FUNCTIONS_EFFECT_H
+
+#include <stdbool.h>
+
+struct event_set;
+struct function_table;
+
+/*
+ * What the interrupt before an interval adds to it: the mean of an event in windows, the
+ * part of it that is added, and the standard error of that.
+ */
+struct function_effect {
+	double mean;
+	double added;
+	double error;
+};
+
+int function_table__set_effects(const struct function_table *table);
+bool function_effect__is_known(const struct event_set *set);
+bool function_effect__is_seen(const struct event_set *set, unsigned int event);
+char *function_effect__describe(const struct event_set *set);
+
+#endif /* __PERF_FUNCTIONS_EFFECT_H */
