@@ -303,6 +303,7 @@ static bool has_several_periods(const struct function_table *table)
 /* What the columns of the table have found, or taken off. */
 static void print_effects(const struct function_table *table, const struct report_options *options)
 {
+	struct function_skid skid;
 	bool is_known = false;
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
@@ -317,6 +318,10 @@ static void print_effects(const struct function_table *table, const struct repor
 		free(added);
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
+	if (function_table__skid(table, &skid) && skid.percentile_95)
+		pr_warning("perf functions: windows end late, by %llu events of the leader in the median and %llu in one of 20\n",
+			   (unsigned long long)skid.median,
+			   (unsigned long long)skid.percentile_95);
 	if (options->reading.is_corrected && !is_known)
 		pr_warning("perf functions: nothing to correct: what interrupts add is known with share mode auto, of groups that count instructions\n");
 }

@@ -86,6 +86,30 @@ static int set_effects(struct event_set *set)
 	return 0;
 }
 
+static int compare_skids(const void *one, const void *other)
+{
+	const u64 *a = one, *b = other;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/**
+ * function_table__skid - say how late windows have ended
+ * @table: the table, whose list of them is sorted
+ * @skid: set to that
+ *
+ * Return: false if that is not known: of sums files, or without periods in the samples.
+ */
+bool function_table__skid(const struct function_table *table, struct function_skid *skid)
+{
+	if (!table->nr_skids)
+		return false;
+	qsort(table->skids, table->nr_skids, sizeof(*table->skids), compare_skids);
+	skid->median = table->skids[table->nr_skids / 2];
+	skid->percentile_95 = table->skids[(size_t)table->nr_skids * 95 / 100];
+	return true;
+}
+
 /**
  * function_table__set_effects - find what interrupts add to the windows of each group
  * @table: sums, all added up

@@ -3,6 +3,7 @@
 #define __PERF_FUNCTIONS_EFFECT_H
 
 #include <stdbool.h>
+#include <linux/types.h>
 
 struct event_set;
 struct function_table;
@@ -17,6 +18,13 @@ struct function_effect {
 	double error;
 };
 
+/* How many events of the leader windows have counted after its overflow. */
+struct function_skid {
+	u64 median;
+	u64 percentile_95;
+};
+
+bool function_table__skid(const struct function_table *table, struct function_skid *skid);
 int function_table__set_effects(const struct function_table *table);
 bool function_effect__is_known(const struct event_set *set);
 bool function_effect__is_seen(const struct event_set *set, unsigned int event);

@@ -138,6 +138,19 @@ static void json_intervals(const struct event_set *set,
 	fputc('}', fp);
 }
 
+/* How late windows have ended, as far as recordings tell. */
+static void json_skid(const struct function_table *table, FILE *fp)
+{
+	struct function_skid skid;
+
+	if (!function_table__skid(table, &skid))
+		return;
+	json_number(",\n \"skid\": {\"windows\": ", table->nr_skids, fp);
+	json_number(", \"median\": ", skid.median, fp);
+	json_number(", \"percentile_95\": ", skid.percentile_95, fp);
+	fputc('}', fp);
+}
+
 /* What the interrupt before a window adds to it. */
 static void json_effects(const struct event_set *set, FILE *fp)
 {
@@ -315,6 +328,7 @@ void function_print__json(const struct function_print *print, FILE *fp)
 		table->inlines ? "true" : "false");
 	json_recorded(table, fp);
 	json_all_intervals(table, fp);
+	json_skid(table, fp);
 	fprintf(fp, ",\n \"corrected\": %s,\n \"intervals_of\": \"%s\",\n",
 		print->columns->options.is_corrected ? "true" : "false",
 		print->is_next_run ? "next run" : "this run");

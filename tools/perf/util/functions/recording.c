@@ -396,7 +396,27 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	return machine__process_event(machine, event, sample);
 }
 
-static int add_sample(struct recording *recording, struct evsel *evsel,
+/*
+ * The period that has elapsed, 0 if that is not known or wanted. The session has put the
+ * count in its place, so look at the record once more.
+ */
+static u64 read_period(const struct recording *recording, struct evsel *evsel,
+		       union perf_event *event)
+{
+	struct perf_sample raw;
+	u64 period = 0;
+
+	if (!function_metrics__wants_period(recording->metrics) ||
+	    !(evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD))
+		return 0;
+	perf_sample__init(&raw, /*all=*/false);
+	if (!evsel__parse_sample(evsel, event, &raw))
+		period = raw.period;
+	perf_sample__exit(&raw);
+	return period;
+}
+
+static int add_sample(struct recording *recording, struct evsel *evsel, union perf_event *event,
 		      struct perf_sample *sample, struct machine *machine)
 {
 	const struct place *place;
@@ -438,6 +458,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel,
 		.function = place->function,
 		.chain = recording->by == FUNCTION_BY_CHILDREN ? &recording->chain : NULL,
 		.counts = recording->counts,
+		.period = read_period(recording, evsel, event),
 		.time = sample->time,
 		.filtered = place->filtered,
 		.outside = is_outside(recording, sample),
@@ -446,11 +467,11 @@ static int add_sample(struct recording *recording, struct evsel *evsel,
 	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
 }
 
-static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
+static int process_sample(const struct perf_tool *tool, union perf_event *event,
 			  struct perf_sample *sample, struct machine *machine)
 {
 	struct recording *recording = container_of(tool, struct recording, tool);
-	int err = add_sample(recording, sample->evsel, sample, machine);
+	int err = add_sample(recording, sample->evsel, event, sample, machine);
 
 	if (!recording->is_refused)
 		return err;

@@ -430,6 +430,24 @@ int event_set__add_desc(struct event_set *set, const struct function_group_desc 
 }
 
 /**
+ * function_table__add_skid - tell how late a window has ended
+ * @table: the table
+ * @skid: how many events of the leader were counted after its overflow
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_table__add_skid(struct function_table *table, u64 skid)
+{
+	if (!table->skids)
+		table->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*table->skids));
+	if (!table->skids)
+		return -ENOMEM;
+	if (table->nr_skids < FUNCTION_MOST_SKIDS)
+		table->skids[table->nr_skids++] = skid;
+	return 0;
+}
+
+/**
  * function_table__add_cpu - tell of a kind of CPU that has counted
  * @table: the table
  * @cpu: as perf_env__describe_cpu() describes it
@@ -775,6 +793,10 @@ const char *function_table__add(struct function_table *table, const struct funct
 		if (function_table__add_cpu(table, other->cpus[i]))
 			return "not enough memory";
 	}
+	for (unsigned int i = 0; i < other->nr_skids; i++) {
+		if (function_table__add_skid(table, other->skids[i]))
+			return "not enough memory";
+	}
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
 		const struct event_set *from = other->sets[i];
 		struct event_set *set;
@@ -854,6 +876,7 @@ void function_table__exit(struct function_table *table)
 	for (unsigned int i = 0; i < table->nr_cpus; i++)
 		free(table->cpus[i]);
 	free(table->cpus);
+	free(table->skids);
 	free(table->sets);
 	free(table->sums);
 	memset(table, 0, sizeof(*table));

@@ -20,6 +20,9 @@
 #define FUNCTION_ALL	"[all]"	/* of those that are whole */
 #define FUNCTION_CUT	"[cut]"	/* of those that were too long to be recorded */
 
+/* They tell how late windows end as well as all of them. */
+#define FUNCTION_MOST_SKIDS	10000
+
 /* Least significant word first. 2^64 products of two 64-bit counts fit. */
 struct u192 {
 	u64 w[3];
@@ -154,6 +157,9 @@ struct function_table {
 	u64 throttled;
 	/* Sums of auto have been added to those of discard, which are what is left. */
 	bool was_mixed;
+	/* Of windows of recordings, as many as FUNCTION_MOST_SKIDS; sums files have none. */
+	u64 *skids;
+	unsigned int nr_skids;
 	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
 	char **cpus;
 	unsigned int nr_cpus;
@@ -167,6 +173,7 @@ int function_by__find(const char *name);
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
+int function_table__add_skid(struct function_table *table, u64 skid);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,

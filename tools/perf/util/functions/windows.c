@@ -120,6 +120,9 @@ struct metrics_stream {
 	u64 thread;		/* 0 if it is that of a CPU */
 	struct metrics_leader *leader;
 	const struct metrics_group *group;
+	/* Events of the leader since its last overflow, if that is known. */
+	s64 skid;
+	bool has_no_skid;
 	/* The last sample: its time in the order of records, where it was. */
 	u64 seen;
 	u64 last_thread;
@@ -154,6 +157,9 @@ struct function_metrics {
 	u64 begin;
 	unsigned int shift;
 	unsigned int block;
+	/* How late windows have ended, see note_skid(). */
+	u64 *skids;
+	unsigned int nr_skids;
 };
 
 static size_t hash_leader(long key, void *ctx __maybe_unused)
@@ -274,6 +280,7 @@ void function_metrics__delete(struct function_metrics *metrics)
 		free(function->dso);
 		free(function);
 	}
+	free(metrics->skids);
 	free_chains(metrics->streams);
 	delete_values(metrics->streams);
 	delete_values(metrics->leaders);
@@ -836,6 +843,41 @@ static int add_interval(struct metrics_group *group, struct function_intervals *
 }
 
 /**
+ * function_metrics__wants_period - say whether samples are to have their periods
+ * @metrics: the collector
+ *
+ * Return: true until enough is known of how late windows end.
+ */
+bool function_metrics__wants_period(const struct function_metrics *metrics)
+{
+	return metrics->nr_skids < FUNCTION_MOST_SKIDS;
+}
+
+/*
+ * A counter goes on after its overflow, until the handler reads it. The next interval is as
+ * much shorter, unless nothing would be left of it.
+ */
+static int note_skid(struct function_metrics *metrics, struct metrics_stream *stream,
+		     const struct metrics_sample *sample, bool is_window, bool is_broken)
+{
+	/* Periods of samples that were lost are not known. */
+	stream->has_no_skid |= !sample->period || (stream->seen && is_broken);
+	if (stream->has_no_skid)
+		return 0;
+	if (stream->skid >= (s64)sample->period)
+		stream->skid = 0;
+	stream->skid += sample->counts[0] - sample->period;
+	if (!is_window || stream->skid < 0 || metrics->nr_skids == FUNCTION_MOST_SKIDS)
+		return 0;
+	if (!metrics->skids)
+		metrics->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*metrics->skids));
+	if (!metrics->skids)
+		return -ENOMEM;
+	metrics->skids[metrics->nr_skids++] = stream->skid;
+	return 0;
+}
+
+/**
  * function_metrics__sample - take a sample of a group
  * @metrics: the collector
  * @group: the group
@@ -876,6 +918,8 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			return -ENOMEM;
 	}
 
+	if (group->alternates && note_skid(metrics, stream, sample, is_window, is_broken))
+		return -ENOMEM;
 	function_metrics__set_block(metrics, sample->time);
 	stream->seen = ++metrics->now;
 	stream->in_burst = false;
@@ -1152,6 +1196,10 @@ int function_metrics__table(const struct function_metrics *metrics, struct funct
 
 		if (err)
 			return err;
+	}
+	for (unsigned int i = 0; i < metrics->nr_skids; i++) {
+		if (function_table__add_skid(table, metrics->skids[i]))
+			return -ENOMEM;
 	}
 	if (function_table__sort(table))
 		return -ERANGE;

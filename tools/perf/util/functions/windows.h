@@ -34,6 +34,7 @@ struct metrics_sample {
 	struct metrics_function *function;
 	const struct function_chain *chain;	/* not NULL: each of its functions is a row */
 	const u64 *counts;		/* by slot, since the sample before */
+	u64 period;			/* that has elapsed, 0 if that is not known */
 	u64 time;
 	bool filtered;			/* the user does not want to see it */
 	bool outside;			/* of the spans of time that the user wants to see */
@@ -58,6 +59,7 @@ int metrics_function__rename(struct metrics_function *function, const char *symb
 
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
 			     const struct metrics_sample *sample);
+bool function_metrics__wants_period(const struct function_metrics *metrics);
 void function_metrics__throttle(struct function_metrics *metrics, u64 id);
 void function_metrics__lost(struct function_metrics *metrics);
 
