@@ -309,12 +309,12 @@ static void print_effects(const struct function_table *table, const struct repor
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		char *added = function_effect__describe(table->sets[i]);
 
-		if (added)
-			pr_warning("perf functions: %s: %s (%s)\n",
-				   options->reading.is_corrected ? "taken off each window" :
-				   "the interrupt before a window adds to it", added,
-				   options->reading.is_corrected ? "what interrupts add" :
-				   "--correct takes it off");
+		if (added && !options->reading.correction)
+			pr_warning("perf functions: the interrupt before a window adds to it: %s (--correct takes this off)\n",
+				   added);
+		else if (added)
+			pr_warning("perf functions: what interrupts add is taken off, of all windows: %s\n",
+				   added);
 		free(added);
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
@@ -322,7 +322,7 @@ static void print_effects(const struct function_table *table, const struct repor
 		pr_warning("perf functions: windows end late, by %llu events of the leader in the median and %llu in one of 20\n",
 			   (unsigned long long)skid.median,
 			   (unsigned long long)skid.percentile_95);
-	if (options->reading.is_corrected && !is_known)
+	if (options->reading.correction && !is_known)
 		pr_warning("perf functions: nothing to correct: what interrupts add is known with share mode auto, of groups that count instructions\n");
 }
 
@@ -1031,6 +1031,23 @@ static int parse_ci(const struct option *opt, const char *str, int unset)
 	return -EINVAL;
 }
 
+/* --correct[=all|own] */
+static int parse_correct(const struct option *opt, const char *str, int unset)
+{
+	struct function_reading_options *reading = opt->value;
+
+	if (unset)
+		reading->correction = FUNCTION_CORRECT_NOTHING;
+	else if (!str || !strcmp(str, "all"))
+		reading->correction = FUNCTION_CORRECT_ALL;
+	else if (!strcmp(str, "own"))
+		reading->correction = FUNCTION_CORRECT_OWN;
+	else
+		pr_err("perf functions: --correct=%s: it is the same for all windows (--correct=all) or each function's own (--correct=own)\n",
+		       str);
+	return unset || reading->correction ? 0 : -EINVAL;
+}
+
 static void add_input(struct report_options *report, const char *path)
 {
 	struct inputs *inputs = &report->inputs[report->side];
@@ -1098,8 +1115,9 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_CALLBACK_OPTARG(0, "ci", &report, NULL, "run|next",
 			    "print the 95 % interval of each metric, too: for this run (the default), or for the next one",
 			    parse_ci),
-	OPT_BOOLEAN(0, "correct", &report.reading.is_corrected,
-		    "take off what the interrupt before each window has added to it"),
+	OPT_CALLBACK_OPTARG(0, "correct", &report.reading, NULL, "all|own",
+			    "take off what interrupts have added: the same from all windows (the default), or of each function its own, of windows of different lengths",
+			    parse_correct),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),

@@ -34,6 +34,9 @@
  */
 #define STAYS		0.9
 
+/* Lengths of windows have to differ by so much, relative to the mean, to tell a slope. */
+#define LEAST_SPREAD	0.1
+
 static const struct function_column known_columns[] = {
 #define FUNCTION_METRIC(...) { __VA_ARGS__ },
 #include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
@@ -225,7 +228,7 @@ static struct pair_sums pool_by(const struct function_row *row, const char *y, c
 
 		if (set_has(sums->set, y) && set_has(sums->set, x))
 			pair_sums__add(&pair, sums, &reading, y, x, of_blocks,
-				       row->options.is_corrected);
+				       row->options.correction);
 	}
 	return pair;
 }
@@ -453,12 +456,54 @@ static struct window_counts counts_of(double windows, const struct u192 *total,
 	};
 }
 
+/* n times the covariance of two events over windows, where n is their number. */
+static double comoment(const struct pair_sums *pair)
+{
+	return u192__double(&pair->xy) -
+	       u192__double(&pair->x) * u192__double(&pair->y) / pair->number;
+}
+
+/*
+ * y by x as windows become longer: an interrupt adds the same to a window, however long it
+ * is. With w for the leader, and S for sums of products of deviations from the mean, this
+ * is R = S_wy / S_wx, with the error sqrt(s^2 S_ww) / S_wx, where s^2 is the variance of
+ * y - R x. Not defined where windows are of one length, or in bursts.
+ */
+static struct function_value slope(const struct function_row *row, const char *y, const char *x,
+				   unsigned int scale)
+{
+	const char *w = row->sums[0]->set->events[0];
+	struct pair_sums wy = pool(row, w, y), wx = pool(row, w, x), ww = pool(row, w, w);
+	struct pair_sums yy = pool(row, y, y), yx = pool(row, y, x), xx = pool(row, x, x);
+	double n = yx.number, s_ww = comoment(&ww), s_wx = comoment(&wx), r, squares;
+	struct function_value value = {};
+
+	/* All of the same windows: in sets with all three events. */
+	if (n < 4 || n != yx.matched || ww.number != n || wy.number != n || wx.number != n ||
+	    yy.number != n || xx.number != n ||
+	    s_ww / n < pow(LEAST_SPREAD * u192__double(&ww.x) / n, 2) || s_wx <= 0)
+		return value;
+	r = comoment(&wy) / s_wx;
+	squares = comoment(&yy) - 2 * r * comoment(&yx) + r * r * comoment(&xx);
+	value.is_defined = true;
+	value.value = scale * fmax(r, 0);
+	value.has_error = true;
+	value.error = scale * sqrt(fmax(squares, 0) / (n - 2) * s_ww) / s_wx;
+	value.freedom = n - 2;
+	return value;
+}
+
 /* One event by another, directly or through an event that both sets have; no interval. */
 static struct function_value plain_rate(const struct function_column *column, const char *link,
 					const struct function_row *row, bool of_blocks)
 {
 	struct pair_sums own = pool_by(row, column->event, link ?: column->per, of_blocks), other;
+	struct function_value value = {};
 
+	if (row->options.correction == FUNCTION_CORRECT_OWN && !link && !of_blocks)
+		value = slope(row, column->event, column->per, column->scale);
+	if (value.is_defined)
+		return value;
 	if (!link)
 		return ratio(&own, own.number, column->scale);
 	other = pool_by(row, column->per, link, of_blocks);
@@ -485,7 +530,7 @@ static bool is_disturbed(const struct function_column *column, const char *link,
 	struct function_row corrected_row = *row;
 	struct function_value corrected;
 
-	corrected_row.options.is_corrected = true;
+	corrected_row.options.correction = FUNCTION_CORRECT_ALL;
 	corrected = plain_rate(column, link, &corrected_row, /*of_blocks=*/false);
 	return value->has_interval && corrected.is_defined &&
 	       (corrected.value < value->low || corrected.value > value->high);
@@ -517,9 +562,10 @@ static struct function_value rate(const struct function_column *column, const ch
 		x *= below.total / u192__double(&other.x);
 	}
 	value.windows = fmin(event.windows, below.windows);
-	if (own.unsure_y || own.unsure_x) {
-		function_value__plain_interval(&value);
-		value.low = fmax(value.low, 0);
+	if (row->options.correction == FUNCTION_CORRECT_OWN || own.unsure_y || own.unsure_x) {
+		function_value__corrected_interval(&value, column->scale / x, &event,
+						   u192__double(&whole.yy) /
+						   u192__double(&whole.y));
 	} else {
 		function_value__rate_interval(&value, column->scale / x, &event, &below,
 					      u192__double(&whole.yy) / u192__double(&whole.y));
@@ -527,7 +573,7 @@ static struct function_value rate(const struct function_column *column, const ch
 	/* A part of what it is taken by. */
 	if (column->scale == PERCENT)
 		value.high = fmin(value.high, fmax(value.value, PERCENT));
-	value.is_disturbed = !row->options.is_corrected && is_disturbed(column, link, row, &value);
+	value.is_disturbed = !row->options.correction && is_disturbed(column, link, row, &value);
 	return value;
 }
 
@@ -652,7 +698,7 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 
 		if (is_led(sums, leader, event))
 			pair_sums__add(&pair, sums, &reading, event, leader, of_blocks,
-				       row->options.is_corrected);
+				       row->options.correction);
 	}
 	return pair;
 }

@@ -43,9 +43,16 @@ struct function_value {
 	double windows;
 };
 
+/* Whether what interrupts have added to windows is taken off. */
+enum function_correction {
+	FUNCTION_CORRECT_NOTHING,
+	FUNCTION_CORRECT_ALL,	/* as much from the windows of each function */
+	FUNCTION_CORRECT_OWN,	/* from windows of different lengths, of each function its own */
+};
+
 /* How values are made of sums. */
 struct function_reading_options {
-	bool is_corrected;	/* what interrupts have added is taken off */
+	enum function_correction correction;
 	bool is_next_run;	/* errors are those of what the next run would say */
 };
 

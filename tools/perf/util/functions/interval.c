@@ -174,6 +174,25 @@ void function_value__rate_interval(struct function_value *value, double unit,
 }
 
 /**
+ * function_value__corrected_interval - set the interval of a rate which something was
+ *					taken off
+ * @value: the value, whose interval is set, if that can be said
+ * @unit: what one event adds to @value
+ * @event: the events that are counted
+ * @crowd: how many events windows of all functions hold which hold any
+ */
+void function_value__corrected_interval(struct function_value *value, double unit,
+					const struct window_counts *event, double crowd)
+{
+	double half = student_t__quantile(value->freedom) * value->error;
+	double few = RULE_OF_THREE * unit, more = few * fmax(fmax(crowd, crowd_of(event)), 1);
+
+	if (value->has_error)
+		set(value, fmax(value->value - fmax(half, few), 0),
+		    value->value + fmax(half, more));
+}
+
+/**
  * function_value__share_interval - set the interval of a share
  * @value: the value, whose interval is set
  * @whole: what @value would be of all

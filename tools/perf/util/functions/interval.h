@@ -17,6 +17,8 @@ double student_t__quantile(double freedom);
 void function_value__rate_interval(struct function_value *value, double unit,
 				   const struct window_counts *event,
 				   const struct window_counts *per, double crowd);
+void function_value__corrected_interval(struct function_value *value, double unit,
+					const struct window_counts *event, double crowd);
 void function_value__share_interval(struct function_value *value, double whole, double windows);
 void function_value__plain_interval(struct function_value *value);
 

@@ -322,6 +322,11 @@ static void json_name(const struct function_sums *function, FILE *fp)
  */
 void function_print__json(const struct function_print *print, FILE *fp)
 {
+	static const char *const corrections[] = {
+		[FUNCTION_CORRECT_NOTHING] = "no",
+		[FUNCTION_CORRECT_ALL] = "all",
+		[FUNCTION_CORRECT_OWN] = "own",
+	};
 	const struct function_table *table = print->table;
 
 	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", function_by__name(table->by),
@@ -329,8 +334,8 @@ void function_print__json(const struct function_print *print, FILE *fp)
 	json_recorded(table, fp);
 	json_all_intervals(table, fp);
 	json_skid(table, fp);
-	fprintf(fp, ",\n \"corrected\": %s,\n \"intervals_of\": \"%s\",\n",
-		print->columns->options.is_corrected ? "true" : "false",
+	fprintf(fp, ",\n \"corrected\": \"%s\",\n \"intervals_of\": \"%s\",\n",
+		corrections[print->columns->options.correction],
 		print->is_next_run ? "next run" : "this run");
 	json_columns(print->columns, print->fields, print->nr_fields, fp);
 	fputs(" \"functions\": [", fp);
