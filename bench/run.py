@@ -6,9 +6,9 @@ A measurement is a module of bench/ with a TITLE, measure(), which returns what 
 results.json under its name, report(), which makes Markdown of that, and PICTURES, the
 files that it draws. They leave README.md, results.json and the pictures in
 build/BASE/bench; results.json also holds how many seconds each measurement took, and
-which state of the series was measured. What was measured of this state before stays
-there, so a measurement can be repeated. Those of the machine with caches run if they
-are named, and have a page each.
+which state of the series it measured. What was measured before stays there, so a
+measurement can be repeated; the page names what is of an older state. Those of the
+machine with caches run if they are named, and have a page each.
 """
 
 import argparse
@@ -109,6 +109,20 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         )
 
 
+def older(trees: dict[str, dict[str, str]]) -> Iterator[str]:
+    """Which measurements are of an older state of the series than the last one, and what has changed
+    since then.
+    """
+    *_, newest = trees.values()
+    names = [name for name in MEASUREMENTS if name in trees and trees[name] != newest]
+    changed = {path for name in names for path in newest if trees[name].get(path) != newest[path]}
+    if names:
+        yield prose(
+            f"""Of an older state of the series, before a change of
+            {', '.join(f'`{path}`' for path in sorted(changed))}, are: {', '.join(names)}."""
+        )
+
+
 def page(results: dict[str, Any], base: str) -> str:
     """README.md of the results of a base of Linux."""
     command = f"make bench{'' if base == DEFAULT_BASE else f' BASE={base}'}"
@@ -129,6 +143,7 @@ def page(results: dict[str, Any], base: str) -> str:
             emulator, and differ from run to run."""
         ),
     ]
+    parts += older(results["tree"])
     if lines := list(short(results, f"{command} BENCH=")):
         parts += ["## In short", "\n".join(lines)]
     for name in MEASUREMENTS:
@@ -192,17 +207,16 @@ def write_alone(path: Path, result: dict[str, Any], seconds: float) -> None:
     print("\n" + text, end="")
 
 
-def earlier(path: Path, tree: dict[str, str]) -> dict[str, Any]:
-    """What was measured before, if that was in the same state."""
-    results = json.loads(path.read_text()) if path.is_file() else {}
-    return results if results.get("tree") == tree else {"seconds": {}, "tree": tree}
+def earlier(path: Path) -> dict[str, Any]:
+    """What was measured before."""
+    return json.loads(path.read_text()) if path.is_file() else {"seconds": {}, "tree": {}}
 
 
 def measure(names: list[str]) -> None:
     """Runs measurements, writes and prints the page."""
     guest = importlib.import_module("bench.guest")
     path, failures, done = guest.OUT / "results.json", [], []
-    results = earlier(path, mail.measured(guest.LINUX))
+    results, tree = earlier(path), mail.measured(guest.LINUX)
     for name in names:
         start = time.monotonic()
         try:
@@ -216,6 +230,8 @@ def measure(names: list[str]) -> None:
             write_alone(guest.OUT / name, result, spent)
         elif name != PICTURES:
             results[name], results["seconds"][name] = result, spent
+            results["tree"].pop(name, None)  # the last one is the newest
+            results["tree"][name] = tree
             done.append(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path, json.dumps(results, indent=2) + "\n")
@@ -223,7 +239,8 @@ def measure(names: list[str]) -> None:
     if done:
         seconds = {name: results["seconds"][name] for name in done}
         print(f"  {'all':58} {sum(seconds.values()):6.1f} s", flush=True)
-        now = {name: results[name] for name in done} | {"seconds": seconds}
+        trees = {name: results["tree"][name] for name in done}
+        now = {name: results[name] for name in done} | {"seconds": seconds, "tree": trees}
         print("\n" + page(now, guest.BUILD.name), end="")
     if failures:
         sys.exit("\n".join(failures))

@@ -107,13 +107,15 @@ def measured(tree: Path) -> dict[str, str]:
 
 
 @functools.cache
-def warn_if_old(base: str, tree: Path, then: tuple[tuple[str, str], ...]) -> None:
-    """Says once that the figures are of another tree; then is what measured() said."""
-    changed = [name for name, content in measured(tree).items() if dict(then).get(name) != content]
-    if changed:
+def warn_if_old(base: str, tree: Path) -> None:
+    """Says once which figures are of another tree."""
+    now = measured(tree)
+    then = json.loads((TOP / "results" / base / "results.json").read_text())["tree"]
+    names = [name for name, measured_tree in then.items() if measured_tree != now]
+    if names:
         print(
-            f"series: results/{base}/results.json was measured before a change of "
-            f"{', '.join(changed)}: `make bench BASE={base}` measures anew",
+            f"series: results/{base}/results.json has figures of an older tree: "
+            f"`make bench BASE={base} BENCH='{' '.join(names)}'` measures anew",
             file=sys.stderr,
         )
 
@@ -131,7 +133,7 @@ def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
                 f"series: the letter of {topic} has figures, and {path.relative_to(TOP)} cannot "
                 f"be read ({error}): `make bench BASE={base}` measures them"
             )
-        warn_if_old(base, tree, tuple(figures["tree"].items()))
+        warn_if_old(base, tree)
     try:
         return body.format(**figures)
     except (ValueError, LookupError) as error:
