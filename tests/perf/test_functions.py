@@ -430,6 +430,49 @@ class Report(unittest.TestCase):
         )
         self.assert_refused("no column event=0xc5 ", named, "-F", f"#,{name}")
 
+    def values(self, *options: object) -> list[dict[str, str]]:
+        """The rows with all digits."""
+        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
+
+    def test_percent_limit(self):
+        """Those rows of the whole table that have this share, in whatever order."""
+        whole = self.values(self.one, "-s", "CPI")
+        shares = sorted(float(row["%CY"]) for row in whole)
+        limit = shares[len(shares) // 2]
+        some = [row for row in whole if float(row["%CY"]) >= limit]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
+        self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
+        self.assert_refused("no row has a share of 99.5 %$", self.one, "--percent-limit", "99.5")
+        for number in "-1", "101", "nan", "1x", "":
+            done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
+            self.assertEqual(done.returncode, 129, number)
+            self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
+
+    def test_percent_limit_without_cycles(self):
+        """Then it is the share of the windows."""
+        path = recording("instructions", 5, events=3)
+        sums = DATA / "instructions.sums"
+        text = self.report(path, "--sums", "-").replace("cycles", "first")
+        sums.write_text(text)
+        whole = self.values(sums)
+        total = sum(int(row["#"]) for row in whole)
+        some = [row for row in whole if 100 * int(row["#"]) >= 10 * total]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(sums, "--percent-limit", 10), some)
+
+    def test_older_names_of_filters(self):
+        """Names are those of perf report; the older ones still do."""
+        for new, short, old, value in (
+            ("--comms", "-c", "--comm", "sh"),
+            ("--dsos", "-d", "--dso", libraries().path("two")),
+            ("--symbols", "-S", "--symbol", "alpha,delta"),
+        ):
+            table = self.report(self.one, new, value)
+            self.assertNotEqual(table, self.report(self.one))
+            self.assertEqual(self.report(self.one, short, value), table)
+            self.assertEqual(self.report(self.one, old, value), table)
+
     def test_filter_leaves_matching_alone(self):
         """What comes before a window is looked at, though it is filtered out itself."""
         every = sums_of(json.loads(self.report("-j", self.one)))
@@ -550,7 +593,7 @@ class Report(unittest.TestCase):
             (done.returncode, done.stdout, done.stderr),
             (1, "", f"generate-function-metrics: {sums}: these are sums of --share auto\n"),
         )
-        self.assert_refused("no window is one that --comm chooses$", self.one, "--comm", "nobody")
+        self.assert_refused("no window is one that --comms chooses$", self.one, "-c", "nobody")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")

@@ -48,8 +48,9 @@ static const char *const report_usage[] = {
 	"",
 	"Examples:",
 	"perf functions report --sort CPI --limit 20",
-	"perf functions report --ci -F '#,CPI,%CY' --dso libc.so.6",
-	"perf functions report --by callchain --symbol memcpy",
+	"perf functions report --sort CPI --percent-limit 1",
+	"perf functions report --ci -F '#,CPI,%CY' --dsos libc.so.6",
+	"perf functions report --by callchain --symbols memcpy",
 	"perf functions report --children --limit 20",
 	"perf functions report --diff before.data after.data",
 	"perf functions report --before old*.data --after new*.data --fail-on 'CPI>5%'",
@@ -80,6 +81,7 @@ struct report_options {
 	const char *sums;
 	const char *objdump;
 	unsigned int limit;
+	double percent_limit;
 	bool json;
 	bool intervals;
 	bool diff;
@@ -168,9 +170,9 @@ static const char *find_filter(const struct report_options *options)
 	const struct {
 		const char *name, *value;
 	} filters[] = {
-		{ "comm", symbol_conf.comm_list_str }, { "dso", symbol_conf.dso_list_str },
+		{ "comms", symbol_conf.comm_list_str }, { "dsos", symbol_conf.dso_list_str },
 		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
-		{ "symbol", symbol_conf.sym_list_str }, { "time", options->recording.time },
+		{ "symbols", symbol_conf.sym_list_str }, { "time", options->recording.time },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
@@ -472,6 +474,17 @@ static int make_columns(struct function_columns *columns, const struct function_
 	return err;
 }
 
+static int drop_small(struct function_columns *columns, const struct function_table *table,
+		      double percent)
+{
+	function_columns__mark_small(columns, table, percent);
+	function_columns__drop_small(columns);
+	if (columns->nr_rows)
+		return 0;
+	pr_err("perf functions: no row has a share of %g %%\n", percent);
+	return -EINVAL;
+}
+
 static int print_report(struct report_options *options, const struct function_table *table)
 {
 	struct function_columns columns;
@@ -485,6 +498,8 @@ static int print_report(struct report_options *options, const struct function_ta
 	first = columns.nr_columns;
 	if (!err && options->metrics)
 		err = function_exprs__add_columns(&columns, table, options->metrics);
+	if (!err && options->percent_limit)
+		err = drop_small(&columns, table, options->percent_limit);
 	if (!err)
 		err = sort_rows(&columns, table->by, options->sort);
 	if (err)
@@ -625,16 +640,20 @@ static int print_changes(const struct report_options *options, struct function_d
 			 struct function_diff_print *print)
 {
 	const struct function_table *before = &print->before->table, *after = &print->after->table;
-	int column = find_sort(&diff->columns, after->by, options->sort), err = 0;
+	int column = find_sort(&diff->columns, after->by, options->sort), err;
 
 	if (column < -1)
 		return column;
 	function_diff__sort(diff, column);
-	print->nr_rows = diff->nr_rows;
+	err = function_diff__move_small(diff);
+	if (err < 0)
+		return err;
+	print->nr_rows = err;
 	if (options->limit && options->limit < print->nr_rows)
 		print->nr_rows = options->limit;
 
 	print_diff_notes(diff, before, after);
+	err = 0;
 	setup_pager();
 	if (options->json)
 		function_diff_print__json(print, stdout);
@@ -737,6 +756,8 @@ static int make_columns_of_runs(const struct report_options *options, struct fun
 	int err = make_all_columns(&runs->all, &runs->table, options->metrics);
 	const int told = verbose;
 
+	if (!err && options->percent_limit)
+		function_columns__mark_small(&runs->all, &runs->table, options->percent_limit);
 	/* What there is to say of the metrics was said. */
 	verbose = -1;
 	for (unsigned int i = 0; !err && i < runs->nr; i++)
@@ -979,6 +1000,20 @@ static int add_limits(const struct option *opt, const char *str, int unset)
 	return 0;
 }
 
+static int parse_percent_limit(const struct option *opt, const char *str, int unset)
+{
+	double *limit = opt->value;
+	char *end;
+
+	if (unset)
+		return -EINVAL;
+	*limit = strtod(str, &end);
+	if (end != str && !*end && *limit >= 0 && *limit <= 100)
+		return 0;
+	pr_err("perf functions: --percent-limit takes a number from 0 to 100\n");
+	return -EINVAL;
+}
+
 static void add_input(struct report_options *report, const char *path)
 {
 	struct inputs *inputs = &report->inputs[report->side];
@@ -1047,6 +1082,9 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
+	OPT_CALLBACK(0, "percent-limit", &report.percent_limit, "percent",
+		     "don't print functions under this share (of the cycles, else of the windows)",
+		     parse_percent_limit),
 	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
 	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
 	OPT_STRING(0, "objdump", &report.objdump, "path",
@@ -1066,15 +1104,16 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
 		     "with --diff, --before and --after: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
 		     add_limits),
-	OPT_STRING(0, "comm", &symbol_conf.comm_list_str, "comm[,comm...]",
+	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
+	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comm[,comm...]",
 		   "only count windows in these comms"),
-	OPT_STRING(0, "dso", &symbol_conf.dso_list_str, "dso[,dso...]",
+	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dso[,dso...]",
 		   "only count windows in these DSOs"),
 	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
 		   "only count windows in these processes"),
 	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
 		   "only count windows in these threads"),
-	OPT_STRING(0, "symbol", &symbol_conf.sym_list_str, "symbol[,symbol...]",
+	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "symbol[,symbol...]",
 		   "only count windows in these symbols"),
 	OPT_STRING(0, "time", &report.recording.time, "start,stop",
 		   "only count windows in this span of time"),

@@ -811,6 +811,35 @@ void function_diff__sort(struct function_diff *diff, int column)
 	qsort_r(diff->rows, diff->nr_rows, sizeof(*diff->rows), compare_diff_rows, &column);
 }
 
+static bool is_small(const struct function_diff_row *row)
+{
+	return (!row->before || row->before->is_small) && (!row->after || row->after->is_small);
+}
+
+/**
+ * function_diff__move_small - move rows behind all others that are small on both sides
+ * @diff: the comparison, whose order is kept otherwise
+ *
+ * Return: the number of the others, or -ENOMEM.
+ */
+int function_diff__move_small(struct function_diff *diff)
+{
+	struct function_diff_row *small = calloc(diff->nr_rows ?: 1, sizeof(*small));
+	size_t nr = 0, nr_small = 0;
+
+	if (!small)
+		return -ENOMEM;
+	for (size_t i = 0; i < diff->nr_rows; i++) {
+		if (is_small(&diff->rows[i]))
+			small[nr_small++] = diff->rows[i];
+		else
+			diff->rows[nr++] = diff->rows[i];
+	}
+	memcpy(diff->rows + nr, small, nr_small * sizeof(*small));
+	free(small);
+	return nr;
+}
+
 /**
  * function_diff_row__status - say in which tables a function is
  * @row: the function
