@@ -240,11 +240,11 @@ class Browser(unittest.TestCase):
         terminal.until("^Metrics of 4 functions")
         terminal.press("q")
         self.assertEqual(terminal.end(), 0)
-        terminal = Terminal(
-            PERF, "functions", "report", "-i", self.data, "--stdio", PERF_CONFIG=str(config)
-        )
-        self.assertEqual(terminal.end(), 0)
-        self.assertEqual(words("\n".join(terminal.lines()[:5])), self.table)
+        for options in ("--stdio",), ("--stdio", "--tui"), ("--tui", "--stdio"):
+            command = PERF, "functions", "report", "-i", self.data, *options
+            terminal = Terminal(*command, PERF_CONFIG=str(config))
+            self.assertEqual(terminal.end(), 0)
+            self.assertEqual(words("\n".join(terminal.lines()[:5])), self.table)
 
     def test_intervals(self):
         """Those of the table, weak values are grey, and a line says what intervals are about."""

@@ -1137,7 +1137,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 			goto out;
 	}
 	parse_report(&report, options, argc, argv);
-	report.tui = report.tui || (tui_is_default && !report.stdio);
+	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";
 	err = report_functions(&report);
