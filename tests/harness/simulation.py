@@ -138,7 +138,9 @@ class Simulation:
         ends in later records.
         """
         self.by, self.deferred = by, deferred
-        self.wants: Callable[[Task], bool] = lambda _task: True  # the windows of a task
+        # the windows of a task on a CPU
+        self.wants: Callable[[Task, int], bool] = lambda _task, _cpu: True
+        self.cpu = 0  # of the sample at hand
         self.random = random.Random(seed)
         self.libraries = libraries
         self.nr_cpus = self.random.choice((1, 2, 4))
@@ -326,6 +328,7 @@ class Simulation:
         group = self.random.choice(self.groups)
         leader = group[0]
         task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
+        self.cpu = cpu
         stream = self.streams.setdefault(
             (leader.ids[cpu], task.number if self.inherit else 0), Stream()
         )
@@ -404,7 +407,7 @@ class Simulation:
         if stream.last and stream.last[0] == task.number and not stream.broken:
             common = common_calls(self.function_of, frames, before)
         bursts = {}
-        if stream.last and not is_long and self.wants(task):
+        if stream.last and not is_long and self.wants(task, self.cpu):
             counted = Counter(dict(zip(self.names(group), counts)))
             for function in {self.function_of(*place, address) for place, address in frames}:
                 self.rows[function] = function
@@ -522,7 +525,7 @@ class Simulation:
         is_window = not is_long and stream.last is not None
         window = Counter(dict(zip(self.names(group), counts)))
         self._count_begun(group, stream, task, window, is_window and share == "auto")
-        if not self.wants(task) or not (is_window or share == "auto"):
+        if not self.wants(task, self.cpu) or not (is_window or share == "auto"):
             return None
         sums = self.sums.setdefault((function, self.key(group)), empty_sums())
         sums["samples" if is_window else "opened"] += 1
@@ -543,7 +546,7 @@ class Simulation:
     ) -> None:
         """Counts a window where it begins, if it counts there and that is known and wanted."""
         run, stream.run = stream.run, None
-        was_wanted, stream.wanted = stream.wanted, self.wants(task)
+        was_wanted, stream.wanted = stream.wanted, self.wants(task, self.cpu)
         if not (counts and was_wanted) or stream.broken or stream.last[0] != task.number:
             return
         begin = stream.last[1]

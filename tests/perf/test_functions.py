@@ -521,14 +521,15 @@ class Report(unittest.TestCase):
         self.assertGreater(len(re.findall("^    perf functions report ", told.stdout, re.M)), 3)
 
     def test_filters_of_tasks(self):
-        """By comm at the time, pid and tid.
+        """By comm at the time, pid, tid and CPU.
 
         Windows of others do not count, but they do change the streams.
         """
         filters = {
-            "--comm": ("sh,my worker", lambda task: task.comm in ("sh", "my worker")),
-            "--pid": ("100", lambda task: task.pid == 100),
-            "--tid": ("100", lambda task: task.tid == 100),
+            "--comm": ("sh,my worker", lambda task, _: task.comm in ("sh", "my worker")),
+            "--pid": ("100", lambda task, _: task.pid == 100),
+            "--tid": ("100", lambda task, _: task.tid == 100),
+            "--cpu": ("0,2-9", lambda _, cpu: cpu != 1),
         }
         for seed, (option, (value, wants)) in itertools.product(range(4), filters.items()):
             simulation = Simulation(seed, libraries(), events=3)
@@ -594,6 +595,9 @@ class Report(unittest.TestCase):
             (1, "", f"generate-function-metrics: {sums}: these are sums of --share auto\n"),
         )
         self.assert_refused("no window is one that --comms chooses$", self.one, "-c", "nobody")
+        self.assert_refused("cannot read --cpu x: CPUs are numbers", self.one, "-C", "x")
+        self.assert_refused("no window is one that --cpu chooses$", self.one, "-C", "63")
+        self.assert_refused("one.sums: --cpu chooses windows of a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include <perf/cpumap.h>
 #include <subcmd/pager.h>
 #include <subcmd/parse-options.h>
 
@@ -74,6 +75,7 @@ struct report_options {
 	const char *by_name;
 	bool children;
 	struct recording_options recording;
+	const char *cpus;
 	const char *fields;
 	const char *metrics;
 	const char *sort;
@@ -173,6 +175,7 @@ static const char *find_filter(const struct report_options *options)
 		{ "comms", symbol_conf.comm_list_str }, { "dsos", symbol_conf.dso_list_str },
 		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
 		{ "symbols", symbol_conf.sym_list_str }, { "time", options->recording.time },
+		{ "cpu", options->cpus },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
@@ -852,6 +855,17 @@ static int parse_share(const char *name, enum function_share *share)
 	return 0;
 }
 
+static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
+{
+	if (!list)
+		return 0;
+	*cpus = perf_cpu_map__new(list);
+	if (*cpus)
+		return 0;
+	pr_err("perf functions: cannot read --cpu %s: CPUs are numbers, as in 0,2-4\n", list);
+	return -EINVAL;
+}
+
 static int parse_by(const char *name, enum function_by *by)
 {
 	int found = function_by__find(name);
@@ -909,7 +923,8 @@ static int report_functions(struct report_options *options)
 	struct function_table table = {};
 	int err;
 
-	if (parse_share(options->share_name, &options->recording.share) ||
+	if (parse_cpus(options->cpus, &options->recording.cpus) ||
+	    parse_share(options->share_name, &options->recording.share) ||
 	    parse_by(options->by_name ?: "symbol", &options->recording.by))
 		return -1;
 	if (options->children && refuse_with_children(options))
@@ -1115,6 +1130,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "only count windows in these threads"),
 	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "symbol[,symbol...]",
 		   "only count windows in these symbols"),
+	OPT_STRING('C', "cpu", &report.cpus, "cpu[,cpu...]", "only count windows on these CPUs"),
 	OPT_STRING(0, "time", &report.recording.time, "start,stop",
 		   "only count windows in this span of time"),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
@@ -1142,6 +1158,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		report.separator = "\t";
 	err = report_functions(&report);
 	free((char *)report.fail_on);
+	perf_cpu_map__put(report.recording.cpus);
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);

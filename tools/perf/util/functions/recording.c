@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
+#include <perf/cpumap.h>
 
 #include "../addr_location.h"
 #include "../annotate.h"
@@ -74,6 +75,7 @@ struct recording {
 	/* With FUNCTION_BY_CHILDREN, the call chain of the sample at hand. */
 	struct function_chain chain;
 	enum function_by by;
+	const struct perf_cpu_map *cpus;	/* that the user wants to see, NULL: all */
 	/* Places by hash: samples gather at few, and to look one up takes long. */
 	struct place *places;
 	/* Threads and maps have changed so often, beginning with 1. */
@@ -126,6 +128,8 @@ static bool refuse_leader(struct recording *recording, struct evsel *leader)
 	const char *lacks = function_finder__lacks(recording->finder, leader);
 	char reason[128];
 
+	if (recording->cpus && !(leader->core.attr.sample_type & PERF_SAMPLE_CPU))
+		lacks = "--sample-cpu";
 	if (!lacks)
 		return false;
 	scnprintf(reason, sizeof(reason), "was recorded without what this takes: perf record %s",
@@ -336,6 +340,15 @@ static bool is_outside(const struct recording *recording, const struct perf_samp
 					     sample->time);
 }
 
+/* Whether a sample is on a CPU that the user does not want to see. */
+static bool is_elsewhere(const struct recording *recording, const struct perf_sample *sample)
+{
+	const struct perf_cpu cpu = { .cpu = sample->cpu };
+
+	return recording->cpus && ((u32)cpu.cpu != sample->cpu ||
+				   !perf_cpu_map__has(recording->cpus, cpu));
+}
+
 /* Look up thread and function of a sample. */
 static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		   struct perf_sample *sample, struct place *place)
@@ -363,7 +376,8 @@ static int look_up(struct recording *recording, struct machine *machine, struct 
 	err = place->function ? 0 : -ENOMEM;
 	if (!err && recording->symbols) {
 		err = note_symbol(recording, place->function, &al);
-		if (!err && !al.filtered && !is_outside(recording, sample))
+		if (!err && !al.filtered && !is_outside(recording, sample) &&
+		    !is_elsewhere(recording, sample))
 			err = annotate_sample(recording, evsel, sample, &al);
 	}
 out:
@@ -438,7 +452,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel,
 		.function = place->function,
 		.chain = recording->by == FUNCTION_BY_CHILDREN ? &recording->chain : NULL,
 		.counts = recording->counts,
-		.filtered = place->filtered,
+		.filtered = place->filtered || is_elsewhere(recording, sample),
 		.outside = is_outside(recording, sample),
 		.nowhere = function_finder__is_nowhere(recording->finder, sample),
 	};
@@ -642,6 +656,7 @@ static struct recording *recording__new(const struct recording_options *options)
 		return NULL;
 
 	recording->by = options->by;
+	recording->cpus = options->cpus;
 	recording->nr_changes = 1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));

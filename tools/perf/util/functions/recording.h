@@ -7,6 +7,7 @@
 #include "sums.h"
 #include "windows.h"
 
+struct perf_cpu_map;
 struct recording;
 
 /* Which windows of a recording count, and as what. */
@@ -14,6 +15,7 @@ struct recording_options {
 	enum function_share share;
 	enum function_by by;
 	const char *time;	/* spans of time, NULL: all */
+	struct perf_cpu_map *cpus;	/* NULL: all */
 	bool inlines;
 	bool stitch_lbr;
 	bool force;
