@@ -16,6 +16,7 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.harness import perfwrite as pw
 from tests.harness.code import addresses, assembly, build
 from tests.harness.env import CHECK, PERF, must, run, words
 from tests.harness.recording import Windows
@@ -219,6 +220,43 @@ class Browser(unittest.TestCase):
                 terminal.until(reason)
                 terminal.press("x")
                 terminal.until("^(alpha|program)")
+
+    def test_notes(self):
+        """What is said of a table is in a window first, which n opens again; whole words."""
+        recording = Windows()
+        for _ in range(30):
+            recording.window(BASE)
+        recording.writer.lost(recording.where(), 1, 7)
+        recording.writer.throttle(pw.THROTTLE, recording.where(), 1)
+        recording.window(BASE)
+        lossy = recording.write(DATA / "lossy.data")
+        for inputs in (lossy,), (lossy, self.discarded()):
+            told = run(PERF, "functions", "report", *inputs, stderr=-1).stderr
+            self.assertIn("7 records were lost", told)
+            self.assertIn("throttled 1 times", told)
+            self.assertEqual("shares are those of discard" in told, len(inputs) == 2)
+            expected = " ".join(re.findall("^perf functions: (.*)", told, re.M))
+            with browser(*inputs) as terminal:
+                for key in "n", "x":
+                    window = "\n".join(terminal.until("Press any key"))
+                    self.assertIn(self.plain(expected), self.plain(window))
+                    terminal.press("x")
+                    terminal.until(r"\A(?![\s\S]*Press any key)")
+                    terminal.press(key)
+                terminal.until(r"\A(?![\s\S]*Press any key)")
+
+    @staticmethod
+    def plain(text: str) -> str:
+        """The words, without the lines around a window."""
+        return " ".join(re.sub(r"[^\w\s:,.()%-]", " ", text).split())
+
+    def discarded(self) -> Path:
+        """Sums of share mode discard of other windows."""
+        path = DATA / "discard.sums"
+        must(
+            PERF, "functions", "report", self.data, "--share", "discard", "--sums", path, stderr=-1
+        )
+        return path
 
     def test_objdump(self):
         """The code is what --objdump says."""

@@ -68,6 +68,13 @@ struct inputs {
 	unsigned int nr;
 };
 
+/* What is said before there is a browser, which covers it. */
+struct notes {
+	FILE *fp;
+	char *text;
+	size_t size;
+};
+
 struct report_options {
 	struct inputs inputs[NR_SIDES];
 	enum side side;
@@ -90,9 +97,28 @@ struct report_options {
 	const char *fail_on;
 	bool stdio;
 	bool tui;
+	struct notes notes;
 	/* Those whose functions can be annotated, in the order of the inputs. */
 	struct recording *recordings;
 };
+
+static void notes__begin(struct notes *notes)
+{
+	notes->fp = open_memstream(&notes->text, &notes->size);
+	if (notes->fp)
+		debug_set_file(notes->fp);
+}
+
+static void notes__end(struct notes *notes)
+{
+	if (!notes->fp)
+		return;
+	debug_set_file(stderr);
+	fclose(notes->fp);
+	notes->fp = NULL;
+	if (notes->text)
+		fputs(notes->text, stderr);
+}
 
 static void report_error(const char *path, const char *reason)
 {
@@ -454,7 +480,8 @@ static int browse(const struct function_print *print, struct function_columns *c
 	annotation_config__init();
 	if (options->objdump)
 		annotate_opts.objdump_path = strdup(options->objdump);
-	ret = function_print__browse(print, columns, annotate_function, options);
+	ret = function_print__browse(print, columns, options->notes.text, annotate_function,
+				     options);
 	annotation_options__exit();
 	return ret;
 }
@@ -522,6 +549,7 @@ static int print_report(struct report_options *options, const struct function_ta
 		print.nr_rows = options->limit;
 
 	print_notes(table);
+	notes__end(&options->notes);
 	if (options->tui) {
 		use_browser = 1;
 		setup_browser(true);
@@ -955,6 +983,8 @@ static int report_functions(struct report_options *options)
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->diff;
 	options->recording.annotate = options->tui;
+	if (options->tui && verbose <= 0)
+		notes__begin(&options->notes);
 
 	/* A place for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
@@ -997,6 +1027,8 @@ static int report_functions(struct report_options *options)
 out:
 	function_table__exit(&table);
 	recordings__delete(options->recordings);
+	notes__end(&options->notes);
+	free(options->notes.text);
 	return err < 0 ? -1 : err;
 }
 
