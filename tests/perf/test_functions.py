@@ -461,6 +461,43 @@ class Report(unittest.TestCase):
         self.assertTrue(0 < len(some) < len(whole))
         self.assertEqual(self.values(sums, "--percent-limit", 10), some)
 
+    def test_header(self):
+        """One for each recording, before the table: perf report's, but no terminal obeys it."""
+        sums = DATA / "header.sums"
+        self.report(self.two, "--sums", sums)
+        told = self.report("--header", self.one, sums, self.two)
+        header = [line for line in told.splitlines() if line.startswith("#")]
+        table = self.report(self.one, sums, self.two)
+        self.assertEqual("".join(told.splitlines(keepends=True)[len(header) :]), table)
+        self.assertEqual(
+            [line for line in header if line.startswith("# recording: ")],
+            [f"# recording: {path}" for path in (self.one, self.two)],
+        )
+        for path in self.one, self.two:
+            lines = must(PERF, "report", "--header-only", "-i", path, stderr=-1).splitlines()
+            self.assertIn("# event : name = cycles", "\n".join(lines))
+            self.assertEqual([line for line in lines if line not in header], [])
+        for options in ("-j",), ("-x", ","), ("--sums", "-"):
+            self.assert_refused("--header goes with a table$", self.one, "--header", *options)
+
+        hostile = Simulation(1, libraries(), events=3)
+        hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
+        hostile.run(100, DATA / "hostile.data")
+        self.assertIn(
+            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
+            self.report("--header", DATA / "hostile.data"),
+        )
+
+    def test_header_of_a_pipe(self):
+        simulation = Simulation(1, libraries(), events=3)
+        simulation.run(100, DATA / "seekable.data")
+        simulation.writer.write_pipe(DATA / "pipe.data")
+        done = run(
+            "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
+        self.assertIn("perf functions: -: the header of a pipe cannot be printed\n", done.stderr)
+
     def test_older_names_of_filters(self):
         """Names are those of perf report; the older ones still do."""
         for new, short, old, value in (

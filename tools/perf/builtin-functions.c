@@ -27,6 +27,7 @@
 #include "util/functions/record.h"
 #include "util/functions/recording.h"
 #include "util/functions/sums.h"
+#include "util/functions/text.h"
 #include "util/functions/vendor-metrics.h"
 #include "util/hist.h"
 #include "util/record.h"
@@ -93,11 +94,15 @@ struct report_options {
 	double percent_limit;
 	bool json;
 	bool intervals;
+	bool header;
 	bool diff;
 	const char *fail_on;
 	bool stdio;
 	bool tui;
 	struct notes notes;
+	/* The text of recording.header. */
+	char *headers;
+	size_t headers_size;
 	/* Those whose functions can be annotated, in the order of the inputs. */
 	struct recording *recordings;
 };
@@ -471,6 +476,25 @@ static const char *annotate_function(void *data, const struct function_sums *sum
 	return recordings__annotate(options->recordings, sums);
 }
 
+/* In lines that no terminal obeys. */
+static int print_headers(const struct report_options *options)
+{
+	char *line, *rest, *printable;
+
+	if (!options->recording.header)
+		return 0;
+	if (fflush(options->recording.header))
+		return -ENOMEM;
+	for (rest = options->headers; (line = strsep(&rest, "\n")) != NULL && rest;) {
+		printable = function_text__printable(line);
+		if (!printable)
+			return -ENOMEM;
+		printf("%s\n", printable);
+		free(printable);
+	}
+	return 0;
+}
+
 static int browse(const struct function_print *print, struct function_columns *columns,
 		  struct report_options *options)
 {
@@ -564,7 +588,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	else if (options->separator)
 		function_print__csv(&print, options->separator, stdout);
 	else
-		err = function_print__table(&print, stdout);
+		err = print_headers(options) ?: function_print__table(&print, stdout);
 	if (!err)
 		err = flush_table();
 out:
@@ -978,6 +1002,17 @@ static int report_functions(struct report_options *options)
 	}
 	if (!check_limits(options->fail_on, NULL, options->recording.by))
 		return -1;
+	if (options->header &&
+	    (options->diff || options->json || options->separator || options->sums)) {
+		pr_err("perf functions: --header goes with a table\n");
+		return -1;
+	}
+	if (options->header) {
+		options->recording.header = open_memstream(&options->headers,
+							   &options->headers_size);
+		if (!options->recording.header)
+			return -1;
+	}
 
 	/* No browser to be left as long as there is none. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
@@ -1132,6 +1167,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_CALLBACK(0, "percent-limit", &report.percent_limit, "percent",
 		     "don't print functions under this share (of the cycles, else of the windows)",
 		     parse_percent_limit),
+	OPT_BOOLEAN(0, "header", &report.header, "print the headers of recordings before the table"),
 	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
 	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
 	OPT_STRING(0, "objdump", &report.objdump, "path",
@@ -1191,6 +1227,9 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	err = report_functions(&report);
 	free((char *)report.fail_on);
 	perf_cpu_map__put(report.recording.cpus);
+	if (report.recording.header)
+		fclose(report.recording.header);
+	free(report.headers);
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);

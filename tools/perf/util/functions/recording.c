@@ -648,6 +648,17 @@ static bool has_code(enum function_by by)
 	       by == FUNCTION_BY_CALLCHAIN || by == FUNCTION_BY_CHILDREN;
 }
 
+static void recording__print_header(struct recording *recording, const char *path, FILE *fp)
+{
+	/* Its parts come with the samples. */
+	if (perf_data__is_pipe(&recording->data)) {
+		pr_warning("perf functions: %s: the header of a pipe cannot be printed\n", path);
+		return;
+	}
+	fprintf(fp, "# recording: %s\n", path);
+	perf_session__fprintf_info(recording->session, fp, /*full=*/false);
+}
+
 static struct recording *recording__new(const struct recording_options *options)
 {
 	struct recording *recording = zalloc(sizeof(*recording));
@@ -754,6 +765,8 @@ int recording__read(const char *path, const struct recording_options *options,
 		goto out;
 	}
 
+	if (options->header)
+		recording__print_header(recording, path, options->header);
 	err = recording__process(recording, path, options);
 	if (err)
 		goto out;

@@ -3,6 +3,7 @@
 #define __PERF_FUNCTIONS_RECORDING_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "sums.h"
 #include "windows.h"
@@ -19,6 +20,7 @@ struct recording_options {
 	bool inlines;
 	bool stitch_lbr;
 	bool force;
+	FILE *header;		/* where its header is to be printed, NULL: nowhere */
 	bool annotate;		/* keep the recording, to show the code of functions */
 };
 
