@@ -172,6 +172,13 @@ class Browser(unittest.TestCase):
             self.assertEqual([line for line in code if "100.00" in line], [code[8]])
             terminal.press("q")
             self.assertEqual(words("\n".join(terminal.until("^alpha")[1:6])), self.table)
+        # of several keys, one of which is a function
+        with browser("-i", self.data, "--by", "comm,symbol") as terminal:
+            terminal.until("^program;alpha")
+            terminal.press(DOWN + ENTER)
+            terminal.until(CODE.format("gamma", "nop"))
+            terminal.press("q")
+            terminal.until("^program;alpha")
 
     def test_sort_and_names(self):
         with browser("-i", self.data) as terminal:

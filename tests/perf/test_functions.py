@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, words
-from tests.harness.simulation import BY, LOADED, Libraries, Simulation, recorded
+from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
 
 MINUTES = 1
 
@@ -125,9 +125,17 @@ class RandomRecordings(unittest.TestCase):
 
     def test_rows_by_anything_else(self):
         """The sums of rows that are no functions; the script prints the same of their sums file."""
+        self.check_rows(BY, RANDOM // len(BY))
+
+    def test_rows_by_several_keys(self):
+        """The same, where each row is of one comm and of one symbol, say."""
+        self.check_rows(SEVERAL, RANDOM // 20)
+
+    def check_rows(self, kinds: Sequence[str], seeds: int) -> None:
+        """Rows of each kind in so many recordings."""
         path, sums = DATA / "by.data", DATA / "by.sums"
-        for seed in range(RANDOM // len(BY)):
-            for by in BY:
+        for seed in range(seeds):
+            for by in kinds:
                 simulation = Simulation(seed, libraries(), by=by)
                 simulation.run(500, path)
                 rows = ("--children",) if by == "children" else ("--by", by)
@@ -639,11 +647,13 @@ class Report(unittest.TestCase):
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")
         self.assert_refused(
-            "no --by line, there are: symbol dso comm thread cpu srcline callchain$",
+            "no --by line, there are .*: symbol dso comm thread cpu srcline callchain$",
             self.one,
             "--by",
             "line",
         )
+        for by in "", "comm,", "comm,comm", "comm,children", "children":
+            self.assert_refused(f"no --by {by}, there are ", self.one, f"--by={by}")
         self.assert_refused(
             "recorded without what this takes: perf record --call-graph fp,4$",
             self.one,

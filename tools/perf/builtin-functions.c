@@ -281,10 +281,11 @@ static int read_table(const char *path, struct report_options *options,
 	if (fd >= 0)
 		close(fd);
 
-	if (!err && (options->by_name || options->children) && table->by != options->recording.by) {
+	if (!err && (options->by_name || options->children) &&
+	    strcmp(table->by, options->recording.by)) {
 		pr_err("perf functions: %s: these are sums %s%s\n", path,
-		       table->by == FUNCTION_BY_CHILDREN ? "of --" : "by ",
-		       function_by__name(table->by));
+		       function_by__is(table->by, FUNCTION_BY_CHILDREN) ? "of --" : "by ",
+		       table->by);
 		err = -EINVAL;
 	}
 	return err;
@@ -363,7 +364,7 @@ static void print_notes(const struct function_table *table)
 		if (function_sums__is_root(sums, FUNCTION_ALL))
 			whole += sums->samples;
 	}
-	if (table->by == FUNCTION_BY_CHILDREN) {
+	if (function_by__is(table->by, FUNCTION_BY_CHILDREN)) {
 		if (cut)
 			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded, which are in no function here: [cut] (record with --call-graph fp)\n",
 				   cut, cut + whole);
@@ -374,11 +375,11 @@ static void print_notes(const struct function_table *table)
 			   100 * without_symbol / samples);
 }
 
-static void print_no_column(const struct function_columns *columns, enum function_by by,
+static void print_no_column(const struct function_columns *columns, const char *by,
 			    const char *name, size_t length)
 {
 	pr_err("perf functions: no column %.*s in this recording, there are: %s", (int)length,
-	       name, function_by__name(by));
+	       name, by);
 	for (unsigned int i = 0; i < columns->nr_columns; i++)
 		pr_err(" %s", columns->columns[i].name);
 	pr_err("\n");
@@ -399,7 +400,7 @@ static int find_field(const struct function_columns *columns, const char *names,
 }
 
 /* Numbers of the columns to print, NULL with a message if there is a wrong name. */
-static int *find_fields(const struct function_columns *columns, enum function_by by,
+static int *find_fields(const struct function_columns *columns, const char *by,
 			const char *names, unsigned int *nr_fields)
 {
 	const size_t most = names ? strlen(names) + 1 : columns->nr_columns;
@@ -443,14 +444,14 @@ static int *metric_fields(const struct function_columns *columns, unsigned int f
 }
 
 /* The number of the column to sort by, -1 if that is the first, -EINVAL with a message. */
-static int find_sort(const struct function_columns *columns, enum function_by by,
+static int find_sort(const struct function_columns *columns, const char *by,
 		     const char *name)
 {
 	int column;
 
 	if (!name)
 		return function_columns__default_sort(columns);
-	if (!strcasecmp(name, "symbol") || !strcmp(name, function_by__name(by)))
+	if (!strcasecmp(name, "symbol") || !strcmp(name, by))
 		return -1;
 	column = function_columns__find(columns, name, strlen(name));
 	if (column < 0) {
@@ -460,7 +461,7 @@ static int find_sort(const struct function_columns *columns, enum function_by by
 	return column;
 }
 
-static int sort_rows(struct function_columns *columns, enum function_by by, const char *name)
+static int sort_rows(struct function_columns *columns, const char *by, const char *name)
 {
 	int column = find_sort(columns, by, name);
 
@@ -649,7 +650,7 @@ static int print_exceeded(const struct function_diff_print *print, const char *l
 }
 
 /* Whether changes of a column are significant ever; a message if they are not. */
-static bool check_limited(const struct function_columns *columns, enum function_by by,
+static bool check_limited(const struct function_columns *columns, const char *by,
 			  const char *name)
 {
 	int column = function_columns__find(columns, name, strlen(name));
@@ -668,7 +669,7 @@ static bool check_limited(const struct function_columns *columns, enum function_
 
 /* Whether the limits of --fail-on can be understood; a message if they cannot. */
 static bool check_limits(const char *limits, const struct function_columns *columns,
-			 enum function_by by)
+			 const char *by)
 {
 	bool is_good = true;
 
@@ -729,7 +730,7 @@ static int print_diff(const struct report_options *options, const struct functio
 	struct function_diff_print print = {
 		.diff = &diff, .before = before, .after = after, .intervals = options->intervals,
 	};
-	enum function_by by = after->table.by;
+	const char *by = after->table.by;
 	int *fields = NULL, err;
 
 	err = function_diff__init(&diff, before, after);
@@ -838,7 +839,7 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 
 	signal(SIGPIPE, SIG_DFL);
 	err = -EINVAL;
-	if (before.table.by != after.table.by || before.table.inlines != after.table.inlines)
+	if (strcmp(before.table.by, after.table.by) || before.table.inlines != after.table.inlines)
 		report_error(after_inputs->paths[0],
 			     "its rows are of another kind than those before");
 	else
@@ -918,25 +919,24 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 	return -EINVAL;
 }
 
-static int parse_by(const char *name, enum function_by *by)
+static bool refuse_by(const char *by)
 {
-	int found = function_by__find(name);
+	enum function_by keys[FUNCTION_BY_MAX];
 
-	if (found < 0 || found == FUNCTION_BY_CHILDREN) {
-		pr_err("perf functions: no --by %s, there are:", name);
-		for (int i = 0; i < FUNCTION_BY_CHILDREN; i++)
-			pr_err(" %s", function_by__name(i));
-		pr_err("\n");
-		return -EINVAL;
-	}
-	*by = found;
-	return 0;
+	if (function_by__parse(by, keys) > 0 && keys[0] != FUNCTION_BY_CHILDREN)
+		return false;
+	pr_err("perf functions: no --by %s, there are (each once, with commas between):", by);
+	for (int key = 0; key < FUNCTION_BY_CHILDREN; key++)
+		pr_err(" %s", function_by__name(key));
+	pr_err("\n");
+	return true;
 }
 
 /* Whether --children was given with something that it does not go with; a message if so. */
 static bool refuse_with_children(struct report_options *options)
 {
-	if (options->recording.by != FUNCTION_BY_SYMBOL || options->recording.inlines) {
+	if (!function_by__is(options->recording.by, FUNCTION_BY_SYMBOL) ||
+	    options->recording.inlines) {
 		pr_err("perf functions: --children goes with --by symbol, without --inline\n");
 		return true;
 	}
@@ -944,7 +944,7 @@ static bool refuse_with_children(struct report_options *options)
 		pr_err("perf functions: --children does not go with --share none\n");
 		return true;
 	}
-	options->recording.by = FUNCTION_BY_CHILDREN;
+	options->recording.by = function_by__name(FUNCTION_BY_CHILDREN);
 	options->recording.share = FUNCTION_SHARE_DISCARD;
 	return false;
 }
@@ -973,20 +973,23 @@ static int report_functions(struct report_options *options)
 	const char *const default_input[] = { input_name ?: "perf.data" };
 	const struct inputs *inputs = &options->inputs[SIDE_NONE];
 	struct function_table table = {};
+	bool has_chain;
 	int err;
 
+	options->recording.by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
 	if (parse_cpus(options->cpus, &options->recording.cpus) ||
 	    parse_share(options->share_name, &options->recording.share) ||
-	    parse_by(options->by_name ?: "symbol", &options->recording.by))
+	    refuse_by(options->recording.by))
 		return -1;
 	if (options->children && refuse_with_children(options))
 		return -1;
-	if (options->recording.inlines && options->recording.by != FUNCTION_BY_SYMBOL &&
-	    options->recording.by != FUNCTION_BY_CALLCHAIN) {
+	has_chain = function_by__has(options->recording.by, FUNCTION_BY_CALLCHAIN);
+	if (options->recording.inlines && !has_chain &&
+	    !function_by__has(options->recording.by, FUNCTION_BY_SYMBOL)) {
 		pr_err("perf functions: --inline goes with --by symbol and --by callchain\n");
 		return -1;
 	}
-	if (options->recording.stitch_lbr && options->recording.by != FUNCTION_BY_CALLCHAIN) {
+	if (options->recording.stitch_lbr && !has_chain) {
 		pr_err("perf functions: --stitch-lbr goes with --by callchain\n");
 		return -1;
 	}
@@ -1025,8 +1028,7 @@ static int report_functions(struct report_options *options)
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -1;
-	symbol_conf.use_callchain = options->recording.by == FUNCTION_BY_CALLCHAIN ||
-				    options->children;
+	symbol_conf.use_callchain = has_chain || options->children;
 
 	if (options->diff) {
 		err = report_diff(options, &options->inputs[SIDE_BEFORE],
@@ -1148,7 +1150,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
 		   "which windows count, and what makes shares (default: auto)"),
-	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain",
+	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain[,...]",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report.children,
 		    "what each function and all that it calls count (record with --call-graph fp)"),

@@ -297,7 +297,7 @@ int function_print__browse(const struct function_print *print, struct function_c
 	browser.b.entries = browser.rows;
 	show_rows(&browser, "");
 	scnprintf(browser.title, sizeof(browser.title), "Metrics of %zu functions", print->nr_rows);
-	if (print->table->by != FUNCTION_BY_SYMBOL)
+	if (!function_by__is(print->table->by, FUNCTION_BY_SYMBOL))
 		scnprintf(browser.title, sizeof(browser.title), "Metrics by %s: %zu rows",
 			  browser.layout.key, print->nr_rows);
 	if (ui_browser__show(&browser.b, browser.title, print->intervals ?

@@ -843,7 +843,7 @@ static int add_up(const struct function_table *table, struct function_table *tot
 			sums = function_table__add_sums(total, from->set, "", "", NULL);
 		if (!sums)
 			return -ENOMEM;
-		if (table->by == FUNCTION_BY_CHILDREN &&
+		if (function_by__is(table->by, FUNCTION_BY_CHILDREN) &&
 		    !function_sums__is_root(from, FUNCTION_ALL))
 			continue;
 		if (!function_sums__add(sums, from))
@@ -933,7 +933,7 @@ int function_columns__init(struct function_columns *columns, const struct functi
 	      add_rows(columns, table);
 	all = (struct function_row){
 		.sums = total.sums, .nr_sums = total.nr_sums,
-		.is_inclusive = table->by == FUNCTION_BY_CHILDREN,
+		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
 	};
 	choose_reading(&all);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
@@ -1072,7 +1072,7 @@ void function_columns__mark_small(struct function_columns *columns,
 		const struct function_row *row = &columns->rows[i];
 
 		/* The others of these have windows of what they call. */
-		if (table->by != FUNCTION_BY_CHILDREN ||
+		if (!function_by__is(table->by, FUNCTION_BY_CHILDREN) ||
 		    function_sums__is_root(row->sums[0], FUNCTION_ALL))
 			whole += row->values[column].value;
 	}

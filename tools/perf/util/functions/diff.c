@@ -373,7 +373,8 @@ static int comparison__add_run(struct comparison *comparison, unsigned int side,
 {
 	const struct function_diff *diff = comparison->diff;
 	/* Then a window is in several rows, and all are in one. */
-	bool has_callers = comparison->sides[side]->table.by == FUNCTION_BY_CHILDREN;
+	bool has_callers = function_by__is(comparison->sides[side]->table.by,
+					  FUNCTION_BY_CHILDREN);
 	struct side all = {};
 
 	if (side__init(&all, columns))

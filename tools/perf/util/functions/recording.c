@@ -74,7 +74,7 @@ struct recording {
 	unsigned int nr_counts;
 	/* With FUNCTION_BY_CHILDREN, the call chain of the sample at hand. */
 	struct function_chain chain;
-	enum function_by by;
+	bool has_chain;
 	const struct perf_cpu_map *cpus;	/* that the user wants to see, NULL: all */
 	/* Places by hash: samples gather at few, and to look one up takes long. */
 	struct place *places;
@@ -439,7 +439,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel,
 	place = find_place(recording, machine, evsel, sample);
 	if (!place)
 		return -EINVAL;
-	if (recording->by == FUNCTION_BY_CHILDREN) {
+	if (recording->has_chain) {
 		err = function_finder__chain(recording->finder, evsel, sample, machine,
 					     place->thread, place->function, &recording->chain);
 		if (err)
@@ -450,7 +450,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel,
 		.id = sample->id,
 		.thread = place->thread,
 		.function = place->function,
-		.chain = recording->by == FUNCTION_BY_CHILDREN ? &recording->chain : NULL,
+		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
 		.filtered = place->filtered || is_elsewhere(recording, sample),
 		.outside = is_outside(recording, sample),
@@ -642,10 +642,12 @@ static void recording__note_ignored(struct recording *recording)
 }
 
 /* Whether each row is in one function. */
-static bool has_code(enum function_by by)
+static bool has_code(const char *by)
 {
-	return by == FUNCTION_BY_SYMBOL || by == FUNCTION_BY_SRCLINE ||
-	       by == FUNCTION_BY_CALLCHAIN || by == FUNCTION_BY_CHILDREN;
+	return function_by__has(by, FUNCTION_BY_SYMBOL) ||
+	       function_by__has(by, FUNCTION_BY_SRCLINE) ||
+	       function_by__has(by, FUNCTION_BY_CALLCHAIN) ||
+	       function_by__is(by, FUNCTION_BY_CHILDREN);
 }
 
 static void recording__print_header(struct recording *recording, const char *path, FILE *fp)
@@ -666,7 +668,7 @@ static struct recording *recording__new(const struct recording_options *options)
 	if (!recording)
 		return NULL;
 
-	recording->by = options->by;
+	recording->has_chain = function_by__is(options->by, FUNCTION_BY_CHILDREN);
 	recording->cpus = options->cpus;
 	recording->nr_changes = 1;
 	recording->ignored = strlist__new(NULL, NULL);
@@ -772,10 +774,11 @@ int recording__read(const char *path, const struct recording_options *options,
 		goto out;
 
 	recording__note_ignored(recording);
-	err = function_metrics__table(recording->metrics, table);
+	err = function_finder__name_rows(recording->finder) ?:
+	      function_metrics__table(recording->metrics, table);
 	table->lost = max(recording->lost_records, recording->lost_samples);
 	table->throttled = recording->throttled;
-	table->by = options->by;
+	scnprintf(table->by, sizeof(table->by), "%s", options->by);
 	table->inlines = options->inlines;
 	if (!err)
 		err = add_cpus(recording, table);

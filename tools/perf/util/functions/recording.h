@@ -14,7 +14,7 @@ struct recording;
 /* Which windows of a recording count, and as what. */
 struct recording_options {
 	enum function_share share;
-	enum function_by by;
+	const char *by;		/* names of keys, separated by commas */
 	const char *time;	/* spans of time, NULL: all */
 	struct perf_cpu_map *cpus;	/* NULL: all */
 	bool inlines;
