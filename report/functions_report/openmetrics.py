@@ -64,7 +64,7 @@ def labels(by: str, function: Table) -> Labels:
     """The labels of a row; one without a value is left out."""
     address = function["address"]
     found = {
-        "function" if by == "symbol" else by: function["symbol"],
+        "function" if by == "symbol" else by.replace(",", "_"): function["symbol"],
         "dso": function["dso"],
         "address": "" if address is None else f"{address:#x}",
     }

@@ -150,6 +150,11 @@ static void read_recording(const u8 *data, size_t size, struct recording_options
 
 int fuzz_one_input(const u8 *data, size_t size)
 {
+	/* No srcline: addr2line for each line. */
+	static const char *const keys[] = {
+		"symbol", "dso", "comm", "thread", "cpu", "callchain", "children",
+		"thread,cpu,callchain",
+	};
 	struct function_table table = {}, again = {};
 	struct recording_options options = { .force = true };
 	u8 *copy;
@@ -159,12 +164,9 @@ int fuzz_one_input(const u8 *data, size_t size)
 	copy = malloc(size);
 	memcpy(copy, data, size);
 	memcpy(copy + 1, "PERFILE2\x10\0\0\0\0\0\0", HEADER_SIZE);
-	options.by = data[0] % FUNCTION_BY_MAX;
+	options.by = keys[data[0] % ARRAY_SIZE(keys)];
 	options.share = data[0] / 8 % 3;
-	/* No addr2line for each line. */
-	if (options.by == FUNCTION_BY_SRCLINE)
-		options.by = FUNCTION_BY_COMM;
-	symbol_conf.use_callchain = options.by == FUNCTION_BY_CALLCHAIN;
+	symbol_conf.use_callchain = function_by__has(options.by, FUNCTION_BY_CALLCHAIN);
 	read_recording(copy + 1, keep_well_formed(copy + 1, size - 1), &options, &table);
 	free(copy);
 	if (table.nr_sets) {

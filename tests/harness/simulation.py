@@ -32,6 +32,14 @@ EVENTS = (
     ("my,own\tname", 8, 0x77),
 )
 BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain", "children")
+SEVERAL = (  # keys
+    "comm,symbol",
+    "symbol,thread",
+    "cpu,dso,comm",
+    "thread,callchain",
+    "srcline,symbol",
+    "symbol,dso,comm,thread,cpu,srcline,callchain",
+)
 ALL, CUT = ("[all]", 0), ("[cut]", 0)  # what is below all frames
 MAX_STACK = 4  # frames, where chains are cut
 NOWHERE = ("", 0)  # the page of address 0, which Linux 7.3 writes for samples in the kernel
@@ -137,8 +145,10 @@ class Simulation:
         values; by: what tells samples apart; deferred: all have call chains, and some of them their
         ends in later records.
         """
-        self.by, self.deferred = by, deferred
-        self.wants: Callable[[Task], bool] = lambda _task: True  # the windows of a task
+        self.by, self.keys, self.deferred = by, by.split(","), deferred
+        # the windows of a task on a CPU
+        self.wants: Callable[[Task, int], bool] = lambda _task, _cpu: True
+        self.cpu = 0  # of the sample at hand
         self.random = random.Random(seed)
         self.libraries = libraries
         self.nr_cpus = self.random.choice((1, 2, 4))
@@ -179,6 +189,7 @@ class Simulation:
         self.streams: dict[tuple, Stream] = {}
         self.sums: dict[tuple, dict] = {}
         self.rows: dict[tuple, tuple] = {}  # what tells samples apart: symbol, DSO, address
+        self.called: dict[int, str] = {}  # threads
         self.lost = self.throttled = 0
         self.tasks = [self.new_task(100, 100, "program")]
         self.free: list[int] = []
@@ -196,7 +207,7 @@ class Simulation:
         )
         kinds |= (
             pw.CALLCHAIN
-            if self.by in ("callchain", "children") or self.deferred
+            if "callchain" in self.keys or self.by == "children" or self.deferred
             else self.random.choice((0, pw.CALLCHAIN))
         )
         form = (
@@ -326,6 +337,7 @@ class Simulation:
         group = self.random.choice(self.groups)
         leader = group[0]
         task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
+        self.cpu = cpu
         stream = self.streams.setdefault(
             (leader.ids[cpu], task.number if self.inherit else 0), Stream()
         )
@@ -361,7 +373,7 @@ class Simulation:
         self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
         function = self.row(task, cpu, chain)
         # address 0 tells neither the function nor its DSO
-        known = page != NOWHERE or self.by in ("comm", "thread", "cpu")
+        known = page != NOWHERE or not set(self.keys) - {"comm", "thread", "cpu"}
         stream.burst = self.count(group, stream, function, task, counts, is_long, known)
         stream.windows = 0 if is_long or not stream.last else stream.windows + 1
         stream.last = (task.number, function if known else None, page, callers)
@@ -404,7 +416,7 @@ class Simulation:
         if stream.last and stream.last[0] == task.number and not stream.broken:
             common = common_calls(self.function_of, frames, before)
         bursts = {}
-        if stream.last and not is_long and self.wants(task):
+        if stream.last and not is_long and self.wants(task, self.cpu):
             counted = Counter(dict(zip(self.names(group), counts)))
             for function in {self.function_of(*place, address) for place, address in frames}:
                 self.rows[function] = function
@@ -427,7 +439,7 @@ class Simulation:
         """Up to two functions."""
         return (
             self.random.choices(self.pages, k=self.random.randrange(3))
-            if self.by == "callchain"
+            if "callchain" in self.keys
             else []
         )
 
@@ -491,7 +503,7 @@ class Simulation:
             symbol.replace(";", ":") or f"{address:#x} [{Path(dso).name or 'unknown'}]"
             for symbol, dso, address in frames
         )
-        identity, row = {
+        rows = {
             "symbol": (function, function),
             "dso": (path, (path.name or "[unknown]", function[1], 0)),
             "comm": (task.comm, (task.comm, "", 0)),
@@ -502,9 +514,33 @@ class Simulation:
                 (line, "", 0),
             ),
             "callchain": (frames, (name, *function[1:])),
-        }[self.by]
-        self.rows[identity] = row
+        }
+        # a thread goes by the last of its names, in all its rows
+        self.called[task.number] = rows["thread"][1][0]
+        if len(self.keys) == 1:
+            identity, self.rows[identity] = rows[self.by]
+            return identity
+        identity = tuple(rows[key][0] for key in self.keys)
+        parts = [
+            task.number if key == "thread" else self.part(key, *rows[key][1]) for key in self.keys
+        ]
+        code = [rows[key][1] for key in self.keys if rows[key][1][1:] != ("", 0)]
+        address = max((at for _, _, at in code), default=0)
+        self.rows[identity] = (tuple(parts), code[0][1] if code else "", address)
         return identity
+
+    @staticmethod
+    def part(key: str, symbol: str, dso: str, address: int) -> str:
+        """What a key says in the name of a row of several: with a ; between frames only."""
+        symbol = symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]"
+        return symbol if key == "callchain" else symbol.replace(";", ":")
+
+    def named(self, row: tuple) -> tuple:
+        """The row with its name, when all threads have their last ones."""
+        if isinstance(row[0], str):
+            return row
+        parts = (self.called.get(part, part) for part in row[0])
+        return (";".join(parts), *row[1:])
 
     def count(
         self,
@@ -522,7 +558,7 @@ class Simulation:
         is_window = not is_long and stream.last is not None
         window = Counter(dict(zip(self.names(group), counts)))
         self._count_begun(group, stream, task, window, is_window and share == "auto")
-        if not self.wants(task) or not (is_window or share == "auto"):
+        if not self.wants(task, self.cpu) or not (is_window or share == "auto"):
             return None
         sums = self.sums.setdefault((function, self.key(group)), empty_sums())
         sums["samples" if is_window else "opened"] += 1
@@ -543,7 +579,7 @@ class Simulation:
     ) -> None:
         """Counts a window where it begins, if it counts there and that is known and wanted."""
         run, stream.run = stream.run, None
-        was_wanted, stream.wanted = stream.wanted, self.wants(task)
+        was_wanted, stream.wanted = stream.wanted, self.wants(task, self.cpu)
         if not (counts and was_wanted) or stream.broken or stream.last[0] != task.number:
             return
         begin = stream.last[1]
@@ -602,7 +638,7 @@ class Simulation:
         addresses: dict[tuple, set] = {}
         merged: dict[tuple, dict] = {}
         for (identity, events), sums in self.sums.items():
-            function = self.rows[identity]
+            function = self.named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
             both = merged.setdefault((function, events), empty_sums())
             for what, value in sums.items():

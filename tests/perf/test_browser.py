@@ -16,6 +16,7 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.harness import perfwrite as pw
 from tests.harness.code import addresses, assembly, build
 from tests.harness.env import CHECK, PERF, must, run, words
 from tests.harness.recording import Windows
@@ -171,6 +172,13 @@ class Browser(unittest.TestCase):
             self.assertEqual([line for line in code if "100.00" in line], [code[8]])
             terminal.press("q")
             self.assertEqual(words("\n".join(terminal.until("^alpha")[1:6])), self.table)
+        # of several keys, one of which is a function
+        with browser("-i", self.data, "--by", "comm,symbol") as terminal:
+            terminal.until("^program;alpha")
+            terminal.press(DOWN + ENTER)
+            terminal.until(CODE.format("gamma", "nop"))
+            terminal.press("q")
+            terminal.until("^program;alpha")
 
     def test_sort_and_names(self):
         with browser("-i", self.data) as terminal:
@@ -220,6 +228,43 @@ class Browser(unittest.TestCase):
                 terminal.press("x")
                 terminal.until("^(alpha|program)")
 
+    def test_notes(self):
+        """What is said of a table is in a window first, which n opens again; whole words."""
+        recording = Windows()
+        for _ in range(30):
+            recording.window(BASE)
+        recording.writer.lost(recording.where(), 1, 7)
+        recording.writer.throttle(pw.THROTTLE, recording.where(), 1)
+        recording.window(BASE)
+        lossy = recording.write(DATA / "lossy.data")
+        for inputs in (lossy,), (lossy, self.discarded()):
+            told = run(PERF, "functions", "report", *inputs, stderr=-1).stderr
+            self.assertIn("7 records were lost", told)
+            self.assertIn("throttled 1 times", told)
+            self.assertEqual("shares are those of discard" in told, len(inputs) == 2)
+            expected = " ".join(re.findall("^perf functions: (.*)", told, re.M))
+            with browser(*inputs) as terminal:
+                for key in "n", "x":
+                    window = "\n".join(terminal.until("Press any key"))
+                    self.assertIn(self.plain(expected), self.plain(window))
+                    terminal.press("x")
+                    terminal.until(r"\A(?![\s\S]*Press any key)")
+                    terminal.press(key)
+                terminal.until(r"\A(?![\s\S]*Press any key)")
+
+    @staticmethod
+    def plain(text: str) -> str:
+        """The words, without the lines around a window."""
+        return " ".join(re.sub(r"[^\w\s:,.()%-]", " ", text).split())
+
+    def discarded(self) -> Path:
+        """Sums of share mode discard of other windows."""
+        path = DATA / "discard.sums"
+        must(
+            PERF, "functions", "report", self.data, "--share", "discard", "--sums", path, stderr=-1
+        )
+        return path
+
     def test_objdump(self):
         """The code is what --objdump says."""
         tool = DATA / "objdump"
@@ -240,11 +285,11 @@ class Browser(unittest.TestCase):
         terminal.until("^Metrics of 4 functions")
         terminal.press("q")
         self.assertEqual(terminal.end(), 0)
-        terminal = Terminal(
-            PERF, "functions", "report", "-i", self.data, "--stdio", PERF_CONFIG=str(config)
-        )
-        self.assertEqual(terminal.end(), 0)
-        self.assertEqual(words("\n".join(terminal.lines()[:5])), self.table)
+        for options in ("--stdio",), ("--stdio", "--tui"), ("--tui", "--stdio"):
+            command = PERF, "functions", "report", "-i", self.data, *options
+            terminal = Terminal(*command, PERF_CONFIG=str(config))
+            self.assertEqual(terminal.end(), 0)
+            self.assertEqual(words("\n".join(terminal.lines()[:5])), self.table)
 
     def test_intervals(self):
         """Those of the table, weak values are grey, and a line says what intervals are about."""

@@ -428,6 +428,18 @@ class Output(unittest.TestCase):
             {"before": 600, "after": 300, "change": -300, "interval": None, "significant": False},
         )
 
+    def test_percent_limit(self):
+        """Functions that have the share on one side at least, in the same order."""
+
+        def largest(row: dict) -> float:
+            share = row["metrics"]["%CY"]
+            return max(share["before"] or 0, share["after"] or 0)
+
+        limit = sorted(map(largest, self.rows))[len(self.rows) // 2]
+        some = json.loads(diff("-j", "--percent-limit", limit).stdout)["functions"]
+        self.assertEqual(some, [row for row in self.rows if largest(row) >= limit])
+        self.assertTrue(0 < len(some) < len(self.rows))
+
     def test_table(self):
         """The same as text: value, change, * if significant; with --ci the interval; the number of
         rows that is asked for.
@@ -581,6 +593,8 @@ class Output(unittest.TestCase):
         self.assertGreater(abs(few["change"]), 0.01 * few["before"])
         self.assertNotIn("CPI of less", self.fail_on("CPI>1%", "CPI<-1%")[1])
         self.assertEqual(diff("--fail-on", "CPI>10%", "--limit", 1, "-j").returncode, 2)
+        few = "CPI>10%", "--percent-limit", 100, "-j"
+        self.assertEqual(diff("--fail-on", *few).returncode, 2)
 
     def test_bad_limits(self):
         inputs = ("--diff", DATA / "before.sums", DATA / "after.sums")

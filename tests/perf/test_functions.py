@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, words
-from tests.harness.simulation import BY, LOADED, Libraries, Simulation, recorded
+from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
 
 MINUTES = 1
 
@@ -125,9 +125,17 @@ class RandomRecordings(unittest.TestCase):
 
     def test_rows_by_anything_else(self):
         """The sums of rows that are no functions; the script prints the same of their sums file."""
+        self.check_rows(BY, RANDOM // len(BY))
+
+    def test_rows_by_several_keys(self):
+        """The same, where each row is of one comm and of one symbol, say."""
+        self.check_rows(SEVERAL, RANDOM // 20)
+
+    def check_rows(self, kinds: Sequence[str], seeds: int) -> None:
+        """Rows of each kind in so many recordings."""
         path, sums = DATA / "by.data", DATA / "by.sums"
-        for seed in range(RANDOM // len(BY)):
-            for by in BY:
+        for seed in range(seeds):
+            for by in kinds:
                 simulation = Simulation(seed, libraries(), by=by)
                 simulation.run(500, path)
                 rows = ("--children",) if by == "children" else ("--by", by)
@@ -430,6 +438,86 @@ class Report(unittest.TestCase):
         )
         self.assert_refused("no column event=0xc5 ", named, "-F", f"#,{name}")
 
+    def values(self, *options: object) -> list[dict[str, str]]:
+        """The rows with all digits."""
+        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
+
+    def test_percent_limit(self):
+        """Those rows of the whole table that have this share, in whatever order."""
+        whole = self.values(self.one, "-s", "CPI")
+        shares = sorted(float(row["%CY"]) for row in whole)
+        limit = shares[len(shares) // 2]
+        some = [row for row in whole if float(row["%CY"]) >= limit]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
+        self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
+        self.assert_refused("no row has a share of 99.5 %$", self.one, "--percent-limit", "99.5")
+        for number in "-1", "101", "nan", "1x", "":
+            done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
+            self.assertEqual(done.returncode, 129, number)
+            self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
+
+    def test_percent_limit_without_cycles(self):
+        """Then it is the share of the windows."""
+        path = recording("instructions", 5, events=3)
+        sums = DATA / "instructions.sums"
+        text = self.report(path, "--sums", "-").replace("cycles", "first")
+        sums.write_text(text)
+        whole = self.values(sums)
+        total = sum(int(row["#"]) for row in whole)
+        some = [row for row in whole if 100 * int(row["#"]) >= 10 * total]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(sums, "--percent-limit", 10), some)
+
+    def test_header(self):
+        """One for each recording, before the table: perf report's, but no terminal obeys it."""
+        sums = DATA / "header.sums"
+        self.report(self.two, "--sums", sums)
+        told = self.report("--header", self.one, sums, self.two)
+        header = [line for line in told.splitlines() if line.startswith("#")]
+        table = self.report(self.one, sums, self.two)
+        self.assertEqual("".join(told.splitlines(keepends=True)[len(header) :]), table)
+        self.assertEqual(
+            [line for line in header if line.startswith("# recording: ")],
+            [f"# recording: {path}" for path in (self.one, self.two)],
+        )
+        for path in self.one, self.two:
+            lines = must(PERF, "report", "--header-only", "-i", path, stderr=-1).splitlines()
+            self.assertIn("# event : name = cycles", "\n".join(lines))
+            self.assertEqual([line for line in lines if line not in header], [])
+        for options in ("-j",), ("-x", ","), ("--sums", "-"):
+            self.assert_refused("--header goes with a table$", self.one, "--header", *options)
+
+        hostile = Simulation(1, libraries(), events=3)
+        hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
+        hostile.run(100, DATA / "hostile.data")
+        self.assertIn(
+            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
+            self.report("--header", DATA / "hostile.data"),
+        )
+
+    def test_header_of_a_pipe(self):
+        simulation = Simulation(1, libraries(), events=3)
+        simulation.run(100, DATA / "seekable.data")
+        simulation.writer.write_pipe(DATA / "pipe.data")
+        done = run(
+            "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
+        self.assertIn("perf functions: -: the header of a pipe cannot be printed\n", done.stderr)
+
+    def test_older_names_of_filters(self):
+        """Names are those of perf report; the older ones still do."""
+        for new, short, old, value in (
+            ("--comms", "-c", "--comm", "sh"),
+            ("--dsos", "-d", "--dso", libraries().path("two")),
+            ("--symbols", "-S", "--symbol", "alpha,delta"),
+        ):
+            table = self.report(self.one, new, value)
+            self.assertNotEqual(table, self.report(self.one))
+            self.assertEqual(self.report(self.one, short, value), table)
+            self.assertEqual(self.report(self.one, old, value), table)
+
     def test_filter_leaves_matching_alone(self):
         """What comes before a window is looked at, though it is filtered out itself."""
         every = sums_of(json.loads(self.report("-j", self.one)))
@@ -478,14 +566,15 @@ class Report(unittest.TestCase):
         self.assertGreater(len(re.findall("^    perf functions report ", told.stdout, re.M)), 3)
 
     def test_filters_of_tasks(self):
-        """By comm at the time, pid and tid.
+        """By comm at the time, pid, tid and CPU.
 
         Windows of others do not count, but they do change the streams.
         """
         filters = {
-            "--comm": ("sh,my worker", lambda task: task.comm in ("sh", "my worker")),
-            "--pid": ("100", lambda task: task.pid == 100),
-            "--tid": ("100", lambda task: task.tid == 100),
+            "--comm": ("sh,my worker", lambda task, _: task.comm in ("sh", "my worker")),
+            "--pid": ("100", lambda task, _: task.pid == 100),
+            "--tid": ("100", lambda task, _: task.tid == 100),
+            "--cpu": ("0,2-9", lambda _, cpu: cpu != 1),
         }
         for seed, (option, (value, wants)) in itertools.product(range(4), filters.items()):
             simulation = Simulation(seed, libraries(), events=3)
@@ -550,16 +639,21 @@ class Report(unittest.TestCase):
             (done.returncode, done.stdout, done.stderr),
             (1, "", f"generate-function-metrics: {sums}: these are sums of --share auto\n"),
         )
-        self.assert_refused("no window is one that --comm chooses$", self.one, "--comm", "nobody")
+        self.assert_refused("no window is one that --comms chooses$", self.one, "-c", "nobody")
+        self.assert_refused("cannot read --cpu x: CPUs are numbers", self.one, "-C", "x")
+        self.assert_refused("no window is one that --cpu chooses$", self.one, "-C", "63")
+        self.assert_refused("one.sums: --cpu chooses windows of a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")
         self.assert_refused(
-            "no --by line, there are: symbol dso comm thread cpu srcline callchain$",
+            "no --by line, there are .*: symbol dso comm thread cpu srcline callchain$",
             self.one,
             "--by",
             "line",
         )
+        for by in "", "comm,", "comm,comm", "comm,children", "children":
+            self.assert_refused(f"no --by {by}, there are ", self.one, f"--by={by}")
         self.assert_refused(
             "recorded without what this takes: perf record --call-graph fp,4$",
             self.one,

@@ -367,6 +367,11 @@ class OpenMetrics(Case):
             ({frozenset(): host.lost}, {frozenset(): host.throttled}),
         )
         self.assertIn("# UNIT perf_functions_events events\n", done.stdout)
+        sums = self.dir / "several.sums"
+        must(PERF, "functions", "report", path, "--by", "comm,symbol", "--sums", sums)
+        text = must(REPORT, "--openmetrics", "-", sums, stderr=subprocess.DEVNULL)
+        for labels in self.samples(text)["perf_functions_windows"]:
+            self.assertIn("comm_symbol", dict(labels))
         must(REPORT, "--openmetrics", self.dir / "a.prom", "--top", 5, path)
         self.assertEqual((self.dir / "a.prom").read_text(), done.stdout)
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include <perf/cpumap.h>
 #include <subcmd/pager.h>
 #include <subcmd/parse-options.h>
 
@@ -27,6 +28,7 @@
 #include "util/functions/record.h"
 #include "util/functions/recording.h"
 #include "util/functions/sums.h"
+#include "util/functions/text.h"
 #include "util/functions/vendor-metrics.h"
 #include "util/hist.h"
 #include "util/record.h"
@@ -49,8 +51,9 @@ static const char *const report_usage[] = {
 	"",
 	"Examples:",
 	"perf functions report --sort CPI --limit 20",
-	"perf functions report --ci -F '#,CPI,%CY' --dso libc.so.6",
-	"perf functions report --by callchain --symbol memcpy",
+	"perf functions report --sort CPI --percent-limit 1",
+	"perf functions report --ci -F '#,CPI,%CY' --dsos libc.so.6",
+	"perf functions report --by callchain --symbols memcpy",
 	"perf functions report --children --limit 20",
 	"perf functions report --diff before.data after.data",
 	"perf functions report --before old*.data --after new*.data --fail-on 'CPI>5%'",
@@ -67,6 +70,13 @@ struct inputs {
 	unsigned int nr;
 };
 
+/* What is said before there is a browser, which covers it. */
+struct notes {
+	FILE *fp;
+	char *text;
+	size_t size;
+};
+
 struct report_options {
 	struct inputs inputs[NR_SIDES];
 	enum side side;
@@ -74,6 +84,7 @@ struct report_options {
 	const char *by_name;
 	bool children;
 	struct recording_options recording;
+	const char *cpus;
 	const char *fields;
 	const char *metrics;
 	const char *sort;
@@ -81,16 +92,40 @@ struct report_options {
 	const char *sums;
 	const char *objdump;
 	unsigned int limit;
+	double percent_limit;
 	bool json;
 	bool intervals;
 	struct function_reading_options reading;
+	bool header;
 	bool diff;
 	const char *fail_on;
 	bool stdio;
 	bool tui;
+	struct notes notes;
+	/* The text of recording.header. */
+	char *headers;
+	size_t headers_size;
 	/* Those whose functions can be annotated, in the order of the inputs. */
 	struct recording *recordings;
 };
+
+static void notes__begin(struct notes *notes)
+{
+	notes->fp = open_memstream(&notes->text, &notes->size);
+	if (notes->fp)
+		debug_set_file(notes->fp);
+}
+
+static void notes__end(struct notes *notes)
+{
+	if (!notes->fp)
+		return;
+	debug_set_file(stderr);
+	fclose(notes->fp);
+	notes->fp = NULL;
+	if (notes->text)
+		fputs(notes->text, stderr);
+}
 
 static void report_error(const char *path, const char *reason)
 {
@@ -170,9 +205,10 @@ static const char *find_filter(const struct report_options *options)
 	const struct {
 		const char *name, *value;
 	} filters[] = {
-		{ "comm", symbol_conf.comm_list_str }, { "dso", symbol_conf.dso_list_str },
+		{ "comms", symbol_conf.comm_list_str }, { "dsos", symbol_conf.dso_list_str },
 		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
-		{ "symbol", symbol_conf.sym_list_str }, { "time", options->recording.time },
+		{ "symbols", symbol_conf.sym_list_str }, { "time", options->recording.time },
+		{ "cpu", options->cpus },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
@@ -247,10 +283,11 @@ static int read_table(const char *path, struct report_options *options,
 	if (fd >= 0)
 		close(fd);
 
-	if (!err && (options->by_name || options->children) && table->by != options->recording.by) {
+	if (!err && (options->by_name || options->children) &&
+	    strcmp(table->by, options->recording.by)) {
 		pr_err("perf functions: %s: these are sums %s%s\n", path,
-		       table->by == FUNCTION_BY_CHILDREN ? "of --" : "by ",
-		       function_by__name(table->by));
+		       function_by__is(table->by, FUNCTION_BY_CHILDREN) ? "of --" : "by ",
+		       table->by);
 		err = -EINVAL;
 	}
 	return err;
@@ -357,7 +394,7 @@ static void print_notes(const struct function_table *table, const struct report_
 		if (function_sums__is_root(sums, FUNCTION_ALL))
 			whole += sums->samples;
 	}
-	if (table->by == FUNCTION_BY_CHILDREN) {
+	if (function_by__is(table->by, FUNCTION_BY_CHILDREN)) {
 		if (cut)
 			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded, which are in no function here: [cut] (record with --call-graph fp)\n",
 				   cut, cut + whole);
@@ -368,11 +405,11 @@ static void print_notes(const struct function_table *table, const struct report_
 			   100 * without_symbol / samples);
 }
 
-static void print_no_column(const struct function_columns *columns, enum function_by by,
+static void print_no_column(const struct function_columns *columns, const char *by,
 			    const char *name, size_t length)
 {
 	pr_err("perf functions: no column %.*s in this recording, there are: %s", (int)length,
-	       name, function_by__name(by));
+	       name, by);
 	for (unsigned int i = 0; i < columns->nr_columns; i++)
 		pr_err(" %s", columns->columns[i].name);
 	pr_err("\n");
@@ -393,7 +430,7 @@ static int find_field(const struct function_columns *columns, const char *names,
 }
 
 /* Numbers of the columns to print, NULL with a message if there is a wrong name. */
-static int *find_fields(const struct function_columns *columns, enum function_by by,
+static int *find_fields(const struct function_columns *columns, const char *by,
 			const char *names, unsigned int *nr_fields)
 {
 	const size_t most = names ? strlen(names) + 1 : columns->nr_columns;
@@ -437,14 +474,14 @@ static int *metric_fields(const struct function_columns *columns, unsigned int f
 }
 
 /* The number of the column to sort by, -1 if that is the first, -EINVAL with a message. */
-static int find_sort(const struct function_columns *columns, enum function_by by,
+static int find_sort(const struct function_columns *columns, const char *by,
 		     const char *name)
 {
 	int column;
 
 	if (!name)
 		return function_columns__default_sort(columns);
-	if (!strcasecmp(name, "symbol") || !strcmp(name, function_by__name(by)))
+	if (!strcasecmp(name, "symbol") || !strcmp(name, by))
 		return -1;
 	column = function_columns__find(columns, name, strlen(name));
 	if (column < 0) {
@@ -454,7 +491,7 @@ static int find_sort(const struct function_columns *columns, enum function_by by
 	return column;
 }
 
-static int sort_rows(struct function_columns *columns, enum function_by by, const char *name)
+static int sort_rows(struct function_columns *columns, const char *by, const char *name)
 {
 	int column = find_sort(columns, by, name);
 
@@ -470,6 +507,25 @@ static const char *annotate_function(void *data, const struct function_sums *sum
 	return recordings__annotate(options->recordings, sums);
 }
 
+/* In lines that no terminal obeys. */
+static int print_headers(const struct report_options *options)
+{
+	char *line, *rest, *printable;
+
+	if (!options->recording.header)
+		return 0;
+	if (fflush(options->recording.header))
+		return -ENOMEM;
+	for (rest = options->headers; (line = strsep(&rest, "\n")) != NULL && rest;) {
+		printable = function_text__printable(line);
+		if (!printable)
+			return -ENOMEM;
+		printf("%s\n", printable);
+		free(printable);
+	}
+	return 0;
+}
+
 static int browse(const struct function_print *print, struct function_columns *columns,
 		  struct report_options *options)
 {
@@ -479,7 +535,8 @@ static int browse(const struct function_print *print, struct function_columns *c
 	annotation_config__init();
 	if (options->objdump)
 		annotate_opts.objdump_path = strdup(options->objdump);
-	ret = function_print__browse(print, columns, annotate_function, options);
+	ret = function_print__browse(print, columns, options->notes.text, annotate_function,
+				     options);
 	annotation_options__exit();
 	return ret;
 }
@@ -503,6 +560,17 @@ static int make_columns(struct function_columns *columns, const struct function_
 	return err;
 }
 
+static int drop_small(struct function_columns *columns, const struct function_table *table,
+		      double percent)
+{
+	function_columns__mark_small(columns, table, percent);
+	function_columns__drop_small(columns);
+	if (columns->nr_rows)
+		return 0;
+	pr_err("perf functions: no row has a share of %g %%\n", percent);
+	return -EINVAL;
+}
+
 static int print_report(struct report_options *options, const struct function_table *table)
 {
 	struct function_columns columns;
@@ -517,6 +585,8 @@ static int print_report(struct report_options *options, const struct function_ta
 	first = columns.nr_columns;
 	if (!err && options->metrics)
 		err = function_exprs__add_columns(&columns, table, options->metrics);
+	if (!err && options->percent_limit)
+		err = drop_small(&columns, table, options->percent_limit);
 	if (!err)
 		err = sort_rows(&columns, table->by, options->sort);
 	if (err)
@@ -536,6 +606,7 @@ static int print_report(struct report_options *options, const struct function_ta
 		print.nr_rows = options->limit;
 
 	print_notes(table, options);
+	notes__end(&options->notes);
 	if (options->tui) {
 		use_browser = 1;
 		setup_browser(true);
@@ -550,7 +621,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	else if (options->separator)
 		function_print__csv(&print, options->separator, stdout);
 	else
-		err = function_print__table(&print, stdout);
+		err = print_headers(options) ?: function_print__table(&print, stdout);
 	if (!err)
 		err = flush_table();
 out:
@@ -612,7 +683,7 @@ static int print_exceeded(const struct function_diff_print *print, const char *l
 }
 
 /* Whether changes of a column are significant ever; a message if they are not. */
-static bool check_limited(const struct function_columns *columns, enum function_by by,
+static bool check_limited(const struct function_columns *columns, const char *by,
 			  const char *name)
 {
 	int column = function_columns__find(columns, name, strlen(name));
@@ -631,7 +702,7 @@ static bool check_limited(const struct function_columns *columns, enum function_
 
 /* Whether the limits of --fail-on can be understood; a message if they cannot. */
 static bool check_limits(const char *limits, const struct function_columns *columns,
-			 enum function_by by)
+			 const char *by)
 {
 	bool is_good = true;
 
@@ -658,16 +729,20 @@ static int print_changes(const struct report_options *options, struct function_d
 			 struct function_diff_print *print)
 {
 	const struct function_table *before = &print->before->table, *after = &print->after->table;
-	int column = find_sort(&diff->columns, after->by, options->sort), err = 0;
+	int column = find_sort(&diff->columns, after->by, options->sort), err;
 
 	if (column < -1)
 		return column;
 	function_diff__sort(diff, column);
-	print->nr_rows = diff->nr_rows;
+	err = function_diff__move_small(diff);
+	if (err < 0)
+		return err;
+	print->nr_rows = err;
 	if (options->limit && options->limit < print->nr_rows)
 		print->nr_rows = options->limit;
 
 	print_diff_notes(diff, before, after, options);
+	err = 0;
 	setup_pager();
 	if (options->json)
 		function_diff_print__json(print, stdout);
@@ -688,7 +763,7 @@ static int print_diff(const struct report_options *options, const struct functio
 	struct function_diff_print print = {
 		.diff = &diff, .before = before, .after = after, .intervals = options->intervals,
 	};
-	enum function_by by = after->table.by;
+	const char *by = after->table.by;
 	int *fields = NULL, err;
 
 	err = function_diff__init(&diff, before, after);
@@ -771,6 +846,8 @@ static int make_columns_of_runs(const struct report_options *options, struct fun
 	int err = make_all_columns(&runs->all, &runs->table, options);
 	const int told = verbose;
 
+	if (!err && options->percent_limit)
+		function_columns__mark_small(&runs->all, &runs->table, options->percent_limit);
 	/* What there is to say of the metrics was said. */
 	verbose = -1;
 	for (unsigned int i = 0; !err && i < runs->nr; i++)
@@ -796,7 +873,7 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 
 	signal(SIGPIPE, SIG_DFL);
 	err = -EINVAL;
-	if (before.table.by != after.table.by || before.table.inlines != after.table.inlines)
+	if (strcmp(before.table.by, after.table.by) || before.table.inlines != after.table.inlines)
 		report_error(after_inputs->paths[0],
 			     "its rows are of another kind than those before");
 	else
@@ -865,25 +942,35 @@ static int parse_share(const char *name, enum function_share *share)
 	return 0;
 }
 
-static int parse_by(const char *name, enum function_by *by)
+static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 {
-	int found = function_by__find(name);
+	if (!list)
+		return 0;
+	*cpus = perf_cpu_map__new(list);
+	if (*cpus)
+		return 0;
+	pr_err("perf functions: cannot read --cpu %s: CPUs are numbers, as in 0,2-4\n", list);
+	return -EINVAL;
+}
 
-	if (found < 0 || found == FUNCTION_BY_CHILDREN) {
-		pr_err("perf functions: no --by %s, there are:", name);
-		for (int i = 0; i < FUNCTION_BY_CHILDREN; i++)
-			pr_err(" %s", function_by__name(i));
-		pr_err("\n");
-		return -EINVAL;
-	}
-	*by = found;
-	return 0;
+static bool refuse_by(const char *by)
+{
+	enum function_by keys[FUNCTION_BY_MAX];
+
+	if (function_by__parse(by, keys) > 0 && keys[0] != FUNCTION_BY_CHILDREN)
+		return false;
+	pr_err("perf functions: no --by %s, there are (each once, with commas between):", by);
+	for (int key = 0; key < FUNCTION_BY_CHILDREN; key++)
+		pr_err(" %s", function_by__name(key));
+	pr_err("\n");
+	return true;
 }
 
 /* Whether --children was given with something that it does not go with; a message if so. */
 static bool refuse_with_children(struct report_options *options)
 {
-	if (options->recording.by != FUNCTION_BY_SYMBOL || options->recording.inlines) {
+	if (!function_by__is(options->recording.by, FUNCTION_BY_SYMBOL) ||
+	    options->recording.inlines) {
 		pr_err("perf functions: --children goes with --by symbol, without --inline\n");
 		return true;
 	}
@@ -891,7 +978,7 @@ static bool refuse_with_children(struct report_options *options)
 		pr_err("perf functions: --children does not go with --share none\n");
 		return true;
 	}
-	options->recording.by = FUNCTION_BY_CHILDREN;
+	options->recording.by = function_by__name(FUNCTION_BY_CHILDREN);
 	options->recording.share = FUNCTION_SHARE_DISCARD;
 	return false;
 }
@@ -920,19 +1007,23 @@ static int report_functions(struct report_options *options)
 	const char *const default_input[] = { input_name ?: "perf.data" };
 	const struct inputs *inputs = &options->inputs[SIDE_NONE];
 	struct function_table table = {};
+	bool has_chain;
 	int err;
 
-	if (parse_share(options->share_name, &options->recording.share) ||
-	    parse_by(options->by_name ?: "symbol", &options->recording.by))
+	options->recording.by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
+	if (parse_cpus(options->cpus, &options->recording.cpus) ||
+	    parse_share(options->share_name, &options->recording.share) ||
+	    refuse_by(options->recording.by))
 		return -1;
 	if (options->children && refuse_with_children(options))
 		return -1;
-	if (options->recording.inlines && options->recording.by != FUNCTION_BY_SYMBOL &&
-	    options->recording.by != FUNCTION_BY_CALLCHAIN) {
+	has_chain = function_by__has(options->recording.by, FUNCTION_BY_CALLCHAIN);
+	if (options->recording.inlines && !has_chain &&
+	    !function_by__has(options->recording.by, FUNCTION_BY_SYMBOL)) {
 		pr_err("perf functions: --inline goes with --by symbol and --by callchain\n");
 		return -1;
 	}
-	if (options->recording.stitch_lbr && options->recording.by != FUNCTION_BY_CALLCHAIN) {
+	if (options->recording.stitch_lbr && !has_chain) {
 		pr_err("perf functions: --stitch-lbr goes with --by callchain\n");
 		return -1;
 	}
@@ -952,18 +1043,30 @@ static int report_functions(struct report_options *options)
 	}
 	if (!check_limits(options->fail_on, NULL, options->recording.by))
 		return -1;
+	if (options->header &&
+	    (options->diff || options->json || options->separator || options->sums)) {
+		pr_err("perf functions: --header goes with a table\n");
+		return -1;
+	}
+	if (options->header) {
+		options->recording.header = open_memstream(&options->headers,
+							   &options->headers_size);
+		if (!options->recording.header)
+			return -1;
+	}
 
 	/* No browser to be left as long as there is none. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->diff;
 	options->recording.annotate = options->tui;
+	if (options->tui && verbose <= 0)
+		notes__begin(&options->notes);
 
 	/* A place for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -1;
-	symbol_conf.use_callchain = options->recording.by == FUNCTION_BY_CALLCHAIN ||
-				    options->children;
+	symbol_conf.use_callchain = has_chain || options->children;
 
 	if (options->diff) {
 		err = report_diff(options, &options->inputs[SIDE_BEFORE],
@@ -999,6 +1102,8 @@ static int report_functions(struct report_options *options)
 out:
 	function_table__exit(&table);
 	recordings__delete(options->recordings);
+	notes__end(&options->notes);
+	free(options->notes.text);
 	return err < 0 ? -1 : err;
 }
 
@@ -1046,6 +1151,20 @@ static int parse_correct(const struct option *opt, const char *str, int unset)
 		pr_err("perf functions: --correct=%s: it is the same for all windows (--correct=all) or each function's own (--correct=own)\n",
 		       str);
 	return unset || reading->correction ? 0 : -EINVAL;
+}
+
+static int parse_percent_limit(const struct option *opt, const char *str, int unset)
+{
+	double *limit = opt->value;
+	char *end;
+
+	if (unset)
+		return -EINVAL;
+	*limit = strtod(str, &end);
+	if (end != str && !*end && *limit >= 0 && *limit <= 100)
+		return 0;
+	pr_err("perf functions: --percent-limit takes a number from 0 to 100\n");
+	return -EINVAL;
 }
 
 static void add_input(struct report_options *report, const char *path)
@@ -1100,7 +1219,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
 		   "which windows count, and what makes shares (default: auto)"),
-	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain",
+	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain[,...]",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report.children,
 		    "what each function and all that it calls count (record with --call-graph fp)"),
@@ -1121,6 +1240,10 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
+	OPT_CALLBACK(0, "percent-limit", &report.percent_limit, "percent",
+		     "don't print functions under this share (of the cycles, else of the windows)",
+		     parse_percent_limit),
+	OPT_BOOLEAN(0, "header", &report.header, "print the headers of recordings before the table"),
 	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
 	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
 	OPT_STRING(0, "objdump", &report.objdump, "path",
@@ -1140,16 +1263,18 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
 		     "with --diff, --before and --after: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
 		     add_limits),
-	OPT_STRING(0, "comm", &symbol_conf.comm_list_str, "comm[,comm...]",
+	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
+	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comm[,comm...]",
 		   "only count windows in these comms"),
-	OPT_STRING(0, "dso", &symbol_conf.dso_list_str, "dso[,dso...]",
+	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dso[,dso...]",
 		   "only count windows in these DSOs"),
 	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
 		   "only count windows in these processes"),
 	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
 		   "only count windows in these threads"),
-	OPT_STRING(0, "symbol", &symbol_conf.sym_list_str, "symbol[,symbol...]",
+	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "symbol[,symbol...]",
 		   "only count windows in these symbols"),
+	OPT_STRING('C', "cpu", &report.cpus, "cpu[,cpu...]", "only count windows on these CPUs"),
 	OPT_STRING(0, "time", &report.recording.time, "start,stop",
 		   "only count windows in this span of time"),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
@@ -1172,11 +1297,15 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 			goto out;
 	}
 	parse_report(&report, options, argc, argv);
-	report.tui = report.tui || (tui_is_default && !report.stdio);
+	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";
 	err = report_functions(&report);
 	free((char *)report.fail_on);
+	perf_cpu_map__put(report.recording.cpus);
+	if (report.recording.header)
+		fclose(report.recording.header);
+	free(report.headers);
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);

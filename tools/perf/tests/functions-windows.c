@@ -629,6 +629,15 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
 		"sums\tf\t/prog\t-\t4\t2\t600\t300\t180000\t90000\t50000\n"
 		"end\n";
+	static const char before[] = FUNCTION_SUMS_MAGIC " 4\nby\t";
+	static const char after[] =
+		"\t0\nlost\t0\nthrottled\t0\n"
+		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
+		"end\n";
+	static const char *const bad_keys[] = {
+		"name", "", "comm,", ",comm", "comm,,dso", "comm,comm", "com", "comm,children",
+		"children,comm", "symbol,dso,comm,thread,cpu,srcline,callchain,symbol",
+	};
 	static const char by_comm[] =
 		FUNCTION_SUMS_MAGIC " 4\n"
 		"by\tcomm\t0\n"
@@ -653,8 +662,18 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		TEST_ASSERT_EQUAL("cut short", check_refused(cut), TEST_OK);
 	}
 	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 9\nend\n"), TEST_OK);
-	TEST_ASSERT_EQUAL("key", check_refused(FUNCTION_SUMS_MAGIC " 4\nby\tname\t0\nend\n"),
-			  TEST_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(bad_keys); i++) {
+		scnprintf(cut, sizeof(cut), "%s%s%s", before, bad_keys[i], after);
+		TEST_ASSERT_EQUAL(bad_keys[i], check_refused(cut), TEST_OK);
+	}
+	scnprintf(cut, sizeof(cut), "%s%s%s", before, "comm,symbol", after);
+	TEST_ASSERT_EQUAL("two keys", read_text(cut, &table), 0);
+	TEST_ASSERT_EQUAL("keys in order", check_rewritten(&table, cut), TEST_OK);
+	TEST_ASSERT_VAL("first key", function_by__has(table.by, FUNCTION_BY_COMM));
+	TEST_ASSERT_VAL("second key", function_by__has(table.by, FUNCTION_BY_SYMBOL));
+	TEST_ASSERT_VAL("no other", !function_by__has(table.by, FUNCTION_BY_DSO));
+	TEST_ASSERT_VAL("not alone", !function_by__is(table.by, FUNCTION_BY_COMM));
+	function_table__exit(&table);
 
 	TEST_ASSERT_EQUAL("read version 3", read_text(version_3, &table), 0);
 	TEST_ASSERT_EQUAL("opened", (int)table.sums[0]->opened, 0);
@@ -669,7 +688,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 	/* What the rows are is kept, and rows of two kinds do not add up. */
 	TEST_ASSERT_EQUAL("read", read_text(sums_file, &table), 0);
 	TEST_ASSERT_EQUAL("read another", read_text(by_comm, &other), 0);
-	TEST_ASSERT_EQUAL("kind", (int)other.by, (int)FUNCTION_BY_COMM);
+	TEST_ASSERT_VAL("kind", function_by__is(other.by, FUNCTION_BY_COMM));
 	TEST_ASSERT_VAL("two kinds", function_table__merge(&table, &other));
 	function_table__exit(&other);
 	function_table__exit(&table);

@@ -1260,7 +1260,13 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
 
 SUMS_FILE = "perf-function-sums {}"  # first line of a sums file, with its version
 VERSIONS = (3, 4)
-BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "children")
+BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
+
+
+def is_by(by: str) -> bool:
+    """Whether rows can be by this: keys, each once and with commas between; or children."""
+    keys = by.split(",")
+    return by == "children" or (len(set(keys)) == len(keys) and set(keys) <= set(BY))
 
 
 def pairs_of(events: Events) -> List[Tuple[str, str]]:
@@ -1408,7 +1414,7 @@ def read_sums(lines: Sequence[str], version: int) -> Table:
         elif word == "group" and len(fields) > (5 if version < 4 else 7):
             table.groups.append(group_of_line(fields, version))
             events = table.groups[-1].events
-        elif word == "by" and len(fields) == 2 and fields[0] in BY and fields[1] in ("0", "1"):
+        elif word == "by" and len(fields) == 2 and is_by(fields[0]) and fields[1] in ("0", "1"):
             table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled") and len(fields) == 1:
             setattr(table, word, natural(fields[0]))

@@ -27,6 +27,7 @@ struct functions_browser {
 	/* Those that are shown. */
 	const struct function_row **rows;
 	char title[128];
+	char *notes;
 };
 
 static const char help[] =
@@ -35,6 +36,7 @@ static const char help[] =
 	"PGDN/SPACE\n"
 	"LEFT/RIGHT    Navigate\n"
 	"ENTER/a       Annotate the current function\n"
+	"n             Show again what was said about the data\n"
 	"s             Sort by another column\n"
 	"/             Show rows with this text in their names only\n"
 	"q/ESC/CTRL+C  Exit browser";
@@ -194,6 +196,38 @@ static void functions_browser__annotate(struct functions_browser *browser,
 	ui_helpline__puts(browser->b.helpline);
 }
 
+/* Messages as they are read in a window: without the command's name, in short lines. */
+static char *wrap(const char *messages, int width)
+{
+	static const char command[] = "perf functions: ";
+	char *copy = strdup(messages), *found = copy, *begin = copy, *blank = NULL;
+
+	if (!copy)
+		return NULL;
+	while ((found = strstr(found, command)) != NULL)
+		memmove(found, found + strlen(command), strlen(found + strlen(command)) + 1);
+	for (char *c = copy; *c; c++) {
+		if (c - begin >= width && blank) {
+			*blank = '\n';
+			begin = blank + 1;
+			blank = NULL;
+		}
+		if (*c == '\n') {
+			begin = c + 1;
+			blank = NULL;
+		} else if (*c == ' ') {
+			blank = c;
+		}
+	}
+	return copy;
+}
+
+static void show_notes(struct functions_browser *browser)
+{
+	if (browser->notes && *browser->notes)
+		ui_browser__warning(&browser->b, 0, "%s", browser->notes);
+}
+
 static void functions_browser__run(struct functions_browser *browser,
 				   struct function_columns *columns, function_annotate_t annotate,
 				   void *data)
@@ -208,6 +242,9 @@ static void functions_browser__run(struct functions_browser *browser,
 			break;
 		case 's':
 			ask_for_column(browser, columns);
+			break;
+		case 'n':
+			show_notes(browser);
 			break;
 		case '/':
 			ask_for_text(browser);
@@ -231,13 +268,14 @@ static void functions_browser__run(struct functions_browser *browser,
  * function_print__browse - let the user walk in a table
  * @print: what is shown
  * @columns: its columns, which are sorted as the user likes
+ * @notes: what there is to say about the data, in lines, may be NULL
  * @annotate: shows the code of a function, or returns why it cannot
  * @data: for @annotate
  *
  * Return: 0, or -ENOMEM.
  */
 int function_print__browse(const struct function_print *print, struct function_columns *columns,
-			   function_annotate_t annotate, void *data)
+			   const char *notes, function_annotate_t annotate, void *data)
 {
 	struct functions_browser browser = {
 		.b = {
@@ -259,16 +297,19 @@ int function_print__browse(const struct function_print *print, struct function_c
 	browser.b.entries = browser.rows;
 	show_rows(&browser, "");
 	scnprintf(browser.title, sizeof(browser.title), "Metrics of %zu functions", print->nr_rows);
-	if (print->table->by != FUNCTION_BY_SYMBOL)
+	if (!function_by__is(print->table->by, FUNCTION_BY_SYMBOL))
 		scnprintf(browser.title, sizeof(browser.title), "Metrics by %s: %zu rows",
 			  browser.layout.key, print->nr_rows);
 	if (ui_browser__show(&browser.b, browser.title, "%s; '?' shows the keys",
 			     print->intervals ? function_print__note(print) : "ESC leaves") < 0)
 		goto out;
+	browser.notes = wrap(notes ?: "", browser.b.width - 4);
+	show_notes(&browser);
 	functions_browser__run(&browser, columns, annotate, data);
 	ui_browser__hide(&browser.b);
 	ret = 0;
 out:
+	free(browser.notes);
 	free(browser.rows);
 	function_layout__exit(&browser.layout);
 	return ret;

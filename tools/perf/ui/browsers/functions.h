@@ -13,10 +13,11 @@ typedef const char *(*function_annotate_t)(void *data, const struct function_sum
 
 #ifdef HAVE_SLANG_SUPPORT
 int function_print__browse(const struct function_print *print, struct function_columns *columns,
-			   function_annotate_t annotate, void *data);
+			   const char *notes, function_annotate_t annotate, void *data);
 #else
 static inline int function_print__browse(const struct function_print *print __maybe_unused,
 					 struct function_columns *columns __maybe_unused,
+					 const char *notes __maybe_unused,
 					 function_annotate_t annotate __maybe_unused,
 					 void *data __maybe_unused)
 {

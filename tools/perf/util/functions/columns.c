@@ -1084,7 +1084,7 @@ static int add_up(const struct function_table *table, struct function_table *tot
 			sums = function_table__add_sums(total, from->set, "", "", NULL);
 		if (!sums)
 			return -ENOMEM;
-		if (table->by == FUNCTION_BY_CHILDREN &&
+		if (function_by__is(table->by, FUNCTION_BY_CHILDREN) &&
 		    !function_sums__is_root(from, FUNCTION_ALL))
 			continue;
 		if (!function_sums__add(sums, from))
@@ -1180,7 +1180,7 @@ int function_columns__init(struct function_columns *columns, const struct functi
 	      add_rows(columns, table, options);
 	all = (struct function_row){
 		.sums = total.sums, .nr_sums = total.nr_sums,
-		.is_inclusive = table->by == FUNCTION_BY_CHILDREN,
+		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
 		.options = *options,
 	};
 	choose_reading(&all);
@@ -1301,4 +1301,52 @@ static int compare_rows(const void *one, const void *other, void *arg)
 void function_columns__sort(struct function_columns *columns, int column)
 {
 	qsort_r(columns->rows, columns->nr_rows, sizeof(*columns->rows), compare_rows, &column);
+}
+
+/**
+ * function_columns__mark_small - mark the rows of a small share
+ * @columns: columns with rows
+ * @table: what they are of
+ * @percent: the least share that is not small: of the column that rows are sorted by if
+ *	     nothing else is asked for, or where that has no shares, of the windows
+ */
+void function_columns__mark_small(struct function_columns *columns,
+				  const struct function_table *table, double percent)
+{
+	const int column = function_columns__default_sort(columns);
+	double whole = 0;
+
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		const struct function_row *row = &columns->rows[i];
+
+		/* The others of these have windows of what they call. */
+		if (!function_by__is(table->by, FUNCTION_BY_CHILDREN) ||
+		    function_sums__is_root(row->sums[0], FUNCTION_ALL))
+			whole += row->values[column].value;
+	}
+	if (function_column__is_share(&columns->columns[column]))
+		whole = 100;
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		const struct function_value *value = &columns->rows[i].values[column];
+
+		columns->rows[i].is_small = !value->is_defined ||
+					    100 * value->value < percent * whole;
+	}
+}
+
+/**
+ * function_columns__drop_small - remove the rows that are marked as small
+ * @columns: columns with rows
+ */
+void function_columns__drop_small(struct function_columns *columns)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		if (columns->rows[i].is_small)
+			free(columns->rows[i].values);
+		else
+			columns->rows[nr++] = columns->rows[i];
+	}
+	columns->nr_rows = nr;
 }

@@ -68,6 +68,7 @@ struct function_row {
 	 */
 	bool is_left;
 	struct function_reading_options options;
+	bool is_small;		/* in its share, see function_columns__mark_small() */
 	struct function_value *values;
 };
 
@@ -101,6 +102,9 @@ void function_columns__exit(struct function_columns *columns);
 int function_columns__find(const struct function_columns *columns, const char *name, size_t length);
 int function_columns__default_sort(const struct function_columns *columns);
 void function_columns__sort(struct function_columns *columns, int column);
+void function_columns__mark_small(struct function_columns *columns,
+				  const struct function_table *table, double percent);
+void function_columns__drop_small(struct function_columns *columns);
 
 double u192__double(const struct u192 *number);
 

@@ -121,7 +121,7 @@ static int layout__init(struct layout *layout, const struct function_diff_print 
 		.print		= print,
 		.before		= function_table__labels(&print->before->table),
 		.after		= function_table__labels(&print->after->table),
-		.key_width	= strlen(function_by__name(print->after->table.by)),
+		.key_width	= strlen(print->after->table.by),
 		.widths		= calloc(print->nr_fields ?: 1, sizeof(*layout->widths)),
 		.has_mark	= calloc(print->nr_fields ?: 1, sizeof(*layout->has_mark)),
 	};
@@ -178,7 +178,7 @@ int function_diff_print__table(const struct function_diff_print *print, FILE *fp
 	if (layout__init(&layout, print))
 		return -ENOMEM;
 
-	fprintf(fp, "%-*s", layout.key_width, function_by__name(print->after->table.by));
+	fprintf(fp, "%-*s", layout.key_width, print->after->table.by);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
 			const char *title = title_of(&layout, i, cell);
@@ -218,8 +218,8 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 	const struct function_column *columns = print->diff->columns.columns;
 	char buf[FUNCTION_CELL_SIZE];
 
-	fprintf(fp, "%s%s%s%sstatus", function_by__name(print->after->table.by), separator,
-		print->after->table.by == FUNCTION_BY_DSO ? "path" : "dso", separator);
+	function_print__csv_key(&print->after->table, separator, fp);
+	fprintf(fp, "%sstatus", separator);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(titles); j++)
 			function_print__csv_title(columns[print->fields[i]].name, titles[j],

@@ -373,7 +373,8 @@ static int comparison__add_run(struct comparison *comparison, unsigned int side,
 {
 	const struct function_diff *diff = comparison->diff;
 	/* Then a window is in several rows, and all are in one. */
-	bool has_callers = comparison->sides[side]->table.by == FUNCTION_BY_CHILDREN;
+	bool has_callers = function_by__is(comparison->sides[side]->table.by,
+					  FUNCTION_BY_CHILDREN);
 	struct side all = {};
 
 	if (side__init(&all, columns))
@@ -809,6 +810,35 @@ static int compare_diff_rows(const void *one, const void *other, void *arg)
 void function_diff__sort(struct function_diff *diff, int column)
 {
 	qsort_r(diff->rows, diff->nr_rows, sizeof(*diff->rows), compare_diff_rows, &column);
+}
+
+static bool is_small(const struct function_diff_row *row)
+{
+	return (!row->before || row->before->is_small) && (!row->after || row->after->is_small);
+}
+
+/**
+ * function_diff__move_small - move rows behind all others that are small on both sides
+ * @diff: the comparison, whose order is kept otherwise
+ *
+ * Return: the number of the others, or -ENOMEM.
+ */
+int function_diff__move_small(struct function_diff *diff)
+{
+	struct function_diff_row *small = calloc(diff->nr_rows ?: 1, sizeof(*small));
+	size_t nr = 0, nr_small = 0;
+
+	if (!small)
+		return -ENOMEM;
+	for (size_t i = 0; i < diff->nr_rows; i++) {
+		if (is_small(&diff->rows[i]))
+			small[nr_small++] = diff->rows[i];
+		else
+			diff->rows[nr++] = diff->rows[i];
+	}
+	memcpy(diff->rows + nr, small, nr_small * sizeof(*small));
+	free(small);
+	return nr;
 }
 
 /**

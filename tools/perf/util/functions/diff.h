@@ -86,6 +86,7 @@ int function_diff__init(struct function_diff *diff, const struct function_runs *
 			const struct function_runs *after);
 void function_diff__exit(struct function_diff *diff);
 void function_diff__sort(struct function_diff *diff, int column);
+int function_diff__move_small(struct function_diff *diff);
 
 const char *function_diff_row__status(const struct function_diff_row *row);
 const struct function_sums *function_diff_row__sums(const struct function_diff_row *row);

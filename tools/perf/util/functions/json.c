@@ -329,7 +329,7 @@ void function_print__json(const struct function_print *print, FILE *fp)
 	};
 	const struct function_table *table = print->table;
 
-	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", function_by__name(table->by),
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
 		table->inlines ? "true" : "false");
 	json_recorded(table, fp);
 	json_all_intervals(table, fp);
@@ -445,7 +445,7 @@ void function_diff_print__json(const struct function_diff_print *print, FILE *fp
 {
 	const struct function_table *table = &print->after->table;
 
-	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", function_by__name(table->by),
+	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
 		table->inlines ? "true" : "false");
 	json_side("before", print->before, fp);
 	json_side("after", print->after, fp);

@@ -272,7 +272,7 @@ int function_layout__init(struct function_layout *layout, const struct function_
 	char buf[FUNCTION_INTERVAL_SIZE];
 
 	layout->print = print;
-	layout->key = function_by__name(print->table->by);
+	layout->key = print->table->by;
 	layout->key_width = strlen(layout->key);
 	layout->widths = calloc(print->nr_fields ?: 1, sizeof(*layout->widths));
 	layout->interval_widths = calloc(print->nr_fields ?: 1, sizeof(*layout->interval_widths));
@@ -521,6 +521,19 @@ void function_print__csv_title(const char *name, const char *what, const char *s
 }
 
 /**
+ * function_print__csv_key - print the titles of what functions are called
+ * @table: the table
+ * @separator: what is between the values
+ * @fp: where to
+ */
+void function_print__csv_key(const struct function_table *table, const char *separator, FILE *fp)
+{
+	print_quoted(table->by, separator, fp);
+	fprintf(fp, "%s%s", separator,
+		function_by__is(table->by, FUNCTION_BY_DSO) ? "path" : "dso");
+}
+
+/**
  * function_print__csv_name - print what a function is called
  * @function: the function
  * @separator: what is between the values
@@ -553,8 +566,7 @@ void function_print__csv(const struct function_print *print, const char *separat
 	const struct function_columns *columns = print->columns;
 	char buf[FUNCTION_CELL_SIZE];
 
-	fprintf(fp, "%s%s%s", function_by__name(print->table->by), separator,
-		print->table->by == FUNCTION_BY_DSO ? "path" : "dso");
+	function_print__csv_key(print->table, separator, fp);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const char *name = columns->columns[print->fields[i]].name;
 

@@ -63,6 +63,7 @@ const char *function_print__full(const struct function_column *column, double va
 				 char buf[FUNCTION_CELL_SIZE]);
 void function_print__csv_title(const char *name, const char *what, const char *separator,
 			       FILE *fp);
+void function_print__csv_key(const struct function_table *table, const char *separator, FILE *fp);
 void function_print__csv_name(const struct function_sums *function, const char *separator,
 			      FILE *fp);
 

@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
+#include <perf/cpumap.h>
 
 #include "../addr_location.h"
 #include "../annotate.h"
@@ -73,7 +74,8 @@ struct recording {
 	unsigned int nr_counts;
 	/* With FUNCTION_BY_CHILDREN, the call chain of the sample at hand. */
 	struct function_chain chain;
-	enum function_by by;
+	bool has_chain;
+	const struct perf_cpu_map *cpus;	/* that the user wants to see, NULL: all */
 	/* Places by hash: samples gather at few, and to look one up takes long. */
 	struct place *places;
 	/* Threads and maps have changed so often, beginning with 1. */
@@ -126,6 +128,8 @@ static bool refuse_leader(struct recording *recording, struct evsel *leader)
 	const char *lacks = function_finder__lacks(recording->finder, leader);
 	char reason[128];
 
+	if (recording->cpus && !(leader->core.attr.sample_type & PERF_SAMPLE_CPU))
+		lacks = "--sample-cpu";
 	if (!lacks)
 		return false;
 	scnprintf(reason, sizeof(reason), "was recorded without what this takes: perf record %s",
@@ -336,6 +340,15 @@ static bool is_outside(const struct recording *recording, const struct perf_samp
 					     sample->time);
 }
 
+/* Whether a sample is on a CPU that the user does not want to see. */
+static bool is_elsewhere(const struct recording *recording, const struct perf_sample *sample)
+{
+	const struct perf_cpu cpu = { .cpu = sample->cpu };
+
+	return recording->cpus && ((u32)cpu.cpu != sample->cpu ||
+				   !perf_cpu_map__has(recording->cpus, cpu));
+}
+
 /* Look up thread and function of a sample. */
 static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		   struct perf_sample *sample, struct place *place)
@@ -363,7 +376,8 @@ static int look_up(struct recording *recording, struct machine *machine, struct 
 	err = place->function ? 0 : -ENOMEM;
 	if (!err && recording->symbols) {
 		err = note_symbol(recording, place->function, &al);
-		if (!err && !al.filtered && !is_outside(recording, sample))
+		if (!err && !al.filtered && !is_outside(recording, sample) &&
+		    !is_elsewhere(recording, sample))
 			err = annotate_sample(recording, evsel, sample, &al);
 	}
 out:
@@ -445,7 +459,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	place = find_place(recording, machine, evsel, sample);
 	if (!place)
 		return -EINVAL;
-	if (recording->by == FUNCTION_BY_CHILDREN) {
+	if (recording->has_chain) {
 		err = function_finder__chain(recording->finder, evsel, sample, machine,
 					     place->thread, place->function, &recording->chain);
 		if (err)
@@ -456,11 +470,11 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.id = sample->id,
 		.thread = place->thread,
 		.function = place->function,
-		.chain = recording->by == FUNCTION_BY_CHILDREN ? &recording->chain : NULL,
+		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
 		.period = read_period(recording, evsel, event),
 		.time = sample->time,
-		.filtered = place->filtered,
+		.filtered = place->filtered || is_elsewhere(recording, sample),
 		.outside = is_outside(recording, sample),
 		.nowhere = function_finder__is_nowhere(recording->finder, sample),
 	};
@@ -650,10 +664,23 @@ static void recording__note_ignored(struct recording *recording)
 }
 
 /* Whether each row is in one function. */
-static bool has_code(enum function_by by)
+static bool has_code(const char *by)
 {
-	return by == FUNCTION_BY_SYMBOL || by == FUNCTION_BY_SRCLINE ||
-	       by == FUNCTION_BY_CALLCHAIN || by == FUNCTION_BY_CHILDREN;
+	return function_by__has(by, FUNCTION_BY_SYMBOL) ||
+	       function_by__has(by, FUNCTION_BY_SRCLINE) ||
+	       function_by__has(by, FUNCTION_BY_CALLCHAIN) ||
+	       function_by__is(by, FUNCTION_BY_CHILDREN);
+}
+
+static void recording__print_header(struct recording *recording, const char *path, FILE *fp)
+{
+	/* Its parts come with the samples. */
+	if (perf_data__is_pipe(&recording->data)) {
+		pr_warning("perf functions: %s: the header of a pipe cannot be printed\n", path);
+		return;
+	}
+	fprintf(fp, "# recording: %s\n", path);
+	perf_session__fprintf_info(recording->session, fp, /*full=*/false);
 }
 
 static struct recording *recording__new(const struct recording_options *options)
@@ -663,7 +690,8 @@ static struct recording *recording__new(const struct recording_options *options)
 	if (!recording)
 		return NULL;
 
-	recording->by = options->by;
+	recording->has_chain = function_by__is(options->by, FUNCTION_BY_CHILDREN);
+	recording->cpus = options->cpus;
 	recording->nr_changes = 1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
@@ -761,15 +789,18 @@ int recording__read(const char *path, const struct recording_options *options,
 		goto out;
 	}
 
+	if (options->header)
+		recording__print_header(recording, path, options->header);
 	err = recording__process(recording, path, options);
 	if (err)
 		goto out;
 
 	recording__note_ignored(recording);
-	err = function_metrics__table(recording->metrics, table);
+	err = function_finder__name_rows(recording->finder) ?:
+	      function_metrics__table(recording->metrics, table);
 	table->lost = max(recording->lost_records, recording->lost_samples);
 	table->throttled = recording->throttled;
-	table->by = options->by;
+	scnprintf(table->by, sizeof(table->by), "%s", options->by);
 	table->inlines = options->inlines;
 	if (!err)
 		err = add_cpus(recording, table);

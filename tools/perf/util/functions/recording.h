@@ -3,20 +3,24 @@
 #define __PERF_FUNCTIONS_RECORDING_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "sums.h"
 #include "windows.h"
 
+struct perf_cpu_map;
 struct recording;
 
 /* Which windows of a recording count, and as what. */
 struct recording_options {
 	enum function_share share;
-	enum function_by by;
+	const char *by;		/* names of keys, separated by commas */
 	const char *time;	/* spans of time, NULL: all */
+	struct perf_cpu_map *cpus;	/* NULL: all */
 	bool inlines;
 	bool stitch_lbr;
 	bool force;
+	FILE *header;		/* where its header is to be printed, NULL: nowhere */
 	bool annotate;		/* keep the recording, to show the code of functions */
 };
 

@@ -50,9 +50,20 @@ struct frame_place {
 
 #define FRAMES_BITS	14
 
+/* Comes after the name of an inlined function. */
+#define INLINED		" (inlined)"
+
+/* A row of several keys, and what each of them says of it. */
+struct composed_row {
+	struct metrics_function *function;
+	unsigned int nr;
+	struct metrics_function *parts[FUNCTION_BY_MAX];
+};
+
 struct function_finder {
 	struct function_metrics *metrics;
-	enum function_by by;
+	enum function_by keys[FUNCTION_BY_MAX];
+	unsigned int nr_keys;
 	bool inlines;
 	bool stitch_lbr;
 	u64 nr_threads;
@@ -60,6 +71,8 @@ struct function_finder {
 	struct hashmap *unmapped;
 	/* All that is not one symbol, by a text that tells it from others. */
 	struct hashmap *named;
+	/* With several keys: all rows, by their parts. */
+	struct hashmap *rows;
 	struct strbuf identity;
 	struct strbuf name;
 	/* Frames of call chains by hash. */
@@ -88,10 +101,28 @@ static bool equal_texts(long key1, long key2, void *ctx __maybe_unused)
 	return !strcmp((const char *)key1, (const char *)key2);
 }
 
+static size_t hash_parts(long key, void *ctx __maybe_unused)
+{
+	const struct composed_row *row = (const struct composed_row *)key;
+	size_t hash = 0;
+
+	for (unsigned int i = 0; i < row->nr; i++)
+		hash = hash * 31 + hash_ptr(row->parts[i], 32);
+	return hash;
+}
+
+static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
+{
+	const struct composed_row *a = (const struct composed_row *)key1;
+	const struct composed_row *b = (const struct composed_row *)key2;
+
+	return !memcmp(a->parts, b->parts, sizeof(a->parts));
+}
+
 /**
  * function_finder__new - begin to find functions
  * @metrics: where they are told
- * @by: what the samples are told apart by
+ * @by: what the samples are told apart by: names of keys, separated by commas
  * @inlines: tell inlined functions from those which they are in
  * @stitch_lbr: lengthen call chains of LBRs by those of the samples before
  *
@@ -100,27 +131,32 @@ static bool equal_texts(long key1, long key2, void *ctx __maybe_unused)
  *
  * Return: the finder, NULL without memory.
  */
-struct function_finder *function_finder__new(struct function_metrics *metrics, enum function_by by,
+struct function_finder *function_finder__new(struct function_metrics *metrics, const char *by,
 					     bool inlines, bool stitch_lbr)
 {
 	struct function_finder *finder = zalloc(sizeof(*finder));
+	int nr_keys = finder ? function_by__parse(by, finder->keys) : -1;
+	bool has_frames = nr_keys > 0 && finder->keys[0] == FUNCTION_BY_CHILDREN;
 
-	if (!finder)
+	if (nr_keys < 0) {
+		free(finder);
 		return NULL;
+	}
 
 	finder->metrics = metrics;
-	finder->by = by;
+	finder->nr_keys = nr_keys;
 	finder->inlines = inlines;
 	finder->stitch_lbr = stitch_lbr;
 	strbuf_init(&finder->identity, 0);
 	strbuf_init(&finder->name, 0);
 	finder->unmapped = hashmap__new(hash_address, equal_addresses, NULL);
 	finder->named = hashmap__new(hash_text, equal_texts, NULL);
+	finder->rows = hashmap__new(hash_parts, equal_parts, NULL);
 	finder->nr_changes = 1;
-	if (by == FUNCTION_BY_CHILDREN)
+	if (has_frames)
 		finder->frames = calloc(1 << FRAMES_BITS, sizeof(*finder->frames));
-	if (IS_ERR(finder->unmapped) || IS_ERR(finder->named) ||
-	    (by == FUNCTION_BY_CHILDREN && !finder->frames)) {
+	if (IS_ERR(finder->unmapped) || IS_ERR(finder->named) || IS_ERR(finder->rows) ||
+	    (has_frames && !finder->frames)) {
 		function_finder__delete(finder);
 		return NULL;
 	}
@@ -152,10 +188,20 @@ void function_finder__delete(struct function_finder *finder)
 		return;
 	delete_keys(finder->unmapped);
 	delete_keys(finder->named);
+	delete_keys(finder->rows);
 	strbuf_release(&finder->identity);
 	strbuf_release(&finder->name);
 	free(finder->frames);
 	free(finder);
+}
+
+static bool has_key(const struct function_finder *finder, enum function_by key)
+{
+	for (unsigned int i = 0; i < finder->nr_keys; i++) {
+		if (finder->keys[i] == key)
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -166,7 +212,7 @@ void function_finder__delete(struct function_finder *finder)
  */
 bool function_finder__needs_sample(const struct function_finder *finder)
 {
-	return finder->by == FUNCTION_BY_CPU || finder->by == FUNCTION_BY_CALLCHAIN;
+	return has_key(finder, FUNCTION_BY_CPU) || has_key(finder, FUNCTION_BY_CALLCHAIN);
 }
 
 /**
@@ -175,27 +221,17 @@ bool function_finder__needs_sample(const struct function_finder *finder)
  * @sample: the sample
  *
  * Linux 7.3 writes address 0 into a sample of a user-space event whose interrupt
- * came in the kernel. The thread, its comm and the CPU are known nevertheless.
+ * came in the kernel. The thread, its comm and the CPU are known nevertheless. With
+ * FUNCTION_BY_CHILDREN the call chain tells the function.
  *
  * Return: true if so.
  */
 bool function_finder__is_nowhere(const struct function_finder *finder,
 				 const struct perf_sample *sample)
 {
-	switch (finder->by) {
-	case FUNCTION_BY_COMM:
-	case FUNCTION_BY_THREAD:
-	case FUNCTION_BY_CPU:
-	case FUNCTION_BY_CHILDREN:	/* the call chain tells it */
-		return false;
-	case FUNCTION_BY_SYMBOL:
-	case FUNCTION_BY_DSO:
-	case FUNCTION_BY_SRCLINE:
-	case FUNCTION_BY_CALLCHAIN:
-	case FUNCTION_BY_MAX:
-	default:
-		return !sample->ip;
-	}
+	return !sample->ip &&
+	       (has_key(finder, FUNCTION_BY_SYMBOL) || has_key(finder, FUNCTION_BY_DSO) ||
+		has_key(finder, FUNCTION_BY_SRCLINE) || has_key(finder, FUNCTION_BY_CALLCHAIN));
 }
 
 /**
@@ -207,12 +243,13 @@ bool function_finder__is_nowhere(const struct function_finder *finder,
  */
 const char *function_finder__lacks(const struct function_finder *finder, struct evsel *evsel)
 {
-	if (finder->by == FUNCTION_BY_CPU && !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
+	if (has_key(finder, FUNCTION_BY_CPU) &&
+	    !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
 		return "--sample-cpu";
-	if (finder->by == FUNCTION_BY_CALLCHAIN && !evsel__has_callchain(evsel))
+	if (has_key(finder, FUNCTION_BY_CALLCHAIN) && !evsel__has_callchain(evsel))
 		return finder->stitch_lbr ? "--call-graph lbr" : "--call-graph fp,4";
 	/* Other chains end where the copy of the stack does or the LBRs do, and do not tell. */
-	if (finder->by == FUNCTION_BY_CHILDREN &&
+	if (has_key(finder, FUNCTION_BY_CHILDREN) &&
 	    (!evsel__has_callchain(evsel) || evsel__has_branch_callstack(evsel) ||
 	     evsel->core.attr.sample_type & PERF_SAMPLE_STACK_USER))
 		return "--call-graph fp";
@@ -266,6 +303,12 @@ static struct metrics_function *unmapped_function(struct function_finder *finder
 static struct metrics_function **symbol_place(struct symbol *sym)
 {
 	return (void *)sym - sizeof(struct metrics_function *);
+}
+
+/* A symbol of the file, not one that symbol_function() has made up for another key. */
+static struct symbol *file_symbol(struct symbol *sym)
+{
+	return sym && *sym->name && !strstarts(sym->name, "0x") ? sym : NULL;
 }
 
 static struct metrics_function *symbol_function(struct function_finder *finder,
@@ -369,7 +412,7 @@ static struct metrics_function *srcline_function(struct function_finder *finder,
 		dso = map__dso(al->map);
 		srcline = srcline__tree_find(dso__srclines(dso), al->addr);
 		if (!srcline) {
-			srcline = map__srcline(al->map, al->addr, al->sym);
+			srcline = map__srcline(al->map, al->addr, file_symbol(al->sym));
 			srcline__tree_insert(dso__srclines(dso), al->addr, srcline);
 		}
 	}
@@ -392,7 +435,7 @@ static int add_frame(struct function_finder *finder, const struct map *map,
 	begin = finder->name.len;
 	if (sym)
 		err = strbuf_addf(&finder->name, "%s%s", sym->name,
-				  is_inlined ? " (inlined)" : "");
+				  is_inlined ? INLINED : "");
 	else
 		err = strbuf_addf(&finder->name, "0x%llx [%s]", (unsigned long long)address,
 				  dso ? dso__short_name(dso) : "unknown");
@@ -475,33 +518,26 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 	callchain_cursor_commit(cursor);
 	while ((node = callchain_cursor_current(cursor)) != NULL) {
 		u64 address = node->ms.map ? map__map_ip(node->ms.map, node->ip) : node->ip;
+		struct symbol *sym = file_symbol(node->ms.sym);
 
-		if (add_frame(finder, node->ms.map, node->ms.sym,
-			      node->ms.sym && symbol__inlined(node->ms.sym), address) < 0)
+		if (add_frame(finder, node->ms.map, sym, sym && symbol__inlined(sym), address) < 0)
 			return NULL;
 		callchain_cursor_advance(cursor);
 	}
 	/* One that has only been cut off: the address of the sample is known. */
 	if (!finder->name.len &&
-	    add_frame(finder, al->map, al->sym, false, al->map ? al->addr : sample->ip) < 0)
+	    add_frame(finder, al->map, file_symbol(al->sym), false,
+		      al->map ? al->addr : sample->ip) < 0)
 		return NULL;
 	return frames_function(finder, al, sample->ip);
 }
 
-/**
- * function_finder__find - find the function of a sample
- * @finder: the finder
- * @evsel: the event of the sample
- * @sample: the sample
- * @al: what is at its address, with its thread
- *
- * Return: the function, NULL without memory.
- */
-struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
-					       struct perf_sample *sample,
-					       struct addr_location *al)
+/* What one key says of a sample. */
+static struct metrics_function *key_function(struct function_finder *finder, enum function_by key,
+					     struct evsel *evsel, struct perf_sample *sample,
+					     struct addr_location *al)
 {
-	switch (finder->by) {
+	switch (key) {
 	case FUNCTION_BY_DSO:
 		return dso_function(finder, al);
 	case FUNCTION_BY_COMM:
@@ -521,6 +557,109 @@ struct metrics_function *function_finder__find(struct function_finder *finder, s
 		return finder->inlines ? inlined_function(finder, al, sample->ip) :
 					 symbol_function(finder, al, sample->ip);
 	}
+}
+
+/* A row that several keys make up, which gets its name in the end. */
+static struct metrics_function *composed_function(struct function_finder *finder,
+						  const struct composed_row *parts)
+{
+	const char *dso = "";
+	u64 address = 0;
+	struct composed_row *row;
+
+	if (hashmap__find(finder->rows, parts, &row))
+		return row->function;
+
+	/* Those parts that are in a DSO are in the same one. */
+	for (unsigned int i = 0; i < parts->nr; i++) {
+		struct function_name name = metrics_function__name(parts->parts[i]);
+
+		dso = *name.dso ? name.dso : dso;
+		address = name.address ?: address;
+	}
+	row = memdup(parts, sizeof(*parts));
+	if (!row)
+		return NULL;
+	row->function = function_metrics__add_function(finder->metrics, "", dso, address);
+	if (!row->function || hashmap__add(finder->rows, row, row)) {
+		free(row);
+		return NULL;
+	}
+	return row->function;
+}
+
+/**
+ * function_finder__find - find the function of a sample
+ * @finder: the finder
+ * @evsel: the event of the sample
+ * @sample: the sample
+ * @al: what is at its address, with its thread
+ *
+ * Return: the function, NULL without memory.
+ */
+struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
+					       struct perf_sample *sample,
+					       struct addr_location *al)
+{
+	struct composed_row row = { .nr = finder->nr_keys };
+
+	for (unsigned int i = 0; i < row.nr; i++) {
+		row.parts[i] = key_function(finder, finder->keys[i], evsel, sample, al);
+		if (!row.parts[i])
+			return NULL;
+	}
+	return row.nr == 1 ? row.parts[0] : composed_function(finder, &row);
+}
+
+/* Add what one key says of a row to its name, which has a ; only between parts or frames. */
+static int add_part(struct function_finder *finder, enum function_by key,
+		    const struct metrics_function *part)
+{
+	struct function_name name = metrics_function__name(part);
+	bool has_frames = key == FUNCTION_BY_CALLCHAIN ||
+			  (finder->inlines && strstr(name.symbol, INLINED ";"));
+	const char *slash = strrchr(name.dso, '/'), *dso = slash ? slash + 1 : name.dso;
+	size_t begin;
+	int err;
+
+	if (finder->name.len && strbuf_addch(&finder->name, ';') < 0)
+		return -1;
+	begin = finder->name.len;
+	if (*name.symbol)
+		err = strbuf_addstr(&finder->name, name.symbol);
+	else
+		err = strbuf_addf(&finder->name, "0x%llx [%s]", (unsigned long long)name.address,
+				  *dso ? dso : "unknown");
+	if (err >= 0 && !has_frames)
+		strreplace(finder->name.buf + begin, ';', ':');
+	return err;
+}
+
+/**
+ * function_finder__name_rows - name the rows of several keys
+ * @finder: the finder
+ *
+ * Only after the last sample it is known what threads are called.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_finder__name_rows(struct function_finder *finder)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	hashmap__for_each_entry(finder->rows, entry, bucket) {
+		struct composed_row *row = entry->pvalue;
+
+		strbuf_setlen(&finder->name, 0);
+		for (unsigned int i = 0; i < row->nr; i++) {
+			if (add_part(finder, finder->keys[i], row->parts[i]) < 0)
+				return -ENOMEM;
+		}
+		if (metrics_function__rename(row->function, finder->name.buf))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* Look up what is at an address of a call chain, NULL without memory. */

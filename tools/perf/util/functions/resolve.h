@@ -17,7 +17,7 @@ struct metrics_function;
 struct perf_sample;
 struct thread;
 
-struct function_finder *function_finder__new(struct function_metrics *metrics, enum function_by by,
+struct function_finder *function_finder__new(struct function_metrics *metrics, const char *by,
 					     bool inlines, bool stitch_lbr);
 void function_finder__delete(struct function_finder *finder);
 
@@ -32,6 +32,7 @@ struct metrics_function *function_finder__find(struct function_finder *finder, s
 int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 			   struct perf_sample *sample, struct machine *machine, u64 thread,
 			   struct metrics_function *function, struct function_chain *chain);
+int function_finder__name_rows(struct function_finder *finder);
 void function_finder__forget(struct function_finder *finder);
 
 #endif /* __PERF_FUNCTIONS_RESOLVE_H */

@@ -183,8 +183,8 @@ static const char *const by_names[FUNCTION_BY_MAX] = {
 };
 
 /**
- * function_by__name - name a kind of rows
- * @by: the kind
+ * function_by__name - name a key
+ * @by: the key
  *
  * Return: its name.
  */
@@ -194,18 +194,61 @@ const char *function_by__name(enum function_by by)
 }
 
 /**
- * function_by__find - find a kind of rows
- * @name: its name
+ * function_by__parse - read a list of keys
+ * @by: their names, separated by commas
+ * @keys: set to the keys
  *
- * Return: the kind, -1 if there is none of this name.
+ * Return: the number of keys; -1 if there is an unknown one, one of them is there twice, or
+ * FUNCTION_BY_CHILDREN is not alone.
  */
-int function_by__find(const char *name)
+int function_by__parse(const char *by, enum function_by keys[FUNCTION_BY_MAX])
 {
-	for (int by = 0; by < FUNCTION_BY_MAX; by++) {
-		if (!strcmp(name, by_names[by]))
-			return by;
+	bool is_there[FUNCTION_BY_MAX] = {};
+	int nr = 0;
+
+	for (const char *end; ; by = end + 1) {
+		int key = 0;
+
+		end = strchrnul(by, ',');
+		while (key < FUNCTION_BY_MAX && (strncmp(by, by_names[key], end - by) ||
+						 by_names[key][end - by]))
+			key++;
+		if (key == FUNCTION_BY_MAX || is_there[key])
+			return -1;
+		is_there[key] = true;
+		keys[nr++] = key;
+		if (!*end)
+			return is_there[FUNCTION_BY_CHILDREN] && nr > 1 ? -1 : nr;
 	}
-	return -1;
+}
+
+/**
+ * function_by__has - say whether a key is in a list
+ * @by: names of keys, separated by commas
+ * @key: the key
+ *
+ * Return: true if so.
+ */
+bool function_by__has(const char *by, enum function_by key)
+{
+	enum function_by keys[FUNCTION_BY_MAX];
+	int nr = function_by__parse(by, keys);
+
+	while (nr > 0 && keys[nr - 1] != key)
+		nr--;
+	return nr > 0;
+}
+
+/**
+ * function_by__is - say whether a list is of one key only
+ * @by: names of keys, separated by commas
+ * @key: the key
+ *
+ * Return: true if so.
+ */
+bool function_by__is(const char *by, enum function_by key)
+{
+	return !strcmp(by, by_names[key]);
 }
 
 /**
@@ -753,7 +796,7 @@ static bool event_set__same_share(const struct event_set *a, const struct event_
 
 static const char *check_same_sets(const struct function_table *a, const struct function_table *b)
 {
-	if (a->by != b->by || a->inlines != b->inlines)
+	if (strcmp(a->by, b->by) || a->inlines != b->inlines)
 		return "its rows are of another kind (--by, --children, --inline)";
 	if (a->nr_sets != b->nr_sets)
 		return "it has other events";
@@ -781,7 +824,7 @@ const char *function_table__add(struct function_table *table, const struct funct
 	bool fits = true;
 
 	if (!table->nr_sets) {
-		table->by = other->by;
+		memcpy(table->by, other->by, sizeof(table->by));
 		table->inlines = other->inlines;
 	} else {
 		reason = check_same_sets(table, other);
@@ -969,7 +1012,7 @@ static void write_sums(const struct function_sums *sums, FILE *fp)
 int function_table__write(const struct function_table *table, FILE *fp)
 {
 	fprintf(fp, "%s %d\n", FUNCTION_SUMS_MAGIC, FUNCTION_SUMS_VERSION);
-	fprintf(fp, "by\t%s\t%d\n", function_by__name(table->by), table->inlines);
+	fprintf(fp, "by\t%s\t%d\n", table->by, table->inlines);
 	fprintf(fp, "lost\t%llu\n", (unsigned long long)table->lost);
 	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
 	for (unsigned int i = 0; i < table->nr_cpus; i++) {
@@ -1229,18 +1272,17 @@ static int read_sums(struct function_table *table, struct fields *fields,
 			     read_numbers(sums, field + names);
 }
 
-/* by KEY INLINES */
+/* by KEY[,KEY...] INLINES */
 static int read_by(struct function_table *table, struct fields *fields)
 {
+	enum function_by keys[FUNCTION_BY_MAX];
 	u64 inlines;
-	int by;
 
 	if (fields->nr != 3 || parse_u64(fields->field[2], 10, &inlines) || inlines > 1)
 		return -EINVAL;
-	by = function_by__find(fields->field[1]);
-	if (by < 0)
+	if (function_by__parse(fields->field[1], keys) < 0)
 		return -EINVAL;
-	table->by = by;
+	scnprintf(table->by, sizeof(table->by), "%s", fields->field[1]);
 	table->inlines = inlines;
 	return 0;
 }
@@ -1349,6 +1391,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 	}
 
 	reader.version = version;
+	scnprintf(table->by, sizeof(table->by), "%s", function_by__name(FUNCTION_BY_SYMBOL));
 	for (ret = 0; !ret; ) {
 		ssize_t length = getline(&line, &allocated, fp);
 

@@ -41,7 +41,7 @@ static inline u64 add_saturated(u64 a, u64 b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* What the rows of a table are. */
+/* What tells the rows of a table apart. */
 enum function_by {
 	FUNCTION_BY_SYMBOL,
 	FUNCTION_BY_DSO,
@@ -53,6 +53,9 @@ enum function_by {
 	FUNCTION_BY_CHILDREN,	/* functions, each with all that it calls */
 	FUNCTION_BY_MAX,
 };
+
+/* Of the names of all keys, with a comma or the final 0 after each. */
+#define FUNCTION_BY_SIZE	64
 
 /* Which windows count, and what shares are made of. */
 enum function_share {
@@ -145,7 +148,8 @@ struct function_sums {
 
 /* All sums of a recording or of several, sorted by function, then by set. */
 struct function_table {
-	enum function_by by;
+	/* Names of keys, separated by commas; the name of a row has a part for each of them. */
+	char by[FUNCTION_BY_SIZE];
 	/* Inlined functions are told from those which they are in. */
 	bool inlines;
 	struct event_set **sets;
@@ -168,7 +172,9 @@ struct function_table {
 const char *function_share__name(enum function_share share);
 int function_share__find(const char *name);
 const char *function_by__name(enum function_by by);
-int function_by__find(const char *name);
+int function_by__parse(const char *by, enum function_by keys[FUNCTION_BY_MAX]);
+bool function_by__has(const char *by, enum function_by key);
+bool function_by__is(const char *by, enum function_by key);
 
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);

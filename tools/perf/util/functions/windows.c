@@ -496,6 +496,17 @@ struct metrics_function *function_metrics__find(const struct function_metrics *m
 }
 
 /**
+ * metrics_function__name - say what a function is called
+ * @function: the function
+ *
+ * Return: its name, as long as it is not renamed.
+ */
+struct function_name metrics_function__name(const struct metrics_function *function)
+{
+	return (struct function_name){ function->symbol, function->dso, function->address };
+}
+
+/**
  * metrics_function__rename - a function is called something else now
  * @function: the function
  * @symbol: its name

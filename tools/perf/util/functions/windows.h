@@ -27,6 +27,13 @@ struct function_chain {
 
 int function_chain__add(struct function_chain *chain, struct metrics_function *function, u64 ip);
 
+/* What a function is called, see function_metrics__add_function(). */
+struct function_name {
+	const char *symbol;
+	const char *dso;
+	u64 address;
+};
+
 /* A sample of a group: the end of an interval. */
 struct metrics_sample {
 	u64 id;				/* of the leader */
@@ -55,6 +62,7 @@ struct metrics_function *function_metrics__add_function(struct function_metrics 
 							u64 address);
 struct metrics_function *function_metrics__find(const struct function_metrics *metrics,
 						const struct function_sums *sums);
+struct function_name metrics_function__name(const struct metrics_function *function);
 int metrics_function__rename(struct metrics_function *function, const char *symbol);
 
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
