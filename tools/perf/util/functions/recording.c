@@ -410,21 +410,15 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	return machine__process_event(machine, event, sample);
 }
 
-/*
- * The period that has elapsed, 0 if that is not known or wanted. The session has put the
- * count in its place, so look at the record once more.
- */
-static u64 read_period(const struct recording *recording, struct evsel *evsel,
-		       union perf_event *event)
+/* The period in the record: the session has put the count in its place in the sample. */
+static u64 read_period(struct evsel *evsel, union perf_event *event)
 {
 	struct perf_sample raw;
 	u64 period = 0;
 
-	if (!function_metrics__wants_period(recording->metrics) ||
-	    !(evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD))
-		return 0;
 	perf_sample__init(&raw, /*all=*/false);
-	if (!evsel__parse_sample(evsel, event, &raw))
+	if (evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD &&
+	    !evsel__parse_sample(evsel, event, &raw))
 		period = raw.period;
 	perf_sample__exit(&raw);
 	return period;
@@ -472,7 +466,8 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.function = place->function,
 		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
-		.period = read_period(recording, evsel, event),
+		.period = function_metrics__wants_period(recording->metrics) ?
+			  read_period(evsel, event) : 0,
 		.time = sample->time,
 		.filtered = place->filtered || is_elsewhere(recording, sample),
 		.outside = is_outside(recording, sample),

@@ -31,9 +31,33 @@ struct u192 {
 #define U192_DECIMAL_SIZE	59	/* 58 digits and the final 0 */
 
 bool u192__add(struct u192 *sum, const struct u192 *other);
-void u192__add_product(struct u192 *sum, u64 a, u64 b);
 const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
 int u192__parse(struct u192 *number, const char *str);
+
+/* Add the product of two numbers, which for each sample is done many times. */
+static inline void u192__add_product(struct u192 *sum, u64 a, u64 b)
+{
+	u64 low, high;
+
+#ifdef __SIZEOF_INT128__
+	__uint128_t product = (__uint128_t)a * b;
+
+	low = product;
+	high = product >> 64;
+#else
+	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
+	u64 cross = a1 * b0 + (a0 * b0 >> 32);
+	u64 other = a0 * b1 + (u32)cross;
+
+	low = a * b;
+	high = a1 * b1 + (cross >> 32) + (other >> 32);
+#endif
+	sum->w[0] += low;
+	/* The upper half of a product is at most 2^64 - 2. */
+	high += sum->w[0] < low;
+	sum->w[1] += high;
+	sum->w[2] += sum->w[1] < high;
+}
 
 /* Of numbers that only tell of a recording: the largest one stands for more. */
 static inline u64 add_saturated(u64 a, u64 b)

@@ -69,12 +69,19 @@ struct metrics_group {
 	/* All windows and all other intervals, by slot; NULL before the first sample. */
 	struct function_intervals windows;
 	struct function_intervals longs;
-	u64 *scratch;
+};
+
+/* Windows of a function: most of those that are matched begin in it as well. */
+enum window_class {
+	WINDOWS_BOTH,
+	WINDOWS_MATCHED,	/* the sample before was not one that the user wants to see */
+	WINDOWS_BEGUN,		/* they end elsewhere */
+	NR_CLASSES,
 };
 
 /*
- * Sums of a function in a group: totals of the matched windows by slot and products of
- * slots a <= b; then the same of the windows that begin in the function.
+ * Sums of a function in a group: by class of windows, totals by slot and products of slots
+ * a <= b.
  */
 struct metrics_sums {
 	u64 opened;
@@ -94,7 +101,7 @@ enum in_block {
 	BLOCK_OPENED,
 	BLOCK_MATCHED,
 	BLOCK_BEGUN,
-	BLOCK_COUNTS,	/* by slot: of matched windows, then of those that begin in it */
+	BLOCK_COUNTS,	/* by class of windows and slot */
 };
 
 struct metrics_function {
@@ -137,6 +144,7 @@ struct metrics_stream {
 	bool in_burst;
 	struct metrics_function *run;
 	/* By slot, the counts of the burst so far: of matched windows, then of begun ones. */
+	bool one_burst;		/* it is one of windows of both classes: the first */
 	u64 burst[];
 };
 
@@ -268,7 +276,6 @@ void function_metrics__delete(struct function_metrics *metrics)
 		free(group->slots);
 		free(group->windows.values);
 		free(group->longs.values);
-		free(group->scratch);
 		free(group);
 	}
 	while ((function = metrics->functions) != NULL) {
@@ -581,8 +588,8 @@ static struct metrics_stream *function_metrics__findnew_stream(struct function_m
 	return stream;
 }
 
-/* Place of the first value of the windows that begin in a function. */
-static unsigned int begun_of(const struct metrics_group *group)
+/* Totals and products of some windows. */
+static unsigned int nr_values(const struct metrics_group *group)
 {
 	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
 }
@@ -590,7 +597,7 @@ static unsigned int begun_of(const struct metrics_group *group)
 /* Numbers in a block, see enum in_block. */
 static unsigned int block_size(const struct metrics_group *group)
 {
-	return BLOCK_COUNTS + 2 * group->nr_slots;
+	return BLOCK_COUNTS + NR_CLASSES * group->nr_slots;
 }
 
 static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
@@ -611,7 +618,8 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 
 	sums = function->sums[group->index];
 	if (!sums) {
-		const size_t size = sizeof(*sums) + 2 * begun_of(group) * sizeof(*sums->values);
+		const size_t size = sizeof(*sums) +
+				    NR_CLASSES * nr_values(group) * sizeof(*sums->values);
 
 		sums = zalloc(size + NR_BLOCKS * block_size(group) * sizeof(*sums->blocks));
 		if (!sums)
@@ -664,13 +672,11 @@ static u64 *metrics_sums__block(struct metrics_sums *sums, const struct metrics_
  * Add a window to values. The counts of its burst grow from x to y, the product of
  * two events by y_i y_j - x_i x_j.
  */
-static void add_window(struct u192 *values, const struct metrics_group *group,
-		       const u64 *counts, u64 *burst, bool in_burst)
+static void add_to_burst(struct u192 *values, const struct metrics_group *group,
+			 const u64 *counts, u64 *burst)
 {
 	struct u192 *product = values + group->nr_slots;
 
-	if (!in_burst)
-		memset(burst, 0, group->nr_slots * sizeof(*burst));
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
 		u64 before = burst[i];
 
@@ -689,23 +695,57 @@ static void add_window(struct u192 *values, const struct metrics_group *group,
 	}
 }
 
+static void add_alone(struct u192 *values, const struct metrics_group *group, const u64 *counts)
+{
+	struct u192 *product = values + group->nr_slots;
+
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		if (!counts[i]) {
+			product += group->nr_slots - i;
+			continue;
+		}
+		u192__add_product(&values[i], counts[i], 1);
+		for (unsigned int j = i; j < group->nr_slots; j++)
+			u192__add_product(product++, counts[i], counts[j]);
+	}
+}
+
+static void add_window(struct u192 *values, const struct metrics_group *group,
+		       const u64 *counts, u64 *burst, bool in_burst)
+{
+	if (in_burst) {
+		add_to_burst(values, group, counts, burst);
+	} else {
+		memcpy(burst, counts, group->nr_slots * sizeof(*burst));
+		add_alone(values, group, counts);
+	}
+}
+
 static void add_counts(u64 *totals, const struct metrics_group *group, const u64 *counts)
 {
 	for (unsigned int i = 0; i < group->nr_slots; i++)
 		totals[i] += counts[i];
 }
 
-static void metrics_sums__add_matched(struct metrics_sums *sums,
-				      const struct metrics_group *group, const u64 *counts,
-				      u64 *burst, bool in_burst)
+/* Add a window to those of a class, and to the block of time. */
+static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
+			      enum window_class class, const u64 *counts, u64 *burst,
+			      bool in_burst)
 {
 	u64 *block = metrics_sums__block(sums, group);
 
-	sums->matched++;
-	sums->bursts += !in_burst;
-	add_window(sums->values, group, counts, burst, in_burst);
-	block[BLOCK_MATCHED]++;
-	add_counts(block + BLOCK_COUNTS, group, counts);
+	add_window(sums->values + class * nr_values(group), group, counts, burst, in_burst);
+	add_counts(block + BLOCK_COUNTS + class * group->nr_slots, group, counts);
+	if (class != WINDOWS_BEGUN) {
+		sums->matched++;
+		sums->bursts += !in_burst;
+		block[BLOCK_MATCHED]++;
+	}
+	if (class != WINDOWS_MATCHED) {
+		sums->begun++;
+		sums->begun_bursts += !in_burst;
+		block[BLOCK_BEGUN]++;
+	}
 }
 
 static int function_chain__reserve(struct function_chain *chain, unsigned int nr)
@@ -810,31 +850,11 @@ static int add_to_chain(struct metrics_stream *stream, const struct metrics_samp
 			continue;
 		sums->samples++;
 		if (i < common)
-			metrics_sums__add_matched(sums, group, sample->counts, burst,
-						  i < nr_bursts);
+			metrics_sums__add(sums, group, WINDOWS_MATCHED, sample->counts, burst,
+					  i < nr_bursts);
 	}
 	if (group->alternates && !sample->outside)
 		stream->nr_bursts = common;
-	return 0;
-}
-
-/* Add a window to the function in which it begins. */
-static int add_begun(struct metrics_stream *stream, const struct metrics_sample *sample,
-		     struct metrics_function *begin, bool in_run)
-{
-	const struct metrics_group *group = stream->group;
-	struct metrics_sums *sums = metrics_function__sums(begin, group);
-	u64 *block;
-
-	if (!sums)
-		return -ENOMEM;
-	block = metrics_sums__block(sums, group);
-	sums->begun++;
-	sums->begun_bursts += !in_run;
-	add_window(sums->values + begun_of(group), group, sample->counts,
-		   stream->burst + group->nr_slots, in_run);
-	block[BLOCK_BEGUN]++;
-	add_counts(block + BLOCK_COUNTS + group->nr_slots, group, sample->counts);
 	return 0;
 }
 
@@ -842,14 +862,42 @@ static int add_begun(struct metrics_stream *stream, const struct metrics_sample 
 static int add_interval(struct metrics_group *group, struct function_intervals *intervals,
 			const u64 *counts)
 {
-	if (!group->scratch)
-		group->scratch = calloc(group->nr_slots, sizeof(*group->scratch));
 	if (!intervals->values)
-		intervals->values = calloc(begun_of(group), sizeof(*intervals->values));
-	if (!group->scratch || !intervals->values)
+		intervals->values = calloc(nr_values(group), sizeof(*intervals->values));
+	if (!intervals->values)
 		return -ENOMEM;
 	intervals->number++;
-	add_window(intervals->values, group, counts, group->scratch, /*in_burst=*/false);
+	add_alone(intervals->values, group, counts);
+	return 0;
+}
+
+/*
+ * Add a window to the function at its end, if it counts there, and to the one in which it
+ * begins. As long as these are the same windows one burst will do, and the sums of both.
+ */
+static int add_to_functions(struct metrics_stream *stream, const struct metrics_sample *sample,
+			    struct metrics_function *begin, bool counts, bool in_burst,
+			    bool in_run)
+{
+	const struct metrics_group *group = stream->group;
+	u64 *begun_burst = stream->burst + (stream->one_burst && in_run ? 0 : group->nr_slots);
+	bool is_both = counts && begin && in_burst == in_run && (stream->one_burst || !in_run);
+	struct metrics_sums *sums;
+
+	stream->one_burst = is_both;
+	if (counts) {
+		sums = metrics_function__sums(sample->function, group);
+		if (!sums)
+			return -ENOMEM;
+		metrics_sums__add(sums, group, is_both ? WINDOWS_BOTH : WINDOWS_MATCHED,
+				  sample->counts, stream->burst, in_burst);
+	}
+	if (begin && !is_both) {
+		sums = metrics_function__sums(begin, group);
+		if (!sums)
+			return -ENOMEM;
+		metrics_sums__add(sums, group, WINDOWS_BEGUN, sample->counts, begun_burst, in_run);
+	}
 	return 0;
 }
 
@@ -900,8 +948,8 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
-	bool is_known, is_window, is_opening, is_broken, is_matched, is_begun, in_burst, in_run;
-	bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
+	bool is_known, is_window, is_opening, is_broken, is_wanted, is_matched, in_burst, in_run;
+	bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO, counts;
 	struct metrics_function *begin;	/* of the window, NULL if it is not known */
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
@@ -919,9 +967,14 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	is_opening = !is_window && is_auto;
 	begin = !is_broken && stream->last_thread == sample->thread ? stream->last_function : NULL;
 	is_matched = function && begin == function;
-	is_begun = begin && is_window && is_auto && !stream->last_filtered && !sample->outside;
+	/* While a leader was throttled the members may have counted on: never count this. */
+	is_wanted = !is_broken && !sample->filtered && !sample->outside;
+	counts = is_window && is_wanted && !sample->chain &&
+		 (is_matched || group->desc.share == FUNCTION_SHARE_NONE);
 	in_burst = is_matched && stream->in_burst;
-	in_run = is_begun && stream->run == begin;
+	if (!is_window || !is_auto || stream->last_filtered || sample->outside)
+		begin = NULL;	/* it does not count there */
+	in_run = begin && stream->run == begin;
 	if (sample->chain) {
 		if (!is_broken && stream->last_thread == sample->thread)
 			common = nr_common(&stream->last_chain, sample->chain);
@@ -933,16 +986,17 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 		return -ENOMEM;
 	function_metrics__set_block(metrics, sample->time);
 	stream->seen = ++metrics->now;
-	stream->in_burst = false;
-	stream->run = is_begun ? begin : NULL;
+	stream->in_burst = counts && group->alternates;
+	stream->run = begin;
 	stream->last_function = function;
 	stream->last_filtered = sample->filtered;
 	stream->last_thread = sample->thread;
 
-	if (is_begun && add_begun(stream, sample, begin, in_run))
-		return -ENOMEM;
-	if (is_auto && is_known && !is_broken && !sample->filtered && !sample->outside &&
+	if (is_auto && is_known && is_wanted &&
 	    add_interval(group, is_window ? &group->windows : &group->longs, sample->counts))
+		return -ENOMEM;
+	if ((counts || begin) &&
+	    add_to_functions(stream, sample, begin, counts, in_burst, in_run))
 		return -ENOMEM;
 	if ((!is_window && !is_opening) || sample->filtered) {
 		stream->nr_bursts = 0;
@@ -957,18 +1011,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	/* It has a part in the names: spans of a recording are to add up. */
 	if (sample->outside)
 		return 0;
+	sums->samples += is_window;
 	if (is_opening) {
 		sums->opened++;
 		metrics_sums__block(sums, group)[BLOCK_OPENED]++;
-	}
-	sums->samples += is_window;
-	/* While a leader was throttled the members may have counted on: never count this. */
-	if (is_opening || is_broken)
-		return 0;
-	if (is_matched || group->desc.share == FUNCTION_SHARE_NONE) {
-		metrics_sums__add_matched(sums, group, sample->counts, stream->burst,
-					  in_burst);
-		stream->in_burst = group->alternates;
 	}
 	return 0;
 }
@@ -1062,25 +1108,33 @@ static bool add_values(const struct metrics_group *group, const struct metrics_s
 }
 
 /*
- * Add the products of the totals of each block. @windows and @first are the places of the
- * windows and of their counts in a block. Returns how many blocks have windows.
+ * Add the windows of two classes, with the products of their totals in each block, which is
+ * how many windows there are by @in_block. Returns how many blocks have some.
  */
-static u64 add_blocks(const struct metrics_group *group, const struct metrics_slot **order,
-		      const struct event_set *set, const struct metrics_sums *from,
-		      enum in_block windows, unsigned int first, struct u192 *to)
+static u64 add_reading(const struct metrics_group *group, const struct metrics_slot **order,
+		       const struct event_set *set, const struct metrics_sums *from,
+		       enum window_class class, enum in_block in_block, struct u192 *to)
 {
+	const unsigned int both = BLOCK_COUNTS + WINDOWS_BOTH * group->nr_slots;
+	const unsigned int own = BLOCK_COUNTS + class * group->nr_slots;
 	u64 nr = 0;
 
+	add_values(group, order, set, from->values + WINDOWS_BOTH * nr_values(group), to);
+	add_values(group, order, set, from->values + class * nr_values(group), to);
 	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
 		const u64 *numbers = from->blocks + block * block_size(group);
-		const u64 *totals = numbers + first;
-		struct u192 *product = to;
+		struct u192 *product = to + event_set__nr_values(set);
 
-		nr += !!numbers[windows];
+		nr += !!numbers[in_block];
 		for (unsigned int i = 0; i < set->nr_events; i++) {
-			for (unsigned int j = i; j < set->nr_events; j++)
-				u192__add_product(product++, totals[order[i] - group->slots],
-						  totals[order[j] - group->slots]);
+			unsigned int a = order[i] - group->slots;
+
+			for (unsigned int j = i; j < set->nr_events; j++) {
+				unsigned int b = order[j] - group->slots;
+
+				u192__add_product(product++, numbers[both + a] + numbers[own + a],
+						  numbers[both + b] + numbers[own + b]);
+			}
 		}
 	}
 	return nr;
@@ -1090,7 +1144,6 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 			const struct event_set *set, const struct metrics_function *function,
 			const u64 *opened, struct function_table *table)
 {
-	const unsigned int nr = event_set__nr_values(set), begun = event_set__begun(set);
 	struct metrics_sums *from = function->sums[group->index];
 	struct function_sums *sums = function_table__add_sums(table, set, function->symbol,
 							      function->dso, &function->address);
@@ -1105,12 +1158,10 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 	sums->bursts = from->bursts;
 	sums->begun = from->begun;
 	sums->begun_bursts = from->begun_bursts;
-	add_values(group, order, set, from->values, sums->values);
-	add_values(group, order, set, from->values + begun_of(group), sums->values + begun);
-	sums->blocks = add_blocks(group, order, set, from, BLOCK_MATCHED, BLOCK_COUNTS,
-				  sums->values + nr);
-	sums->begun_blocks = add_blocks(group, order, set, from, BLOCK_BEGUN,
-					BLOCK_COUNTS + group->nr_slots, sums->values + begun + nr);
+	sums->blocks = add_reading(group, order, set, from, WINDOWS_MATCHED, BLOCK_MATCHED,
+				   sums->values);
+	sums->begun_blocks = add_reading(group, order, set, from, WINDOWS_BEGUN, BLOCK_BEGUN,
+					 sums->values + event_set__begun(set));
 	squares = sums->values + event_set__opened(set);
 	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
 		u64 own = from->blocks[block * block_size(group) + BLOCK_OPENED];
