@@ -47,22 +47,21 @@ class Synthetic(fleet.Host):
     """The sums of a host without its recording."""
 
     def make(self) -> None:
-        """Windows of a tenth of a recording count for ten."""
-        for _ in range(SAMPLES // 20):
-            place = self.places[int(self.random.random() * len(self.places))]
-            self.of(place)[0] += 1
-            self.count(
-                place,
-                (
-                    fleet.WINDOW + int(self.random.random() * 30),
-                    1 + int(self.random.random() * 1200),
-                    1,
-                ),
-                begin=place,
-                broken=False,
-            )
-        for numbers in self.sums.values():
-            numbers[:] = [10 * number for number in numbers]
+        """Windows of a tenth of a recording, each after a long interval in its function."""
+        rand = self.random.random
+        for number in range(SAMPLES // 20):
+            place = self.places[int(rand() * len(self.places))]
+            for is_window, nominal in ((False, fleet.LONG), (True, fleet.WINDOW)):
+                counts = nominal + int(rand() * 30), 1, 1 + int(rand() * 1200)
+                self.intervals.append(
+                    fleet.Interval(10**6 * number, place, place, counts, is_window, False)
+                )
+
+    def sums(self) -> dict[int, list[int]]:
+        """Each window counts for ten."""
+        return {
+            place: [10 * number for number in numbers] for place, numbers in super().sums().items()
+        }
 
 
 def make(code: Path) -> tuple[list[Path], list[Path]]:

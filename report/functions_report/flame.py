@@ -21,7 +21,9 @@ ALL = "all"
 
 @dataclass
 class Chains:
-    """The sums of call chains: the head of their file, and per group line each chain's numbers."""
+    """The sums of call chains: the head of their file, and for each set of events the lines of its
+    groups and of all intervals, which are of no chain, and each chain's numbers.
+    """
 
     head: list[str]
     groups: list[tuple[list[str], dict[str, list[int]]]]
@@ -37,6 +39,8 @@ class Chains:
                 if not groups or groups[-1][1]:
                     groups.append(([], {}))
                 groups[-1][0].append(line)
+            elif kind in ("windows", "long"):
+                groups[-1][0].append(line)
             elif kind == "sums":
                 add(groups[-1][1], fields[0], [int(number) for number in fields[3:]])
             elif kind != "end":
@@ -50,7 +54,11 @@ class Chains:
         )
 
     def cut(self, depth: int) -> str:
-        """A sums file of the chains' outermost frames, so many (0: of all chains together)."""
+        """A sums file of the chains' outermost frames, so many (0: of all chains together).
+
+        What chains have counted is added up, in the same block of time, too, as if their blocks
+        were of several recordings.
+        """
         lines = list(self.head)
         for descriptions, chains in self.groups:
             lines += descriptions

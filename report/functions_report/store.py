@@ -5,8 +5,9 @@ The database adds up the sums that a query asks for.
 
 A sums file (perf-functions(1), SUMS FILE) is kept in parts: the lines before
 the first sums and between them, which say what adds up (a kind); what is lost
-and throttled; per function its numbers. Lines are kept as bytes, as they are in
-the file, for names have no encoding. Numbers are exact.
+and throttled; per function its numbers, and those of all intervals of a group.
+Lines are kept as bytes, as they are in the file, for names have no encoding.
+Numbers are exact.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import io
 import re
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,13 +27,15 @@ SCHEMA = f"""
 create schema perf_functions;
 create table perf_functions.version (version integer not null);
 insert into perf_functions.version values ({VERSION});
--- what is not a number in a sums file: its lines but those of functions, lost and throttled
+-- what is not a number in a sums file: its lines but those of functions and of all intervals, lost
+-- and throttled
 create table perf_functions.kind (
 	id bigint generated always as identity primary key,
 	lines bytea not null
 );
 create unique index on perf_functions.kind (sha256(lines));
--- symbol, DSO and address as a line has them
+-- symbol, DSO and address as a line has them; one word, windows or long, is no function: the
+-- numbers are those of all intervals
 create table perf_functions.function (
 	id bigint generated always as identity primary key,
 	name bytea not null
@@ -101,7 +104,7 @@ select events, f.name, totals from (
 		unnest(numbers) with ordinality as n (number, place)
 		group by events, function, place
 	) one group by events, function
-) every join perf_functions.function f on f.id = function order by events
+) every join perf_functions.function f on f.id = function
 """
 
 
@@ -232,16 +235,28 @@ def check_schema(cursor, create: bool) -> None:
         )
 
 
+INTERVALS = (b"windows", b"long")  # lines that follow those of a group in this order
+
+
+def line_of(name: bytes, numbers: Iterable[int]) -> bytes:
+    """A line of a function or of all intervals."""
+    words = (name,) if name in INTERVALS else (b"sums", name)
+    return b"\t".join((*words, *(b"%d" % number for number in numbers))) + b"\n"
+
+
 def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
     """A sums file in parts: its kind; what was lost and throttled; its functions.
 
-    A function is the number of lines of the kind before it, its name and its numbers.
+    A function is the number of lines of the kind before it, its name and its numbers. So is a line
+    of all intervals, whose name is its word.
     """
     kind, counts, rows = [], {}, []
     for line in io.BytesIO(text):  # which end with \n only
         word, *fields = line.rstrip(b"\n").split(b"\t")
         if word == b"sums":
             rows.append((len(kind), b"\t".join(fields[:3]), fields[3:]))
+        elif word in INTERVALS:
+            rows.append((len(kind), word, fields))
         elif word in (b"lost", b"throttled"):
             counts[word] = int(fields[0])
             kind.append(word + b"\n")
@@ -323,17 +338,20 @@ def stored(cursor) -> str:
     )
 
 
+def place_of(row: tuple) -> tuple[int, int]:
+    """Where the line of a row is: lines of all intervals come before those of functions."""
+    events, name = row[0], bytes(row[1])
+    return events, INTERVALS.index(name) if name in INTERVALS else len(INTERVALS)
+
+
 def totals(cursor, asked: dict) -> Iterator[bytes]:
     """What is asked for, a sums file for each kind."""
     cursor.execute(KINDS, asked)
     for kind, lines, lost, throttled in cursor.fetchall():
         cursor.execute(TOTALS, {**asked, "kind": kind})
         rows: dict[int, list[bytes]] = {}
-        for events, name, numbers in cursor:
-            rows.setdefault(events, []).append(
-                b"\t".join((b"sums", bytes(name), *(b"%d" % int(number) for number in numbers)))
-                + b"\n"
-            )
+        for events, name, numbers in sorted(cursor, key=place_of):
+            rows.setdefault(events, []).append(line_of(bytes(name), map(int, numbers)))
         yield join(bytes(lines), {b"lost": int(lost), b"throttled": int(throttled)}, rows)
 
 

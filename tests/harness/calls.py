@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.harness import sumsfile
 from tests.harness.estimates import opened_line
 
 HEADER = (
     "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
-    "group\tauto\t999700\t0\t300\t0\t16\t1\tcycles\tinstructions"
-)
+    "group\tauto\t999700\t0\t300\t0\t16\t1\tcycles\tinstructions\n"
+) + sumsfile.intervals(2)
 DEPTH, CALLEES = 3, 4  # of each function that calls
 
 

@@ -10,6 +10,8 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tests.harness import sumsfile
+
 EVENTS = ("cycles", "instructions", "page-faults")
 HEADER = (
     "perf-function-sums"
@@ -24,13 +26,7 @@ def sums_line(
     symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3
 ) -> str:
     """A function's line of a sums file."""
-    numbers = [len(windows) + discarded, len(windows)]
-    numbers += [sum(window[event] for window in windows) for event in range(events)]
-    numbers += [
-        sum(window[one] * window[other] for window in windows)
-        for one in range(events)
-        for other in range(one, events)
-    ]
+    numbers = [len(windows) + discarded, len(windows), *sumsfile.values(windows, events)]
     return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
 
 
@@ -43,15 +39,15 @@ def opened_line(
     events: int = 2,
 ) -> str:
     """The same in share mode auto: samples that end a long interval, matched windows, those that
-    begin here and end elsewhere, and how many begin elsewhere and end here. None is in a burst.
+    begin here and end elsewhere, and how many begin elsewhere and end here. None is in a burst, and
+    blocks of time are not known.
     """
-    *names, windows, own = sums_line(symbol, matched, entered, events).split("\t")[:6]
-    totals, begun = (
-        sums_line(symbol, some, events=events).split("\t")[6:]
-        for some in (matched, (*matched, *left))
-    )
-    both = str(len(matched) + len(left))
-    return "\t".join((*names, str(opened), windows, own, own, both, both, *totals, *begun))
+    own, begun = len(matched), len(matched) + len(left)
+    of_blocks = [0] * (events * (events + 1) // 2)
+    numbers = [opened, own + entered, own, own, 0, begun, begun, 0]
+    for windows in (matched, [*matched, *left]):
+        numbers += [*sumsfile.values(windows, events), *of_blocks]
+    return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers), "0", "0"))
 
 
 def quantile(freedom: float) -> float:

@@ -8,19 +8,38 @@ name in one library, of which some hosts see only one.
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.harness import perfwrite as pw
+from tests.harness import sumsfile
 from tests.harness.env import must
 
-EVENTS = "cycles", "instructions", "branch-misses"
-PRODUCTS = [(a, b) for a in range(3) for b in range(a, 3)]
-TOTALS = 6  # where the totals begin, behind the numbers of samples
-VALUES = len(EVENTS) + len(PRODUCTS)
+EVENTS = "cycles", "branch-misses", "instructions"  # the leader, then by name, as in a sums file
+PAIRS = len(EVENTS) * (len(EVENTS) + 1) // 2
+MATCHED, BEGUN = 2, 5  # where these are in the numbers of a function
+TOTALS = 8  # where the totals begin, behind the numbers of samples, bursts and blocks
+VALUES = len(EVENTS) + 2 * PAIRS
 LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
 Key = tuple[str, str, str]  # symbol, DSO, address as in a sums file
+Counts = tuple[int, ...]
+
+
+class Interval(NamedTuple):
+    """An interval of a CPU, and where it begins and ends: places of functions. Something may have
+    been lost or throttled in it, or it is the first one, whose beginning is not known.
+    """
+
+    time: int  # of its end
+    begin: int
+    end: int
+    counts: Counts
+    is_window: bool
+    is_broken: bool
 
 
 def library(path: Path, number: int = 40) -> list[str]:
@@ -67,9 +86,9 @@ class Host:
                 [10 * config + 100 + cpu for cpu in range(CPUS)],
                 *((LONG, WINDOW) if not config else ()),
             )
-            for name, config in zip(EVENTS, (0, 1, 5))
+            for name, config in zip(EVENTS, (0, 5, 1))
         ]
-        self.sums: dict[int, list[int]] = {}
+        self.intervals: list[Interval] = []
         self.lost = self.throttled = 0
 
     def write(self, path: Path, samples: int, pid: int = 1000) -> None:
@@ -101,16 +120,15 @@ class Host:
             )
             counts = (
                 (WINDOW if is_window else LONG) + int(rand() * 30),
-                1 + place + int(rand() * 200),
                 int(rand() * 1.1),
+                1 + place + int(rand() * 200),
             )
-            if is_window:
-                self.count(place, counts, opened[cpu], broken[cpu])
-            else:
-                self.of(place)[0] += 1
+            clock += 1
+            self.intervals.append(
+                Interval(clock, opened[cpu], place, counts, is_window, broken[cpu])
+            )
             opened[cpu], broken[cpu], seen[cpu] = place, False, True
             now = values[cpu] = [value + count for value, count in zip(values[cpu], counts)]
-            clock += 1
             writer.records.append(
                 SAMPLE.pack(
                     pw.SAMPLE,
@@ -128,9 +146,9 @@ class Host:
                     now[0],
                     100 + cpu,
                     now[1],
-                    110 + cpu,
-                    now[2],
                     150 + cpu,
+                    now[2],
+                    110 + cpu,
                 )
             )
             if number % 1000 == 999:
@@ -138,77 +156,107 @@ class Host:
         writer.times = (10**9 + 1, clock)
         writer.write(path)
 
-    def of(self, place: int) -> list[int]:
-        """The sums of a function: numbers of samples; totals and products, those of the windows
-        that count and those of the windows that begin there."""
-        return self.sums.setdefault(place, [0] * (TOTALS + 2 * VALUES))
+    @cached_property
+    def block_width(self) -> int:
+        """Of at most 20 blocks of time, which are as short as powers of two can be."""
+        span = self.intervals[-1].time - self.intervals[0].time
+        return next(2**power for power in range(65) if span // 2**power < 20)
 
-    def count(self, place: int, counts: tuple[int, ...], begin: int, broken: bool) -> None:
-        """Add a window to the sums of the functions at its two ends."""
-        self.of(place)[1] += 1
-        values = *counts, *(counts[a] * counts[b] for a, b in PRODUCTS)
-        for function, number, first in ((place, 2, 0), (begin, 4, VALUES)):
-            if broken or (number == 2 and begin != place):
+    def block_of(self, time: int) -> int:
+        """The block of a time."""
+        return (time - self.intervals[0].time) // self.block_width
+
+    def windows_of(self, windows: list[Interval]) -> tuple[list[int], list[int]]:
+        """Of windows, none of which is in a burst: their number, that of bursts and of blocks; and
+        their totals, products, and products of blocks.
+        """
+        blocks: dict[int, list[Counts]] = {}
+        for window in windows:
+            blocks.setdefault(self.block_of(window.time), []).append(window.counts)
+        totals = [tuple(map(sum, zip(*block))) for block in blocks.values()]
+        products = sumsfile.values(totals, len(EVENTS))[len(EVENTS) :]
+        counts = sumsfile.values([window.counts for window in windows], len(EVENTS))
+        return [len(windows), len(windows), len(blocks)], [*counts, *products]
+
+    def sums(self) -> dict[int, list[int]]:
+        """The numbers of each function, in the order of a sums file."""
+        opened: dict[int, Counter] = {}
+        windows: dict[int, list[Interval]] = {}
+        matched: dict[int, list[Interval]] = {}
+        begun: dict[int, list[Interval]] = {}
+        for one in self.intervals:
+            if not one.is_window:
+                opened.setdefault(one.end, Counter())[self.block_of(one.time)] += 1
                 continue
-            numbers = self.of(function)
-            numbers[number] += 1
-            numbers[number + 1] += 1  # no burst
-            for slot, value in enumerate(values):
-                numbers[TOTALS + first + slot] += value
+            windows.setdefault(one.end, []).append(one)
+            if one.is_broken:
+                continue
+            begun.setdefault(one.begin, []).append(one)
+            if one.begin == one.end:
+                matched.setdefault(one.end, []).append(one)
+        every = sum(opened.values(), Counter())
+        sums = {}
+        for place in {**opened, **windows, **begun}:
+            own = opened.get(place, Counter())
+            numbers, values = self.windows_of(matched.get(place, []))
+            numbers_begun, values_begun = self.windows_of(begun.get(place, []))
+            sums[place] = [
+                sum(own.values()),
+                len(windows.get(place, [])),
+                *numbers,
+                *numbers_begun,
+                *values,
+                *values_begun,
+                sum(number**2 for number in own.values()),
+                sum(number * every[block] for block, number in own.items()),
+            ]
+        return sums
+
+    def all_intervals(self) -> list[int]:
+        """The numbers in both lines of all intervals: of windows, and of long ones."""
+        known = [one for one in self.intervals if not one.is_broken]
+        blocks = {self.block_of(one.time) for one in self.intervals if not one.is_window}
+        lines = sumsfile.intervals(
+            len(EVENTS),
+            *([one.counts for one in known if one.is_window is kind] for kind in (True, False)),
+            len(blocks),
+        )
+        return [int(word) for word in lines.split() if word.isdigit()]
 
     def table(self) -> dict[Key, list[int]]:
         """The sums by what a sums file calls the functions."""
-        seen = [self.names[place] for place in self.sums]
+        sums = self.sums()
+        seen = [self.names[place] for place in sums]
         return {
             (
                 self.names[place],
                 str(self.code),
                 f"{self.starts[place]:#x}" if seen.count(self.names[place]) > 1 else "-",
             ): numbers
-            for place, numbers in self.sums.items()
+            for place, numbers in sums.items()
         }
 
 
 def total(hosts: Iterable[Host]) -> bytes:
-    """The sums file of several hosts.
-
-    Its events are in order: the leader, then the others by name.
-    """
-    order = [0, 2, 1]
-    products = [
-        PRODUCTS.index((min(order[a], order[b]), max(order[a], order[b]))) for a, b in PRODUCTS
-    ]
+    """The sums file of several hosts."""
     table: dict[Key, list[int]] = {}
     hosts = list(hosts)
     for host in hosts:
         for key, numbers in host.table().items():
             table[key] = [a + b for a, b in zip(table.get(key, [0] * len(numbers)), numbers)]
+    every = [str(sum(numbers)) for numbers in zip(*(host.all_intervals() for host in hosts))]
+    of_windows = 1 + len(EVENTS) + PAIRS
     lines = [
         "by\tsymbol\t0",
         f"lost\t{sum(host.lost for host in hosts)}",
         f"throttled\t{sum(host.throttled for host in hosts)}",
-        "\t".join(
-            (
-                "group",
-                "auto",
-                str(LONG),
-                "0",
-                str(WINDOW),
-                "0",
-                "0",
-                "0",
-                *(EVENTS[slot] for slot in order),
-            )
-        ),
+        "\t".join(("group", "auto", str(LONG), "0", str(WINDOW), "0", "0", "0", *EVENTS)),
+        "\t".join(("windows", *every[:of_windows])),
+        "\t".join(("long", *every[of_windows:])),
     ]
     for key, numbers in sorted(
         table.items(),
         key=lambda item: (item[0][:2], -1 if item[0][2] == "-" else int(item[0][2], 16)),
     ):
-        sums = numbers[:TOTALS] + [
-            numbers[TOTALS + first + slot]
-            for first in (0, VALUES)
-            for slot in (*order, *(3 + product for product in products))
-        ]
-        lines.append("\t".join(("sums", *key, *map(str, sums))))
+        lines.append("\t".join(("sums", *key, *map(str, numbers))))
     return "\n".join((*lines, "end", "")).encode()

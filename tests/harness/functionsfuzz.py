@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
+from tests.harness import sumsfile
 from tests.harness.env import BASE
 from tests.harness.parserfuzz import build
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
@@ -36,31 +37,37 @@ def sums_seeds(folder: Path) -> None:
     begin = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
     one = "group\tauto\t999700\t0\t300\t4\t0\t1\tcycles\tinstructions\n"
     counts, values = "9\t7", "2100\t700\t630000\t210000\t70000"
+    intervals = sumsfile.intervals(2, [(300, 100)] * 3, [(999700, 300000)] * 2, 2) + "\n"
 
-    def rows(opened: int, begun: str, of_begun: str) -> str:
+    def rows(opened: str, begun: str, of_begun: str, squares: str) -> str:
+        blocks = "1500000\t500000\t170000"
         return "".join(
-            f"sums\t{name}\t/x\t-\t{opened}\t{counts}\t5\t{begun}\t{values}\t{of_begun}\n"
+            f"sums\t{name}\t/x\t-\t{opened}\t{counts}\t5\t3\t{begun}\t{values}\t{blocks}"
+            f"\t{of_begun}\t{squares}\n"
             for name in ("f", "g")
         )
 
-    auto = rows(8, "8\t6", "2400\t900\t810000\t210000\t90000")
-    none = rows(0, "0\t0", "0\t0\t0\t0\t0")
+    of_begun = "2400\t900\t810000\t210000\t90000\t2000000\t700000\t300000"
+    auto = rows("8", "8\t6\t4", of_begun, "20\t60")
+    none = rows("0", "0\t0\t0", "0" + 7 * "\t0", "0\t0")
 
     two = "group\tnone\t1000\t0\t0\t0\t0\t0\tcycles\tpage-faults\n"
-    (folder / "one").write_text(f"{begin}{one}{auto}end\n")
-    (folder / "two").write_text(f"{begin}{one}{auto}{two}{none}end\n")
+    (folder / "one").write_text(f"{begin}{one}{intervals}{auto}end\n")
+    (folder / "two").write_text(f"{begin}{one}{intervals}{auto}{two}{none}end\n")
     (folder / "old").write_text(
         begin.replace("sums 4", "sums 3")
         + "group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
         + f"sums\tf\t/x\t-\t{counts}\t{values}\nend\n"
     )
-    (folder / "name").write_text(begin.replace("symbol", "comm") + one + r"end" + "\n")
-    high = 2**192 - 1
+    (folder / "name").write_text(begin.replace("symbol", "comm") + one + intervals + "end\n")
+    high, most = 2**192 - 1, 2**64 - 1
+    of_high = f"\t{high}" * 2 + "\t0" * 3
     (folder / "high").write_text(
         f"{begin}group\tauto\t1\t0\t1\t0\t0\t0\tinstructions\tpage-faults\n"
-        f"sums\tf\t/x\t0x10\t{2**64 - 1}\t{2**64 - 1}\t2\t2\t{2**64 - 1}\t1"
-        f"\t1\t{high}\t{high}\t0\t0\t1\t{high}\t{high}\t0\t0\n"
-        "end\n"
+        f"windows\t{most}{of_high}\nlong\t{most}\t{most}{of_high}\n"
+        f"sums\tf\t/x\t0x10\t{most}\t{most}\t2\t2\t2\t{most}\t1\t{most}"
+        + 2 * f"\t1\t1\t{high}\t{high}\t0\t{high}\t{high}\t1"
+        + f"\t{high}\t{high}\nend\n"
     )
 
 

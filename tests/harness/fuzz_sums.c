@@ -76,39 +76,79 @@ static const char *some_name(void)
 	return names[random_below(ARRAY_LENGTH(names))];
 }
 
-static void write_sums_line(FILE *fp, unsigned int nr_events)
+/* Values from one range of numbers: good and small ones, or those near the end of their range. */
+struct range {
+	unsigned int first, length;
+};
+
+static void write_values(FILE *fp, unsigned int nr, bool is_none, struct range range)
+{
+	/* Mostly 0 where there is nothing. */
+	for (unsigned int i = 0; i < nr; i++)
+		fprintf(fp, "\t%s", is_none && random_below(8) ? "0" :
+			numbers[range.first + random_below(range.length)]);
+}
+
+static struct range some_range(void)
+{
+	return (struct range){ .first = random_below(2) ? 0 : 6, .length = 6 + random_below(8) };
+}
+
+/* The lines of all intervals, which a group in share mode auto has. */
+static void write_intervals(FILE *fp, unsigned int nr_events)
 {
 	unsigned int nr = nr_events + nr_events * (nr_events + 1) / 2;
-	const char *matched = numbers[random_below(3)], *begun = numbers[random_below(3)];
-	/* Of numbers that are good and small, or near the end of their range. */
-	unsigned int first = random_below(2) ? 0 : 6, range = 6 + random_below(8);
+	struct range range = some_range();
 
-	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
+	for (int is_long = 0; is_long < 2; is_long++) {
+		const char *number = numbers[random_below(12)];
+
+		fprintf(fp, "%s\t%s", is_long ? "long" : "windows", number);
+		if (is_long)
+			fprintf(fp, "\t%s", numbers[random_below(12)]);
+		write_values(fp, nr, *number == '0', range);
+		fputc('\n', fp);
+	}
+}
+
+static void write_sums_line(FILE *fp, unsigned int nr_events)
+{
+	unsigned int pairs = nr_events * (nr_events + 1) / 2;
+	const char *windows[2], *blocks[2];
+	struct range range = some_range();
+
+	for (int begun = 0; begun < 2; begun++) {
+		windows[begun] = numbers[random_below(3)];
+		blocks[begun] = numbers[random_below(*windows[begun] == '0' ? 1 : 2)];
+	}
+	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
 		random_below(2) ? "-" : "0x10", numbers[random_below(12)],
-		numbers[3 + random_below(9)], matched, *matched == '2' ? "1" : matched, begun,
-		*begun == '2' ? "1" : begun);
-	for (unsigned int i = 0; i < nr; i++)
-		fprintf(fp, "\t%s", numbers[first + random_below(range)]);
-	/* Mostly none where no window has begun. */
-	for (unsigned int i = 0; i < nr; i++)
-		fprintf(fp, "\t%s", *begun == '0' && random_below(8) ? "0" :
-			numbers[first + random_below(range)]);
+		numbers[3 + random_below(9)]);
+	for (int begun = 0; begun < 2; begun++)
+		fprintf(fp, "\t%s\t%s\t%s", windows[begun],
+			*windows[begun] == '2' ? "1" : windows[begun], blocks[begun]);
+	for (int begun = 0; begun < 2; begun++) {
+		write_values(fp, nr_events + pairs, *windows[begun] == '0', range);
+		write_values(fp, pairs, *blocks[begun] == '0', range);
+	}
+	write_values(fp, 2, false, range);
 	fputc('\n', fp);
 }
 
 static unsigned int write_group_line(FILE *fp)
 {
-	unsigned int nr = 1 + random_below(4);
-
 	static const char *const shares[] = { "auto", "auto", "discard", "none" };
+	unsigned int nr = 1 + random_below(4), share = random_below(4);
 
-	fprintf(fp, "group\t%s\t%s\t%s\t%s\t%s\t%s\t%u", shares[random_below(4)],
+	fprintf(fp, "group\t%s\t%s\t%s\t%s\t%s\t%s\t%u", shares[share],
 		numbers[random_below(12)], numbers[random_below(12)], numbers[random_below(12)],
 		numbers[random_below(7)], numbers[random_below(7)],
 		(unsigned int)random_below(2));
 	for (unsigned int i = 0; i < nr; i++)
 		fprintf(fp, "\t%s", some_name());
 	fputc('\n', fp);
+	if (share < 2 && random_below(8))
+		write_intervals(fp, nr);
 	return nr;
 }
 
@@ -150,7 +190,7 @@ static unsigned int events_of(const char *line, size_t length, unsigned int befo
 static void mutate_lines(FILE *fp, const char *text, size_t size)
 {
 	const char *lines[MAX_LINES + 1];
-	unsigned int nr = 0, which, events = 1, kind = random_below(7);
+	unsigned int nr = 0, which, events = 1, kind = random_below(8);
 
 	for (const char *c = text; c < text + size && nr < MAX_LINES; nr++) {
 		lines[nr] = c;
@@ -176,6 +216,8 @@ static void mutate_lines(FILE *fp, const char *text, size_t size)
 			fprintf(fp, "%.*s\n", (int)length, lines[random_below(i + 1)]);
 		else if (i == which && kind == 4)
 			events = write_group_line(fp);
+		else if (i == which && kind == 7)
+			write_intervals(fp, events);
 		if (i == which && kind >= 4)
 			write_sums_line(fp, events);
 	}

@@ -87,17 +87,23 @@ def sums(rng: random.Random) -> Table:
     return {
         "events": list(EVENTS),
         "opened": 0,
+        "opened_squares": 0,
+        "opened_all": 0,
         "samples": samples,
         "matched": matched,
         "bursts": matched,
+        "blocks": 0,
         "discarded": samples - matched,
         "totals": totals,
         "products": products,
+        "block_products": products,
         "begun": {
             "windows": 0,
             "bursts": 0,
+            "blocks": 0,
             "totals": dict.fromkeys(EVENTS, 0),
             "products": products,
+            "block_products": products,
         },
     }
 
@@ -148,6 +154,7 @@ def table(names: list[str], seed: int = 1) -> Table:
         "groups": [GROUP],
         "throttled": 3,
         "lost": 0,
+        "intervals": [],
         "columns": columns(),
         "functions": rows,
     }
@@ -225,7 +232,7 @@ def weighed(rows: Sequence[Sequence[Table]]) -> list[Counter]:
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
     """A sums file by call chain: (windows, cycles, instructions, page-faults).
 
-    All windows are alike.
+    All windows are alike, and in blocks of their own.
     """
     version = re.search(
         r"^perf-function-sums \d+",
@@ -252,12 +259,13 @@ def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
                         "-",
                         0,
                         windows + 1,
-                        windows,
-                        windows,
-                        *(0, 0),  # in share mode discard no window counts where it begins
+                        *(windows,) * 3,
+                        *(0, 0, 0),  # in share mode discard no window counts where it begins
                         *totals,
                         *products,
-                        *(0 for _ in (*totals, *products)),
+                        *products,
+                        *(0 for _ in (*totals, *products, *products)),
+                        *(0, 0),
                     ),
                 )
             )

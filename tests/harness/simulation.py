@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import must
@@ -103,6 +104,48 @@ class Libraries:
         return found
 
 
+class Counted(NamedTuple):
+    """What a sample of a group has counted, by name of the event: in the interval that it ends."""
+
+    group: int  # its place in the recording
+    time: int
+    counts: Counter
+
+
+class Blocks:
+    """At most 20 blocks of time, which are as short as powers of two can be."""
+
+    def __init__(self, times: Sequence[int]) -> None:
+        """times: those of all samples of groups."""
+        self.first = min(times)
+        span = max(times) - self.first
+        self.width = next(2**power for power in range(65) if span // 2**power < 20)
+
+    def of(self, counted: Sequence[Counted]) -> dict[tuple[int, int], list[Counted]]:
+        """The samples of each block of each group."""
+        blocks: dict[tuple[int, int], list[Counted]] = {}
+        for one in counted:
+            block = one.group, (one.time - self.first) // self.width
+            blocks.setdefault(block, []).append(one)
+        return blocks
+
+    def numbers(self, counted: Sequence[Counted]) -> Counter[tuple[int, int]]:
+        """Their number."""
+        return Counter({block: len(some) for block, some in self.of(counted).items()})
+
+    def values_of(self, events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict:
+        """What there is of bursts: their number, totals, products, and the same of blocks."""
+        windows = [window for burst in bursts for window in burst]
+        blocks = self.of(windows).values()
+        return {
+            "bursts": len(bursts),
+            "blocks": len(blocks),
+            "totals": {event: sum(one.counts[event] for one in windows) for event in events},
+            "products": products_of(events, bursts),
+            "block_products": products_of(events, list(blocks)),
+        }
+
+
 @dataclass
 class Stream:
     """What the simulation knows of a leader on a thread or CPU."""
@@ -188,6 +231,9 @@ class Simulation:
         self.numbers = 0
         self.streams: dict[tuple, Stream] = {}
         self.sums: dict[tuple, dict] = {}
+        self.times: list[int] = []  # of all samples of groups
+        # in share mode auto, those of which all is known: windows, and long ones
+        self.intervals: tuple[list[Counted], list[Counted]] = ([], [])
         self.rows: dict[tuple, tuple] = {}  # what tells samples apart: symbol, DSO, address
         self.called: dict[int, str] = {}  # threads
         self.lost = self.throttled = 0
@@ -371,10 +417,14 @@ class Simulation:
             return
         chain = [(*place, self.address_in(*place)) for place in (page, *callers)]
         self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
+        counted = self._counted(group, counts)
         function = self.row(task, cpu, chain)
         # address 0 tells neither the function nor its DSO
         known = page != NOWHERE or not set(self.keys) - {"comm", "thread", "cpu"}
-        stream.burst = self.count(group, stream, function, task, counts, is_long, known)
+        stream.burst = self._count(group, stream, function, task, counted, is_long, known)
+        is_known = stream.last and not stream.broken and self.wants(task, cpu)
+        if is_known and self._share_of(group) == "auto":
+            self.intervals[is_long].append(counted)
         stream.windows = 0 if is_long or not stream.last else stream.windows + 1
         stream.last = (task.number, function if known else None, page, callers)
         stream.broken = False
@@ -417,7 +467,7 @@ class Simulation:
             common = common_calls(self.function_of, frames, before)
         bursts = {}
         if stream.last and not is_long and self.wants(task, self.cpu):
-            counted = Counter(dict(zip(self.names(group), counts)))
+            counted = self._counted(group, counts)
             for function in {self.function_of(*place, address) for place, address in frames}:
                 self.rows[function] = function
                 sums = self.sums.setdefault((function, self.key(group)), empty_sums())
@@ -434,6 +484,17 @@ class Simulation:
         stream.windows = 0 if is_long or not stream.last else stream.windows + 1
         stream.last = (task.number, None, self.pages[0], [])
         stream.broken = False
+
+    def _counted(self, group: list[pw.Event], counts: list[int]) -> Counted:
+        """What the sample that was written just now has counted."""
+        names = self.names(group)
+        return Counted(self.groups.index(group), self.times[-1], Counter(dict(zip(names, counts))))
+
+    def _share_of(self, group: list[pw.Event]) -> str:
+        """The share mode of a group in the table."""
+        if self.by == "children":
+            return "discard"
+        return "none" if self.share == "auto" and not alternating(group[0]) else self.share
 
     def make_callers(self) -> list[tuple]:
         """Up to two functions."""
@@ -480,7 +541,9 @@ class Simulation:
         callers = chain[1:]
         if self.deferred and self.random.random() < 0.5:
             callers += [pw.CONTEXT_USER_DEFERRED, self.time]
-        self.writer.sample(group[0], self.where(task, cpu), chain[0], counts[0], values, callers)
+        where = self.where(task, cpu)
+        self.times.append(where.time)
+        self.writer.sample(group[0], where, chain[0], counts[0], values, callers)
 
     def function_of(self, library: str, start: int | None, ip: int) -> tuple:
         """Symbol, DSO, address, as the table has them."""
@@ -542,27 +605,28 @@ class Simulation:
         parts = (self.called.get(part, part) for part in row[0])
         return (";".join(parts), *row[1:])
 
-    def count(
+    def _count(
         self,
         group: list[pw.Event],
         stream: Stream,
         function: tuple,
         task: Task,
-        counts: list[int],
+        window: Counted,
         is_long: bool,
         known: bool,
     ) -> list | None:
         """What the specification says of the interval. Returns the burst that it is in."""
-        alternates = alternating(group[0])
-        share = "none" if self.share == "auto" and not alternates else self.share
+        share = self._share_of(group)
         is_window = not is_long and stream.last is not None
-        window = Counter(dict(zip(self.names(group), counts)))
         self._count_begun(group, stream, task, window, is_window and share == "auto")
         if not self.wants(task, self.cpu) or not (is_window or share == "auto"):
             return None
         sums = self.sums.setdefault((function, self.key(group)), empty_sums())
-        sums["samples" if is_window else "opened"] += 1
-        if not is_window or stream.broken:
+        if not is_window:
+            sums["opened"].append(window)
+            return None
+        sums["samples"] += 1
+        if stream.broken:
             return None
         same = known and stream.last[:2] == (task.number, function)
         if not (same or share == "none"):
@@ -572,10 +636,10 @@ class Simulation:
             burst = []
             sums["bursts"].append(burst)
         burst.append(window)
-        return burst if alternates else None
+        return burst if alternating(group[0]) else None
 
     def _count_begun(
-        self, group: list[pw.Event], stream: Stream, task: Task, window: Counter, counts: bool
+        self, group: list[pw.Event], stream: Stream, task: Task, window: Counted, counts: bool
     ) -> None:
         """Counts a window where it begins, if it counts there and that is known and wanted."""
         run, stream.run = stream.run, None
@@ -635,33 +699,87 @@ class Simulation:
 
     def expected(self) -> dict[tuple, dict]:
         """By function and group what JSON must say."""
+        blocks = Blocks(self.times)
+        opened: Counter[tuple[int, int]] = Counter()
+        for sums in self.sums.values():
+            opened += blocks.numbers(sums["opened"])
         addresses: dict[tuple, set] = {}
-        merged: dict[tuple, dict] = {}
+        both: dict[tuple, dict] = {}
         for (identity, events), sums in self.sums.items():
             function = self.named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
-            both = merged.setdefault((function, events), empty_sums())
-            for what, value in sums.items():
-                both[what] = both[what] + value
-        result = {}
-        for (function, events), sums in merged.items():
-            plain = function[0] and len(addresses[function[:2]]) == 1
+            own = blocks.numbers(sums["opened"])
             matched = sum(map(len, sums["bursts"]))
-            result[(function[0], function[1], None if plain else function[2]), events] = {
-                "events": list(events),
-                "opened": sums["opened"],
+            told = {
+                "opened": len(sums["opened"]),
+                "opened_squares": sum(number**2 for number in own.values()),
+                "opened_all": sum(number * opened[block] for block, number in own.items()),
                 "samples": sums["samples"],
                 "matched": matched,
-                "bursts": len(sums["bursts"]),
                 "discarded": sums["samples"] - matched,
-                **values_of(events, sums["bursts"]),
+                **blocks.values_of(events, sums["bursts"]),
                 "begun": {
                     "windows": sum(map(len, sums["begun"])),
-                    "bursts": len(sums["begun"]),
-                    **values_of(events, sums["begun"]),
+                    **blocks.values_of(events, sums["begun"]),
                 },
             }
-        return result
+            both[function, events] = added(both.get((function, events), {}), told)
+        return {
+            (
+                (*function[:2], function[2] if not has_name(function, addresses) else None),
+                events,
+            ): {"events": list(events), **told}
+            for (function, events), told in both.items()
+        }
+
+    def expected_intervals(self) -> list[dict]:
+        """What JSON must say of all intervals."""
+        told, blocks = [], Blocks(self.times)
+        for events in sorted({*map(self.key, self.groups)}):
+            same = [
+                number
+                for number, group in enumerate(self.groups)
+                if self.key(group) == events and self._share_of(group) == "auto"
+            ]
+            if not same:
+                continue
+            windows, long = (
+                blocks.values_of(events, [[one] for one in some if one.group in same])
+                for some in self.intervals
+            )
+            opened = [
+                one for sums in self.sums.values() for one in sums["opened"] if one.group in same
+            ]
+            told.append(
+                {
+                    "events": list(events),
+                    "windows": {
+                        "number": windows["bursts"],
+                        "totals": windows["totals"],
+                        "products": windows["products"],
+                    },
+                    "long": {
+                        "number": long["bursts"],
+                        "blocks": len(blocks.of(opened)),
+                        "totals": long["totals"],
+                        "products": long["products"],
+                    },
+                }
+            )
+        return told
+
+
+def has_name(function: tuple, addresses: dict[tuple, set]) -> bool:
+    """Whether its symbol and DSO tell a function from all others."""
+    return bool(function[0]) and len(addresses[function[:2]]) == 1
+
+
+def added(one: dict, other: dict) -> dict:
+    """The sums of two, number by number."""
+    return {
+        key: added(one.get(key, {}), value) if isinstance(value, dict) else one.get(key, 0) + value
+        for key, value in other.items()
+    }
 
 
 def common_calls(
@@ -682,20 +800,17 @@ def empty_sums() -> dict:
     """What a simulation counts in a function: samples that open windows, windows, those that are
     matched by the burst that they are in, and those that begin in it by their run.
     """
-    return {"opened": 0, "samples": 0, "bursts": [], "begun": []}
+    return {"opened": [], "samples": 0, "bursts": [], "begun": []}
 
 
-def values_of(events: Sequence[str], bursts: Sequence[Sequence[Counter]]) -> dict[str, dict]:
-    """Totals and products of bursts, each of which is one window."""
-    sums = [sum(burst, Counter()) for burst in bursts]
+def products_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict[str, int]:
+    """Products of bursts, or of blocks, each of which is one window."""
+    sums = [sum((window.counts for window in burst), Counter()) for burst in bursts]
     return {
-        "totals": {event: sum(burst[event] for burst in sums) for event in events},
-        "products": {
-            f"{a}*{b}": sum(burst[a] * burst[b] for burst in sums)
-            for a in sorted(events)
-            for b in sorted(events)
-            if a <= b
-        },
+        f"{a}*{b}": sum(burst[a] * burst[b] for burst in sums)
+        for a in sorted(events)
+        for b in sorted(events)
+        if a <= b
     }
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, run
 from tests.harness.estimates import (
     HEADER,
@@ -63,7 +64,7 @@ def write_auto(name: str, functions: dict[str, tuple[int, Sequence[Window]]]) ->
         opened_line(function, opened, windows, events=3)
         for function, (opened, windows) in sorted(functions.items())
     )
-    (DATA / name).write_text("\n".join([header, *lines, "end\n"]))
+    (DATA / name).write_text("\n".join([header, sumsfile.intervals(3), *lines, "end\n"]))
 
 
 def plain(**functions: Sequence[Window]) -> list[Function]:

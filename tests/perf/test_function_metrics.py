@@ -15,12 +15,14 @@ import importlib.util
 import io
 import json
 import math
+import random
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 SCRIPT = (
@@ -91,11 +93,12 @@ class Feed:
             )
         return leader
 
-    def raw_sample(self, event, count, symbol, *, thread=1, dso=1, ip=0x1000, cpu=0):
+    def raw_sample(self, event, count, symbol, *, thread=1, dso=1, ip=0x1000, cpu=0, time=0):
         """One member's sample. Each event has one id per CPU."""
         fields = [0] * 28
         fields[1], fields[3], fields[5], fields[6] = event, thread, dso, symbol
-        fields[8], fields[10], fields[15], fields[25] = ip, cpu, count, 100 * cpu + event
+        fields[8], fields[9], fields[10], fields[15] = ip, time, cpu, count
+        fields[25] = 100 * cpu + event
         self.collector.sample_table(*fields)
 
     def sample(self, function, *counts, leader=1, **where):
@@ -114,6 +117,25 @@ class Feed:
         table = self.collector.table()
         groups = {key.symbol: value for key, value in table.functions.items()}
         return groups.get(function, {}).get(group[:1] + tuple(sorted(group[1:])))
+
+
+def sums_of(events, windows):
+    """The sums of windows that count, each with the counts of the events."""
+    names = sorted(events)
+    columns = {name: [window[events.index(name)] for window in windows] for name in names}
+    return fm.Sums(
+        len(windows),
+        len(windows),
+        0,
+        {name: sum(column) for name, column in columns.items()},
+        {
+            (one, other): sum(map(int.__mul__, columns[one], columns[other]))
+            for one in names
+            for other in names
+            if one <= other
+        },
+        len(windows),
+    )
 
 
 def started(share="discard", **options):
@@ -504,12 +526,41 @@ class Matching(unittest.TestCase):
         number = 2 * fm.BATCH + 3
         for _ in range(number):
             recording.pair("f", 300, 7, 2)
-            kept = recording.collector.groups[1].windows.kept.get(recording.FUNCTIONS["f"], [])
-            self.assertLessEqual(len(kept), fm.BATCH)
+            group = recording.collector.groups[1]
+            for part in group.matched, group.single:
+                self.assertLessEqual(len(part.kept[recording.FUNCTIONS["f"]]), fm.BATCH)
         sums = recording.sums("f")
         self.assert_sums(sums, number, number, [300 * number, 7 * number, 2 * number])
         self.assertEqual(sums.product("instructions", "cycles"), 2100 * number)
         self.assertEqual(sums.product("branch-misses", "branch-misses"), 4 * number)
+
+    def test_endless_burst(self):
+        """More windows in one burst than are kept at a time: it is one in the products."""
+        recording, number = started("auto"), 2 * fm.BATCH + 3
+        for place in range(number + 1):
+            recording.sample("f", 300, place, 2)
+        recording.sample("g", 300, 5, 2)
+        bursts = {
+            "f": [300 * number, (number + 1) * number // 2, 2 * number],
+            "begun": [300 * (number + 1), (number + 1) * number // 2 + 5, 2 * number + 2],
+        }
+        sums = recording.sums("f")
+        self.assert_sums(sums, number + 1, number, bursts["f"])
+        for one, counts in ((sums, bursts["f"]), (sums.begun, bursts["begun"])):
+            self.assertEqual(one.bursts, 1)
+            for i, event in enumerate(GROUP):
+                self.assertEqual(one.product(event, event), counts[i] ** 2)
+        recording.pair("f", 300, 0, 0)
+        self.assertEqual(
+            recording.sums("f").product("cycles", "cycles"), (300 * number) ** 2 + 300**2
+        )
+        ((windows, _),) = recording.collector.table().intervals.values()
+        self.assertEqual(windows.matched, number + 3)
+        self.assertEqual(windows.product("cycles", "cycles"), 300**2 * (number + 3))
+        self.assertEqual(
+            windows.product("instructions", "instructions"),
+            sum(place**2 for place in range(number + 1)) + 25,
+        )
 
     def test_counts_backwards(self):
         """A counter that was reset (the difference is negative) is no window."""
@@ -579,8 +630,8 @@ class Opened(unittest.TestCase):
                 self.assertEqual(self.opened(recording), {"f": 0})
 
     def test_shares(self):
-        """Those of the opened samples, times the rate of the matched windows, even where CPI is that
-        of all windows that begin in the function, as in f."""
+        """Those of the opened samples, times the rate of the matched windows, even where CPI is
+        that of all windows that begin in the function, as in f."""
         recording = started("auto")
         for _ in range(3):
             recording.pair("f", 300, 150)
@@ -713,7 +764,7 @@ class Begun(unittest.TestCase):
         table.groups = [fm.GroupInfo(self.AUTO, "auto", LONG, 0, WINDOW, 0, 0, True)]
         for name, numbers in (("f", ((matched, 150), (begun, 100))), ("g", ((9, 300), (9, 300)))):
             sums, others = (
-                fm.Sums.of_windows(self.AUTO, [(300, instructions)] * windows)
+                sums_of(self.AUTO, [(300, instructions)] * windows)
                 for windows, instructions in numbers
             )
             sums.begun, sums.opened = others if others.matched else None, 10
@@ -755,27 +806,339 @@ class Begun(unittest.TestCase):
                 self.assertIsNone(sums.begun)
 
 
+class Blocks(unittest.TestCase):
+    """Blocks of time, against a calculation from all times at once."""
+
+    PAIRS = [(one, other) for place, one in enumerate(GROUP) for other in GROUP[place:]]
+
+    def block_of(self, times):
+        """The block of each time, if the first one is the origin."""
+        offsets = [max(time - times[0], 0) for time in times]
+        width = next(2**n for n in range(65) if all(offset // 2**n < 20 for offset in offsets))
+        return {time: offset // width for time, offset in zip(times, offsets)}
+
+    def assert_blocks(self, sums, block_of, windows):
+        """The sums are those of windows, each with its time and its counts."""
+        totals = {}
+        for time, *counts in windows:
+            before = totals.setdefault(block_of[time], (0, 0, 0))
+            totals[block_of[time]] = tuple(map(sum, zip(before, counts)))
+        self.assertEqual(sums.blocks, len(totals))
+        for i, one in enumerate(GROUP):
+            for j, other in enumerate(GROUP):
+                product = sum(total[i] * total[j] for total in totals.values())
+                pair = min(one, other), max(one, other)
+                self.assertEqual(sums.block_products.get(pair, 0), product, pair)
+
+    def test_width(self):
+        """Twenty blocks at most, the shortest ones that can be: powers of two."""
+        for span, blocks in (
+            (0, [0]),
+            (19, [0, 9, 19]),
+            (20, [0, 5, 10]),
+            (39, [0, 9, 19]),
+            (40, [0, 5, 10]),
+            (10**12, [0, 7, 14]),
+            (2**64 - 1, [0, 7, 15]),
+        ):
+            recording, times = Feed(), [0, span // 2, span]
+            recording.group(*GROUP)
+            # another width would have them in other blocks
+            times += [span // 2 + 1, max(span - 1, 0)]
+            windows = []
+            for number, time in enumerate(times):
+                windows.append((time, 300 + number, 100, 1))
+                recording.pair("f", *windows[-1][1:], time=time)
+            with self.subTest(span=span):
+                block_of = self.block_of(times)
+                self.assertEqual([*dict.fromkeys(block_of[time] for time in times[:3])], blocks)
+                self.assert_blocks(recording.sums("f"), block_of, windows)
+
+    def test_random(self):
+        """Many functions and windows, in whatever order: as if the last width had always been."""
+        draw = random.Random(3)
+        for share, spread, order in (
+            ("auto", 3, sorted),
+            ("discard", 10**4, sorted),
+            ("auto", 10**7, sorted),
+            ("auto", 10**7, list),
+        ):
+            recording, times = Feed(share), [5000]
+            recording.group(*GROUP)
+            recording.sample("h", LONG, 7, 7, time=5000)
+            matched, begun, opened = {}, {}, {"h": [5000]}
+            stamps = order(draw.randrange(5000, 5000 + 600 * spread) for _ in range(600))
+            place = "h"
+            for number, time in enumerate(stamps):
+                before = place
+                place = draw.choice(["f", "g", "h", before, before])
+                times.append(time)
+                if not number % 4:
+                    opened.setdefault(place, []).append(time)
+                    recording.sample(place, LONG, 5000, 50, time=time)
+                    continue
+                counts = 300 + draw.randrange(9), draw.randrange(500), draw.randrange(2)
+                recording.sample(place, *counts, time=time)
+                begun.setdefault(before, []).append((time, *counts))
+                if place == before:
+                    matched.setdefault(place, []).append((time, *counts))
+            block_of, auto = self.block_of(times), share == "auto"
+            every = Counter(block_of[time] for some in opened.values() for time in some)
+            for function in "fgh":
+                with self.subTest(share=share, spread=spread, function=function):
+                    sums = recording.sums(function)
+                    self.assert_blocks(sums, block_of, matched[function])
+                    self.assertGreater(sums.blocks, 1)
+                    self.assertEqual(sums.begun is not None, auto)
+                    if not auto:
+                        continue
+                    self.assert_blocks(sums.begun, block_of, begun[function])
+                    own = Counter(block_of[time] for time in opened[function])
+                    self.assertEqual(sums.opened, own.total())
+                    self.assertEqual(sums.opened_squares, sum(n * n for n in own.values()))
+                    self.assertEqual(
+                        sums.opened_all, sum(own[block] * every[block] for block in own)
+                    )
+            for _, long in recording.collector.table().intervals.values():
+                self.assertEqual(long.blocks, len(every))
+
+    def test_many_widths(self):
+        """Blocks become one when they are many, whatever becomes of their width afterwards."""
+        recording = started("auto")
+        times = [0, *(number << shift for shift in range(50) for number in range(10, 20))]
+        windows = [(time, 300, number, 1) for number, time in enumerate(times)]
+        for time, *counts in windows:
+            recording.pair("f", *counts, time=time)
+        group = recording.collector.groups[1]
+        for part in group.matched.sums, group.opened:
+            for blocks in part.values():
+                self.assertLessEqual(len(blocks), 4 * fm.BLOCKS)
+        sums, block_of = recording.sums("f"), self.block_of(times)
+        self.assert_blocks(sums, block_of, windows)
+        own = Counter(block_of[time] for time in times)
+        self.assertEqual(sums.opened_squares, sum(number**2 for number in own.values()))
+
+    def test_origin(self):
+        """The first sample of any group, even if it counts nothing; what is before it, too."""
+        other = ("cycles", "cache-misses")
+        recording = Feed()
+        recording.group(*GROUP)
+        leader = recording.group(*other)
+        recording.collector.evsel_table(9, "faults")
+        recording.collector.attr_table(9, 9, attr(1, 2, sample_type=0))
+        recording.raw_sample(9, 5, 1, time=50)  # of no group
+        recording.sample("h", LONG, leader=leader, time=100)
+        recording.sample("h", LONG, time=130)
+        times = 90, 139, 140, 119, 103  # blocks of 2: 0, 19, and 20, which makes them of 4
+        for time in times:
+            recording.sample("f", LONG, time=time)
+            recording.sample("f", 300, 100, 1, time=time)
+        block_of = self.block_of((100, *times))
+        self.assertEqual([*block_of.values()], [0, 0, 9, 10, 4, 0])
+        self.assert_blocks(recording.sums("f"), block_of, [(time, 300, 100, 1) for time in times])
+
+    def test_no_time(self):
+        """perf gives each sample the largest one, with a sign: they are all in one block."""
+        recording = Feed("auto")
+        recording.group(*GROUP)
+        for count in 300, 310:
+            recording.pair("f", count, 100, 1, time=-1)
+        sums = recording.sums("f")
+        self.assert_blocks(sums, {-1: 0}, [(-1, 300, 100, 1), (-1, 310, 100, 1)])
+        self.assertEqual((sums.opened, sums.opened_squares, sums.opened_all), (2, 4, 4))
+
+    def test_late_times(self):
+        """Those from 2^63 on are negative numbers; they are as far from the others as they are."""
+        recording = started(alternate=0)
+        for time in (-(2**63), 2**63 - 1):
+            recording.sample("h", 300, 1, 1, time=time)
+        self.assertEqual(recording.sums("h").blocks, 2)
+        recording = Feed()
+        recording.group(*GROUP, alternate=0)
+        for time in (2**63 - 1, 2**63 - 1, -(2**63), -(2**63) + 18, -1):
+            recording.sample("h", 300, 1, 1, time=time)
+            if time == -(2**63) + 18:
+                self.assertEqual(recording.sums("h").blocks, 3)
+        self.assertEqual(recording.sums("h").blocks, 2)
+
+    def test_burst_over_blocks(self):
+        """Each of its windows is in the block in which it ends, and it is one in the products."""
+        recording = Feed("auto")
+        recording.group(*GROUP)
+        windows = [(4, 300, 100, 1), (8, 310, 90, 0), (8, 305, 7, 2), (19, 299, 3, 1)]
+        recording.sample("f", LONG)
+        for time, *counts in windows:
+            recording.sample("f", *counts, time=time)
+        recording.sample("g", 303, 8, 1, time=19)
+        block_of = {time: time for time in range(20)}
+        sums = recording.sums("f")
+        self.assert_blocks(sums, block_of, windows)
+        self.assert_blocks(sums.begun, block_of, [*windows, (19, 303, 8, 1)])
+        self.assertEqual((sums.bursts, sums.begun.bursts), (1, 1))
+        self.assertEqual(sums.product("cycles", "cycles"), 1214**2)
+        self.assertEqual(sums.begun.product("cycles", "cycles"), 1517**2)
+
+    def test_share_none(self):
+        """The windows that count are those that end in the function."""
+        recording = started("none")
+        recording.sample("f", 300, 100, 1, time=3)
+        recording.sample("g", 310, 90, 0, time=5)
+        recording.sample("f", 305, 80, 0, time=7)
+        windows = [(3, 300, 100, 1), (7, 305, 80, 0)]
+        self.assert_blocks(recording.sums("f"), {3: 3, 7: 7}, windows)
+
+    def test_groups_of_the_same_events(self):
+        """Each has blocks of its own."""
+        recording = Feed("auto")
+        leaders = recording.group(*GROUP), recording.group(*GROUP)
+        for leader in leaders:
+            for count in 300, 310:
+                recording.sample("f", LONG, leader=leader)
+                recording.sample("f", count, 100, 1, leader=leader)
+        sums = recording.sums("f")
+        self.assertEqual((sums.matched, sums.blocks), (4, 2))
+        self.assertEqual(sums.block_products["cycles", "cycles"], 2 * 610**2)
+        self.assertEqual((sums.opened, sums.opened_squares, sums.opened_all), (4, 8, 8))
+
+
+class AllIntervals(unittest.TestCase):
+    """Share mode auto: all intervals of a group, each for itself."""
+
+    def assert_intervals(self, recording, windows, long):
+        """They are these, each with its counts."""
+        (told,) = recording.collector.table().intervals.values()
+        for sums, intervals in zip(told, (windows, long)):
+            self.assertEqual(sums.matched, len(intervals))
+            for i, one in enumerate(GROUP):
+                self.assertEqual(sums[one], sum(counts[i] for counts in intervals))
+                for j, other in enumerate(GROUP):
+                    product = sum(counts[i] * counts[j] for counts in intervals)
+                    self.assertEqual(sums.product(one, other), product)
+
+    def test_of_all_functions(self):
+        """Wherever a window begins and ends; in a burst, too, each for itself."""
+        recording, windows, long = started("auto"), [], []
+        draw = random.Random(4)
+        for number in range(200):
+            counts = 300 + draw.randrange(20), draw.randrange(200), draw.randrange(3)
+            if number % 5 < 2:
+                counts = LONG + counts[0], *counts[1:]
+            (windows if counts[0] < LONG else long).append(counts)
+            recording.sample(draw.choice("ffg"), *counts)
+        self.assert_intervals(recording, windows, long)
+
+    def test_many(self):
+        """More than are kept at a time."""
+        recording = started("auto")
+        number = fm.BATCH + 3
+        for _ in range(number):
+            recording.sample("f", LONG, 5000, 50)
+            recording.sample("g", 300, 7, 2)
+            recording.sample("g", 301, 6, 1)
+        windows = [(300, 7, 2), (301, 6, 1)] * number
+        self.assert_intervals(recording, windows, [(LONG, 5000, 50)] * number)
+
+    def test_beginning_that_is_not_known(self):
+        """The first sample of each stream."""
+        recording = Feed("auto")
+        recording.group(*GROUP, inherit=1)
+        for thread in 1, 2:
+            recording.sample("f", 300, 100, 1, thread=thread)
+        self.assert_intervals(recording, [], [])
+        recording.sample("f", LONG, 5000, 50, thread=2)
+        self.assert_intervals(recording, [], [(LONG, 5000, 50)])
+
+    def test_broken(self):
+        """Neither those over a throttle record nor those over a loss."""
+        for handler in "throttle", "unthrottle", "lost":
+            for counts in (300, 100, 1), (LONG, 5000, 50):
+                recording = started("auto")
+                getattr(recording.collector, handler)(5, 1, 1, 0, 9, 9)
+                recording.sample("f", *counts)
+                with self.subTest(handler=handler, counts=counts):
+                    self.assert_intervals(recording, [], [])
+                    recording.sample("f", 300, 100, 1)
+                    self.assert_intervals(recording, [(300, 100, 1)], [])
+
+    def test_address_0_and_other_thread(self):
+        """They tell nothing of a function, but as much of an interval."""
+        recording = started("auto")
+        for where in ({"ip": 0}, {}, {"thread": 2}, {"ip": 0}, {"thread": 3, "ip": 0}):
+            recording.sample("f", LONG, 5000, 50, **where)
+            recording.sample("f", 300, 100, 1, **where)
+            recording.sample("g", 301, 90, 0, **where)
+        self.assert_intervals(recording, [(300, 100, 1), (301, 90, 0)] * 5, [(LONG, 5000, 50)] * 5)
+
+    def test_count_backwards(self):
+        """perf functions takes such a count for what it is modulo 2^64."""
+        recording = started("auto")
+        recording.raw_sample(1, -5, 1)
+        self.assert_intervals(recording, [], [(2**64 - 5, 0, 0)])
+
+    def test_blocks(self):
+        """Those of the samples that end a long interval, be it known or not."""
+        recording = Feed("auto")
+        recording.group(*GROUP)
+        for time in 0, 3, 3, 7, 19:
+            recording.sample("f", LONG if time in (3, 7) else 300, 100, 1, time=time)
+        ((_, long),) = recording.collector.table().intervals.values()
+        self.assertEqual((long.matched, long.blocks), (3, 3))
+
+    def test_other_modes(self):
+        """There are none."""
+        for share, options in (("discard", {}), ("none", {}), ("auto", {"alternate": 0})):
+            recording = started(share, **options)
+            recording.pair("f", 300, 100, 1)
+            with self.subTest(share=share):
+                self.assertEqual(recording.collector.table().intervals, {})
+
+    def test_groups_of_the_same_events(self):
+        """Their numbers are added up, those of a group in share mode none are not."""
+        recording = started("auto")
+        recording.group("cycles", "cache-misses")
+        for options in ({}, {"alternate": 0}):
+            leader = recording.group(*GROUP, **options)
+            for _ in "12":
+                recording.sample("f", LONG, 5000, 50, leader=leader)
+        recording.sample("f", LONG, 5000, 50)
+        table = recording.collector.table()
+        self.assertEqual(len(table.intervals), 2)
+        windows, long = table.intervals[recording.collector.groups[1].key]
+        self.assertEqual((windows.matched, long.matched, long.blocks), (0, 2, 2))
+        self.assertEqual(long.product("cycles", "cycles"), 2 * LONG**2)
+
+
 class Files(unittest.TestCase):
     """Sums files."""
 
-    GROUP = "group\tauto\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions"
+    EVENTS = ("cycles", "instructions")
+    NAMES = "\t".join(EVENTS)
+    GROUP = f"group\tauto\t999700\t0\t300\t0\t0\t1\t{NAMES}"
+    INTERVALS = ("windows\t0" + 5 * "\t0", "long\t0\t0" + 5 * "\t0")
+    WINDOWS = (1, 2, 3, 4, 5)  # totals and products, of matched windows or those that begin
+    BLOCKS = (6, 7, 8)  # products of blocks
+    NONE = 8 * (0,)
+
+    def read_lines(self, *lines, share="auto", version=4):
+        """The table in a file of one group."""
+        group = self.GROUP.replace("auto", share)
+        if version < 4:
+            group = f"group\t{share}\t999700\t300\t0\t1\t{self.NAMES}"
+        return fm.read_sums([group, *lines], version)
 
     def read(self, *numbers, share="auto", version=4):
         """The sums of a function in a file with such numbers."""
-        group = (
-            self.GROUP if version == 4 else "group\tauto\t999700\t300\t0\t1\tcycles\tinstructions"
-        )
         line = "\t".join(("sums", "f", "/x", "-", *map(str, numbers)))
-        table = fm.read_sums([group.replace("auto", share), line], version)
-        (groups,) = table.functions.values()
-        return groups["cycles", "instructions"]
+        lines = [*self.INTERVALS, line] if share == "auto" else [line]
+        (groups,) = self.read_lines(*lines, share=share, version=version).functions.values()
+        return groups[self.EVENTS]
 
     def test_written(self):
         """What is written is what is read, and prints the same JSON."""
         recording = started("auto")
-        for function in "ffgfgg":
-            recording.pair(function, 300, 100, 1)
-            recording.sample("g", 301, 99, 0)
+        for function, time in zip("ffgfgg", (3, 3, 3, 5, 5, 7)):
+            recording.pair(function, 300, 100, 1, time=time)
+            recording.sample("g", 301, 99, 0, time=9 if time == 3 else time)
         table, text = recording.collector.table(), io.StringIO()
         fm.write_sums(table, text)
         first, *lines = text.getvalue().split("\n")
@@ -787,62 +1150,211 @@ class Files(unittest.TestCase):
             printed.append(io.StringIO())
             fm.print_json(fm.sorted_rows(one.values(one.metrics()), "#"), one, printed[-1])
         self.assertEqual(printed[1].getvalue(), printed[0].getvalue())
-        rows = {row["symbol"]: row for row in json.loads(printed[0].getvalue())["functions"]}
-        begun = rows["f"]["sums"][0]["begun"]
-        self.assertEqual((begun["windows"], begun["bursts"]), (6, 3))
+        data = json.loads(printed[0].getvalue())
+        (sums,) = next(row["sums"] for row in data["functions"] if row["symbol"] == "f")
+        begun = sums["begun"]
+        self.assertEqual((begun["windows"], begun["bursts"], begun["blocks"]), (6, 3, 3))
         self.assertEqual(begun["totals"], {"cycles": 1803, "instructions": 597, "branch-misses": 3})
         self.assertEqual(begun["products"]["cycles*cycles"], 3 * 601**2)
+        self.assertEqual(begun["block_products"]["cycles*cycles"], 600**2 + 602**2 + 601**2)
+        self.assertEqual(sums["blocks"], 2)
+        self.assertEqual(sums["block_products"]["cycles*instructions"], 600 * 200 + 300 * 100)
+        numbers = next(line.split("\t") for line in lines if line.startswith("sums\tf\t"))
+        # after the address: opened; samples, matched, bursts, blocks; begun, bursts, blocks
+        self.assertEqual([*map(int, numbers[4:12])], [3, 3, 3, 3, 2, 6, 3, 3])
+        self.assertEqual([*map(int, numbers[-2:])], [5, 8])
+        self.assertEqual((sums["opened_squares"], sums["opened_all"]), (5, 8))
+        (intervals,) = data["intervals"]
+        self.assertEqual(intervals["events"], sums["events"])
+        windows, long = intervals["windows"], intervals["long"]
+        self.assertEqual((windows["number"], long["number"], long["blocks"]), (12, 6, 4))
+        self.assertEqual(windows["totals"]["cycles"], 6 * 601)
+        self.assertEqual(windows["products"]["cycles*cycles"], 6 * (300**2 + 301**2))
+        self.assertEqual(long["products"]["branch-misses*cycles"], 6 * 50 * LONG)
+
+    def test_other_modes(self):
+        """A file without share mode auto has no line of intervals, and JSON an empty list."""
+        recording, text = started("none"), io.StringIO()
+        recording.pair("f", 300, 100, 1)
+        table = recording.collector.table()
+        fm.write_sums(table, text)
+        words = [line.partition("\t")[0] for line in text.getvalue().splitlines()[1:]]
+        self.assertEqual(words, ["by", "lost", "throttled", "group", "sums", "end"])
+        text = io.StringIO()
+        fm.print_json([], table, text)
+        self.assertEqual(json.loads(text.getvalue())["intervals"], [])
 
     def test_numbers(self):
-        """Their order: opened, samples, matched, bursts, begun, their bursts; values of each."""
-        sums = self.read(9, 5, 4, 3, 7, 2, *(10, 11, 12, 13, 14), *(20, 21, 22, 23, 24))
+        """Their order: opened; samples, matched, bursts, blocks; begun, their bursts and blocks;
+        totals, products and those of blocks of each; opened squares, opened by all."""
+        sums = self.read(9, 5, 4, 3, 2, 8, 7, 6, *range(10, 18), *range(20, 28), 30, 31)
         pairs = [("cycles", "cycles"), ("cycles", "instructions"), ("instructions",) * 2]
         begun = fm.Sums(
-            7, 7, 0, {"cycles": 20, "instructions": 21}, dict(zip(pairs, (22, 23, 24))), 2
+            8,
+            8,
+            0,
+            {"cycles": 20, "instructions": 21},
+            dict(zip(pairs, (22, 23, 24))),
+            7,
+            blocks=6,
+            block_products=dict(zip(pairs, (25, 26, 27))),
         )
-        self.assertEqual(
-            sums,
-            fm.Sums(
-                5,
-                4,
-                1,
-                {"cycles": 10, "instructions": 11},
-                dict(zip(pairs, (12, 13, 14))),
-                3,
-                9,
-                begun,
-            ),
+        expected = fm.Sums(
+            5,
+            4,
+            1,
+            {"cycles": 10, "instructions": 11},
+            dict(zip(pairs, (12, 13, 14))),
+            3,
+            9,
+            begun,
+            2,
+            dict(zip(pairs, (15, 16, 17))),
+            30,
+            31,
         )
+        self.assertEqual(sums, expected)
+
+    def test_intervals(self):
+        """Of windows their number, totals and products; of long ones the blocks, too."""
+        table = self.read_lines("windows\t9\t1\t2\t3\t4\t5", "long\t8\t7\t1\t2\t3\t4\t6")
+        windows, long = table.intervals[self.EVENTS]
+        self.assertEqual((windows.matched, long.matched, long.blocks), (9, 8, 7))
+        for sums, last in ((windows, 5), (long, 6)):
+            self.assertEqual([sums[event] for event in self.EVENTS], [1, 2])
+            self.assertEqual(sums.product("cycles", "instructions"), 4)
+            self.assertEqual(sums.product("instructions", "instructions"), last)
 
     def test_version_3(self):
-        """Windows are their own bursts, and none begin."""
+        """Windows are their own bursts, none begin, and the recording is one block."""
         sums = self.read(5, 4, 10, 11, 12, 13, 14, share="discard", version=3)
         self.assertEqual(
             (sums.opened, sums.samples, sums.matched, sums.bursts, sums.begun), (0, 5, 4, 4, None)
         )
         self.assertEqual(sums.product("instructions", "instructions"), 14)
+        self.assertEqual(sums.blocks, 1)
+        self.assertEqual([*sums.block_products.values()], [100, 110, 121])
+
+    def test_blocks_of_version_3(self):
+        """There is none without a window; it is not known where a total is that of several ones."""
+        sums = self.read(5, 0, 0, 0, 0, 0, 0, share="none", version=3)
+        self.assertEqual((sums.blocks, any(sums.block_products.values())), (0, False))
+        for cycles, blocks in ((2**64 - 1, 1), (2**64, 0)):
+            numbers = 5, 4, cycles, 11, 12, 13, 14
+            sums = self.read(*numbers, share="discard", version=3)
+            self.assertEqual(sums.blocks, blocks)
+            products = cycles**2 * blocks, 11 * cycles * blocks, 121 * blocks
+            self.assertEqual([*sums.block_products.values()], [*products])
 
     def test_refused(self):
         """What no program writes."""
-        values, none = (1, 2, 3, 4, 5), (0, 0, 0, 0, 0)
-        self.read(9, 5, 4, 3, 2, 1, *values, *values)  # matched and begun are no parts of another
-        self.read(9, 5, 4, 3, 0, 0, *values, *none, share="auto")
-        self.read(0, 5, 4, 3, 0, 0, *values, *none, share="discard")
+        sums, none = (*self.WINDOWS, *self.BLOCKS), self.NONE
+        # matched and begun are no parts of another
+        self.read(9, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 7)
+        self.read(9, 5, 4, 3, 2, 0, 0, 0, *sums, *none, 7, 7)
+        self.read(9, 5, 4, 3, 0, 2, 1, 0, *self.WINDOWS, 0, 0, 0, *self.WINDOWS, 0, 0, 0, 7, 7)
+        self.read(0, 5, 4, 3, 2, 0, 0, 0, *sums, *none, 0, 0, share="discard")
+        self.read(0, 5, 4, 3, 0, 0, 0, 0, *self.WINDOWS, 0, 0, 0, *none, 0, 0, share="none")
         for share, numbers in (
-            ("auto", (9, 5, 4, 3, 0, 0, *values, *values)),
-            ("auto", (9, 5, 4, 3, 0, 0, *values, 0, 0, 0, 0, 1)),
-            ("auto", (9, 5, 4, 3, 2, 3, *values, *values)),
-            ("auto", (9, 5, 4, 3, 2, 0, *values, *values)),
-            ("auto", (9, 5, 4, 5, 2, 1, *values, *values)),
-            ("auto", (9, 3, 4, 3, 2, 1, *values, *values)),
-            ("auto", (9, 5, 4, 3, 2, 1, *values, *values, 0)),
-            ("auto", (9, 5, 4, 3, 2, 1, *values)),
-            ("auto", (9, 5, 4, 3, *values, 1, 2)),
-            ("discard", (0, 5, 4, 3, 2, 1, *values, *values)),
-            ("none", (0, 5, 4, 3, 2, 1, *values, *values)),
+            ("auto", (9, 5, 4, 3, 2, 0, 0, 0, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 0, 0, 0, *sums, *none[1:], 1, 7, 7)),
+            ("auto", (9, 5, 0, 0, 0, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 0, 0, 0, 2, 1, 1, *self.WINDOWS, 0, 0, 0, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 3, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 0, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 0, 1, 0, *sums, *none, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 3, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 0, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 0, 0, 1, *sums, *none, 7, 7)),
+            ("auto", (9, 5, 4, 5, 2, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 0, 2, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 5, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 0, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 3, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 7, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 1, *sums, *sums)),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 1, *self.WINDOWS, *self.WINDOWS, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2)),
+            ("auto", ()),
+            ("auto", (9, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 2**192)),
+            ("auto", (2**64, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 2**64, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 7)),
+            ("auto", (9, 5, 4, 3, 2, 2**64, 1, 1, *sums, *sums, 7, 7)),
+            ("discard", (1, 5, 4, 3, 2, 0, 0, 0, *sums, *none, 0, 0)),
+            ("discard", (0, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 0, 0)),
+            ("discard", (0, 5, 4, 3, 2, 0, 0, 0, *sums, *none, 1, 0)),
+            ("discard", (0, 5, 4, 3, 2, 0, 0, 0, *sums, *none, 0, 1)),
+            ("none", (0, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 0, 0)),
         ):
             with self.subTest(share=share, numbers=numbers), self.assertRaises(ValueError):
                 self.read(*numbers, share=share)
+
+    def test_refused_intervals(self):
+        """Lines that are missing, that are where they do not belong, or have other numbers."""
+        windows, long = self.INTERVALS
+        row = "\t".join(("sums", "f", "/x", "-", *map(str, (9, *(0,) * 25))))
+        self.read_lines(windows, long, row)
+        self.read_lines(windows, long, self.GROUP.replace("300", "400"), row)
+        self.read_lines(self.GROUP.replace("auto", "none"), self.GROUP, windows, long, share="none")
+        for share, lines in (
+            ("auto", [row]),
+            ("auto", []),
+            ("auto", [windows, row]),
+            ("auto", [long, row]),
+            ("auto", [long, windows, row]),
+            ("auto", [row, windows, long]),
+            ("auto", ["lost\t0", windows, long]),
+            ("auto", [windows, "lost\t0", long]),
+            ("auto", [windows, windows, long]),
+            ("auto", [windows, long, long]),
+            ("auto", [windows, long, windows, long]),
+            ("auto", [windows, long, self.GROUP, windows, long]),
+            ("auto", [windows, long, self.GROUP.replace("instructions", "faults"), row]),
+            ("discard", [windows, long]),
+            ("discard", [windows, long, self.GROUP]),
+            ("auto", [windows + "\t0", long]),
+            ("auto", [windows, long + "\t0"]),
+            ("auto", [windows[:-2], long]),
+            ("auto", [windows, long[:-2]]),
+            ("auto", ["windows", long]),
+            ("auto", [windows, "long"]),
+            ("auto", [windows, "long\t0"]),
+            ("auto", [windows[:-1] + "1", long]),  # of no window
+            ("auto", [windows, long[:-1] + "1"]),
+            ("auto", [windows.replace("0", str(2**64), 1), long]),
+            ("auto", [windows, long.replace("0\t0", f"0\t{2**64}", 1)]),
+            ("auto", [windows.replace("0\t0", f"1\t{2**192}", 1), long]),
+        ):
+            with self.subTest(share=share, lines=lines), self.assertRaises(ValueError):
+                self.read_lines(*lines, share=share)
+        with self.assertRaises(ValueError):
+            self.read_lines(windows, long, share="discard", version=3)
+
+    def test_too_large(self):
+        """Sums that a file cannot have do not add up."""
+        windows, long = self.INTERVALS
+
+        def row(place, number):
+            """A line of sums, of which one value is another one."""
+            values = [number if place == other else 1 for other in range(18)]
+            return "\t".join(("sums", "f", "/x", "-", *map(str, (9, 5, 4, 3, 2, 2, 1, 1, *values))))
+
+        small = [windows, long, row(0, 1)]
+        for lines in (
+            ["windows\t1" + 5 * f"\t{2**191}", long],
+            [f"windows\t{2**63}" + 5 * "\t1", long],
+            [windows, "long\t1\t1" + 5 * f"\t{2**191}"],
+            [windows, f"long\t{2**63}\t1" + 5 * "\t1"],
+            [windows, f"long\t1\t{2**63}" + 5 * "\t1"],
+            *([windows, long, row(place, 2**191)] for place in range(18)),
+        ):
+            tables = [(name, self.read_lines(*lines)) for name in "ab"]
+            with self.subTest(lines=lines):
+                fm.add_up([tables[0], ("c", self.read_lines(*small))])
+                with self.assertRaisesRegex(SystemExit, "b: does not add up .*too large"):
+                    fm.add_up([("a", self.read_lines(*lines)), tables[1]])
 
 
 class Functions(unittest.TestCase):
@@ -953,6 +1465,42 @@ class Adding(unittest.TestCase):
             ),
         )
 
+    def test_blocks(self):
+        """Each recording has blocks of its own: their numbers are added, too."""
+        tables = []
+        for number, times in enumerate(((0, 3, 3), (0, 0, 7))):
+            recording = started("auto")
+            for time in times:
+                recording.pair("f", 300 + number, 100, 1, time=time)
+            recording.sample("g", 300, 100, 1, time=9)
+            tables.append(recording.collector.table())
+        f, key = fm.Function("f", "/usr/bin/prog"), ("cycles", "branch-misses", "instructions")
+        one, two = (table.functions[f][key] for table in tables)
+        both = (tables[0] + tables[1]).functions[f][key]
+        self.assertEqual((one.blocks, two.blocks, both.blocks, both.begun.blocks), (2, 2, 4, 6))
+        squares = (300**2 + 600**2) + (602**2 + 301**2)
+        self.assertEqual(both.block_products["cycles", "cycles"], squares)
+        self.assertEqual((one.opened_squares, two.opened_squares, both.opened_squares), (5, 5, 10))
+        self.assertEqual((one.opened_all, two.opened_all, both.opened_all), (6, 7, 13))
+        windows, long = (tables[0] + tables[1]).intervals[key]
+        self.assertEqual((windows.matched, long.matched, long.blocks), (8, 6, 4))
+        self.assertEqual(windows["cycles"], 5 * 300 + 3 * 301)
+
+    def test_auto_and_discard(self):
+        """What is known in share mode auto only is gone, blocks of matched windows are not."""
+        tables = []
+        for share in "auto", "discard":
+            recording = started(share)
+            for time in 0, 3:
+                recording.pair("f", 300, 100, 1, time=time)
+            tables.append(recording.collector.table())
+        both = tables[0] + tables[1]
+        (groups,) = both.functions.values()
+        (sums,) = groups.values()
+        self.assertEqual((sums.blocks, sums.block_products["cycles", "cycles"]), (4, 4 * 300**2))
+        self.assertEqual((sums.opened, sums.opened_squares, sums.opened_all), (0, 0, 0))
+        self.assertEqual((sums.begun, both.intervals), (None, {}))
+
     def test_exact(self):
         """Integers of any size."""
         sums = fm.Sums(1, 1, 0, {"a": 1 << 63}, {("a", "a"): 1 << 126})
@@ -960,14 +1508,6 @@ class Adding(unittest.TestCase):
             (sums + fm.Sums(1, 1, 0, {"a": 1}, {("a", "a"): 1})).products,
             {("a", "a"): (1 << 126) + 1},
         )
-
-    def test_products(self):
-        """Each pair of events, of the same window."""
-        windows = [[300, 100, 1], [310, 90, 0], [290, 120, 5]]
-        sums = fm.Sums.of_windows(GROUP, windows)
-        for i, one in enumerate(GROUP):
-            for j, other in enumerate(GROUP):
-                self.assertEqual(sums.product(one, other), sum(w[i] * w[j] for w in windows))
 
     def test_recordings(self):
         """Two recordings added are as one of both: order, and ids within them, are no matter."""
@@ -982,8 +1522,15 @@ class Adding(unittest.TestCase):
 
         one = [("f", 300, 100, 1), ("g", 310, 110, 2)]
         two = [("f", 320, 120, 3), ("f", 330, 130, 0)]
+
+        def without_blocks(table):
+            for groups in table.functions.values():
+                for sums in groups.values():
+                    sums.blocks, sums.block_products = 0, {}
+            return table.functions
+
         self.assertEqual(
-            (record(one, 2) + record(two, 9)).functions, record(one + two, 2).functions
+            without_blocks(record(one, 2) + record(two, 9)), without_blocks(record(one + two, 2))
         )
 
     def test_recordings_other_functions(self):
@@ -1311,7 +1858,7 @@ class Metrics(unittest.TestCase):
             table.add(
                 fm.Function(name, ""),
                 ("cycles", "instructions"),
-                fm.Sums.of_windows(("cycles", "instructions"), counts),
+                sums_of(("cycles", "instructions"), counts),
             )
         value = table.values(table.metrics())[fm.Function("f", "")]
         number, cycles, instructions = 4, 1205, 441

@@ -70,6 +70,8 @@ class RandomRecordings(unittest.TestCase):
         ours, theirs = json.loads(ours.stdout), json.loads(theirs.stdout)
         self.assertEqual(sums_of(ours), simulation.expected())
         self.assertEqual(sums_of(theirs), simulation.expected())
+        for report in ours, theirs:
+            self.assertEqual(report["intervals"], simulation.expected_intervals())
         self.assertEqual((ours["lost"], ours["throttled"]), (simulation.lost, simulation.throttled))
         self.assert_same_report(ours, theirs)
         self.assertEqual(words(native(path, *share).stdout), words(script(path, *share).stdout))
@@ -145,6 +147,7 @@ class RandomRecordings(unittest.TestCase):
                         must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
                     )
                     self.assertEqual(sums_of(report), simulation.expected())
+                    self.assertEqual(report["intervals"], simulation.expected_intervals())
                     self.assertEqual(report["by"], by)
                     must(PERF, "functions", "report", "-i", path, "--sums", sums, *options)
                     for ours, theirs in (((), ()), (("-x", ","), ("--csv",))):
@@ -267,7 +270,7 @@ class Versions(unittest.TestCase):
             if word == "group":
                 del fields[4], fields[2]
             elif word == "sums":
-                del fields[-9:], fields[6:9], fields[3]  # of three events
+                fields = [*fields[:3], *fields[4:6], *fields[11:20]]  # of three events
             return "\t".join((word, *fields))
 
         text = self.report(data, "--share", "discard", "--sums", "-")
@@ -376,10 +379,23 @@ class Report(unittest.TestCase):
             self.assertEqual(both["samples"], sum(part["samples"] for part in parts))
             begun = both["begun"], [part["begun"] for part in parts]
             self.assertEqual(begun[0]["windows"], sum(part["windows"] for part in begun[1]))
+            for what in ("opened_squares", "opened_all"):
+                self.assertEqual(both[what], sum(part[what] for part in parts))
             for whole, of_whole in ((both, parts), begun):
-                for what in ("totals", "products"):
+                self.assertEqual(whole["blocks"], sum(part["blocks"] for part in of_whole))
+                for what in ("totals", "products", "block_products"):
                     for name, number in whole[what].items():
                         self.assertEqual(number, sum(part[what][name] for part in of_whole))
+        (both,) = json.loads(total)["intervals"]
+        parts = [
+            json.loads(self.report("-j", path))["intervals"][0] for path in (self.one, self.two)
+        ]
+        for kind in ("windows", "long"):
+            self.assertEqual(both[kind]["number"], sum(part[kind]["number"] for part in parts))
+            for what in ("totals", "products"):
+                for name, number in both[kind][what].items():
+                    self.assertEqual(number, sum(part[kind][what][name] for part in parts))
+        self.assertEqual(both["long"]["blocks"], sum(part["long"]["blocks"] for part in parts))
 
     def test_sums_are_what_is_reported(self):
         """A table from a sums file is that of its recording, by either reader; in JSON too."""
@@ -582,6 +598,7 @@ class Report(unittest.TestCase):
             simulation.run(1000, DATA / "filter.data")
             report = json.loads(self.report("-j", "-i", DATA / "filter.data", option, value))
             self.assertEqual(sums_of(report), simulation.expected(), (seed, option))
+            self.assertEqual(report["intervals"], simulation.expected_intervals(), (seed, option))
 
     def test_time(self):
         """Two halves have the windows of the whole."""

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
+from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
 from tests.harness.recording import LONG, WINDOW, Windows
 
@@ -38,8 +39,8 @@ def setUpModule() -> None:
 
 def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]]]) -> Path:
     """A sums file of groups: their events, and for each line of sums its name, numbers of windows
-    and of those that count, totals and products. No window is in a burst, and none counts where it
-    begins.
+    and of those that count, totals and products. No window is in a burst, none counts where it
+    begins, and blocks are not known.
     """
 
     def line(*fields: object) -> str:
@@ -51,8 +52,9 @@ def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]
         text += line("group", "discard", 999700, 0, 300, 0, 0, 1, *events)
         for row in rows:
             samples, matched, *values = row[3:]
-            numbers = 0, samples, matched, matched, 0, 0, *values, *(0 for _ in values)
-            text += line("sums", *row[:3], *numbers)
+            values += [0] * (len(values) - len(events))
+            none = [0] * (len(values) + 2)
+            text += line("sums", *row[:3], 0, samples, matched, matched, *4 * [0], *values, *none)
     path = DATA / name
     path.write_text(text + "end\n", errors="surrogateescape")
     return path
@@ -236,14 +238,18 @@ class Numbers(Refused):
             ("discard", "matched"),
             ("lost\t0", f"lost\t{COUNT + 1}"),
             ("-\t0\t1\t1", f"-\t0\t{COUNT + 1}\t1"),
-            ("-\t0\t1\t1\t1\t0\t0\t1", f"-\t0\t1\t1\t1\t0\t0\t{SUM + 1}"),
+            ("-\t0\t1\t1\t1" + 4 * "\t0" + "\t1", f"-\t0\t1\t1\t1\t0\t0\t0\t0\t{SUM + 1}"),
             ("-\t0\t1\t1\t1", "-\t0\t1\t2\t1"),  # more windows count than there are
             ("-\t0\t1\t1\t1", "-\t0\t2\t1\t2"),  # more bursts than windows that count
             ("-\t0\t1\t1\t1", "-\t0\t1\t1\t0"),
             ("-\t0", "-\t1"),  # opened in share mode discard
             ("-\t0", f"-\t{COUNT + 1}"),
-            ("-\t0\t1\t1\t1\t0\t0", "-\t0\t1\t1\t1\t1\t1"),  # counted where it begins
-            ("0\nend", "1\nend"),  # counts of no window
+            ("-\t0\t1\t1\t1\t0", "-\t0\t1\t1\t1\t2"),  # more blocks than windows that count
+            ("-\t0\t1\t1\t1\t0\t0\t0", "-\t0\t1\t1\t1\t0\t1\t1"),  # counted where it begins
+            ("1" + 13 * "\t0" + "\nend", "1\t1" + 12 * "\t0" + "\nend"),  # of no block
+            ("0\t0\t0\nend", "1\t0\t0\nend"),  # counts of no window
+            ("0\nend", "1\nend"),  # opened in share mode discard
+            ("0\t0\nend", "1\t0\nend"),
             ("0\nend", "0\t0\nend"),
             ("\t0\nend", "\nend"),
             ("sums\tf", "sums\tf\0"),
@@ -251,19 +257,58 @@ class Numbers(Refused):
             with self.subTest(new=new):
                 self.assertIn(old, good)
                 self.refuse_line(good.replace(old, new))
-        # in share mode auto a window may begin where it does not end, and is of one burst
-        line = "sums\tf\t/x\t-\t1\t1\t0\t0\t{}" + "\t0" * 5 + "\t300\t1\t90000\t300\t1\nend\n"
-        auto = good.partition("sums\tf")[0].replace("discard", "auto") + line
-        (DATA / "good.sums").write_text(auto.format("1\t1"))
-        self.assertEqual(report(DATA / "good.sums").returncode, 0)
-        for counts in "0\t0", "0\t1", "1\t0", "1\t2":
-            with self.subTest(counts=counts):
-                self.refuse_line(auto.format(counts))
         (DATA / "bad.sums").write_text(HEADER + "cpu\tsome\nend\n")
         self.assert_refused("has no group", report(DATA / "bad.sums", DATA / "good.sums"))
         self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
         (DATA / "bad.sums").write_text(good.replace(" 4\n", " 4and more\n"))
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
+
+    def test_lines_of_auto_that_do_not_fit(self):
+        """A window may begin where it does not end, and is of one burst and one block. Lines of all
+        intervals are where they belong.
+        """
+        begun = "300\t1\t90000\t300\t1"
+        line = "sums\tf\t/x\t-\t1\t1\t0\t0\t0\t{}" + "\t0" * 8 + f"\t{begun}\t{{}}\t1\t1\n"
+        group = "group\tauto\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
+        windows, long = sumsfile.intervals(2, [(300, 1)], [(999700, 9)], 1).split("\n")
+        rows = line.format("1\t1\t1", "90000\t300\t1")
+        good = f"{HEADER}{group}{windows}\n{long}\n{rows}end\n"
+        path = DATA / "auto.sums"
+        path.write_text(good)
+        self.assertEqual(report("--sums", "-", path).stdout, good)
+        self.assertEqual(script("--write-sums", "-", "--sums", path).stdout, good)
+        for counts in "0\t0\t0", "0\t1\t0", "1\t0\t1", "1\t2\t1", "1\t1\t2", "1\t1\t0", "0\t0\t1":
+            with self.subTest(counts=counts):
+                self.refuse_line(good.replace(rows, line.format(counts, "90000\t300\t1")))
+        for old, new in (
+            (windows, f"{windows}\n{windows}"),
+            (f"{windows}\n{long}", f"{long}\n{windows}"),
+            (windows, "lost\t0\n" + windows),
+            (long, f"lost\t0\n{long}"),
+            (windows, windows.replace("\t1\t", "\t0\t", 1)),  # counts of no interval
+            (long, long.replace("\t1\t", "\t0\t", 1)),
+            (windows, windows + "\t0"),
+            (windows, windows.rpartition("\t")[0]),
+            (windows, "windows"),
+            (long, long + "\t0"),
+            (long, long.rpartition("\t")[0]),
+            (long, "long\t1"),
+            (windows, windows.replace("\t1\t", f"\t{COUNT + 1}\t", 1)),
+            (long, long.replace("\t1\t1\t", f"\t1\t{COUNT + 1}\t", 1)),
+            (windows, windows.replace("90000", str(SUM + 1))),
+        ):
+            with self.subTest(new=new):
+                self.assertIn(old, good)
+                self.refuse_line(good.replace(old, new))
+        for share in "discard", "none":
+            text = good.replace("auto", share).replace(rows, "")
+            with self.subTest(share=share):
+                self.refuse_line(text)
+        for missing in windows, long:
+            path.write_text(good.replace(f"{missing}\n", ""))
+            for done in report(path), script("--sums", path):
+                self.assertGreater(done.returncode, 0)
+                self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
 
     def test_cells_have_the_number(self):
         """Whatever its size: that of the JSON, as well as its digits allow."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness import perfdata
+from tests.harness import perfdata, sumsfile
 from tests.harness.calls import HEADER as OPENED_HEADER
 from tests.harness.calls import Program
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, must, native
@@ -71,7 +71,7 @@ def report_bursts(bursts: Sequence[Sequence[int]], windows: int) -> dict:
     """The row of a function whose bursts have so many windows each."""
     DATA.mkdir(parents=True, exist_ok=True)
     fields = opened_line("f", len(bursts), bursts).split("\t")
-    for place in (5, 6, 8):  # windows that end here, matched ones, those that begin here
+    for place in (5, 6, 9):  # windows that end here, matched ones, those that begin here
         fields[place] = str(windows * len(bursts))
     path = DATA / "bursts.sums"
     path.write_text("\n".join([OPENED_HEADER, "\t".join(fields), "end\n"]))
@@ -306,6 +306,7 @@ class Method(unittest.TestCase):
         lines = HEADER.replace("sums 3", "sums 4").splitlines()[:-1]
         for events, (opened, window) in sorted(groups.items()):
             lines.append("\t".join(("group\tauto\t999700\t0\t300\t0\t0\t1", *events)))
+            lines.append(sumsfile.intervals(2))
             lines.append(opened_line("f", opened, [window] * 4))
             lines.append(opened_line("g", 10, [(window[0], 5)] * 4))
         path = DATA / "leaders.sums"

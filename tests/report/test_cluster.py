@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.harness import fleet
 from tests.harness import perfwrite as pw
-from tests.harness import servers
+from tests.harness import servers, sumsfile
 from tests.harness.env import CHECK, PERF, SLOW, TOP, must, run
 
 MINUTES = 1
@@ -57,7 +57,7 @@ def idle(path: Path) -> None:
     """A host that has no window, but one sample on each CPU."""
     host = fleet.Host(10**6, DATA / "code.so", NAMES)
     host.write(path, fleet.CPUS)
-    assert not any(numbers[1] for numbers in host.sums.values())
+    assert not any(interval.is_window for interval in host.intervals)
     RECORDED.append(host)
 
 
@@ -120,6 +120,12 @@ class Workers(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         self.assertEqual(self.out.read_bytes(), one.read_bytes())
 
+    def assert_sums_of_spans(self, done: subprocess.CompletedProcess, one: Path) -> None:
+        """The same, but a block of time that has parts in several spans is several ones."""
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        parts, whole = (path.read_text() for path in (self.out, one))
+        self.assertEqual(sumsfile.without_blocks(parts), sumsfile.without_blocks(whole))
+
     def refused(self, pattern: str, done: subprocess.CompletedProcess) -> None:
         """One line, and no file."""
         self.assertNotEqual(done.returncode, 0)
@@ -167,7 +173,7 @@ class Cluster(Workers):
             shutil.rmtree(self.dask.folder / "calls")
             (self.dask.folder / "calls").mkdir()
             perf = self.perf('#!/bin/sh\necho "$@" >> calls/all\nexec {perf} "$@"\n')
-            self.assert_sums(
+            self.assert_sums_of_spans(
                 self.cluster("--perf", perf, "--slice-size", size, large, cwd=self.dask.folder),
                 whole,
             )
@@ -180,7 +186,7 @@ class Cluster(Workers):
         host.write(small, 200)
         must(PERF, "functions", "report", "--sums", whole, small)
         self.assertEqual(without_version(whole.read_bytes()), fleet.total([host]))
-        self.assert_sums(
+        self.assert_sums_of_spans(
             self.cluster("--slice-size", small.stat().st_size / 2**20 / 100, small), whole
         )
 
@@ -202,8 +208,8 @@ class Cluster(Workers):
         writer.times = (10**9, 10**9 + 1000 * (number - 1)) if times else None
         writer.write(path)
         must(PERF, "functions", "report", "--sums", whole, path)
-        self.assertIn(b"\t50\t50\t15000\t350\t", whole.read_bytes())
-        self.assert_sums(
+        self.assertRegex(whole.read_text(), r"\nsums\t.*\t50\t50\t\d+\t15000\t350\t")
+        self.assert_sums_of_spans(
             self.cluster("--slice-size", path.stat().st_size / 2**20 / 99.5, path), whole
         )
 

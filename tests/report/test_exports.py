@@ -391,8 +391,10 @@ class OpenMetrics(Case):
                 100 * numbers[0] / opened
             )
             # the functions' rates are those of all windows that begin there if many leave
-            first = fleet.TOTALS + (fleet.VALUES if numbers[2] < 0.9 * numbers[4] else 0)
-            cycles, instructions = numbers[first : first + 2]
+            first = fleet.TOTALS + (
+                fleet.VALUES if numbers[fleet.MATCHED] < 0.9 * numbers[fleet.BEGUN] else 0
+            )
+            cycles, _, instructions = numbers[first : first + 3]
             if instructions:
                 wanted["cycles_per_instruction"][known | {("column", "CPI")}] = (
                     cycles / instructions

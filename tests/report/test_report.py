@@ -14,7 +14,7 @@ import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
-from tests.harness import reports
+from tests.harness import reports, sumsfile
 from tests.harness.env import PERF, TOP, must, run
 from tests.harness.reports import DATA, NAMES, REPORT, report
 from tests.harness.simulation import Libraries, Simulation
@@ -23,6 +23,7 @@ sys.path.insert(0, str(TOP / "report"))
 from functions_report import (  # noqa: E402 pylint: disable=import-error,wrong-import-position
     ReportError,
     cli,
+    flame,
     page,
     plot,
 )
@@ -30,6 +31,61 @@ from functions_report import (  # noqa: E402 pylint: disable=import-error,wrong-
 
 def setUpModule() -> None:
     reports.prepare()
+
+
+class Chains(unittest.TestCase):
+    """Sums of call chains, without perf."""
+
+    # opened; samples, matched, bursts, blocks; the same of begun; values of both; opened squares
+    NUMBERS = {
+        "leaf;main": (9, 5, 4, 3, 2, 6, 5, 3, *range(10, 13), *range(20, 23), 30, 90),
+        "main": (1, 2, 2, 2, 1, 2, 2, 1, *range(40, 43), *range(50, 53), 1, 10),
+    }
+
+    @classmethod
+    def text(cls, *events: str, share: str = "auto") -> str:
+        """The lines of one group of one event each."""
+        lines = []
+        for event in events:
+            lines.append(f"group\t{share}\t999700\t0\t300\t0\t0\t1\t{event}")
+            if share == "auto":
+                lines.append(sumsfile.intervals(1, [(300,)], [(999700,)], 1))
+            lines += [
+                "\t".join(("sums", chain, "/x", "-", *map(str, numbers)))
+                for chain, numbers in cls.NUMBERS.items()
+            ]
+        return "\n".join(("perf-function-sums 4", "by\tcallchain\t0", *lines, "end\n"))
+
+    def rows(self, text: str) -> list[list[str]]:
+        """Its lines of sums."""
+        return [line.split("\t") for line in text.split("\n") if line.startswith("sums\t")]
+
+    def test_lines_of_all_intervals(self):
+        """They follow their groups at each depth, and are no chains."""
+        chains = flame.Chains.parse(self.text("cycles", "instructions"))
+        self.assertEqual(chains.depth(), 2)
+        expected = [
+            line for line in self.text("cycles", "instructions").split("\n") if "sums\t" not in line
+        ]
+        for depth in range(3):
+            lines = chains.cut(depth).split("\n")
+            self.assertEqual([line for line in lines if "sums\t" not in line], expected)
+            words = [line.partition("\t")[0] for line in lines]
+            for number, word in enumerate(words):
+                if word == "windows":
+                    self.assertEqual(words[number - 1], "group")
+                    self.assertEqual(words[number + 1 : number + 3], ["long", "sums"])
+
+    def test_numbers(self):
+        """Each is added up."""
+        for share in ("auto", "discard"):
+            chains = flame.Chains.parse(self.text("cycles", share=share))
+            both = [str(sum(numbers)) for numbers in zip(*self.NUMBERS.values())]
+            self.assertEqual(self.rows(chains.cut(0)), [["sums", "all", "", "-", *both]])
+            self.assertEqual(self.rows(chains.cut(1)), [["sums", "main", "", "-", *both]])
+            self.assertEqual(
+                {row[1]: tuple(map(int, row[4:])) for row in self.rows(chains.cut(2))}, self.NUMBERS
+            )
 
 
 class Recordings(unittest.TestCase):
@@ -98,9 +154,9 @@ class Recordings(unittest.TestCase):
                 simulation.share,
                 DATA / "chains.data",
             )
-            flame = self.data(DATA / "simulated.html")["flame"]
-            seen = self.frames(flame["root"])
-            self.assertEqual(seen, self.simulated(simulation, flame["event"]))
+            graph = self.data(DATA / "simulated.html")["flame"]
+            seen = self.frames(graph["root"])
+            self.assertEqual(seen, self.simulated(simulation, graph["event"]))
             several += len(seen) > 20
         self.assertGreater(several, 2)
 

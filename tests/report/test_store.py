@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg2
 
-from tests.harness import fleet, servers
+from tests.harness import fleet, servers, sumsfile
 from tests.harness.env import CHECK, PERF, TOP, must, run
 
 DATA = CHECK / "store"
@@ -303,9 +303,12 @@ class Range(Store):
             groups = "".join(
                 f"group\tauto\t{period}\t0\t300\t0\t0\t1\tcycles\n" for period in periods
             )
+            windows, long = [(301,)] * (number + 1), [(999700,)] * 2
             text = (
                 f"by\tsymbol\t0\nlost\t{number}\nthrottled\t0\n{groups}"
-                f"sums\tf\tlib\t-\t4\t3\t2\t1\t4\t2\t{number + 5}\t{number}\t9\t1\nend\n"
+                f"{sumsfile.intervals(1, windows, long, 2)}\n"
+                f"sums\tf\tlib\t-\t4\t3\t2\t1\t2\t4\t2\t3"
+                f"\t{number + 5}\t{number}\t7\t9\t1\t{10 + number}\t8\t16\nend\n"
             )
             texts.append(DATA / f"periods{number}.sums")
             texts[-1].write_bytes(self.first_line() + text.encode())
@@ -324,7 +327,49 @@ class Range(Store):
         must(PERF, "functions", "report", "--sums", DATA / "one.sums", *texts)
         self.assertEqual(self.ask(), (DATA / "one.sums").read_bytes())
         self.assertIn(b"lost\t3\n", self.ask())
-        self.assertIn(b"sums\tf\tlib\t-\t12\t9\t6\t3\t12\t6\t18\t3\t27\t3\n", self.ask())
+        numbers = b"12\t9\t6\t3\t6\t12\t6\t9\t18\t3\t21\t27\t3\t33\t24\t48"
+        self.assertIn(b"\nsums\tf\tlib\t-\t" + numbers + b"\n", self.ask())
+        every = sumsfile.intervals(1, [(301,)] * 6, [(999700,)] * 6, 6)
+        self.assertIn(f"\tcycles\n{every}\nsums\t".encode(), self.ask())
+
+    def test_functions_that_are_called_as_the_lines(self):
+        """A function or its DSO may have the word of a line of all intervals as its name."""
+        intervals = sumsfile.intervals(1, [(300,)], [(10000,)], 1)
+        rows = "".join(
+            f"sums\t{name}\t\t-\t1\t1\t1\t1\t1\t0\t0\t0\t{number}\t9\t9\t0\t0\t0\t1\t2\n"
+            for number, name in enumerate(("long", "sums", "windows"))
+        )
+        path = DATA / "words.sums"
+        path.write_bytes(
+            self.first_line() + "by\tsymbol\t0\nlost\t0\nthrottled\t0\n"
+            f"group\tauto\t10000\t0\t300\t0\t0\t1\tcycles\n{intervals}\n{rows}end\n".encode()
+        )
+        must(REPORT, "--store", self.url, "--build", "b", "--host", "h", "--at", day(1), path)
+        self.assertEqual(self.ask(), path.read_bytes())
+
+    def test_sums_of_version_3(self):
+        """They stay apart, and add up with those of today as sums of share mode discard."""
+        rows = "by\tsymbol\t0\nlost\t0\nthrottled\t0\n"
+        texts = (
+            f"perf-function-sums 3\n{rows}group\tdiscard\t10000\t300\t0\t1\tcycles\n"
+            "sums\tf\tlib\t-\t3\t2\t600\t180000\nend\n",
+            f"{self.first_line().decode()}{rows}group\tauto\t10000\t0\t300\t0\t0\t1\tcycles\n"
+            + sumsfile.intervals(1, [(310,)], [(10000,)], 1)
+            + "\nsums\tf\tlib\t-\t1\t1\t1\t1\t1\t1\t1\t1"
+            + 2 * "\t310\t96100\t96100"
+            + "\t1\t1\nend\n",
+        )
+        paths = [DATA / f"version{number}.sums" for number in (3, 4)]
+        for number, (path, text) in enumerate(zip(paths, texts)):
+            path.write_text(text)
+            place = "--build", "b", "--host", f"h{number}", "--at", day(1)
+            must(REPORT, "--store", self.url, *place, path)
+        self.assertEqual(self.sql("select count(*) from perf_functions.kind"), [(2,)])
+        must(PERF, "functions", "report", "--sums", DATA / "one.sums", *paths)
+        self.assertEqual(self.ask(), (DATA / "one.sums").read_bytes())
+        numbers = b"0\t4\t3\t3\t2\t0\t0\t0\t910\t276100\t456100\t0\t0\t0\t0\t0"
+        self.assertIn(b"\nsums\tf\tlib\t-\t" + numbers + b"\n", self.ask())
+        self.assertNotIn(b"\nwindows\t", self.ask())
 
     @staticmethod
     def first_line() -> bytes:
@@ -350,8 +395,8 @@ class Range(Store):
             + name
             + b"\t/lib/\xe9.so\t"
             + (b"-" if name else b"0xffffffffffffffff")
-            + b"\t0\t18446744073709551615\t9007199254740993\t1\t0\t0\t%d\t%d\t0\t0\n"
-            % (large, large - number)
+            + b"\t0\t18446744073709551615\t9007199254740993\t1\t9\t0\t0\t0"
+            + b"\t%d\t%d\t%d\t0\t0\t0\t0\t0\n" % (large, large - number, large + number)
             for number, name in enumerate(names)
         )
         path = DATA / "names.sums"
@@ -372,7 +417,7 @@ class Range(Store):
             lines,
         )
         self.assertEqual(
-            self.sql("select sum(numbers[7]) from perf_functions.sums"), [(large * len(names),)]
+            self.sql("select sum(numbers[9]) from perf_functions.sums"), [(large * len(names),)]
         )
 
 

@@ -44,6 +44,12 @@ Terms:
   other, so they are not independent.
 - In share mode auto a window counts a second time, apart from the matched ones: for the function
   in which it *begins*, wherever it ends.
+- A recording has up to 20 *blocks* of time, all equally long (see Blocks). A window is in the block
+  of the sample at its end. The totals of the blocks tell how much a function differs from one time
+  to another, which neither a window nor a burst can tell.
+- In share mode auto all intervals of a group whose beginning is known are summed up, too, each for
+  itself: the windows and the long ones. Wherever they begin and end, they tell what an interrupt
+  adds to an interval.
 - With an alternate period a sample that ends no window ends a long interval, and so does the
   first one of a stream: it has *opened* the window after it.
 - Share modes: `discard` counts matched windows only, the others raise the function's number of
@@ -82,8 +88,9 @@ import re
 import signal
 import stat
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import groupby, zip_longest
 from operator import attrgetter, mul
 from typing import (
@@ -244,7 +251,11 @@ class Sums:
     is one window. All are exact integers. samples = matched + discarded; a window that counts in
     share mode `none` is called matched. bursts are the matched windows, those of a burst that
     follow one another being one; opened are the samples that end a long interval; begun are the
-    sums of the windows that begin in the function, all of them matched, None if there are none."""
+    sums of the windows that begin in the function, all of them matched, None if there are none.
+
+    blocks are those with a matched window, and block_products the sums over them of the products of
+    their totals. opened_squares and opened_all are such sums, too: of the square of the function's
+    opened samples in a block, and of their product with those of all functions."""
 
     samples: int = 0
     matched: int = 0
@@ -254,6 +265,10 @@ class Sums:
     bursts: int = 0
     opened: int = 0
     begun: Optional["Sums"] = None
+    blocks: int = 0
+    block_products: Dict[Tuple[str, str], int] = field(default_factory=dict)
+    opened_squares: int = 0
+    opened_all: int = 0
 
     def __iadd__(self, other: "Sums") -> "Sums":
         self.samples += other.samples
@@ -263,8 +278,13 @@ class Sums:
             self.totals[event] = self.totals.get(event, 0) + total
         for pair, total in other.products.items():
             self.products[pair] = self.products.get(pair, 0) + total
+        for pair, total in other.block_products.items():
+            self.block_products[pair] = self.block_products.get(pair, 0) + total
         self.bursts += other.bursts
+        self.blocks += other.blocks
         self.opened += other.opened
+        self.opened_squares += other.opened_squares
+        self.opened_all += other.opened_all
         if other.begun:
             self.begun = (self.begun or Sums()) + other.begun
         return self
@@ -296,34 +316,23 @@ class Sums:
     @property
     def fits(self) -> bool:
         """Whether a sums file can have them."""
-        values = *self.totals.values(), *self.products.values()
-        fit = max(self.samples, self.opened) <= COUNT and max(values, default=0) <= SUM
-        return fit and (not self.begun or self.begun.fits)
+        values = *self.totals.values(), *self.products.values(), *self.block_products.values()
+        return (
+            max(self.samples, self.opened, self.blocks) <= COUNT
+            and max(*values, self.opened_squares, self.opened_all) <= SUM
+            and (not self.begun or self.begun.fits)
+        )
+
+    @property
+    def needs_auto(self) -> bool:
+        """Whether only share mode auto has such sums."""
+        return bool(self.opened or self.begun or self.opened_squares or self.opened_all)
 
     def product(self, one: str, other: str) -> int:
         """The total of one x other. A window counts for 1, if at all."""
         if one in WINDOWS or other in WINDOWS:
             return self[one if other in WINDOWS else other]
         return self.products.get((min(one, other), max(one, other)), 0)
-
-    @staticmethod
-    def of_windows(events: Sequence[str], windows: Sequence[Sequence[int]]) -> "Sums":
-        """Sum up counted windows, each with the counts of the events; missing ones are 0."""
-        columns = zip(events, zip_longest(*windows, fillvalue=0))
-        counts = {event: column for event, column in columns if any(column)}
-        return Sums(
-            len(windows),
-            len(windows),
-            0,
-            {event: sum(column) for event, column in counts.items()},
-            {
-                (one, other): sum(map(mul, counts[one], counts[other]))
-                for one in counts
-                for other in counts
-                if one <= other
-            },
-            len(windows),
-        )
 
 
 class Function(NamedTuple):
@@ -600,6 +609,17 @@ class GroupInfo(NamedTuple):
     inherit: bool
 
 
+class Intervals(NamedTuple):
+    """The sums of all intervals of a group in share mode auto, each for itself: of the windows, and
+    of the long ones, whose blocks are those with a sample that ends one or opens a stream."""
+
+    windows: Sums
+    long: Sums
+
+    def __add__(self, other: "Intervals") -> "Intervals":  # type: ignore[override]
+        return Intervals(self.windows + other.windows, self.long + other.long)
+
+
 class Table:
     """The sums of functions, apart for each group, and the metrics made from them. `groups`, `lost`
     and `throttled` say how they were recorded."""
@@ -608,6 +628,7 @@ class Table:
         self.by, self.inline = by, inline  # what the rows are; the script makes no others
         self.functions: Dict[Function, Groups] = {}
         self.groups: List[GroupInfo] = []
+        self.intervals: Dict[Events, Intervals] = {}  # of the groups in share mode auto
         self.cpus: Set[str] = set()  # the kinds of CPUs that counted
         self.lost = self.throttled = 0
         self.was_mixed = False  # auto was added to discard, which is what is left
@@ -615,6 +636,11 @@ class Table:
     def add(self, function: Function, events: Events, sums: Sums) -> None:
         """Add a function's sums."""
         add_sums(self.functions.setdefault(function, {}), events, sums)
+
+    def add_intervals(self, events: Events, intervals: Intervals) -> None:
+        """Add the sums of all intervals of a group."""
+        before = self.intervals.get(events)
+        self.intervals[events] = before + intervals if before else intervals
 
     def recorded(self) -> List[GroupInfo]:
         """How the groups were recorded, in order, each once."""
@@ -637,9 +663,11 @@ class Table:
             group._replace(share="discard") if group.share == "auto" else group
             for group in self.groups
         ]
+        self.intervals = {}
         for groups in self.functions.values():
             for sums in groups.values():
                 sums.opened, sums.begun = 0, None
+                sums.opened_squares = sums.opened_all = 0
         self.drop_empty()
 
     def drop_empty(self) -> None:
@@ -655,6 +683,13 @@ class Table:
         """Whether there is a window at all."""
         return any(sums.samples for groups in self.functions.values() for sums in groups.values())
 
+    @property
+    def fits(self) -> bool:
+        """Whether a sums file can have each of its sums."""
+        each = [sums for groups in self.functions.values() for sums in groups.values()]
+        every = [sums for intervals in self.intervals.values() for sums in intervals]
+        return all(sums.fits for sums in each + every)
+
     def __add__(self, other: "Table") -> "Table":
         table = Table(self.by, self.inline)
         for part in self, other:
@@ -665,6 +700,8 @@ class Table:
             for function, groups in part.functions.items():
                 for events, sums in groups.items():
                     table.add(function, events, sums)
+            for events, intervals in part.intervals.items():
+                table.add_intervals(events, intervals)
         table.was_mixed = self.was_mixed or other.was_mixed
         if {"auto", "discard"} <= table.shares():
             table.discard()
@@ -723,42 +760,135 @@ class Table:
 
 
 BATCH = 4096  # windows of a function that are kept before they are summed up
+BLOCKS = 20  # of time, at most
 
 SymbolKey = Any  # id of a symbol, or (id of a DSO, address)
 Place = Tuple  # thread and function (SymbolKey) at the end of an interval, or:
 NOWHERE: Place = ("the sample is at address 0",)
 BROKEN: Place = ("something was throttled or lost since",)
+Window = List[int]  # counts by slot, of which the last ones may be missing
+Pairs = Dict[Tuple[int, int], int]  # by the slots of two events, the lower one first
+ByBlock = Dict[int, List[int]]
 
 
-class Windows:
-    """Windows of functions which count. Those of a burst are one."""
+def added(one: Iterable[int], other: Iterable[int]) -> List[int]:
+    """The sum of two lists, number by number."""
+    return [a + b for a, b in zip_longest(one, other, fillvalue=0)]
 
-    def __init__(self, events: List[str]) -> None:
-        self.events = events  # of the group, which may become more
-        self.kept: Dict[SymbolKey, List[List[int]]] = {}  # not summed up yet
-        self.sums: Dict[SymbolKey, Sums] = {}
 
-    def keep(self, symbol: SymbolKey, window: List[int]) -> None:
-        """Add a window to those of a function."""
-        windows = self.kept.setdefault(symbol, [])
+def together(windows: Sequence[Window]) -> Window:
+    """What windows have counted together."""
+    return list(map(sum, zip_longest(*windows, fillvalue=0)))
+
+
+def add_products(products: Pairs, windows: Sequence[Window]) -> None:
+    """Add the products of each two events in windows."""
+    columns = [
+        (slot, column)
+        for slot, column in enumerate(zip_longest(*windows, fillvalue=0))
+        if any(column)
+    ]
+    for place, (one, first) in enumerate(columns):
+        for other, second in columns[place:]:
+            pair = one, other
+            products[pair] = products.get(pair, 0) + sum(map(mul, first, second))
+
+
+class Blocks:
+    """Blocks of time, all of 2^shift ns, of which the first one begins with the first sample of the
+    recording. The shift is the least one with which there are no more than BLOCKS of them: when it
+    grows, several become one. A block goes by its beginning, which may be that of a shorter one."""
+
+    def __init__(self) -> None:
+        self.origin: Optional[int] = None  # the time of the first sample
+        self.shift = 0
+        self.begin = 0  # of the block at hand, after the origin
+
+    def enter(self, time: int) -> Tuple[int, int]:
+        """The block of this time is at hand from now on. Return when it begins and ends."""
+        if self.origin is None:
+            self.origin = time
+        offset = max(time - self.origin, 0)
+        while offset >> self.shift >= BLOCKS:
+            self.shift += 1
+        self.begin = offset >> self.shift << self.shift
+        begin = self.origin + self.begin
+        return begin if self.begin else 0, begin + (1 << self.shift)
+
+    def add(self, blocks: ByBlock, numbers: List[int]) -> None:
+        """Add numbers to those of the block at hand."""
+        before = blocks.get(self.begin)
+        blocks[self.begin] = added(before, numbers) if before else numbers
+        if len(blocks) > 4 * BLOCKS:
+            self.merge(blocks)
+
+    def merge(self, blocks: ByBlock) -> ByBlock:
+        """Make one of the shorter blocks in each."""
+        parts = list(blocks.items())
+        blocks.clear()
+        for begin, numbers in parts:
+            begin = begin >> self.shift << self.shift
+            blocks[begin] = added(blocks[begin], numbers) if begin in blocks else numbers
+        return blocks
+
+
+class Kept:
+    """Windows of functions, which are kept to sum up many at a time."""
+
+    def __init__(self) -> None:
+        self.kept: Dict[SymbolKey, List[Window]] = defaultdict(list)
+
+    def keep(self, symbol: SymbolKey, window: Window) -> None:
+        """Add a window to those of a function; its other counts may be added until the next one."""
+        windows = self.kept[symbol]
         if len(windows) >= BATCH:
-            self.sum_up(symbol)
+            self.sum_up(symbol, windows)
+            windows.clear()
         windows.append(window)
 
-    def sum_up(self, symbol: SymbolKey) -> Sums:
-        """Move the windows of a function to its sums, and return them."""
-        sums, windows = self.sums.setdefault(symbol, Sums()), self.kept.get(symbol)
-        if windows:
-            sums += Sums.of_windows(self.events, windows)
-            windows.clear()
-        return sums
+    def sum_up(self, symbol: SymbolKey, windows: List[Window]) -> None:
+        """Add windows of a function to its sums."""
+        raise NotImplementedError
+
+    def sum_up_all(self) -> None:
+        """Add all that are kept."""
+        for symbol, windows in self.kept.items():
+            self.sum_up(symbol, windows)
+        self.kept.clear()
+
+
+class Windows(Kept):
+    """Windows of functions: in each block their number, then their totals."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        super().__init__()
+        self.blocks = blocks
+        self.sums: Dict[SymbolKey, ByBlock] = defaultdict(dict)
+
+    def sum_up(self, symbol: SymbolKey, windows: List[Window]) -> None:
+        self.blocks.add(self.sums[symbol], [len(windows), *together(windows)])
+
+
+class Products(Kept):
+    """Windows of functions, or what several of them have counted together: their number, then their
+    totals, and the products of each two events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.totals: Dict[SymbolKey, List[int]] = {}
+        self.products: Dict[SymbolKey, Pairs] = defaultdict(dict)
+
+    def sum_up(self, symbol: SymbolKey, windows: List[Window]) -> None:
+        totals = [len(windows), *together(windows)]
+        self.totals[symbol] = added(self.totals.get(symbol, ()), totals)
+        add_products(self.products[symbol], windows)
 
 
 class Group:
     """A group of events in the recording, and its windows while the samples come in."""
 
-    def __init__(self, attr: Dict[str, int], share: str) -> None:
-        self.attr = attr
+    def __init__(self, attr: Dict[str, int], share: str, blocks: Blocks) -> None:
+        self.attr, self.blocks = attr, blocks
         self.events: List[str] = []
         period, alternate = attr["sample_period"], attr.get("alternative_sample_period", 0)
         # With a frequency only the kernel knows the long period, which changes. A window is meant
@@ -778,12 +908,19 @@ class Group:
             for nominal, sign in ((alternate, 1), (period, -1))
         )
         self.limit = longest + shortest if self.alternates else 1 << 66
-        # bursts of matched windows; those apart from which the next window leaves the function; and
-        # the windows that leave one, each added to the burst before it
-        self.windows, self.left, self.leaving = (Windows(self.events) for _ in range(3))
-        self.more: Dict[SymbolKey, int] = {}  # windows of bursts, without the first of each
+        self.rest: Window = []  # what a window has counted before the members are known
+        # windows that count for the function in which they end, and those that leave a function
+        self.matched, self.leaving = Windows(blocks), Windows(blocks)
+        # bursts of one matched window, those of several, and those that the next window leaves
+        self.single, self.several, self.left = (Products() for _ in range(3))
+        # windows that leave a function: with no burst before them, and together with that burst
+        self.alone, self.with_burst = (Products() for _ in range(2))
+        # by no function: windows that are neither single nor alone, each for itself; long intervals
+        self.others, self.long = Products(), Products()
         self.discarded: Dict[SymbolKey, int] = {}
-        self.opened: Dict[SymbolKey, int] = {}
+        # samples that end a long interval, or are the first ones: of the block at hand; all
+        self.opening: List[SymbolKey] = []
+        self.opened: Dict[SymbolKey, ByBlock] = defaultdict(dict)
 
     def add_event(self, name: str, raw_name: str) -> int:
         """Add a member, return its slot in the lists of counts. A second event of the same
@@ -791,6 +928,7 @@ class Group:
         slot = len(self.events)
         name = raw_name if name in self.events else name
         self.events.append(f"{raw_name}#{slot}" if name in self.events else name)
+        self.rest = [0] * slot
         return slot
 
     @property
@@ -814,55 +952,179 @@ class Group:
     def open_window(self, symbol: SymbolKey) -> None:
         """The sample ended a long interval, or was the first one. With one period nothing opens."""
         if self.share == "auto":
-            self.opened[symbol] = self.opened.get(symbol, 0) + 1
+            self.opening.append(symbol)
 
-    def leave(self, symbol: SymbolKey, burst: Optional[List[int]]) -> List[int]:
-        """A window that began in a function ends elsewhere. Return the counts of the burst before
-        it, for those of the window to be added."""
-        window = [0] * len(self.events) if burst is None else [*burst]
-        self.leaving.keep(symbol, window)
-        return window
+    def end_block(self) -> None:
+        """There are no more samples of the block, for now."""
+        self.matched.sum_up_all()
+        self.leaving.sum_up_all()
+        for symbol, number in Counter(self.opening).items():
+            self.blocks.add(self.opened[symbol], [number])
+        self.opening.clear()
+
+    def end(self) -> None:
+        """There are no more samples, for now."""
+        self.end_block()
+        for part in self.single, self.several, self.left, self.alone, self.with_burst:
+            part.sum_up_all()
+        self.others.sum_up_all()
+        self.long.sum_up_all()
+
+    def by_event(self, totals: Sequence[int]) -> Dict[str, int]:
+        """Totals that are not 0."""
+        return {self.events[slot]: total for slot, total in enumerate(totals) if total}
+
+    def by_pair(self, every: Iterable[Pairs]) -> Dict[Tuple[str, str], int]:
+        """The sum of products."""
+        sums: Dict[Tuple[str, str], int] = {}
+        for products in every:
+            for slots, product in products.items():
+                one, other = sorted(self.events[slot] for slot in slots)
+                sums[one, other] = sums.get((one, other), 0) + product
+        return sums
+
+    def sums(
+        self, symbol: SymbolKey, windows: Sequence[Windows], bursts: Sequence[Products]
+    ) -> Sums:
+        """The sums of windows of a function, and of the bursts that they make."""
+        blocks: ByBlock = {}
+        for part in windows:
+            for block, numbers in self.blocks.merge(part.sums.get(symbol, {})).items():
+                blocks[block] = added(blocks.get(block, ()), numbers)
+        number, *totals = reduce(added, blocks.values(), [0])
+        block_products: Pairs = {}
+        add_products(block_products, [numbers[1:] for numbers in blocks.values()])
+        return Sums(
+            number,
+            number,
+            0,
+            self.by_event(totals),
+            self.by_pair(part.products.get(symbol, {}) for part in bursts),
+            sum(part.totals.get(symbol, [0])[0] for part in bursts),
+            blocks=len(blocks),
+            block_products=self.by_pair([block_products]),
+        )
+
+    def opened_by_block(self) -> Dict[int, int]:
+        """Samples of all functions that end a long interval, or are the first ones."""
+        every: Dict[int, int] = Counter()
+        for blocks in self.opened.values():
+            for block, (number,) in self.blocks.merge(blocks).items():
+                every[block] += number
+        return every
 
     def results(self) -> Iterable[Tuple[SymbolKey, Sums]]:
         """The sums of each function."""
-        parts = self.windows, self.left, self.leaving
-        kept = {symbol: None for part in parts for symbol in part.kept}
-        for symbol in {**kept, **self.discarded, **self.opened}:
-            windows, left, leaving = (part.sum_up(symbol) for part in parts)
-            more, discarded = self.more.get(symbol, 0), self.discarded.get(symbol, 0)
-            sums = windows + left
-            sums += Sums(more + discarded, more, discarded, opened=self.opened.get(symbol, 0))
-            begun = sums.matched + leaving.matched
-            if self.share == "auto" and begun:
-                sums.begun = windows + leaving
-                sums.begun.samples = sums.begun.matched = begun
+        every = self.opened_by_block()
+        parts = self.matched.sums, self.leaving.sums, self.discarded, self.opened
+        for symbol in {symbol: None for part in parts for symbol in part}:
+            sums = self.sums(symbol, [self.matched], [self.single, self.several, self.left])
+            discarded = self.discarded.get(symbol, 0)
+            sums += Sums(discarded, 0, discarded)
+            for block, (number,) in self.blocks.merge(self.opened.get(symbol, {})).items():
+                sums.opened += number
+                sums.opened_squares += number**2
+                sums.opened_all += number * every[block]
+            begun = self.sums(
+                symbol,
+                [self.matched, self.leaving],
+                [self.single, self.several, self.alone, self.with_burst],
+            )
+            if self.share == "auto" and begun.matched:
+                sums.begun = begun
             yield symbol, sums
+
+    def intervals(self) -> Intervals:
+        """The sums of all intervals."""
+
+        def whole(*parts: Products) -> Sums:
+            totals = [one for part in parts for one in part.totals.values()]
+            number, *counts = reduce(added, totals, [0])
+            products = self.by_pair(one for part in parts for one in part.products.values())
+            return Sums(number, number, 0, self.by_event(counts), products, number)
+
+        long = whole(self.long)
+        long.blocks = len(self.opened_by_block())
+        return Intervals(whole(self.single, self.alone, self.others), long)
 
 
 class Last:
-    """The last sample of a stream."""
+    """The last sample of a stream, and the run of windows up to it that begin in one function."""
 
-    __slots__ = ("place", "group", "symbol", "burst")
+    __slots__ = ("place", "group", "symbol", "run", "earlier", "leaves")
 
     def __init__(self, place: Place, group: Group) -> None:
         self.place, self.group = place, group
-        self.symbol: SymbolKey = None
-        self.burst: Optional[List[int]] = None  # the counts of the burst, for the symbol
+        self.symbol: SymbolKey = None  # where the run begins, None if there is none
+        self.run: List[Window] = []
+        self.earlier: Window = []  # what the windows of the run before these have counted
+        self.leaves = False  # its last window ends elsewhere
 
-    def begin_burst(self, symbol: SymbolKey, window: List[int]) -> None:
+    def begin_run(self, symbol: SymbolKey, window: Window) -> None:
         """The sample ended a window that counts. With one period there are no bursts."""
+        self.end_run()
         if self.group.alternates:
-            self.symbol, self.burst = symbol, window
+            self.symbol, self.run = symbol, [window]
         else:
-            self.group.windows.keep(symbol, window)
+            self.group.single.keep(symbol, window)
 
-    def end_burst(self, leaves: bool = False) -> Optional[List[int]]:
-        """The sample ended the last matched window of a burst, if any. Return the counts of it.
-        leaves: the window after the sample is the last one that begins in the function."""
-        burst, self.burst = self.burst, None
-        if burst is not None:
-            (self.group.left if leaves else self.group.windows).keep(self.symbol, burst)
-        return burst
+    def go_on(self, window: Window) -> None:
+        """The sample ended another window of the run."""
+        if len(self.run) >= BATCH:
+            self.earlier = together([self.earlier, *self.run])
+            self.end_windows()
+            self.run = []
+        self.run.append(window)
+
+    def leave(self, symbol: SymbolKey, window: Window) -> None:
+        """The sample ended a window that began in a function and ends elsewhere."""
+        if self.symbol is None or self.leaves:
+            self.begin_run(symbol, window)
+        else:
+            self.go_on(window)
+        self.leaves = True
+
+    def end_unmatched(
+        self, symbol: SymbolKey, before: Place, thread: int, count: int
+    ) -> Optional[Window]:
+        """The sample ended a window that is not matched, in a thread. Return it, for the counts of
+        its members, if it is to be summed up."""
+        group = self.group
+        window = [count, *group.rest]
+        if group.share == "none" and before is not BROKEN:
+            group.matched.keep(symbol, window)
+            self.begin_run(symbol, window)
+            return window
+        group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
+        if group.share == "auto" and before[0] == thread:  # a place that is not known has none
+            group.leaving.keep(before[1], window)
+            self.leave(before[1], window)
+            return window
+        self.end_run()
+        if group.share != "auto" or before is BROKEN:
+            return None
+        group.others.keep(None, window)
+        return window
+
+    def end_windows(self) -> None:
+        """All is known of the windows of a run of several."""
+        for window in self.run if self.group.share == "auto" else ():
+            self.group.others.keep(None, window)
+
+    def end_run(self) -> None:
+        """The run has no more windows, and all is known of those that it has."""
+        symbol, run, group = self.symbol, self.run, self.group
+        if symbol is None:
+            return
+        if len(run) == 1 and not self.earlier:
+            (group.alone if self.leaves else group.single).keep(symbol, run[0])
+        else:
+            whole = together([self.earlier, *run])
+            (group.with_burst if self.leaves else group.several).keep(symbol, whole)
+            if self.leaves:
+                group.left.keep(symbol, together([self.earlier, *run[:-1]]))
+            self.end_windows()
+        self.symbol, self.earlier, self.leaves = None, [], False
 
 
 class Collector:
@@ -884,6 +1146,7 @@ class Collector:
         self.ignored: List[str] = []  # events that are not in a group
         self.cpus: Dict[str, Set[int]] = {}  # and the PMUs of its kinds of cores
         self.lost_records = self.lost_samples = self.throttled = 0
+        self.blocks = Blocks()
         self.sample_table = self.sample_handler()
 
     def evsel_table(self, evsel: int, name: str) -> None:
@@ -903,7 +1166,7 @@ class Collector:
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
             if not samples:
                 fail(f"{name} is in no group, is the file cut short?")
-            self.groups[evsel] = Group(attr, self.share)
+            self.groups[evsel] = Group(attr, self.share, self.blocks)
             self.cpus.setdefault(cpu, set()).add(core_of(attr))
         if leader in self.groups and not is_tracepoint:
             if evsel != leader and samples and self.groups[leader].alternates:
@@ -960,15 +1223,22 @@ class Collector:
         """Those of all streams."""
         return (last for stream in self.streams.values() for last in stream.values())
 
+    def enter_block(self, time: int) -> Tuple[int, int]:
+        """A sample is in another block than the one before. Return when it begins and ends."""
+        for group in self.groups.values():
+            group.end_block()
+        return self.blocks.enter(time)
+
     def sample_handler(self) -> Callable[..., None]:
         """Return the handler of samples. perf calls it for each member of a group with a count,
         leader first: millions of times, hence one closure and no attribute but a Group's."""
         slots, groups, streams = self.slots, self.groups, self.streams
-        window: Optional[List[int]] = None  # the counts of the group sample at hand
+        window: Optional[Window] = None  # the counts of the group sample at hand
+        begin = end = 0  # of the block at hand
 
-        def handler(*sample: int) -> None:
-            # 1: event, 3: thread, 5: DSO, 6: symbol, 8: ip, 15: count, 25: id of the sample
-            nonlocal window
+        def handler(*sample: int) -> None:  # pylint: disable=too-many-branches
+            # 1: event, 3: thread, 5: DSO, 6: symbol, 8: ip, 9: time, 15: count, 25: sample's id
+            nonlocal window, begin, end
             slot = slots.get(sample[1])
             if slot:
                 if window is not None:
@@ -987,6 +1257,9 @@ class Collector:
                     )
                 return
 
+            time = sample[9] & COUNT  # perf hands it out with a sign
+            if not begin <= time < end:
+                begin, end = self.enter_block(time)
             stream = streams.get(sample[25])
             if stream is None:
                 stream = streams[sample[25]] = {}
@@ -1000,30 +1273,23 @@ class Collector:
                 return
             before, last.place = last.place, place
             count = sample[15]
-            is_window = 0 < 2 * count < group.limit
-            is_matched = before == place and place is not NOWHERE
-            if last.burst is not None and is_window and is_matched:
-                window = last.burst
-                window[0] += count
-                group.more[symbol] = group.more.get(symbol, 0) + 1
-                return
-            # a place that is not known has no thread
-            leaves = (
-                is_window and not is_matched and group.share == "auto" and before[0] == sample[3]
-            )
-            burst = last.end_burst(leaves)
-            if not is_window:
-                group.open_window(symbol)
-                return
-            if not is_matched and (group.share != "none" or before is BROKEN):
-                group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
-                if leaves:
-                    window = group.leave(before[1], burst)
-                    window[0] += count
-                return
-            window = [0] * len(group.events)
-            window[0] = count
-            last.begin_burst(symbol, window)
+            if not 0 < 2 * count < group.limit:
+                if last.symbol is not None:
+                    last.end_run()
+                if group.share == "auto":
+                    group.opening.append(symbol)
+                    if before is not BROKEN:
+                        window = [count & COUNT, *group.rest]
+                        group.long.keep(None, window)
+            elif before == place and place is not NOWHERE:
+                window = [count, *group.rest]
+                group.matched.keep(symbol, window)
+                if last.symbol == symbol:
+                    last.go_on(window)
+                else:
+                    last.begin_run(symbol, window)
+            else:
+                window = last.end_unmatched(symbol, before, sample[3], count)
 
         return handler
 
@@ -1038,7 +1304,9 @@ class Collector:
     def table(self) -> Table:
         """The sums of all groups and functions."""
         for last in self.last_samples():
-            last.end_burst()
+            last.end_run()
+        for group in self.groups.values():
+            group.end()
         results = [
             (self.function_of(symbol), group, sums)
             for group in self.groups.values()
@@ -1049,6 +1317,9 @@ class Collector:
             addresses.setdefault(function[:2], set()).add(function.address)
         table = Table()
         table.groups = [group.info() for group in self.groups.values()]
+        for group in self.groups.values():
+            if group.share == "auto":
+                table.add_intervals(group.key, group.intervals())
         for cpu, cores in self.cpus.items():
             cores -= {0}
             if cpu:
@@ -1193,16 +1464,21 @@ def print_csv(
         )
 
 
+def json_products(events: Events, products: Dict[Tuple[str, str], int]) -> Dict[str, int]:
+    """The products of each two events, by their names in order."""
+    return {
+        unicode(f"{one}*{other}"): products.get((one, other), 0)
+        for one in sorted(events)
+        for other in sorted(events)
+        if one <= other
+    }
+
+
 def json_values(events: Events, sums: Sums) -> Dict[str, Any]:
     """What windows counted in a group."""
     return {
         "totals": {unicode(event): sums[event] for event in events},
-        "products": {
-            unicode(f"{one}*{other}"): sums.product(one, other)
-            for one in sorted(events)
-            for other in sorted(events)
-            if one <= other
-        },
+        "products": json_products(events, sums.products),
     }
 
 
@@ -1212,16 +1488,32 @@ def json_sums(events: Events, sums: Sums) -> Dict[str, Any]:
     return {
         "events": [unicode(event) for event in events],
         "opened": sums.opened,
+        "opened_squares": sums.opened_squares,
+        "opened_all": sums.opened_all,
         "samples": sums.samples,
         "matched": sums.matched,
         "bursts": sums.bursts,
+        "blocks": sums.blocks,
         "discarded": sums.discarded,
         **json_values(events, sums),
+        "block_products": json_products(events, sums.block_products),
         "begun": {
             "windows": begun.matched,
             "bursts": begun.bursts,
+            "blocks": begun.blocks,
             **json_values(events, begun),
+            "block_products": json_products(events, begun.block_products),
         },
+    }
+
+
+def json_intervals(events: Events, intervals: Intervals) -> Dict[str, Any]:
+    """The sums of all intervals of a group."""
+    windows, long = intervals
+    return {
+        "events": [unicode(event) for event in events],
+        "windows": {"number": windows.matched, **json_values(events, windows)},
+        "long": {"number": long.matched, "blocks": long.blocks, **json_values(events, long)},
     }
 
 
@@ -1250,6 +1542,7 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
             ],
             "throttled": table.throttled,
             "lost": table.lost,
+            "intervals": [json_intervals(*item) for item in sorted(table.intervals.items())],
             "functions": functions,
         },
         out,
@@ -1270,15 +1563,27 @@ def is_by(by: str) -> bool:
 
 
 def pairs_of(events: Events) -> List[Tuple[str, str]]:
-    """The pairs of events in the order of a sums file."""
-    return [(one, other) for place, one in enumerate(events) for other in events[place:]]
+    """The pairs of events in the order of a sums file, the lower name first."""
+    return [
+        (min(one, other), max(one, other))
+        for place, one in enumerate(events)
+        for other in events[place:]
+    ]
 
 
 def values_of(events: Events, sums: Sums) -> List[int]:
     """Totals and products in the order of a sums file."""
     return [
         *(sums[event] for event in events),
-        *(sums.product(*pair) for pair in pairs_of(events)),
+        *(sums.products.get(pair, 0) for pair in pairs_of(events)),
+    ]
+
+
+def values_with_blocks(events: Events, sums: Sums) -> List[int]:
+    """The same, and the products of blocks."""
+    return [
+        *values_of(events, sums),
+        *(sums.block_products.get(pair, 0) for pair in pairs_of(events)),
     ]
 
 
@@ -1301,6 +1606,10 @@ def write_sums(table: Table, out: TextIO) -> None:
     for events, infos in groupby(table.recorded(), key=attrgetter("events")):
         for info in infos:
             line("group", info.share, *map(int, info[2:]), *events)
+        if events in table.auto():
+            windows, long = table.intervals.get(events) or Intervals(Sums(), Sums())
+            line("windows", windows.matched, *values_of(events, windows))
+            line("long", long.matched, long.blocks, *values_of(events, long))
         for function, groups in sorted(table.functions.items(), key=lambda item: by_name(item[0])):
             sums = groups.get(events)
             if sums:
@@ -1314,10 +1623,14 @@ def write_sums(table: Table, out: TextIO) -> None:
                     sums.samples,
                     sums.matched,
                     sums.bursts,
+                    sums.blocks,
                     begun.matched,
                     begun.bursts,
-                    *values_of(events, sums),
-                    *values_of(events, begun),
+                    begun.blocks,
+                    *values_with_blocks(events, sums),
+                    *values_with_blocks(events, begun),
+                    sums.opened_squares,
+                    sums.opened_all,
                 )
     line("end")
 
@@ -1349,34 +1662,68 @@ def natural(text: str, most: int = COUNT, digits: str = "[0-9]{1,58}", base: int
     return int(text, base)
 
 
-def sums_of_values(events: Events, windows: int, bursts: int, values: Sequence[int]) -> Sums:
+def sums_of_values(
+    events: Events, windows: int, bursts: int, blocks: int, values: Sequence[int]
+) -> Sums:
     """The sums of so many windows, all of them matched. Raises ValueError if none can have them."""
-    pairs = [(min(pair), max(pair)) for pair in pairs_of(events)]
-    if (
-        len(values) != len(events) + len(pairs)
-        or bursts > windows
-        or (bursts == 0) != (windows == 0)
-    ):
+    pairs = pairs_of(events)
+    products, of_blocks = values[len(events) :], values[len(events) + len(pairs) :]
+    if len(of_blocks) != len(pairs) or max(bursts, blocks) > windows:
         raise ValueError
-    totals, products = dict(zip(events, values)), dict(zip(pairs, values[len(events) :]))
-    return Sums(windows, windows, 0, totals, products, bursts)
+    for number, counts in ((bursts, [windows]), (windows, values), (blocks, of_blocks)):
+        if not number and any(counts):
+            raise ValueError
+    return Sums(
+        windows,
+        windows,
+        0,
+        dict(zip(events, values)),
+        dict(zip(pairs, products)),
+        bursts,
+        blocks=blocks,
+        block_products=dict(zip(pairs, of_blocks)),
+    )
 
 
-def sums_of_line(events: Events, numbers: Sequence[str], version: int) -> Sums:
+def numbers_of_old_line(events: Events, numbers: Sequence[str]) -> List[int]:
+    """The numbers of a line of version 3 as those of version 4. No window begins in the function.
+    The recording is one block, unless a total is larger than those of one recording."""
+    samples, matched = map(natural, numbers[:2])
+    values = [natural(number, SUM) for number in numbers[2:]]
+    totals = values[: len(events)]
+    is_block = matched > 0 and max(totals) <= COUNT
+    of_block = [
+        one * other * is_block for place, one in enumerate(totals) for other in totals[place:]
+    ]
+    none = [0] * (len(values) + len(of_block))
+    return [0, samples, matched, matched, int(is_block), 0, 0, 0, *values, *of_block, *none, 0, 0]
+
+
+def sums_of_line(events: Events, fields: Sequence[str], version: int) -> Sums:
     """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
-    if version < 4:  # the windows that begin in the function are not known
-        none = ["0"] * len(numbers[2:])
-        numbers = ["0", *numbers[:2], *numbers[1:2], "0", "0", *numbers[2:], *none]
-    opened, samples, matched, bursts, begun, begun_bursts = map(natural, numbers[:6])
-    values = [natural(number, SUM) for number in numbers[6:]]
-    half = len(values) // 2
-    sums = sums_of_values(events, matched, bursts, values[:half])
-    others = sums_of_values(events, begun, begun_bursts, values[half:])
-    if matched > samples or (not begun and any(values[half:])):
+    if version < 4:
+        numbers = numbers_of_old_line(events, fields)
+    else:
+        numbers = [
+            natural(number, SUM if place >= 8 else COUNT) for place, number in enumerate(fields)
+        ]
+    opened, samples, matched, bursts, blocks, begun, begun_bursts, begun_blocks, *values = numbers
+    half = len(values) // 2 - 1
+    sums = sums_of_values(events, matched, bursts, blocks, values[:half])
+    others = sums_of_values(events, begun, begun_bursts, begun_blocks, values[half:-2])
+    if matched > samples:
         raise ValueError
     sums.samples, sums.discarded, sums.opened = samples, samples - matched, opened
+    sums.opened_squares, sums.opened_all = values[-2:]
     sums.begun = others if begun else None
     return sums
+
+
+def intervals_of_line(events: Events, number: str, fields: Sequence[str]) -> Sums:
+    """The sums of so many intervals. Raises ValueError if none can have them."""
+    intervals, values = natural(number), [natural(field, SUM) for field in fields]
+    of_blocks = [0] * len(pairs_of(events))
+    return sums_of_values(events, intervals, intervals, 0, [*values, *of_blocks])
 
 
 def group_of_line(fields: Sequence[str], version: int) -> GroupInfo:
@@ -1400,20 +1747,30 @@ def read_sums(lines: Sequence[str], version: int) -> Table:
     is none."""
     table = Table()
     events: Events = ()
+    word, windows = "", Sums()
     for line in lines:
         if "\0" in line:
             raise ValueError
+        before = word
         word, *fields = map(unescape, line.split("\t"))
         if word == "sums" and events:
             symbol, dso, address, *numbers = fields
             at = None if address == "-" else natural(address, COUNT, "0x[0-9a-f]{1,16}", 16)
             sums = sums_of_line(events, numbers, version)
-            if (sums.opened or sums.begun) and events not in table.auto():
+            if sums.needs_auto and events not in table.auto():
                 raise ValueError
             table.add(Function(symbol, dso, at), events, sums)
         elif word == "group" and len(fields) > (5 if version < 4 else 7):
             table.groups.append(group_of_line(fields, version))
             events = table.groups[-1].events
+        elif (word, before) == ("windows", "group") and events in table.auto() - {*table.intervals}:
+            number, *values = fields
+            windows = intervals_of_line(events, number, values)
+        elif (word, before) == ("long", "windows"):
+            number, blocks, *values = fields
+            long = intervals_of_line(events, number, values)
+            long.blocks = natural(blocks)
+            table.intervals[events] = Intervals(windows, long)
         elif word == "by" and len(fields) == 2 and is_by(fields[0]) and fields[1] in ("0", "1"):
             table.by, table.inline = fields[0], fields[1] == "1"
         elif word in ("lost", "throttled") and len(fields) == 1:
@@ -1422,7 +1779,7 @@ def read_sums(lines: Sequence[str], version: int) -> Table:
             table.cpus.add(printable(fields[0]))
         else:
             raise ValueError
-    if not table.groups:
+    if not table.groups or table.auto() != {*table.intervals}:
         raise ValueError
     return table
 
@@ -1457,7 +1814,7 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
         }:
             fail(f"{name}: does not add up with those before it: other events or share modes")
         result += table
-        if not all(sums.fits for groups in result.functions.values() for sums in groups.values()):
+        if not result.fits:
             fail(f"{name}: does not add up with those before it: the sums become too large")
     if not all(sums.fits for sums in result.total().values()):
         fail("the sums of all functions are too large to add up")
