@@ -49,6 +49,13 @@ def sums_of(report: dict) -> dict[tuple, dict]:
     }
 
 
+def without_skid(text: str) -> dict:
+    """A JSON report but for how late windows have ended, which only a recording tells."""
+    report = json.loads(text)
+    report.pop("skid", None)
+    return report
+
+
 @functools.cache
 def libraries() -> Libraries:
     """The code that the recordings are of."""
@@ -363,7 +370,9 @@ class Report(unittest.TestCase):
             (DATA / "one.sums", self.two),
             (DATA / "two.sums", DATA / "one.sums"),
         ):
-            self.assertEqual(json.loads(self.report("-j", *inputs)), json.loads(total))
+            self.assertEqual(
+                without_skid(self.report("-j", *inputs)), without_skid(total), inputs
+            )
         script_total = must(
             "/usr/bin/python3",
             SCRIPT,
@@ -408,8 +417,8 @@ class Report(unittest.TestCase):
             )
             self.assertEqual(words(from_sums), words(table))
         self.assertEqual(
-            json.loads(self.report("-j", DATA / "one.sums")),
-            json.loads(self.report("-j", self.one)),
+            without_skid(self.report("-j", DATA / "one.sums")),
+            without_skid(self.report("-j", self.one)),
         )
         self.assertEqual(
             self.report("--sums", "-", DATA / "one.sums"), (DATA / "one.sums").read_text()
@@ -538,6 +547,8 @@ class Report(unittest.TestCase):
         """What comes before a window is looked at, though it is filtered out itself."""
         every = sums_of(json.loads(self.report("-j", self.one)))
         some = sums_of(json.loads(self.report("-j", self.one, "--symbol", "alpha")))
+        for row in (*every.values(), *some.values()):
+            del row["opened_all"]  # a product with those of all functions that are wanted
         self.assertEqual(some, {key: value for key, value in every.items() if key[0][0] == "alpha"})
         library = str(libraries().path("two"))
         some = sums_of(json.loads(self.report("-j", self.one, "--dso", library)))

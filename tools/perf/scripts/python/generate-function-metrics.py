@@ -1711,7 +1711,7 @@ def sums_of_line(events: Events, fields: Sequence[str], version: int) -> Sums:
     half = len(values) // 2 - 1
     sums = sums_of_values(events, matched, bursts, blocks, values[:half])
     others = sums_of_values(events, begun, begun_bursts, begun_blocks, values[half:-2])
-    if matched > samples:
+    if matched > samples or (not opened and any(values[-2:])):
         raise ValueError
     sums.samples, sums.discarded, sums.opened = samples, samples - matched, opened
     sums.opened_squares, sums.opened_all = values[-2:]

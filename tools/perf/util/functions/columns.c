@@ -466,7 +466,7 @@ static double comoment(const struct pair_sums *pair)
 /*
  * y by x as windows become longer: an interrupt adds the same to a window, however long it
  * is. With w for the leader, and S for sums of products of deviations from the mean, this
- * is R = S_wy / S_wx, with the error sqrt(s^2 S_ww) / S_wx, where s^2 is the variance of
+ * is R = S_wy / S_wx, with the error sqrt(2 s^2 S_ww) / S_wx, where s^2 is the variance of
  * y - R x. Not defined where windows are of one length, or in bursts.
  */
 static struct function_value slope(const struct function_row *row, const char *y, const char *x,
@@ -488,7 +488,8 @@ static struct function_value slope(const struct function_row *row, const char *y
 	value.is_defined = true;
 	value.value = scale * fmax(r, 0);
 	value.has_error = true;
-	value.error = scale * sqrt(fmax(squares, 0) / (n - 2) * s_ww) / s_wx;
+	/* Where rates vary long windows spread more: twice the variance of equal spread, at most. */
+	value.error = scale * sqrt(2 * fmax(squares, 0) / (n - 2) * s_ww) / s_wx;
 	value.freedom = n - 2;
 	return value;
 }
@@ -512,15 +513,16 @@ static struct function_value plain_rate(const struct function_column *column, co
 
 /*
  * The next run has other phases: blocks of time tell how much they differ. With one block
- * that is not known.
+ * that is not known. The value of either run is off by as much, hence the root of 2.
  */
 static void widen_by_blocks(struct function_value *value, const struct function_value *by_blocks)
 {
 	value->has_error = value->has_error && by_blocks->has_error;
-	if (!value->has_error || by_blocks->error <= value->error)
-		return;
-	value->error = by_blocks->error;
-	value->freedom = by_blocks->freedom;
+	if (by_blocks->error > value->error) {
+		value->error = by_blocks->error;
+		value->freedom = by_blocks->freedom;
+	}
+	value->error *= M_SQRT2;
 }
 
 /* Whether what interrupts have added is more than the interval. */
@@ -784,7 +786,7 @@ static double variance_of_p(const struct function_row *row, const char *leader, 
 	by_blocks = u192__double(&products[0]) - 2 * p * u192__double(&products[1]) +
 		    p * p * all->squares;
 	by_blocks *= all->blocks / (all->blocks - 1) / (all->number * all->number);
-	return fmax(variance * (1 - p), by_blocks);
+	return 2 * fmax(variance * (1 - p), by_blocks);	/* of two runs */
 }
 
 static struct opened_share opened_share(const struct function_row *row,

@@ -151,13 +151,13 @@ static void json_skid(const struct function_table *table, FILE *fp)
 	fputc('}', fp);
 }
 
-/* What the interrupt before a window adds to it. */
-static void json_effects(const struct event_set *set, FILE *fp)
+/* What the interrupt before a window of a group adds to it. */
+static void json_added(const struct event_set *set, FILE *fp)
 {
 	const char *comma = "";
 
-	if (!function_effect__is_known(set))
-		return;
+	fputs("\n  {", fp);
+	json_events(set, fp);
 	fputs(",\n   \"added\": {", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		const struct function_effect *effect = &set->effects[i];
@@ -169,7 +169,22 @@ static void json_effects(const struct event_set *set, FILE *fp)
 			function_effect__is_seen(set, i) ? "true" : "false");
 		comma = ",";
 	}
-	fputs("\n   }", fp);
+	fputs("\n   }}", fp);
+}
+
+static void json_interrupts(const struct function_table *table, FILE *fp)
+{
+	const char *comma = "";
+
+	fputs(",\n \"interrupts\": [", fp);
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (!function_effect__is_known(table->sets[i]))
+			continue;
+		fputs(comma, fp);
+		json_added(table->sets[i], fp);
+		comma = ",";
+	}
+	fputs("\n ]", fp);
 }
 
 /* What all intervals of the groups have counted, in share mode auto. */
@@ -190,7 +205,6 @@ static void json_all_intervals(const struct function_table *table, FILE *fp)
 		json_number(",\n   \"long\": {\"number\": ", set->longs.number, fp);
 		json_number(", \"blocks\": ", set->blocks, fp);
 		json_intervals(set, &set->longs, fp);
-		json_effects(set, fp);
 		fputc('}', fp);
 		comma = ",";
 	}
@@ -333,6 +347,7 @@ void function_print__json(const struct function_print *print, FILE *fp)
 		table->inlines ? "true" : "false");
 	json_recorded(table, fp);
 	json_all_intervals(table, fp);
+	json_interrupts(table, fp);
 	json_skid(table, fp);
 	fprintf(fp, ",\n \"corrected\": \"%s\",\n \"intervals_of\": \"%s\",\n",
 		corrections[print->columns->options.correction],

@@ -1306,13 +1306,15 @@ static int read_line(struct reader *reader, struct fields *fields)
 
 	if (!strcmp(word, "group"))
 		return read_group_line(reader, fields);
-	if (!strcmp(word, "windows") && reader->expected == EXPECT_WINDOWS) {
+	if (reader->expected == EXPECT_WINDOWS) {
 		reader->expected = EXPECT_LONG;
-		return read_intervals(set, &set->windows, NULL, fields);
+		return strcmp(word, "windows") ? -EINVAL :
+		       read_intervals(set, &set->windows, NULL, fields);
 	}
-	if (!strcmp(word, "long") && reader->expected == EXPECT_LONG) {
+	if (reader->expected == EXPECT_LONG) {
 		reader->expected = EXPECT_SUMS;
-		return read_intervals(set, &set->longs, &set->blocks, fields);
+		return strcmp(word, "long") ? -EINVAL :
+		       read_intervals(set, &set->longs, &set->blocks, fields);
 	}
 	if (!strcmp(word, "sums") && reader->expected == EXPECT_SUMS)
 		return read_sums(table, fields, set, reader->version);
@@ -1324,10 +1326,7 @@ static int read_line(struct reader *reader, struct fields *fields)
 		return parse_u64(fields->field[1], 10, &table->throttled);
 	if (fields->nr == 2 && !strcmp(word, "cpu"))
 		return read_cpu(table, fields->field[1]);
-	if (fields->nr > 1 || strcmp(word, "end") || reader->expected == EXPECT_WINDOWS ||
-	    reader->expected == EXPECT_LONG)
-		return -EINVAL;
-	return 1;
+	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
 }
 
 /**
