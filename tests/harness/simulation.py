@@ -581,24 +581,19 @@ class Simulation:
         # a thread goes by the last of its names, in all its rows
         self.called[task.number] = rows["thread"][1][0]
         if len(self.keys) == 1:
-            identity, self.rows[identity] = rows[self.by]
+            identity, row = rows[self.by]
+            self.rows[identity] = row
             return identity
         identity = tuple(rows[key][0] for key in self.keys)
         parts = [
-            task.number if key == "thread" else self.part(key, *rows[key][1]) for key in self.keys
+            task.number if key == "thread" else part_of(key, *rows[key][1]) for key in self.keys
         ]
         code = [rows[key][1] for key in self.keys if rows[key][1][1:] != ("", 0)]
         address = max((at for _, _, at in code), default=0)
         self.rows[identity] = (tuple(parts), code[0][1] if code else "", address)
         return identity
 
-    @staticmethod
-    def part(key: str, symbol: str, dso: str, address: int) -> str:
-        """What a key says in the name of a row of several: with a ; between frames only."""
-        symbol = symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]"
-        return symbol if key == "callchain" else symbol.replace(";", ":")
-
-    def named(self, row: tuple) -> tuple:
+    def _named(self, row: tuple) -> tuple:
         """The row with its name, when all threads have their last ones."""
         if isinstance(row[0], str):
             return row
@@ -706,7 +701,7 @@ class Simulation:
         addresses: dict[tuple, set] = {}
         both: dict[tuple, dict] = {}
         for (identity, events), sums in self.sums.items():
-            function = self.named(self.rows[identity])
+            function = self._named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
             own = blocks.numbers(sums["opened"])
             matched = sum(map(len, sums["bursts"]))
@@ -767,6 +762,12 @@ class Simulation:
                 }
             )
         return told
+
+
+def part_of(key: str, symbol: str, dso: str, address: int) -> str:
+    """What a key says in the name of a row of several: with a ; between frames only."""
+    symbol = symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]"
+    return symbol if key == "callchain" else symbol.replace(";", ":")
 
 
 def has_name(function: tuple, addresses: dict[tuple, set]) -> bool:
