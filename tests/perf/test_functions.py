@@ -647,7 +647,7 @@ class Report(unittest.TestCase):
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")
         self.assert_refused(
-            "no --by line, there are .*: symbol dso comm thread cpu srcline callchain$",
+            "no --by line, there are .*: symbol dso comm thread cpu srcline callchain cgroup$",
             self.one,
             "--by",
             "line",
@@ -660,6 +660,7 @@ class Report(unittest.TestCase):
             "--by",
             "callchain",
         )
+        self.assert_refused("takes: perf record --all-cgroups$", self.one, "--by", "comm,cgroup")
         self.assert_refused(
             "--inline goes with --by symbol and --by callchain$",
             self.one,

@@ -1150,7 +1150,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
 		   "which windows count, and what makes shares (default: auto)"),
-	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain[,...]",
+	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain|cgroup[,...]",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report.children,
 		    "what each function and all that it calls count (record with --call-graph fp)"),

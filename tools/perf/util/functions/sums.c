@@ -179,6 +179,7 @@ static const char *const by_names[FUNCTION_BY_MAX] = {
 	[FUNCTION_BY_CPU]	= "cpu",
 	[FUNCTION_BY_SRCLINE]	= "srcline",
 	[FUNCTION_BY_CALLCHAIN]	= "callchain",
+	[FUNCTION_BY_CGROUP]	= "cgroup",
 	[FUNCTION_BY_CHILDREN]	= "children",
 };
 

@@ -47,6 +47,7 @@ enum function_by {
 	FUNCTION_BY_CPU,
 	FUNCTION_BY_SRCLINE,
 	FUNCTION_BY_CALLCHAIN,
+	FUNCTION_BY_CGROUP,
 	FUNCTION_BY_CHILDREN,	/* functions, each with all that it calls */
 	FUNCTION_BY_MAX,
 };
