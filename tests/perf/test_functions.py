@@ -182,6 +182,149 @@ def recording(name: str, seed: int, **options) -> Path:
     return recorded(DATA / f"{name}.data", seed, libraries(), **options)
 
 
+def objects(text: str) -> list[dict]:
+    """JSON objects that come one after another."""
+    found, decoder = [], json.JSONDecoder()
+    while text := text.lstrip():
+        one, end = decoder.raw_decode(text)
+        found.append(one)
+        text = text[end:]
+    return found
+
+
+class Interval(unittest.TestCase):
+    """report --interval: each table is that of --time, which reads the recording for it alone."""
+
+    STEP = 10000  # ns
+
+    def report(self, *options: object) -> str:
+        """What is printed."""
+        return must(PERF, "functions", "report", *options, stderr=-1)
+
+    def tables(self, path: Path, *options: object) -> list[dict]:
+        """The objects of each interval."""
+        return objects(self.report(path, "-j", "--interval", self.STEP / 1e9, *options))
+
+    @staticmethod
+    def named(report: dict) -> list[tuple]:
+        """Rows without the address, which is in names as soon as it has to be."""
+        return sorted(
+            (row["symbol"], row["dso"], json.dumps(sums))
+            for row in report["functions"]
+            for sums in row["sums"]
+        )
+
+    def test_sums(self):
+        """Of every kind of group, of bursts and call chains: the same as with --time."""
+        path = DATA / "interval.data"
+        for seed, by in itertools.product(range(8), ("symbol", "comm,cpu", "children")):
+            simulation = Simulation(seed, libraries(), by=by)
+            simulation.run(600, path)
+            options = ["--children"] if by == "children" else ["--by", by]
+            options += ["--share", simulation.share]
+            with self.subTest(seed=seed, by=by):
+                tables = self.tables(path, *options)
+                self.assertGreater(len(tables), 1)
+                for table in tables:
+                    begin, end = (f"{time:.9f}" for time in table["time"])
+                    alone = native(path, "-j", "--time", f"{begin},{end}", *options)
+                    self.assertEqual(self.named(table), self.named(json.loads(alone.stdout)))
+                for name, number in ("lost", simulation.lost), ("throttled", simulation.throttled):
+                    self.assertEqual(sum(table[name] for table in tables), number)
+                whole = json.loads(self.report(path, "-j", *options))
+                windows = Counter()
+                for table in (*tables, whole):
+                    for row in table["functions"]:
+                        for sums in row["sums"]:
+                            windows[table is whole] += sums["samples"]
+                self.assertEqual(windows[True], windows[False])
+
+    def write(self, *times: int) -> Path:
+        """A recording of windows that end at these times."""
+        group = [pw.Event("cycles", 0, 0, [1], 10000, 300), pw.Event("instructions", 0, 1, [2])]
+        writer, values = pw.Writer([group]), [0, 0]
+        writer.comm(pw.Where(1, 100, 100), "program")
+        for time in times:
+            for end, cycles in ((time - 1, 10000), (time, 300)):
+                values = [values[0] + cycles, values[1] + cycles]
+                pairs = list(zip((1, 2), values))
+                writer.sample(group[0], pw.Where(end, 100, 100), 0x1000, cycles, pairs)
+        path = DATA / "gap.data"
+        writer.write(path)
+        return path
+
+    def test_times(self):
+        """They begin with the first sample, and go on at the same distance over a gap."""
+        path = self.write(5001, 7000, 14999, 15000, 87000, 2**63)
+        tables = self.tables(path, "--by", "comm")
+        self.assertEqual(
+            [(*table["time"], table["functions"][0]["metrics"]["#"]) for table in tables[:3]],
+            [(5e-6, 14.999e-6, 3), (15e-6, 24.999e-6, 1), (85e-6, 94.999e-6, 1)],
+        )
+        self.assertEqual(len(tables), 4)
+        begin = tables[3]["time"][0]
+        self.assertAlmostEqual(begin, 2**63 / 1e9, delta=1)
+
+    def test_output(self):
+        """Text and CSV have the rows of the objects, and what precedes all of them does so once."""
+        path = recording("one", 1, events=3)
+        tables = self.tables(path, "--limit", 4)
+        options = path, "--interval", self.STEP / 1e9, "--limit", 4
+        header, *rows = csv.reader(io.StringIO(self.report(*options, "-x", ",")))
+        self.assertEqual(header[:4], ["time", "symbol", "dso", "#"])
+        expected = [
+            [f"{table['time'][0]:.9f}", row["symbol"], row["dso"], str(row["metrics"]["#"])]
+            for table in tables
+            for row in table["functions"]
+        ]
+        found = [[row[0], row[1].split(" 0x")[0], *row[2:4]] for row in rows]
+        for row in found:
+            row[1] = "" if row[1].startswith("0x") else row[1]
+        self.assertEqual(found, expected)
+
+        text = self.report(*options, "--header")
+        self.assertEqual(text.count("# recording: "), 1)
+        parts = re.split("(?m)^# --time (.*)\n", text)[1:]
+        self.assertEqual(len(parts), 2 * len(tables))
+        for times, part in zip(parts[::2], parts[1::2]):
+            alone = words(self.report(path, "--time", times, "--limit", 4))
+            self.assertEqual(len(words(part.strip())), len(alone))
+            for ours, theirs in zip(words(part.strip())[1:], alone[1:]):
+                self.assertEqual(ours[-7:], theirs[-7:])
+        notes = run(PERF, "functions", "report", *options, stderr=-1).stderr
+        self.assertEqual(notes.count("records were lost"), 1)
+
+    def test_refused(self):
+        path = recording("one", 1, events=3)
+        self.report(path, "--sums", DATA / "one.sums")
+        for reason, *options in (
+            ("--interval takes one recording", path, path, "--interval", 1),
+            ("--interval takes one recording", path, "--sums", "-", "--interval", 1),
+            ("--interval takes one recording", "--diff", path, path, "--interval", 1),
+            ("sums tell no time: --interval takes", DATA / "one.sums", "--interval", 1),
+            ("--interval takes a number from", path, "--interval", 0),
+            ("--interval takes a number from", path, "--interval=-1"),
+            ("--interval takes a number from", path, "--interval=1s"),
+            ("no column FOO", path, "--interval", 1, "-s", "FOO"),
+            ("no window is one that --comms chooses", path, "--interval", 1, "-c", "nobody"),
+        ):
+            done = run(PERF, "functions", "report", *options, stderr=-1)
+            self.assertGreater(done.returncode, 0, options)
+            self.assertEqual(done.stdout.count("symbol"), 0, options)
+            self.assertIn(reason, done.stderr)
+
+    def test_no_time(self):
+        """A recording whose samples have none."""
+        event = pw.Event("cycles", 0, 0, [1], 10000, 300)
+        event.sample_type &= ~pw.TIME
+        writer = pw.Writer([[event, pw.Event("instructions", 0, 1, [2])]])
+        writer.sample(event, pw.Where(1, 100, 100), 0x1000, 300, [(1, 300), (2, 300)])
+        writer.write(DATA / "no-time.data")
+        done = native(DATA / "no-time.data", "--interval", 1)
+        self.assertGreater(done.returncode, 0)
+        self.assertIn("recorded without what this takes: perf record -T\n", done.stderr)
+
+
 class Address0(unittest.TestCase):
     """Linux 7.3 writes address 0 into a `:u` sample whose interrupt came in the kernel."""
 

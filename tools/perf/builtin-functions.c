@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <perf/cpumap.h>
 #include <subcmd/pager.h>
 #include <subcmd/parse-options.h>
@@ -96,6 +98,11 @@ struct report_options {
 	bool intervals;
 	bool header;
 	bool diff;
+	double interval;
+	/* With an interval: the times of its table, and what is told once for all tables. */
+	const char *time;
+	char *titles;
+	unsigned int nr_tables;
 	const char *fail_on;
 	bool stdio;
 	bool tui;
@@ -247,8 +254,13 @@ static bool refuse_choice(const char *path, const struct report_options *options
 static int read_chosen_sums(const char *path, int fd, const struct report_options *options,
 			    struct function_table *table)
 {
-	int err = read_sums(path, fd, table);
+	int err;
 
+	if (options->interval) {
+		report_error(path, "sums tell no time: --interval takes a recording");
+		return -EINVAL;
+	}
+	err = read_sums(path, fd, table);
 	if (!err && refuse_choice(path, options, table))
 		err = -EINVAL;
 	if (!err && options->recording.share == FUNCTION_SHARE_DISCARD)
@@ -530,14 +542,43 @@ static int make_columns(struct function_columns *columns, const struct function_
 }
 
 static int drop_small(struct function_columns *columns, const struct function_table *table,
-		      double percent)
+		      const struct report_options *options)
 {
-	function_columns__mark_small(columns, table, percent);
+	function_columns__mark_small(columns, table, options->percent_limit);
 	function_columns__drop_small(columns);
-	if (columns->nr_rows)
+	if (columns->nr_rows || options->time)
 		return 0;
-	pr_err("perf functions: no row has a share of %g %%\n", percent);
+	pr_err("perf functions: no row has a share of %g %%\n", options->percent_limit);
 	return -EINVAL;
+}
+
+/* Whether columns are those of the table before, whose titles are kept. */
+static bool is_continued(struct report_options *options, const struct function_print *print)
+{
+	char *titles = NULL, *longer;
+	bool is_same;
+
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		if (asprintf(&longer, "%s\n%s", titles ?: "",
+			     print->columns->columns[print->fields[i]].name) < 0)
+			break;
+		free(titles);
+		titles = longer;
+	}
+	is_same = titles && options->titles && !strcmp(titles, options->titles);
+	free(options->titles);
+	options->titles = titles;
+	return is_same;
+}
+
+/* One of the tables of a recording: what precedes all of them does so once. */
+static int print_table(struct report_options *options, const struct function_print *print)
+{
+	int err = options->nr_tables ? 0 : print_headers(options);
+
+	if (options->nr_tables++)
+		putchar('\n');
+	return err ?: function_print__table(print, stdout);
 }
 
 static int print_report(struct report_options *options, const struct function_table *table)
@@ -545,6 +586,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	struct function_columns columns;
 	struct function_print print = {
 		.table = table, .columns = &columns, .intervals = options->intervals,
+		.time = options->time,
 	};
 	int *fields = NULL, err;
 	unsigned int first;
@@ -554,7 +596,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (!err && options->metrics)
 		err = function_exprs__add_columns(&columns, table, options->metrics);
 	if (!err && options->percent_limit)
-		err = drop_small(&columns, table, options->percent_limit);
+		err = drop_small(&columns, table, options);
 	if (!err)
 		err = sort_rows(&columns, table->by, options->sort);
 	if (err)
@@ -573,8 +615,12 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (options->limit && options->limit < print.nr_rows)
 		print.nr_rows = options->limit;
 
-	print_notes(table);
+	/* Those of intervals are told in the end, of all. */
+	if (!options->time)
+		print_notes(table);
 	notes__end(&options->notes);
+	if (options->time)
+		print.is_continued = is_continued(options, &print);
 	if (options->tui) {
 		use_browser = 1;
 		setup_browser(true);
@@ -589,12 +635,35 @@ static int print_report(struct report_options *options, const struct function_ta
 	else if (options->separator)
 		function_print__csv(&print, options->separator, stdout);
 	else
-		err = print_headers(options) ?: function_print__table(&print, stdout);
+		err = print_table(options, &print);
 	if (!err)
 		err = flush_table();
 out:
 	free(fields);
 	function_columns__exit(&columns);
+	return err;
+}
+
+/* Print the table of one interval. */
+static int print_interval(void *data, const struct function_table *table, u64 begin, u64 end)
+{
+	struct report_options *options = data;
+	/* addr2line ignores it, `| head` does not. */
+	sighandler_t before = signal(SIGPIPE, SIG_DFL);
+	const int told = verbose;
+	char time[64];
+	int err;
+
+	scnprintf(time, sizeof(time), "%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64,
+		  (u64)(begin / NSEC_PER_SEC), (u64)(begin % NSEC_PER_SEC),
+		  (u64)(end / NSEC_PER_SEC), (u64)(end % NSEC_PER_SEC));
+	options->time = time;
+	/* What there is to say of the metrics was said. */
+	if (options->titles && verbose <= 0)
+		verbose = -1;
+	err = print_report(options, table);
+	verbose = told;
+	signal(SIGPIPE, before);
 	return err;
 }
 
@@ -999,6 +1068,16 @@ static int report_functions(struct report_options *options)
 		pr_err("perf functions: --diff takes two recordings or sums files, before and after, or several of each, --before A... --after B..., and prints\n");
 		return -1;
 	}
+	if (options->interval && (options->diff || options->sums ||
+				  inputs->nr + !!input_name > 1)) {
+		pr_err("perf functions: --interval takes one recording, and prints tables, -j or -x\n");
+		return -1;
+	}
+	if (options->interval) {
+		options->recording.span = options->interval * NSEC_PER_SEC;
+		options->recording.take = print_interval;
+		options->recording.data = options;
+	}
 	if (options->fail_on && !options->diff) {
 		pr_err("perf functions: --fail-on goes with --diff or --before and --after\n");
 		return -1;
@@ -1019,7 +1098,7 @@ static int report_functions(struct report_options *options)
 
 	/* No browser to be left as long as there is none. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
-			!options->diff;
+			!options->diff && !options->interval;
 	options->recording.annotate = options->tui;
 	if (options->tui && verbose <= 0)
 		notes__begin(&options->notes);
@@ -1055,6 +1134,8 @@ static int report_functions(struct report_options *options)
 		print_no_window(inputs->nr > 1 ? "the recordings" :
 				inputs->nr ? inputs->paths[0] : default_input[0], options);
 		err = -EINVAL;
+	} else if (options->interval) {
+		print_notes(&table);
 	} else if (options->sums) {
 		print_notes(&table);
 		err = write_sums(options->sums, &table);
@@ -1084,18 +1165,29 @@ static int add_limits(const struct option *opt, const char *str, int unset)
 	return 0;
 }
 
-static int parse_percent_limit(const struct option *opt, const char *str, int unset)
+/* Read the number of an option, whose name is in a message if it is out of range. */
+static int parse_number(const struct option *opt, const char *str, double least, double most)
 {
-	double *limit = opt->value;
+	double *number = opt->value;
 	char *end;
 
-	if (unset)
+	if (!str)
 		return -EINVAL;
-	*limit = strtod(str, &end);
-	if (end != str && !*end && *limit >= 0 && *limit <= 100)
+	*number = strtod(str, &end);
+	if (end != str && !*end && *number >= least && *number <= most)
 		return 0;
-	pr_err("perf functions: --percent-limit takes a number from 0 to 100\n");
+	pr_err("perf functions: --%s takes a number from %g to %g\n", opt->long_name, least, most);
 	return -EINVAL;
+}
+
+static int parse_percent(const struct option *opt, const char *str, int unset)
+{
+	return unset ? -EINVAL : parse_number(opt, str, 0, 100);
+}
+
+static int parse_seconds(const struct option *opt, const char *str, int unset)
+{
+	return unset ? -EINVAL : parse_number(opt, str, 1e-9, 1e9);
 }
 
 static void add_input(struct report_options *report, const char *path)
@@ -1150,7 +1242,8 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
 		   "which windows count, and what makes shares (default: auto)"),
-	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain|cgroup[,...]",
+	OPT_STRING(0, "by", &report.by_name,
+		   "symbol|dso|comm|thread|cpu|srcline|callchain|cgroup[,...]",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report.children,
 		    "what each function and all that it calls count (record with --call-graph fp)"),
@@ -1168,8 +1261,11 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
 	OPT_CALLBACK(0, "percent-limit", &report.percent_limit, "percent",
 		     "don't print functions under this share (of the cycles, else of the windows)",
-		     parse_percent_limit),
-	OPT_BOOLEAN(0, "header", &report.header, "print the headers of recordings before the table"),
+		     parse_percent),
+	OPT_CALLBACK(0, "interval", &report.interval, "seconds",
+		     "print a table for each time of this length", parse_seconds),
+	OPT_BOOLEAN(0, "header", &report.header,
+		    "print the headers of recordings before the table"),
 	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
 	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
 	OPT_STRING(0, "objdump", &report.objdump, "path",
@@ -1232,6 +1328,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	if (report.recording.header)
 		fclose(report.recording.header);
 	free(report.headers);
+	free(report.titles);
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);

@@ -26,6 +26,8 @@ struct function_print {
 	unsigned int nr_fields;
 	size_t nr_rows;
 	bool intervals;			/* those of the values, too */
+	const char *time;		/* BEGIN,END of a span in seconds, NULL if it is all */
+	bool is_continued;		/* the same columns as the span before */
 };
 
 /* How wide the columns are, and what the rows are called. */

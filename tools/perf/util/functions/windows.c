@@ -840,6 +840,38 @@ void function_metrics__lost(struct function_metrics *metrics)
 	metrics->lost = metrics->now;
 }
 
+/**
+ * function_metrics__restart - begin to count anew
+ * @metrics: the collector
+ *
+ * What the samples before tell of the next ones is kept, and so are functions, with no
+ * window, so that their names stay what they are. A burst ends here.
+ */
+void function_metrics__restart(struct function_metrics *metrics)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	for (struct metrics_function *function = metrics->functions; function;
+	     function = function->next) {
+		for (const struct metrics_group *group = metrics->groups; group;
+		     group = group->next) {
+			if (group->index >= function->nr_sums || !function->sums[group->index])
+				continue;
+			memset(function->sums[group->index], 0,
+			       sizeof(struct metrics_sums) +
+			       2 * begun_of(group) * sizeof(struct u192));
+		}
+	}
+	hashmap__for_each_entry(metrics->streams, entry, bucket) {
+		struct metrics_stream *stream = entry->pvalue;
+
+		stream->in_burst = false;
+		stream->run = NULL;
+		stream->nr_bursts = 0;
+	}
+}
+
 static int compare_names(const void *one, const void *other)
 {
 	const struct metrics_slot *const *a = one, *const *b = other;

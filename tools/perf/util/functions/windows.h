@@ -66,6 +66,7 @@ int metrics_function__rename(struct metrics_function *function, const char *symb
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
 			     const struct metrics_sample *sample);
 void function_metrics__throttle(struct function_metrics *metrics, u64 id);
+void function_metrics__restart(struct function_metrics *metrics);
 void function_metrics__lost(struct function_metrics *metrics);
 
 int function_metrics__table(const struct function_metrics *metrics, struct function_table *table);
