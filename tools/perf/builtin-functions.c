@@ -994,7 +994,7 @@ static bool refuse_by(const char *by)
 
 	if (function_by__parse(by, keys) > 0 && keys[0] != FUNCTION_BY_CHILDREN)
 		return false;
-	pr_err("perf functions: no --by %s, there are (each once, with commas between):", by);
+	pr_err("perf functions: no --by %s, there are:", by);
 	for (int key = 0; key < FUNCTION_BY_CHILDREN; key++)
 		pr_err(" %s", function_by__name(key));
 	pr_err("\n");
