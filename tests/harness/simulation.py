@@ -529,11 +529,12 @@ class Simulation:
         # a thread goes by the last of its names, in all its rows
         self.called[task.number] = rows["thread"][1][0]
         if len(self.keys) == 1:
-            identity, self.rows[identity] = rows[self.by]
+            identity, row = rows[self.by]
+            self.rows[identity] = row
             return identity
         identity = tuple(rows[key][0] for key in self.keys)
         parts = [
-            task.number if key == "thread" else self.part(key, *rows[key][1]) for key in self.keys
+            task.number if key == "thread" else self._part(key, *rows[key][1]) for key in self.keys
         ]
         code = [rows[key][1] for key in self.keys if rows[key][1][1:] != ("", 0)]
         address = max((at for _, _, at in code), default=0)
@@ -541,12 +542,12 @@ class Simulation:
         return identity
 
     @staticmethod
-    def part(key: str, symbol: str, dso: str, address: int) -> str:
+    def _part(key: str, symbol: str, dso: str, address: int) -> str:
         """What a key says in the name of a row of several: with a ; between frames only."""
         symbol = symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]"
         return symbol if key == "callchain" else symbol.replace(";", ":")
 
-    def named(self, row: tuple) -> tuple:
+    def _named(self, row: tuple) -> tuple:
         """The row with its name, when all threads have their last ones."""
         if isinstance(row[0], str):
             return row
@@ -649,7 +650,7 @@ class Simulation:
         addresses: dict[tuple, set] = {}
         merged: dict[tuple, dict] = {}
         for (identity, events), sums in self.sums.items():
-            function = self.named(self.rows[identity])
+            function = self._named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
             both = merged.setdefault((function, events), empty_sums())
             for what, value in sums.items():

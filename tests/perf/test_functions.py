@@ -255,15 +255,18 @@ class Interval(unittest.TestCase):
 
     def test_times(self):
         """They begin with the first sample, and go on at the same distance over a gap."""
-        path = self.write(5001, 7000, 14999, 15000, 87000, 2**63)
+        path = self.write(5001, 7000, 14999, 15000, 87000, 2**64 - 100)
         tables = self.tables(path, "--by", "comm")
         self.assertEqual(
             [(*table["time"], table["functions"][0]["metrics"]["#"]) for table in tables[:3]],
             [(5e-6, 14.999e-6, 3), (15e-6, 24.999e-6, 1), (85e-6, 94.999e-6, 1)],
         )
         self.assertEqual(len(tables), 4)
-        begin = tables[3]["time"][0]
-        self.assertAlmostEqual(begin, 2**63 / 1e9, delta=1)
+        begin, end = tables[3]["time"]
+        self.assertAlmostEqual(begin, 2**64 / 1e9, delta=1)
+        self.assertLessEqual(begin, end)
+        # one of a nanosecond is not nothing
+        self.assertEqual(len(objects(self.report(path, "-j", "--interval", "1e-9"))), 6)
 
     def test_output(self):
         """Text and CSV have the rows of the objects, and what precedes all of them does so once."""
@@ -460,7 +463,9 @@ class Versions(unittest.TestCase):
         return done
 
 
-class Report(unittest.TestCase):
+class Case(unittest.TestCase):
+    """Two recordings, and what is printed of them."""
+
     @classmethod
     def setUpClass(cls) -> None:
         cls.one, cls.two = recording("one", 1, events=3), recording("two", 2, events=3)
@@ -482,6 +487,92 @@ class Report(unittest.TestCase):
             1,
         )
 
+
+class LikePerfReport(Case):
+    """Options that perf report has, too."""
+
+    def values(self, *options: object) -> list[dict[str, str]]:
+        """The rows with all digits."""
+        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
+
+    def test_percent_limit(self):
+        """Those rows of the whole table that have this share, in whatever order."""
+        whole = self.values(self.one, "-s", "CPI")
+        shares = sorted(float(row["%CY"]) for row in whole)
+        limit = shares[len(shares) // 2]
+        some = [row for row in whole if float(row["%CY"]) >= limit]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
+        self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
+        self.assert_refused("no row has a share of 99.5 %$", self.one, "--percent-limit", "99.5")
+        for number in "-1", "101", "nan", "1x", "":
+            done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
+            self.assertEqual(done.returncode, 129, number)
+            self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
+
+    def test_percent_limit_without_cycles(self):
+        """Then it is the share of the windows."""
+        path = recording("instructions", 5, events=3)
+        sums = DATA / "instructions.sums"
+        text = self.report(path, "--sums", "-").replace("cycles", "first")
+        sums.write_text(text)
+        whole = self.values(sums)
+        total = sum(int(row["#"]) for row in whole)
+        some = [row for row in whole if 100 * int(row["#"]) >= 10 * total]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(sums, "--percent-limit", 10), some)
+
+    def test_header(self):
+        """One for each recording, before the table: perf report's, but no terminal obeys it."""
+        sums = DATA / "header.sums"
+        self.report(self.two, "--sums", sums)
+        told = self.report("--header", self.one, sums, self.two)
+        header = [line for line in told.splitlines() if line.startswith("#")]
+        table = self.report(self.one, sums, self.two)
+        self.assertEqual("".join(told.splitlines(keepends=True)[len(header) :]), table)
+        self.assertEqual(
+            [line for line in header if line.startswith("# recording: ")],
+            [f"# recording: {path}" for path in (self.one, self.two)],
+        )
+        for path in self.one, self.two:
+            lines = must(PERF, "report", "--header-only", "-i", path, stderr=-1).splitlines()
+            self.assertIn("# event : name = cycles", "\n".join(lines))
+            self.assertEqual([line for line in lines if line not in header], [])
+        for options in ("-j",), ("-x", ","), ("--sums", "-"):
+            self.assert_refused("--header goes with a table$", self.one, "--header", *options)
+
+        hostile = Simulation(1, libraries(), events=3)
+        hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
+        hostile.run(100, DATA / "hostile.data")
+        self.assertIn(
+            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
+            self.report("--header", DATA / "hostile.data"),
+        )
+
+    def test_header_of_a_pipe(self):
+        simulation = Simulation(1, libraries(), events=3)
+        simulation.run(100, DATA / "seekable.data")
+        simulation.writer.write_pipe(DATA / "pipe.data")
+        done = run(
+            "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
+        self.assertIn("perf functions: -: the header of a pipe cannot be printed\n", done.stderr)
+
+    def test_older_names_of_filters(self):
+        """Names are those of perf report; the older ones still do."""
+        for new, short, old, value in (
+            ("--comms", "-c", "--comm", "sh"),
+            ("--dsos", "-d", "--dso", libraries().path("two")),
+            ("--symbols", "-S", "--symbol", "alpha,delta"),
+        ):
+            table = self.report(self.one, new, value)
+            self.assertNotEqual(table, self.report(self.one))
+            self.assertEqual(self.report(self.one, short, value), table)
+            self.assertEqual(self.report(self.one, old, value), table)
+
+
+class Report(Case):
     def test_sums_files_are_the_same(self):
         for path in (self.one, self.two):
             ours, theirs = DATA / "ours.sums", DATA / "theirs.sums"
@@ -580,86 +671,6 @@ class Report(unittest.TestCase):
             ["symbol", "#", f"{name}/KI", "DIS"],
         )
         self.assert_refused("no column event=0xc5 ", named, "-F", f"#,{name}")
-
-    def values(self, *options: object) -> list[dict[str, str]]:
-        """The rows with all digits."""
-        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
-
-    def test_percent_limit(self):
-        """Those rows of the whole table that have this share, in whatever order."""
-        whole = self.values(self.one, "-s", "CPI")
-        shares = sorted(float(row["%CY"]) for row in whole)
-        limit = shares[len(shares) // 2]
-        some = [row for row in whole if float(row["%CY"]) >= limit]
-        self.assertTrue(0 < len(some) < len(whole))
-        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
-        self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
-        self.assert_refused("no row has a share of 99.5 %$", self.one, "--percent-limit", "99.5")
-        for number in "-1", "101", "nan", "1x", "":
-            done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
-            self.assertEqual(done.returncode, 129, number)
-            self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
-
-    def test_percent_limit_without_cycles(self):
-        """Then it is the share of the windows."""
-        path = recording("instructions", 5, events=3)
-        sums = DATA / "instructions.sums"
-        text = self.report(path, "--sums", "-").replace("cycles", "first")
-        sums.write_text(text)
-        whole = self.values(sums)
-        total = sum(int(row["#"]) for row in whole)
-        some = [row for row in whole if 100 * int(row["#"]) >= 10 * total]
-        self.assertTrue(0 < len(some) < len(whole))
-        self.assertEqual(self.values(sums, "--percent-limit", 10), some)
-
-    def test_header(self):
-        """One for each recording, before the table: perf report's, but no terminal obeys it."""
-        sums = DATA / "header.sums"
-        self.report(self.two, "--sums", sums)
-        told = self.report("--header", self.one, sums, self.two)
-        header = [line for line in told.splitlines() if line.startswith("#")]
-        table = self.report(self.one, sums, self.two)
-        self.assertEqual("".join(told.splitlines(keepends=True)[len(header) :]), table)
-        self.assertEqual(
-            [line for line in header if line.startswith("# recording: ")],
-            [f"# recording: {path}" for path in (self.one, self.two)],
-        )
-        for path in self.one, self.two:
-            lines = must(PERF, "report", "--header-only", "-i", path, stderr=-1).splitlines()
-            self.assertIn("# event : name = cycles", "\n".join(lines))
-            self.assertEqual([line for line in lines if line not in header], [])
-        for options in ("-j",), ("-x", ","), ("--sums", "-"):
-            self.assert_refused("--header goes with a table$", self.one, "--header", *options)
-
-        hostile = Simulation(1, libraries(), events=3)
-        hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
-        hostile.run(100, DATA / "hostile.data")
-        self.assertIn(
-            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
-            self.report("--header", DATA / "hostile.data"),
-        )
-
-    def test_header_of_a_pipe(self):
-        simulation = Simulation(1, libraries(), events=3)
-        simulation.run(100, DATA / "seekable.data")
-        simulation.writer.write_pipe(DATA / "pipe.data")
-        done = run(
-            "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
-        )
-        self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
-        self.assertIn("perf functions: -: the header of a pipe cannot be printed\n", done.stderr)
-
-    def test_older_names_of_filters(self):
-        """Names are those of perf report; the older ones still do."""
-        for new, short, old, value in (
-            ("--comms", "-c", "--comm", "sh"),
-            ("--dsos", "-d", "--dso", libraries().path("two")),
-            ("--symbols", "-S", "--symbol", "alpha,delta"),
-        ):
-            table = self.report(self.one, new, value)
-            self.assertNotEqual(table, self.report(self.one))
-            self.assertEqual(self.report(self.one, short, value), table)
-            self.assertEqual(self.report(self.one, old, value), table)
 
     def test_filter_leaves_matching_alone(self):
         """What comes before a window is looked at, though it is filtered out itself."""

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -654,9 +653,11 @@ static int print_interval(void *data, const struct function_table *table, u64 be
 	char time[64];
 	int err;
 
-	scnprintf(time, sizeof(time), "%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64,
-		  (u64)(begin / NSEC_PER_SEC), (u64)(begin % NSEC_PER_SEC),
-		  (u64)(end / NSEC_PER_SEC), (u64)(end % NSEC_PER_SEC));
+	scnprintf(time, sizeof(time), "%llu.%09llu,%llu.%09llu",
+		  (unsigned long long)(begin / NSEC_PER_SEC),
+		  (unsigned long long)(begin % NSEC_PER_SEC),
+		  (unsigned long long)(end / NSEC_PER_SEC),
+		  (unsigned long long)(end % NSEC_PER_SEC));
 	options->time = time;
 	/* What there is to say of the metrics was said. */
 	if (options->titles && verbose <= 0)
@@ -1074,7 +1075,7 @@ static int report_functions(struct report_options *options)
 		return -1;
 	}
 	if (options->interval) {
-		options->recording.span = options->interval * NSEC_PER_SEC;
+		options->recording.span = options->interval * NSEC_PER_SEC + 0.5;
 		options->recording.take = print_interval;
 		options->recording.data = options;
 	}
@@ -1187,7 +1188,7 @@ static int parse_percent(const struct option *opt, const char *str, int unset)
 
 static int parse_seconds(const struct option *opt, const char *str, int unset)
 {
-	return unset ? -EINVAL : parse_number(opt, str, 1e-9, 1e9);
+	return unset ? -EINVAL : parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
 }
 
 static void add_input(struct report_options *report, const char *path)

@@ -483,7 +483,7 @@ static int end_span(struct recording *recording, u64 lost)
 
 	if (!err && function_table__has_window(&own))
 		err = options->take(options->data, &own, recording->begin,
-				    recording->begin + options->span - 1);
+				    add_saturated(recording->begin, options->span - 1));
 	/* What groups there are comes out in time. */
 	if (!err && recording->table->nr_sets)
 		err = function_table__add_sets(recording->table, &own);
