@@ -14,7 +14,7 @@ from .progress import Progress
 from .table import Perf, Table, check_folder, is_diff, paths, replacing
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
-BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
+BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup")
 # options of `perf functions report` that are handed on: which windows count, where symbols are ...
 COLLECT = (
     ("--share", "MODE", "windows that count: auto, none or discard"),

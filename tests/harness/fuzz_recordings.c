@@ -153,7 +153,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	/* No srcline: addr2line for each line. */
 	static const char *const keys[] = {
 		"symbol", "dso", "comm", "thread", "cpu", "callchain", "children",
-		"thread,cpu,callchain",
+		"thread,cgroup,callchain",
 	};
 	struct function_table table = {}, again = {};
 	struct recording_options options = { .force = true };

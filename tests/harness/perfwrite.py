@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE = 10, 2, 3, 4, 5, 6, 7, 9
+CGROUP = 19
 HEADER_ATTR, FINISHED_ROUND, THREAD_MAP, HEADER_FEATURE = 64, 68, 73, 80
 MISC_KERNEL, MISC_USER = 1, 2
 CLOCK_MONOTONIC = 1
@@ -19,6 +20,7 @@ CONTEXT_USER_DEFERRED = 2**64 - 640
 IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, REGS_USER, IDENTIFIER = (
     1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 12, 16)
 )
+SAMPLE_CGROUP = 1 << 21
 BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (
     1 << bit for bit in (0, 11, 14, 15, 17)
 )
@@ -176,6 +178,10 @@ class Writer:
         """As the kernel tells it: the event with this id could not write."""
         self.side(LOST, struct.pack("<QQ", number, count), where, number)
 
+    def cgroup(self, where: Where, number: int, path: str) -> None:
+        """The path of the cgroup with this id."""
+        self.side(CGROUP, struct.pack("<Q", number) + padded(path), where, self.leader.ids[0])
+
     def any_thread(self) -> None:
         """The thread map of a CPU-wide recording."""
         self.record(THREAD_MAP, struct.pack("<QQ16s", 1, 2**64 - 1, b""), 0)
@@ -194,10 +200,12 @@ class Writer:
         misc: int = MISC_USER,
         branches: tuple[int, Sequence[tuple[int, int]]] = (0, ()),
         registers: Sequence[int] = (),
+        cgroup: int = 0,
     ) -> None:
         """A sample of a group: values are (id, value), the leader's first; callers are return
         addresses, last call first; branches are the index of the last one's register, and from
-        where to where they went, last one first; registers are those of sample_regs_user.
+        where to where they went, last one first; registers are those of sample_regs_user;
+        cgroup is its id.
         """
         number = values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -216,6 +224,7 @@ class Writer:
             CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
             REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),
+            SAMPLE_CGROUP: struct.pack("<Q", cgroup),
         }
         self.record(
             SAMPLE,

@@ -32,15 +32,16 @@ EVENTS = (
     ("branches", 0, 4),
     ("my,own\tname", 8, 0x77),
 )
-BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain", "children")
+BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup", "children")
 SEVERAL = (  # keys
     "comm,symbol",
     "symbol,thread",
     "cpu,dso,comm",
     "thread,callchain",
     "srcline,symbol",
-    "symbol,dso,comm,thread,cpu,srcline,callchain",
+    "symbol,dso,comm,thread,cpu,srcline,callchain,cgroup",
 )
+CGROUPS = {1: "/", 21: "/system.slice/a;b.service", 2**40: ""}  # paths by id; one is not known
 ALL, CUT = ("[all]", 0), ("[cut]", 0)  # what is below all frames
 MAX_STACK = 4  # frames, where chains are cut
 NOWHERE = ("", 0)  # the page of address 0, which Linux 7.3 writes for samples in the kernel
@@ -191,7 +192,7 @@ class Simulation:
         self.by, self.keys, self.deferred = by, by.split(","), deferred
         # the windows of a task on a CPU
         self.wants: Callable[[Task, int], bool] = lambda _task, _cpu: True
-        self.cpu = 0  # of the sample at hand
+        self.cpu = self.cgroup = 0  # of the sample at hand
         self.random = random.Random(seed)
         self.libraries = libraries
         self.nr_cpus = self.random.choice((1, 2, 4))
@@ -256,6 +257,7 @@ class Simulation:
             if "callchain" in self.keys or self.by == "children" or self.deferred
             else self.random.choice((0, pw.CALLCHAIN))
         )
+        kinds |= pw.SAMPLE_CGROUP if "cgroup" in self.keys else 0
         form = (
             pw.FORMAT_ID
             | pw.FORMAT_GROUP
@@ -335,6 +337,9 @@ class Simulation:
         if self.any_thread:
             self.writer.any_thread()
         self.writer.comm(self.where(task), task.comm)
+        for number, path in CGROUPS.items() if "cgroup" in self.keys else ():
+            if path:
+                self.writer.cgroup(self.where(task), number, path)
         for library, base in LOADED.items():
             self.writer.mmap2(self.where(task), base, 0x10000, str(self.libraries.path(library)))
 
@@ -384,6 +389,8 @@ class Simulation:
         leader = group[0]
         task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
         self.cpu = cpu
+        # a task moves now and then
+        self.cgroup = list(CGROUPS)[(task.number + self.time // 5000) % len(CGROUPS)]
         stream = self.streams.setdefault(
             (leader.ids[cpu], task.number if self.inherit else 0), Stream()
         )
@@ -420,7 +427,7 @@ class Simulation:
         counted = self._counted(group, counts)
         function = self.row(task, cpu, chain)
         # address 0 tells neither the function nor its DSO
-        known = page != NOWHERE or not set(self.keys) - {"comm", "thread", "cpu"}
+        known = page != NOWHERE or not set(self.keys) - {"comm", "thread", "cpu", "cgroup"}
         stream.burst = self._count(group, stream, function, task, counted, is_long, known)
         is_known = stream.last and not stream.broken and self.wants(task, cpu)
         if is_known and self._share_of(group) == "auto":
@@ -543,7 +550,9 @@ class Simulation:
             callers += [pw.CONTEXT_USER_DEFERRED, self.time]
         where = self.where(task, cpu)
         self.times.append(where.time)
-        self.writer.sample(group[0], where, chain[0], counts[0], values, callers)
+        self.writer.sample(
+            group[0], where, chain[0], counts[0], values, callers, cgroup=self.cgroup
+        )
 
     def function_of(self, library: str, start: int | None, ip: int) -> tuple:
         """Symbol, DSO, address, as the table has them."""
@@ -572,6 +581,7 @@ class Simulation:
             "comm": (task.comm, (task.comm, "", 0)),
             "thread": (task.number, (f"{task.tid}:{task.comm}", "", 0)),
             "cpu": (cpu, (f"{cpu:03}", "", 0)),
+            "cgroup": (self.cgroup, (CGROUPS[self.cgroup] or "[unknown]", "", 0)),
             "srcline": (
                 (line := self.libraries.lines.get(source) or unknown_line(path, function[2])),
                 (line, "", 0),

@@ -192,6 +192,152 @@ def recording(name: str, seed: int, **options) -> Path:
     return recorded(DATA / f"{name}.data", seed, libraries(), **options)
 
 
+def objects(text: str) -> list[dict]:
+    """JSON objects that come one after another."""
+    found, decoder = [], json.JSONDecoder()
+    while text := text.lstrip():
+        one, end = decoder.raw_decode(text)
+        found.append(one)
+        text = text[end:]
+    return found
+
+
+class Interval(unittest.TestCase):
+    """report --interval: each table is that of --time, which reads the recording for it alone."""
+
+    STEP = 10000  # ns
+
+    def report(self, *options: object) -> str:
+        """What is printed."""
+        return must(PERF, "functions", "report", *options, stderr=-1)
+
+    def tables(self, path: Path, *options: object) -> list[dict]:
+        """The objects of each interval."""
+        return objects(self.report(path, "-j", "--interval", self.STEP / 1e9, *options))
+
+    @staticmethod
+    def named(report: dict) -> list[tuple]:
+        """Rows without the address, which is in names as soon as it has to be."""
+        return sorted(
+            (row["symbol"], row["dso"], json.dumps(sums))
+            for row in report["functions"]
+            for sums in row["sums"]
+        )
+
+    def test_sums(self):
+        """Of every kind of group, of bursts and call chains: the same as with --time."""
+        path = DATA / "interval.data"
+        for seed, by in itertools.product(range(8), ("symbol", "comm,cpu", "children")):
+            simulation = Simulation(seed, libraries(), by=by)
+            simulation.run(600, path)
+            options = ["--children"] if by == "children" else ["--by", by]
+            options += ["--share", simulation.share]
+            with self.subTest(seed=seed, by=by):
+                tables = self.tables(path, *options)
+                self.assertGreater(len(tables), 1)
+                for table in tables:
+                    begin, end = (f"{time:.9f}" for time in table["time"])
+                    alone = native(path, "-j", "--time", f"{begin},{end}", *options)
+                    self.assertEqual(self.named(table), self.named(json.loads(alone.stdout)))
+                for name, number in ("lost", simulation.lost), ("throttled", simulation.throttled):
+                    self.assertEqual(sum(table[name] for table in tables), number)
+                whole = json.loads(self.report(path, "-j", *options))
+                windows = Counter()
+                for table in (*tables, whole):
+                    for row in table["functions"]:
+                        for sums in row["sums"]:
+                            windows[table is whole] += sums["samples"]
+                self.assertEqual(windows[True], windows[False])
+
+    def write(self, *times: int) -> Path:
+        """A recording of windows that end at these times."""
+        group = [pw.Event("cycles", 0, 0, [1], 10000, 300), pw.Event("instructions", 0, 1, [2])]
+        writer, values = pw.Writer([group]), [0, 0]
+        writer.comm(pw.Where(1, 100, 100), "program")
+        for time in times:
+            for end, cycles in ((time - 1, 10000), (time, 300)):
+                values = [values[0] + cycles, values[1] + cycles]
+                pairs = list(zip((1, 2), values))
+                writer.sample(group[0], pw.Where(end, 100, 100), 0x1000, cycles, pairs)
+        path = DATA / "gap.data"
+        writer.write(path)
+        return path
+
+    def test_times(self):
+        """They begin with the first sample, and go on at the same distance over a gap."""
+        path = self.write(5001, 7000, 14999, 15000, 87000, 2**64 - 100)
+        tables = self.tables(path, "--by", "comm")
+        self.assertEqual(
+            [(*table["time"], table["functions"][0]["metrics"]["#"]) for table in tables[:3]],
+            [(5e-6, 14.999e-6, 3), (15e-6, 24.999e-6, 1), (85e-6, 94.999e-6, 1)],
+        )
+        self.assertEqual(len(tables), 4)
+        begin, end = tables[3]["time"]
+        self.assertAlmostEqual(begin, 2**64 / 1e9, delta=1)
+        self.assertLessEqual(begin, end)
+        # one of a nanosecond is not nothing
+        self.assertEqual(len(objects(self.report(path, "-j", "--interval", "1e-9"))), 6)
+
+    def test_output(self):
+        """Text and CSV have the rows of the objects, and what precedes all of them does so once."""
+        path = recording("one", 1, events=3)
+        tables = self.tables(path, "--limit", 4)
+        options = path, "--interval", self.STEP / 1e9, "--limit", 4
+        header, *rows = csv.reader(io.StringIO(self.report(*options, "-x", ",")))
+        self.assertEqual(header[:4], ["time", "symbol", "dso", "#"])
+        expected = [
+            [f"{table['time'][0]:.9f}", row["symbol"], row["dso"], str(row["metrics"]["#"])]
+            for table in tables
+            for row in table["functions"]
+        ]
+        found = [[row[0], row[1].split(" 0x")[0], *row[2:4]] for row in rows]
+        for row in found:
+            row[1] = "" if row[1].startswith("0x") else row[1]
+        self.assertEqual(found, expected)
+
+        text = self.report(*options, "--header")
+        self.assertEqual(text.count("# recording: "), 1)
+        parts = re.split("(?m)^# --time (.*)\n", text)[1:]
+        self.assertEqual(len(parts), 2 * len(tables))
+        for times, part in zip(parts[::2], parts[1::2]):
+            alone = words(self.report(path, "--time", times, "--limit", 4))
+            self.assertEqual(len(words(part.strip())), len(alone))
+            for ours, theirs in zip(words(part.strip())[1:], alone[1:]):
+                self.assertEqual(ours[-7:], theirs[-7:])
+        notes = run(PERF, "functions", "report", *options, stderr=-1).stderr
+        self.assertEqual(notes.count("records were lost"), 1)
+
+    def test_refused(self):
+        path = recording("one", 1, events=3)
+        self.report(path, "--sums", DATA / "one.sums")
+        for reason, *options in (
+            ("--interval takes one recording", path, path, "--interval", 1),
+            ("--interval takes one recording", path, "--sums", "-", "--interval", 1),
+            ("--interval takes one recording", "--diff", path, path, "--interval", 1),
+            ("sums tell no time: --interval takes", DATA / "one.sums", "--interval", 1),
+            ("--interval takes a number from", path, "--interval", 0),
+            ("--interval takes a number from", path, "--interval=-1"),
+            ("--interval takes a number from", path, "--interval=1s"),
+            ("no column FOO", path, "--interval", 1, "-s", "FOO"),
+            ("no window is one that --comms chooses", path, "--interval", 1, "-c", "nobody"),
+        ):
+            done = run(PERF, "functions", "report", *options, stderr=-1)
+            self.assertGreater(done.returncode, 0, options)
+            self.assertEqual(done.stdout.count("symbol"), 0, options)
+            self.assertIn(reason, done.stderr)
+
+    def test_no_time(self):
+        """A recording whose samples have none."""
+        event = pw.Event("cycles", 0, 0, [1], 10000, 300)
+        event.sample_type &= ~pw.TIME
+        writer = pw.Writer([[event, pw.Event("instructions", 0, 1, [2])]])
+        writer.sample(event, pw.Where(1, 100, 100), 0x1000, 300, [(1, 300), (2, 300)])
+        writer.write(DATA / "no-time.data")
+        done = native(DATA / "no-time.data", "--interval", 1)
+        self.assertGreater(done.returncode, 0)
+        self.assertIn("recorded without what this takes: perf record -T\n", done.stderr)
+
+
 class Address0(unittest.TestCase):
     """Linux 7.3 writes address 0 into a `:u` sample whose interrupt came in the kernel."""
 
@@ -327,7 +473,9 @@ class Versions(unittest.TestCase):
         return done
 
 
-class Report(unittest.TestCase):
+class Case(unittest.TestCase):
+    """Two recordings, and what is printed of them."""
+
     @classmethod
     def setUpClass(cls) -> None:
         cls.one, cls.two = recording("one", 1, events=3), recording("two", 2, events=3)
@@ -349,6 +497,92 @@ class Report(unittest.TestCase):
             1,
         )
 
+
+class LikePerfReport(Case):
+    """Options that perf report has, too."""
+
+    def values(self, *options: object) -> list[dict[str, str]]:
+        """The rows with all digits."""
+        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
+
+    def test_percent_limit(self):
+        """Those rows of the whole table that have this share, in whatever order."""
+        whole = self.values(self.one, "-s", "CPI")
+        shares = sorted(float(row["%CY"]) for row in whole)
+        limit = shares[len(shares) // 2]
+        some = [row for row in whole if float(row["%CY"]) >= limit]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
+        self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
+        self.assert_refused("no row has a share of 99.5 %$", self.one, "--percent-limit", "99.5")
+        for number in "-1", "101", "nan", "1x", "":
+            done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
+            self.assertEqual(done.returncode, 129, number)
+            self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
+
+    def test_percent_limit_without_cycles(self):
+        """Then it is the share of the windows."""
+        path = recording("instructions", 5, events=3)
+        sums = DATA / "instructions.sums"
+        text = self.report(path, "--sums", "-").replace("cycles", "first")
+        sums.write_text(text)
+        whole = self.values(sums)
+        total = sum(int(row["#"]) for row in whole)
+        some = [row for row in whole if 100 * int(row["#"]) >= 10 * total]
+        self.assertTrue(0 < len(some) < len(whole))
+        self.assertEqual(self.values(sums, "--percent-limit", 10), some)
+
+    def test_header(self):
+        """One for each recording, before the table: perf report's, but no terminal obeys it."""
+        sums = DATA / "header.sums"
+        self.report(self.two, "--sums", sums)
+        told = self.report("--header", self.one, sums, self.two)
+        header = [line for line in told.splitlines() if line.startswith("#")]
+        table = self.report(self.one, sums, self.two)
+        self.assertEqual("".join(told.splitlines(keepends=True)[len(header) :]), table)
+        self.assertEqual(
+            [line for line in header if line.startswith("# recording: ")],
+            [f"# recording: {path}" for path in (self.one, self.two)],
+        )
+        for path in self.one, self.two:
+            lines = must(PERF, "report", "--header-only", "-i", path, stderr=-1).splitlines()
+            self.assertIn("# event : name = cycles", "\n".join(lines))
+            self.assertEqual([line for line in lines if line not in header], [])
+        for options in ("-j",), ("-x", ","), ("--sums", "-"):
+            self.assert_refused("--header goes with a table$", self.one, "--header", *options)
+
+        hostile = Simulation(1, libraries(), events=3)
+        hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
+        hostile.run(100, DATA / "hostile.data")
+        self.assertIn(
+            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
+            self.report("--header", DATA / "hostile.data"),
+        )
+
+    def test_header_of_a_pipe(self):
+        simulation = Simulation(1, libraries(), events=3)
+        simulation.run(100, DATA / "seekable.data")
+        simulation.writer.write_pipe(DATA / "pipe.data")
+        done = run(
+            "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
+        self.assertIn("perf functions: -: the header of a pipe cannot be printed\n", done.stderr)
+
+    def test_older_names_of_filters(self):
+        """Names are those of perf report; the older ones still do."""
+        for new, short, old, value in (
+            ("--comms", "-c", "--comm", "sh"),
+            ("--dsos", "-d", "--dso", libraries().path("two")),
+            ("--symbols", "-S", "--symbol", "alpha,delta"),
+        ):
+            table = self.report(self.one, new, value)
+            self.assertNotEqual(table, self.report(self.one))
+            self.assertEqual(self.report(self.one, short, value), table)
+            self.assertEqual(self.report(self.one, old, value), table)
+
+
+class Report(Case):
     def test_sums_files_are_the_same(self):
         for path in (self.one, self.two):
             ours, theirs = DATA / "ours.sums", DATA / "theirs.sums"
@@ -462,86 +696,6 @@ class Report(unittest.TestCase):
             ["symbol", "#", f"{name}/KI", "DIS"],
         )
         self.assert_refused("no column event=0xc5 ", named, "-F", f"#,{name}")
-
-    def values(self, *options: object) -> list[dict[str, str]]:
-        """The rows with all digits."""
-        return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
-
-    def test_percent_limit(self):
-        """Those rows of the whole table that have this share, in whatever order."""
-        whole = self.values(self.one, "-s", "CPI")
-        shares = sorted(float(row["%CY"]) for row in whole)
-        limit = shares[len(shares) // 2]
-        some = [row for row in whole if float(row["%CY"]) >= limit]
-        self.assertTrue(0 < len(some) < len(whole))
-        self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
-        self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
-        self.assert_refused("no row has a share of 99.5 %$", self.one, "--percent-limit", "99.5")
-        for number in "-1", "101", "nan", "1x", "":
-            done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
-            self.assertEqual(done.returncode, 129, number)
-            self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
-
-    def test_percent_limit_without_cycles(self):
-        """Then it is the share of the windows."""
-        path = recording("instructions", 5, events=3)
-        sums = DATA / "instructions.sums"
-        text = self.report(path, "--sums", "-").replace("cycles", "first")
-        sums.write_text(text)
-        whole = self.values(sums)
-        total = sum(int(row["#"]) for row in whole)
-        some = [row for row in whole if 100 * int(row["#"]) >= 10 * total]
-        self.assertTrue(0 < len(some) < len(whole))
-        self.assertEqual(self.values(sums, "--percent-limit", 10), some)
-
-    def test_header(self):
-        """One for each recording, before the table: perf report's, but no terminal obeys it."""
-        sums = DATA / "header.sums"
-        self.report(self.two, "--sums", sums)
-        told = self.report("--header", self.one, sums, self.two)
-        header = [line for line in told.splitlines() if line.startswith("#")]
-        table = self.report(self.one, sums, self.two)
-        self.assertEqual("".join(told.splitlines(keepends=True)[len(header) :]), table)
-        self.assertEqual(
-            [line for line in header if line.startswith("# recording: ")],
-            [f"# recording: {path}" for path in (self.one, self.two)],
-        )
-        for path in self.one, self.two:
-            lines = must(PERF, "report", "--header-only", "-i", path, stderr=-1).splitlines()
-            self.assertIn("# event : name = cycles", "\n".join(lines))
-            self.assertEqual([line for line in lines if line not in header], [])
-        for options in ("-j",), ("-x", ","), ("--sums", "-"):
-            self.assert_refused("--header goes with a table$", self.one, "--header", *options)
-
-        hostile = Simulation(1, libraries(), events=3)
-        hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
-        hostile.run(100, DATA / "hostile.data")
-        self.assertIn(
-            "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
-            self.report("--header", DATA / "hostile.data"),
-        )
-
-    def test_header_of_a_pipe(self):
-        simulation = Simulation(1, libraries(), events=3)
-        simulation.run(100, DATA / "seekable.data")
-        simulation.writer.write_pipe(DATA / "pipe.data")
-        done = run(
-            "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
-        )
-        self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
-        self.assertIn("perf functions: -: the header of a pipe cannot be printed\n", done.stderr)
-
-    def test_older_names_of_filters(self):
-        """Names are those of perf report; the older ones still do."""
-        for new, short, old, value in (
-            ("--comms", "-c", "--comm", "sh"),
-            ("--dsos", "-d", "--dso", libraries().path("two")),
-            ("--symbols", "-S", "--symbol", "alpha,delta"),
-        ):
-            table = self.report(self.one, new, value)
-            self.assertNotEqual(table, self.report(self.one))
-            self.assertEqual(self.report(self.one, short, value), table)
-            self.assertEqual(self.report(self.one, old, value), table)
 
     def test_filter_leaves_matching_alone(self):
         """What comes before a window is looked at, though it is filtered out itself."""
@@ -675,19 +829,20 @@ class Report(unittest.TestCase):
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")
         self.assert_refused(
-            "no --by line, there are .*: symbol dso comm thread cpu srcline callchain$",
+            "no --by line, there are: symbol dso comm thread cpu srcline callchain cgroup$",
             self.one,
             "--by",
             "line",
         )
         for by in "", "comm,", "comm,comm", "comm,children", "children":
-            self.assert_refused(f"no --by {by}, there are ", self.one, f"--by={by}")
+            self.assert_refused(f"no --by {by}, there are: ", self.one, f"--by={by}")
         self.assert_refused(
             "recorded without what this takes: perf record --call-graph fp,4$",
             self.one,
             "--by",
             "callchain",
         )
+        self.assert_refused("takes: perf record --all-cgroups$", self.one, "--by", "comm,cgroup")
         self.assert_refused(
             "--inline goes with --by symbol and --by callchain$",
             self.one,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <perf/cpumap.h>
 #include <subcmd/pager.h>
 #include <subcmd/parse-options.h>
@@ -98,6 +99,11 @@ struct report_options {
 	struct function_reading_options reading;
 	bool header;
 	bool diff;
+	double interval;
+	/* With an interval: the times of its table, and what is told once for all tables. */
+	const char *time;
+	char *titles;
+	unsigned int nr_tables;
 	const char *fail_on;
 	bool stdio;
 	bool tui;
@@ -249,8 +255,13 @@ static bool refuse_choice(const char *path, const struct report_options *options
 static int read_chosen_sums(const char *path, int fd, const struct report_options *options,
 			    struct function_table *table)
 {
-	int err = read_sums(path, fd, table);
+	int err;
 
+	if (options->interval) {
+		report_error(path, "sums tell no time: --interval takes a recording");
+		return -EINVAL;
+	}
+	err = read_sums(path, fd, table);
 	if (!err && refuse_choice(path, options, table))
 		err = -EINVAL;
 	if (!err && options->recording.share == FUNCTION_SHARE_DISCARD)
@@ -561,14 +572,43 @@ static int make_columns(struct function_columns *columns, const struct function_
 }
 
 static int drop_small(struct function_columns *columns, const struct function_table *table,
-		      double percent)
+		      const struct report_options *options)
 {
-	function_columns__mark_small(columns, table, percent);
+	function_columns__mark_small(columns, table, options->percent_limit);
 	function_columns__drop_small(columns);
-	if (columns->nr_rows)
+	if (columns->nr_rows || options->time)
 		return 0;
-	pr_err("perf functions: no row has a share of %g %%\n", percent);
+	pr_err("perf functions: no row has a share of %g %%\n", options->percent_limit);
 	return -EINVAL;
+}
+
+/* Whether columns are those of the table before, whose titles are kept. */
+static bool is_continued(struct report_options *options, const struct function_print *print)
+{
+	char *titles = NULL, *longer;
+	bool is_same;
+
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		if (asprintf(&longer, "%s\n%s", titles ?: "",
+			     print->columns->columns[print->fields[i]].name) < 0)
+			break;
+		free(titles);
+		titles = longer;
+	}
+	is_same = titles && options->titles && !strcmp(titles, options->titles);
+	free(options->titles);
+	options->titles = titles;
+	return is_same;
+}
+
+/* One of the tables of a recording: what precedes all of them does so once. */
+static int print_table(struct report_options *options, const struct function_print *print)
+{
+	int err = options->nr_tables ? 0 : print_headers(options);
+
+	if (options->nr_tables++)
+		putchar('\n');
+	return err ?: function_print__table(print, stdout);
 }
 
 static int print_report(struct report_options *options, const struct function_table *table)
@@ -577,6 +617,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	struct function_print print = {
 		.table = table, .columns = &columns, .intervals = options->intervals,
 		.is_next_run = options->reading.is_next_run,
+		.time = options->time,
 	};
 	int *fields = NULL, err;
 	unsigned int first;
@@ -586,7 +627,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (!err && options->metrics)
 		err = function_exprs__add_columns(&columns, table, options->metrics);
 	if (!err && options->percent_limit)
-		err = drop_small(&columns, table, options->percent_limit);
+		err = drop_small(&columns, table, options);
 	if (!err)
 		err = sort_rows(&columns, table->by, options->sort);
 	if (err)
@@ -605,8 +646,12 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (options->limit && options->limit < print.nr_rows)
 		print.nr_rows = options->limit;
 
-	print_notes(table, options);
+	/* Those of intervals are told in the end, of all. */
+	if (!options->time)
+		print_notes(table, options);
 	notes__end(&options->notes);
+	if (options->time)
+		print.is_continued = is_continued(options, &print);
 	if (options->tui) {
 		use_browser = 1;
 		setup_browser(true);
@@ -621,12 +666,37 @@ static int print_report(struct report_options *options, const struct function_ta
 	else if (options->separator)
 		function_print__csv(&print, options->separator, stdout);
 	else
-		err = print_headers(options) ?: function_print__table(&print, stdout);
+		err = print_table(options, &print);
 	if (!err)
 		err = flush_table();
 out:
 	free(fields);
 	function_columns__exit(&columns);
+	return err;
+}
+
+/* Print the table of one interval. */
+static int print_interval(void *data, const struct function_table *table, u64 begin, u64 end)
+{
+	struct report_options *options = data;
+	/* addr2line ignores it, `| head` does not. */
+	sighandler_t before = signal(SIGPIPE, SIG_DFL);
+	const int told = verbose;
+	char time[64];
+	int err;
+
+	scnprintf(time, sizeof(time), "%llu.%09llu,%llu.%09llu",
+		  (unsigned long long)(begin / NSEC_PER_SEC),
+		  (unsigned long long)(begin % NSEC_PER_SEC),
+		  (unsigned long long)(end / NSEC_PER_SEC),
+		  (unsigned long long)(end % NSEC_PER_SEC));
+	options->time = time;
+	/* What there is to say of the metrics was said. */
+	if (options->titles && verbose <= 0)
+		verbose = -1;
+	err = print_report(options, table);
+	verbose = told;
+	signal(SIGPIPE, before);
 	return err;
 }
 
@@ -959,7 +1029,7 @@ static bool refuse_by(const char *by)
 
 	if (function_by__parse(by, keys) > 0 && keys[0] != FUNCTION_BY_CHILDREN)
 		return false;
-	pr_err("perf functions: no --by %s, there are (each once, with commas between):", by);
+	pr_err("perf functions: no --by %s, there are:", by);
 	for (int key = 0; key < FUNCTION_BY_CHILDREN; key++)
 		pr_err(" %s", function_by__name(key));
 	pr_err("\n");
@@ -1037,6 +1107,16 @@ static int report_functions(struct report_options *options)
 		pr_err("perf functions: --ci=next does not go with a comparison, which takes several runs: --before A... --after B...\n");
 		return -1;
 	}
+	if (options->interval && (options->diff || options->sums ||
+				  inputs->nr + !!input_name > 1)) {
+		pr_err("perf functions: --interval takes one recording, and prints tables, -j or -x\n");
+		return -1;
+	}
+	if (options->interval) {
+		options->recording.span = options->interval * NSEC_PER_SEC + 0.5;
+		options->recording.take = print_interval;
+		options->recording.data = options;
+	}
 	if (options->fail_on && !options->diff) {
 		pr_err("perf functions: --fail-on goes with --diff or --before and --after\n");
 		return -1;
@@ -1057,7 +1137,7 @@ static int report_functions(struct report_options *options)
 
 	/* No browser to be left as long as there is none. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
-			!options->diff;
+			!options->diff && !options->interval;
 	options->recording.annotate = options->tui;
 	if (options->tui && verbose <= 0)
 		notes__begin(&options->notes);
@@ -1093,6 +1173,8 @@ static int report_functions(struct report_options *options)
 		print_no_window(inputs->nr > 1 ? "the recordings" :
 				inputs->nr ? inputs->paths[0] : default_input[0], options);
 		err = -EINVAL;
+	} else if (options->interval) {
+		print_notes(&table, options);
 	} else if (options->sums) {
 		print_notes(&table, options);
 		err = write_sums(options->sums, &table);
@@ -1153,18 +1235,29 @@ static int parse_correct(const struct option *opt, const char *str, int unset)
 	return unset || reading->correction ? 0 : -EINVAL;
 }
 
-static int parse_percent_limit(const struct option *opt, const char *str, int unset)
+/* Read the number of an option, whose name is in a message if it is out of range. */
+static int parse_number(const struct option *opt, const char *str, double least, double most)
 {
-	double *limit = opt->value;
+	double *number = opt->value;
 	char *end;
 
-	if (unset)
+	if (!str)
 		return -EINVAL;
-	*limit = strtod(str, &end);
-	if (end != str && !*end && *limit >= 0 && *limit <= 100)
+	*number = strtod(str, &end);
+	if (end != str && !*end && *number >= least && *number <= most)
 		return 0;
-	pr_err("perf functions: --percent-limit takes a number from 0 to 100\n");
+	pr_err("perf functions: --%s takes a number from %g to %g\n", opt->long_name, least, most);
 	return -EINVAL;
+}
+
+static int parse_percent(const struct option *opt, const char *str, int unset)
+{
+	return unset ? -EINVAL : parse_number(opt, str, 0, 100);
+}
+
+static int parse_seconds(const struct option *opt, const char *str, int unset)
+{
+	return unset ? -EINVAL : parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
 }
 
 static void add_input(struct report_options *report, const char *path)
@@ -1219,7 +1312,8 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
 		   "which windows count, and what makes shares (default: auto)"),
-	OPT_STRING(0, "by", &report.by_name, "symbol|dso|comm|thread|cpu|srcline|callchain[,...]",
+	OPT_STRING(0, "by", &report.by_name,
+		   "symbol|dso|comm|thread|cpu|srcline|callchain|cgroup[,...]",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report.children,
 		    "what each function and all that it calls count (record with --call-graph fp)"),
@@ -1242,8 +1336,11 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
 	OPT_CALLBACK(0, "percent-limit", &report.percent_limit, "percent",
 		     "don't print functions under this share (of the cycles, else of the windows)",
-		     parse_percent_limit),
-	OPT_BOOLEAN(0, "header", &report.header, "print the headers of recordings before the table"),
+		     parse_percent),
+	OPT_CALLBACK(0, "interval", &report.interval, "seconds",
+		     "print a table for each time of this length", parse_seconds),
+	OPT_BOOLEAN(0, "header", &report.header,
+		    "print the headers of recordings before the table"),
 	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
 	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
 	OPT_STRING(0, "objdump", &report.objdump, "path",
@@ -1306,6 +1403,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	if (report.recording.header)
 		fclose(report.recording.header);
 	free(report.headers);
+	free(report.titles);
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);

@@ -13,6 +13,7 @@ export const ROWS = {
 	cpu: 'CPUs',
 	srcline: 'lines',
 	callchain: 'call chains',
+	cgroup: 'cgroups',
 	children: 'functions with all that they call',
 };
 

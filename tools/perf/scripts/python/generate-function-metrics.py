@@ -1553,7 +1553,7 @@ def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
 
 SUMS_FILE = "perf-function-sums {}"  # first line of a sums file, with its version
 VERSIONS = (3, 4)
-BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain")
+BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup")
 
 
 def is_by(by: str) -> bool:

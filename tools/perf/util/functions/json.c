@@ -343,7 +343,10 @@ void function_print__json(const struct function_print *print, FILE *fp)
 	};
 	const struct function_table *table = print->table;
 
-	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
+	fputs("{\n", fp);
+	if (print->time)
+		fprintf(fp, " \"time\": [%s],\n", print->time);
+	fprintf(fp, " \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
 		table->inlines ? "true" : "false");
 	json_recorded(table, fp);
 	json_all_intervals(table, fp);

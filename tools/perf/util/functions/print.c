@@ -417,6 +417,8 @@ int function_print__table(const struct function_print *print, FILE *fp)
 		return -ENOMEM;
 	}
 
+	if (print->time)
+		fprintf(fp, "# --time %s\n", print->time);
 	if (print->intervals)
 		fprintf(fp, "# %s\n", function_print__note(print));
 	fprintf(fp, "%-*s", layout.key_width, layout.key);
@@ -555,17 +557,12 @@ void function_print__csv_name(const struct function_sums *function, const char *
 	print_quoted(function->dso, separator, fp);
 }
 
-/**
- * function_print__csv - print values with all their digits
- * @print: what is printed
- * @separator: what is between the values
- * @fp: where to
- */
-void function_print__csv(const struct function_print *print, const char *separator, FILE *fp)
+static void csv_titles(const struct function_print *print, const char *separator, FILE *fp)
 {
 	const struct function_columns *columns = print->columns;
-	char buf[FUNCTION_CELL_SIZE];
 
+	if (print->time)
+		fprintf(fp, "time%s", separator);
 	function_print__csv_key(print->table, separator, fp);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const char *name = columns->columns[print->fields[i]].name;
@@ -579,10 +576,27 @@ void function_print__csv(const struct function_print *print, const char *separat
 		}
 	}
 	fputc('\n', fp);
+}
 
+/**
+ * function_print__csv - print values with all their digits
+ * @print: what is printed
+ * @separator: what is between the values
+ * @fp: where to
+ */
+void function_print__csv(const struct function_print *print, const char *separator, FILE *fp)
+{
+	const struct function_columns *columns = print->columns;
+	char buf[FUNCTION_CELL_SIZE];
+
+	if (!print->is_continued)
+		csv_titles(print, separator, fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_row *row = &columns->rows[r];
 
+		if (print->time)
+			fprintf(fp, "%.*s%s", (int)strcspn(print->time, ","), print->time,
+				separator);
 		function_print__csv_name(function_of(row), separator, fp);
 		for (unsigned int i = 0; i < print->nr_fields; i++) {
 			const struct function_value *value = &row->values[print->fields[i]];

@@ -25,6 +25,8 @@ struct function_print {
 	size_t nr_rows;
 	bool intervals;			/* those of the values, too */
 	bool is_next_run;		/* what they tell of */
+	const char *time;		/* BEGIN,END of a span in seconds, NULL if it is all */
+	bool is_continued;		/* the same columns as the span before */
 };
 
 /* How wide the columns are, and what the rows are called. */

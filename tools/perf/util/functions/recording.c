@@ -89,6 +89,12 @@ struct recording {
 	u64 lost_records;
 	u64 lost_samples;
 	u64 throttled;
+	/* All sums; with spans of time, of those before this one, whose times are known. */
+	struct function_table *table;
+	const struct recording_options *options;
+	bool has_begun;
+	u64 begin;
+	u64 told_lost;
 	struct perf_time_interval *ranges;
 	int range_size;
 	int range_num;
@@ -130,6 +136,8 @@ static bool refuse_leader(struct recording *recording, struct evsel *leader)
 
 	if (recording->cpus && !(leader->core.attr.sample_type & PERF_SAMPLE_CPU))
 		lacks = "--sample-cpu";
+	if (recording->options->span && !(leader->core.attr.sample_type & PERF_SAMPLE_TIME))
+		lacks = "-T";
 	if (!lacks)
 		return false;
 	scnprintf(reason, sizeof(reason), "was recorded without what this takes: perf record %s",
@@ -424,6 +432,106 @@ static u64 read_period(struct evsel *evsel, union perf_event *event)
 	return period;
 }
 
+/* The PMU of the kind of core that counted a group, 0 if none is named. */
+static u32 core_of(struct evsel *evsel)
+{
+	const struct functions_evsel *event = evsel->priv;
+
+	return event && event->group && evsel__is_group_leader(evsel) ?
+	       function_event_core(&evsel->core.attr) : 0;
+}
+
+/* Tell of the CPU. Where several kinds of cores have counted, each is one. */
+static int add_cpus(const struct recording *recording, struct function_table *table)
+{
+	char *cpu = perf_env__describe_cpu(&recording->session->header.env), *kind;
+	u32 first = 0, core;
+	bool several = false;
+	struct evsel *evsel;
+	int err = 0;
+
+	if (!cpu)
+		return 0;
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		core = core_of(evsel);
+		first = first ?: core;
+		several |= core && core != first;
+	}
+	if (!several)
+		err = function_table__add_cpu(table, cpu);
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		core = core_of(evsel);
+		if (!several || !core || err)
+			continue;
+		if (asprintf(&kind, "%s pmu=%u", cpu, core) < 0) {
+			err = -ENOMEM;
+			continue;
+		}
+		err = function_table__add_cpu(table, kind);
+		free(kind);
+	}
+	free(cpu);
+	return err;
+}
+
+/* The sums of this span; @lost is what was lost so far. */
+static int make_table(struct recording *recording, u64 lost, struct function_table *table)
+{
+	int err = function_finder__name_rows(recording->finder) ?:
+		  function_metrics__table(recording->metrics, table);
+
+	table->lost = lost - recording->told_lost;
+	table->throttled = recording->throttled;
+	scnprintf(table->by, sizeof(table->by), "%s", recording->options->by);
+	table->inlines = recording->options->inlines;
+	return err ?: add_cpus(recording, table);
+}
+
+/* End a span of time: hand its sums over, add them to those before, and begin with none. */
+static int end_span(struct recording *recording, u64 lost)
+{
+	const struct recording_options *options = recording->options;
+	struct function_table own = {};
+	int err = make_table(recording, lost, &own);
+
+	if (!err && function_table__has_window(&own))
+		err = options->take(options->data, &own, recording->begin,
+				    add_saturated(recording->begin, options->span - 1));
+	/* What groups there are comes out in time. */
+	if (!err && recording->table->nr_sets)
+		err = function_table__add_sets(recording->table, &own);
+	if (!err && function_table__merge(recording->table, &own))
+		err = -ENOMEM;
+	function_table__exit(&own);
+
+	function_metrics__restart(recording->metrics);
+	recording->told_lost = lost;
+	recording->throttled = 0;
+	return err;
+}
+
+/* Before a sample: whether it is in another span of time than the one before. */
+static int follow_spans(struct recording *recording, u64 time)
+{
+	const u64 span = recording->options->span;
+	int err = 0;
+
+	if (!span)
+		return 0;
+	if (!recording->has_begun) {
+		recording->has_begun = true;
+		recording->begin = time;
+	}
+	if (time < recording->begin || time - recording->begin < span)
+		return 0;
+	err = end_span(recording, recording->lost_records);
+	recording->begin += (time - recording->begin) / span * span;
+	/* Why has been said. */
+	recording->is_refused = err;
+	return err;
+}
+
 static int add_sample(struct recording *recording, struct evsel *evsel, union perf_event *event,
 		      struct perf_sample *sample, struct machine *machine)
 {
@@ -446,7 +554,8 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	leader = evsel->priv;
 	if (!leader->group)
 		return 0;
-	err = read_counts(recording, leader, evsel, sample);
+	err = follow_spans(recording, sample->time) ?:
+	      read_counts(recording, leader, evsel, sample);
 	if (err)
 		return err;
 
@@ -624,7 +733,9 @@ static int recording__process(struct recording *recording, const char *path,
 					&recording->range_size, &recording->range_num) < 0)
 		return -1;
 
-	function_progress__begin(path);
+	/* Tables would come over it. */
+	if (!options->span)
+		function_progress__begin(path);
 	err = perf_session__process_events(session);
 	function_progress__end();
 	if (recording->is_refused)
@@ -685,6 +796,7 @@ static struct recording *recording__new(const struct recording_options *options)
 	if (!recording)
 		return NULL;
 
+	recording->options = options;
 	recording->has_chain = function_by__is(options->by, FUNCTION_BY_CHILDREN);
 	recording->cpus = options->cpus;
 	recording->nr_changes = 1;
@@ -707,49 +819,6 @@ static struct recording *recording__new(const struct recording_options *options)
 	return recording;
 }
 
-/* The PMU of the kind of core that counted a group, 0 if none is named. */
-static u32 core_of(struct evsel *evsel)
-{
-	const struct functions_evsel *event = evsel->priv;
-
-	return event && event->group && evsel__is_group_leader(evsel) ?
-	       function_event_core(&evsel->core.attr) : 0;
-}
-
-/* Tell of the CPU. Where several kinds of cores have counted, each is one. */
-static int add_cpus(const struct recording *recording, struct function_table *table)
-{
-	char *cpu = perf_env__describe_cpu(&recording->session->header.env), *kind;
-	u32 first = 0, core;
-	bool several = false;
-	struct evsel *evsel;
-	int err = 0;
-
-	if (!cpu)
-		return 0;
-	evlist__for_each_entry(recording->session->evlist, evsel) {
-		core = core_of(evsel);
-		first = first ?: core;
-		several |= core && core != first;
-	}
-	if (!several)
-		err = function_table__add_cpu(table, cpu);
-
-	evlist__for_each_entry(recording->session->evlist, evsel) {
-		core = core_of(evsel);
-		if (!several || !core || err)
-			continue;
-		if (asprintf(&kind, "%s pmu=%u", cpu, core) < 0) {
-			err = -ENOMEM;
-			continue;
-		}
-		err = function_table__add_cpu(table, kind);
-		free(kind);
-	}
-	free(cpu);
-	return err;
-}
-
 /**
  * recording__read - read a recording
  * @path: of its file, "-" for stdin
@@ -757,6 +826,7 @@ static int add_cpus(const struct recording *recording, struct function_table *ta
  * @table: empty; the sums of the functions
  * @kept: if @options->annotate, the list of recordings to add this one to
  *
+ * With spans of time, @options->take has the sums of each one before @table has all.
  * Why a recording cannot be read is printed.
  *
  * Return: 0, or a negative number.
@@ -765,6 +835,7 @@ int recording__read(const char *path, const struct recording_options *options,
 		    struct function_table *table, struct recording **kept)
 {
 	struct recording *recording = recording__new(options);
+	u64 lost;
 	int err;
 
 	if (!recording) {
@@ -772,6 +843,7 @@ int recording__read(const char *path, const struct recording_options *options,
 		return -ENOMEM;
 	}
 
+	recording->table = table;
 	recording->data = (struct perf_data){
 		.path	= path,
 		.mode	= PERF_DATA_MODE_READ,
@@ -791,14 +863,8 @@ int recording__read(const char *path, const struct recording_options *options,
 		goto out;
 
 	recording__note_ignored(recording);
-	err = function_finder__name_rows(recording->finder) ?:
-	      function_metrics__table(recording->metrics, table);
-	table->lost = max(recording->lost_records, recording->lost_samples);
-	table->throttled = recording->throttled;
-	scnprintf(table->by, sizeof(table->by), "%s", options->by);
-	table->inlines = options->inlines;
-	if (!err)
-		err = add_cpus(recording, table);
+	lost = max(recording->lost_records, recording->lost_samples);
+	err = options->span ? end_span(recording, lost) : make_table(recording, lost, table);
 out:
 	if (err || !options->annotate) {
 		recording__delete(recording);

@@ -11,6 +11,10 @@
 struct perf_cpu_map;
 struct recording;
 
+/* Takes the sums of the span of a recording from @begin to @end; an error ends the reading. */
+typedef int (*recording_take_t)(void *data, const struct function_table *table, u64 begin,
+				u64 end);
+
 /* Which windows of a recording count, and as what. */
 struct recording_options {
 	enum function_share share;
@@ -20,6 +24,9 @@ struct recording_options {
 	bool inlines;
 	bool stitch_lbr;
 	bool force;
+	u64 span;		/* ns, 0: all is one */
+	recording_take_t take;	/* with spans: takes each one that has windows */
+	void *data;		/* for @take */
 	FILE *header;		/* where its header is to be printed, NULL: nowhere */
 	bool annotate;		/* keep the recording, to show the code of functions */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * In which function a sample was taken, or in which of what else the rows of a
- * table are: DSOs, comms, threads, CPUs, lines of source, call chains.
+ * table are: DSOs, comms, threads, CPUs, lines of source, call chains, cgroups.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 
 #include "../addr_location.h"
 #include "../callchain.h"
+#include "../cgroup.h"
 #include "../dso.h"
 #include "../env.h"
 #include "../event.h"
@@ -212,7 +213,8 @@ static bool has_key(const struct function_finder *finder, enum function_by key)
  */
 bool function_finder__needs_sample(const struct function_finder *finder)
 {
-	return has_key(finder, FUNCTION_BY_CPU) || has_key(finder, FUNCTION_BY_CALLCHAIN);
+	return has_key(finder, FUNCTION_BY_CPU) || has_key(finder, FUNCTION_BY_CALLCHAIN) ||
+	       has_key(finder, FUNCTION_BY_CGROUP);
 }
 
 /**
@@ -221,8 +223,8 @@ bool function_finder__needs_sample(const struct function_finder *finder)
  * @sample: the sample
  *
  * Linux 7.3 writes address 0 into a sample of a user-space event whose interrupt
- * came in the kernel. The thread, its comm and the CPU are known nevertheless. With
- * FUNCTION_BY_CHILDREN the call chain tells the function.
+ * came in the kernel. The thread, its comm, its cgroup and the CPU are known nevertheless.
+ * With FUNCTION_BY_CHILDREN the call chain tells the function.
  *
  * Return: true if so.
  */
@@ -246,6 +248,9 @@ const char *function_finder__lacks(const struct function_finder *finder, struct 
 	if (has_key(finder, FUNCTION_BY_CPU) &&
 	    !(evsel->core.attr.sample_type & PERF_SAMPLE_CPU))
 		return "--sample-cpu";
+	if (has_key(finder, FUNCTION_BY_CGROUP) &&
+	    !(evsel->core.attr.sample_type & PERF_SAMPLE_CGROUP))
+		return "--all-cgroups";
 	if (has_key(finder, FUNCTION_BY_CALLCHAIN) && !evsel__has_callchain(evsel))
 		return finder->stitch_lbr ? "--call-graph lbr" : "--call-graph fp,4";
 	/* Other chains end where the copy of the stack does or the LBRs do, and do not tell. */
@@ -402,6 +407,18 @@ static struct metrics_function *cpu_function(struct function_finder *finder,
 	return named_function(finder, name, name, "", 0);
 }
 
+/* Cgroups have paths, which may be used again. */
+static struct metrics_function *cgroup_function(struct function_finder *finder,
+						const struct perf_sample *sample,
+						struct addr_location *al)
+{
+	struct machine *machine = maps__machine(thread__maps(al->thread));
+	struct cgroup *cgroup = cgroup__find(machine->env, sample->cgroup);
+	const char *name = cgroup ? cgroup->name : "[unknown]";
+
+	return named_function(finder, name, name, "", 0);
+}
+
 static struct metrics_function *srcline_function(struct function_finder *finder,
 						 struct addr_location *al)
 {
@@ -546,6 +563,8 @@ static struct metrics_function *key_function(struct function_finder *finder, enu
 		return thread_function(finder, al);
 	case FUNCTION_BY_CPU:
 		return cpu_function(finder, sample);
+	case FUNCTION_BY_CGROUP:
+		return cgroup_function(finder, sample, al);
 	case FUNCTION_BY_SRCLINE:
 		return srcline_function(finder, al);
 	case FUNCTION_BY_CALLCHAIN:

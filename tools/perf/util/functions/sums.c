@@ -149,6 +149,7 @@ static const char *const by_names[FUNCTION_BY_MAX] = {
 	[FUNCTION_BY_CPU]	= "cpu",
 	[FUNCTION_BY_SRCLINE]	= "srcline",
 	[FUNCTION_BY_CALLCHAIN]	= "callchain",
+	[FUNCTION_BY_CGROUP]	= "cgroup",
 	[FUNCTION_BY_CHILDREN]	= "children",
 };
 
@@ -782,6 +783,31 @@ static const char *check_same_sets(const struct function_table *a, const struct 
 }
 
 /**
+ * function_table__add_sets - tell of all groups that there are in another table
+ * @table: what is told
+ * @other: the other table
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_table__add_sets(struct function_table *table, const struct function_table *other)
+{
+	for (unsigned int i = 0; i < other->nr_sets; i++) {
+		const struct event_set *from = other->sets[i];
+		struct event_set *set;
+
+		set = function_table__findnew_set(table, (const char *const *)from->events,
+						  from->nr_events);
+		if (!set)
+			return -ENOMEM;
+		for (unsigned int j = 0; j < from->nr_descs; j++) {
+			if (event_set__add_desc(set, &from->descs[j]))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/**
  * function_table__add - add the sums of one table to those of another
  * @table: what is added to
  * @other: what is added
@@ -810,6 +836,8 @@ const char *function_table__add(struct function_table *table, const struct funct
 		if (function_table__add_skid(table, other->skids[i]))
 			return "not enough memory";
 	}
+	if (function_table__add_sets(table, other))
+		return "not enough memory";
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
 		const struct event_set *from = other->sets[i];
 		struct event_set *set;
@@ -818,10 +846,6 @@ const char *function_table__add(struct function_table *table, const struct funct
 						  from->nr_events);
 		if (!set)
 			return "not enough memory";
-		for (unsigned int j = 0; j < from->nr_descs; j++) {
-			if (event_set__add_desc(set, &from->descs[j]))
-				return "not enough memory";
-		}
 		fits = event_set__add(set, from) && fits;
 	}
 

@@ -74,6 +74,7 @@ enum function_by {
 	FUNCTION_BY_CPU,
 	FUNCTION_BY_SRCLINE,
 	FUNCTION_BY_CALLCHAIN,
+	FUNCTION_BY_CGROUP,
 	FUNCTION_BY_CHILDREN,	/* functions, each with all that it calls */
 	FUNCTION_BY_MAX,
 };
@@ -204,6 +205,7 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
 int function_table__add_skid(struct function_table *table, u64 skid);
+int function_table__add_sets(struct function_table *table, const struct function_table *other);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,

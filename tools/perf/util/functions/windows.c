@@ -90,8 +90,7 @@ struct metrics_sums {
 	u64 bursts;
 	u64 begun;
 	u64 begun_bursts;
-	/* By block, of a width of 2^shift: see enum in_block. */
-	u64 *blocks;
+	/* Behind the values: by block, of a width of 2^shift, see enum in_block. */
 	unsigned int shift;
 	struct u192 values[];
 };
@@ -600,6 +599,17 @@ static unsigned int block_size(const struct metrics_group *group)
 	return BLOCK_COUNTS + NR_CLASSES * group->nr_slots;
 }
 
+static size_t sums_size(const struct metrics_group *group)
+{
+	return sizeof(struct metrics_sums) + NR_CLASSES * nr_values(group) * sizeof(struct u192) +
+	       NR_BLOCKS * block_size(group) * sizeof(u64);
+}
+
+static u64 *metrics_sums__blocks(struct metrics_sums *sums, const struct metrics_group *group)
+{
+	return (u64 *)(sums->values + NR_CLASSES * nr_values(group));
+}
+
 static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
 						   const struct metrics_group *group)
 {
@@ -618,13 +628,7 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 
 	sums = function->sums[group->index];
 	if (!sums) {
-		const size_t size = sizeof(*sums) +
-				    NR_CLASSES * nr_values(group) * sizeof(*sums->values);
-
-		sums = zalloc(size + NR_BLOCKS * block_size(group) * sizeof(*sums->blocks));
-		if (!sums)
-			return NULL;
-		sums->blocks = (u64 *)((char *)sums + size);
+		sums = zalloc(sums_size(group));
 		function->sums[group->index] = sums;
 	}
 	return sums;
@@ -648,10 +652,11 @@ static void metrics_sums__widen(struct metrics_sums *sums, const struct metrics_
 {
 	const unsigned int size = block_size(group);
 	unsigned int by = min(group->metrics->shift - sums->shift, 31U);
+	u64 *blocks = metrics_sums__blocks(sums, group);
 
 	sums->shift = group->metrics->shift;
 	for (unsigned int block = 1; by && block < NR_BLOCKS; block++) {
-		u64 *from = sums->blocks + block * size, *to = sums->blocks + (block >> by) * size;
+		u64 *from = blocks + block * size, *to = blocks + (block >> by) * size;
 
 		for (unsigned int i = 0; i < size; i++) {
 			to[i] += from[i];
@@ -665,7 +670,7 @@ static u64 *metrics_sums__block(struct metrics_sums *sums, const struct metrics_
 {
 	if (sums->shift != group->metrics->shift)
 		metrics_sums__widen(sums, group);
-	return sums->blocks + group->metrics->block * block_size(group);
+	return metrics_sums__blocks(sums, group) + group->metrics->block * block_size(group);
 }
 
 /*
@@ -1043,6 +1048,49 @@ void function_metrics__lost(struct function_metrics *metrics)
 	metrics->lost = metrics->now;
 }
 
+static void restart_intervals(const struct metrics_group *group,
+			      struct function_intervals *intervals)
+{
+	intervals->number = 0;
+	if (intervals->values)
+		memset(intervals->values, 0, nr_values(group) * sizeof(*intervals->values));
+}
+
+/**
+ * function_metrics__restart - begin to count anew
+ * @metrics: the collector
+ *
+ * What the samples before tell of the next ones is kept, and so are functions, with no
+ * window, so that their names stay what they are. A burst ends here.
+ */
+void function_metrics__restart(struct function_metrics *metrics)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	for (struct metrics_function *function = metrics->functions; function;
+	     function = function->next) {
+		for (const struct metrics_group *group = metrics->groups; group;
+		     group = group->next) {
+			if (group->index >= function->nr_sums || !function->sums[group->index])
+				continue;
+			memset(function->sums[group->index], 0, sums_size(group));
+		}
+	}
+	for (struct metrics_group *group = metrics->groups; group; group = group->next) {
+		restart_intervals(group, &group->windows);
+		restart_intervals(group, &group->longs);
+	}
+	metrics->nr_skids = 0;
+	hashmap__for_each_entry(metrics->streams, entry, bucket) {
+		struct metrics_stream *stream = entry->pvalue;
+
+		stream->in_burst = false;
+		stream->run = NULL;
+		stream->nr_bursts = 0;
+	}
+}
+
 static int compare_names(const void *one, const void *other)
 {
 	const struct metrics_slot *const *a = one, *const *b = other;
@@ -1112,9 +1160,10 @@ static bool add_values(const struct metrics_group *group, const struct metrics_s
  * how many windows there are by @in_block. Returns how many blocks have some.
  */
 static u64 add_reading(const struct metrics_group *group, const struct metrics_slot **order,
-		       const struct event_set *set, const struct metrics_sums *from,
+		       const struct event_set *set, struct metrics_sums *from,
 		       enum window_class class, enum in_block in_block, struct u192 *to)
 {
+	const u64 *blocks = metrics_sums__blocks(from, group);
 	const unsigned int both = BLOCK_COUNTS + WINDOWS_BOTH * group->nr_slots;
 	const unsigned int own = BLOCK_COUNTS + class * group->nr_slots;
 	u64 nr = 0;
@@ -1122,7 +1171,7 @@ static u64 add_reading(const struct metrics_group *group, const struct metrics_s
 	add_values(group, order, set, from->values + WINDOWS_BOTH * nr_values(group), to);
 	add_values(group, order, set, from->values + class * nr_values(group), to);
 	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
-		const u64 *numbers = from->blocks + block * block_size(group);
+		const u64 *numbers = blocks + block * block_size(group);
 		struct u192 *product = to + event_set__nr_values(set);
 
 		nr += !!numbers[in_block];
@@ -1164,7 +1213,8 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 					 sums->values + event_set__begun(set));
 	squares = sums->values + event_set__opened(set);
 	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
-		u64 own = from->blocks[block * block_size(group) + BLOCK_OPENED];
+		u64 own = metrics_sums__blocks(from, group)[block * block_size(group) +
+							    BLOCK_OPENED];
 
 		u192__add_product(&squares[0], own, own);
 		u192__add_product(&squares[1], own, opened[block]);
@@ -1194,7 +1244,8 @@ static void count_opened(const struct function_metrics *metrics, const struct me
 			continue;
 		metrics_sums__widen(sums, group);
 		for (unsigned int block = 0; block < NR_BLOCKS; block++)
-			opened[block] += sums->blocks[block * block_size(group) + BLOCK_OPENED];
+			opened[block] += metrics_sums__blocks(sums, group)[block * block_size(group) +
+									   BLOCK_OPENED];
 	}
 }
 
