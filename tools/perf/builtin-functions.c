@@ -571,6 +571,20 @@ static int make_columns(struct function_columns *columns, const struct function_
 	return err;
 }
 
+static int add_metrics(const struct report_options *options, struct function_columns *columns,
+		       const struct function_table *table)
+{
+	const int told = verbose;
+	int err;
+
+	/* What there is to say of them was said of the interval before. */
+	if (options->titles && verbose <= 0)
+		verbose = -1;
+	err = function_exprs__add_columns(columns, table, options->metrics);
+	verbose = told;
+	return err;
+}
+
 static int drop_small(struct function_columns *columns, const struct function_table *table,
 		      const struct report_options *options)
 {
@@ -625,7 +639,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	err = make_columns(&columns, table, options);
 	first = columns.nr_columns;
 	if (!err && options->metrics)
-		err = function_exprs__add_columns(&columns, table, options->metrics);
+		err = add_metrics(options, &columns, table);
 	if (!err && options->percent_limit)
 		err = drop_small(&columns, table, options);
 	if (!err)
@@ -681,7 +695,6 @@ static int print_interval(void *data, const struct function_table *table, u64 be
 	struct report_options *options = data;
 	/* addr2line ignores it, `| head` does not. */
 	sighandler_t before = signal(SIGPIPE, SIG_DFL);
-	const int told = verbose;
 	char time[64];
 	int err;
 
@@ -691,11 +704,7 @@ static int print_interval(void *data, const struct function_table *table, u64 be
 		  (unsigned long long)(end / NSEC_PER_SEC),
 		  (unsigned long long)(end % NSEC_PER_SEC));
 	options->time = time;
-	/* What there is to say of the metrics was said. */
-	if (options->titles && verbose <= 0)
-		verbose = -1;
 	err = print_report(options, table);
-	verbose = told;
 	signal(SIGPIPE, before);
 	return err;
 }
@@ -1139,13 +1148,12 @@ static int report_functions(struct report_options *options)
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->diff && !options->interval;
 	options->recording.annotate = options->tui;
-	if (options->tui && verbose <= 0)
-		notes__begin(&options->notes);
-
 	/* A place for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -1;
+	if (options->tui && verbose <= 0)
+		notes__begin(&options->notes);
 	symbol_conf.use_callchain = has_chain || options->children;
 
 	if (options->diff) {
