@@ -217,7 +217,13 @@ class Interval(unittest.TestCase):
 
     @staticmethod
     def named(report: dict) -> list[tuple]:
-        """Rows without the address, which is in names as soon as it has to be."""
+        """Rows without the address, which is in names as soon as it has to be, and without blocks
+        of time, which a table of its own divides anew.
+        """
+        for sums in (sums for row in report["functions"] for sums in row["sums"]):
+            for reading in sums, sums["begun"]:
+                for name in "blocks", "block_products", "opened_squares", "opened_all":
+                    reading.pop(name, None)
         return sorted(
             (row["symbol"], row["dso"], json.dumps(sums))
             for row in report["functions"]

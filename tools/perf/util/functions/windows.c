@@ -162,6 +162,7 @@ struct function_metrics {
 	u64 lost;
 	/* When the first sample was taken, and which block of time the last one is in. */
 	u64 begin;
+	bool has_begun;
 	unsigned int shift;
 	unsigned int block;
 	/* How late windows have ended, see note_skid(). */
@@ -639,8 +640,10 @@ static void function_metrics__set_block(struct function_metrics *metrics, u64 ti
 {
 	u64 elapsed;
 
-	if (!metrics->now)
+	if (!metrics->has_begun) {
+		metrics->has_begun = true;
 		metrics->begin = time;
+	}
 	elapsed = time > metrics->begin ? time - metrics->begin : 0;
 	while (elapsed >> metrics->shift >= NR_BLOCKS)
 		metrics->shift++;
@@ -1082,6 +1085,8 @@ void function_metrics__restart(struct function_metrics *metrics)
 		restart_intervals(group, &group->longs);
 	}
 	metrics->nr_skids = 0;
+	metrics->has_begun = false;
+	metrics->shift = 0;
 	hashmap__for_each_entry(metrics->streams, entry, bucket) {
 		struct metrics_stream *stream = entry->pvalue;
 
