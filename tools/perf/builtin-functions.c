@@ -385,6 +385,8 @@ static void print_notes(const struct function_table *table, const struct report_
 		pr_warning("perf functions: recorded with several periods: functions weigh more where they are shorter\n");
 	if (table->was_mixed)
 		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard\n");
+	if (table->lacks_children)
+		pr_warning("perf functions: recorded without the threads and children that were started: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)\n");
 	if (table->lost)
 		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
 			   (unsigned long long)table->lost);
