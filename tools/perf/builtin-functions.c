@@ -25,6 +25,7 @@
 #include "util/functions/diff.h"
 #include "util/functions/effect.h"
 #include "util/functions/json.h"
+#include "util/functions/leaders.h"
 #include "util/functions/print.h"
 #include "util/functions/record.h"
 #include "util/functions/recording.h"
@@ -1425,8 +1426,12 @@ static int cmd_functions_record(int argc, const char **argv)
 	struct function_record record;
 	int ret = function_record__init(&record, record_options, argc, argv);
 
-	if (!ret)
+	if (!ret) {
 		ret = cmd_record(record.argc, record.argv);
+		/* Otherwise it is the exit status of the command. */
+		if (ret < 0)
+			function_leaders__explain(record.plain);
+	}
 	function_record__exit(&record);
 	return ret;
 }
