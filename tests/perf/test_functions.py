@@ -1082,6 +1082,16 @@ class Manual(unittest.TestCase):
         )
         self.assertEqual(told, there)
 
+    def test_options_of_record(self):
+        """Those that are not perf record's, and some that are."""
+        lists = [
+            set(run(PERF, *command, "--list-opts").stdout.split())
+            for command in (("functions", "record"), ("record",))
+        ]
+        told = set(re.findall(r"^(--[a-z0-9-]+)(?:=\S*)?::$", self.sections["RECORD"], re.M))
+        self.assertLessEqual(lists[0] - lists[1] | {"--period"}, told)
+        self.assertLessEqual(told - {"--no-window", "--no-jitter"}, lists[0])
+
     def test_columns(self):
         """Those of the script, which has a table of them."""
         spec = importlib.util.spec_from_file_location("metrics", SCRIPT)
@@ -1128,6 +1138,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("functions", "report", "--"), there)
         self.assertEqual(self.complete("functions", "report", "--ci", "--fa"), ["--fail-on"])
         self.assertIn("--all-cpus", self.complete("functions", "record", "--all"))
+        for option in "--period", "--window", "--jitter", "--burst", "--kernel":
+            self.assertIn(option, self.complete("functions", "record", option[:-1]))
         self.assertEqual(self.complete("report", "--fa"), [])
         self.assertIn("--header", self.complete("report", "--hea"))
 
@@ -1156,25 +1168,54 @@ class Record(unittest.TestCase):
         ):
             self.assertRegex(
                 self.command(*options),
-                rf" -T --sample-cpu -e \{{cycles/{period}alt-period=300/[a-z,-]*\}}:uS -v -o .*"
-                + " ".join(options),
+                rf" -T --sample-cpu -e \{{cycles/{period}alt-period=300,alt-period-jitter=18/"
+                r"[a-z,-]*\}:uS -v -o .*" + " ".join(options),
             )
 
     def test_burst(self):
+        windows = "alt-period=300,alt-period-jitter=18"
         self.assertIn(
-            "{cycles/period=999700,alt-period=300,alt-period-count=8/",
+            f"{{cycles/period=999700,{windows},alt-period-count=8/",
             self.command("--burst", "8", "true"),
         )
-        self.assertIn("{cycles/alt-period=300,", self.command("-F99", "--burst=255", "true"))
-        self.assertIn("{cycles/period=999700,alt-period=300/", self.command("--burst=1", "true"))
+        self.assertIn(
+            f"{{cycles/{windows},alt-period-count=255/",
+            self.command("-F99", "--burst=255", "true"),
+        )
+        self.assertIn(f"{{cycles/period=999700,{windows}/", self.command("--burst=1", "true"))
+
+    def test_bad_input(self):
+        """One line, and no record."""
         for options, message in (
-            (("--burst=0",), "--burst takes a number from 1 to 255"),
-            (("--burst=256",), "--burst takes a number from 1 to 255"),
-            (("--burst=2", "-e", "cycles"), "--burst does not go with -e"),
+            ("--burst=0", "--burst takes a number from 1 to 255"),
+            ("--burst=256", "--burst takes a number from 1 to 255"),
+            ("--burst=many", "--burst takes a number from 1 to 255"),
+            ("--jitter=31", "--jitter takes a number from 0 to 30"),
+            ("--jitter=-1", "--jitter takes a number from 0 to 30"),
+            ("--jitter=", "--jitter takes a number from 0 to 30"),
+            ("--window=3x", f"--window takes a number from 0 to {2**63 - 1}"),
+            (f"--window={2**63}", f"--window takes a number from 0 to {2**63 - 1}"),
+            (f"--window={2**64}", f"--window takes a number from 0 to {2**63 - 1}"),
+            ("--period=0", f"--period takes a number from 1 to {2**63 - 1}"),
+            ("--period=0x10", f"--period takes a number from 1 to {2**63 - 1}"),
+            ("--no-window --burst 2", "do not go with --no-window"),
+            ("--no-window --jitter 2", "do not go with --no-window"),
+            ("--period 299", "a window of 300 is longer than the period"),
+            ("-c 299", "a window of 300 is longer than the period"),
+            ("--kernel -e cycles", "--kernel does not go with -e"),
+            ("-M ipc -e cycles", "-M chooses the events, so it does not go with -e"),
         ):
-            done = run(PERF, "functions", "record", *options, "true")
-            self.assertNotEqual(done.returncode, 0)
-            self.assertIn(message, done.stdout)
+            with self.subTest(options):
+                done = run(PERF, "functions", "record", *options.split(), "true")
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(message, done.stdout)
+                self.assertEqual(len(done.stdout.splitlines()), 1)
+
+    def test_period_and_frequency(self):
+        """As perf record refuses them."""
+        done = run(PERF, "functions", "record", "--period", "5000", "-F", "9", "true")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("cannot set frequency and period at the same time", done.stdout)
 
     def test_own_events(self):
         for options in (
@@ -1206,12 +1247,23 @@ class Record(unittest.TestCase):
             self.assertIn(f"Error: unknown option `{option[2:]}'", done.stdout)
 
     def test_help(self):
-        """That of this command."""
+        """That of this command, and its options first."""
         done = run(PERF, "functions", "record", "-h")
         self.assertEqual(done.returncode, 129)
-        self.assertRegex(done.stdout, r"Usage: perf functions record \[-M <metrics>\]")
-        for option in "-M, --metrics <metric or group", "-e, --event <event>":
-            self.assertIn(option, done.stdout)
+        self.assertRegex(done.stdout, r"^\s*Usage: perf functions record \[-M <metrics>\]")
+        own, other = done.stdout.split("Options of perf record:")
+        for option in ("-M, --metrics <metric or group", "--period <n>", "--window <n>"):
+            self.assertIn(option, own)
+        for option in "--jitter <n>", "--burst <n>", "--kernel  ":
+            self.assertIn(option, own)
+        for option in "-e, --event <event>", "-F, --freq <freq", "-P  ":
+            self.assertIn(option, other)
+        self.assertNotIn("--period", other)
+
+    def test_period_of_perf_record(self):
+        """-P has its place, --period and what abbreviates it are this command's."""
+        self.assertIn(" -P true", self.command("-P", "true"))
+        self.assertTrue(self.command("--peri", "5000", "true").endswith(" -c 5000 true"))
 
 
 if __name__ == "__main__":

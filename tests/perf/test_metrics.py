@@ -657,7 +657,7 @@ class Record(unittest.TestCase):
             "-ldl",
         )
         in_guest(RECORD, share=DATA)
-        leader = "cycles/period=999700,alt-period=300/"
+        leader = "cycles/period=999700,alt-period=300,alt-period-jitter=18/"
         metrics = (
             {"BR_MIS_PRED_RETIRED", "BR_RETIRED"},
             {"BR_MIS_PRED_RETIRED", "INST_RETIRED"},

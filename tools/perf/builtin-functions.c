@@ -25,6 +25,7 @@
 #include "util/functions/diff.h"
 #include "util/functions/effect.h"
 #include "util/functions/json.h"
+#include "util/functions/leaders.h"
 #include "util/functions/print.h"
 #include "util/functions/record.h"
 #include "util/functions/recording.h"
@@ -385,6 +386,8 @@ static void print_notes(const struct function_table *table, const struct report_
 		pr_warning("perf functions: recorded with several periods: functions weigh more where they are shorter\n");
 	if (table->was_mixed)
 		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard\n");
+	if (table->lacks_children)
+		pr_warning("perf functions: recorded without the threads and children that were started: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)\n");
 	if (table->lost)
 		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
 			   (unsigned long long)table->lost);
@@ -1423,8 +1426,12 @@ static int cmd_functions_record(int argc, const char **argv)
 	struct function_record record;
 	int ret = function_record__init(&record, record_options, argc, argv);
 
-	if (!ret)
+	if (!ret) {
 		ret = cmd_record(record.argc, record.argv);
+		/* Otherwise it is the exit status of the command. */
+		if (ret < 0)
+			function_leaders__explain(record.plain);
+	}
 	function_record__exit(&record);
 	return ret;
 }

@@ -31,6 +31,8 @@
 struct event_groups {
 	struct strlist **group;
 	unsigned int nr;
+	/* What is counted, as in cycles:u. */
+	const char *modifiers;
 };
 
 /* As perf record's -e takes it: from pmu@event@ to pmu/event/. */
@@ -58,10 +60,10 @@ static char *group_string(const char *leader, const struct strlist *events, cons
 }
 
 /* Whether the kernel opens a group of cycles and these events, which it counts together. */
-static bool is_countable(const struct strlist *events)
+static bool is_countable(const struct strlist *events, const char *modifiers)
 {
 	struct perf_thread_map *threads = thread_map__new_by_tid(0);
-	char *group = group_string("cycles", events, "u");
+	char *group = group_string("cycles", events, modifiers);
 	struct parse_events_error error;
 	struct evlist *evlist = evlist__new();
 	bool is_countable = false;
@@ -85,7 +87,7 @@ static bool is_countable(const struct strlist *events)
 }
 
 /* Add those of some events to a group that it has not, if they can be counted together. */
-static bool fits(struct strlist **group, struct strlist *events)
+static bool fits(struct strlist **group, struct strlist *events, const char *modifiers)
 {
 	struct strlist *both = strlist__new(NULL, NULL);
 	struct str_node *event;
@@ -97,7 +99,8 @@ static bool fits(struct strlist **group, struct strlist *events)
 		strlist__add(both, event->s);
 	strlist__for_each_entry(event, events)
 		strlist__add(both, event->s);
-	fits = strlist__nr_entries(both) == strlist__nr_entries(*group) || is_countable(both);
+	fits = strlist__nr_entries(both) == strlist__nr_entries(*group) ||
+	       is_countable(both, modifiers);
 	strlist__delete(fits ? *group : both);
 	if (fits)
 		*group = both;
@@ -109,7 +112,7 @@ static int add_events(struct event_groups *groups, struct strlist *events)
 	struct strlist **group;
 
 	for (unsigned int i = 0; i < groups->nr; i++) {
-		if (fits(&groups->group[i], events))
+		if (fits(&groups->group[i], events, groups->modifiers))
 			return 0;
 	}
 	group = realloc(groups->group, (groups->nr + 1) * sizeof(*group));
@@ -121,7 +124,7 @@ static int add_events(struct event_groups *groups, struct strlist *events)
 	if (!*group)
 		return -ENOMEM;
 	groups->nr++;
-	return fits(group, events) ? 0 : -E2BIG;
+	return fits(group, events, groups->modifiers) ? 0 : -E2BIG;
 }
 
 /* Not strlist__new() alone, which takes the commas of an event for those of a list. */
@@ -180,13 +183,13 @@ static int compare_exprs(const void *one, const void *other)
 }
 
 /* Whether this machine counts each of the events, if only one at a time. */
-static const char *uncountable(struct strlist *events)
+static const char *uncountable(struct strlist *events, const char *modifiers)
 {
 	struct str_node *event;
 
 	strlist__for_each_entry(event, events) {
 		struct strlist *one = one_event(event->s);
-		bool is_counted = one && is_countable(one);
+		bool is_counted = one && is_countable(one, modifiers);
 
 		strlist__delete(one);
 		if (!is_counted)
@@ -212,13 +215,14 @@ static int add_metric(struct event_groups *groups, const struct function_expr *e
 			goto out;
 		}
 	}
-	missing = uncountable(events);
+	missing = uncountable(events, groups->modifiers);
 	if (missing) {
 		pr_warning("perf functions: without %s: this machine does not count %s\n", name,
 			   missing);
 		goto out;
 	}
-	err = is_countable(events) ? add_events(groups, events) : add_apart(groups, events);
+	err = is_countable(events, groups->modifiers) ? add_events(groups, events) :
+							add_apart(groups, events);
 out:
 	strlist__delete(events);
 	return err;
@@ -229,9 +233,10 @@ static char *join_groups(const char *leader, const struct event_groups *groups)
 	struct strbuf text = STRBUF_INIT;
 
 	for (unsigned int i = 0; i < groups->nr; i++) {
-		char *group = group_string(leader, groups->group[i], "uS");
+		char *group = group_string(leader, groups->group[i], groups->modifiers);
 
-		strbuf_addf(&text, "%s%s", i ? "," : "", group ?: "");
+		/* S: the members are read with each sample. */
+		strbuf_addf(&text, "%s%sS", i ? "," : "", group ?: "");
 		free(group);
 	}
 	return strbuf_detach(&text, NULL);
@@ -256,11 +261,12 @@ static char *own_cpu(void)
 /**
  * function_groups__default - the group to record where no other is asked for
  * @leader: cycles, with the terms of its periods
+ * @modifiers: what is counted, "u" for user space
  *
  * Return: an event list for perf record, to be freed: a group of those members that
  * this machine counts together. NULL without memory.
  */
-char *function_groups__default(const char *leader)
+char *function_groups__default(const char *leader, const char *modifiers)
 {
 	static const char *const members[] = {
 		"instructions", "branch-misses", "cache-references", "cache-misses",
@@ -272,13 +278,13 @@ char *function_groups__default(const char *leader)
 	for (size_t i = 0; group && i < ARRAY_SIZE(members); i++) {
 		struct strlist *one = one_event(members[i]);
 
-		if (one && fits(&group, one))
+		if (one && fits(&group, one, modifiers))
 			strbuf_addf(&text, ",%s", members[i]);
 		else
 			pr_debug("not counted on this machine: %s\n", members[i]);
 		strlist__delete(one);
 	}
-	strbuf_addstr(&text, "}:uS");
+	strbuf_addf(&text, "}:%sS", modifiers);
 	strlist__delete(group);
 	return strbuf_detach(&text, NULL);
 }
@@ -286,14 +292,15 @@ char *function_groups__default(const char *leader)
 /**
  * function_groups__of_metrics - the events that metrics take on this machine
  * @leader: cycles, with the terms of its periods
+ * @modifiers: what is counted, "u" for user space
  * @names: of metrics and groups
  *
  * Return: an event list for perf record, to be freed; NULL after a message.
  */
-char *function_groups__of_metrics(const char *leader, const char *names)
+char *function_groups__of_metrics(const char *leader, const char *modifiers, const char *names)
 {
 	char *own = own_cpu(), *list = NULL;
-	struct event_groups groups = {};
+	struct event_groups groups = { .modifiers = modifiers, };
 	struct function_exprs exprs = {};
 	int err = own ? function_exprs__init(&exprs, own, names) : -EINVAL;
 

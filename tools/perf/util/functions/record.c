@@ -2,6 +2,7 @@
 /*
  * The arguments of perf functions record, and those of perf record made of them.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,12 +13,41 @@
 #include <subcmd/parse-options.h>
 
 #include "../debug.h"
+#include "../strbuf.h"
+#include "../event.h"
 #include "groups.h"
+#include "leaders.h"
 #include "record.h"
 
+#define DEFAULT_PERIOD	999700
+#define DEFAULT_WINDOW	300
+/* Where there are no windows, each interval is one. */
+#define PLAIN_PERIOD	1000
+/*
+ * Loops as long as the default period and window together, or a fraction of that,
+ * take 2^N >= 1,000,000 / 4.
+ */
+#define DEFAULT_JITTER	18
+
 static const char *const record_usage[] = {
-	"perf functions record [-M <metrics>] [--burst <n>] [<perf record options>] [--] <command>",
+	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
+	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
+	"",
+	"Examples:",
+	"perf functions record -- make -j4",
+	"perf functions record --burst 4 --window 200 -a -- sleep 10",
+	"perf functions record -e '{cycles,instructions,dTLB-load-misses}:uS' -p 1234",
+	"perf functions record -M TopdownL1 --kernel -- make -j4",
 	NULL
+};
+
+/* An option that takes a number. */
+struct number {
+	u64 value;
+	u64 least;
+	u64 most;
+	bool is_given;
+	bool is_wrong;
 };
 
 /* What options were given: arguments for perf record, save those of this command. */
@@ -25,10 +55,21 @@ struct parsed {
 	char **argv;
 	int argc;
 	bool has_events;
-	bool has_rate;
+	bool has_target;
+	bool is_of_cpus;
+	bool is_of_threads;
+	bool no_inherit;
 	bool is_verbose;
+	bool is_quiet;
+	bool kernel;
 	const char *metrics;
-	unsigned int burst;
+	/* Of -c and -F, which the command without alternate periods has not. */
+	const char *count;
+	const char *freq;
+	struct number period;
+	struct number window;
+	struct number jitter;
+	struct number burst;
 };
 
 static int add_argument(struct parsed *parsed, const char *format, ...)
@@ -49,15 +90,56 @@ static int add_argument(struct parsed *parsed, const char *format, ...)
 	return 0;
 }
 
+static void note_option(struct parsed *parsed, const struct option *opt, int unset)
+{
+	const char *name = opt->long_name ?: "";
+
+	switch (opt->short_name) {
+	case 'a':
+	case 'C':
+		parsed->is_of_cpus |= !unset;
+		break;
+	case 'e':
+		parsed->has_events = true;
+		break;
+	case 'i':
+		parsed->no_inherit = !unset;
+		break;
+	case 'p':
+	case 'u':
+		parsed->has_target = true;
+		break;
+	case 'q':
+		parsed->is_quiet = !unset;
+		break;
+	case 't':
+		parsed->is_of_threads = true;
+		break;
+	case 'v':
+		parsed->is_verbose = !unset;
+		break;
+	default:
+		if (!strcmp(name, "per-thread"))
+			parsed->is_of_threads = !unset;
+		break;
+	}
+}
+
 /* An option of perf record, with what parse_options() has found to be its argument. */
 static int take_option(const struct option *opt, const char *arg, int unset)
 {
 	const char *name = opt->long_name;
 	struct parsed *parsed = opt->value;
 
-	parsed->has_events |= opt->short_name == 'e';
-	parsed->has_rate |= opt->short_name == 'c' || opt->short_name == 'F';
-	parsed->is_verbose |= opt->short_name == 'v' && !unset;
+	note_option(parsed, opt, unset);
+	if (opt->short_name == 'c' && arg) {
+		parsed->count = arg;
+		return 0;
+	}
+	if (opt->short_name == 'F' && arg) {
+		parsed->freq = arg;
+		return 0;
+	}
 	if (unset)
 		return strstarts(name, "no-") ? add_argument(parsed, "--%s", name + 3) :
 						add_argument(parsed, "--no-%s", name);
@@ -67,6 +149,34 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 		return add_argument(parsed, "-%c%s", opt->short_name, arg);
 	return add_argument(parsed, "-%c", opt->short_name) ?:
 	       (arg ? add_argument(parsed, "%s", arg) : 0);
+}
+
+/* What is wrong is said when all options are known. */
+static int take_number(const struct option *opt, const char *arg, int unset)
+{
+	struct number *number = opt->value;
+	char *end;
+
+	number->is_given = true;
+	if (unset) {
+		number->value = number->least;
+		return 0;
+	}
+	errno = 0;
+	number->value = strtoull(arg, &end, 10);
+	number->is_wrong = errno || !isdigit(*arg) || *end || number->value < number->least ||
+			   number->value > number->most;
+	return 0;
+}
+
+/* --period is -c. */
+static int take_period(const struct option *opt, const char *arg, int unset)
+{
+	struct number *number = opt->value;
+	struct parsed *parsed = container_of(number, struct parsed, period);
+
+	parsed->count = arg;
+	return take_number(opt, arg, unset);
 }
 
 /* Whether an option of perf record never has an argument. */
@@ -81,10 +191,23 @@ static bool has_no_argument(const struct option *opt)
 static struct option *own_options(const struct option *options, struct parsed *parsed)
 {
 	const struct option ours[] = {
+		OPT_GROUP("What is counted, and when:"),
 		OPT_STRING('M', "metrics", &parsed->metrics, "metric or group[,...]",
 			   "record what these metrics of this CPU take (see perf list metric)"),
-		OPT_UINTEGER(0, "burst", &parsed->burst,
-			     "windows after each long interval, 1 to 255"),
+		OPT_BOOLEAN(0, "kernel", &parsed->kernel, "count the kernel, too"),
+		{ .type = OPTION_CALLBACK, .long_name = "period", .value = &parsed->period,
+		  .argh = "n", .callback = take_period, .flags = PARSE_OPT_NONEG,
+		  .help = "events of the leader in a long interval, as -c (default: 999700)" },
+		OPT_CALLBACK(0, "window", &parsed->window, "n",
+			     "events of the leader in a window (default: 300; --no-window: a plain period, of 1000)",
+			     take_number),
+		OPT_CALLBACK(0, "jitter", &parsed->jitter, "n",
+			     "make each interval longer or shorter by up to 2^n events and half of it, 1 to 30 (default: 18; --no-jitter: none)",
+			     take_number),
+		OPT_CALLBACK(0, "burst", &parsed->burst, "n",
+			     "windows after each long interval, 1 to 255 (default: 1)",
+			     take_number),
+		OPT_GROUP("Options of perf record:"),
 	};
 	struct option *own;
 	unsigned int nr = 0;
@@ -102,6 +225,9 @@ static struct option *own_options(const struct option *options, struct parsed *p
 			continue;
 		if (has_no_argument(opt))
 			opt->flags |= PARSE_OPT_NOARG;
+		/* -P has its long name no more. */
+		if (opt->long_name && !strcmp(opt->long_name, "period"))
+			opt->long_name = NULL;
 		opt->type = OPTION_CALLBACK;
 		opt->callback = take_option;
 		opt->value = parsed;
@@ -110,43 +236,211 @@ static struct option *own_options(const struct option *options, struct parsed *p
 	return own;
 }
 
-/* The events to record where -e does not say, NULL if there are none. */
-static char *events_of(const struct parsed *parsed)
+/* Whether options have a value that they cannot have; a message if so. */
+static bool refuse_numbers(const struct parsed *parsed)
 {
-	char count[32] = "", leader[64];
+	const struct {
+		const char *name;
+		const struct number *number;
+	} numbers[] = {
+		{ "period", &parsed->period }, { "window", &parsed->window },
+		{ "jitter", &parsed->jitter }, { "burst", &parsed->burst },
+	};
 
-	if (parsed->burst > 1)
-		scnprintf(count, sizeof(count), ",alt-period-count=%u", parsed->burst);
-	/* The terms of an event are stronger than -c and -F. */
-	scnprintf(leader, sizeof(leader), "cycles/%salt-period=300%s/",
-		  parsed->has_rate ? "" : "period=999700,", count);
-	return parsed->metrics ? function_groups__of_metrics(leader, parsed->metrics) :
-				 function_groups__default(leader);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		const struct number *number = numbers[i].number;
+
+		if (!number->is_wrong)
+			continue;
+		pr_err("perf functions: --%s takes a number from %llu to %llu\n", numbers[i].name,
+		       (unsigned long long)number->least, (unsigned long long)number->most);
+		return true;
+	}
+	return false;
 }
 
-/* As a shell reads it. */
-static void print_command(int nr, const char **argv)
+/* Whether options do not go together; a message if so. */
+static bool refuse_options(const struct parsed *parsed)
 {
-	fputs("perf", stderr);
-	for (int i = 0; i < nr; i++) {
-		const char *arg = argv[i];
-
-		if (*arg && !arg[strcspn(arg, " \t\n'\"\\|&;<>(){}$`*?[]#~!")]) {
-			fprintf(stderr, " %s", arg);
-			continue;
-		}
-		fputs(" '", stderr);
-		for (; *arg; arg++)
-			fprintf(stderr, "%s%c", *arg == '\'' ? "'\\'" : "", *arg);
-		fputc('\'', stderr);
+	if (refuse_numbers(parsed))
+		return true;
+	if (parsed->metrics && !*parsed->metrics) {
+		pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
+		return true;
 	}
-	fputc('\n', stderr);
+	if (parsed->has_events && parsed->metrics) {
+		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
+		return true;
+	}
+	if (parsed->has_events && parsed->kernel) {
+		pr_err("perf functions: --kernel does not go with -e: leave out the modifier u in it\n");
+		return true;
+	}
+	if (!parsed->window.value && ((parsed->jitter.is_given && parsed->jitter.value) ||
+				      parsed->burst.value > 1)) {
+		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window\n");
+		return true;
+	}
+	if (parsed->window.value && parsed->count &&
+	    parsed->window.value > strtoull(parsed->count, NULL, 10)) {
+		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
+		       (unsigned long long)parsed->window.value);
+		return true;
+	}
+	if (parsed->kernel && !perf_event_paranoid_check(1)) {
+		pr_err("perf functions: --kernel takes root, CAP_PERFMON or sysctl kernel.perf_event_paranoid=1\n");
+		return true;
+	}
+	return false;
+}
+
+static struct function_sampling sampling_of(const struct parsed *parsed, bool has_command)
+{
+	const struct number *window = &parsed->window;
+
+	return (struct function_sampling){
+		.period		= parsed->count || parsed->freq ? 0 :
+				  window->value ? DEFAULT_PERIOD : PLAIN_PERIOD,
+		.window		= window->value,
+		.jitter		= window->value ? parsed->jitter.value : 0,
+		.burst		= parsed->burst.value,
+		.has_window	= window->is_given,
+		.has_jitter	= parsed->jitter.is_given,
+		.has_burst	= parsed->burst.is_given,
+		.has_events	= parsed->has_events,
+		.with_children	= (has_command || parsed->has_target) && !parsed->is_of_cpus &&
+				  !parsed->is_of_threads && !parsed->no_inherit &&
+				  !parsed->is_quiet,
+	};
+}
+
+/* As the terms of an event have it. */
+static char *terms_of(const struct function_sampling *sampling)
+{
+	const struct {
+		const char *name;
+		u64 value;
+	} all[] = {
+		/* The terms of an event are stronger than -c and -F. */
+		{ "period", sampling->period },
+		{ "alt-period", sampling->window },
+		{ "alt-period-jitter", sampling->jitter },
+		{ "alt-period-count", sampling->burst > 1 ? sampling->burst : 0 },
+	};
+	struct strbuf terms = STRBUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (all[i].value)
+			strbuf_addf(&terms, "%s%s=%llu", terms.len ? "," : "", all[i].name,
+				    (unsigned long long)all[i].value);
+	}
+	return terms.len ? strbuf_detach(&terms, NULL) : strdup("");
+}
+
+/* The events to record where -e does not say, NULL if there are none. */
+static char *events_of(const struct parsed *parsed, const char *terms)
+{
+	/* As :u, H leaves out guests, so that virtual machines may have counters, too. */
+	const char *modifiers = parsed->kernel ? "H" : "u";
+	char *leader, *events;
+
+	if (asprintf(&leader, "cycles%s%s%s", *terms ? "/" : "", terms, *terms ? "/" : "") < 0)
+		return NULL;
+	events = parsed->metrics ?
+		 function_groups__of_metrics(leader, modifiers, parsed->metrics) :
+		 function_groups__default(leader, modifiers);
+	free(leader);
+	return events;
+}
+
+/* Add a word as a shell reads it. */
+static void quote(struct strbuf *text, const char *word)
+{
+	if (*word && !word[strcspn(word, " \t\n'\"\\|&;<>(){}$`*?[]#~!")]) {
+		strbuf_addf(text, " %s", word);
+		return;
+	}
+	strbuf_addstr(text, " '");
+	for (; *word; word++) {
+		if (*word == '\'')
+			strbuf_addstr(text, "'\\'");
+		strbuf_addch(text, *word);
+	}
+	strbuf_addch(text, '\'');
+}
+
+static char *quote_all(const char *program, int nr, const char *const *argv)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	strbuf_addstr(&text, program);
+	for (int i = 0; i < nr; i++)
+		quote(&text, argv[i]);
+	return strbuf_detach(&text, NULL);
+}
+
+/* The command that records the same without alternate periods. */
+static char *plain_command(const struct parsed *parsed, int argc, const char **argv)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	strbuf_addf(&text, "perf functions record --no-window --period %u", PLAIN_PERIOD);
+	if (parsed->kernel)
+		strbuf_addstr(&text, " --kernel");
+	if (parsed->metrics) {
+		strbuf_addstr(&text, " -M");
+		quote(&text, parsed->metrics);
+	}
+	for (int i = 0; i < parsed->argc; i++)
+		quote(&text, parsed->argv[i]);
+	for (int i = 0; i < argc; i++)
+		quote(&text, argv[i]);
+	return strbuf_detach(&text, NULL);
+}
+
+/* The arguments of perf record, of which the last ones are those of the command to run. */
+static void add_arguments(struct function_record *record, const struct parsed *parsed,
+			  int argc, const char **argv)
+{
+	int nr = 0;
+
+	record->argv[nr++] = "record";
+	record->argv[nr++] = "-T";
+	record->argv[nr++] = "--sample-cpu";
+	if (record->group) {
+		record->argv[nr++] = "-e";
+		record->argv[nr++] = record->group;
+	}
+	for (int i = 0; i < parsed->argc; i++)
+		record->argv[nr++] = parsed->argv[i];
+	if (parsed->count) {
+		record->argv[nr++] = "-c";
+		record->argv[nr++] = parsed->count;
+	}
+	if (parsed->freq) {
+		record->argv[nr++] = "-F";
+		record->argv[nr++] = parsed->freq;
+	}
+	for (int i = 0; i < argc; i++)
+		record->argv[nr++] = argv[i];
+	record->argc = nr;
+}
+
+static void print_verbose(const struct function_record *record, const struct parsed *parsed,
+			  const char *terms)
+{
+	if (parsed->has_events && *terms)
+		pr_info("events without periods of their own have: %s\n", terms);
+	pr_info("calling: perf");
+	for (int i = 0; i < record->argc; i++)
+		pr_info(" %s", record->argv[i]);
+	pr_info("\n");
 }
 
 /**
  * function_record__init - make the arguments of perf record
  * @record: the arguments, to be freed by function_record__exit() in any case
- * @options: those of perf record
+ * @options: those of perf record, whose -e is changed: see function_leaders__sample()
  * @argc: number of the arguments of perf functions record
  * @argv: these arguments
  *
@@ -154,12 +448,18 @@ static void print_command(int nr, const char **argv)
  *
  * Return: 0, or -1.
  */
-int function_record__init(struct function_record *record, const struct option *options,
+int function_record__init(struct function_record *record, struct option *options,
 			  int argc, const char **argv)
 {
-	struct parsed parsed = { .burst = 1, };
+	struct parsed parsed = {
+		.period = { .least = 1, .most = INT64_MAX },
+		.window = { .value = DEFAULT_WINDOW, .most = INT64_MAX },
+		.jitter = { .value = DEFAULT_JITTER, .most = 30 },
+		.burst	= { .value = 1, .least = 1, .most = 255 },
+	};
 	struct option *own = own_options(options, &parsed);
-	int nr = 0;
+	struct function_sampling sampling;
+	char *terms, *command;
 
 	*record = (struct function_record){};
 	if (!own)
@@ -169,50 +469,33 @@ int function_record__init(struct function_record *record, const struct option *o
 	free(own);
 	record->parsed = parsed.argv;
 	record->nr_parsed = parsed.argc;
-	record->argv = calloc(parsed.argc + argc + 6, sizeof(*record->argv));
-	if (!record->argv)
+	record->argv = calloc(parsed.argc + argc + 10, sizeof(*record->argv));
+	if (!record->argv || refuse_options(&parsed))
 		return -1;
 
-	if (parsed.metrics && !*parsed.metrics) {
-		pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
+	sampling = sampling_of(&parsed, argc > (argc && !strcmp(argv[0], "--")));
+	if (function_leaders__sample(options, &sampling))
 		return -1;
-	}
-	if (parsed.has_events && parsed.metrics) {
-		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
+	terms = terms_of(&sampling);
+	if (!terms)
 		return -1;
-	}
-	if (!parsed.burst || parsed.burst > 255) {
-		pr_err("perf functions: --burst takes a number from 1 to 255\n");
-		return -1;
-	}
-	if (parsed.has_events && parsed.burst > 1) {
-		pr_err("perf functions: --burst does not go with -e, but 'alt-period-count' in it does\n");
-		return -1;
-	}
-	record->argv[nr++] = "record";
-	record->argv[nr++] = "-T";
-	record->argv[nr++] = "--sample-cpu";
 	if (!parsed.has_events) {
-		record->group = events_of(&parsed);
-		if (!record->group)
+		record->group = events_of(&parsed, terms);
+		if (!record->group) {
+			free(terms);
 			return -1;
-		record->argv[nr++] = "-e";
-		record->argv[nr++] = record->group;
+		}
 	}
-	for (int i = 0; i < parsed.argc; i++)
-		record->argv[nr++] = parsed.argv[i];
-	for (int i = 0; i < argc; i++)
-		record->argv[nr++] = argv[i];
-	record->argc = nr;
-
-	if (parsed.is_verbose) {
-		pr_info("calling: perf");
-		for (int i = 0; i < nr; i++)
-			pr_info(" %s", record->argv[i]);
-		pr_info("\n");
+	record->plain = plain_command(&parsed, argc, argv);
+	add_arguments(record, &parsed, argc, argv);
+	if (parsed.is_verbose)
+		print_verbose(record, &parsed, terms);
+	free(terms);
+	if (parsed.metrics) {
+		command = quote_all("perf", record->argc, record->argv);
+		fprintf(stderr, "%s\n", command);
+		free(command);
 	}
-	if (parsed.metrics)
-		print_command(nr, record->argv);
 	return 0;
 }
 
@@ -226,5 +509,6 @@ void function_record__exit(struct function_record *record)
 		free(record->parsed[i]);
 	free(record->parsed);
 	free(record->group);
+	free(record->plain);
 	free(record->argv);
 }

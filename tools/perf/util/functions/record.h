@@ -9,11 +9,13 @@ struct function_record {
 	int argc;
 	const char **argv;
 	char *group;
+	/* The command that records the same without alternate periods. */
+	char *plain;
 	char **parsed;
 	int nr_parsed;
 };
 
-int function_record__init(struct function_record *record, const struct option *options,
+int function_record__init(struct function_record *record, struct option *options,
 			  int argc, const char **argv);
 void function_record__exit(struct function_record *record);
 

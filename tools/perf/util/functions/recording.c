@@ -81,6 +81,8 @@ struct recording {
 	/* Threads and maps have changed so often, beginning with 1. */
 	u32 nr_changes;
 	bool has_group;
+	/* Its events are those of tasks, not of CPUs. */
+	bool is_of_tasks;
 	/* By function where there is code to annotate, NULL if that is not wanted. */
 	struct hashmap *symbols;
 	/* Why it cannot be read has been said. */
@@ -475,6 +477,20 @@ static int add_cpus(const struct recording *recording, struct function_table *ta
 	return err;
 }
 
+/* Whether threads and children that a task has started are not in the recording. */
+static bool lacks_children(const struct recording *recording)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		const struct functions_evsel *event = evsel->priv;
+
+		if (event && event->group && is_leader(evsel) && !evsel->core.attr.inherit)
+			return recording->is_of_tasks;
+	}
+	return false;
+}
+
 /* The sums of this span; @lost is what was lost so far. */
 static int make_table(struct recording *recording, u64 lost, struct function_table *table)
 {
@@ -483,6 +499,7 @@ static int make_table(struct recording *recording, u64 lost, struct function_tab
 
 	table->lost = lost - recording->told_lost;
 	table->throttled = recording->throttled;
+	table->lacks_children = lacks_children(recording);
 	scnprintf(table->by, sizeof(table->by), "%s", recording->options->by);
 	table->inlines = recording->options->inlines;
 	return err ?: add_cpus(recording, table);
@@ -652,6 +669,19 @@ static int process_feature(const struct perf_tool *tool, struct perf_session *se
 	       perf_event__process_feature(tool, session, event) : 0;
 }
 
+/* Those of CPUs have a thread that is none. */
+static int process_thread_map(const struct perf_tool *tool __maybe_unused,
+			      struct perf_session *session, union perf_event *event)
+{
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+	const struct perf_record_thread_map *threads = &event->thread_map;
+
+	if (event->header.size < sizeof(*threads) + sizeof(threads->entries[0]) || !threads->nr)
+		return 0;
+	recording->is_of_tasks |= threads->entries[0].pid != (u64)-1;
+	return 0;
+}
+
 static void recording__init_tool(struct perf_tool *tool)
 {
 	perf_tool__init(tool, /*ordered_events=*/true);
@@ -671,6 +701,7 @@ static void recording__init_tool(struct perf_tool *tool)
 	tool->attr		= perf_event__process_attr;
 	tool->event_update	= perf_event__process_event_update;
 	tool->feature		= process_feature;
+	tool->thread_map	= process_thread_map;
 	tool->build_id		= perf_event__process_build_id;
 	tool->id_index		= perf_event__process_id_index;
 #ifdef HAVE_LIBTRACEEVENT

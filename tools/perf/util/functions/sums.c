@@ -867,6 +867,7 @@ const char *function_table__add(struct function_table *table, const struct funct
 	table->lost = add_saturated(table->lost, other->lost);
 	table->throttled = add_saturated(table->throttled, other->throttled);
 	table->was_mixed |= other->was_mixed;
+	table->lacks_children |= other->lacks_children;
 	if (function_table__sort(table) || !fits)
 		return "the sums become too large";
 	if (function_table__has_share(table, FUNCTION_SHARE_AUTO) &&

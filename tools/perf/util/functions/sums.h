@@ -189,6 +189,8 @@ struct function_table {
 	/* Of windows of recordings, as many as FUNCTION_MOST_SKIDS; sums files have none. */
 	u64 *skids;
 	unsigned int nr_skids;
+	/* A recording has none of the threads and children that its tasks have started. */
+	bool lacks_children;
 	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
 	char **cpus;
 	unsigned int nr_cpus;

@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions record: how its options sample the leaders of groups, and what it says where
+the kernel or the machine cannot.
+
+What is recorded, the attr in the recording tells, as perf evlist -v prints it. Other kernels and
+machines are a library in place of perf_event_open(2), in front of the kernel of the emulated
+machine, which alternates and has a PMU.
+"""
+
+import json
+import re
+import shlex
+import unittest
+from itertools import pairwise
+
+from tests.harness import perfdata
+from tests.harness.env import CHECK, PERF, functions, in_guest, must, run
+from tests.harness.truth import check_shares, read_truth
+
+MINUTES = 1
+MACHINES = "arm64"
+
+SHARE = CHECK / "record"
+PERIOD, WINDOW, JITTER, PLAIN = 999700, 300, 18, 1000
+N2 = "0x00000000410fd490"
+OWN = "-e '{{cycles/{}/,instructions}}:uS'"
+
+# options, and how the leader of each group is sampled: period, or frequency as text; window, jitter
+# and burst, 0 where there is none
+CASES: tuple[tuple[str, list[tuple]], ...] = (
+    ("", [(PERIOD, WINDOW, JITTER, 0)]),
+    ("--period 50000", [(50000, WINDOW, JITTER, 0)]),
+    ("-c 50000", [(50000, WINDOW, JITTER, 0)]),
+    ("-c 7 --period=50000", [(50000, WINDOW, JITTER, 0)]),
+    ("--freq 500", [("500 Hz", WINDOW, JITTER, 0)]),
+    ("-F 500", [("500 Hz", WINDOW, JITTER, 0)]),
+    ("--window 500", [(PERIOD, 500, JITTER, 0)]),
+    ("--jitter 12", [(PERIOD, WINDOW, 12, 0)]),
+    ("--jitter 30", [(PERIOD, WINDOW, 30, 0)]),
+    ("--jitter 0", [(PERIOD, WINDOW, 0, 0)]),
+    ("--no-jitter", [(PERIOD, WINDOW, 0, 0)]),
+    ("--burst 4", [(PERIOD, WINDOW, JITTER, 4)]),
+    ("--burst 1", [(PERIOD, WINDOW, JITTER, 0)]),
+    ("--burst 4 --no-burst", [(PERIOD, WINDOW, JITTER, 0)]),
+    ("--period 5000 --window 700 --jitter 9 --burst 2", [(5000, 700, 9, 2)]),
+    ("--no-window", [(PLAIN, 0, 0, 0)]),
+    ("--window 0 --jitter 0", [(PLAIN, 0, 0, 0)]),
+    ("--no-window --period 2000", [(2000, 0, 0, 0)]),
+    ("--no-window -F 500", [("500 Hz", 0, 0, 0)]),
+    ("--kernel", [(PERIOD, WINDOW, JITTER, 0)]),
+    # events of one's own without terms: all the same
+    ("-e '{cycles,instructions}:uS'", [(PERIOD, WINDOW, JITTER, 0)]),
+    ("-e cycles:uS", [(PERIOD, WINDOW, JITTER, 0)]),
+    ("-e cpu-clock:uS --window 20000", [(PERIOD, 20000, JITTER, 0)]),
+    ("--eve '{instructions,cycles}:uS' --no-jitter", [(PERIOD, WINDOW, 0, 0)]),
+    (
+        "-e '{cycles,instructions}:uS' --period 5000 --window 700 --jitter 9 --burst 2",
+        [(5000, 700, 9, 2)],
+    ),
+    ("-e '{cycles,instructions}:uS' -F 500 --burst 2", [("500 Hz", WINDOW, JITTER, 2)]),
+    ("-e '{cycles,instructions}:uS' --no-window", [(PLAIN, 0, 0, 0)]),
+    # with terms that say how it is sampled: these alone
+    (OWN.format("period=5000"), [(5000, 0, 0, 0)]),
+    (OWN.format("freq=500"), [("500 Hz", 0, 0, 0)]),
+    (OWN.format("period=5000,alt-period=700"), [(5000, 700, 0, 0)]),
+    (OWN.format("period=5000,alt-period=700,alt-period-count=3"), [(5000, 700, 0, 3)]),
+    (OWN.format("alt-period=700"), [(PERIOD, 700, 0, 0)]),
+    (OWN.format("alt-period=700,alt-period-jitter=5"), [(PERIOD, 700, 5, 0)]),
+    # ... and what is asked for
+    (OWN.format("period=5000") + " --window 700", [(5000, 700, 0, 0)]),
+    (OWN.format("period=5000") + " --jitter 9", [(5000, WINDOW, 9, 0)]),
+    (OWN.format("period=5000") + " --burst 2", [(5000, WINDOW, 0, 2)]),
+    (OWN.format("freq=500") + " --window 700 --jitter 9", [("500 Hz", 700, 9, 0)]),
+    (OWN.format("period=5000,alt-period=700") + " --burst 2 --jitter 9", [(5000, 700, 9, 2)]),
+    (OWN.format("alt-period=700") + " --period 5000", [(5000, 700, 0, 0)]),
+    # ... but not in place of what they say
+    (
+        OWN.format("period=5000,alt-period=700,alt-period-jitter=5,alt-period-count=3")
+        + " --period 9000 --window 300 --jitter 9 --burst 2",
+        [(5000, 700, 5, 3)],
+    ),
+    (OWN.format("period=5000,alt-period=700") + " --no-window", [(5000, 700, 0, 0)]),
+    # each event for itself
+    (
+        "-e '{cycles,instructions}:uS,{instructions/period=5000/,cycles}:uS' -e cycles:u",
+        [(PERIOD, WINDOW, JITTER, 0), (5000, 0, 0, 0), (PERIOD, WINDOW, JITTER, 0)],
+    ),
+    ("-M ipc", [(PERIOD, WINDOW, JITTER, 0)]),
+    ("-M ipc --period 5000 --window 700 --jitter 9 --burst 2", [(5000, 700, 9, 2)]),
+    ("-M ipc --no-jitter -F 500", [("500 Hz", WINDOW, 0, 0)]),
+    ("-M ipc --no-window --kernel", [(PLAIN, 0, 0, 0)]),
+)
+
+# Takes the place of perf_event_open(2): answers as the KERNEL would.
+KERNELS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum { TYPE = 0, SIZE = 1 };			/* of 32 bits */
+enum { SAMPLE_TYPE = 3, FLAGS = 5, ALTERNATE = 18 };	/* of 64 bits */
+enum { HARDWARE = 0, SAMPLE_READ = 1 << 4, INHERIT = 1 << 1, EXCLUDE_GUEST = 1 << 20 };
+
+static int answer(uint32_t *words)
+{
+	uint64_t *attr = (uint64_t *)words;
+	const char *kernel = getenv("KERNEL") ?: "";
+	int is_hardware = words[TYPE] == HARDWARE;
+
+	/* perf asks with shorter ones what the kernel can do */
+	if (words[SIZE] < 160)
+		return 0;
+	if (strstr(kernel, "6.11") && attr[FLAGS] & INHERIT && attr[SAMPLE_TYPE] & SAMPLE_READ)
+		return EINVAL;
+	if (strstr(kernel, "plain") && attr[ALTERNATE]) {
+		words[SIZE] = 136;
+		return E2BIG;
+	}
+	if (strstr(kernel, "pmu") && is_hardware && attr[ALTERNATE])
+		return EOPNOTSUPP;
+	if (strstr(kernel, "guests") && is_hardware && !(attr[FLAGS] & EXCLUDE_GUEST))
+		return EOPNOTSUPP;
+	if (strstr(kernel, "busy") && is_hardware)
+		return EBUSY;
+	if (strstr(kernel, "none") && is_hardware)
+		return ENOENT;
+	return 0;
+}
+
+long syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	int error = number == SYS_perf_event_open ? answer((void *)a) : 0;
+
+	if (!error)
+		return real(number, a, b, c, d, e, f);
+	errno = error;
+	return -1;
+}
+"""
+
+COMMANDS = f"""
+sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
+export PERF_CPUID={N2}
+cd /tmp
+option() {{
+	perf functions record -q "$@" true 2> said || {{ cat said; exit 1; }}
+}}
+{{
+{{options}}
+}}
+unset PERF_CPUID
+
+benchmark --truth 0 1 > /share/truth
+perf functions record -q -o default.data -- benchmark 0 1 > /dev/null
+
+# as NAME, on KERNEL: what is said, and how it ends
+on() {{
+	local kernel=$1 name=$2 status=0
+	shift 2
+	KERNEL=$kernel LD_PRELOAD=/share/kernels.so "$@" > $name.said 2>&1 < /dev/null || status=$?
+	echo $status >> $name.said
+}}
+# the parent has windows, too
+program="sh -c 'benchmark --iterations 2000 0 1; i=0; while [ \\$i -lt 8000 ]; do i=\\$((i + 1)); done'"
+for way in "" "-a" "-q" "--no-inherit" "--per-thread" "-e '{{cycles,instructions}}:u'" "-e cycles:uS"; do
+	name=children$(echo "$way" | tr S s | tr -cd a-z)
+	eval on 6.11 $name perf functions record -o $name.data $way -- "$program"
+	perf functions report -i $name.data -j > $name.json 2> $name.notes || true
+done
+eval on 6.12 inherited perf functions record -o inherited.data -- "$program"
+perf functions report -i inherited.data -j > inherited.json 2> inherited.notes
+# of one that runs already
+benchmark 0 1 > /dev/null &
+sleep 0.1
+on 6.11 running perf functions record -o running.data -p $! -- sleep 0.2
+wait
+perf functions report -i running.data -j > running.json 2> running.notes || true
+
+# a command that is printed can be copied
+copy() {{
+	local kernel=$1 name=$2 command
+	command=$(sed -n 's/^ *\\(perf functions record --no-window\\)/\\1/p' $name.said)
+	eval on $kernel $name-copied "$command"
+}}
+on plain plain perf functions record -o 'pl ain.data' --burst 4 -F 99 --window 200 -- benchmark --iterations 20 0 1
+copy plain plain
+perf functions report -i 'pl ain.data' -j > plain.json
+PERF_CPUID={N2} on plain plain-metrics perf functions record -o metrics.data -M ipc --kernel true
+on plain plain-terms perf functions record -o terms.data -e '{{cycles/period=5000,alt-period=300/,instructions}}:uS' true
+on plain plain-file perf functions record --no-window -o /nowhere/file true
+on pmu pmu perf functions record -o pmu.data -- benchmark --iterations 20 0 1
+copy pmu pmu
+perf functions report -i pmu.data -j > pmu.json
+on guests guests perf functions record -o guests.data -e '{{cycles,instructions}}:uGHS' true
+on guests host perf functions record -o host.data true
+on guests host-kernel perf functions record -o host-kernel.data --kernel true
+on busy busy perf functions record -o busy.data true
+on none none perf functions record -o none.data true
+on "plain none" nothing perf functions record -o nothing.data true
+on none clock perf functions record -o clock.data --window 20000 -e '{{cpu-clock,page-faults}}:uS' true
+on "" status perf functions record -q -o status.data -- sh -c 'exit 3'
+on "" program perf functions record -q -o program.data -- /nowhere/program
+mv ./*.data ./*.said ./*.notes ./*.json /share
+"""
+
+
+def setUpModule() -> None:
+    SHARE.mkdir(parents=True, exist_ok=True)
+    for old in SHARE.glob("*"):
+        old.unlink()
+    (SHARE / "kernels.c").write_text(KERNELS)
+    compiler = "aarch64-linux-gnu-gcc -shared -fPIC -w -o"
+    must(*compiler.split(), SHARE / "kernels.so", SHARE / "kernels.c", "-ldl")
+    options = "\n".join(
+        f"option -o option-{number}.data {options}" for number, (options, _) in enumerate(CASES)
+    )
+    in_guest(COMMANDS.replace("{options}", options), share=SHARE, timeout=580)
+
+
+def attrs(name: str) -> list[dict[str, str]]:
+    """The attrs of a recording, as perf evlist -v says them."""
+    text = must(PERF, "evlist", "-v", "-i", SHARE / f"{name}.data")
+    lines = [line for line in text.splitlines() if ", size: " in line]
+    return [dict(re.findall(r"([\w{][\w, ]*\}?): ([^,]*)", line)) for line in lines]
+
+
+def leaders(name: str) -> list[dict[str, str]]:
+    """Those that sample."""
+    return [attr for attr in attrs(name) if "{ sample_period, sample_freq }" in attr]
+
+
+def sampling(attr: dict[str, str]) -> tuple:
+    """As in CASES."""
+    rate = int(attr["{ sample_period, sample_freq }"])
+    return (
+        f"{rate} Hz" if "freq" in attr else rate,
+        int(attr.get("alternative_sample_period", 0)),
+        int(attr.get("jitter_alternate_period", 0)),
+        int(attr.get("alternative_sample_count", 0)),
+    )
+
+
+def said(name: str) -> tuple[str, int]:
+    """What a command has said, and its exit status."""
+    *lines, status = (SHARE / f"{name}.said").read_text().splitlines()
+    return "\n".join(lines), int(status)
+
+
+def windows(name: str) -> int:
+    """The windows that count in a report."""
+    report = json.loads((SHARE / f"{name}.json").read_text())
+    return sum(row["sums"][0]["matched"] for row in report["functions"])
+
+
+class Options(unittest.TestCase):
+    def test_sampling(self):
+        """Each leader has what the options and its own terms say."""
+        for number, (options, expected) in enumerate(CASES):
+            with self.subTest(options):
+                found = leaders(f"option-{number}")
+                self.assertEqual([sampling(attr) for attr in found], expected)
+
+    def test_what_is_counted(self):
+        """User space of this machine; with --kernel its kernel, too; never a guest's."""
+        for number, (options, _) in enumerate(CASES):
+            if "-e" in shlex.split(options) or "--eve" in options:
+                continue
+            for attr in attrs(f"option-{number}"):
+                with self.subTest(options):
+                    self.assertEqual("exclude_kernel" not in attr, "--kernel" in options)
+                    self.assertNotIn("exclude_user", attr)
+                    self.assertIn("exclude_guest", attr)
+
+    def test_members_are_read_with_samples(self):
+        for number in (0, 1, 10):
+            leader, *members = attrs(f"option-{number}")
+            self.assertIn("READ", leader["sample_type"].split("|"))
+            self.assertTrue(members)
+            for member in members:
+                self.assertNotIn("{ sample_period, sample_freq }", member)
+
+
+class Default(unittest.TestCase):
+    """perf functions record -- PROGRAM"""
+
+    def test_jitter(self):
+        """Intervals vary as the kernel's documentation says: evenly by 2^18 and half at most."""
+        recording = perfdata.read(SHARE / "default.data")
+        values = [list(sample.values.values())[0] for sample in recording.stream()]
+        lengths = [late - early for early, late in pairwise(values)]
+        # the first sample ends a long interval
+        for found, period, width in (
+            (lengths[::2], WINDOW, WINDOW // 2),
+            (lengths[1::2], PERIOD, 1 << JITTER),
+        ):
+            self.assertGreater(len(found), 500)
+            self.assertGreaterEqual(min(found), period - width)
+            self.assertLessEqual(max(found), period + width)
+            self.assertLess(min(found), period - 0.9 * width)
+            self.assertGreater(max(found), period + 0.9 * width)
+            deviation = width / 3**0.5
+            mean = sum(found) / len(found)
+            self.assertLess(abs(mean - period), 4 * deviation / len(found) ** 0.5)
+
+    def test_jitter_breaks_each_resonance_with_the_periods(self):
+        """Loops are at most as long as both periods; a quarter of that is enough."""
+        self.assertGreaterEqual(4 << JITTER, PERIOD + WINDOW)
+        self.assertLess(4 << (JITTER - 1), PERIOD + WINDOW)
+
+    def test_table(self):
+        truth = read_truth((SHARE / "truth").read_text())
+        check_shares(self, functions(SHARE / "default.data"), truth, WINDOW)
+
+
+class Children(unittest.TestCase):
+    """Where the kernel lets no child inherit a group with counts in its samples."""
+
+    WARNING = "children and new threads of the program are not in this profile"
+    NOTE = "recorded without the threads and children that were started"
+
+    def check(self, name: str, warns: bool, notes: bool) -> None:
+        text, status = said(name)
+        self.assertEqual(status, 0, text)
+        self.assertEqual(text.count(self.WARNING), warns, text)
+        self.assertEqual((SHARE / f"{name}.notes").read_text().count(self.NOTE), notes)
+
+    def test_warns(self):
+        """The children do the work, and none of it is there."""
+        self.check("children", True, True)
+        self.assertIn("-a", said("children")[0].split(self.WARNING)[1])
+        self.check("inherited", False, False)
+        self.assertLess(windows("children"), windows("inherited") / 2)
+        self.check("childrenecyclesus", True, True)
+        self.check("running", True, True)
+
+    def test_does_not_where_they_are_there(self):
+        self.check("childrena", False, False)
+        # in a group without counts in its samples, which has no table
+        self.check("childrenecyclesinstructionsu", False, False)
+
+    def test_does_not_where_none_was_asked_for(self):
+        """The recording lacks them all the same, which is noted."""
+        for name in ("childrennoinherit", "childrenperthread"):
+            self.check(name, False, True)
+        self.check("childrenq", False, True)
+
+    def test_note_is_of_recordings(self):
+        """Once where several are added up, and with a comparison."""
+        one, other = SHARE / "inherited.data", SHARE / "running.data"
+        for inputs in (one, other, other), ("--before", one, "--after", other):
+            done = run(PERF, "functions", "report", *inputs, stderr=-1)
+            self.assertEqual((done.returncode, done.stderr.count(self.NOTE)), (0, 1), done.stderr)
+
+
+class Ways(unittest.TestCase):
+    """What to do where it cannot alternate."""
+
+    def test_kernel_that_does_not_alternate(self):
+        """The packages, the module, and a command to copy, with what was asked for besides."""
+        text, status = said("plain")
+        self.assertEqual(status, 255, text)
+        self.assertEqual(text.count("does not know alternate sample periods"), 1)
+        first, *ways = text.split("there are three ways out:")[1].strip().splitlines()
+        self.assertIn("package linux-image-*-alt-period", first)
+        self.assertIn("package perf-alt-period-dkms", ways[0])
+        self.assertIn("a short plain period", ways[1])
+        self.assertEqual(
+            shlex.split(ways[2]),
+            "perf functions record --no-window --period 1000 -o".split()
+            + "pl ain.data|--|benchmark|--iterations|20|0|1".split("|"),
+        )
+        self.assertEqual(len(ways), 3)
+
+    def test_command_that_was_copied(self):
+        for name in ("plain", "pmu"):
+            text, status = said(f"{name}-copied")
+            self.assertEqual(status, 0, text)
+            self.assertGreater(windows(name), 100)
+        self.assertEqual([sampling(attr) for attr in leaders("pl ain")], [(1000, 0, 0, 0)])
+
+    def test_command_with_metrics(self):
+        command = (
+            "perf functions record --no-window --period 1000 --kernel -M ipc -o metrics.data true"
+        )
+        self.assertIn(f"\n    {command}", said("plain-metrics")[0])
+
+    def test_command_with_terms(self):
+        """Options do not change what the terms say."""
+        text, _ = said("plain-terms")
+        self.assertIn("    perf functions record -e '{cycles/period=1000/,instructions}:uS'", text)
+
+    def test_other_errors(self):
+        """They are perf record's alone, and so is the status of a program."""
+        text, status = said("plain-file")
+        self.assertNotEqual(status, 0)
+        self.assertNotIn("perf functions", text)
+        self.assertEqual(said("status"), ("", 3))
+        self.assertNotIn("perf functions", said("program")[0])
+
+    def test_pmu_that_does_not_alternate(self):
+        text, status = said("pmu")
+        self.assertEqual(status, 255)
+        self.assertIn("cannot alternate between two sample periods", text)
+        self.assertRegex(text, r"short plain period.*\n +perf functions record --no-window")
+        self.assertNotIn("three ways", text)
+
+    def test_virtual_machine_has_the_pmu(self):
+        """Linux 7.0 and later refuse events that count guests; those of this command do not."""
+        text, status = said("guests")
+        self.assertEqual(status, 255)
+        self.assertRegex(text, "a virtual machine has the counters .*modifier H")
+        for name in ("host", "host-kernel"):
+            self.assertEqual(said(name)[1], 0)
+            self.assertTrue(all("exclude_guest" in attr for attr in attrs(name)))
+
+    def test_counters_are_taken(self):
+        text, status = said("busy")
+        self.assertEqual(status, 255)
+        self.assertIn("something else has the counters", text)
+        self.assertIn("virtual machine", text)
+
+    def test_no_pmu(self):
+        """The command that is named works."""
+        text, status = said("none")
+        self.assertEqual(status, 255)
+        command = "perf functions record --window 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND"
+        self.assertIn(f"\n    {command}", text)
+        self.assertEqual(said("clock")[1], 0)
+        self.assertIn("--no-window --period 20000 -e '{cpu-clock", said("nothing")[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

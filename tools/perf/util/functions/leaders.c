@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How perf functions record samples the leaders of groups, and why they may not open.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/zalloc.h>
+#include <api/fs/fs.h>
+#include <subcmd/parse-options.h>
+
+#include "../debug.h"
+#include "../evlist.h"
+#include "../evsel.h"
+#include "../evsel_config.h"
+#include "../parse-events.h"
+#include "../../perf-sys.h"
+#include "leaders.h"
+
+/* What perf record's option -e has no place for. */
+static struct {
+	int (*parse)(const struct option *opt, const char *arg, int unset);
+	struct function_sampling sampling;
+	/* The leaders, without their periods. */
+	struct perf_event_attr *attrs;
+	unsigned int nr;
+	/* The terms of an event of -e alternate, so that options cannot change it. */
+	bool has_own_window;
+	bool told_of_children;
+} leaders;
+
+/* Whether the user has written the term; that of an alias is weak. */
+static bool has_term(struct evsel *evsel, enum evsel_term_type type)
+{
+	const struct evsel_config_term *term = __evsel__get_config_term(evsel, type);
+
+	return term && !term->weak;
+}
+
+/* Returns the term, whose value is to be set; NULL without memory. */
+static struct evsel_config_term *add_term(struct evsel *evsel, enum evsel_term_type type)
+{
+	struct evsel_config_term *term = zalloc(sizeof(*term));
+
+	if (term) {
+		term->type = type;
+		list_add_tail(&term->list, &evsel->config_terms);
+	}
+	return term;
+}
+
+static int add_period(struct evsel *evsel, u64 period)
+{
+	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_PERIOD);
+
+	if (!term)
+		return -ENOMEM;
+	term->val.period = period;
+	return 0;
+}
+
+static int add_window(struct evsel *evsel, u64 window)
+{
+	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
+
+	if (!term)
+		return -ENOMEM;
+	term->val.alt_period = window;
+	return 0;
+}
+
+static int add_jitter(struct evsel *evsel, u32 jitter)
+{
+	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER);
+
+	if (!term)
+		return -ENOMEM;
+	term->val.alt_period_jitter = jitter;
+	return 0;
+}
+
+static int add_burst(struct evsel *evsel, u32 burst)
+{
+	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_COUNT);
+
+	if (!term)
+		return -ENOMEM;
+	term->val.alt_period_count = burst;
+	return 0;
+}
+
+/*
+ * An event whose terms do not say how it is sampled is sampled as the command does it.
+ * Terms that do say it stay as they are, and get what the user asked for besides.
+ */
+static int sample_leader(struct evsel *evsel, const struct function_sampling *sampling)
+{
+	bool has_rate = has_term(evsel, EVSEL__CONFIG_TERM_PERIOD) ||
+			has_term(evsel, EVSEL__CONFIG_TERM_FREQ);
+	bool has_window = has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
+	bool is_bare = !has_rate && !has_window;
+	bool wants_window = sampling->window && (is_bare || sampling->has_window ||
+						 sampling->has_jitter || sampling->has_burst);
+	int err = 0;
+
+	if (!has_rate && sampling->period)
+		err = add_period(evsel, sampling->period);
+	if (!err && !has_window && wants_window)
+		err = add_window(evsel, sampling->window);
+	if (!has_window && !wants_window)
+		return err;
+
+	if (!err && sampling->jitter && (is_bare || sampling->has_jitter) &&
+	    !has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER))
+		err = add_jitter(evsel, sampling->jitter);
+	if (!err && sampling->burst > 1 &&
+	    !has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_COUNT))
+		err = add_burst(evsel, sampling->burst);
+	return err;
+}
+
+/* Returns the errno of opening an event on this thread, 0 if it opens. */
+static int try_open(struct perf_event_attr attr)
+{
+	int fd = sys_perf_event_open(&attr, /*pid=*/0, /*cpu=*/-1, /*group_fd=*/-1,
+				     PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+/* Before Linux 6.12 no child inherits an event whose samples have counts. */
+static bool can_inherit_counts(void)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_SOFTWARE,
+		.config		= PERF_COUNT_SW_CPU_CLOCK,
+		.size		= sizeof(attr),
+		.sample_period	= 1000000,
+		.sample_type	= PERF_SAMPLE_TID | PERF_SAMPLE_READ,
+		.disabled	= 1,
+		.inherit	= 1,
+		.exclude_kernel	= 1,
+		.exclude_hv	= 1,
+	};
+
+	if (try_open(attr) != EINVAL)
+		return true;
+	attr.inherit = 0;
+	return try_open(attr) != 0;
+}
+
+static void warn_of_children(const struct evsel *evsel)
+{
+	if (leaders.told_of_children || !leaders.sampling.with_children || !evsel->sample_read ||
+	    can_inherit_counts())
+		return;
+	leaders.told_of_children = true;
+	fprintf(stderr,
+		"perf functions: children and new threads of the program are not in this profile: before Linux 6.12 they do not inherit a group with counts in its samples (-a records all that runs)\n");
+}
+
+static int add_leader(struct evsel *evsel)
+{
+	struct perf_event_attr *attrs = realloc(leaders.attrs, (leaders.nr + 1) * sizeof(*attrs));
+
+	if (!attrs)
+		return -ENOMEM;
+	leaders.attrs = attrs;
+	attrs[leaders.nr++] = evsel->core.attr;
+	return 0;
+}
+
+/* Parse -e as perf record does, and tell its leaders how to sample. */
+static int parse_events_of_leaders(const struct option *opt, const char *arg, int unset)
+{
+	const struct parse_events_option_args *args = opt->value;
+	struct evlist *evlist = *args->evlistp;
+	int known = 0, err;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel)
+		known++;
+	err = leaders.parse(opt, arg, unset);
+	if (err)
+		return err;
+	evlist__for_each_entry(evlist, evsel) {
+		if (known-- > 0 || !evsel__is_group_leader(evsel) ||
+		    evsel__is_dummy_event(evsel) || evsel__is_aux_event(evsel))
+			continue;
+		leaders.has_own_window |= leaders.sampling.has_events &&
+					  has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
+		warn_of_children(evsel);
+		err = sample_leader(evsel, &leaders.sampling) ?: add_leader(evsel);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * function_leaders__sample - let perf record sample as this command does
+ * @options: those of perf record, whose -e is changed
+ * @sampling: for leaders whose terms do not say how they are sampled
+ *
+ * Return: 0, or -EINVAL if @options have no -e.
+ */
+int function_leaders__sample(struct option *options, const struct function_sampling *sampling)
+{
+	for (; options->type != OPTION_END; options++) {
+		if (options->short_name != 'e')
+			continue;
+		leaders.parse = options->callback;
+		leaders.sampling = *sampling;
+		options->callback = parse_events_of_leaders;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static bool has_module(void)
+{
+	const char *sysfs = sysfs__mountpoint();
+	char path[PATH_MAX];
+
+	scnprintf(path, sizeof(path), "%s/module/perf_alt_period", sysfs ?: "/sys");
+	return !access(path, F_OK);
+}
+
+static bool lacks_pmu(const struct perf_event_attr *attr)
+{
+	int err = attr->type == PERF_TYPE_HARDWARE ? try_open(*attr) : 0;
+
+	return err == ENOENT || err == ENODEV || err == ENXIO;
+}
+
+/* As the event is opened to find out why perf record could not. */
+static struct perf_event_attr probe_of(const struct perf_event_attr *leader)
+{
+	struct perf_event_attr attr = *leader;
+
+	attr.freq = 0;
+	attr.sample_period = 1000000;
+	attr.read_format = 0;
+	attr.disabled = 1;
+	return attr;
+}
+
+/* A command that records without alternate periods. */
+static void print_plain_command(const char *plain)
+{
+	struct perf_event_attr attr;
+	bool has_pmu = true;
+
+	for (unsigned int i = 0; i < leaders.nr; i++) {
+		attr = probe_of(&leaders.attrs[i]);
+		has_pmu = has_pmu && !lacks_pmu(&attr);
+	}
+	if (!has_pmu)
+		fprintf(stderr,
+			"    perf functions record --no-window --period 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND\n");
+	else if (leaders.has_own_window)
+		fprintf(stderr,
+			"    perf functions record -e '{cycles/period=1000/,instructions}:uS' -- COMMAND\n");
+	else
+		fprintf(stderr, "    %s\n", plain);
+}
+
+/* Say what the error of this leader means; returns whether there was something to say. */
+static bool explain_leader(const struct perf_event_attr *leader, const char *plain)
+{
+	struct perf_event_attr attr = probe_of(leader), alternate = attr, host = attr;
+	int err = try_open(attr);
+
+	alternate.alternative_sample_period = 1000;
+	host.exclude_guest = 1;
+
+	if (!err && try_open(alternate) == EOPNOTSUPP) {
+		fprintf(stderr,
+			"perf functions: record with a short plain period, with an interrupt for each window:\n");
+		print_plain_command(plain);
+	} else if (err == EBUSY) {
+		fprintf(stderr,
+			"perf functions: something else has the counters of this machine, as a virtual machine may have them (mediated vPMU, since Linux 7.0): end it, or record in it\n");
+	} else if (err == EOPNOTSUPP && !attr.exclude_guest && !try_open(host)) {
+		fprintf(stderr,
+			"perf functions: a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: leave them out by the modifier H, as in :uHS\n");
+	} else if (lacks_pmu(&attr)) {
+		fprintf(stderr,
+			"perf functions: this machine does not count that, as a virtual machine without a PMU: record by the clock, whose windows are in nanoseconds:\n"
+			"    perf functions record --window 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND\n");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/**
+ * function_leaders__explain - say how to record where perf record could not
+ * @plain: command that records without alternate periods
+ *
+ * perf record has said which event did not open. Nothing is printed if that had
+ * another reason than the kernel and the machine.
+ */
+void function_leaders__explain(const char *plain)
+{
+	if (perf_missing_features.alternative_sample_period) {
+		if (has_module())
+			return;
+		fprintf(stderr,
+			"perf functions: there are three ways out:\n"
+			"  a kernel that alternates (package linux-image-*-alt-period)\n"
+			"  the module perf_alt_period for this kernel (package perf-alt-period-dkms, then modprobe)\n"
+			"  a short plain period, which any kernel has, with an interrupt for each window:\n");
+		print_plain_command(plain);
+		return;
+	}
+	for (unsigned int i = 0; i < leaders.nr; i++) {
+		if (explain_leader(&leaders.attrs[i], plain))
+			return;
+	}
+}
