@@ -95,7 +95,8 @@ def counted(text: str) -> dict[str, int]:
 
 def table(recording: Path) -> dict[str, dict]:
     """perf functions report, by symbol."""
-    return {row["symbol"]: row for row in json.loads(native(recording, "-j").stdout)["functions"]}
+    done = native(recording, "-j")
+    return {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}
 
 
 class Emulator(unittest.TestCase):
@@ -298,6 +299,79 @@ class Tables(Emulator):
             if runs[-1] in runs[:-1]:
                 return
         self.fail("three runs, and no two of them have the same counts")
+
+
+class Interrupts(Emulator):
+    """What the recording's own interrupts add, where the kernel is modelled, too."""
+
+    GROUPS = ",".join(
+        f"{{cycles/period={50000 - window},alt-period={window},alt-period-jitter=14/,"
+        "instructions,branch-misses}:uS"
+        for window in (300, 1200)
+    )
+    LEAST = 0.03  # error of CPI that interrupts make
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.record("noisy", "small,kernel=on")
+        cls.record("quiet", "small")
+
+    @classmethod
+    def record(cls, name: str, model: str) -> None:
+        modelled(
+            f"{UNTHROTTLED}cd /tmp; settle; perf record -q -T --sample-cpu -m 16M "
+            f"-e '{cls.GROUPS}' -o data benchmark --iterations 3000 0 1; "
+            f"cp data /share/{name}.data",
+            name,
+            model=model,
+        )
+        must(
+            TOP / "emulator/truth.py",
+            *(OUT / f"{name}.{end}" for end in ("data", "truth", "true")),
+        )
+
+    @staticmethod
+    def errors(name: str, *options: str) -> dict[str, float]:
+        """How far CPI of each function is off, relative to the truth."""
+        true = table(OUT / f"{name}.true")
+        rows = json.loads(native(OUT / f"{name}.data", "-j", *options).stdout)
+        return {
+            row["symbol"]: row["metrics"]["CPI"] / true[row["symbol"]]["metrics"]["CPI"] - 1
+            for row in rows["functions"]
+            if row["symbol"] in LEAVES
+        }
+
+    def test_correction_takes_off_what_is_there(self):
+        plain, same, own = (
+            sum(map(abs, self.errors("noisy", *options).values())) / len(LEAVES)
+            for options in ((), ("--correct",), ("--correct=own",))
+        )
+        print(
+            f"CPI is {100 * plain:.1f} % off, {100 * same:.1f} % with --correct, "
+            f"{100 * own:.1f} % with --correct=own"
+        )
+        self.assertGreater(plain, self.LEAST)
+        self.assertLess(same, plain)
+        self.assertLess(own, plain / 3)
+
+    def test_disturbed_values_are_marked(self):
+        """CPI of functions whose windows are disturbed by more than their intervals."""
+        for name, row in table(OUT / "noisy.data").items():
+            if name in LEAVES and self.errors("noisy")[name] > self.LEAST:
+                self.assertIn("CPI", row["weak"], name)
+
+    def test_correction_leaves_alone_what_is_not(self):
+        """Where the kernel leaves no traces, the values stay inside of their intervals."""
+        for options in ("--correct",), ("--correct=own",):
+            rows = json.loads(native(OUT / "quiet.data", "-j", *options).stdout)
+            corrected = {row["symbol"]: row for row in rows["functions"]}
+            for name, row in table(OUT / "quiet.data").items():
+                if name in LEAVES:
+                    self.assertNotIn("CPI", row["weak"], name)
+                    low, high = corrected[name]["intervals"]["CPI"]
+                    value = row["metrics"]["CPI"]
+                    self.assertTrue(0.99 * low <= value <= 1.01 * high, (options, name))
 
 
 class Behaviours(Emulator):

@@ -48,6 +48,8 @@ CASES: tuple[tuple[str, list[tuple]], ...] = (
     ("--no-window --period 2000", [(2000, 0, 0, 0)]),
     ("--no-window -F 500", [("500 Hz", 0, 0, 0)]),
     ("--kernel", [(PERIOD, WINDOW, JITTER, 0)]),
+    ("--calibrate", [(PERIOD, WINDOW, JITTER, 0), (PERIOD, 4 * WINDOW, JITTER, 0)]),
+    ("--calibrate --window 100 --no-jitter", [(PERIOD, 100, 0, 0), (PERIOD, 400, 0, 0)]),
     # events of one's own without terms: all the same
     ("-e '{cycles,instructions}:uS'", [(PERIOD, WINDOW, JITTER, 0)]),
     ("-e cycles:uS", [(PERIOD, WINDOW, JITTER, 0)]),

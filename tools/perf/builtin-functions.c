@@ -332,6 +332,15 @@ static bool same_periods(const struct function_group_desc *a, const struct funct
 	       a->alternative_sample_period == b->alternative_sample_period;
 }
 
+/* Shares of share mode auto are made of samples, which windows add nothing to. */
+static bool weigh_the_same(const struct function_group_desc *a,
+			   const struct function_group_desc *b)
+{
+	if (a->share == FUNCTION_SHARE_AUTO && b->share == FUNCTION_SHARE_AUTO)
+		return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq;
+	return same_periods(a, b);
+}
+
 /* Whether windows of one leader's event stand for different periods. */
 static bool has_several_periods(const struct function_table *table)
 {
@@ -342,7 +351,7 @@ static bool has_several_periods(const struct function_table *table)
 		while (strcmp(table->sets[first]->events[0], set->events[0]))
 			first++;
 		for (unsigned int j = 0; j < set->nr_descs; j++) {
-			if (!same_periods(&set->descs[j], table->sets[first]->descs))
+			if (!weigh_the_same(&set->descs[j], table->sets[first]->descs))
 				return true;
 		}
 	}

@@ -1833,7 +1833,12 @@ def notes(table: Table) -> List[str]:
     periods: Dict[str, set] = {}
     for group in table.groups:
         periods.setdefault(group.events[0], set()).add(
-            (group.sample_period, group.sample_freq, group.alternative_sample_period)
+            (
+                group.sample_period,
+                group.sample_freq,
+                # shares of share mode auto are made of samples, which windows add nothing to
+                0 if group.share == "auto" else group.alternative_sample_period,
+            )
         )
     if any(len(different) > 1 for different in periods.values()):
         texts.append("recorded with several periods: functions weigh more where they are shorter")

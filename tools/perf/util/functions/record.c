@@ -28,6 +28,8 @@
  * take 2^N >= 1,000,000 / 4.
  */
 #define DEFAULT_JITTER	18
+/* With --calibrate, half of the windows are so many times as long. */
+#define CALIBRATION	4
 
 static const char *const record_usage[] = {
 	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
@@ -62,6 +64,7 @@ struct parsed {
 	bool is_verbose;
 	bool is_quiet;
 	bool kernel;
+	bool calibrate;
 	const char *metrics;
 	/* Of -c and -F, which the command without alternate periods has not. */
 	const char *count;
@@ -195,6 +198,8 @@ static struct option *own_options(const struct option *options, struct parsed *p
 		OPT_STRING('M', "metrics", &parsed->metrics, "metric or group[,...]",
 			   "record what these metrics of this CPU take (see perf list metric)"),
 		OPT_BOOLEAN(0, "kernel", &parsed->kernel, "count the kernel, too"),
+		OPT_BOOLEAN(0, "calibrate", &parsed->calibrate,
+			    "record windows of two lengths, for perf functions report --correct=own"),
 		{ .type = OPTION_CALLBACK, .long_name = "period", .value = &parsed->period,
 		  .argh = "n", .callback = take_period, .flags = PARSE_OPT_NONEG,
 		  .help = "events of the leader in a long interval, as -c (default: 999700)" },
@@ -270,6 +275,11 @@ static bool refuse_options(const struct parsed *parsed)
 	}
 	if (parsed->has_events && parsed->metrics) {
 		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
+		return true;
+	}
+	if (parsed->calibrate && (parsed->has_events || !parsed->window.value)) {
+		pr_err("perf functions: --calibrate takes windows of two lengths, so it does not go with %s\n",
+		       parsed->has_events ? "-e: write two groups there" : "--no-window");
 		return true;
 	}
 	if (parsed->has_events && parsed->kernel) {
@@ -351,6 +361,25 @@ static char *events_of(const struct parsed *parsed, const char *terms)
 		 function_groups__default(leader, modifiers);
 	free(leader);
 	return events;
+}
+
+/* Of --calibrate: each group once more, with longer windows. */
+static char *events_of_two_lengths(const struct parsed *parsed,
+				   const struct function_sampling *sampling, const char *terms)
+{
+	struct function_sampling longer = *sampling;
+	char *more_terms, *events = events_of(parsed, terms), *more = NULL, *both = NULL;
+
+	longer.window *= CALIBRATION;
+	more_terms = terms_of(&longer);
+	if (events && more_terms)
+		more = events_of(parsed, more_terms);
+	if (more && asprintf(&both, "%s,%s", events, more) < 0)
+		both = NULL;
+	free(more);
+	free(more_terms);
+	free(events);
+	return both;
 }
 
 /* Add a word as a shell reads it. */
@@ -480,7 +509,9 @@ int function_record__init(struct function_record *record, struct option *options
 	if (!terms)
 		return -1;
 	if (!parsed.has_events) {
-		record->group = events_of(&parsed, terms);
+		record->group = parsed.calibrate ?
+				events_of_two_lengths(&parsed, &sampling, terms) :
+				events_of(&parsed, terms);
 		if (!record->group) {
 			free(terms);
 			return -1;
