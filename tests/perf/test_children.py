@@ -297,6 +297,74 @@ class Refusals(unittest.TestCase):
         must(PERF, "functions", "report", sums, "-j")
 
 
+class InScript(unittest.TestCase):
+    """generate-function-metrics.py --children: of sums only, for scripts get no addresses."""
+
+    EXPORT = """
+perf_db_export_mode = perf_db_export_callchains = True
+names, paths = {0: ""}, {0: ()}
+
+def symbol_table(number, dso, start, end, binding, name):
+    names[number] = name
+
+def call_path_table(number, parent, symbol, ip):
+    paths[number] = (*paths.get(parent, ()), (names[symbol], ip))
+
+def sample_table(*sample):
+    if sample[1] == 1:
+        print(hex(sample[8]), sample[21], *paths[sample[21]], sep="\\t")
+"""
+
+    def check(self, reason: str, *command: object) -> None:
+        told = run(*command, stderr=-1)
+        self.assertEqual((told.stdout, told.returncode), ("", 1))
+        self.assertEqual(told.stderr, f"generate-function-metrics: {reason}\n")
+
+    def test_recording(self):
+        """One line, before the recording is read."""
+        path = Stacks().save("script")
+        self.check(
+            "perf tells scripts no return addresses, which --children takes: use perf functions "
+            "report --children, whose --sums can be read without perf",
+            *(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children"),
+        )
+
+    def test_what_scripts_get(self):
+        """Why: two calls of one function from different places are one path. If this fails since
+        perf tells them apart, the script can make these sums."""
+        recording = Stacks()
+        for at in 8, 16:
+            recording.take([address("alpha", 4), address("beta", at)])
+        script = DATA / "export.py"
+        script.write_text(self.EXPORT)
+        told = must(PERF, "script", "-i", recording.save("calls"), "-s", script, stderr=-1)
+        first, second = (line.split("\t") for line in told.splitlines()[1:])
+        self.assertEqual(first, second)
+        self.assertEqual(first[2:], ["('', 0)", "('beta', 0)", "('alpha', 0)"])
+
+    def test_sums(self):
+        """Those of the command make the same table, of --children only."""
+        recording = Stacks()
+        recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
+        path = recording.save("script-sums")
+        for rows in "symbol", "comm,symbol":
+            by = DATA / "script-by.sums"
+            must(PERF, "functions", "report", "-i", path, "--by", rows, "--sums", by)
+            self.check(
+                f"{by}: these are sums by {rows}",
+                *("/usr/bin/python3", SCRIPT, "--children", "--sums", by),
+            )
+        sums = DATA / "script-children.sums"
+        must(PERF, "functions", "report", "-i", path, "--children", "--sums", sums)
+        from_sums = "/usr/bin/python3", SCRIPT, "--children", "--sums", sums
+        self.check("--children does not go with --share none", *from_sums, "--share", "none")
+        table = words(must(PERF, "functions", "report", sums, stderr=-1))
+        self.assertEqual(words(must(*from_sums, stderr=-1)), table)
+        self.assertEqual([row[0] for row in table], ["children", "[all]", "alpha", "beta"])
+        written = must(*from_sums, "--write-sums", "-", stderr=-1)
+        self.assertEqual(written, sums.read_text())
+
+
 # What a call does: instructions of its own with the cycles of each, and calls.
 PROGRAM = {
     "gamma": [(40, 1), "beta", (5, 1), "beta", (300, 2), "twice"],
