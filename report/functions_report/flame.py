@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """A tree of call chains for a flame graph: nodes as wide as their cycles, with perf's metrics.
 
-The metrics of an inner node are those of all windows below it. perf makes them:
-chains that are cut at one depth (counted from the outermost caller) are a
-partition of all windows, so their sums are a table like any other.
+The metrics of an inner node are those of all windows below it. perf makes them: chains that are
+cut at one depth (counted from the outermost caller) are a partition of all windows, so their sums
+are a table like any other. But these windows begin and end in the same chain. One that goes from a
+callee to another one was below the node, too: it is in the row of --children, which the node has
+if all windows of this row end below it.
 """
 
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,9 +107,16 @@ def node(function: Table, name: str, width: int) -> Node:
         "metrics": function["metrics"],
         "intervals": function["intervals"],
         "weak": function["weak"],
-        "windows": sum(sums["matched"] for sums in function["sums"]),
+        "windows": total(function, "matched"),
+        "samples": total(function, "samples"),
+        "is_inner": False,  # set when a longer chain is seen
         "children": [],
     }
+
+
+def total(function: Table, number: str) -> int:
+    """A number of a row, in all groups together."""
+    return sum(sums[number] for sums in function["sums"])
 
 
 def widths(table: Table, event: str | None) -> list[int]:
@@ -138,6 +148,8 @@ def of_table(table: Table) -> tuple[str | None, Node]:
         "intervals": {},
         "weak": [],
         "windows": sum(child["windows"] for child in children),
+        "samples": sum(child["samples"] for child in children),
+        "is_inner": bool(children),
         "children": [child for child in children if child["value"]],
     }
 
@@ -151,9 +163,53 @@ def add_level(
         callee, _, callers = function["symbol"].partition(";")
         if function["symbol"].count(";") == depth - 1:  # a shorter chain has its node
             level[function["symbol"]] = child = node(function, callee, width)
+            above[callers]["is_inner"] = True
             if child["value"]:
                 above[callers]["children"].append(child)
     return level
+
+
+def inclusive_rows(perf: Perf, inputs: Sequence[str | Path]) -> dict[str, Table]:
+    """The rows of functions with all that they call, by their names in call chains; "" is the row
+    of all. Without names that several functions have, and empty if the input does not tell.
+    """
+    warnings = list(perf.warnings)
+    try:
+        table = perf.table(inputs, "--children", what="reading what functions call")
+    except ReportError:
+        return {}
+    perf.warnings[:] = warnings  # the new ones are about a table that is not shown
+    rows: dict[str, list[Table]] = {}
+    for function in table["functions"]:
+        symbol, dso = function["symbol"], function.get("dso") or ""
+        name = symbol.replace(";", ":")
+        if (symbol, dso) == ("[all]", ""):
+            name = ""
+        elif not symbol:
+            name = f"{function['address']:#x} [{os.path.basename(dso) or 'unknown'}]"
+        rows.setdefault(name, []).append(function)
+    return {name: same[0] for name, same in rows.items() if len(same) == 1}
+
+
+def make_inclusive(nodes: dict[str, Node], rows: dict[str, Table]) -> None:
+    """Gives inner nodes, which go by their chains, the rows of their functions with all that they
+    call.
+
+    A row is a node's if all its windows end below this node: the function is called on no other
+    path, and none of its chains was cut. Of a recursion the first call has the row.
+    """
+    places: dict[str, list[Node]] = {}
+    for chain, one in nodes.items():
+        name, *callers = chain.split(";")
+        if one["samples"] and name not in callers:
+            places.setdefault(name, []).append(one)
+    for name, row in rows.items():
+        one, *others = places.get(name, [None])
+        if not one or others or not one["is_inner"] or one["samples"] != total(row, "samples"):
+            continue
+        if total(row, "matched"):
+            one.update({key: row[key] for key in ("metrics", "intervals", "weak")})
+            one["windows"] = total(row, "matched")
 
 
 def why_none(error: ReportError) -> str:
@@ -184,6 +240,7 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
             )
             if depth:
                 level = add_level(level, table, depth, event)
+                nodes.update(level)
             else:
                 event = width_event(table)
                 root = (
@@ -191,5 +248,8 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
                     if table["functions"]
                     else of_table(table)[1]
                 )
-                level = {"": root}
+                nodes = {"": root}
+                level = dict(nodes)
+    if root["is_inner"]:
+        make_inclusive(nodes, inclusive_rows(perf, inputs))
     return event, root

@@ -6,40 +6,17 @@ stack is known after each of them, and so is what each function and its callees 
 test_functions.py compares the sums of random call chains.
 """
 
-import functools
 import json
-import random
 import unittest
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness import sumsfile
-from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
+from tests.harness import stacks, sumsfile
+from tests.harness.env import PERF, SCRIPT, must, run, words
 from tests.harness.recording import LONG, WINDOW, Recording
-from tests.harness.simulation import LOADED, Libraries
-
-DATA = CHECK / "children"
-BASE = LOADED["one"]
-# functions of the library, each of 64 bytes
-NAMES = "alpha", "beta", "twice", "gamma"
-
-
-@functools.cache
-def library() -> Libraries:
-    return Libraries(DATA)
-
-
-@functools.cache
-def address(name: str, offset: int = 0) -> int:
-    """An address in a function of the library `one`; the first of those that have the name."""
-    found = (
-        at
-        for (which, at), symbol in library().functions.items()
-        if (which, symbol) == ("one", name)
-    )
-    return BASE + min(found) + offset
+from tests.harness.stacks import DATA, PROGRAM, Stacks, address
 
 
 def report(*arguments: object, **options):
@@ -58,34 +35,6 @@ def numbers(path: Path, *options: object) -> dict[str, tuple[int, int]]:
         name: (row["sums"][0]["samples"], row["sums"][0]["matched"])
         for name, row in rows(path, *options).items()
     }
-
-
-class Stacks(Recording):
-    """Windows of cycles and instructions with call chains: addresses, the sample's own first."""
-
-    def __init__(self, max_stack: int = 0, registers: int = 0, kinds: int = 0, **writer) -> None:
-        kinds |= pw.Event.sample_type | pw.CALLCHAIN | (pw.REGS_USER if registers else 0)
-        options = {"sample_type": kinds, "sample_regs_user": registers}
-        group = [
-            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_max_stack=max_stack, **options),
-            pw.Event("instructions", 0, 1, [2], **options),
-        ]
-        super().__init__([group], **writer)
-        self.map(library().path("one"), BASE)
-        self.take([address("alpha")])
-
-    def take(self, chain: Sequence[int], cycles: int = LONG, instructions: int = 1, **more) -> None:
-        if self.groups[0][0].sample_type & pw.REGS_USER:
-            more.setdefault("registers", [0])
-        self.sample(chain[0], cycles, instructions, callers=chain[1:], **more)
-
-    def window(self, first: Sequence[int], last: Sequence[int], instructions: int = 100) -> None:
-        """A window that opens at one stack and closes at another."""
-        self.take(first)
-        self.take(last, WINDOW, instructions)
-
-    def save(self, name: str) -> Path:
-        return self.write(DATA / f"{name}.data")
 
 
 class Activations(unittest.TestCase):
@@ -251,7 +200,8 @@ class Refusals(unittest.TestCase):
             with self.subTest(options):
                 self.check(reason, "-i", path, "--children", *options)
         self.check(
-            "no --by children, there are: symbol dso comm thread cpu srcline callchain cgroup",
+            "no --by children, there are (each once, with commas between): symbol dso comm thread "
+            "cpu srcline callchain cgroup",
             *("-i", path, "--by", "children"),
         )
 
@@ -296,25 +246,72 @@ class Refusals(unittest.TestCase):
         must(PERF, "functions", "report", sums, "-j")
 
 
-# What a call does: instructions of its own with the cycles of each, and calls.
-PROGRAM = {
-    "gamma": [(40, 1), "beta", (5, 1), "beta", (300, 2), "twice"],
-    "beta": [(3, 1), *["alpha", (4, 1)] * 30],
-    "alpha": [(25, 6)],
-    "twice": [(900, 3), "alpha"],
-}
-MAIN = "gamma"
+class InScript(unittest.TestCase):
+    """generate-function-metrics.py --children: of sums only, for scripts get no addresses."""
 
+    EXPORT = """
+perf_db_export_mode = perf_db_export_callchains = True
+names, paths = {0: ""}, {0: ()}
 
-def steps(name: str, callers: tuple[int, ...] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The instructions of a call: the cycles of each, and the stack, callees first."""
-    for place, what in enumerate(PROGRAM[name]):
-        here = (address(name, min(place, 63)), *callers)
-        if isinstance(what, str):
-            yield from steps(what, here)
-        else:
-            for _ in range(what[0]):
-                yield what[1], here
+def symbol_table(number, dso, start, end, binding, name):
+    names[number] = name
+
+def call_path_table(number, parent, symbol, ip):
+    paths[number] = (*paths.get(parent, ()), (names[symbol], ip))
+
+def sample_table(*sample):
+    if sample[1] == 1:
+        print(hex(sample[8]), sample[21], *paths[sample[21]], sep="\\t")
+"""
+
+    def check(self, reason: str, *command: object) -> None:
+        told = run(*command, stderr=-1)
+        self.assertEqual((told.stdout, told.returncode), ("", 1))
+        self.assertEqual(told.stderr, f"generate-function-metrics: {reason}\n")
+
+    def test_recording(self):
+        """One line, before the recording is read."""
+        path = Stacks().save("script")
+        self.check(
+            "perf tells scripts no return addresses, which --children takes: use perf functions "
+            "report --children, whose --sums can be read without perf",
+            *(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children"),
+        )
+
+    def test_what_scripts_get(self):
+        """Why: two calls of one function from different places are one path. If this fails since
+        perf tells them apart, the script can make these sums."""
+        recording = Stacks()
+        for at in 8, 16:
+            recording.take([address("alpha", 4), address("beta", at)])
+        script = DATA / "export.py"
+        script.write_text(self.EXPORT)
+        told = must(PERF, "script", "-i", recording.save("calls"), "-s", script, stderr=-1)
+        first, second = (line.split("\t") for line in told.splitlines()[1:])
+        self.assertEqual(first, second)
+        self.assertEqual(first[2:], ["('', 0)", "('beta', 0)", "('alpha', 0)"])
+
+    def test_sums(self):
+        """Those of the command make the same table, of --children only."""
+        recording = Stacks()
+        recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
+        path = recording.save("script-sums")
+        for by in "symbol", "comm,symbol":
+            other = DATA / "script-by.sums"
+            must(PERF, "functions", "report", "-i", path, "--by", by, "--sums", other)
+            self.check(
+                f"{other}: these are sums by {by}",
+                *("/usr/bin/python3", SCRIPT, "--children", "--sums", other),
+            )
+        sums = DATA / "script-children.sums"
+        must(PERF, "functions", "report", "-i", path, "--children", "--sums", sums)
+        from_sums = "/usr/bin/python3", SCRIPT, "--children", "--sums", sums
+        self.check("--children does not go with --share none", *from_sums, "--share", "none")
+        table = words(must(PERF, "functions", "report", sums, stderr=-1))
+        self.assertEqual(words(must(*from_sums, stderr=-1)), table)
+        self.assertEqual([row[0] for row in table], ["children", "[all]", "alpha", "beta"])
+        written = must(*from_sums, "--write-sums", "-", stderr=-1)
+        self.assertEqual(written, sums.read_text())
 
 
 class Program(unittest.TestCase):
@@ -322,27 +319,8 @@ class Program(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.done: dict[str, Counter] = {name: Counter() for name in (*PROGRAM, "[all]")}
-        cls.timeline: list[tuple[int, tuple[int, ...]]] = []  # by cycle: instructions so far, stack
-        for number, (cycles, stack) in enumerate(steps(MAIN)):
-            cls.timeline += [(number, stack)] * cycles
-            on_it = {
-                name for name in PROGRAM for at in stack if address(name) <= at < address(name) + 64
-            }
-            for name in (*on_it, "[all]"):
-                cls.done[name] += Counter(cycles=cycles, instructions=1)
-
-    def record(self, seed: int, windows: int) -> Path:
-        """A recording of the program in a loop, of windows at random places."""
-        chosen = random.Random(seed)
-        recording = Stacks()
-        whole, length = self.done["[all]"]["instructions"], len(self.timeline)
-        for _ in range(windows):
-            begin = chosen.randrange(length)
-            end = (begin + WINDOW) % length
-            first, last = self.timeline[begin], self.timeline[end]
-            recording.window(first[1], last[1], (last[0] - first[0]) % whole)
-        return recording.save("program")
+        cls.program = stacks.Program()
+        cls.done = cls.program.done
 
     def test_rates_and_shares(self):
         """Those of each function with all that it calls; a table of functions alone has none of
@@ -351,7 +329,7 @@ class Program(unittest.TestCase):
         What a window of `alpha` could tell is gone: it is longer than the function. Fewer windows
         have what a call does first and last, so a rate is off by up to 3 % here.
         """
-        path = self.record(1, 4000)
+        path = self.program.record(1, 4000)
         table = rows(path)
         whole = self.done["[all]"]
         for name in ("gamma", "beta", "twice", "[all]"):
@@ -380,7 +358,7 @@ class Program(unittest.TestCase):
         """95 of 100 intervals cover the truth; of 40, 34 or more do with all but certainty."""
         covered: Counter = Counter()
         for seed in range(40):
-            table = rows(self.record(seed, 150))
+            table = rows(self.program.record(seed, 150))
             for name in ("beta", "twice", "alpha"):
                 low, high = table[name]["intervals"]["%CY"]
                 share = 100 * self.done[name]["cycles"] / self.done["[all]"]["cycles"]
@@ -392,7 +370,7 @@ class Program(unittest.TestCase):
         blocks that have parts in several spans.
         """
         one, other, both = DATA / "one.sums", DATA / "other.sums", DATA / "both.sums"
-        path = self.record(3, 200)
+        path = self.program.record(3, 200)
         for sums, span in ((one, ",0.000001200"), (other, "0.000001201,")):
             must(
                 PERF,
@@ -418,7 +396,7 @@ class Program(unittest.TestCase):
 
     def test_forms(self):
         """CSV and the terminal have the same rows; --diff compares them."""
-        path = self.record(4, 300)
+        path = self.program.record(4, 300)
         options = ("-i", path, "--children", "-F", "#,CPI,%CY", "--sort", "symbol")
         told = must(PERF, "functions", "report", *options, stderr=-1)
         comma = must(PERF, "functions", "report", *options, "-x", ",", stderr=-1)

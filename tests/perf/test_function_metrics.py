@@ -2156,7 +2156,14 @@ class Output(unittest.TestCase):
         self.assertEqual(
             fm.parse_options([]),
             argparse.Namespace(
-                share="auto", sort=None, limit=None, csv=False, json=False, sums=[], write_sums=None
+                share="auto",
+                children=False,
+                sort=None,
+                limit=None,
+                csv=False,
+                json=False,
+                sums=[],
+                write_sums=None,
             ),
         )
 

@@ -14,10 +14,11 @@ import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
-from tests.harness import reports, sumsfile
+from tests.harness import reports, stacks, sumsfile
 from tests.harness.env import PERF, TOP, must, run
 from tests.harness.reports import DATA, NAMES, REPORT, report
 from tests.harness.simulation import Libraries, Simulation
+from tests.harness.stacks import Stacks, address
 
 sys.path.insert(0, str(TOP / "report"))
 from functions_report import (  # noqa: E402 pylint: disable=import-error,wrong-import-position
@@ -140,9 +141,39 @@ class Recordings(unittest.TestCase):
             nodes += [((*above, child[0]), child) for child in children]
         return seen
 
+    @staticmethod
+    def inclusive(simulation: Simulation, path: Path) -> dict[tuple[str, ...], int]:
+        """By callers, outermost first: the windows of functions with all that they call, of those
+        that only one path has called, as far as windows tell.
+        """
+        if simulation.share == "none":
+            return {}
+        told = must(PERF, "functions", "report", "-i", path, "--children", "-j", stderr=-1)
+        rows: dict[str, list[int]] = {}
+        for row in json.loads(told)["functions"]:
+            file = Path(row["dso"]).name or "unknown"
+            name = row["symbol"] or f"{row['address']:#x} [{file}]"
+            matched = sum(sums["matched"] for sums in row["sums"])
+            rows.setdefault(name.replace(";", ":"), []).append(matched)
+        paths: dict[str, set[tuple[str, ...]]] = {"[all]": {()}}
+        inner = set()
+        for ((chain, *_), _), sums in simulation.expected().items():
+            frames = tuple(reversed(chain.split(";")))
+            inner |= {frames[:depth] for depth in range(len(frames))}
+            for depth, name in enumerate(frames, 1):
+                if sums["samples"] and name not in frames[: depth - 1]:
+                    paths.setdefault(name, set()).add(frames[:depth])
+        return {
+            frames: rows[name][0]
+            for name, (frames, *others) in paths.items()
+            if not others and frames in inner and len(rows.get(name, ())) == 1 and rows[name][0]
+        }
+
     def test_random_recordings_with_call_chains(self):
-        """Frames are the sums over what was simulated below them."""
-        several = 0
+        """Frames are the sums over what was simulated below them; their windows are those of
+        --children, where this table has them.
+        """
+        several = inclusive = 0
         for seed in range(6):
             simulation = Simulation(seed, self.libraries, by="callchain")
             simulation.run(300, DATA / "chains.data")
@@ -156,9 +187,15 @@ class Recordings(unittest.TestCase):
             )
             graph = self.data(DATA / "simulated.html")["flame"]
             seen = self.frames(graph["root"])
-            self.assertEqual(seen, self.simulated(simulation, graph["event"]))
+            expected = self.simulated(simulation, graph["event"])
+            for frames, windows in self.inclusive(simulation, DATA / "chains.data").items():
+                if frames in expected:
+                    expected[frames][1] = windows
+                    inclusive += 1
+            self.assertEqual(seen, expected)
             several += len(seen) > 20
         self.assertGreater(several, 2)
+        self.assertGreater(inclusive, 2)
 
     def test_functions_with_all_that_they_call(self):
         """The table has the rows of --children. So do sums of it, whose graph is what all have."""
@@ -192,6 +229,149 @@ class Recordings(unittest.TestCase):
         done = report("--pprof", DATA / "children.pb.gz", sums)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("have windows in common", done.stderr)
+
+    def nodes(self, path: Path, *options: object) -> dict[tuple[str, ...], dict]:
+        """The frames of a recording's page, as the rows of perf are told."""
+        must(REPORT, "--html", DATA / "stacks.html", *options, path)
+        graph = self.data(DATA / "stacks.html")["flame"]
+        names = [column["name"] for column in graph["columns"]]
+        found, nodes = {}, [((), graph["root"])]
+        while nodes:
+            above, (_, _, windows, values, bounds, weak, children) = nodes.pop()
+            found[above] = {
+                "windows": windows,
+                "metrics": dict(zip(names, values)),
+                "intervals": {name: both for name, both in zip(names, bounds) if both},
+                "weak": {names[at] for at in weak},
+            }
+            nodes += [((*above, child[0]), child) for child in children]
+        return found
+
+    # each call of beta's callees is as long as a window, which so ends in the other one
+    CALLS: stacks.Calls = {
+        "gamma": [(1500, 1), "beta"],
+        "beta": ["alpha", "twice"] * 2,
+        "alpha": [(50, 6)],
+        "twice": [(100, 3)],
+    }
+
+    def test_frames_with_all_that_they_call(self):
+        """Their rates are true where no window stays in a callee: those of --children.
+        Frames that call none have the windows of their chains.
+        """
+        program = stacks.Program(self.CALLS)
+        path, sums = program.record(1, 4000, "page"), DATA / "stacks.sums"
+        must(PERF, "functions", "report", "-i", path, "--by=callchain", "--sums", sums, stderr=-1)
+        of_chains, found = self.nodes(sums), self.nodes(path)
+        told = must(PERF, "functions", "report", "-i", path, "--children", "-j", stderr=-1)
+        rows = {row["symbol"]: row for row in json.loads(told)["functions"]}
+        for above in (), ("gamma",), ("gamma", "beta"):
+            name = above[-1] if above else "[all]"
+            one, row, done = found[above], rows[name], program.done[name]
+            with self.subTest(name):
+                self.assertEqual(one["metrics"], row["metrics"])
+                self.assertEqual(one["intervals"], row["intervals"])
+                self.assertEqual(one["weak"], set(row["weak"]))
+                self.assertEqual(one["windows"], row["sums"][0]["matched"])
+                true = done["cycles"] / done["instructions"]
+                self.assertAlmostEqual(one["metrics"]["CPI"] / true, 1, delta=0.03)
+        above = "gamma", "beta"
+        self.assertGreater(found[above]["windows"], 800)
+        # what chains alone tell of it: windows that leave it, too
+        self.assertEqual(of_chains[above]["windows"], 0)
+        self.assertLess(of_chains[above]["metrics"]["CPI"], 3.4)
+        for name in self.CALLS["beta"]:
+            self.assertEqual(found[*above, name], of_chains[*above, name])
+
+    def check_windows(self, recording: Stacks, expected: dict[str, int]) -> None:
+        """By callers, outermost first: windows of the frames."""
+        found = self.nodes(recording.save("frames"))
+        self.assertEqual(
+            {" ".join(above): one["windows"] for above, one in found.items()}, expected
+        )
+        # what perf says of the rows of --children is of no use beside a table without them
+        self.assertEqual(self.data(DATA / "stacks.html")["warnings"], [])
+
+    def test_frame_of_one_path(self):
+        """beta calls alpha and twice in turn: it was on the stack all the time. Frames that call
+        none have the windows of their chains, of all calls together.
+        """
+        recording = Stacks()
+        one = [address("alpha", 4), address("beta", 8)]
+        other, again = ([address("twice", 4), address("beta", at)] for at in (16, 24))
+        for first, last in (one, one), (one, other), (other, other), (other, again):
+            recording.window(first, last)
+        self.check_windows(
+            recording, {"": 4, "alpha": 0, "beta": 4, "beta alpha": 1, "beta twice": 2}
+        )
+
+    def test_frames_of_several_paths(self):
+        """The row of alpha is that of both of its calls, and so is neither's."""
+        recording = Stacks()
+        for caller in "beta", "gamma":
+            below = [address("alpha", 8), address(caller, 8)]
+            recording.window([address("twice", 4), *below], [address("twice", 4), *below])
+            recording.window([address("twice", 4), *below], below)
+        self.check_windows(
+            recording,
+            {
+                "": 4,
+                "alpha": 0,
+                "beta": 2,
+                "beta alpha": 1,
+                "beta alpha twice": 1,
+                "gamma": 2,
+                "gamma alpha": 1,
+                "gamma alpha twice": 1,
+            },
+        )
+
+    def test_frames_of_a_recursion(self):
+        """The row of a function is that of its first call."""
+        recording = Stacks()
+        first, second = (
+            [address(leaf, 4), *[address("gamma", 8)] * 2, address("beta", 8)]
+            for leaf in ("alpha", "twice")
+        )
+        recording.window(first, first)
+        recording.window(first, second)
+        self.check_windows(
+            recording,
+            {
+                "": 2,
+                "alpha": 0,
+                "beta": 2,
+                "beta gamma": 2,
+                "beta gamma gamma": 1,
+                "beta gamma gamma alpha": 1,
+            },
+        )
+
+    def test_frames_of_cut_chains(self):
+        """Nobody knows who has called the first frame of a cut chain. No row is that of a frame
+        with such chains, if only one path has the name or if several have it.
+        """
+        recording = Stacks(max_stack=3)
+        chain = [address(name, 4) for name in ("alpha", "beta", "gamma")]
+        recording.window(chain, chain)
+        recording.window(chain, chain)
+        for caller in "beta", "beta", "gamma":
+            recording.window(
+                *([address(name, 4), address(caller, 8)] for name in ("alpha", "twice"))
+            )
+        self.check_windows(
+            recording,
+            {
+                "": 2,
+                "alpha": 0,
+                "beta": 0,
+                "beta alpha": 0,
+                "gamma": 2,
+                "gamma alpha": 0,
+                "gamma beta": 2,
+                "gamma beta alpha": 2,
+            },
+        )
 
     def test_any_name_in_a_call_chain(self):
         names = [

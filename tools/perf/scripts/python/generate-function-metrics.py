@@ -71,8 +71,14 @@ Several groups (more events than counters) are summed apart. A metric of two eve
 groups which hold both. If no group does, both events are taken relative to one which their
 groups share (cycles, as a rule), or to the number of windows.
 
-Sums of `perf functions report --children` can be read, but are not made here. They take the
-return addresses of call chains, and perf exports call paths (call_path_table) without them.
+Sums of `perf functions report --children` can be read, but are not made here. They take of each
+sample the addresses in its call chain as they were recorded, for a function that was called from
+two places was called twice. What perf exports (perf_db_export_callchains, call_path_table) lacks:
+
+- the address of each frame whose file is known: there the ip of a call path is 0, and calls from
+  all places of a function are one path;
+- whether a chain was cut: the number of recorded frames, to which perf adds inlined functions;
+- the link register of arm64 (PERF_SAMPLE_REGS_USER), which names the caller of a leaf.
 
 `perf functions` does the same in C. What one of them does the other one has to do, for the sums
 are identical. The format of sums files is in perf-functions(1).
@@ -1918,6 +1924,8 @@ def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
     tables = [("the recording", recorded_table(collector))] if collector else []
     for path in options.sums:
         table = read_sums_file(path)
+        if options.children and table.by != "children":
+            fail(f"{path}: these are sums by {table.by}")
         if options.share == "discard":
             table.discard()
         shares = table.shares()
@@ -1979,6 +1987,12 @@ def parse_options(argv: Sequence[str]) -> argparse.Namespace:
         help="which windows count (default: auto)",
     )
     parser.add_argument(
+        "--children",
+        action="store_true",
+        help="functions with all that they call, of --sums of perf functions report --children; "
+        "perf does not tell scripts enough to read them from a recording",
+    )
+    parser.add_argument(
         "--sort", metavar="COLUMN", help="sort by this column, or symbol (default: %%CY, else #)"
     )
     parser.add_argument("--limit", metavar="N", type=limit, help="print N functions only")
@@ -2004,9 +2018,22 @@ def parse_options(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def check_children(options: argparse.Namespace, in_perf: bool) -> None:
+    """End if --children goes with nothing else that was given, before a recording is read."""
+    if options.children and options.share == "none":
+        fail("--children does not go with --share none")
+    if options.children and in_perf:
+        fail(
+            "perf tells scripts no return addresses, which --children takes: "
+            "use perf functions report --children, whose --sums can be read without perf"
+        )
+
+
 if __name__ == "__main__":
     OPTIONS = parse_options(sys.argv[1:])
-    if "perf_trace_context" not in sys.builtin_module_names:
+    IN_PERF = "perf_trace_context" in sys.builtin_module_names
+    check_children(OPTIONS, IN_PERF)
+    if not IN_PERF:
         if not OPTIONS.sums:
             fail(
                 "perf runs this script: perf script -s generate-function-metrics.py -- [OPTIONS], "
