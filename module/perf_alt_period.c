@@ -4,13 +4,13 @@
  *
  * Such a kernel copies attr.sig_data and ignores it unless attr.sigtrap is set.
  * That is where perf puts the window and its jitter, and where this module finds
- * them when a hardware event overflows. From then on it does what kernels with
- * alternative_sample_period do with an event that has a period and one window.
+ * them when a hardware event overflows. From then on the event alternates between
+ * its period and one window; README.md lists what differs from the series.
  *
  * Nobody asks the module when an event is opened. So an event that it cannot
  * alternate, one with a frequency for example, has its own period alone; perf
- * refuses these. And the driver begins the second interval before the module
- * hears of the first one: an event begins with two long intervals, without jitter.
+ * refuses these. The driver begins the second interval before the module hears
+ * of the first one, so an event begins with two long intervals, without jitter.
  */
 #include <linux/bitfield.h>
 #include <linux/cpumask.h>
@@ -39,13 +39,13 @@
 #endif
 
 static DEFINE_PER_CPU(struct rnd_state, jitter_state);
-/* of the CPU-wide events, which no task leads to */
+/* of the CPU-wide events that have overflowed, which no task leads to */
 static DEFINE_PER_CPU(struct perf_event_context *, cpu_context);
 
 /* The module goes: no window is to begin any more. */
 static bool leaving;
 
-/* An event with a frequency does not: its period is the kernel's to choose. */
+/* perf refuses these before; here they keep their own period. */
 static bool alternates(struct perf_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
@@ -171,11 +171,11 @@ static void __exit perf_alt_period_exit(void)
 
 	/*
 	 * From here on no handler begins a window, and those which have begun
-	 * one are done. An event which overflows before the probe is removed
-	 * ends its window itself; those of the tasks and CPUs are ended below.
+	 * one are done. The windows of the events that are found are ended below,
+	 * others when the event overflows before the probe is removed.
 	 *
-	 * An event is missed, and may keep its window as a plain period, if its
-	 * task exchanges contexts with one that was visited before.
+	 * An event is not found, and may keep its window as a plain period, if
+	 * its task exchanges contexts with one that was visited before.
 	 */
 	WRITE_ONCE(leaving, true);
 	synchronize_rcu();
