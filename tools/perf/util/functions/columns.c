@@ -34,6 +34,8 @@
  */
 #define STAYS		0.9
 
+/* Returns in a window: with more of them, what was called in between counts for the caller. */
+#define MOST_RETURNS	0.1
 /* Lengths of windows have to differ by so much, relative to the mean, to tell a slope. */
 #define LEAST_SPREAD	0.1
 
@@ -950,7 +952,8 @@ static void finish_values(struct function_columns *columns, unsigned int column,
 		drop_infinite(value);
 		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
 				 (is_weak(value, whole) || value->is_disturbed ||
-				  (value->is_defined && is_rate && columns->rows[i].is_left));
+				  (value->is_defined && is_rate &&
+				   (columns->rows[i].is_left || columns->rows[i].has_calls)));
 	}
 }
 
@@ -1095,8 +1098,38 @@ static int add_up(const struct function_table *table, struct function_table *tot
 	return function_table__sort(total);
 }
 
+/* The place of an event in a set that counts returns, as Arm, Intel and AMD call it; or -1. */
+static int find_returns(const struct event_set *set)
+{
+	static const char *const names[] = {
+		"br_return_retired", "br_inst_retired.near_return", "ex_ret_near_ret",
+	};
+	int place = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && place < 0; i++)
+		place = event_set__find(set, names[i]);
+	return place;
+}
+
+/* Whether other functions have returned in many windows that begin and end in this one. */
+static bool has_calls(const struct function_row *row)
+{
+	double returns = 0, windows = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+		int place = find_returns(sums->set);
+
+		if (place < 0)
+			continue;
+		returns += u192__double(&sums->values[place]);
+		windows += sums->matched;
+	}
+	return returns > MOST_RETURNS * windows;
+}
+
 /* Choose the windows that a row's rates are made of. */
-static void choose_reading(struct function_row *row)
+static void choose_reading(struct function_row *row, bool is_inclusive)
 {
 	double matched = 0, windows = 0;
 
@@ -1109,6 +1142,7 @@ static void choose_reading(struct function_row *row)
 		windows += is_auto(sums) ? sums->begun : sums->samples;
 	}
 	row->is_left = matched < STAYS * windows;
+	row->has_calls = !is_inclusive && has_calls(row);
 }
 
 static int add_rows(struct function_columns *columns, const struct function_table *table,
@@ -1134,7 +1168,8 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 		columns->nr_rows++;
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++)
-		choose_reading(&columns->rows[i]);
+		choose_reading(&columns->rows[i],
+			       function_by__is(table->by, FUNCTION_BY_CHILDREN));
 	return 0;
 }
 
@@ -1185,7 +1220,7 @@ int function_columns__init(struct function_columns *columns, const struct functi
 		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
 		.options = *options,
 	};
-	choose_reading(&all);
+	choose_reading(&all, all.is_inclusive);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
 		err = set_values(columns, i, &all);
 	function_table__exit(&total);

@@ -67,6 +67,8 @@ struct function_row {
 	 * rates are those of all windows that begin in it, if these were counted.
 	 */
 	bool is_left;
+	/* In many of its windows it has called others. */
+	bool has_calls;
 	struct function_reading_options options;
 	bool is_small;		/* in its share, see function_columns__mark_small() */
 	struct function_value *values;
