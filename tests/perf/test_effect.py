@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 import unittest
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.harness import sumsfile
@@ -78,9 +78,7 @@ class Recording:
             self.long.append(self.interval(draw, added[name]))
 
     @staticmethod
-    def window(
-        draw: random.Random, name: str, length: int, added: Added
-    ) -> tuple[int, int, int]:
+    def window(draw: random.Random, name: str, length: int, added: Added) -> tuple[int, int, int]:
         """One of a function."""
         lost = min(max(draw.gauss(added.cycles, added.cycles / 5), 0), length - 1)
         instructions = round((length - lost) / FUNCTIONS[name].cpi * draw.gauss(1, 0.05))
@@ -329,7 +327,9 @@ class NextRun(unittest.TestCase):
         return [row["intervals"]["CPI"] for _, row in sorted(rows_of(result).items())]
 
     def covered(self, intervals: Sequence[Sequence[float]], values: Sequence[float]) -> float:
-        return statistics.fmean(low <= value <= high for (low, high), value in zip(intervals, values))
+        return statistics.fmean(
+            low <= value <= high for (low, high), value in zip(intervals, values)
+        )
 
     def test_coverage(self):
         """The value that the next run has, where phases are shorter than a block of 200 windows."""

@@ -611,9 +611,7 @@ class Report(Case):
             (DATA / "one.sums", self.two),
             (DATA / "two.sums", DATA / "one.sums"),
         ):
-            self.assertEqual(
-                without_skid(self.report("-j", *inputs)), without_skid(total), inputs
-            )
+            self.assertEqual(without_skid(self.report("-j", *inputs)), without_skid(total), inputs)
         script_total = must(
             "/usr/bin/python3",
             SCRIPT,
