@@ -110,9 +110,7 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
 
 
 def older(trees: dict[str, dict[str, str]]) -> Iterator[str]:
-    """Which measurements are of an older state of the series than the last one, and what has changed
-    since then.
-    """
+    """Which measurements are older than a change of the series, and what has changed since then."""
     *_, newest = trees.values()
     names = [name for name in MEASUREMENTS if name in trees and trees[name] != newest]
     changed = {path for name in names for path in newest if trees[name].get(path) != newest[path]}

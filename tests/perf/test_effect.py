@@ -202,10 +202,11 @@ class Effect(unittest.TestCase):
         draw, errors = random.Random(5), {(): 0.0, ("--correct",): 0.0}
         for _ in range(RECORDINGS // 4):
             recording = Recording(draw, SAME)
-            for options in errors:
+            for options, error in errors.items():
                 for name, row in rows_of(report(recording, *options)).items():
-                    errors[options] += abs(row["metrics"]["CPI"] / FUNCTIONS[name].cpi - 1)
-        plain, corrected = (errors[options] / (RECORDINGS // 4 * 3) for options in errors)
+                    error += abs(row["metrics"]["CPI"] / FUNCTIONS[name].cpi - 1)
+                errors[options] = error
+        plain, corrected = (error / (RECORDINGS // 4 * 3) for error in errors.values())
         print(f"CPI is {100 * plain:.1f} % off, {100 * corrected:.1f} % with --correct")
         self.assertGreater(plain, 0.1)
         self.assertLess(corrected, plain / 5)
@@ -349,7 +350,7 @@ class NextRun(unittest.TestCase):
         """The error is that of a ratio of the totals of blocks, of two runs."""
         one = Phases(random.Random(10), 1, 60)
         ((low, high),) = self.intervals(one, "--ci=next")
-        (windows,) = one.lines
+        windows = one.lines[0]
         size = len(windows) // one.BLOCKS
         rest, total = 0.0, sum(window[1] for window in windows)
         for block in range(one.BLOCKS):

@@ -642,8 +642,8 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		FUNCTION_SUMS_MAGIC " 4\n"
 		"by\tcomm\t0\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-		"sums\tprog\t\t-\t0\t1\t1\t1\t1\t0\t0\t0\t300\t100\t90000\t30000\t10000"
-		"\t90000\t30000\t10000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
+		"sums\tprog\t\t-\t"
+		"0\t1\t1\t1\t1\t0\t0\t0\t300\t100\t90000\t30000\t10000\t90000\t30000\t10000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
 		"end\n";
 	struct function_table table = {}, other = {};
 	char cut[sizeof(sums_file)];
@@ -767,8 +767,8 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 	static const char text[] =
 		FUNCTION_SUMS_MAGIC " 4\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-		"sums\tf\t/prog\t-\t0\t4\t3\t3\t3\t0\t0\t0\t900\t400\t270200\t119000\t60000"
-		"\t270200\t119000\t60000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
+		"sums\tf\t/prog\t-\t"
+		"0\t4\t3\t3\t3\t0\t0\t0\t900\t400\t270200\t119000\t60000\t270200\t119000\t60000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
 		"end\n";
 	struct function_table table = {};
 	struct function_columns columns;

@@ -490,7 +490,7 @@ static struct function_value slope(const struct function_row *row, const char *y
 	value.is_defined = true;
 	value.value = scale * fmax(r, 0);
 	value.has_error = true;
-	/* Where rates vary long windows spread more: twice the variance of equal spread, at most. */
+	/* Where rates vary long windows spread more: at most twice the variance. */
 	value.error = scale * sqrt(2 * fmax(squares, 0) / (n - 2) * s_ww) / s_wx;
 	value.freedom = n - 2;
 	return value;

@@ -248,9 +248,9 @@ const char *function_print__interval(const struct function_print *print,
  */
 const char *function_print__note(const struct function_print *print)
 {
-	return print->is_next_run ?
-	       "95 %: what the next run of the same program may say" :
-	       "95 %: where windows of this run may have happened to lie, not what the next run says";
+	if (print->is_next_run)
+		return "95 %: what the next run of the same program may say";
+	return "95 %: where windows of this run may have happened to lie, not what the next run says";
 }
 
 /* Whether a field has intervals that are to be printed. */

@@ -199,7 +199,7 @@ static struct option *own_options(const struct option *options, struct parsed *p
 			   "record what these metrics of this CPU take (see perf list metric)"),
 		OPT_BOOLEAN(0, "kernel", &parsed->kernel, "count the kernel, too"),
 		OPT_BOOLEAN(0, "calibrate", &parsed->calibrate,
-			    "record windows of two lengths, for perf functions report --correct=own"),
+			    "record windows of two lengths, for report --correct=own"),
 		{ .type = OPTION_CALLBACK, .long_name = "period", .value = &parsed->period,
 		  .argh = "n", .callback = take_period, .flags = PARSE_OPT_NONEG,
 		  .help = "events of the leader in a long interval, as -c (default: 999700)" },

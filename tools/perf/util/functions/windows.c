@@ -635,6 +635,12 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 	return sums;
 }
 
+static u64 opened_in(struct metrics_sums *sums, const struct metrics_group *group,
+		     unsigned int block)
+{
+	return metrics_sums__blocks(sums, group)[block * block_size(group) + BLOCK_OPENED];
+}
+
 /* Note in which block of time a sample is. If there are too many, blocks become wider. */
 static void function_metrics__set_block(struct function_metrics *metrics, u64 time)
 {
@@ -1218,8 +1224,7 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 					 sums->values + event_set__begun(set));
 	squares = sums->values + event_set__opened(set);
 	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
-		u64 own = metrics_sums__blocks(from, group)[block * block_size(group) +
-							    BLOCK_OPENED];
+		u64 own = opened_in(from, group, block);
 
 		u192__add_product(&squares[0], own, own);
 		u192__add_product(&squares[1], own, opened[block]);
@@ -1249,8 +1254,7 @@ static void count_opened(const struct function_metrics *metrics, const struct me
 			continue;
 		metrics_sums__widen(sums, group);
 		for (unsigned int block = 0; block < NR_BLOCKS; block++)
-			opened[block] += metrics_sums__blocks(sums, group)[block * block_size(group) +
-									   BLOCK_OPENED];
+			opened[block] += opened_in(sums, group, block);
 	}
 }
 
