@@ -231,12 +231,10 @@ def report(result: dict) -> str:
         ]
     why = """
         What is missed, and why. %CY: an interrupt is taken some cycles after the overflow, when a
-        short function may have ended already; the benchmark's functions are long enough. Marks:
-        most functions of these programs are shorter than a window, or call others in it, so their
-        rates are marked. With the kernel, half of the cycles of a window of python3 are what its
-        interrupt has added, and no interval that covers this is narrow. Intervals: a window that
-        begins and ends in a function may have been in another one in between. Where returns are
-        counted, as here, such functions are marked; the others have mispredicts at the end of a
-        loop, which are in windows that leave the function.
+        short function may have ended already. The benchmark's functions are long enough. Most
+        intervals that miss are those of %CY: they allow for the mean of this delay, not for its
+        tail. Marks: most functions of these programs are shorter than a window, or call others in
+        it. With the kernel, half of the cycles of a window of python3 are what its interrupt has
+        added, and no interval that covers this is narrow.
     """
     return "\n".join([*lines, "", prose(why)])

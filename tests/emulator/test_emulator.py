@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, SLOW, TOP, in_guest, must, native, run, vm
+from tests.harness.env import CHECK, PERF, SLOW, TOP, in_guest, must, native, run, vm
 from tests.harness.truth import LEAVES
 
 MACHINES = "arm64 emulator"
@@ -354,6 +354,24 @@ class Interrupts(Emulator):
         self.assertGreater(plain, self.LEAST)
         self.assertLess(same, plain)
         self.assertLess(own, plain / 3)
+
+    def test_shares_allow_for_skid(self):
+        """A sample may be as late as windows are: the interval is longer by as much, which sums do
+        not tell.
+        """
+        path, sums = OUT / "quiet.data", OUT / "quiet.sums"
+        native(path, "--sums", sums)
+        own = json.loads(native(path, "-j").stdout)
+        alone = json.loads(must(PERF, "functions", "report", "-j", sums, stderr=-1))
+        self.assertGreater(own["skid"]["mean"], 0)
+        counts = own["intervals"][0]["windows"]["totals"]["cycles"]
+        for row, other in zip(own["functions"], alone["functions"]):
+            (of_windows,) = row["sums"]
+            begun = of_windows["begun"]["windows"] - of_windows["matched"]
+            moved = own["skid"]["mean"] * max(begun, of_windows["discarded"]) / counts
+            low, high = other["intervals"]["%CY"]
+            self.assertAlmostEqual(row["intervals"]["%CY"][0], max(low - 100 * moved, 0))
+            self.assertAlmostEqual(row["intervals"]["%CY"][1], min(high + 100 * moved, 100))
 
     def test_disturbed_values_are_marked(self):
         """CPI of functions whose windows are disturbed by more than their intervals."""

@@ -35,7 +35,7 @@
 #define STAYS		0.9
 
 /* Returns in a window: with more of them, what was called in between counts for the caller. */
-#define MOST_RETURNS	0.1
+#define MOST_RETURNS	0.01
 /* Lengths of windows have to differ by so much, relative to the mean, to tell a slope. */
 #define LEAST_SPREAD	0.1
 
@@ -881,6 +881,35 @@ static struct opened_total opened_total(const struct function_row *total, const 
 	return all;
 }
 
+/*
+ * The part of all samples that skid may have moved into a function or out of it: those that
+ * were taken as late as windows are, just before a function was entered or left. Windows
+ * tell how often that happens.
+ */
+static double moved_by_skid(const struct function_row *row, const char *leader, double skid)
+{
+	double left = 0, entered = 0, counts = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+
+		if (!is_led(sums, leader, leader) || !is_auto(sums))
+			continue;
+		left += fmax((double)sums->begun - sums->matched, 0);
+		entered += sums->samples - sums->matched;
+		counts += u192__double(&sums->set->windows.values[0]);
+	}
+	return counts > 0 ? fmin(skid * fmax(left, entered) / counts, 1) : 0;
+}
+
+static void widen_by_skid(struct function_value *value, double moved, unsigned int scale)
+{
+	if (!value->has_interval)
+		return;
+	value->low = fmax(value->low - scale * moved, 0);
+	value->high = fmin(value->high + scale * moved, scale);
+}
+
 /* Set the values of a column that is a share in share mode auto. */
 static int set_opened_shares(struct function_columns *columns, unsigned int c,
 			     const struct function_row *total, const char *leader)
@@ -908,9 +937,14 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 		whole.per_freedom += own.per_freedom;
 		sum += shares[i].p * shares[i].rate.value;
 	}
-	for (size_t i = 0; i < columns->nr_rows; i++)
-		columns->rows[i].values[c] = value_of_share(&shares[i], sum, &opened, &whole,
-							    column->scale, windows);
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row *row = &columns->rows[i];
+		double moved = moved_by_skid(row, leader, columns->skid);
+
+		row->values[c] = value_of_share(&shares[i], sum, &opened, &whole, column->scale,
+						windows);
+		widen_by_skid(&row->values[c], moved * shares[i].rate.value / sum, column->scale);
+	}
 	free(shares);
 	return 0;
 }
@@ -1207,11 +1241,14 @@ int function_columns__init(struct function_columns *columns, const struct functi
 			   const struct function_reading_options *options)
 {
 	struct function_table total = {};
+	struct function_skid skid;
 	struct function_row all;
 	int err;
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
+	if (function_table__skid(table, &skid))
+		columns->skid = skid.mean;
 	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
 	      add_columns(columns, total.sums, total.nr_sums) ?:
 	      add_rows(columns, table, options);

@@ -91,6 +91,7 @@ struct function_columns {
 	struct function_row *rows;
 	size_t nr_rows;
 	struct function_reading_options options;
+	double skid;		/* how many events late windows have ended, in the mean */
 };
 
 bool function_column__is_count(const struct function_column *column);

@@ -105,6 +105,9 @@ bool function_table__skid(const struct function_table *table, struct function_sk
 	if (!table->nr_skids)
 		return false;
 	qsort(table->skids, table->nr_skids, sizeof(*table->skids), compare_skids);
+	skid->mean = 0;
+	for (unsigned int i = 0; i < table->nr_skids; i++)
+		skid->mean += (double)table->skids[i] / table->nr_skids;
 	skid->median = table->skids[table->nr_skids / 2];
 	skid->percentile_95 = table->skids[(size_t)table->nr_skids * 95 / 100];
 	return true;

@@ -20,6 +20,7 @@ struct function_effect {
 
 /* How many events of the leader windows have counted after its overflow. */
 struct function_skid {
+	double mean;
 	u64 median;
 	u64 percentile_95;
 };

@@ -146,6 +146,7 @@ static void json_skid(const struct function_table *table, FILE *fp)
 	if (!function_table__skid(table, &skid))
 		return;
 	json_number(",\n \"skid\": {\"windows\": ", table->nr_skids, fp);
+	fprintf(fp, ", \"mean\": %.17g", skid.mean);
 	json_number(", \"median\": ", skid.median, fp);
 	json_number(", \"percentile_95\": ", skid.percentile_95, fp);
 	fputc('}', fp);
