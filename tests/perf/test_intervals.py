@@ -284,6 +284,28 @@ class Method(unittest.TestCase):
             self.assertAlmostEqual(row["metrics"]["CPI"], value)
             self.assertEqual("CPI" in row["weak"], is_left)
 
+    def test_calls_inside_of_windows(self):
+        """Where returns are counted, more than one in a hundred windows makes rates weak."""
+        draw = random.Random(8)
+        for name in "br_return_retired", "br_inst_retired.near_return", "ex_ret_near_ret":
+            for returns, is_weak in ((1, False), (2, True)):
+                windows = [
+                    (300, int(number < returns), draw.randrange(200, 300)) for number in range(100)
+                ]
+                path = DATA / "calls.sums"
+                lines = [
+                    OPENED_HEADER.replace(
+                        "cycles\tinstructions", f"cycles\t{name}\tinstructions"
+                    ).partition("\nwindows")[0],
+                    sumsfile.intervals(3),
+                    opened_line("f", 50, windows, events=3),
+                    "end\n",
+                ]
+                path.write_text("\n".join(lines))
+                (row,) = rows_of(must(PERF, "functions", "report", "-j", path)).values()
+                self.assertEqual("CPI" in row["weak"], is_weak, (name, returns))
+                self.assertNotIn("%CY", row["weak"])
+
     def test_bursts(self):
         """The windows of a burst are one in the degrees of freedom."""
         draw = random.Random(9)
