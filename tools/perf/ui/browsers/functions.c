@@ -300,8 +300,10 @@ int function_print__browse(const struct function_print *print, struct function_c
 	if (!function_by__is(print->table->by, FUNCTION_BY_SYMBOL))
 		scnprintf(browser.title, sizeof(browser.title), "Metrics by %s: %zu rows",
 			  browser.layout.key, print->nr_rows);
-	if (ui_browser__show(&browser.b, browser.title, "%s; '?' shows the keys",
-			     print->intervals ? function_print__note(print) : "ESC leaves") < 0)
+	if (ui_browser__show(&browser.b, browser.title, "%s%s",
+			     print->intervals ? function_print__note(print) :
+						"Press '?' for help on key bindings",
+			     print->intervals ? "; '?' shows the keys" : "") < 0)
 		goto out;
 	browser.notes = wrap(notes ?: "", browser.b.width - 4);
 	show_notes(&browser);
