@@ -23,6 +23,9 @@
 #include "sums.h"
 #include "text.h"
 
+/* An effect that is a smaller part of what windows count is not worth a word. */
+#define LEAST_PART	0.01
+
 /* How the events of an interval spread around b of them for each instruction. */
 static double variance_of_mean(const struct event_set *set,
 			       const struct function_intervals *intervals, int y, int x, double b)
@@ -137,13 +140,14 @@ int function_table__set_effects(const struct function_table *table)
  * @set: the set, whose effects are set
  * @event: place of the event
  *
- * Return: true if so: by more than three standard errors.
+ * Return: true if so: by more than three standard errors, and a hundredth of the mean.
  */
 bool function_effect__is_seen(const struct event_set *set, unsigned int event)
 {
 	const struct function_effect *effect = &set->effects[event];
 
-	return fabs(effect->added) > 3 * effect->error;
+	return fabs(effect->added) > 3 * effect->error &&
+	       fabs(effect->added) > LEAST_PART * effect->mean;
 }
 
 /**
