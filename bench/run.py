@@ -111,7 +111,7 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
 
 def older(trees: dict[str, dict[str, str]]) -> Iterator[str]:
     """Which measurements are older than a change of the series, and what has changed since then."""
-    *_, newest = trees.values()
+    *_, newest = {}, *trees.values()
     names = [name for name in MEASUREMENTS if name in trees and trees[name] != newest]
     changed = {path for name in names for path in newest if trees[name].get(path) != newest[path]}
     if names:
@@ -141,7 +141,7 @@ def page(results: dict[str, Any], base: str) -> str:
             emulator, and differ from run to run."""
         ),
     ]
-    parts += older(results["tree"])
+    parts += older(results.get("tree", {}))
     if lines := list(short(results, f"{command} BENCH=")):
         parts += ["## In short", "\n".join(lines)]
     for name in MEASUREMENTS:
