@@ -174,6 +174,8 @@ class Compare(unittest.TestCase):
                     "address": None,
                     "metrics": {"%CY": share, "CPI": cpi},
                     "intervals": {"CPI": interval},
+                    "errors": {},
+                    "weak": [],
                 }
                 for name, (share, cpi, interval) in functions.items()
             ]

@@ -240,6 +240,10 @@ const char *function_print__interval(const struct function_print *print,
 	return buf;
 }
 
+#define THIS_RUN_NOTE \
+	"95 %: where windows of this run may have happened to lie, not what the next run says"
+#define NEXT_RUN_NOTE "95 %: what the next run of the same program may say"
+
 /**
  * function_print__note - say what intervals tell of
  * @print: what is printed
@@ -248,9 +252,7 @@ const char *function_print__interval(const struct function_print *print,
  */
 const char *function_print__note(const struct function_print *print)
 {
-	if (print->is_next_run)
-		return "95 %: what the next run of the same program may say";
-	return "95 %: where windows of this run may have happened to lie, not what the next run says";
+	return print->is_next_run ? NEXT_RUN_NOTE : THIS_RUN_NOTE;
 }
 
 /* Whether a field has intervals that are to be printed. */
