@@ -400,6 +400,14 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 	return set;
 }
 
+/* The set of a table with the events of one of another table. */
+static struct event_set *findnew_same_set(struct function_table *table,
+					  const struct event_set *from)
+{
+	return function_table__findnew_set(table, (const char *const *)from->events,
+					   from->nr_events);
+}
+
 static int compare_u64(u64 a, u64 b)
 {
 	return a < b ? -1 : a > b;
@@ -793,10 +801,8 @@ int function_table__add_sets(struct function_table *table, const struct function
 {
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
 		const struct event_set *from = other->sets[i];
-		struct event_set *set;
+		struct event_set *set = findnew_same_set(table, from);
 
-		set = function_table__findnew_set(table, (const char *const *)from->events,
-						  from->nr_events);
 		if (!set)
 			return -ENOMEM;
 		for (unsigned int j = 0; j < from->nr_descs; j++) {
@@ -839,14 +845,11 @@ const char *function_table__add(struct function_table *table, const struct funct
 	if (function_table__add_sets(table, other))
 		return "not enough memory";
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
-		const struct event_set *from = other->sets[i];
-		struct event_set *set;
+		struct event_set *set = findnew_same_set(table, other->sets[i]);
 
-		set = function_table__findnew_set(table, (const char *const *)from->events,
-						  from->nr_events);
 		if (!set)
 			return "not enough memory";
-		fits = event_set__add(set, from) && fits;
+		fits = event_set__add(set, other->sets[i]) && fits;
 	}
 
 	for (size_t i = 0; i < other->nr_sums; i++) {
@@ -855,8 +858,7 @@ const char *function_table__add(struct function_table *table, const struct funct
 		struct function_sums *sums;
 		struct event_set *set;
 
-		set = function_table__findnew_set(table, (const char *const *)from->set->events,
-						  from->set->nr_events);
+		set = findnew_same_set(table, from->set);
 		if (!set)
 			return "not enough memory";
 		sums = function_table__add_sums(table, set, from->symbol, from->dso, address);
