@@ -1124,6 +1124,7 @@ static int report_functions(struct report_options *options)
 		pr_err("perf functions: --diff takes two recordings or sums files, before and after, or several of each, --before A... --after B..., and prints\n");
 		return -1;
 	}
+	options->reading.is_compared = options->diff;
 	if (options->reading.is_next_run && options->diff) {
 		pr_err("perf functions: --ci=next does not go with a comparison, which takes several runs: --before A... --after B...\n");
 		return -1;

@@ -1247,7 +1247,7 @@ int function_columns__init(struct function_columns *columns, const struct functi
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
-	if (function_table__skid(table, &skid))
+	if (!options->is_compared && function_table__skid(table, &skid))
 		columns->skid = skid.mean;
 	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
 	      add_columns(columns, total.sums, total.nr_sums) ?:

@@ -53,6 +53,7 @@ enum function_correction {
 /* How values are made of sums. */
 struct function_reading_options {
 	enum function_correction correction;
+	bool is_compared;	/* with another run, whose shares skid moves alike */
 	bool is_next_run;	/* errors are those of what the next run would say */
 };
 
