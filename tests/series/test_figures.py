@@ -74,11 +74,13 @@ class ResultsPages(unittest.TestCase):
                 self.assertTrue(path.with_name(name).is_file(), f"{path.parent.name}/{name}")
 
     def test_whole_run(self):
-        """All measurements, in 40 minutes; only goals are missed that README says are."""
+        """All measurements, in an hour at most, on a computer that does something else as well; only
+        goals are missed that README says are.
+        """
         for path in RESULTS:
             results = json.loads(path.read_text())
             self.assertLessEqual(set(run.MEASUREMENTS), set(results))
-            self.assertLess(sum(results["seconds"].values()), 2400)
+            self.assertLess(sum(results["seconds"].values()), 3600)
             self.assertEqual(results["accuracy"]["iterations"], accuracy.ITERATIONS)
             missed = [name for name, met in results["published"]["met"].items() if not met]
             self.assertLessEqual(set(missed), {"file, 25 %", "script, 25 %", "native, 25 %"})
