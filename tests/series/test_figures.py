@@ -74,8 +74,8 @@ class ResultsPages(unittest.TestCase):
                 self.assertTrue(path.with_name(name).is_file(), f"{path.parent.name}/{name}")
 
     def test_whole_run(self):
-        """All measurements, in an hour at most, on a computer that does something else as well; only
-        goals are missed that README says are.
+        """All measurements, in an hour at most on a busy computer; only goals are missed that README
+        names.
         """
         for path in RESULTS:
             results = json.loads(path.read_text())
