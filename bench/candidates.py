@@ -64,9 +64,9 @@ CONCLUSIONS = (
     """
         What was not tried. A second group with windows of half the length would give the windows
         that a function leaves their parts (lag-Simpson); it takes twice the counters. Branch
-        records (LBR, BRBE) in the samples of windows would name the path in between, so that each window
-        counts for each function by its cycles. That takes samples of windows with a branch stack
-        and cycles, counters read at each branch or a model of what happens between two, and a
+        records (LBR, BRBE) in the samples of windows would name the path in between, so that each
+        window counts for each function by its cycles. That takes samples of windows with a branch
+        stack and cycles, counters read at each branch or a model of what happens between two, and a
         processor: no emulator has such records.
     """,
 )

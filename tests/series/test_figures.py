@@ -74,9 +74,7 @@ class ResultsPages(unittest.TestCase):
                 self.assertTrue(path.with_name(name).is_file(), f"{path.parent.name}/{name}")
 
     def test_whole_run(self):
-        """All measurements, in an hour at most on a busy computer; only goals are missed that README
-        names.
-        """
+        """All measurements, within an hour on a busy computer. Missed goals are those of README."""
         for path in RESULTS:
             results = json.loads(path.read_text())
             self.assertLessEqual(set(run.MEASUREMENTS), set(results))

@@ -765,7 +765,7 @@ class Table:
         return values
 
 
-BATCH = 4096  # windows of a function that are kept before they are summed up
+BATCH = 1024  # windows of a function that are kept before they are summed up
 BLOCKS = 20  # of time, at most
 
 SymbolKey = Any  # id of a symbol, or (id of a DSO, address)
