@@ -13,7 +13,8 @@ from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 # compiled with the sanitizers; all else of perf is watched by its use of the heap
 SUMS = tuple(
-    f"functions/{name}" for name in "columns diff diff-print interval json print sums text".split()
+    f"functions/{name}"
+    for name in "columns diff diff-print effect interval json print sums text".split()
 )
 RECORDINGS = (
     *SUMS,

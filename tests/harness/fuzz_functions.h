@@ -282,13 +282,16 @@ static void print_diff(const struct function_table *before, const struct functio
 static void print_all(const struct function_table *table, const struct function_table *other,
 		      unsigned int choice)
 {
+	const struct function_reading_options options = {
+		.correction = choice % 5 % 3, .is_next_run = choice % 7 == 1,
+	};
 	struct function_columns columns = {}, others = {};
 
-	if (!function_columns__init(&columns, table)) {
+	if (!function_columns__init(&columns, table, &options)) {
 		function_columns__sort(&columns, function_columns__default_sort(&columns));
 		if (choice % 3)
 			print_table(table, &columns, /*intervals=*/choice % 3 == 1);
-		else if (!function_columns__init(&others, other))
+		else if (!function_columns__init(&others, other, &options))
 			print_diff(table, other, &columns, &others);
 	}
 	function_columns__exit(&others);
