@@ -500,13 +500,14 @@ static struct function_value slope(const struct function_row *row, const char *y
 static struct function_value plain_rate(const struct function_column *column, const char *link,
 					const struct function_row *row, bool of_blocks)
 {
-	struct pair_sums own = pool_by(row, column->event, link ?: column->per, of_blocks), other;
 	struct function_value value = {};
+	struct pair_sums own, other;
 
 	if (row->options.correction == FUNCTION_CORRECT_OWN && !link && !of_blocks)
 		value = slope(row, column->event, column->per, column->scale);
 	if (value.is_defined)
 		return value;
+	own = pool_by(row, column->event, link ?: column->per, of_blocks);
 	if (!link)
 		return ratio(&own, own.number, column->scale);
 	other = pool_by(row, column->per, link, of_blocks);
