@@ -34,6 +34,8 @@ FLAGS = [
 ]
 PIECES = 8  # calls of a leaf per iteration at depth 2 and 3
 MEMORY = 64 << 20  # that it walks through
+STRAY = 16  # faults by which two runs differ: the kernel maps what is in its cache, and where the
+# stack begins is random; 290 iterations with --faults make thousands
 
 # prefix of the tools -> what must be in the code of a function, and what must not
 COMPILERS = {
@@ -200,11 +202,11 @@ class BenchmarkTest(unittest.TestCase):
                         )
                         for n in (10, 10 + passes)
                     )
-                    self.assertLessEqual(abs(many - few - passes * per_iteration * threads), 4)
+                    self.assertLess(abs(many - few - passes * per_iteration * threads), STRAY)
 
     def test_no_faults_without_the_option(self) -> None:
         few, many = (self.minor_faults("--iterations", n, "0", "1") for n in ("10", "300"))
-        self.assertLessEqual(abs(many - few), 4)
+        self.assertLess(abs(many - few), STRAY)
 
     def test_bad_input(self) -> None:
         for args in (
