@@ -23,6 +23,7 @@ LONG, WINDOW, OTHER_WINDOW = 50000, 300, 1200
 RECORDINGS = 40
 COVERED = 0.93  # of intervals of 95 %
 METRICS = ("CPI", "BM/KI")
+N1 = "0x00000000410fd0c0"  # a CPU whose vendor has IPC among its metrics
 
 
 class Function(NamedTuple):
@@ -116,9 +117,14 @@ class Recording:
 
 def report(recording: Recording, *options: str) -> dict:
     """perf functions report -j."""
+    return report_text(recording.text(), *options)
+
+
+def report_text(text: str, *options: str) -> dict:
+    """perf functions report -j of a sums file."""
     DATA.mkdir(parents=True, exist_ok=True)
     path = DATA / "drawn.sums"
-    path.write_text(recording.text())
+    path.write_text(text)
     return json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
 
 
@@ -258,6 +264,35 @@ class Effect(unittest.TestCase):
         done = run(PERF, "functions", "report", "--correct", DATA / "faults.sums", stderr=-1)
         self.assertEqual(done.returncode, 0)
         self.assertIn("nothing to correct", done.stderr)
+
+    def test_metrics_of_vendors(self):
+        """IPC is 1 / CPI, with the same relative error, of this run and of the next one."""
+        recording = Recording(random.Random(11), SAME, number=4000)
+        one_by_one = (), ("--correct",)
+        for options in *one_by_one, ("--ci=next",), ("--ci=next", "--correct"):
+            text = (
+                recording.text()
+                if "--ci=next" not in options
+                else Phases(random.Random(12), 3, 60).text()
+            )
+            with self.subTest(options=options):
+                rows = rows_of(
+                    report_text(
+                        text.replace("throttled\t0", f"throttled\t0\ncpu\t{N1}"),
+                        "-M",
+                        "ipc",
+                        "-F",
+                        "CPI,ipc",
+                        *options,
+                    )
+                )
+                for row in rows.values():
+                    of = {
+                        name: row["errors"][name] / row["metrics"][name] for name in ("CPI", "ipc")
+                    }
+                    self.assertAlmostEqual(row["metrics"]["CPI"] * row["metrics"]["ipc"], 1, 9)
+                    self.assertAlmostEqual(of["ipc"] / of["CPI"], 1, 5)
+                    self.assertEqual("ipc" in row["weak"], "CPI" in row["weak"])
 
     def test_wrong_words(self):
         for option in "--correct=some", "--ci=last":

@@ -85,8 +85,11 @@ class RandomWindows(Recording):
             for count in range(2 * windows + 1):
                 if not count % 2:
                     place = dice.choice(PLACES)
-                delta = [LONG if not count % 2 else WINDOW + dice.randrange(20)]
-                delta += [dice.randrange(50 * slot, 90 * slot) for slot in range(1, len(group))]
+                times = 1 if count % 2 else LONG // WINDOW  # interrupts add nothing
+                delta = [WINDOW + dice.randrange(20) if count % 2 else LONG]
+                delta += [
+                    dice.randrange(50 * slot, 90 * slot) * times for slot in range(1, len(group))
+                ]
                 self.sample(place, *delta, group=number)
                 if count % 2:
                     self.windows.setdefault((number, place), []).append(delta)

@@ -173,24 +173,6 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 	return x > 0 ? x * x / u192__double(squares) : 0;
 }
 
-/*
- * What interrupts have added to windows. It differs from function to function, by how
- * much is not known: take it for anything between nothing and twice the mean, a uniform
- * distribution.
- */
-static double added_to(const struct function_sums *sums, const struct function_reading *reading,
-		       const char *name, double *unsure)
-{
-	int event = event_set__find(sums->set, name);
-	const struct function_effect *effect = event < 0 ? NULL : &sums->set->effects[event];
-	double added;
-
-	if (!effect || !function_effect__is_seen(sums->set, event))
-		return 0;
-	added = reading->windows * effect->added;
-	*unsure += added * added / 3 + pow(reading->windows * effect->error, 2);
-	return added;
-}
 
 /* The windows of a function in a set, or their totals in each block of time. */
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
@@ -213,8 +195,12 @@ static void pair_sums__add(struct pair_sums *pair, const struct function_sums *s
 	number = product_of(sums, reading, x, x, of_blocks);
 	u192__add(&pair->xx, &number);
 	if (is_corrected) {
-		pair->added_y += added_to(sums, reading, y, &pair->unsure_y);
-		pair->added_x += added_to(sums, reading, x, &pair->unsure_x);
+		pair->added_y += function_effect__on(sums->set, reading->windows,
+						     event_set__find(sums->set, y),
+						     &pair->unsure_y);
+		pair->added_x += function_effect__on(sums->set, reading->windows,
+						     event_set__find(sums->set, x),
+						     &pair->unsure_x);
 	}
 }
 
@@ -514,20 +500,6 @@ static struct function_value plain_rate(const struct function_column *column, co
 	return linked_ratio(&own, &other, column->scale);
 }
 
-/*
- * The next run has other phases: blocks of time tell how much they differ. With one block
- * that is not known. The value of either run is off by as much, hence the root of 2.
- */
-static void widen_by_blocks(struct function_value *value, const struct function_value *by_blocks)
-{
-	value->has_error = value->has_error && by_blocks->has_error;
-	if (by_blocks->error > value->error) {
-		value->error = by_blocks->error;
-		value->freedom = by_blocks->freedom;
-	}
-	value->error *= M_SQRT2;
-}
-
 /* Whether what interrupts have added is more than the interval. */
 static bool is_disturbed(const struct function_column *column, const char *link,
 			 const struct function_row *row, const struct function_value *value)
@@ -558,7 +530,7 @@ static struct function_value rate(const struct function_column *column, const ch
 	if (row->options.is_next_run) {
 		struct function_value by_blocks = plain_rate(column, link, row, true);
 
-		widen_by_blocks(&value, &by_blocks);
+		function_value__widen_by_blocks(&value, &by_blocks);
 	}
 	if (link) {
 		struct pair_sums other = pool(row, column->per, link);
@@ -745,7 +717,7 @@ static struct function_value rate_of_leader(const struct function_row *row,
 			return rate;
 		own = pool_led(row, leader, event, /*is_begun=*/false, /*of_blocks=*/true);
 		by_blocks = ratio(&own, own.number, 1);
-		widen_by_blocks(&rate, &by_blocks);
+		function_value__widen_by_blocks(&rate, &by_blocks);
 		if (!rate.has_error)
 			rate.error = rate.value;
 		return rate;

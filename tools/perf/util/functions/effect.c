@@ -151,6 +151,29 @@ bool function_effect__is_seen(const struct event_set *set, unsigned int event)
 }
 
 /**
+ * function_effect__on - say what interrupts have added to some windows of a function
+ * @set: the set, whose effects are set
+ * @windows: how many
+ * @event: place of the event, -1 if it is none
+ * @unsure: the variance of what is returned is added to this
+ *
+ * It differs from function to function, by how much is not known: take it for anything
+ * between nothing and twice the mean, a uniform distribution.
+ *
+ * Return: how many events; 0 if none are seen.
+ */
+double function_effect__on(const struct event_set *set, u64 windows, int event, double *unsure)
+{
+	double added;
+
+	if (event < 0 || !set->effects || !function_effect__is_seen(set, event))
+		return 0;
+	added = windows * set->effects[event].added;
+	*unsure += added * added / 3 + pow(windows * set->effects[event].error, 2);
+	return added;
+}
+
+/**
  * function_effect__describe - say what interrupts add to a window
  * @set: the set
  *

@@ -29,6 +29,7 @@ bool function_table__skid(const struct function_table *table, struct function_sk
 int function_table__set_effects(const struct function_table *table);
 bool function_effect__is_known(const struct event_set *set);
 bool function_effect__is_seen(const struct event_set *set, unsigned int event);
+double function_effect__on(const struct event_set *set, u64 windows, int event, double *unsure);
 char *function_effect__describe(const struct event_set *set);
 
 #endif /* __PERF_FUNCTIONS_EFFECT_H */

@@ -22,6 +22,8 @@
 #include "../evlist.h"
 #include "../evsel.h"
 #include "../expr.h"
+#include "effect.h"
+#include "interval.h"
 #include "vendor-metrics.h"
 #include "sums.h"
 #include "../hashmap.h"
@@ -652,6 +654,18 @@ struct totals {
 	double link;
 };
 
+/* What all windows of a function in a set have counted, without what interrupts added. */
+static double total_of(const struct function_row *row, const struct function_sums *sums, int place)
+{
+	struct function_reading reading = function_row__read(row, sums);
+	double total = u192__double(&reading.values[place]), unsure = 0;
+
+	if (row->options.correction)
+		total -= function_effect__on(sums->set, reading.windows, place, &unsure);
+	/* More may have been taken off than was there. */
+	return fmax(total, 0);
+}
+
 static bool add_up(const struct function_expr *expr, const struct function_row *row,
 		   struct totals *totals)
 {
@@ -665,8 +679,8 @@ static bool add_up(const struct function_expr *expr, const struct function_row *
 
 			if (place < 0)
 				continue;
-			total += u192__double(&reading.values[place]);
-			linked += link < 0 ? reading.windows : u192__double(&reading.values[link]);
+			total += total_of(row, sums, place);
+			linked += link < 0 ? reading.windows : total_of(row, sums, link);
 		}
 		if (!linked)
 			return false;
@@ -677,24 +691,33 @@ static bool add_up(const struct function_expr *expr, const struct function_row *
 	return true;
 }
 
-/* A linear combination of counts, over windows. */
+/* A linear combination of counts, over windows or over blocks of time. */
 struct spread {
 	double sum;
 	double squares;
 	u64 number;
+	u64 windows;
+	double unsure;	/* the variance of what was taken off, of all windows */
 };
 
 static void add_windows(struct spread *spread, const struct function_row *row,
-			const struct function_sums *sums, const double *weights)
+			const struct function_sums *sums, const double *weights, bool of_blocks)
 {
 	struct function_reading reading = function_row__read(row, sums);
 	unsigned int nr = sums->set->nr_events;
+	unsigned int blocks = of_blocks ? event_set__nr_values(sums->set) - nr : 0;
 
-	spread->number += reading.bursts;
+	spread->windows += reading.windows;
+	spread->number += of_blocks ? reading.blocks : reading.bursts;
 	for (unsigned int i = 0; i < nr; i++) {
+		double unsure = 0;
+
 		spread->sum += weights[i] * u192__double(&reading.values[i]);
+		if (row->options.correction)
+			function_effect__on(sums->set, reading.windows, i, &unsure);
+		spread->unsure += weights[i] * weights[i] * unsure;
 		for (unsigned int j = i; j < nr; j++) {
-			unsigned int product = event_set__product(sums->set, i, j);
+			unsigned int product = event_set__product(sums->set, i, j) + blocks;
 
 			spread->squares += (i == j ? 1 : 2) * weights[i] * weights[j] *
 					   u192__double(&reading.values[product]);
@@ -735,10 +758,10 @@ static bool weigh(const struct function_expr *expr, const struct function_sums *
  * Techniques, 6.5 and 6.19): that of the total of z = sum over the events of weight
  * x count, n / (n - 1) x sum (z_w - z/n)^2 over the windows w, squared. Different
  * sets have no windows in common: what is of several adds up, and so do the degrees
- * of freedom (Welch, Satterthwaite).
+ * of freedom (Welch, Satterthwaite). In blocks of time, w is a block.
  */
 static void add_error(const struct function_expr *expr, const struct function_row *row,
-		      const struct totals *totals, struct function_value *value)
+		      const struct totals *totals, bool of_blocks, struct function_value *value)
 {
 	double slopes[expr->nr_ids ?: 1], variance = 0, per_freedom = 0;
 	struct spread spread = {};
@@ -751,13 +774,14 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 		double weights[sums->set->nr_events], part;
 
 		if (weigh(expr, sums, totals, slopes, weights))
-			add_windows(&spread, row, sums, weights);
+			add_windows(&spread, row, sums, weights, of_blocks);
 		/* Windows which have all events are of one kind. */
-		if (!spread.number || (!expr->link && s + 1 < row->nr_sums))
+		if (!spread.windows || (!expr->link && s + 1 < row->nr_sums))
 			continue;
-		part = spread.number / (spread.number - 1.0) *
+		part = spread.number < 2 ? NAN :
+		       spread.number / (spread.number - 1.0) *
 		       fmax(spread.squares - spread.sum * spread.sum / spread.number, 0);
-		variance += part;
+		variance += part + spread.unsure;
 		per_freedom += part * part / (spread.number - 1.0);
 		value->windows = fmin(value->windows, spread.number);
 		memset(&spread, 0, sizeof(spread));
@@ -766,6 +790,19 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 	value->has_error = isfinite(variance);
 	value->error = sqrt(variance);
 	value->freedom = per_freedom ? variance * variance / per_freedom : 0;
+}
+
+/* Whether what interrupts have added is more than the interval. */
+static bool is_disturbed(const struct function_expr *expr, const struct function_row *row,
+			 const struct function_value *value)
+{
+	struct function_row corrected = *row;
+	double events[expr->nr_ids + 1], scales[expr->nr_ids + 1], now;
+	struct totals totals = { .events = events, .scales = scales };
+
+	corrected.options.correction = FUNCTION_CORRECT_ALL;
+	now = add_up(expr, &corrected, &totals) ? evaluate(expr, events) : NAN;
+	return value->has_interval && (now < value->low || now > value->high);
 }
 
 /**
@@ -786,8 +823,17 @@ struct function_value function_expr__value(const struct function_expr *expr,
 		return value;
 	value.value = evaluate(expr, events);
 	value.is_defined = isfinite(value.value);
-	if (value.is_defined)
-		add_error(expr, row, &totals, &value);
+	if (!value.is_defined)
+		return value;
+	add_error(expr, row, &totals, /*of_blocks=*/false, &value);
+	if (row->options.is_next_run) {
+		struct function_value by_blocks = {};
+
+		add_error(expr, row, &totals, /*of_blocks=*/true, &by_blocks);
+		function_value__widen_by_blocks(&value, &by_blocks);
+	}
+	function_value__plain_interval(&value);
+	value.is_disturbed = !row->options.correction && is_disturbed(expr, row, &value);
 	return value;
 }
 
