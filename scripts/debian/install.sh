@@ -43,6 +43,7 @@ declare -A packages_for=(
 		$(command -v npm > /dev/null || echo nodejs npm)"
 	# checkpatch.pl is Linux's; pylint looks into what the scripts import
 	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
+		hunspell hunspell-en-gb
 		$(command -v node > /dev/null || echo nodejs)
 		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client"

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from tests.harness.env import TOP, must, run
 
-SETTINGS = ".gitignore", ".editorconfig", "pyproject.toml", "scripts/lint", "COPYING"
+SETTINGS = (
+    ".gitignore",
+    ".editorconfig",
+    "pyproject.toml",
+    "scripts/lint",
+    "scripts/words",
+    "COPYING",
+)
 SPDX = "# SPDX-License-Identifier: GPL-2.0\n"
 C = "// SPDX-License-Identifier: GPL-2.0\n"
 LONG = " ".join(f"word{number}" for number in range(20))
@@ -33,6 +40,7 @@ FAULTS = {
     "end.txt": ("One\nTwo", 2, "no newline"),
     "file.md": ("# One\n\nSee [two](missing.md).\n", 3, "missing.md"),
     "anchor.md": ("# One\n\nSee [two](good.md#three) and `code`.\n", 3, "three"),
+    "spelling.md": ("# One\n\nTwo wndows.\n", 3, "wndows"),
     "own.md": ("# One\n\nSee [two](#two).\n", 3, "two"),
     "file.rst": ("===\nOne\n===\n\nSee `two <missing.rst>`_.\n", 5, "missing.rst"),
     "page.rst": ("===\nOne\n===\n\nSee :doc:`two <missing>`.\n", 5, "missing"),
@@ -58,7 +66,7 @@ class Lint(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         steps = re.findall(r"^  (\w+) +(?:[0-9.]+ s$|skipped: .)", done.stdout, re.M)
         self.assertLessEqual(
-            {"black", "isort", "pylint", "shellcheck", "checkpatch", "codespell", "links"},
+            {"black", "isort", "pylint", "shellcheck", "checkpatch", "spelling", "links"},
             set(steps),
         )
 

@@ -127,8 +127,8 @@ class Mails(unittest.TestCase):
                 continue
             with self.subTest(path.name):
                 # the commits that Fixes: names are not in this tree, which begins with Debian's;
-                # MAINTAINERS is one commit, the last of its topic; the letter of core-fixes says which
-                # patch has no Fixes: and why
+                # MAINTAINERS is one commit, the last of its topic; the letter of core-fixes says
+                # which patch has no Fixes: and why
                 ignored = "--ignore=UNKNOWN_COMMIT_ID,FILE_PATH_CHANGES,MISSING_FIXES_TAG"
                 output = run(
                     "scripts/checkpatch.pl", "--strict", "--quiet", ignored, path, cwd=LINUX

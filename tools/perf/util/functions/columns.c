@@ -173,7 +173,6 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 	return x > 0 ? x * x / u192__double(squares) : 0;
 }
 
-
 /* The windows of a function in a set, or their totals in each block of time. */
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
 			   const struct function_reading *reading, const char *y, const char *x,
