@@ -52,9 +52,10 @@ class Browser:
     def cdp(self, command: str, **parameters: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, parameters)
 
-    def open(self, page: Path) -> None:
+    def open(self, page: Path, fragment: str = "") -> None:
+        """Opens a page; fragment: what follows # in its address."""
         self.told()
-        self.driver.get(page.as_uri())
+        self.driver.get(page.as_uri() + (f"#{fragment}" if fragment else ""))
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What a function body returns."""

@@ -160,6 +160,29 @@ def table(names: list[str], seed: int = 1) -> Table:
     }
 
 
+def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None:
+    """Adds metrics of top-down analysis: names, each with that of the level above, first levels
+    first. Those of a level add up to the one above, the first ones to 100. Every so many values
+    are weak.
+    """
+    rng, number = random.Random(5), 0
+    made["columns"] += [
+        {"name": name, "meaning": f"{name} (percent of slots)", "kind": "ratio", "digits": 1}
+        for name in names
+    ]
+    for row in made["functions"]:
+        for above in dict.fromkeys(names.values()):
+            below = [name for name in names if names[name] == above]
+            parts = [rng.random() ** 2 + 0.01 for _ in below]
+            whole = row["metrics"][above] if above else 100
+            for name, part in zip(below, parts):
+                row["metrics"][name] = value = whole * part / sum(parts)
+                row["intervals"][name] = [0.9 * value, 1.1 * value]
+                number += 1
+                if weak and not number % weak:
+                    row["weak"].append(name)
+
+
 def diff(before: Table, after: Table) -> Table:
     """What changed from one table to another, significant changes first."""
     rows = []

@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -31,9 +32,45 @@ CHAINS = {
     "main": (10, 3000, 3000, 0),
     "0x7f00 [unknown]": (5, 1500, 0, 0),
 }
-MINUTES = 1
+MINUTES = 3
 
 CLASSES = 5
+
+# metrics of top-down analysis, each with the level above
+ARM = {
+    "frontend_bound": None,
+    "bad_speculation": None,
+    "backend_bound": None,
+    "retiring": None,
+    "frontend_latency": "frontend_bound",
+    "frontend_bandwidth": "frontend_bound",
+    "backend_core": "backend_bound",
+    "backend_memory": "backend_bound",
+}
+INTEL = {
+    "tma_frontend_bound": None,
+    "tma_bad_speculation": None,
+    "tma_backend_bound": None,
+    "tma_retiring": None,
+    "tma_fetch_latency": "tma_frontend_bound",
+    "tma_memory_bound": "tma_backend_bound",
+    "tma_core_bound": "tma_backend_bound",
+    "tma_l1_bound": "tma_memory_bound",
+    "tma_dram_bound": "tma_memory_bound",
+    "tma_dtlb_load": "tma_l1_bound",
+    "tma_mem_latency": "tma_dram_bound",
+}
+AMD = {
+    "frontend_bound": None,
+    "bad_speculation": None,
+    "backend_bound": None,
+    "retiring": None,
+    "smt_contention": None,
+    "frontend_bound_by_latency": "frontend_bound",
+    "bad_speculation_from_mispredicts": "bad_speculation",
+    "backend_bound_by_memory": "backend_bound",
+    "retiring_from_fastpath": "retiring",
+}
 
 
 def text(value: float | None, digits: int) -> str:
@@ -88,6 +125,9 @@ class Case(unittest.TestCase):
         cls.page = page("table", cls.table)
         cls.diff = reports.diff(cls.table, reports.table([*NAMES[2:], "brand_new"], seed=2))
         cls.diff_page = page("diff", reports.table([*NAMES[2:], "brand_new"], seed=2), cls.diff)
+        cls.levels = reports.table(NAMES)
+        reports.add_levels(cls.levels, ARM, weak=7)
+        cls.levels_page = page("levels", cls.levels)
         (DATA / "chains.sums").write_text(reports.chain_sums(CHAINS), encoding="utf-8")
         must(REPORT, "--html", DATA / "chains.html", DATA / "chains.sums")
 
@@ -107,8 +147,10 @@ class Case(unittest.TestCase):
             self.assertEqual([url for url in asked if not url.startswith("data:")], self.opened)
             self.opened = []
 
-    def open(self, path: Path) -> None:
-        self.browser.open(path)
+    def open(self, path: Path, limits: str = "") -> None:
+        """Opens a page; limits: what follows the # of its address."""
+        self.browser.driver.get("about:blank")  # another # alone does not load it again
+        self.browser.open(path, limits)
         self.opened = [path.as_uri()]
 
     def cells(self, panel: str = "table") -> list[list[str]]:
@@ -341,6 +383,18 @@ class Tables(Case):
         self.assertEqual(self.names(), self.sorted_rows("CM/KI", True))
         self.browser.keys("d")
         self.assertEqual(self.browser.run("return document.documentElement.dataset.theme"), "dark")
+        # what has the focus is below neither the head nor the names
+        self.browser.window(500, 500)
+        self.browser.keys("/", Keys.ARROW_DOWN, Keys.PAGE_DOWN, Keys.END)
+        for key in [Keys.ARROW_LEFT] * 5 + [Keys.ARROW_UP] * 15:
+            self.browser.keys(key)
+            self.assertTrue(
+                self.browser.run(
+                    """const cell = document.activeElement, box = cell.getBoundingClientRect();
+                    return cell.contains(document.elementFromPoint(box.left + 4, box.top + 4))"""
+                ),
+                key,
+            )
         self.browser.keys("2")
         self.assertTrue(self.browser.one("#flame").is_displayed())
         self.browser.keys(Keys.ARROW_LEFT)
@@ -380,6 +434,261 @@ class Tables(Case):
         self.assertEqual(self.browser.one("#table .none").text, "There are no functions.")
         self.browser.one("#tab-flame").click()
         self.assertIn("nothing to draw", self.browser.one("#flame").text)
+
+
+class Thresholds(Case):
+    """Limits that the reader sets."""
+
+    BOUND = 8
+
+    def set(self, name: str, limit: str) -> None:
+        """Types a threshold where there may be one already."""
+        box = self.browser.one(f"#table [aria-label='Threshold of {name}']")
+        box.send_keys(Keys.CONTROL, "a", Keys.NULL, limit or Keys.DELETE, Keys.TAB)
+
+    def looks(self, name: str, panel: str = "table") -> list[str]:
+        """The classes of the cells in a column."""
+        at = 1 + [column["name"] for column in self.table["columns"]].index(name)
+        return self.browser.run(
+            "return [...document.querySelectorAll(`#${arguments[0]} tr.row`)].map(row =>"
+            " row.children[arguments[1]].className)",
+            panel,
+            at,
+        )
+
+    def expected(self, name: str, past) -> list[str]:
+        """Those that cells must have if past(value) tells that it is past the threshold."""
+        result = []
+        for row in self.table["functions"]:
+            value = row["metrics"][name]
+            ends = row["intervals"].get(name, [])
+            digits = next(one["digits"] for one in self.table["columns"] if one["name"] == name)
+            printed = [float(text(number, digits)) for number in (value or 0, *ends)]
+            if value is None:
+                result.append("undefined")
+            elif name in row["weak"]:
+                result.append("weak")
+            elif past(printed[0]):
+                result.append("beyond" if all(map(past, printed)) else "perhaps")
+            else:
+                result.append("")
+        return result
+
+    def test_thresholds_colour_cells(self):
+        self.open(self.page)
+        before = self.looks("CPI"), self.looks("CM/KI")
+        self.browser.one("#table .controls button").click()
+        self.set("CPI", f"> {self.BOUND}")
+        expected = self.expected("CPI", lambda value: value > self.BOUND)
+        self.assertEqual(self.looks("CPI"), expected)
+        # a value to distrust is past the bound, and is as it was
+        self.assertLessEqual({"beyond", "perhaps", "weak", ""}, set(expected))
+        self.assertTrue(
+            any(
+                row["metrics"]["CPI"] > self.BOUND and "CPI" in row["weak"]
+                for row in self.table["functions"]
+                if row["metrics"]["CPI"]
+            )
+        )
+        weak = self.browser.one("#table td.weak .value")
+        self.assertEqual(
+            self.browser.run("return getComputedStyle(arguments[0], '::after').content", weak),
+            '"?"',
+        )
+        self.assertEqual(self.looks("CM/KI"), before[1])
+        self.set("CPI", f"<{self.BOUND}")
+        self.assertEqual(self.looks("CPI"), self.expected("CPI", lambda value: value < self.BOUND))
+        self.assertTrue(self.browser.one("#table .beyond.key").is_displayed())
+        self.set("CPI", "about 3")
+        self.assertEqual(
+            self.browser.one("[aria-label='Threshold of CPI']").get_attribute("aria-invalid"),
+            "true",
+        )
+        self.assertEqual(self.looks("CPI"), self.expected("CPI", lambda value: value < self.BOUND))
+        self.set("CPI", "")
+        self.assertEqual(self.looks("CPI"), before[0])
+        self.assertFalse(self.browser.one("#table .beyond.key").is_displayed())
+
+    def test_cells_say_it(self):
+        self.open(self.page)
+        self.browser.one("#table .controls button").click()
+        self.set("CPI", f"{self.BOUND}")
+        said = {"beyond": "; past the threshold > 8", "perhaps": "; perhaps past the threshold"}
+        for cell in self.browser.all("#table tr.row td:nth-of-type(2)"):
+            look, title = cell.get_attribute("class"), cell.get_attribute("title")
+            self.assertEqual(" past the threshold" in title, look in said, title)
+            self.assertIn(said.get(look, ""), title)
+
+    def test_the_address_keeps_them(self):
+        self.open(self.page)
+        self.browser.one("#table .controls button").click()
+        self.set("CPI", "> 6")
+        self.set("%CY", "<1e0")
+        looks = self.looks("CPI"), self.looks("%CY")
+        address = self.browser.driver.current_url
+        self.assertIn("#", address)
+        self.open(self.page, address.split("#")[1])
+        self.assertEqual((self.looks("CPI"), self.looks("%CY")), looks)
+        self.assertEqual(
+            looks[1], [look or self.looks("%CY")[i] for i, look in enumerate(self.share_looks())]
+        )
+        self.assertEqual(self.browser.one("#table .controls button").text, "Thresholds (2)")
+        self.browser.picture(DATA / "thresholds-light.png")
+        self.browser.all("#table .controls button")[1].click()
+        self.assertEqual(self.browser.driver.current_url, self.page.as_uri())
+        self.assertEqual(self.browser.all("#table tbody :is(.beyond, .perhaps)"), [])
+        self.assertEqual(self.focus("textContent"), "Thresholds")
+
+    def share_looks(self) -> list[str]:
+        """Cells of the share that are below 1: these have no bar; the others keep theirs."""
+        return self.expected("%CY", lambda value: value < 1)
+
+    def test_by_keyboard(self):
+        self.open(self.page)
+        self.browser.keys("/", Keys.TAB, Keys.TAB)
+        self.assertEqual(self.focus("textContent"), "Thresholds")
+        self.browser.keys(Keys.SPACE)
+        self.assertEqual(self.focus("ariaLabel"), "Threshold of #")
+        self.browser.keys(Keys.TAB, Keys.TAB)
+        self.browser.keys("> 8", Keys.ENTER)
+        self.assertEqual(self.looks("CPI"), self.expected("CPI", lambda value: value > self.BOUND))
+        self.browser.keys(Keys.ESCAPE)
+        self.assertEqual(self.focus("textContent"), "Thresholds (1)")
+        self.assertEqual(self.focus("ariaExpanded"), "false")
+        self.assertFalse(self.browser.one("[aria-label='Threshold of CPI']").is_displayed())
+
+    def test_hostile_address(self):
+        self.open(self.page, "CPI=%3E+1e999&%23=%3Cb%3E&__proto__=%3E1&x=%3E2&%E0%A4")
+        self.assertEqual(len(self.names()), len(NAMES))
+        self.assertEqual(self.browser.all("#table tbody :is(.beyond, .perhaps)"), [])
+
+
+class Topdown(Case):
+    """The tree of top-down analysis."""
+
+    def rows(self) -> list[tuple]:
+        """Level, whether it is open, name, value."""
+        return [
+            tuple(row)
+            for row in self.browser.run(
+                """return [...document.querySelectorAll('#topdown tr.row')].map(row => [
+                Number(row.getAttribute('aria-level')), row.getAttribute('aria-expanded'),
+                row.querySelector('th').textContent,
+                row.children[2].textContent && row.querySelector('td:nth-of-type(2) .value')
+                    .textContent])"""
+            )
+        ]
+
+    def value(self, name: str) -> str:
+        return text(self.levels["functions"][0]["metrics"][name], 1)
+
+    def test_only_with_such_metrics(self):
+        for path, there in ((self.page, False), (self.levels_page, True)):
+            self.open(path)
+            titles = [tab.text for tab in self.browser.all("[role=tab]")]
+            self.assertEqual("Top-down" in titles, there)
+            self.tearDown()
+
+    def test_levels_by_keyboard(self):
+        self.open(self.levels_page)
+        self.browser.keys("3")
+        names = [row["symbol"] for row in self.levels["functions"]]
+        self.assertEqual(self.rows(), [(1, "false", name, "") for name in names])
+        self.browser.keys("/", Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+        first = [
+            (
+                2,
+                None if name in ("bad_speculation", "retiring") else "false",
+                name,
+                self.value(name),
+            )
+            for name, above in ARM.items()
+            if not above
+        ]
+        self.assertEqual(self.rows()[:5], [(1, "true", names[0], ""), *first])
+        self.assertEqual(self.rows()[5][2], names[1])
+        self.browser.keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+        second = [(3, None, name, self.value(name)) for name in ("backend_core", "backend_memory")]
+        self.assertEqual(self.rows()[3:6], [(2, "true", "backend_bound", first[2][3]), *second])
+        self.browser.keys(Keys.ARROW_DOWN)
+        self.assertEqual(self.focused(), "backend_core")
+        self.browser.keys(Keys.ARROW_LEFT)
+        self.assertEqual(self.focused(), "backend_bound")
+        self.browser.picture(DATA / "topdown-light.png")
+        self.browser.keys(Keys.ARROW_LEFT)
+        self.assertEqual(self.rows()[1:5], first)
+        self.browser.keys(Keys.ARROW_LEFT)
+        self.assertEqual(self.focused(), names[0])
+        self.browser.keys(Keys.ESCAPE)
+        self.assertEqual(self.rows(), [(1, "false", name, "") for name in names])
+        self.assertEqual(self.focused(), names[0])
+
+    def test_bars_are_percentages(self):
+        self.open(self.levels_page)
+        self.browser.one("#tab-topdown").click()
+        first = [name for name, above in ARM.items() if not above]
+        bars = self.browser.run(
+            """return [...document.querySelectorAll('#topdown .stack')].map(bar => [
+            bar.clientWidth, [...bar.children].map(one => [one.className,
+            one.getBoundingClientRect().width])])"""
+        )
+        weak = 0
+        for row, (width, parts) in zip(self.levels["functions"], bars):
+            self.assertEqual(len(parts), len(first))
+            for name, (look, wide) in zip(first, parts):
+                self.assertAlmostEqual(wide, row["metrics"][name] * width / 100, delta=4)
+                self.assertIn(name, look.split())
+                self.assertEqual("weak" in look.split(), name in row["weak"])
+                weak += name in row["weak"]
+        self.assertGreater(weak, 0)
+
+    def test_marked_values_stay_marked(self):
+        """Also where a threshold is set."""
+        self.open(
+            self.levels_page,
+            "&".join(f"{name}=%3E0" for name in ("frontend_bound", "backend_bound", "retiring")),
+        )
+        self.browser.one("#tab-topdown").click()
+        self.browser.run(
+            "document.querySelectorAll('#topdown tr.row').forEach((_, at, all) =>"
+            " document.querySelectorAll('#topdown tr.row')[all.length - 1 - at].click())"
+        )
+        looks = self.browser.run(
+            "return [...document.querySelectorAll('#topdown [aria-level=\"2\"]')].map(row =>"
+            " [row.children[0].textContent, row.children[2].className])"
+        )
+        first = [name for name, above in ARM.items() if not above]
+        expected = [
+            [
+                name,
+                ("weak" if name in row["weak"] else "" if name == "bad_speculation" else "beyond"),
+            ]
+            for row in self.levels["functions"]
+            for name in first
+        ]
+        self.assertEqual(looks, expected)
+        self.assertIn("weak", [look for _, look in expected])
+
+    def test_levels_of_other_vendors(self):
+        for vendor, names in (("intel", INTEL), ("amd", AMD)):
+            table = reports.table(NAMES[:2])
+            reports.add_levels(table, names)
+            self.open(page(vendor, table))
+            self.browser.one("#tab-topdown").click()
+            # from the end, so that what is opened does not move what is still to be opened
+            at = 0
+            while at < len(self.browser.all("#topdown tr.row")):
+                row = self.browser.all("#topdown tr.row")[at]
+                if row.get_attribute("aria-expanded") == "false":
+                    row.find_element("css selector", "th").click()
+                at += 1
+            above, found = {}, {}
+            for level, _, name, _ in self.rows():
+                above[level] = name
+                if level > 1:
+                    found[name] = above[level - 1] if level > 2 else None
+            self.assertEqual(found, names)
+            self.tearDown()
 
 
 class Flames(Case):
@@ -646,7 +955,12 @@ class Whole(Case):
         axe = (TOP / "build/report/web/node_modules/axe-core/axe.min.js").read_text(
             encoding="utf-8"
         )
-        for path in (self.page, self.diff_page, DATA / "chains.html"):
+        for path in (
+            self.page,
+            self.diff_page,
+            DATA / "chains.html",
+            self.levels_page,
+        ):
             self.open(path)
             self.browser.run(axe)
             for theme in ("light", "dark"):
@@ -672,10 +986,14 @@ class Whole(Case):
             ("table", self.page),
             ("diff", self.diff_page),
             ("chains", DATA / "chains.html"),
+            ("levels", self.levels_page),
         ):
             self.open(path)
             for tab in self.browser.all("[role=tab]"):
                 tab.click()
+                for button in self.browser.all(".controls button[aria-expanded=false]"):
+                    if button.is_displayed():
+                        button.click()
                 self.browser.picture(
                     DATA / f"phone-{name}-{tab.get_attribute('aria-controls')}.png"
                 )
@@ -684,17 +1002,17 @@ class Whole(Case):
                     360,
                     (name, tab.text),
                 )
-                for control in self.browser.all("button, select, input[type=search]"):
-                    if control.is_displayed() and not control.find_elements(
-                        "xpath", "ancestor::thead"
-                    ):
-                        box = control.rect
-                        self.assertTrue(
-                            box["x"] >= 0
-                            and box["x"] + box["width"] <= 360
-                            and box["height"] >= 38,
-                            (control.text, box),
-                        )
+                for what, left, right, height, in_table in self.browser.run(
+                    """return [...document.querySelectorAll('button, select, label, summary,' +
+                        'input:not([type=checkbox]), tbody tr.row')]
+                        .filter(one => one.checkVisibility()).map(one => {
+                            const box = one.getBoundingClientRect();
+                            return [one.outerHTML, box.left, box.right, box.height,
+                                Boolean(one.closest('table'))]; })"""
+                ):
+                    self.assertGreaterEqual(height, 38, what)
+                    # a table is scrolled in itself
+                    self.assertTrue(in_table or 0 <= left <= right <= 360, (what, left, right))
             self.tearDown()
         # the names stay where they are while the values are scrolled
         self.open(self.page)
@@ -709,6 +1027,40 @@ class Whole(Case):
         self.browser.one("#table tbody th").click()
         self.browser.picture(DATA / "phone-detail.png")
         self.assertEqual(self.browser.run("return document.documentElement.scrollWidth"), 360)
+
+    def test_tab_reaches_everything(self):
+        """Each control, and it can be seen where the focus is."""
+        for path in (self.page, self.diff_page, self.levels_page):
+            self.open(path)
+            self.browser.one("#facts summary").click()
+            for number in range(1, 1 + len(self.browser.all("[role=tab]"))):
+                self.browser.keys(str(number))
+                for button in self.browser.all(".controls button[aria-expanded=false]"):
+                    if button.is_displayed():
+                        button.click()
+                wanted = self.browser.run(
+                    """const all = [...document.querySelectorAll(
+                        'button, select, input, summary, [tabindex="0"]')].filter(one =>
+                        one.checkVisibility() && !one.disabled && one.tabIndex >= 0);
+                    all.forEach((one, i) => { one.dataset.stop = i; });
+                    document.activeElement.blur();
+                    return all.length"""
+                )
+                reached = set()
+                for _ in range(wanted + 1):
+                    ActionChains(self.browser.driver).send_keys(Keys.TAB).perform()
+                    stop, line, looks = self.browser.run(
+                        """const one = document.activeElement;
+                        const style = getComputedStyle(one.querySelector?.('rect') ?? one);
+                        return [one.dataset.stop, getComputedStyle(one).outlineStyle,
+                            style.stroke + style.strokeWidth]"""
+                    )
+                    if stop is not None:
+                        reached.add(int(stop))
+                        self.assertTrue(line != "none" or looks.endswith("3px"), (stop, looks))
+                self.assertEqual(reached, set(range(wanted)), (path.name, number))
+                self.browser.run("document.activeElement.blur()")
+            self.tearDown()
 
     def test_names_stay_text(self):
         table = reports.table([*reports.NASTY, ""])

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // Elements of the document. Text is always text: no name in a recording is HTML.
 
+const SVG = 'http://www.w3.org/2000/svg';
+
 export function element(name, attributes = {}, ...children) {
 	const result = document.createElement(name);
 
 	for (const [key, value] of Object.entries(attributes))
 		if (value !== undefined && value !== null && value !== false)
 			result.setAttribute(key, value === true ? '' : value);
+	result.append(...children);
+	return result;
+}
+
+export function svg(name, attributes, ...children) {
+	const result = document.createElementNS(SVG, name);
+	for (const [key, value] of Object.entries(attributes)) result.setAttribute(key, value);
 	result.append(...children);
 	return result;
 }

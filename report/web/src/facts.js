@@ -44,7 +44,11 @@ function groupsTable(groups) {
 		group.share === 'none' ? 'all windows' : 'windows in one function',
 		group.share === 'auto' ? 'of what opens windows' : 'of what counts',
 	]);
-	return element('div', { class: 'scroll' }, plainTable(head, rows));
+	return element(
+		'div',
+		{ class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Groups of events' },
+		plainTable(head, rows)
+	);
 }
 
 // how often something happened that there should be none of

@@ -3,19 +3,11 @@
 
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
-import { element } from './element.js';
+import { element, svg } from './element.js';
 import { CLASSES, format, interval, matcher, quantiles } from './values.js';
 
 const CHAINS = 'perf functions record --call-graph fp,4 --user-callchains -- COMMAND';
 const CELL = 22;
-const SVG = 'http://www.w3.org/2000/svg';
-
-function svg(name, attributes, ...children) {
-	const result = document.createElementNS(SVG, name);
-	for (const [key, value] of Object.entries(attributes)) result.setAttribute(key, value);
-	result.append(...children);
-	return result;
-}
 
 // Hatched: a class of values that the data cannot support.
 function patterns() {

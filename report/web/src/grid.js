@@ -10,6 +10,7 @@ import {
 	getSortedRowModel,
 } from '@tanstack/table-core';
 import { element } from './element.js';
+import { clearLimits, limitOf, limitsSet, onLimits, parseLimit, setLimit } from './limits.js';
 import { matcher } from './values.js';
 
 const PAGE = 100;
@@ -26,15 +27,24 @@ const STEPS = {
 const ARROWS = { asc: '▲', desc: '▼', none: '' };
 const SORTS = { asc: 'ascending', desc: 'descending' };
 
+const breakable = name =>
+	(name.match(/[^_]*_|[^_]+$/g) ?? []).flatMap((part, i) =>
+		i ? [element('wbr'), part] : [part]
+	);
+
 /*
  * rows: any objects. title: of the first column. name(row): what is in it and is
  * looked through by the filter besides more(row). columns: { name, meaning,
- * get(row): what it sorts by, draw(cell, row), say(row): a sentence on the cell }.
- * detail(row): an element. sorted: the column that the rows are sorted by, if any.
+ * get(row): what it sorts by, if anything, draw(cell, row), say(row): a sentence on the
+ * cell, head: an element below its name, isWide: whether it takes the room that is left,
+ * limit: the name that its threshold goes by, if it takes one }.
+ * detail(row): an element. children(row): the rows below one, of a tree.
+ * sorted: the column that the rows are sorted by, if any.
+ * Returns redraw(), for values that have become others.
  */
 export function grid(
 	panel,
-	{ rows, title, name, more, columns, detail, label, intervals, sorted = -1 }
+	{ rows, title, name, more, columns, detail, children, label, intervals, sorted = -1 }
 ) {
 	const opened = new Set();
 	let match = () => true;
@@ -56,20 +66,27 @@ export function grid(
 	const body = element('tbody');
 	const whole = element(
 		'table',
-		{ role: 'grid', class: 'grid', 'aria-rowcount': rows.length + 1 },
+		children
+			? { role: 'treegrid', class: 'grid' }
+			: { role: 'grid', class: 'grid', 'aria-rowcount': rows.length + 1 },
 		element('thead', {}, head),
 		body
 	);
+	const scroller = element('div', { class: 'scroll tall' }, whole);
+	const limited = columns.filter(({ limit }) => limit);
+	const limits = element('button', { type: 'button', 'aria-expanded': 'false' });
+	const clear = element('button', { type: 'button' }, 'Clear thresholds');
 	panel.append(
 		element(
 			'div',
 			{ class: 'controls' },
 			filter,
 			...(intervals ? [element('label', {}, check, ' 95 % intervals')] : []),
+			...(limited.length ? [limits, clear] : []),
 			shown,
 			pages
 		),
-		element('div', { class: 'scroll tall' }, whole),
+		scroller,
 		hint
 	);
 
@@ -83,7 +100,7 @@ export function grid(
 		},
 		...columns.map((column, i) => ({
 			id: `c${i}`,
-			accessorFn: row => column.get(row) ?? undefined,
+			accessorFn: row => column.get?.(row) ?? undefined,
 			sortingFn: 'basic',
 			sortUndefined: 'last',
 			sortDescFirst: true,
@@ -112,22 +129,85 @@ export function grid(
 	}
 
 	function headCell(i) {
-		const column = i ? columns[i - 1] : { name: title, meaning: '' };
-		const button = element(
-			'button',
-			{ type: 'button', title: column.meaning || undefined },
-			column.name,
-			element('span', { 'aria-hidden': 'true', class: 'arrow' })
-		);
-		button.addEventListener('click', () => {
-			focused = 0;
-			table.setPageIndex(0);
-			table.getColumn(all[i].id).toggleSorting();
+		const column = i ? columns[i - 1] : { name: title, meaning: '', get: name };
+		const cell = element('th', {
+			scope: 'col',
+			class: i ? column.isWide && 'wide' : 'name',
 		});
-		return element('th', { scope: 'col', class: i ? undefined : 'name' }, button);
+		if (column.get) {
+			const button = element(
+				'button',
+				{ type: 'button', title: column.meaning || undefined },
+				column.name,
+				element('span', { 'aria-hidden': 'true', class: 'arrow' })
+			);
+			button.addEventListener('click', () => {
+				focused = 0;
+				table.setPageIndex(0);
+				table.getColumn(all[i].id).toggleSorting();
+			});
+			cell.append(button);
+		} else {
+			cell.append(
+				element(
+					'span',
+					{ class: 'title', title: column.meaning || undefined },
+					column.name
+				)
+			);
+		}
+		if (column.head) cell.append(column.head);
+		if (column.limit) {
+			cell.setAttribute('aria-label', column.name);
+			cell.append(limitInput(column.limit));
+		}
+		return cell;
 	}
 
-	function rowCells(row, at) {
+	function limitInput(name) {
+		const input = element('input', {
+			type: 'text',
+			class: 'limit',
+			size: 5,
+			placeholder: '> …',
+			title: 'A threshold: > 2 or < 0.5',
+			'aria-label': `Threshold of ${name}`,
+			autocomplete: 'off',
+			spellcheck: 'false',
+		});
+		const show = () => {
+			input.value = limitOf(name)?.text ?? '';
+			input.removeAttribute('aria-invalid');
+		};
+		input.addEventListener('change', () => {
+			const limit = parseLimit(input.value);
+			if (limit || !input.value.trim()) {
+				setLimit(name, limit);
+			} else {
+				input.setAttribute('aria-invalid', 'true');
+				hint.textContent = `${input.value}: no threshold like > 2 or < 0.5`;
+			}
+		});
+		input.addEventListener('keydown', event => {
+			if (event.key !== 'Escape') return;
+			showLimits(false);
+			limits.focus();
+		});
+		onLimits(show);
+		show();
+		return input;
+	}
+
+	function showLimits(open) {
+		whole.classList.toggle('limits', open);
+		limits.setAttribute('aria-expanded', open);
+		limits.textContent = limitsSet() ? `Thresholds (${limitsSet()})` : 'Thresholds';
+		clear.hidden = !open || !limitsSet();
+	}
+
+	function rowCells(row, at, level = 1) {
+		const below = children?.(row);
+		const expanded = below?.length === 0 ? undefined : String(opened.has(row));
 		const first = element(
 			'th',
 			{
@@ -135,30 +215,38 @@ export function grid(
 				class: 'name',
 				role: 'rowheader',
 				title: more(row),
-				'aria-expanded': String(opened.has(row)),
+				'aria-expanded': below ? undefined : expanded,
 			},
-			element('span', {}, name(row))
+			// a long name of a metric may go on after each _
+			element('span', {}, ...breakable(name(row)))
 		);
 		const cells = columns.map(column => {
-			const cell = element('td', { title: column.say(row) });
+			const cell = element('td', { title: column.say(row) || undefined });
 			column.draw(cell, row);
 			return cell;
 		});
 		const line = element(
 			'tr',
-			{ class: 'row', 'aria-rowindex': at + 2 },
+			below
+				? { class: 'row', 'aria-level': level, 'aria-expanded': expanded }
+				: { class: 'row', 'aria-rowindex': at + 2 },
 			first,
 			...cells
 		);
+		first.style.setProperty('--level', level - 1);
 		for (const cell of line.children) cell.tabIndex = -1;
 		line.addEventListener('click', () => {
 			if (String(getSelection()))
 				// the user copies a name
 				return;
-			opened.delete(row) || opened.add(row);
+			if (expanded) opened.delete(row) || opened.add(row);
 			focused = lines().indexOf(line);
 			render(true);
 		});
+		if (below)
+			return opened.has(row)
+				? [line, ...below.flatMap(child => rowCells(child, at, level + 1))]
+				: [line];
 		const about =
 			opened.has(row) &&
 			element(
@@ -181,7 +269,11 @@ export function grid(
 		body.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
 		cell.tabIndex = 0;
 		focused = there.indexOf(line);
-		cell.focus();
+		// not below the head or the names, which stay where they are
+		const left = cell === line.firstChild ? 0 : line.firstChild.offsetWidth;
+		scroller.style.scrollPadding = `${head.offsetHeight}px 0 0 ${left}px`;
+		cell.focus({ preventScroll: true });
+		cell.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 	}
 
 	function page(text, name, index, possible) {
@@ -207,7 +299,8 @@ export function grid(
 		all.forEach(({ id }, i) => {
 			const cell = head.children[i];
 			const order = table.getColumn(id).getIsSorted();
-			cell.querySelector('.arrow').textContent = ARROWS[order || 'none'];
+			const arrow = cell.querySelector('.arrow');
+			if (arrow) arrow.textContent = ARROWS[order || 'none'];
 			if (order) cell.setAttribute('aria-sort', SORTS[order]);
 			else cell.removeAttribute('aria-sort');
 		});
@@ -275,16 +368,44 @@ export function grid(
 		const row = lines().indexOf(cell?.parentElement);
 
 		if (row < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
-		if (step) {
+		const line = cell.parentElement;
+		const first = line.firstChild;
+		const expanded = [line, first].some(
+			one => one.getAttribute('aria-expanded') === 'true'
+		);
+		const inTree = children && cell === first;
+		if (
+			inTree &&
+			event.key === 'ArrowRight' &&
+			line.getAttribute('aria-expanded') === 'false'
+		) {
+			cell.click();
+			event.preventDefault();
+		} else if (inTree && event.key === 'ArrowLeft' && expanded) {
+			cell.click();
+			event.preventDefault();
+		} else if (inTree && event.key === 'ArrowLeft') {
+			focusCell(above(row), 0);
+			event.preventDefault();
+		} else if (step) {
 			focusCell(row + step[0], cell.cellIndex + step[1]);
 			event.preventDefault();
 		} else if (event.key === 'Enter' || event.key === ' ') {
 			cell.click();
 			event.preventDefault();
 		} else if (event.key === 'Escape') {
-			filter.focus();
+			if (expanded) cell.click();
+			else filter.focus();
 		}
 	});
+	// the row that one of a tree is below
+	function above(row) {
+		const there = lines();
+		const levelOf = line => Number(line.getAttribute('aria-level'));
+		const level = levelOf(there[row]);
+		while (row && levelOf(there[row]) >= level) row--;
+		return row;
+	}
 	const tell = event => {
 		const cell = event.target.closest('tbody td[title], tbody th.name');
 		if (cell)
@@ -295,6 +416,15 @@ export function grid(
 	body.addEventListener('focusin', tell);
 	body.addEventListener('mouseover', tell);
 
+	limits.addEventListener('click', () => {
+		const open = limits.getAttribute('aria-expanded') !== 'true';
+		showLimits(open);
+		if (open) head.querySelector('input.limit').focus();
+	});
+	clear.addEventListener('click', () => {
+		clearLimits();
+		limits.focus();
+	});
 	table = createTable(options);
 	head.append(...all.map((_, i) => headCell(i)));
 	update({
@@ -302,4 +432,16 @@ export function grid(
 		sorting: sorted < 0 ? [] : [{ id: `c${sorted}`, desc: true }],
 		pagination: { pageIndex: 0, pageSize: PAGE },
 	});
+	showLimits(limitsSet() > 0);
+	onLimits(() => {
+		showLimits(limits.getAttribute('aria-expanded') === 'true');
+		render();
+	});
+	return {
+		// values that rows are sorted by may be others
+		redraw: () => {
+			table.setOptions(before => ({ ...before, data: [...rows] }));
+			render();
+		},
+	};
 }

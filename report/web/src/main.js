@@ -6,8 +6,11 @@ import { element } from './element.js';
 import { facts } from './facts.js';
 import { diffView, tableView } from './table.js';
 import { flameView } from './flame.js';
+import { levels } from './levels.js';
+import { topdownView } from './topdown.js';
 
 const data = JSON.parse(document.getElementById('data').textContent);
+const after = data.diff ? ', after' : '';
 const views = [
 	...(data.diff
 		? [{ id: 'diff', title: 'Changes', make: panel => diffView(panel, data.diff) }]
@@ -19,9 +22,18 @@ const views = [
 	},
 	{
 		id: 'flame',
-		title: data.diff ? 'Flame graph, after' : 'Flame graph',
+		title: `Flame graph${after}`,
 		make: panel => flameView(panel, data.flame),
 	},
+	...(levels(data.table.columns).length
+		? [
+				{
+					id: 'topdown',
+					title: `Top-down${after}`,
+					make: panel => topdownView(panel, data.table),
+				},
+			]
+		: []),
 ];
 
 // a view is made when it is shown first

@@ -3,6 +3,7 @@
 
 import { element, plainTable } from './element.js';
 import { grid } from './grid.js';
+import { judge, limitsSet, onLimits, sayJudged } from './limits.js';
 import { ROWS, format, interval, quantiles } from './values.js';
 
 const SMALL = 'ci';
@@ -13,7 +14,7 @@ function bar(cell, fraction) {
 	cell.append(mark);
 }
 
-function valueColumn(column, i, rows) {
+export function valueColumn(column, i, rows) {
 	const of = row => ({ value: row[3][i], bounds: row[4][i], weak: row[5].includes(i) });
 	const sure = rows
 		.map(of)
@@ -25,12 +26,14 @@ function valueColumn(column, i, rows) {
 	return {
 		name: column.name,
 		meaning: column.meaning,
+		limit: column.name,
 		get: row => of(row).value,
 		say: row => {
 			const { value, bounds, weak } = of(row);
 			return [
 				`${column.name} ${format(value, column)}`,
 				bounds && `95 % interval ${interval(bounds, column)}`,
+				sayJudged(column, value, bounds, weak),
 				weak && 'the data do not support this value',
 				column.meaning,
 			]
@@ -39,12 +42,15 @@ function valueColumn(column, i, rows) {
 		},
 		draw: (cell, row) => {
 			const { value, bounds, weak } = of(row),
-				text = element('span', { class: 'value' }, format(value, column));
+				text = element('span', { class: 'value' }, format(value, column)),
+				judged = judge(column, value, bounds, weak);
 			if (value === null) cell.className = 'undefined';
 			else if (weak) cell.className = 'weak';
+			else if (judged || (judged === '' && column.kind === 'ratio'))
+				cell.className = judged;
 			else if (column.kind === 'ratio') cell.className = `q${scale.of(value)}`;
 			else cell.className = `bars b${scale.of(value)}`;
-			if (column.kind !== 'ratio' && value !== null && most)
+			if (column.kind !== 'ratio' && value !== null && most && !judged)
 				bar(cell, value / most);
 			cell.append(text);
 			if (bounds)
@@ -53,6 +59,31 @@ function valueColumn(column, i, rows) {
 				);
 		},
 	};
+}
+
+// What the colours of thresholds mean, where there are any.
+export function limitKey() {
+	const key = element(
+		'p',
+		{ class: 'note' },
+		element('span', { class: 'beyond key' }, 'past the threshold'),
+		' ',
+		element(
+			'span',
+			{ class: 'perhaps key' },
+			'perhaps: the 95 % interval reaches across'
+		),
+		' A value with ',
+		element('span', { class: 'unsure' }, '?'),
+		' is not judged.'
+	);
+	const show = () => {
+		key.hidden = !limitsSet();
+	};
+
+	onLimits(show);
+	show();
+	return key;
 }
 
 export function tableView(panel, table) {
@@ -110,7 +141,8 @@ export function tableView(panel, table) {
 						': the data do not support this value.',
 					]
 				: [])
-		)
+		),
+		limitKey()
 	);
 }
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+// Top-down analysis: for each function where its slots go, level by level.
+
+import { element } from './element.js';
+import { grid } from './grid.js';
+import { levels } from './levels.js';
+import { limitKey, valueColumn } from './table.js';
+import { CLASSES, ROWS, format } from './values.js';
+
+const QUANTILES = Array.from({ length: CLASSES }, (_, q) => `q${q}`);
+
+function segment(value, root, weak, title) {
+	const result = element('span', {
+		class: `segment ${root}${weak ? ' weak' : ''}`,
+		title,
+	});
+	// a metric can be below 0, where its events do not count quite the same
+	result.style.width = `${Math.max(0, Math.min(100, value))}%`;
+	return result;
+}
+
+export function topdownView(panel, table) {
+	const { columns, rows } = table;
+	const first = levels(columns);
+	const values = columns.map((column, i) => valueColumn(column, i, rows));
+	const share = values[columns.findIndex(({ kind }) => kind === 'share')];
+	const opened = new Map(); // what is below a row stays the same, as it may be open
+
+	function below(item) {
+		if (!opened.has(item))
+			opened.set(
+				item,
+				(item.node ? item.node.below : first).map(node => ({
+					row: item.row,
+					node,
+				}))
+			);
+		return opened.get(item);
+	}
+	const drawn = item => (item.node ? [item.node] : first);
+	const say = item =>
+		drawn(item)
+			.map(({ i }) => values[i].say(item.row))
+			.join('; ');
+	const valueOf = {
+		name: 'value',
+		meaning: 'percent of the slots or cycles',
+		say: item => (item.node ? say(item) : ''),
+		draw: (cell, item) => {
+			if (!item.node) return;
+			values[item.node.i].draw(cell, item.row);
+			// the bar beside it has the colour, unless there is a threshold
+			cell.classList.remove(...QUANTILES);
+		},
+	};
+	const bars = {
+		name: first[0].root.endsWith('cycles') ? 'of all cycles' : 'of all slots',
+		meaning: 'the width is 100 %',
+		isWide: true,
+		say,
+		draw: (cell, item) => {
+			const bar = element('div', { class: 'stack' });
+			for (const { i, root } of drawn(item)) {
+				const value = item.row[3][i];
+				const weak = item.row[5].includes(i);
+				const said = `${columns[i].name} ${format(value, columns[i])}`;
+				if (value !== null)
+					bar.append(
+						segment(value, root, weak, weak ? `${said}?` : said)
+					);
+			}
+			cell.classList.add('stacked');
+			cell.append(bar);
+		},
+	};
+
+	panel.append(
+		element(
+			'p',
+			{ class: 'legend' },
+			...first.map(({ i, root }) =>
+				element(
+					'span',
+					{ class: 'swatch', title: columns[i].meaning },
+					element('span', {
+						class: `segment ${root}`,
+						'aria-hidden': 'true',
+					}),
+					columns[i].name
+				)
+			),
+			element(
+				'span',
+				{ class: 'swatch' },
+				element('span', { class: 'segment weak', 'aria-hidden': 'true' }),
+				'not supported'
+			)
+		)
+	);
+	grid(panel, {
+		rows: rows.map(row => ({ row })),
+		title: table.by,
+		label: ROWS[table.by] ?? 'rows',
+		name: item => (item.node ? columns[item.node.i].name : item.row[0]),
+		more: item => (item.node ? (columns[item.node.i].meaning ?? '') : item.row[2]),
+		columns: [
+			...(share
+				? [
+						{
+							...share,
+							get: item => share.get(item.row),
+							limit: undefined,
+							say: item =>
+								item.node
+									? ''
+									: share.say(item.row),
+							draw: (cell, item) =>
+								item.node ||
+								share.draw(cell, item.row),
+						},
+					]
+				: []),
+			valueOf,
+			bars,
+		],
+		children: below,
+		intervals: rows.some(row => row[4].some(Boolean)),
+		sorted: share ? 0 : -1,
+	});
+	panel.append(limitKey());
+}
