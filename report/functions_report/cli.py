@@ -41,6 +41,7 @@ examples:
   functions-report --html report.html perf.data                 a page: table, flame graph
   functions-report --html report.html one.data two.data         of several recordings, added up
   functions-report --html report.html --by dso perf.data        a row for each binary
+  functions-report --html report.html --interval 10 perf.data   with a timeline
   functions-report --html change.html --diff old.data new.data  what changed
   functions-report --html change.html --before old*.data --after new*.data
   functions-report --plot figure.svg perf.data                  a picture, or .png
@@ -116,6 +117,13 @@ def parser() -> argparse.ArgumentParser:
     choice.add_argument(
         "--perf", metavar="PERF", help="the perf to use (default: that of `make perf`, else perf)"
     )
+    choice.add_argument(
+        "--interval",
+        metavar="SECONDS",
+        type=seconds,
+        help="with --html: a timeline of the first functions, in intervals of this length; "
+        "of one recording, or with --from",
+    )
     choice.add_argument("--by", choices=BY, help="what the rows are (default: symbol)")
     choice.add_argument(
         "--children",
@@ -146,6 +154,16 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         result.error("--top goes with --plot and --openmetrics")
     if arguments.fields and not arguments.plot:
         result.error("--fields goes with --plot")
+    if arguments.interval and not arguments.html:
+        result.error("--interval goes with --html")
+    others = arguments.store, arguments.sums, arguments.diff, arguments.before, arguments.after
+    if arguments.interval and (
+        any(others) or arguments.cluster is not None or len(arguments.inputs) > 1
+    ):
+        result.error(
+            "--interval takes one recording, or sums with --from: "
+            "it cannot be with --diff, --before, --after, --sums, --store and --cluster"
+        )
     if arguments.slice_size and arguments.cluster is None:
         result.error("--slice-size goes with --cluster")
     if arguments.source and (passed(arguments, COLLECT) or arguments.cluster is not None):
@@ -172,6 +190,14 @@ def positive(text: str) -> int:
     return number
 
 
+def seconds(text: str) -> float:
+    """A time above 0, which perf takes to the nanosecond."""
+    number = float(text)
+    if not 1e-9 <= number <= 1e9:
+        raise ValueError
+    return number
+
+
 def passed(arguments: argparse.Namespace, options: Sequence[tuple[str, str, str]]) -> list[str]:
     """Those options which were given, for perf."""
     given = ((name, getattr(arguments, name.lstrip("-"))) for name, _, _ in options)
@@ -186,7 +212,9 @@ def find_perf(name: str | None) -> str:
 
 
 def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Table:
-    """What the page shows: a table and its flame graph, and the comparison if it is one."""
+    """What the page shows: a table and its flame graph, the comparison if it is one, and the
+    timeline if there are intervals.
+    """
     inputs = arguments.inputs
     data: Table = {}
     if arguments.sides:
@@ -201,8 +229,25 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         note = flame.why_none(error)
         event, tree = flame.of_table(table)
     data["flame"] = page.flame_data(event, tree, table["columns"], note)
-    data["warnings"] = perf.warnings
+    data["warnings"] = list(perf.warnings)
+    if arguments.interval:
+        data["timeline"] = page.timeline_data(
+            table, intervals(perf, arguments, by), bool(arguments.source)
+        )
+        perf.warnings[:] = data["warnings"]  # the new ones are about a table that is not shown
     return data
+
+
+def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Iterator[Table]:
+    """The table of each interval that has windows, with its "time"."""
+    if not arguments.source:
+        yield from perf.tables(arguments.inputs, *by, f"--interval={arguments.interval:.9f}")
+        return
+    for time, text in store.ask_times(arguments, perf.program):
+        with tempfile.NamedTemporaryFile(suffix=".sums") as file:
+            file.write(text)
+            file.flush()
+            yield {**perf.table_of_sums(file.name, what="reading intervals"), "time": time}
 
 
 def find_sides(arguments: argparse.Namespace) -> Sides | None:

@@ -9,6 +9,8 @@ import html
 import json
 import os
 import sys
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 TEMPLATE = TOP / "build/report/template.html"
 DATA, TITLE = "@DATA@", "@TITLE@"
 DEEPEST = 20000
+TIMELINE_ROWS = 100  # functions with a timeline, which is the largest part of a page
 # characters that mean something in HTML or end a line in a script
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -71,6 +74,37 @@ def table_data(table: Table) -> Table:
         "sets": sets,
         "rows": rows,
     }
+
+
+def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Table:
+    """The first functions of a table in each interval, for the page.
+
+    intervals: tables with a "time", [begin, end] in seconds; dates: since 1970, else of a clock
+    of the machine.
+    """
+    functions = table["functions"][:TIMELINE_ROWS]
+    places = {key(function): row for row, function in enumerate(functions)}
+    # perf gives an address to a name when a second function has it, which may be later
+    same = Counter((function["symbol"], function["dso"]) for function in table["functions"])
+    for row, function in enumerate(functions):
+        if same[function["symbol"], function["dso"]] == 1:
+            places[function["symbol"], function["dso"], None] = row
+    times: list[list[float]] = []
+    rows: list[list] = [[] for _ in functions]
+    for interval in intervals:
+        found = {}
+        for function in interval["functions"]:
+            symbol, dso, _ = name = key(function)
+            found[places.get(name, places.get((symbol, dso, None)))] = function
+        times.append(interval["time"])
+        for row, cells in enumerate(rows):
+            cells.append([*values(found[row], table["columns"])] if row in found else None)
+    return {"times": times, "rows": rows, "dates": dates}
+
+
+def key(function: Table) -> tuple[str, str, int | None]:
+    """What tells a function from others."""
+    return function["symbol"], function["dso"], function.get("address")
 
 
 def diff_data(table: Table) -> Table:

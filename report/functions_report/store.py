@@ -17,7 +17,7 @@ import socket
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from . import ReportError, sums
@@ -96,6 +96,7 @@ KINDS = (
     "join perf_functions.kind k on k.id = p.kind group by p.kind, k.lines order by p.kind"
 )
 HOSTS = f"select distinct build, host {ASKED} order by build, host"
+TIMES = f"select distinct time {ASKED} order by time"
 TOTALS = f"""
 select events, f.name, totals from (
 	select events, function, array_agg(total order by place) as totals from (
@@ -418,3 +419,20 @@ def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, st
         places = [{"build": build, "host": host} for build, host in cursor.fetchall()]
     for place in places:
         yield place, get(args.source, {**asked, **place}, perf)
+
+
+def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float], bytes]]:
+    """--from with --interval: begin and end (seconds since 1970), and the sums between them.
+
+    Intervals begin at the first time that is stored. Raises ReportError.
+    """
+    asked = asked_for(args)
+    with database(args.source, writes=False) as cursor:
+        check_schema(cursor, create=False)
+        cursor.execute(TIMES, asked)
+        times = [time for (time,) in cursor.fetchall()]
+    step = timedelta(seconds=max(args.interval, 1e-6))  # as the database keeps them
+    for number in sorted({(time - times[0]) // step for time in times}):
+        begin = times[0] + number * step
+        text = get(args.source, {**asked, "since": begin, "until": begin + step}, perf)
+        yield [begin.timestamp(), (begin + step).timestamp()], text

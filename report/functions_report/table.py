@@ -7,10 +7,10 @@ All metrics and intervals are perf's own; nothing is computed here that it tells
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from . import ReportError
 from .progress import Progress
@@ -31,7 +31,8 @@ class Perf:
         self.progress = progress
         self.warnings: list[str] = []
 
-    def run(self, *arguments: str | Path, what: str) -> str:
+    @contextmanager
+    def output(self, *arguments: str | Path, what: str) -> Iterator[IO[bytes]]:
         """The standard output of `perf functions report`; perf's other messages become warnings."""
         command = [self.program, "functions", "report", *map(str, arguments)]
         with tempfile.TemporaryFile() as output:
@@ -54,11 +55,27 @@ class Perf:
                 )
             self.warnings += [line for line in said if line not in self.warnings]
             output.seek(0)
+            yield output
+
+    def run(self, *arguments: str | Path, what: str) -> str:
+        """The same as text."""
+        with self.output(*arguments, what=what) as output:
             return output.read().decode("utf-8", "replace")
 
     def table(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> Table:
         """The table of recordings and sums files, as perf tells it."""
         return self.read(*self.collect, *self.show, "-j", *options, *paths(inputs), what=what)
+
+    def tables(self, inputs: Sequence[str | Path], *options: str) -> Iterator[Table]:
+        """The tables of each --interval, one at a time: all of them may not fit in memory."""
+        words = (*self.collect, *self.show, "-j", *options, *paths(inputs))
+        with self.output(*words, what="reading intervals") as output:
+            lines: list[bytes] = []
+            for line in output:
+                lines.append(line)
+                if line == b"}\n":  # no other line of an object is this one
+                    yield self.parse(b"".join(lines).decode("utf-8", "replace"))
+                    lines.clear()
 
     def table_of_sums(self, sums: str | Path, what: str) -> Table:
         """The table of a sums file, about which nothing can be chosen any more."""
@@ -74,7 +91,10 @@ class Perf:
 
     def read(self, *arguments: str | Path, what: str) -> Table:
         """A table."""
-        text = self.run(*arguments, what=what)
+        return self.parse(self.run(*arguments, what=what))
+
+    def parse(self, text: str) -> Table:
+        """The table of perf's JSON. Raises ReportError."""
         try:
             return checked(json.loads(text, strict=False, parse_constant=lambda _name: None))
         except (ValueError, KeyError, TypeError, AttributeError) as error:

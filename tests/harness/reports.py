@@ -301,8 +301,14 @@ def fake_perf(
     made: Table,
     change: Table | None = None,
     chains: str = "perf record --call-graph fp,4",
+    intervals: Sequence[Table] = (),
 ) -> Path:
-    """A perf that prints these tables; chains: what it says of call chains before it fails."""
+    """A perf that prints these tables; chains: what it says of call chains before it fails;
+    intervals: what it prints with --interval.
+    """
+    path.with_suffix(".intervals").write_text(
+        "".join(f"{json.dumps(one, indent=1)}\n" for one in intervals), encoding="utf-8"
+    )
     for name, one in (("table", made), ("diff", change)):
         path.with_suffix(f".{name}").write_text(json.dumps(one), encoding="utf-8")
     path.with_suffix(".chains").write_text(
@@ -312,6 +318,7 @@ def fake_perf(
         f"""#!/bin/sh
 case "$*" in
 *callchain*) cat {path.with_suffix(".chains")} >&2; exit 1 ;;
+*--interval*) exec cat {path.with_suffix(".intervals")} ;;
 *--before*) exec cat {path.with_suffix(".diff")} ;;
 *) exec cat {path.with_suffix(".table")} ;;
 esac
@@ -333,12 +340,16 @@ def prepare() -> None:
     must("make", "build/report/template.html")
 
 
-def page(name: str, made: Table, change: Table | None = None) -> Path:
+def page(
+    name: str, made: Table, change: Table | None = None, intervals: Sequence[Table] = ()
+) -> Path:
     """The page of a table that a made-up perf prints."""
-    perf = fake_perf(DATA / f"{name}.perf", made, change)
+    perf = fake_perf(DATA / f"{name}.perf", made, change, intervals=intervals)
     for recording in ("before.data", "after.data"):
         (DATA / recording).touch()
     inputs = ["--diff", DATA / "before.data"] if change else []
+    if intervals:
+        inputs.append("--interval=10")
     done = report("--perf", perf, "--html", DATA / f"{name}.html", *inputs, DATA / "after.data")
     assert (done.returncode, done.stderr, done.stdout) == (0, "", ""), done
     return DATA / f"{name}.html"

@@ -128,8 +128,27 @@ class Case(unittest.TestCase):
         cls.levels = reports.table(NAMES)
         reports.add_levels(cls.levels, ARM, weak=7)
         cls.levels_page = page("levels", cls.levels)
+        cls.intervals = cls.make_intervals()
+        cls.timeline_page = page("timeline", cls.table, intervals=cls.intervals)
         (DATA / "chains.sums").write_text(reports.chain_sums(CHAINS), encoding="utf-8")
         must(REPORT, "--html", DATA / "chains.html", DATA / "chains.sums")
+
+    @classmethod
+    def make_intervals(cls) -> list[reports.Table]:
+        """Tables of 10 s each, with a gap; of two functions, one is not in each of them."""
+        made = []
+        for number in (0, 1, 2, 3, 6, 7):
+            one = reports.table(NAMES, seed=20 + number)
+            for row in one["functions"]:
+                row["dso"] = next(
+                    whole["dso"]
+                    for whole in cls.table["functions"]
+                    if whole["symbol"] == row["symbol"]
+                )
+            if number % 2:
+                one["functions"] = [row for row in one["functions"] if row["symbol"] != NAMES[3]]
+            made.append({"time": [500.25 + 10 * number, 510.25 + 10 * number - 1e-9], **one})
+        return made
 
     def setUp(self):
         self.browser.window()
@@ -691,6 +710,138 @@ class Topdown(Case):
             self.tearDown()
 
 
+class Timelines(Case):
+    """The timeline."""
+
+    def bars(self, panel_column: int) -> dict[str, list[tuple[float, float, str]]]:
+        """Of each function, where bars begin, how high they are, and what they look like."""
+        result = {}
+        for name, paths in self.browser.run(
+            """return [...document.querySelectorAll('#timeline tr.row')].map(row => [
+            row.firstChild.textContent, [...row.children[arguments[0]].querySelectorAll('path')]
+            .map(path => [path.getAttribute('fill'), path.getAttribute('d')])])""",
+            panel_column,
+        ):
+            result[name] = sorted(
+                (float(x), float(high), fill)
+                for fill, path in paths
+                for x, high in re.findall(r"M([\d.]+) 30v-([\d.]+)", path)
+            )
+        return result
+
+    def check(self, column: int, name: str) -> set[str]:
+        """Bars of a metric; returns their looks."""
+        found, width, high = self.bars(column), 240, 30
+        sure = [
+            row["metrics"][name]
+            for one in self.intervals
+            for row in one["functions"]
+            if row["metrics"][name] is not None and name not in row["weak"]
+        ]
+        looks = set()
+        for function in NAMES:
+            expected = []
+            for one in self.intervals:
+                for row in one["functions"]:
+                    value = row["metrics"][name]
+                    if row["symbol"] == function and value is not None:
+                        expected.append(
+                            (
+                                width * (one["time"][0] - 500.25) / 80,
+                                max(1, min(1, value / max(sure)) * high),
+                                name in row["weak"],
+                            )
+                        )
+            self.assertEqual(len(found[function]), len(expected), function)
+            for (x, height, fill), (at, tall, weak) in zip(found[function], expected):
+                self.assertAlmostEqual(x, at, delta=0.02)
+                self.assertAlmostEqual(height, tall, delta=0.02)
+                self.assertEqual(fill == "url(#unsupported)", weak)
+                looks.add(fill)
+        return looks
+
+    def test_bars(self):
+        self.open(self.timeline_page)
+        self.browser.keys("3")
+        self.assertIn("6 intervals, from 0.0 s to 80.0 s", self.browser.one("#timeline .note").text)
+        self.assertEqual(self.check(1, "%CY"), {"var(--b4)", "url(#unsupported)"})
+        looks = self.check(2, "CPI")
+        self.assertLessEqual({f"var(--q{i})" for i in range(CLASSES)}, looks)
+        self.browser.picture(DATA / "timeline-light.png")
+        self.header("metric", "timeline").click()
+        self.assertEqual(self.names("timeline"), self.sorted_rows("CPI", False))
+        self.header("share", "timeline").click()
+        self.browser.run(
+            "const s = document.querySelector('#timeline select'); s.value = [...s.options].find("
+            "o => /^CM/.test(o.text)).value; s.dispatchEvent(new Event('change'))"
+        )
+        self.check(2, "CM/KI")
+        self.header("metric", "timeline").click()
+        self.assertEqual(self.names("timeline"), self.sorted_rows("CM/KI", False))
+
+    def test_all_values_of_a_function(self):
+        self.open(self.timeline_page)
+        self.browser.keys("3", "/", Keys.ARROW_DOWN, Keys.ENTER)
+        name = self.focused()
+        shown = self.browser.run(
+            "return [...document.querySelectorAll('#timeline .times tbody tr')].map(row =>"
+            " [...row.children].map(cell => cell.textContent))"
+        )
+        expected = []
+        for one in self.intervals:
+            row = next((row for row in one["functions"] if row["symbol"] == name), None)
+            expected.append([f"{one['time'][0] - 500.25:.1f} s"])
+            for column in self.table["columns"]:
+                value = row["metrics"][column["name"]] if row else None
+                mark = "?" if row and value is not None and column["name"] in row["weak"] else ""
+                expected[-1].append(text(value, column["digits"]) + mark)
+        self.assertEqual(shown, expected)
+        self.browser.keys(Keys.ESCAPE)
+        self.assertEqual(self.browser.all("#timeline tr.detail"), [])
+
+    def test_thresholds(self):
+        """They colour bars, but none that the data do not support."""
+        self.open(self.timeline_page, "CPI=%3E6")
+        self.browser.one("#tab-timeline").click()
+        looks = self.check(2, "CPI")
+        self.assertEqual(
+            looks,
+            {"var(--beyond-bar)", "var(--perhaps-bar)", "var(--b4)", "url(#unsupported)"},
+        )
+
+    def test_the_mouse_tells_an_interval(self):
+        self.open(self.timeline_page)
+        self.browser.one("#tab-timeline").click()
+        chart = self.browser.all("#timeline tr.row svg.bars")[1]
+        ActionChains(self.browser.driver).move_to_element_with_offset(chart, 115, 0).perform()
+        name = self.browser.one("#timeline tr.row th").text
+        row = next(row for row in self.intervals[-1]["functions"] if row["symbol"] == name)
+        self.assertIn(
+            f"70.0 s: CPI {text(row['metrics']['CPI'], 1)}",
+            self.browser.one("#timeline .hint").text,
+        )
+
+    def test_without_intervals(self):
+        self.open(self.page)
+        self.assertEqual(self.browser.all("#tab-timeline"), [])
+
+    def test_two_functions_of_one_name(self):
+        """perf tells the address of the first one only from the second one on."""
+        table = reports.table(["same", "same", "other"])
+        for place, row in enumerate(row for row in table["functions"] if row["symbol"] == "same"):
+            row.update(dso="/usr/bin/program", address=4096 * (place + 1))
+        known = [row for row in table["functions"] if row["address"] == 4096]
+        other = [row for row in table["functions"] if row["symbol"] == "other"]
+        made = [
+            {**table, "time": [10 * number, 10 * number + 10], "functions": rows}
+            for number, rows in enumerate((known + other, known, other))
+        ]
+        self.open(page("same", table, intervals=made))
+        self.browser.one("#tab-timeline").click()
+        places = {name: [round(one[0]) for one in bars] for name, bars in self.bars(1).items()}
+        self.assertEqual(places, {"same 0x1000": [0, 80], "same 0x2000": [], "other": [0, 160]})
+
+
 class Flames(Case):
     """The flame graph."""
 
@@ -960,6 +1111,7 @@ class Whole(Case):
             self.diff_page,
             DATA / "chains.html",
             self.levels_page,
+            self.timeline_page,
         ):
             self.open(path)
             self.browser.run(axe)
@@ -987,6 +1139,7 @@ class Whole(Case):
             ("diff", self.diff_page),
             ("chains", DATA / "chains.html"),
             ("levels", self.levels_page),
+            ("timeline", self.timeline_page),
         ):
             self.open(path)
             for tab in self.browser.all("[role=tab]"):
@@ -1030,7 +1183,7 @@ class Whole(Case):
 
     def test_tab_reaches_everything(self):
         """Each control, and it can be seen where the focus is."""
-        for path in (self.page, self.diff_page, self.levels_page):
+        for path in (self.page, self.diff_page, self.levels_page, self.timeline_page):
             self.open(path)
             self.browser.one("#facts summary").click()
             for number in range(1, 1 + len(self.browser.all("[role=tab]"))):

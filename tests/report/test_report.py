@@ -483,6 +483,37 @@ class Recordings(unittest.TestCase):
             for value, column in zip(row[3], data["table"]["columns"]):
                 self.assertEqual(value, function["metrics"][column["name"]])
 
+    def test_timeline(self):
+        """Each interval has the values of a table of that time alone."""
+        path, html = DATA / "timeline.data", DATA / "timeline-real.html"
+        simulation = Simulation(3, self.libraries)
+        simulation.run(3000, path)
+        must(REPORT, "--html", html, "--interval", "2e-5", path, stderr=subprocess.DEVNULL)
+        data = self.data(html)
+        columns = [column["name"] for column in data["table"]["columns"]]
+        names = [(row[1], row[2]) for row in data["table"]["rows"]]
+        timeline, compared = data["timeline"], 0
+        self.assertGreater(len(timeline["times"]), 3)
+        self.assertEqual(len(timeline["rows"]), len(names))
+        for number, (begin, end) in enumerate(timeline["times"]):
+            alone = must(
+                *(PERF, "functions", "report", "-j", "-i", path),
+                *("--time", f"{begin:.9f},{end:.9f}"),
+                stderr=subprocess.DEVNULL,
+            )
+            rows = {(row["symbol"], row["dso"]): row for row in json.loads(alone)["functions"]}
+            for name, cells in zip(names, timeline["rows"]):
+                if names.count(name) > 1:
+                    continue
+                cell = cells[number]
+                self.assertEqual(cell is not None, name in rows, name)
+                if cell:
+                    self.assertEqual(
+                        dict(zip(columns, cell[0])), {**rows[name]["metrics"]}, (name, begin)
+                    )
+                    compared += 1
+        self.assertGreater(compared, 10)
+
 
 class CommandLine(unittest.TestCase):
     def setUp(self):
@@ -591,6 +622,29 @@ class CommandLine(unittest.TestCase):
         )
         for option in "--top=3", "--fields=%CY", "--slice-size=1", "--slice-size=nan":
             self.assertEqual(run(REPORT, option, self.input).returncode, 2, option)
+        for words in (
+            ("--interval=1",),
+            *(("--interval", step, "--html", html) for step in ("0", "-1", "nan", "inf", "1s")),
+            *(
+                ("--interval=1", "--html", html, *more)
+                for more in (
+                    (self.input,),
+                    ("--diff", self.input),
+                    ("--cluster",),
+                    ("--sums", html),
+                )
+            ),
+        ):
+            done = run(REPORT, *words, self.input, stderr=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn("--interval", done.stderr.splitlines()[-1])
+            self.assertFalse(html.exists())
+        (self.dir / "perf.table").write_text(json.dumps(reports.table(NAMES)))
+        (self.dir / "perf.intervals").write_text('{"functions": []\n}\n')
+        self.refused(
+            "wrote what this does not understand",
+            *("--perf", self.perf, "--html", html, "--interval=1", self.input),
+        )
         done = run(REPORT, cwd=self.dir)
         self.assertEqual(
             (done.returncode, done.stdout),

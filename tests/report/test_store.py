@@ -4,6 +4,7 @@
 What is asked for by build, host and time is what the generator of the recordings adds up.
 """
 
+import json
 import os
 import re
 import shutil
@@ -176,6 +177,33 @@ class Range(Store):
                 stderr=subprocess.DEVNULL,
             ),
         )
+
+    def test_timeline(self):
+        """An interval of a page is the sum of what was recorded in it."""
+        self.fill()
+        must(
+            *(REPORT, "--from", self.url, "--host", "host1", "--interval", 2 * 86400),
+            *("--html", DATA / "timeline.html"),
+            stderr=subprocess.DEVNULL,
+        )
+        page = (DATA / "timeline.html").read_text(encoding="utf-8")
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+        times = [datetime.fromisoformat(day(number)).timestamp() for number in (1, 3, 5)]
+        timeline = data["timeline"]
+        self.assertEqual(timeline["times"], [times[:2], times[1:]])
+        for place, numbers in enumerate(((1, 2), (3,))):
+            paths = [path_of("host1", number) for number in numbers]
+            made = must(PERF, "functions", "report", "-j", *paths, stderr=subprocess.DEVNULL)
+            rows = {row["symbol"]: row["metrics"] for row in json.loads(made)["functions"]}
+            symbols = [row[1] for row in data["table"]["rows"]]
+            columns = [column["name"] for column in data["table"]["columns"]]
+            found = {
+                symbol: dict(zip(columns, cells[place][0]))
+                for symbol, cells in zip(symbols, timeline["rows"])
+                if cells[place] and symbols.count(symbol) == 1
+            }
+            self.assertGreater(len(found), 10)
+            self.assertEqual(found, {symbol: rows[symbol] for symbol in found})
 
     def test_page_tells_no_password(self):
         self.put("host0", 1)

@@ -7,6 +7,7 @@ import { facts } from './facts.js';
 import { diffView, tableView } from './table.js';
 import { flameView } from './flame.js';
 import { levels } from './levels.js';
+import { timelineView } from './timeline.js';
 import { topdownView } from './topdown.js';
 
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -31,6 +32,16 @@ const views = [
 					id: 'topdown',
 					title: `Top-down${after}`,
 					make: panel => topdownView(panel, data.table),
+				},
+			]
+		: []),
+	...(data.timeline
+		? [
+				{
+					id: 'timeline',
+					title: 'Timeline',
+					make: panel =>
+						timelineView(panel, data.table, data.timeline),
 				},
 			]
 		: []),
