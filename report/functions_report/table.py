@@ -109,7 +109,8 @@ def paths(inputs: Sequence[str | Path]) -> list[str]:
 
 
 def checked(table: Table) -> Table:
-    """The table itself. Raises ValueError if it lacks what is needed of it."""
+    """The table, in which no whole number is a string. Raises ValueError if it lacks what is needed
+    of it."""
     needed = {
         "by",
         "columns",
@@ -118,7 +119,25 @@ def checked(table: Table) -> Table:
     }
     if not needed <= table.keys():
         raise ValueError(f"there is no {', '.join(sorted(needed - table.keys()))}")
+    for recorded in (table["before"], table["after"]) if is_diff(table) else (table,):
+        for name in "groups", "throttled", "lost":
+            recorded[name] = whole(recorded[name])
+    for function in table["functions"]:
+        for name in {"address", "sums"} & function.keys():
+            function[name] = whole(function[name])
     return table
+
+
+def whole(item: Any) -> Any:
+    """Sums and counts as numbers, also those that JSON has as strings."""
+    if isinstance(item, dict):
+        return {
+            name: value if name == "events" and isinstance(value, list) else whole(value)
+            for name, value in item.items()
+        }
+    if isinstance(item, list):
+        return [*map(whole, item)]
+    return int(item) if isinstance(item, str) and item.isdecimal() else item
 
 
 def is_diff(table: Table) -> bool:

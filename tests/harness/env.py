@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -135,12 +136,21 @@ def words(table: str) -> list[list[str]]:
     return [[word.removesuffix("?") for word in line.split()] for line in table.splitlines()]
 
 
+def unquoted(item):
+    """What JSON has, with sums as numbers, which are strings where JavaScript would round them."""
+    if isinstance(item, dict):
+        return {name: unquoted(value) for name, value in item.items()}
+    if isinstance(item, list):
+        return [*map(unquoted, item)]
+    return int(item) if isinstance(item, str) and re.fullmatch("[1-9][0-9]{15,}", item) else item
+
+
 def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dict]:
     """The script's rows by symbol: their metrics, sums and standard errors."""
     done = script(recording, "--json", *options, arch=arch)
     if done.returncode:
         raise AssertionError(f"generate-function-metrics: {done.returncode}: {done.stderr}")
-    return {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}
+    return {row["symbol"]: row for row in unquoted(json.loads(done.stdout)["functions"])}
 
 
 def pack_reproduce(archive: Path) -> None:

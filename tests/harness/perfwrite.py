@@ -357,6 +357,6 @@ def padded(text: str) -> bytes:
 
 def sized(text: str) -> bytes:
     """A string of the header: its length, padded to 64, and the string."""
-    raw = text.encode() + b"\0"
+    raw = text.encode(errors="surrogateescape") + b"\0"
     raw += bytes(-len(raw) % 64)
     return struct.pack("<I", len(raw)) + raw

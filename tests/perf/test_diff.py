@@ -412,7 +412,7 @@ class Output(unittest.TestCase):
     def test_object(self):
         whole = json.loads(diff("-j", "-F", "#,CPI").stdout)
         self.assertEqual(
-            list(whole),
+            list(whole)[2:],
             ["by", "inline", "before", "after", "columns", "run_deviations", "functions"],
         )
         self.assertEqual(list(whole["after"]), ["runs", "groups", "throttled", "lost"])

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, words
+from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, unquoted, words
 from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
 
 MINUTES = 1
@@ -43,7 +43,9 @@ def script(path: Path, *options: object):
 def sums_of(report: dict) -> dict[tuple, dict]:
     """The sums of a JSON report by function and group."""
     return {
-        ((row["symbol"], row["dso"], row["address"]), tuple(sums["events"])): sums
+        ((row["symbol"], row["dso"], unquoted(row["address"])), tuple(sums["events"])): unquoted(
+            sums
+        )
         for row in report["functions"]
         for sums in row["sums"]
     }
@@ -78,7 +80,7 @@ class RandomRecordings(unittest.TestCase):
         self.assertEqual(sums_of(ours), simulation.expected())
         self.assertEqual(sums_of(theirs), simulation.expected())
         for report in ours, theirs:
-            self.assertEqual(report["intervals"], simulation.expected_intervals())
+            self.assertEqual(unquoted(report["intervals"]), simulation.expected_intervals())
         self.assertEqual((ours["lost"], ours["throttled"]), (simulation.lost, simulation.throttled))
         self.assert_same_report(ours, theirs)
         self.assertEqual(words(native(path, *share).stdout), words(script(path, *share).stdout))
@@ -154,7 +156,7 @@ class RandomRecordings(unittest.TestCase):
                         must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
                     )
                     self.assertEqual(sums_of(report), simulation.expected())
-                    self.assertEqual(report["intervals"], simulation.expected_intervals())
+                    self.assertEqual(unquoted(report["intervals"]), simulation.expected_intervals())
                     self.assertEqual(report["by"], by)
                     must(PERF, "functions", "report", "-i", path, "--sums", sums, *options)
                     for ours, theirs in (((), ()), (("-x", ","), ("--csv",))):
@@ -629,14 +631,15 @@ class Report(Case):
             self.assertEqual(begun[0]["windows"], sum(part["windows"] for part in begun[1]))
             for what in ("opened_squares", "opened_all"):
                 self.assertEqual(both[what], sum(part[what] for part in parts))
-            for whole, of_whole in ((both, parts), begun):
-                self.assertEqual(whole["blocks"], sum(part["blocks"] for part in of_whole))
+            for every, of_every in ((both, parts), begun):
+                self.assertEqual(every["blocks"], sum(part["blocks"] for part in of_every))
                 for what in ("totals", "products", "block_products"):
-                    for name, number in whole[what].items():
-                        self.assertEqual(number, sum(part[what][name] for part in of_whole))
-        (both,) = json.loads(total)["intervals"]
+                    for name, number in every[what].items():
+                        self.assertEqual(number, sum(part[what][name] for part in of_every))
+        (both,) = unquoted(json.loads(total)["intervals"])
         parts = [
-            json.loads(self.report("-j", path))["intervals"][0] for path in (self.one, self.two)
+            unquoted(json.loads(self.report("-j", path))["intervals"][0])
+            for path in (self.one, self.two)
         ]
         for kind in ("windows", "long"):
             self.assertEqual(both[kind]["number"], sum(part[kind]["number"] for part in parts))
@@ -768,7 +771,9 @@ class Report(Case):
             simulation.run(1000, DATA / "filter.data")
             report = json.loads(self.report("-j", "-i", DATA / "filter.data", option, value))
             self.assertEqual(sums_of(report), simulation.expected(), (seed, option))
-            self.assertEqual(report["intervals"], simulation.expected_intervals(), (seed, option))
+            self.assertEqual(
+                unquoted(report["intervals"]), simulation.expected_intervals(), (seed, option)
+            )
 
     def test_time(self):
         """Two halves have the windows of the whole."""

@@ -158,12 +158,12 @@ class Recordings(Refused):
         for _ in range(2):
             windows.writer.lost(windows.where(), 1, COUNT)
         path = windows.write(DATA / "lost.data")
-        self.assertEqual(loads(report("-j", path).stdout)["lost"], COUNT)
+        self.assertEqual(loads(report("-j", path).stdout)["lost"], str(COUNT))
         done = run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--json", stderr=-1)
-        self.assertEqual(loads(done.stdout)["lost"], COUNT)
+        self.assertEqual(loads(done.stdout)["lost"], str(COUNT))
         must(PERF, "functions", "report", path, "--sums", DATA / "lost.sums")
         done = report("-j", DATA / "lost.sums", path)
-        self.assertEqual(loads(done.stdout)["lost"], COUNT)
+        self.assertEqual(loads(done.stdout)["lost"], str(COUNT))
 
     def test_comm_that_is_not_utf8(self):
         windows = Windows()

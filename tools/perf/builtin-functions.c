@@ -458,7 +458,9 @@ static int *find_fields(const struct function_columns *columns, const char *by,
 {
 	const size_t most = names ? strlen(names) + 1 : columns->nr_columns;
 	int *fields = calloc(most, sizeof(*fields));
+	unsigned int i;
 	size_t length;
+	bool is_new;
 
 	if (!fields)
 		return NULL;
@@ -473,7 +475,11 @@ static int *find_fields(const struct function_columns *columns, const char *by,
 			free(fields);
 			return NULL;
 		}
-		fields[(*nr_fields)++] = field;
+		/* Once: an object has no two members of one name. */
+		for (is_new = true, i = 0; i < *nr_fields; i++)
+			is_new &= fields[i] != field;
+		if (is_new)
+			fields[(*nr_fields)++] = field;
 		names = names[length] ? names + length + 1 : NULL;
 	}
 	return fields;

@@ -1470,14 +1470,22 @@ def print_csv(
         )
 
 
+JSON_VERSION = 1
+EXACT = (1 << 53) - 1  # the largest whole number that a double, and so JavaScript, never rounds
+
+
+def exact(item: Any) -> Any:
+    """What JSON has: a whole number that JavaScript would round is a string of its digits."""
+    if isinstance(item, dict):
+        return {key: exact(value) for key, value in item.items()}
+    if isinstance(item, list):
+        return [*map(exact, item)]
+    return str(item) if isinstance(item, int) and item > EXACT else item
+
+
 def json_products(events: Events, products: Dict[Tuple[str, str], int]) -> Dict[str, int]:
     """The products of each two events, by their names in order."""
-    return {
-        unicode(f"{one}*{other}"): products.get((one, other), 0)
-        for one in sorted(events)
-        for other in sorted(events)
-        if one <= other
-    }
+    return {unicode("*".join(pair)): products.get(pair, 0) for pair in pairs_of(events)}
 
 
 def json_values(events: Events, sums: Sums) -> Dict[str, Any]:
@@ -1523,36 +1531,64 @@ def json_intervals(events: Events, intervals: Intervals) -> Dict[str, Any]:
     }
 
 
+def json_metric(value: Optional[float]) -> Optional[float]:
+    """A value of a metric: a double, as in `perf functions`, which may be too large for one."""
+    return value if value is None or abs(value) <= EXACT else float(value)
+
+
+def json_column(metric: Metric) -> Dict[str, Any]:
+    """What a column has."""
+    kind = "share" if metric.per == TOTAL else "ratio" if metric.per else "count"
+    return {
+        "name": unicode(metric.column),
+        "meaning": unicode(metric.meaning),
+        "kind": kind,
+        "digits": metric.digits,
+    }
+
+
+def json_function(function: Function, values: Dict[str, Value], groups: Groups) -> Dict[str, Any]:
+    """A row."""
+    return {
+        "symbol": unicode(function.symbol),
+        "dso": unicode(function.dso),
+        "address": exact(function.address),
+        "sums": [exact(json_sums(*item)) for item in sorted(groups.items())],
+        "metrics": {unicode(name): json_metric(value.value) for name, value in values.items()},
+        "errors": {
+            unicode(name): json_metric(value.error)
+            for name, value in values.items()
+            if value.error is not None
+        },
+    }
+
+
 def print_json(rows: Sequence[Row], table: Table, out: TextIO) -> None:
-    """Print an object: groups as recorded, functions with sums, metrics and standard errors."""
-    functions = [
-        {
-            "symbol": unicode(function.symbol),
-            "dso": unicode(function.dso),
-            "address": function.address,
-            "sums": [json_sums(*item) for item in sorted(table.functions[function].items())],
-            "metrics": {column: value.value for column, value in values.items()},
-            "errors": {
-                column: value.error for column, value in values.items() if value.error is not None
-            },
-        }
-        for function, values in rows
+    """Print an object: groups as recorded, functions with sums, metrics and standard errors. Its
+    members are those of tools/perf/Documentation/perf-functions.schema.json."""
+    groups = [
+        {**group._asdict(), "events": [unicode(event) for event in group.events]}
+        for group in table.recorded()
     ]
     json.dump(
         {
+            "version": JSON_VERSION,
+            "program": "generate-function-metrics",
             "by": table.by,
             "inline": table.inline,
-            "groups": [
-                {**group._asdict(), "events": [unicode(event) for event in group.events]}
-                for group in table.recorded()
+            "groups": exact(groups),
+            "throttled": exact(table.throttled),
+            "lost": exact(table.lost),
+            "intervals": [exact(json_intervals(*item)) for item in sorted(table.intervals.items())],
+            "columns": [json_column(metric) for metric in table.metrics()],
+            "functions": [
+                json_function(function, values, table.functions[function])
+                for function, values in rows
             ],
-            "throttled": table.throttled,
-            "lost": table.lost,
-            "intervals": [json_intervals(*item) for item in sorted(table.intervals.items())],
-            "functions": functions,
         },
         out,
         indent=1,
+        allow_nan=False,
     )
     print(file=out)
 
@@ -2006,6 +2042,7 @@ def parse_options(argv: Sequence[str]) -> argparse.Namespace:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated, all digits")
     form.add_argument(
+        "-j",
         "--json",
         action="store_true",
         help="an object with the sums, the metrics and their standard errors",

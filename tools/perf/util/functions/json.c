@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A table of functions, and what has changed between two, as JSON.
+ * A table of functions, and what has changed between two, as JSON: that of
+ * tools/perf/Documentation/perf-functions.schema.json.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,9 @@
 #include "print.h"
 #include "sums.h"
 #include "text.h"
+
+/* It rises when a member changes its meaning or goes, not when one is added. */
+#define JSON_VERSION	1
 
 /* Print a string. A byte that is not UTF-8 is \xNN in it. */
 static void json_string(const char *text, FILE *fp)
@@ -46,9 +50,19 @@ static void json_events(const struct event_set *set, FILE *fp)
 	fputc(']', fp);
 }
 
+/* Print a whole number: as a string if it is one that a double, and so JavaScript, would round. */
+static void json_sum(const char *before, const struct u192 *sum, FILE *fp)
+{
+	bool is_exact = !sum->w[1] && !sum->w[2] && sum->w[0] < 1ULL << 53;
+	const char *quote = is_exact ? "" : "\"";
+	char buf[U192_DECIMAL_SIZE];
+
+	fprintf(fp, "%s%s%s%s", before, quote, u192__decimal(sum, buf), quote);
+}
+
 static void json_number(const char *before, u64 number, FILE *fp)
 {
-	fprintf(fp, "%s%llu", before, (unsigned long long)number);
+	json_sum(before, &(struct u192){ .w = { number } }, fp);
 }
 
 /* Print how a table was recorded, as members of an object. */
@@ -83,13 +97,11 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 /* Print totals of the events of a set. */
 static void json_totals(const struct event_set *set, const struct u192 *values, FILE *fp)
 {
-	char buf[U192_DECIMAL_SIZE];
-
 	fputs("\"totals\": {", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		fputs(i ? ", " : "", fp);
 		json_string(set->events[i], fp);
-		fprintf(fp, ": %s", u192__decimal(&values[i], buf));
+		json_sum(": ", &values[i], fp);
 	}
 	fputc('}', fp);
 }
@@ -98,8 +110,6 @@ static void json_totals(const struct event_set *set, const struct u192 *values, 
 static void json_products(const char *name, const struct event_set *set,
 			  const struct u192 *values, unsigned int nr_before, FILE *fp)
 {
-	char buf[U192_DECIMAL_SIZE];
-
 	fprintf(fp, ",\n     \"%s\": {", name);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		for (unsigned int j = i; j < set->nr_events; j++) {
@@ -113,7 +123,7 @@ static void json_products(const char *name, const struct event_set *set,
 				continue;
 			fputs(j ? ", " : "", fp);
 			json_string(pair, fp);
-			fprintf(fp, ": %s", u192__decimal(&values[nr_before + product], buf));
+			json_sum(": ", &values[nr_before + product], fp);
 			free(pair);
 		}
 	}
@@ -216,13 +226,12 @@ static void json_sums(const struct function_sums *sums, FILE *fp)
 {
 	const struct event_set *set = sums->set;
 	const struct u192 *opened = sums->values + event_set__opened(set);
-	char buf[U192_DECIMAL_SIZE];
 
 	fputs("\n    {", fp);
 	json_events(set, fp);
 	json_number(", \"opened\": ", sums->opened, fp);
-	fprintf(fp, ", \"opened_squares\": %s", u192__decimal(&opened[0], buf));
-	fprintf(fp, ", \"opened_all\": %s", u192__decimal(&opened[1], buf));
+	json_sum(", \"opened_squares\": ", &opened[0], fp);
+	json_sum(", \"opened_all\": ", &opened[1], fp);
 	json_number(", \"samples\": ", sums->samples, fp);
 	json_number(", \"matched\": ", sums->matched, fp);
 	json_number(", \"bursts\": ", sums->bursts, fp);
@@ -292,6 +301,12 @@ static void json_weak(const struct function_print *print, const struct function_
 	fputc(']', fp);
 }
 
+/* Begin an object: what it is, whoever finds it. */
+static void json_begin(FILE *fp)
+{
+	fprintf(fp, "{\n \"version\": %d,\n \"program\": \"perf functions\",\n", JSON_VERSION);
+}
+
 static const char *kind_of(const struct function_column *column)
 {
 	return function_column__is_count(column) ? "count" :
@@ -344,7 +359,7 @@ void function_print__json(const struct function_print *print, FILE *fp)
 	};
 	const struct function_table *table = print->table;
 
-	fputs("{\n", fp);
+	json_begin(fp);
 	if (print->time)
 		fprintf(fp, " \"time\": [%s],\n", print->time);
 	fprintf(fp, " \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
@@ -464,7 +479,8 @@ void function_diff_print__json(const struct function_diff_print *print, FILE *fp
 {
 	const struct function_table *table = &print->after->table;
 
-	fprintf(fp, "{\n \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
+	json_begin(fp);
+	fprintf(fp, " \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
 		table->inlines ? "true" : "false");
 	json_side("before", print->before, fp);
 	json_side("after", print->after, fp);
