@@ -26,7 +26,7 @@ SCHEMA = json.loads((TOP / "tools/perf/Documentation/perf-functions.schema.json"
 EXACT = 2**53 - 1  # the largest whole number that JavaScript never rounds
 # objects whose members are named by events or columns
 MAPS = "totals", "products", "block_products", "metrics", "errors", "run_deviations", "added"
-OPTIONAL = "time", "skid"
+OPTIONAL = "time", "skid", "tree"
 OF_COMMAND = "interrupts", "corrected", "intervals_of", "skid"  # the script does not know them
 NO_WHOLES = "symbol", "dso", "columns", "metrics", "errors", "intervals", "run_deviations", "time"
 NASTY = 'ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcff\udced\udca0\udc80ö\u2028"\\'
@@ -233,6 +233,8 @@ class Forms(Case):
         path = windows.write(DATA / "metrics.data")
         self.assertIn("ipc", self.table(path, "-M", "ipc")["functions"][0]["metrics"])
         self.assertIn("ipc", self.table(path, "-M", "all")["functions"][0]["metrics"])
+        (row,) = self.table(path, "-M", "ipc", "--tree")["functions"]
+        self.assertEqual(row["tree"], [{"metric": "ipc", "above": None, "parts": []}])
         self.assertEqual(self.table(path, "--correct=own")["corrected"], "own")
         found = self.table("-M", "ipc", "--diff", path, path, form="comparison")
         self.assertIn("ipc", found["functions"][0]["metrics"])

@@ -408,6 +408,317 @@ class Metrics(unittest.TestCase):
         self.assertEqual(values, sorted(values, reverse=True))
 
 
+SKYLAKE = "GenuineIntel,6,85,4"
+MEMORY, FETCH = PLACES  # functions that wait: for memory, for the decoder
+# per window of 400 cycles, which are 1600 slots: those of MEMORY, those of FETCH
+SLOTS = {
+    "IDQ_UOPS_NOT_DELIVERED.CORE": (80, 640),
+    "UOPS_ISSUED.ANY": (400, 640),
+    "UOPS_RETIRED.RETIRE_SLOTS": (380, 600),
+    "INT_MISC.RECOVERY_CYCLES": (5, 10),
+}
+STALLS = {
+    "CYCLE_ACTIVITY.STALLS_MEM_ANY": (200, 100),
+    "EXE_ACTIVITY.BOUND_ON_STORES": (0, 0),
+    "CYCLE_ACTIVITY.STALLS_TOTAL": (220, 110),
+    "EXE_ACTIVITY.1_PORTS_UTIL": (20, 10),
+    "EXE_ACTIVITY.2_PORTS_UTIL": (0, 0),
+    "CYCLE_ACTIVITY.STALLS_L1D_MISS": (120, 100),
+}
+# what Intel's method says of MEMORY: the values in percent, by hand
+BACKEND = 100 * (1 - 80 / 1600 - (400 + 4 * 5) / 1600)
+IN_MEMORY = BACKEND * 200 / (220 + 20)
+
+
+CODES = {  # of Arm's events, of which both programs know some by these
+    "STALL_FRONTEND": 0x23,
+    "STALL_BACKEND": 0x24,
+    "INST_RETIRED": 0x8,
+    "L1D_CACHE_REFILL": 0x3,
+    "L2D_CACHE_REFILL": 0x17,
+    "BR_MIS_PRED_RETIRED": 0x22,
+}
+
+
+class Tree(unittest.TestCase):
+    """--tree opens what is above its threshold, and only that."""
+
+    def record(self, name: str, counts: dict[str, tuple[int, int]], **cpu: object) -> Path:
+        """A recording of two functions with these counts in each window of 400 cycles."""
+        names = [CYCLES, *(named(event, CODES.get(event, 0x900 + len(event))) for event in counts)]
+        flags = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL
+        group = [
+            pw.Event(*event, [number], *((0, 0) if number > 1 else (LONG, WINDOW)), flags=flags)
+            for number, event in enumerate(names, 1)
+        ]
+        recording = Recording([group], **cpu)
+        for _, (number, place) in itertools.product(range(30), enumerate(PLACES)):
+            recording.sample(place, LONG, *(0 for _ in counts))
+            recording.sample(place, 400, *(count[number] for count in counts.values()))
+        return recording.write(DATA / f"{name}.data")
+
+    def tree(self, path: Path, *options: object) -> dict[int, list]:
+        """The trees of the JSON."""
+        rows = report("-i", path, "--tree", *options)["functions"]
+        return {row["address"]: row["tree"] for row in rows}
+
+    def text(self, path: Path, *options: object) -> tuple[dict[str, list[str]], list[str]]:
+        """The lines below each function, and what was said."""
+        done = run(PERF, "functions", "report", "-i", path, "--tree", *options, stderr=-1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trees: dict[str, list[str]] = {}
+        for line in done.stdout.splitlines():
+            if line.startswith("  "):
+                trees[[*trees][-1]].append(line)
+            elif not line.startswith("#"):
+                trees[line.split()[0]] = []
+        return trees, messages(done.stderr)
+
+    @staticmethod
+    def names(tree: list) -> list:
+        """(metric, whether it is above, its parts)."""
+        return [(node["metric"], node["above"], Tree.names(node["parts"])) for node in tree]
+
+    def skylake(self) -> Path:
+        return self.record("skylake", {**SLOTS, **STALLS}, cpuid=SKYLAKE, threads=("0", "1"))
+
+    def test_thresholds(self):
+        """A function that waits for memory opens down to L1D, the other one does not."""
+        path = self.skylake()
+        trees = self.tree(path, "-M", "TopdownL1")
+        self.assertEqual(
+            self.names(trees[MEMORY]),
+            [
+                (
+                    "tma_backend_bound",
+                    True,
+                    [
+                        ("tma_core_bound", True, []),
+                        (
+                            "tma_memory_bound",
+                            True,
+                            [("tma_l1_bound", True, []), ("tma_store_bound", False, [])],
+                        ),
+                    ],
+                ),
+                ("tma_bad_speculation", False, []),
+                ("tma_frontend_bound", False, []),
+                ("tma_retiring", False, []),
+            ],
+        )
+        self.assertEqual(
+            self.names(trees[FETCH]),
+            [
+                ("tma_backend_bound", False, []),
+                ("tma_bad_speculation", False, []),
+                ("tma_frontend_bound", True, []),
+                ("tma_retiring", False, []),
+            ],
+        )
+
+    def test_values(self):
+        """They are those of the method, and the text has the numbers, units and marks."""
+        path = self.skylake()
+        row = {
+            row["address"]: row
+            for row in report("-i", path, "-M", "TopdownL1", "--tree")["functions"]
+        }[MEMORY]
+        expected = {
+            "tma_backend_bound": BACKEND,
+            "tma_memory_bound": IN_MEMORY,
+            "tma_core_bound": BACKEND - IN_MEMORY,
+            "tma_l1_bound": 100 * (200 - 120) / 400,
+            "tma_store_bound": 0,
+        }
+        for name, value in expected.items():
+            self.assertAlmostEqual(row["metrics"][name], value, 9)
+        trees, said = self.text(path, "-M", "TopdownL1")
+        memory = trees[f"{MEMORY:#x}"]
+        self.assertEqual(
+            [line.split()[:3] for line in memory[:3]],
+            [
+                [">", "tma_backend_bound", f"{BACKEND:.1f}"],
+                [">", "tma_core_bound", f"{BACKEND - IN_MEMORY:.1f}"],
+                [">", "tma_memory_bound", f"{IN_MEMORY:.1f}"],
+            ],
+        )
+        self.assertTrue(memory[0].endswith(" %"))
+        indents = [len(line) - len(line.lstrip(" >")) for line in memory]
+        self.assertEqual(indents, [4, 6, 6, 8, 8, 4, 4, 4])
+        self.assertEqual(len(trees[f"{FETCH:#x}"]), 4)
+        for part in "tma_core_bound", "tma_l1_bound", "tma_frontend_bound":
+            self.assertIn(
+                f"perf functions: what {part} consists of was not recorded: "
+                f"perf functions record -M {part}_group",
+                said,
+            )
+        self.assertEqual(len(said), 3)
+
+    def test_intervals_and_weak_values(self):
+        """As in the table: --ci has the interval of each, a ? is behind what is to be distrusted."""
+        path = RandomWindows([TOPDOWN], windows=12, cpuid=V1, slots=8).write(DATA / "weak.data")
+        trees, _ = self.text(path, "-M", "TopdownL1", "--ci")
+        for row in report("-i", path, "-M", "TopdownL1")["functions"]:
+            lines = {line.split()[0]: line.split() for line in trees[f"{row['address']:#x}"]}
+            for name in topdown(8, 4):
+                _, value, interval, *unit = lines[name]
+                low, high = row["intervals"][name]
+                self.assertEqual(value.rstrip("?"), f"{row['metrics'][name]:.1f}")
+                self.assertEqual(value.endswith("?"), name in row["weak"])
+                self.assertEqual(interval, f"{low:.1f}..{high:.1f}")
+                self.assertEqual(unit, ["percent", "of", "slots"])
+
+    def test_all(self):
+        """--tree=all opens what is below, too."""
+        trees = self.tree(self.skylake(), "-M", "TopdownL1", "--tree=all")
+        (backend,) = [node for node in trees[FETCH] if node["metric"] == "tma_backend_bound"]
+        self.assertEqual(
+            self.names([backend]),
+            [
+                (
+                    "tma_backend_bound",
+                    False,
+                    [
+                        ("tma_core_bound", False, []),
+                        (
+                            "tma_memory_bound",
+                            False,
+                            [("tma_l1_bound", False, []), ("tma_store_bound", False, [])],
+                        ),
+                    ],
+                )
+            ],
+        )
+
+    def test_several_levels_asked_for(self):
+        """A metric that is a part of another one is below it, not beside it."""
+        path = self.skylake()
+        options = "-M", "TopdownL2,TopdownL1"
+        trees = self.tree(path, *options)
+        self.assertEqual(
+            [node["metric"] for node in trees[MEMORY]],
+            [
+                "tma_backend_bound",
+                "tma_bad_speculation",
+                "tma_frontend_bound",
+                "tma_retiring",
+            ],
+        )
+        alone = self.tree(path, "-M", "tma_memory_bound")[MEMORY]
+        self.assertEqual([node["metric"] for node in alone], ["tma_memory_bound"])
+        self.assertEqual(len(alone[0]["parts"]), 2)
+
+    def test_arm(self):
+        """Its tables have no thresholds and no levels: the largest opens, as Arm's method says."""
+        counts = {
+            "STALL_BACKEND": (240, 40),
+            "STALL_FRONTEND": (20, 200),
+            "INST_RETIRED": (300, 400),
+            "L1D_CACHE_REFILL": (30, 1),
+            "L2D_CACHE_REFILL": (6, 4),
+            "BR_MIS_PRED_RETIRED": (1, 8),
+        }
+        path = self.record("arm", counts, cpuid=N1)
+        trees = self.tree(path, "-M", "TopdownL1")
+        self.assertEqual(
+            self.names(trees[MEMORY]),
+            [
+                (
+                    "backend_stalled_cycles",
+                    None,
+                    [("l1d_cache_mpki", None, []), ("l2_cache_mpki", None, [])],
+                ),
+                ("frontend_stalled_cycles", None, []),
+            ],
+        )
+        self.assertEqual(
+            self.names(trees[FETCH]),
+            [
+                ("backend_stalled_cycles", None, []),
+                (
+                    "frontend_stalled_cycles",
+                    None,
+                    [("branch_mpki", None, []), ("l2_cache_mpki", None, [])],
+                ),
+            ],
+        )
+        (row,) = (
+            row
+            for row in report("-i", path, "-M", "TopdownL1", "--tree")["functions"]
+            if row["address"] == MEMORY
+        )
+        self.assertAlmostEqual(row["metrics"]["l1d_cache_mpki"], 1000 * 30 / 300, 9)
+
+    def test_parts_of_arm_that_were_not_recorded(self):
+        path = self.record(
+            "few", {"STALL_BACKEND": (240, 240), "STALL_FRONTEND": (20, 20)}, cpuid=N1
+        )
+        _, said = self.text(path, "-M", "Cycle_Accounting")
+        self.assertEqual(
+            said,
+            [
+                "perf functions: what backend_stalled_cycles consists of was not recorded: perf "
+                "functions record -M DTLB_Effectiveness,L1D_Cache_Effectiveness,"
+                "L2_Cache_Effectiveness,LL_Cache_Effectiveness,Operation_Mix"
+            ],
+        )
+
+    def test_amd(self):
+        """Levels, but no thresholds."""
+        counts = {
+            "DE_NO_DISPATCH_PER_SLOT.NO_OPS_FROM_FRONTEND": (100, 1500),
+            "DE_NO_DISPATCH_PER_SLOT.BACKEND_STALLS": (1300, 200),
+            "EX_NO_RETIRE.LOAD_NOT_COMPLETE": (150, 10),
+            "EX_NO_RETIRE.NOT_COMPLETE": (200, 40),
+        }
+        path = self.record("amd", counts, cpuid="AuthenticAMD,25,17,1")
+        trees = self.tree(path, "-M", "frontend_bound,backend_bound")
+        self.assertEqual(
+            self.names(trees[MEMORY]),
+            [
+                ("frontend_bound", None, []),
+                (
+                    "backend_bound",
+                    None,
+                    [("backend_bound_cpu", None, []), ("backend_bound_memory", None, [])],
+                ),
+            ],
+        )
+        self.assertEqual(
+            self.names(trees[FETCH]),
+            [("frontend_bound", None, []), ("backend_bound", None, [])],
+        )
+
+    def test_intervals_of_time_and_sums(self):
+        """Each table has its trees; those of sums are the same."""
+        path = self.skylake()
+        options = "--tree", "-M", "TopdownL1"
+        text = must(PERF, "functions", "report", path, *options, "--interval", "3e-8", stderr=-1)
+        tables = text.count("# --time ")
+        self.assertGreater(tables, 1)
+        self.assertGreaterEqual(text.count("tma_backend_bound"), tables)
+        must(PERF, "functions", "report", path, "--sums", DATA / "tree.sums")
+        of_sums = report(DATA / "tree.sums", *options)["functions"]
+        self.assertEqual(of_sums, report(path, *options)["functions"])
+
+    def test_what_it_does_not_go_with(self):
+        path = self.skylake()
+        for options in (
+            (),
+            ("-M", "TopdownL1", "-x", ","),
+            ("-M", "TopdownL1", "-F", "#"),
+            ("-M", "TopdownL1", "--sums", "-"),
+            ("-M", "TopdownL1", "--diff", path, path),
+        ):
+            done = run(PERF, "functions", "report", "--tree", *options, path, stderr=-1)
+            self.assertGreater(done.returncode, 0, options)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr, r"\Aperf functions: --tree goes with -M.*\n\Z")
+        done = run(PERF, "functions", "report", "--tree=some", "-M", "TopdownL1", path, stderr=-1)
+        self.assertEqual(done.returncode, 129)
+        self.assertIn("--tree=some: it is --tree, or --tree=all", done.stderr)
+
+
 class Missing(unittest.TestCase):
     """One line for what cannot be done."""
 

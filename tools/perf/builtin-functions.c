@@ -31,6 +31,7 @@
 #include "util/functions/recording.h"
 #include "util/functions/sums.h"
 #include "util/functions/text.h"
+#include "util/functions/tree.h"
 #include "util/functions/vendor-metrics.h"
 #include "util/hist.h"
 #include "util/record.h"
@@ -89,6 +90,8 @@ struct report_options {
 	const char *cpus;
 	const char *fields;
 	const char *metrics;
+	bool tree;
+	bool tree_is_all;
 	const char *sort;
 	const char *separator;
 	const char *sums;
@@ -590,7 +593,7 @@ static int make_columns(struct function_columns *columns, const struct function_
 }
 
 static int add_metrics(const struct report_options *options, struct function_columns *columns,
-		       const struct function_table *table)
+		       const struct function_table *table, struct function_tree *tree)
 {
 	const int told = verbose;
 	int err;
@@ -598,7 +601,7 @@ static int add_metrics(const struct report_options *options, struct function_col
 	/* What there is to say of them was said of the interval before. */
 	if (options->titles && verbose <= 0)
 		verbose = -1;
-	err = function_exprs__add_columns(columns, table, options->metrics);
+	err = function_exprs__add_columns(columns, table, options->metrics, tree);
 	verbose = told;
 	return err;
 }
@@ -640,14 +643,18 @@ static int print_table(struct report_options *options, const struct function_pri
 
 	if (options->nr_tables++)
 		putchar('\n');
-	return err ?: function_print__table(print, stdout);
+	if (err || print->tree)
+		return err ?: function_tree__print(print->tree, print, stdout);
+	return function_print__table(print, stdout);
 }
 
 static int print_report(struct report_options *options, const struct function_table *table)
 {
+	struct function_tree tree = { .opens_all = options->tree_is_all };
 	struct function_columns columns;
 	struct function_print print = {
-		.table = table, .columns = &columns, .intervals = options->intervals,
+		.table = table, .columns = &columns, .tree = options->tree ? &tree : NULL,
+		.intervals = options->intervals,
 		.is_next_run = options->reading.is_next_run,
 		.time = options->time,
 	};
@@ -657,7 +664,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	err = make_columns(&columns, table, options);
 	first = columns.nr_columns;
 	if (!err && options->metrics)
-		err = add_metrics(options, &columns, table);
+		err = add_metrics(options, &columns, table, options->tree ? &tree : NULL);
 	if (!err && options->percent_limit)
 		err = drop_small(&columns, table, options);
 	if (!err)
@@ -703,6 +710,7 @@ static int print_report(struct report_options *options, const struct function_ta
 		err = flush_table();
 out:
 	free(fields);
+	function_tree__exit(&tree);
 	function_columns__exit(&columns);
 	return err;
 }
@@ -898,9 +906,11 @@ static int read_run(const char *path, struct report_options *options, struct fun
 static int make_all_columns(struct function_columns *columns, const struct function_table *table,
 			    const struct report_options *options)
 {
-	return make_columns(columns, table, options) ?:
-	       options->metrics ? function_exprs__add_columns(columns, table, options->metrics) :
-				  0;
+	int err = make_columns(columns, table, options);
+
+	if (err || !options->metrics)
+		return err;
+	return function_exprs__add_columns(columns, table, options->metrics, NULL);
 }
 
 /* Read the recordings of one side. */
@@ -1125,6 +1135,12 @@ static int report_functions(struct report_options *options)
 		return -1;
 	}
 
+	if (options->tree && (!options->metrics || options->fields || options->diff ||
+			      options->inputs[SIDE_BEFORE].nr || options->separator ||
+			      options->sums)) {
+		pr_err("perf functions: --tree goes with -M, and prints text or -j, without --fields\n");
+		return -1;
+	}
 	options->diff |= options->inputs[SIDE_BEFORE].nr || options->inputs[SIDE_AFTER].nr;
 	if (options->diff && !find_sides(options)) {
 		pr_err("perf functions: --diff takes two recordings or sums files, before and after, or several of each, --before A... --after B..., and prints\n");
@@ -1165,7 +1181,7 @@ static int report_functions(struct report_options *options)
 
 	/* No browser to be left as long as there is none. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
-			!options->diff && !options->interval;
+			!options->tree && !options->diff && !options->interval;
 	options->recording.annotate = options->tui;
 	/* A place for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
@@ -1229,6 +1245,19 @@ static int add_limits(const struct option *opt, const char *str, int unset)
 	free((char *)*limits);
 	*limits = all;
 	return 0;
+}
+
+/* --tree[=all] */
+static int parse_tree(const struct option *opt, const char *str, int unset)
+{
+	struct report_options *report = opt->value;
+
+	report->tree = !unset;
+	report->tree_is_all = str && !strcmp(str, "all");
+	if (!str || report->tree_is_all)
+		return 0;
+	pr_err("perf functions: --tree=%s: it is --tree, or --tree=all\n", str);
+	return -EINVAL;
 }
 
 /* --ci[=run|next] */
@@ -1360,6 +1389,9 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 			    parse_correct),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
+	OPT_CALLBACK_OPTARG(0, "tree", &report, NULL, "all",
+			    "with -M: print what metrics consist of, too, level by level where they are above their thresholds; or all of it",
+			    parse_tree),
 	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
 	OPT_CALLBACK(0, "percent-limit", &report.percent_limit, "percent",
 		     "don't print functions under this share (of the cycles, else of the windows)",

@@ -16,6 +16,7 @@
 #include "print.h"
 #include "sums.h"
 #include "text.h"
+#include "tree.h"
 
 /* It rises when a member changes its meaning or goes, not when one is added. */
 #define JSON_VERSION	1
@@ -307,6 +308,35 @@ static void json_begin(FILE *fp)
 	fprintf(fp, "{\n \"version\": %d,\n \"program\": \"perf functions\",\n", JSON_VERSION);
 }
 
+/* Print the tree of a function, as a member of an object: each metric has its parts in it. */
+static void json_tree(const struct function_print *print, const struct function_row *row,
+		      FILE *fp)
+{
+	static const char *const above[] = {
+		[FUNCTION_NO_THRESHOLD] = "null",
+		[FUNCTION_BELOW] = "false",
+		[FUNCTION_ABOVE] = "true",
+	};
+	unsigned int nr;
+	struct function_tree_line *lines = function_tree__lines(print->tree, print->table, row,
+								&nr);
+
+	fputs(",\n   \"tree\": [", fp);
+	for (unsigned int i = 0; lines && i < nr; i++) {
+		unsigned int next = i + 1 < nr ? lines[i + 1].depth : 0;
+
+		fputs("\n    {\"metric\": ", fp);
+		json_string(print->columns->columns[lines[i].node->column].name, fp);
+		fprintf(fp, ", \"above\": %s, \"parts\": [", above[lines[i].above]);
+		for (unsigned int depth = next; depth <= lines[i].depth; depth++)
+			fputs("]}", fp);
+		if (next <= lines[i].depth && i + 1 < nr)
+			fputc(',', fp);
+	}
+	fputc(']', fp);
+	free(lines);
+}
+
 static const char *kind_of(const struct function_column *column)
 {
 	return function_column__is_count(column) ? "count" :
@@ -391,6 +421,8 @@ void function_print__json(const struct function_print *print, FILE *fp)
 		json_values(print, row, JSON_INTERVALS, fp);
 		fputs(",\n   \"weak\": ", fp);
 		json_weak(print, row, fp);
+		if (print->tree)
+			json_tree(print, row, fp);
 		fputc('}', fp);
 	}
 	fputs("\n ]\n}\n", fp);

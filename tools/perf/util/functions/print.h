@@ -11,6 +11,7 @@ struct function_columns;
 struct function_row;
 struct function_sums;
 struct function_table;
+struct function_tree;
 
 #define FUNCTION_CELL_SIZE	32
 #define FUNCTION_INTERVAL_SIZE	(2 * FUNCTION_CELL_SIZE)
@@ -20,6 +21,7 @@ struct function_table;
 struct function_print {
 	const struct function_table *table;
 	const struct function_columns *columns;
+	const struct function_tree *tree;	/* of the metrics, NULL if they are columns */
 	const int *fields;		/* numbers of columns */
 	unsigned int nr_fields;
 	size_t nr_rows;

@@ -26,6 +26,7 @@
 #include "interval.h"
 #include "vendor-metrics.h"
 #include "sums.h"
+#include "tree.h"
 #include "../hashmap.h"
 #include "../header.h"
 #include "../metricgroup.h"
@@ -847,19 +848,60 @@ struct selection {
 	bool has_all;
 };
 
-static bool is_named(const struct pmu_metric *metric, const char *name)
+/* Whether a metric is in one of groups, which have semicolons between. */
+static bool is_in_group(const struct pmu_metric *metric, const char *groups)
 {
-	const char *groups = metric->metric_group;
-	size_t length = strlen(name);
+	for (size_t length; *groups; groups += length, groups += *groups == ';') {
+		const char *own = metric->metric_group;
 
-	if (!strcasecmp(metric->metric_name, name) || !strcasecmp(name, "all"))
-		return true;
-	for (; groups && *groups; groups += strcspn(groups, ";"), groups += *groups == ';') {
-		if (!strncasecmp(groups, name, length) &&
-		    (!groups[length] || groups[length] == ';'))
-			return true;
+		length = strcspn(groups, ";");
+		for (; own && *own; own += strcspn(own, ";"), own += *own == ';') {
+			if (strcspn(own, ";") == length && !strncasecmp(own, groups, length))
+				return true;
+		}
 	}
 	return false;
+}
+
+static bool is_named(const struct pmu_metric *metric, const char *name)
+{
+	return !strcasecmp(metric->metric_name, name) || !strcasecmp(name, "all") ||
+	       is_in_group(metric, name);
+}
+
+/* What comes next in Arm's top-down method, which the tables do not tell. */
+static const char *const arm_parts[][2] = {
+#define FRONTEND \
+	"Branch_Effectiveness;ITLB_Effectiveness;L1I_Cache_Effectiveness;L2_Cache_Effectiveness;LL_Cache_Effectiveness"
+#define BACKEND	\
+	"DTLB_Effectiveness;L1D_Cache_Effectiveness;L2_Cache_Effectiveness;LL_Cache_Effectiveness;Operation_Mix"
+	{ "frontend_bound", FRONTEND },
+	{ "frontend_stalled_cycles", FRONTEND },
+	{ "backend_bound", BACKEND },
+	{ "backend_stalled_cycles", BACKEND },
+	{ "bad_speculation", "Branch_Effectiveness" },
+	{ "retiring", "Operation_Mix" },
+};
+
+/* The groups of what a metric consists of, to be freed; NULL without memory. */
+static char *parts_of(const char *name)
+{
+	char *groups;
+
+	for (size_t i = 0; cpu.is_arm && i < ARRAY_SIZE(arm_parts); i++) {
+		if (!strcasecmp(arm_parts[i][0], name))
+			return strdup(arm_parts[i][1]);
+	}
+	return asprintf(&groups, "%s_group", name) < 0 ? NULL : groups;
+}
+
+static bool is_part(const struct pmu_metric *metric, const char *name)
+{
+	char *groups = parts_of(name);
+	bool is = groups && is_in_group(metric, groups);
+
+	free(groups);
+	return is;
 }
 
 static bool is_in_group_like(const struct pmu_metric *metric, const char *name)
@@ -902,6 +944,47 @@ static unsigned int select_by(struct selection *selection, const char *name,
 	selection->nr_matches = 0;
 	pmu_metrics_table__for_each_metric(cpu.metrics, select_metric, selection);
 	return selection->nr_matches;
+}
+
+/* Whether a threshold, an expression, is about the metric. */
+static bool is_judged(const struct pmu_metric *metric, const char *threshold)
+{
+	const char *name = metric->metric_name;
+	size_t length = strlen(name);
+
+	for (const char *at = threshold; (at = strstr(at, name)) != NULL; at += length) {
+		bool begins = at == threshold || !(isalnum(at[-1]) || at[-1] == '_');
+
+		if (begins && !isalnum(at[length]) && at[length] != '_')
+			return true;
+	}
+	return false;
+}
+
+static int compare_names(const void *one, const void *other)
+{
+	const struct pmu_metric *a = one, *b = other;
+
+	return strcmp(a->metric_name, b->metric_name);
+}
+
+/* Add what metrics consist of, and what that consists of; then what their thresholds are about. */
+static void select_parts(struct selection *selection, unsigned int *nr_parts)
+{
+	const unsigned int nr_named = selection->nr;
+
+	for (unsigned int i = 0; i < selection->nr; i++)
+		select_by(selection, selection->metrics[i].metric_name, is_part);
+	*nr_parts = selection->nr;
+	if (selection->nr > nr_named)
+		qsort(selection->metrics + nr_named, selection->nr - nr_named,
+		      sizeof(*selection->metrics), compare_names);
+	for (unsigned int i = 0; i < *nr_parts; i++) {
+		const char *threshold = selection->metrics[i].metric_threshold;
+
+		if (threshold)
+			select_by(selection, threshold, is_judged);
+	}
 }
 
 static void print_unknown(const char *name)
@@ -996,11 +1079,14 @@ void function_exprs__exit(struct function_exprs *exprs)
  * @exprs: set to them, to be freed whatever is returned; there is one at a time
  * @description: the CPU, as perf_env__describe_cpu() gives it
  * @names: of metrics and groups
+ * @with_parts: and what they consist of
  *
  * Return: 0, or an error after a message.
  */
-int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names)
+int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names,
+			 bool with_parts)
 {
+	unsigned int nr_named, nr_parts;
 	struct selection selection = {};
 	int err = find_cpu(description);
 
@@ -1011,6 +1097,10 @@ int function_exprs__init(struct function_exprs *exprs, const char *description, 
 	if (!err)
 		err = select_metrics(&selection, names);
 	exprs->has_all = selection.has_all;
+	nr_named = selection.nr;
+	nr_parts = selection.nr;
+	if (!err && with_parts)
+		select_parts(&selection, &nr_parts);
 	if (!err)
 		exprs->expr = calloc(selection.nr, sizeof(*exprs->expr));
 	if (!err && !exprs->expr)
@@ -1018,7 +1108,10 @@ int function_exprs__init(struct function_exprs *exprs, const char *description, 
 	for (unsigned int i = 0; !err && i < selection.nr; i++) {
 		err = function_expr__init(&exprs->expr[exprs->nr], cpu.metrics,
 					  &selection.metrics[i]);
-		exprs->nr += !err;
+		if (!err) {
+			exprs->expr[exprs->nr].is_part = i >= nr_named;
+			exprs->expr[exprs->nr++].is_hidden = i >= nr_parts;
+		}
 		if (err == -EINVAL) {
 			pr_warning("perf functions: perf cannot parse the metric %s\n",
 				   selection.metrics[i].metric_name);
@@ -1068,13 +1161,74 @@ static int add_column(struct function_columns *columns, const struct function_ex
 	return err;
 }
 
+static bool has_part(const struct function_exprs *exprs, const struct function_expr *expr)
+{
+	for (unsigned int i = 0; i < exprs->nr; i++) {
+		if (is_part(&exprs->expr[i].metric, expr->metric.metric_name))
+			return true;
+	}
+	return false;
+}
+
+static int add_node(struct function_tree *tree, const struct function_exprs *exprs,
+		    const struct function_expr *expr, int column)
+{
+	struct function_tree_node node = {
+		.column = column,
+		.name = expr->metric.metric_name,
+		.pmu = expr->metric.pmu,
+		.unit = expr->unit,
+		.threshold = expr->metric.metric_threshold,
+		.scale = expr->scale,
+		.is_root = !expr->is_part,
+		.is_hidden = expr->is_hidden,
+	};
+
+	if (has_part(exprs, expr)) {
+		node.parts = parts_of(node.name);
+		if (!node.parts)
+			return -ENOMEM;
+		strreplace(node.parts, ';', ',');
+	}
+	return function_tree__add(tree, &node);
+}
+
+/* Say which metrics are parts of which. Those that are parts of others are no roots. */
+static int link_parts(struct function_tree *tree, const struct function_exprs *exprs)
+{
+	tree->is_part = calloc(tree->nr * tree->nr ?: 1, sizeof(*tree->is_part));
+	if (!tree->is_part)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < tree->nr; i++) {
+		struct function_tree_node *part = &tree->nodes[i];
+		const struct pmu_metric *metric = NULL;
+
+		for (unsigned int j = 0; j < exprs->nr; j++) {
+			if (!strcmp(exprs->expr[j].metric.metric_name, part->name) &&
+			    !strcmp(exprs->expr[j].metric.pmu, part->pmu))
+				metric = &exprs->expr[j].metric;
+		}
+		for (unsigned int j = 0; metric && j < tree->nr; j++) {
+			struct function_tree_node *node = &tree->nodes[j];
+
+			if (i == j || part->is_hidden || node->is_hidden ||
+			    strcmp(node->pmu, part->pmu) || !is_part(metric, node->name))
+				continue;
+			tree->is_part[j * tree->nr + i] = true;
+			node->is_recorded = true;
+			part->is_root = false;
+		}
+	}
+	return 0;
+}
+
 static void print_lacks(const struct function_exprs *exprs)
 {
 	const char *separator = "perf functions: - for";
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < exprs->nr; i++) {
-		if (!exprs->expr[i].lacks || nr++ >= 8)
+		if (!exprs->expr[i].lacks || exprs->expr[i].is_part || nr++ >= 8)
 			continue;
 		pr_warning("%s %s (%s)", separator, exprs->expr[i].metric.metric_name,
 			   exprs->expr[i].lacks);
@@ -1091,24 +1245,33 @@ static void print_lacks(const struct function_exprs *exprs)
  * @columns: columns with rows, in the order of the table
  * @table: what they were made of
  * @names: of metrics and groups
+ * @tree: set to these metrics and what they consist of, to be freed; or NULL
  *
  * Return: 0, or an error after a message.
  */
 int function_exprs__add_columns(struct function_columns *columns,
-				const struct function_table *table, const char *names)
+				const struct function_table *table, const char *names,
+				struct function_tree *tree)
 {
 	char *description = choose_cpu(table);
 	struct function_exprs exprs = {};
-	int err = description ? function_exprs__init(&exprs, description, names) : -EINVAL;
+	int err = description ? function_exprs__init(&exprs, description, names, tree) : -EINVAL;
 
 	for (unsigned int i = 0; !err && i < exprs.nr; i++) {
 		struct function_expr *expr = &exprs.expr[i];
 
 		err = function_expr__find_events(expr, table);
 		/* Of all those that the table has, who wants to see what there is not? */
-		if (!err && !(exprs.has_all && expr->lacks))
-			err = add_column(columns, expr);
+		if (err || ((exprs.has_all || expr->is_part) && expr->lacks))
+			continue;
+		err = add_column(columns, expr);
+		if (!err && tree)
+			err = add_node(tree, &exprs, expr, columns->nr_columns - 1);
 	}
+	if (!err && tree)
+		err = link_parts(tree, &exprs);
+	if (!err && tree)
+		err = function_tree__judge(tree, table, columns);
 	if (!err && !exprs.has_all)
 		print_lacks(&exprs);
 	function_exprs__exit(&exprs);

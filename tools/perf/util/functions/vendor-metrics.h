@@ -11,6 +11,7 @@
 
 struct evlist;
 struct function_table;
+struct function_tree;
 struct metric_expr;
 
 /* A metric of perf's tables: an expression of counts, which the CPU's vendor gives. */
@@ -22,6 +23,8 @@ struct function_expr {
 	unsigned int nr_ids;	/* events, by the names that the expression has for them */
 	const char *unit;
 	double scale;
+	bool is_part;		/* of another one, and not asked for itself */
+	bool is_hidden;		/* what a threshold is about, and nothing else */
 	char *lacks;		/* why it has no values, NULL if it has */
 	/* Of a table: where in the sets the events are, what relates sets to each other. */
 	const struct function_table *table;
@@ -44,10 +47,12 @@ int function_expr__find_events(struct function_expr *expr, const struct function
 struct function_value function_expr__value(const struct function_expr *expr,
 					   const struct function_row *row);
 
-int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names);
+int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names,
+			 bool with_parts);
 void function_exprs__exit(struct function_exprs *exprs);
 char *function_exprs__event_key(const char *name);
 int function_exprs__add_columns(struct function_columns *columns,
-				const struct function_table *table, const char *names);
+				const struct function_table *table, const char *names,
+				struct function_tree *tree);
 
 #endif /* __PERF_FUNCTIONS_VENDOR_METRICS_H */
