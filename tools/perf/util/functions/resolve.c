@@ -27,16 +27,13 @@
 #include "../machine.h"
 #include "../map.h"
 #include "../maps.h"
-#include "../perf_regs.h"
+#include "../recorded-chain.h"
 #include "../sample.h"
 #include "../srcline.h"
 #include "../strbuf.h"
 #include "../symbol.h"
 #include "../thread.h"
 #include "../vdso.h"
-
-/* The register that has the return address, as PERF_SAMPLE_REGS_USER of arm64 numbers it. */
-#define ARM64_LR	30
 
 /* An address in a call chain, and the function there. */
 struct frame_place {
@@ -714,52 +711,6 @@ static const struct frame_place *find_frame(struct function_finder *finder,
 	return place;
 }
 
-/*
- * The address that the function at the end of the user's chain returns to, 0 if it is not
- * known. A function of arm64 without a frame has it in a register only, so the chain begins
- * with this function and with its caller's caller; perf record records the register.
- */
-static u64 link_register(struct evsel *evsel, struct perf_sample *sample)
-{
-	const struct perf_event_attr *attr = &evsel->core.attr;
-	struct regs_dump *regs;
-	const char *arch;
-	u64 address;
-
-	if (!(attr->sample_type & PERF_SAMPLE_REGS_USER) ||
-	    !(attr->sample_regs_user & 1ULL << ARM64_LR))
-		return 0;
-	arch = perf_env__arch(evsel__env(evsel));
-	if (!arch || strcmp(arch, "arm64"))
-		return 0;
-	regs = perf_sample__user_regs(sample);
-	if (!regs || !regs->regs || regs->abi != PERF_SAMPLE_REGS_ABI_64 ||
-	    perf_reg_value(&address, regs, ARM64_LR))
-		return 0;
-	return address;
-}
-
-/* The mode of the addresses that follow in a call chain. */
-static u8 cpumode_of(u64 context)
-{
-	switch (context) {
-	case PERF_CONTEXT_HV:
-		return PERF_RECORD_MISC_HYPERVISOR;
-	case PERF_CONTEXT_KERNEL:
-		return PERF_RECORD_MISC_KERNEL;
-	case PERF_CONTEXT_USER:
-		return PERF_RECORD_MISC_USER;
-	default:
-		return PERF_RECORD_MISC_CPUMODE_UNKNOWN;
-	}
-}
-
-/* Whether the kernel may have left out the callers of the last frame. */
-static bool is_cut(const struct evsel *evsel, unsigned int nr)
-{
-	return nr >= (evsel->core.attr.sample_max_stack ?: PERF_MAX_STACK_DEPTH);
-}
-
 static void reverse(struct function_chain *chain)
 {
 	for (unsigned int i = 0, j = chain->nr; i + 1 < j; i++) {
@@ -787,43 +738,25 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 			   struct perf_sample *sample, struct machine *machine, u64 thread,
 			   struct metrics_function *function, struct function_chain *chain)
 {
-	const struct ip_callchain *callchain = sample->callchain;
-	u8 cpumode = PERF_RECORD_MISC_USER;
 	const struct frame_place *place;
 	struct metrics_function *root;
-	unsigned int nr = 0;
+	struct recorded_chain frames;
 
 	chain->nr = 0;
-	for (u64 i = 0; callchain && i < callchain->nr; i++) {
-		u64 ip = callchain->ips[i], lr;
-
-		if (ip >= PERF_CONTEXT_MAX) {
-			cpumode = cpumode_of(ip);
-			continue;
-		}
-		nr++;
-		if (!ip)
-			continue;
-		place = find_frame(finder, sample, machine, thread, cpumode, ip);
-		if (!place || function_chain__add(chain, place->function, ip))
-			return -ENOMEM;
-
-		if (!i || callchain->ips[i - 1] != PERF_CONTEXT_USER)
-			continue;
-		/* After a call it is an address in the function itself, added once more. */
-		lr = link_register(evsel, sample);
-		if (!lr || (i + 1 < callchain->nr && callchain->ips[i + 1] == lr))
-			continue;
-		place = find_frame(finder, sample, machine, thread, cpumode, lr);
+	recorded_chain__begin(&frames, evsel, sample);
+	while (recorded_chain__next(&frames)) {
+		place = find_frame(finder, sample, machine, thread, frames.cpumode, frames.ip);
 		if (!place)
 			return -ENOMEM;
-		if (place->is_mapped && function_chain__add(chain, place->function, lr))
+		if (frames.is_register && !place->is_mapped)
+			continue;
+		if (function_chain__add(chain, place->function, frames.ip))
 			return -ENOMEM;
 	}
 	if (!chain->nr && sample->ip && function_chain__add(chain, function, sample->ip))
 		return -ENOMEM;
 
-	if (is_cut(evsel, nr)) {
+	if (recorded_chain__is_cut(&frames)) {
 		chain->nr = 0;
 		root = named_function(finder, FUNCTION_CUT, FUNCTION_CUT, "", 0);
 	} else {
