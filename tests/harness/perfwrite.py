@@ -20,7 +20,7 @@ CONTEXT_USER_DEFERRED = 2**64 - 640
 IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, REGS_USER, IDENTIFIER = (
     1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 12, 16)
 )
-SAMPLE_CGROUP = 1 << 21
+STACK_USER, SAMPLE_CGROUP = 1 << 13, 1 << 21
 BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (
     1 << bit for bit in (0, 11, 14, 15, 17)
 )
@@ -224,6 +224,7 @@ class Writer:
             CALLCHAIN: struct.pack(f"<{len(chain)}Q", *chain),
             BRANCH_STACK: struct.pack(f"<{len(stack)}Q", *stack),
             REGS_USER: struct.pack(f"<{1 + len(registers)}Q", REGS_ABI_64, *registers),
+            STACK_USER: struct.pack("<Q", 0),
             SAMPLE_CGROUP: struct.pack("<Q", cgroup),
         }
         self.record(

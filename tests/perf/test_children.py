@@ -3,7 +3,8 @@
 
 Programs that are made up take steps of one instruction with a known number of cycles; their
 stack is known after each of them, and so is what each function and its callees have done.
-test_functions.py compares the sums of random call chains.
+test_functions.py compares the sums of random call chains. All that is said here of the command is
+true of the script, too: both make the same sums, to the digit.
 """
 
 import json
@@ -23,8 +24,15 @@ def report(*arguments: object, **options):
     return run(PERF, "functions", "report", *arguments, stderr=-1, **options)
 
 
+def script(path: Path, *options: object):
+    return run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children", *options, stderr=-1)
+
+
 def rows(path: Path, *options: object) -> dict[str, dict]:
-    """The rows of --children by symbol."""
+    """The rows of --children by symbol. The script's are the same."""
+    sums = must(PERF, "functions", "report", "-i", path, "--children", "--sums", "-", stderr=-1)
+    theirs = script(path, "--write-sums", "-")
+    assert theirs.stdout == sums, (theirs.stderr, theirs.stdout, sums)
     text = must(PERF, "functions", "report", "-i", path, "--children", "-j", *options, stderr=-1)
     return {row["symbol"]: row for row in json.loads(text)["functions"]}
 
@@ -246,52 +254,80 @@ class Refusals(unittest.TestCase):
 
 
 class InScript(unittest.TestCase):
-    """generate-function-metrics.py --children: of sums only, for scripts get no addresses."""
-
-    EXPORT = """
-perf_db_export_mode = perf_db_export_callchains = True
-names, paths = {0: ""}, {0: ()}
-
-def symbol_table(number, dso, start, end, binding, name):
-    names[number] = name
-
-def call_path_table(number, parent, symbol, ip):
-    paths[number] = (*paths.get(parent, ()), (names[symbol], ip))
-
-def sample_table(*sample):
-    if sample[1] == 1:
-        print(hex(sample[8]), sample[21], *paths[sample[21]], sep="\\t")
-"""
+    """generate-function-metrics.py --children, of recordings and of sums."""
 
     def check(self, reason: str, *command: object) -> None:
         told = run(*command, stderr=-1)
-        self.assertEqual((told.stdout, told.returncode), ("", 1))
+        self.assertEqual(told.returncode, 1)
         self.assertEqual(told.stderr, f"generate-function-metrics: {reason}\n")
 
-    def test_recording(self):
-        """One line, before the recording is read."""
-        path = Stacks().save("script")
-        self.check(
-            "perf tells scripts no return addresses, which --children takes: use perf functions "
-            "report --children, whose --sums can be read without perf",
-            *(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children"),
+    def test_table(self):
+        """It is that of the command, with the notes on stderr."""
+        recording = Stacks(max_stack=3)
+        chain = [address(name, 4) for name in ("alpha", "beta", "gamma")]
+        recording.window(chain[1:], [address("beta", 8), chain[2]])
+        recording.window(chain[1:], chain)
+        path = recording.save("script-table")
+        ours, theirs = report("-i", path, "--children"), script(path)
+        self.assertEqual(
+            theirs.stderr.replace("generate-function-metrics:", "perf functions:"), ours.stderr
+        )
+        self.assertIn("1 of 2 windows have longer call chains", theirs.stderr)
+        table = words(theirs.stdout)
+        self.assertEqual(table, words(ours.stdout))
+        self.assertEqual([row[0] for row in table], ["children", "[all]", "beta", "gamma", "[cut]"])
+
+    def test_refused(self):
+        lacks = "cycles was recorded without what this takes: perf record --call-graph fp"
+        for name, kinds in (
+            ("plain", 0),
+            ("lbr", pw.CALLCHAIN | pw.BRANCH_STACK),
+            ("dwarf", pw.CALLCHAIN | pw.STACK_USER),
+        ):
+            options = {
+                "sample_type": pw.Event.sample_type | kinds,
+                "branch_sample_type": pw.BRANCH_CALL_STACK if name == "lbr" else 0,
+            }
+            recording = Recording(
+                [
+                    [
+                        pw.Event("cycles", 0, 0, [1], LONG, WINDOW, **options),
+                        pw.Event("instructions", 0, 1, [2], **options),
+                    ]
+                ]
+            )
+            recording.sample(address("alpha"), LONG, 1)
+            path = recording.write(DATA / f"script-{name}.data")
+            with self.subTest(name):
+                told = report("-i", path, "--children")
+                self.assertEqual((told.stdout, told.stderr), ("", f"perf functions: {lacks}\n"))
+                self.check(lacks, PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children")
+        none = "--children does not go with --share none"
+        self.assertEqual(
+            script(path, "--share", "none").stderr, f"generate-function-metrics: {none}\n"
         )
 
-    def test_what_scripts_get(self):
-        """Why: two calls of one function from different places are one path. If this fails since
-        perf tells them apart, the script can make these sums."""
+    def test_other_perf(self):
+        """One that does not know the handler does not call it: one line says so."""
+        text = SCRIPT.read_text()
+        self.assertEqual(text.count("    call_chain_table = "), 1)
+        unknown = DATA / "other-perf.py"
+        unknown.write_text(text.replace("    call_chain_table = ", "    unknown = "))
+        folder = DATA / "Perf-Trace-Util"
+        if not folder.exists():
+            folder.symlink_to(SCRIPT.parent / "Perf-Trace-Util")
         recording = Stacks()
-        for at in 8, 16:
-            recording.take([address("alpha", 4), address("beta", at)])
-        script = DATA / "export.py"
-        script.write_text(self.EXPORT)
-        told = must(PERF, "script", "-i", recording.save("calls"), "-s", script, stderr=-1)
-        first, second = (line.split("\t") for line in told.splitlines()[1:])
-        self.assertEqual(first, second)
-        self.assertEqual(first[2:], ["('', 0)", "('beta', 0)", "('alpha', 0)"])
+        recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
+        path = recording.save("other-perf")
+        self.check(
+            "this perf does not tell scripts call chains (call_chain_table): use the perf of the "
+            "alt-period series, or perf functions report --children",
+            *(PERF, "script", "-i", path, "-s", unknown, "--", "--children"),
+        )
 
     def test_sums(self):
-        """Those of the command make the same table, of --children only."""
+        """Those of the command make the same table, of --children only, and add up with those of
+        the script."""
         recording = Stacks()
         recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
         path = recording.save("script-sums")
@@ -311,6 +347,10 @@ def sample_table(*sample):
         self.assertEqual([row[0] for row in table], ["children", "[all]", "alpha", "beta"])
         written = must(*from_sums, "--write-sums", "-", stderr=-1)
         self.assertEqual(written, sums.read_text())
+        twice = script(path, "--sums", sums, "--write-sums", "-")
+        self.assertEqual(
+            twice.stdout, must(PERF, "functions", "report", sums, sums, "--sums", "-", stderr=-1)
+        )
 
 
 class Program(unittest.TestCase):

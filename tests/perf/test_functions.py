@@ -158,6 +158,13 @@ class RandomRecordings(unittest.TestCase):
                     self.assertEqual(sums_of(report), simulation.expected())
                     self.assertEqual(unquoted(report["intervals"]), simulation.expected_intervals())
                     self.assertEqual(report["by"], by)
+                    if by == "children":
+                        theirs = script(path, "--json", *options)
+                        self.assertEqual(theirs.returncode, 0, theirs.stderr)
+                        theirs = json.loads(theirs.stdout)
+                        self.assertEqual(sums_of(theirs), simulation.expected())
+                        self.assertEqual((theirs["by"], theirs["intervals"]), (by, []))
+                        self.assert_same_report(report, theirs)
                     must(PERF, "functions", "report", "-i", path, "--sums", sums, *options)
                     for ours, theirs in (((), ()), (("-x", ","), ("--csv",))):
                         table = must(

@@ -534,6 +534,11 @@ class NestedCalls(unittest.TestCase):
                     if name not in LEAVES:
                         off = abs(row["metrics"]["PF/KI"] - 1000 * faults / share)
                         self.assertLess(off, 4 * row["errors"]["PF/KI"])
+            theirs = script(recording, "--children", "--write-sums", "-")
+            self.assertEqual(theirs.returncode, 0, theirs.stderr)
+            sums = native(recording, "--children", "--sums", "-").stdout
+            self.assertTrue(theirs.stdout == sums)
+            self.assertGreater(sums.count("\nsums\t"), len(LEAVES))
             alone = json.loads(native(recording, "-j").stdout)
             matched = {row["symbol"]: row["sums"][0]["matched"] for row in alone["functions"]}
             self.assertLess(matched["middle"], 5)

@@ -71,14 +71,11 @@ Several groups (more events than counters) are summed apart. A metric of two eve
 groups which hold both. If no group does, both events are taken relative to one which their
 groups share (cycles, as a rule), or to the number of windows.
 
-Sums of `perf functions report --children` can be read, but are not made here. They take of each
-sample the addresses in its call chain as they were recorded, for a function that was called from
-two places was called twice. What perf exports (perf_db_export_callchains, call_path_table) lacks:
-
-- the address of each frame whose file is known: there the ip of a call path is 0, and calls from
-  all places of a function are one path;
-- whether a chain was cut: the number of recorded frames, to which perf adds inlined functions;
-- the link register of arm64 (PERF_SAMPLE_REGS_USER), which names the caller of a leaf.
+With --children, a window counts for all functions that were on the stack from its begin to its
+end: those of the frames that the call chains at its ends have in common, from the root on. It is a
+sample of each function of the chain at its end, once, however often that function is there. The
+addresses of frames tell two calls of one function from different places apart, so perf has to hand
+out the chains as they were recorded (call_chain_table).
 
 `perf functions` does the same in C. What one of them does the other one has to do, for the sums
 are identical. The format of sums files is in perf-functions(1).
@@ -121,6 +118,9 @@ PERF_TYPE_HW_CACHE = 3
 PERF_TYPE_RAW = 4
 PERF_TYPE_MAX = 6  # types from here on are numbers of PMUs
 PERF_SAMPLE_READ = 1 << 4
+PERF_SAMPLE_CALLCHAIN = 1 << 5
+PERF_SAMPLE_STACK_USER = 1 << 13
+PERF_SAMPLE_BRANCH_CALL_STACK = 1 << 11
 COUNT, SUM = (1 << 64) - 1, (1 << 192) - 1  # the largest number of windows, the largest sum
 MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)  # the kernel says which event of a PMU it is
 ARM_CPU = "(0x[0-9a-f]{16})?( |$)"  # how its MIDR is written, or not known
@@ -768,7 +768,8 @@ class Table:
 BATCH = 1024  # windows of a function that are kept before they are summed up
 BLOCKS = 20  # of time, at most
 
-SymbolKey = Any  # id of a symbol, or (id of a DSO, address)
+SymbolKey = Any  # id of a symbol, or (id of a DSO, address), or ALL, or CUT
+Frame = Tuple[SymbolKey, int]  # a function that runs or waits for what it called, and where in it
 Place = Tuple  # thread and function (SymbolKey) at the end of an interval, or:
 NOWHERE: Place = ("the sample is at address 0",)
 BROKEN: Place = ("something was throttled or lost since",)
@@ -1133,6 +1134,54 @@ class Last:
         self.symbol, self.earlier, self.leaves = None, [], False
 
 
+class Calls:
+    """The last sample of a stream, its call chain from the root on, and the burst up to it: what
+    its windows have counted, the last one apart, by each function whose call went on in them."""
+
+    __slots__ = ("place", "group", "chain", "bursts")
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.place: Place = BROKEN
+        self.chain: Sequence[Frame] = ()
+        self.bursts: Dict[SymbolKey, List[Window]] = {}
+
+    def common(self, chain: Sequence[Frame]) -> int:
+        """How many frames are the same calls as before, as far as chains tell. Two frames of one
+        function are if what called them is: the last ones may be at different addresses."""
+        for number, (before, now) in enumerate(zip(self.chain, chain)):
+            if before != now:
+                return number + (before[0] == now[0])
+        return min(len(self.chain), len(chain))
+
+    def take(self, thread: int, chain: Sequence[Frame], window: Optional[Window]) -> None:
+        """A sample, and the window that it ends, if it ends one."""
+        place: Place = (thread,)
+        common = self.common(chain) if place == self.place else 0
+        self.place, self.chain = place, chain
+        if not window or not self.group.alternates:
+            self.end_run()
+        if not window:
+            return
+        bursts: Dict[SymbolKey, List[Window]] = {}
+        # of a recursion the first frame was there all the time
+        first = {frame[0]: number for number, frame in reversed([*enumerate(chain)])}
+        for symbol, number in first.items():
+            if number < common:
+                self.group.matched.keep(symbol, window)
+                bursts[symbol] = [together(self.bursts.pop(symbol, ())), window]
+            else:
+                self.group.discarded[symbol] = self.group.discarded.get(symbol, 0) + 1
+        self.end_run()
+        self.bursts = bursts
+
+    def end_run(self) -> None:
+        """The calls have ended, and all is known of their windows."""
+        for symbol, windows in self.bursts.items():
+            self.group.single.keep(symbol, together(windows))
+        self.bursts = {}
+
+
 class Collector:
     """Receives what perf exports, in the order of time, and makes the table of it.
 
@@ -1140,13 +1189,14 @@ class Collector:
     symbol_table before the first sample in a symbol.
     """
 
-    def __init__(self, share: str = "auto") -> None:
-        self.share = share
+    def __init__(self, share: str = "auto", children: bool = False) -> None:
+        self.share, self.children = "discard" if children else share, children
         self.names: Dict[int, str] = {}  # of events
         self.slots: Dict[int, int] = {}  # event: slot, 0 for a leader
         self.groups: Dict[int, Group] = {}  # by leader
         self.events: Dict[str, Dict[str, int]] = {}  # attr of the first of each name
-        self.streams: Dict[int, Dict[int, Last]] = {}  # sample id: thread: last sample
+        self.streams: Dict[int, Dict[int, Any]] = {}  # sample id: thread: Last, or Calls
+        self.chain: Optional[List[Frame]] = None  # of the sample that comes next
         self.dsos: Dict[int, str] = {}
         self.symbols: Dict[int, Tuple[int, int, int, str]] = {}
         self.ignored: List[str] = []  # events that are not in a group
@@ -1172,6 +1222,13 @@ class Collector:
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
             if not samples:
                 fail(f"{name} is in no group, is the file cut short?")
+            # other chains end where the copy of the stack does or the LBRs do, and do not tell
+            if self.children and (
+                not attr["sample_type"] & PERF_SAMPLE_CALLCHAIN
+                or attr["sample_type"] & PERF_SAMPLE_STACK_USER
+                or attr["branch_sample_type"] & PERF_SAMPLE_BRANCH_CALL_STACK
+            ):
+                fail(f"{name} was recorded without what this takes: perf record --call-graph fp")
             self.groups[evsel] = Group(attr, self.share, self.blocks)
             self.cpus.setdefault(cpu, set()).add(core_of(attr))
         if leader in self.groups and not is_tracepoint:
@@ -1200,6 +1257,30 @@ class Collector:
         """A symbol. Where there is none perf invents an empty one at the sample's address."""
         self.symbols[symbol] = (dso, start, end, name)
 
+    def call_chain_table(
+        self, _sample: int, frames: Sequence[Tuple[int, int, int]], is_cut: bool
+    ) -> None:
+        """The call chain of the sample that comes next, the sample's own address first."""
+        chain = [(symbol or (dso, ip), ip) for symbol, dso, ip in reversed(frames)]
+        self.chain = [(CUT, 0)] if is_cut else [(ALL, 0), *chain]
+
+    def take_chain(self, group: Group, stream: Dict[int, Any], sample: Sequence[int]) -> Any:
+        """Take a sample of a group with its call chain. Return the window that it ends, if any."""
+        chain, self.chain = self.chain, None
+        if chain is None:
+            fail(
+                "this perf does not tell scripts call chains (call_chain_table): use the perf of "
+                "the alt-period series, or perf functions report --children"
+            )
+        if chain == [(ALL, 0)] and sample[8]:
+            chain.append((sample[6] or (sample[5], sample[8]), sample[8]))
+        thread = sample[3] if group.per_thread else 0
+        is_window = thread in stream and 0 < 2 * sample[15] < group.limit
+        window = [sample[15], *group.rest] if is_window else None
+        last = stream.setdefault(thread, Calls(group))
+        last.take(sample[3], chain, window)
+        return window
+
     def throttle(self, _time: int, sample_id: int, *_: int) -> None:
         """A leader was throttled: its members may count on meanwhile, so the interval at hand is
         of no use. That of all its threads, for the record's need not be the one meant."""
@@ -1225,7 +1306,7 @@ class Collector:
         for last in self.last_samples():
             last.place = BROKEN
 
-    def last_samples(self) -> Iterable[Last]:
+    def last_samples(self) -> Iterable[Any]:
         """Those of all streams."""
         return (last for stream in self.streams.values() for last in stream.values())
 
@@ -1239,6 +1320,7 @@ class Collector:
         """Return the handler of samples. perf calls it for each member of a group with a count,
         leader first: millions of times, hence one closure and no attribute but a Group's."""
         slots, groups, streams = self.slots, self.groups, self.streams
+        children = self.children
         window: Optional[Window] = None  # the counts of the group sample at hand
         begin = end = 0  # of the block at hand
 
@@ -1269,6 +1351,9 @@ class Collector:
             stream = streams.get(sample[25])
             if stream is None:
                 stream = streams[sample[25]] = {}
+            if children:
+                window = self.take_chain(group, stream, sample)
+                return
             symbol = sample[6] or (sample[5], sample[8])
             place = (sample[3], symbol) if sample[8] else NOWHERE
             thread = sample[3] if group.per_thread else 0
@@ -1301,6 +1386,8 @@ class Collector:
 
     def function_of(self, symbol: SymbolKey) -> Function:
         """The function of a symbol or address, with its address."""
+        if symbol in (ALL, CUT):
+            return Function(symbol, "")
         if isinstance(symbol, tuple):
             return Function("", self.dsos.get(symbol[0], ""), symbol[1] & (1 << 64) - 1)
         dso, start, end, name = self.symbols[symbol]
@@ -1321,7 +1408,7 @@ class Collector:
         addresses: Dict[Tuple[str, str], set] = {}
         for function, _, _ in results:
             addresses.setdefault(function[:2], set()).add(function.address)
-        table = Table()
+        table = Table("children" if self.children else "symbol")
         table.groups = [group.info() for group in self.groups.values()]
         for group in self.groups.values():
             if group.share == "auto":
@@ -2025,8 +2112,7 @@ def parse_options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--children",
         action="store_true",
-        help="functions with all that they call, of --sums of perf functions report --children; "
-        "perf does not tell scripts enough to read them from a recording",
+        help="functions with all that they call, from recordings with --call-graph fp",
     )
     parser.add_argument(
         "--sort", metavar="COLUMN", help="sort by this column, or symbol (default: %%CY, else #)"
@@ -2055,21 +2141,11 @@ def parse_options(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def check_children(options: argparse.Namespace, in_perf: bool) -> None:
-    """End if --children goes with nothing else that was given, before a recording is read."""
-    if options.children and options.share == "none":
-        fail("--children does not go with --share none")
-    if options.children and in_perf:
-        fail(
-            "perf tells scripts no return addresses, which --children takes: "
-            "use perf functions report --children, whose --sums can be read without perf"
-        )
-
-
 if __name__ == "__main__":
     OPTIONS = parse_options(sys.argv[1:])
     IN_PERF = "perf_trace_context" in sys.builtin_module_names
-    check_children(OPTIONS, IN_PERF)
+    if OPTIONS.children and OPTIONS.share == "none":
+        fail("--children does not go with --share none")
     if not IN_PERF:
         if not OPTIONS.sums:
             fail(
@@ -2079,7 +2155,7 @@ if __name__ == "__main__":
         main(OPTIONS, None)
         sys.exit()
     gc.disable()  # there are no cycles to find, but millions of lists to look at
-    COLLECTOR = Collector(OPTIONS.share)
+    COLLECTOR = Collector(OPTIONS.share, OPTIONS.children)
 
     # What perf looks for, in the order in which perf calls it
     perf_db_export_mode = True
@@ -2087,6 +2163,8 @@ if __name__ == "__main__":
     attr_table = COLLECTOR.attr_table
     dso_table = COLLECTOR.dso_table
     symbol_table = COLLECTOR.symbol_table
+    if OPTIONS.children:
+        call_chain_table = COLLECTOR.call_chain_table
     sample_table = COLLECTOR.sample_table
     throttle = COLLECTOR.throttle
     unthrottle = COLLECTOR.unthrottle
