@@ -84,7 +84,8 @@ def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Tabl
     """
     functions = table["functions"][:TIMELINE_ROWS]
     places = {key(function): row for row, function in enumerate(functions)}
-    # perf gives an address to a name when a second function has it, which may be later
+    # perf gives an address to a name when a second function has it, which may be in a later
+    # interval: before, the function may be either, and is left out
     same = Counter((function["symbol"], function["dso"]) for function in table["functions"])
     for row, function in enumerate(functions):
         if same[function["symbol"], function["dso"]] == 1:

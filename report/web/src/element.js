@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // Elements of the document. Text is always text: no name in a recording is HTML.
 
+// A phone, as in the style.
+export const isNarrow = () => matchMedia('(max-width: 40rem)').matches;
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function element(name, attributes = {}, ...children) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // The timeline: the share and a metric of each function, a bar for each interval.
 
-import { element, plainTable, svg } from './element.js';
+import { element, isNarrow, plainTable, svg } from './element.js';
 import { grid } from './grid.js';
 import { judge, limitOf } from './limits.js';
 import { limitKey, valueColumn } from './table.js';
 import { ROWS, format, quantiles } from './values.js';
 
-const WIDTH = matchMedia('(max-width: 40rem)').matches ? 130 : 240;
+const WIDTH = isNarrow() ? 130 : 240;
 const HEIGHT = 30;
 const HATCH = 'unsupported';
 

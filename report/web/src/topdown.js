@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // Top-down analysis: for each function where its slots go, level by level.
 
-import { element } from './element.js';
+import { element, isNarrow } from './element.js';
 import { grid } from './grid.js';
 import { levels } from './levels.js';
 import { limitKey, valueColumn } from './table.js';
@@ -69,10 +69,20 @@ export function topdownView(panel, table) {
 						segment(value, root, weak, weak ? `${said}?` : said)
 					);
 			}
-			cell.classList.add('stacked');
 			cell.append(bar);
 		},
 	};
+
+	const ofFunction = share && {
+		...share,
+		get: item => share.get(item.row),
+		limit: undefined,
+		say: item => (item.node ? '' : share.say(item.row)),
+		draw: (cell, item) => item.node || share.draw(cell, item.row),
+	};
+	const shown = [ofFunction, valueOf, bars].filter(Boolean);
+	// what can be seen without scrolling comes first
+	if (isNarrow()) shown.reverse();
 
 	panel.append(
 		element(
@@ -103,29 +113,10 @@ export function topdownView(panel, table) {
 		label: ROWS[table.by] ?? 'rows',
 		name: item => (item.node ? columns[item.node.i].name : item.row[0]),
 		more: item => (item.node ? (columns[item.node.i].meaning ?? '') : item.row[2]),
-		columns: [
-			...(share
-				? [
-						{
-							...share,
-							get: item => share.get(item.row),
-							limit: undefined,
-							say: item =>
-								item.node
-									? ''
-									: share.say(item.row),
-							draw: (cell, item) =>
-								item.node ||
-								share.draw(cell, item.row),
-						},
-					]
-				: []),
-			valueOf,
-			bars,
-		],
+		columns: shown,
 		children: below,
 		intervals: rows.some(row => row[4].some(Boolean)),
-		sorted: share ? 0 : -1,
+		sorted: shown.indexOf(ofFunction),
 	});
 	panel.append(limitKey());
 }
