@@ -111,25 +111,28 @@ class Case(unittest.TestCase):
                 self.assertEqual(names, {column["name"] for column in item["columns"]})
         return found
 
+    def only(self, form: str, text: str) -> dict:
+        """The one object of a text."""
+        found = self.check(form, text)
+        self.assertEqual(len(found), 1)
+        return found[0]
+
     def table(self, *options: object, form: str = "table") -> dict:
         """What the command prints."""
         text = must(PERF, "functions", "report", "-j", *options, stderr=-1)
-        (found,) = self.check(form, text)
-        return found
+        return self.only(form, text)
 
     def by_script(self, path: Path, *options: object) -> dict:
         """What the script prints of a recording."""
         done = run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--json", *options, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
-        (found,) = self.check("table_of_script", done.stdout)
-        return found
+        return self.only("table_of_script", done.stdout)
 
     def by_script_alone(self, *sums: Path) -> dict:
         """What the script prints of sums files."""
         done = run("/usr/bin/python3", SCRIPT, "--json", "--sums", *sums, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
-        (found,) = self.check("table_of_script", done.stdout)
-        return found
+        return self.only("table_of_script", done.stdout)
 
     def assert_same(self, ours: Any, theirs: Any, where: str = "", close: float = 0) -> None:
         """Equal, but for the last digits of metrics."""

@@ -555,7 +555,7 @@ class Tree(unittest.TestCase):
         self.assertEqual(len(said), 3)
 
     def test_intervals_and_weak_values(self):
-        """As in the table: --ci has the interval of each, a ? is behind what is to be distrusted."""
+        """As in the table: --ci has the interval of each; a ? is behind what to distrust."""
         path = RandomWindows([TOPDOWN], windows=12, cpuid=V1, slots=8).write(DATA / "weak.data")
         trees, _ = self.text(path, "-M", "TopdownL1", "--ci")
         for row in report("-i", path, "-M", "TopdownL1")["functions"]:
