@@ -51,6 +51,7 @@ examples:
   functions-report --cluster tcp://scheduler:8786 --sums all.sums /shared/host*.data
   functions-report --store postgresql://db/profile --build v1.2 --host web7 perf.data
   functions-report --from postgresql://db/profile --since 2026-11-01 --html november.html
+  functions-report --from postgresql://db/profile --by cgroup --top 10
 
 A flame graph has call chains if they were recorded:
   perf functions record --call-graph fp,4 --user-callchains -- COMMAND
@@ -106,7 +107,8 @@ def parser() -> argparse.ArgumentParser:
         "--top",
         metavar="N",
         type=positive,
-        help="rows of a picture, functions of --openmetrics (default: 20)",
+        help="rows of the printed table (default: all), of a picture, functions of --openmetrics "
+        "(default: 20)",
     )
     output.add_argument(
         "--fields",
@@ -124,7 +126,13 @@ def parser() -> argparse.ArgumentParser:
         help="with --html: a timeline of the first functions, in intervals of this length; "
         "of one recording, or with --from",
     )
-    choice.add_argument("--by", choices=BY, help="what the rows are (default: symbol)")
+    by = choice.add_argument(
+        "--by",
+        metavar="KEY[,KEY...]",
+        type=keys,
+        help=f"what the rows are, one or several of {', '.join(BY)} (default: symbol)",
+    )
+    by.completer = next_keys  # argcomplete looks for it
     choice.add_argument(
         "--children",
         action="store_true",
@@ -150,8 +158,8 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     arguments.inputs += files
     cluster.separate(arguments)
     store.check_arguments(arguments, result)
-    if arguments.top and not (arguments.plot or arguments.openmetrics):
-        result.error("--top goes with --plot and --openmetrics")
+    if arguments.top and not (arguments.plot or arguments.openmetrics or prints(arguments)):
+        result.error("--top goes with --plot, --openmetrics and the printed table")
     if arguments.fields and not arguments.plot:
         result.error("--fields goes with --plot")
     if arguments.interval and not arguments.html:
@@ -182,6 +190,12 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return [*words[:at]], [*words[at + 1 :]]
 
 
+def prints(arguments: argparse.Namespace) -> bool:
+    """Whether perf's table is printed: nothing else is made."""
+    made = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics
+    return not any((*made, arguments.sums, arguments.store))
+
+
 def positive(text: str) -> int:
     """A number above 0."""
     number = int(text)
@@ -196,6 +210,20 @@ def seconds(text: str) -> float:
     if not 1e-9 <= number <= 1e9:
         raise ValueError
     return number
+
+
+def keys(text: str) -> str:
+    """Keys of --by, each once."""
+    names = text.split(",")
+    if not set(names) <= set(BY) or len(names) > len(set(names)):
+        raise argparse.ArgumentTypeError(f"{text}: KEY is one of {', '.join(BY)}, each once")
+    return text
+
+
+def next_keys(prefix: str, **_: object) -> list[str]:
+    """What a list of keys may go on with, for completion."""
+    before = prefix.split(",")[:-1]
+    return [",".join([*before, key]) for key in BY if key not in before]
 
 
 def passed(arguments: argparse.Namespace, options: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -282,7 +310,9 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
     """The sums that are asked for, None if perf is to read the inputs for each output. Raises
     ReportError, and ValueError for what perf cannot read."""
     if arguments.source:
-        return store.ask(arguments, perf.program)
+        text, notes = store.ask(arguments, perf.program)
+        perf.warnings += sorted(notes)
+        return text
     for name in arguments.inputs:
         if not os.path.exists(name):
             raise ReportError(f"{name}: there is no such file")
@@ -404,12 +434,12 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
         openmetrics.write(
             arguments.openmetrics, labelled(arguments, perf, table), table, arguments.top or 20
         )
-    made = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics
-    if not any(made) and not (arguments.sums or arguments.store):
+    if prints(arguments):
+        options = [*by, *([f"--limit={arguments.top}"] if arguments.top else [])]
         sys.stdout.write(
-            perf.text((), *by, *words_of(arguments.sides))
+            perf.text((), *options, *words_of(arguments.sides))
             if arguments.sides
-            else perf.text(arguments.inputs, *by)
+            else perf.text(arguments.inputs, *options)
         )
         sys.stdout.flush()
 

@@ -8,6 +8,10 @@ the first sums and between them, which say what adds up (a kind); what is lost
 and throttled; per function its numbers, and those of all intervals of a group.
 Lines are kept as bytes, as they are in the file, for names have no encoding.
 Numbers are exact.
+
+The database keeps the sums of each hour and day (UTC), too, over all hosts: triggers do, so hosts
+with an older program may store. What is asked for of all hosts is made of whole days and, at the
+ends of the span of time, of hours and of profiles.
 """
 
 import argparse
@@ -15,7 +19,7 @@ import io
 import re
 import socket
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -23,6 +27,7 @@ from pathlib import Path
 from . import ReportError, sums
 
 VERSION = 1
+EPOCH = datetime(2000, 1, 1, tzinfo=timezone.utc)
 SCHEMA = f"""
 create schema perf_functions;
 create table perf_functions.version (version integer not null);
@@ -64,10 +69,124 @@ create table perf_functions.sums (
 	primary key (profile, events, function)
 );
 """
-INCOMING = """
-create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[])
-on commit drop
+# A number of an array is found fast in what array_append() returns, which knows where each is. Each
+# number is an expression of the query, so this is for narrow tables, of no more than so many.
+MOST_NARROW = 500
+NARROW_SUMS = "array_remove(array[{sums}], null)"
+SPANS = f"""
+-- the sums of all hosts, as add_to_spans() keeps them; a sum may have more digits than a number
+create table perf_functions.span (
+	unit text not null, -- hour or day
+	start timestamptz not null, -- of one of UTC
+	build text not null,
+	kind bigint not null references perf_functions.kind,
+	events integer not null,
+	function bigint not null references perf_functions.function,
+	profiles bigint not null,
+	numbers numeric[] not null,
+	primary key (kind, unit, start, build, events, function)
+) with (fillfactor = 50); -- a row is updated in its page
+
+-- the rows of spans that some sums make, as a query; those with many numbers are in none
+create function perf_functions.spans_of(sums text, sign text, number integer) returns text
+language sql set search_path = pg_catalog, pg_temp as $$
+	select format($query$
+		select unit, start, build, kind, events, function, %s count(*), {NARROW_SUMS.format(sums="%s")}
+		from (
+			select unit, date_trunc(unit, time, 'UTC') as start, build, kind, events, function,
+			       array_append(numbers, null) as numbers
+			from %s s join perf_functions.profile p on p.id = s.profile,
+			     (values ('hour'), ('day')) u (unit)
+			where cardinality(numbers) <= {MOST_NARROW} offset 0
+		) s group by unit, start, build, kind, events, function
+	$query$, sign, string_agg(format('%s sum(numbers[%s])', sign, place), ', '), sums)
+	from generate_series(1, least(number, {MOST_NARROW})) place
+$$;
+
+-- makes days and their hours once more
+create function perf_functions.recount(first timestamptz, last timestamptz) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+declare number integer;
+begin
+	first := date_trunc('day', first, 'UTC');
+	last := date_trunc('day', last, 'UTC') + interval '1 day';
+	lock table perf_functions.span in share row exclusive mode;
+	delete from perf_functions.span where start >= first and start < last;
+	select max(cardinality(numbers)) into number from perf_functions.sums;
+	if number > 0 then
+		execute 'insert into perf_functions.span ' || perf_functions.spans_of(
+			format(
+				'(select s.* from perf_functions.sums s join perf_functions.profile p '
+				'on p.id = s.profile where time >= %L and time < %L)', first, last
+			), '', number
+		);
+	end if;
+end $$;
+
+-- one transaction at a time changes a day and its hours
+create function perf_functions.add_to_spans() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+declare number integer; at record;
+begin
+	select max(cardinality(numbers)) into number from changed;
+	if number is null then
+		return null;
+	end if;
+	perform pg_advisory_xact_lock(hashtext('perf_functions.span'), day - date '2000-01-01') from (
+		select distinct (time at time zone 'UTC')::date as day
+		from changed c join perf_functions.profile p on p.id = c.profile order by day
+	) days;
+	execute 'insert into perf_functions.span as s '
+		|| perf_functions.spans_of('changed', case tg_op when 'INSERT' then '' else '-' end, number)
+		|| 'on conflict (kind, unit, start, build, events, function) do update set
+		profiles = s.profiles + excluded.profiles, numbers = (
+			select array_agg(a + b order by place)
+			from unnest(s.numbers, excluded.numbers) with ordinality as n (a, b, place)
+		)';
+	for at in
+		select distinct kind, unit, date_trunc(unit, time, 'UTC') as start
+		from changed c join perf_functions.profile p on p.id = c.profile,
+		     (values ('hour'), ('day')) u (unit)
+		where tg_op = 'DELETE'
+	loop
+		delete from perf_functions.span s
+		where (s.kind, s.unit, s.start, s.profiles) = (at.kind, at.unit, at.start, 0);
+	end loop;
+	return null;
+end $$;
+create trigger put after insert on perf_functions.sums
+referencing new table as changed execute function perf_functions.add_to_spans();
+create trigger remove after delete on perf_functions.sums
+referencing old table as changed execute function perf_functions.add_to_spans();
+
+-- while the profile still tells of which time and kind its sums are
+create function perf_functions.remove_sums() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin
+	delete from perf_functions.sums where profile = old.id;
+	return coalesce(new, old);
+end $$;
+create trigger remove before delete on perf_functions.profile
+for each row execute function perf_functions.remove_sums();
+create trigger replace before update on perf_functions.profile
+for each row when (old.kind <> new.kind) execute function perf_functions.remove_sums();
+
+create function perf_functions.recount_moved() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin
+	perform perf_functions.recount(min(time), max(time)) from (
+		select unnest(array[before.time, now.time]) as time
+		from before join now on now.id = before.id
+		where (before.time, before.build) <> (now.time, now.build)
+	) moved having count(*) > 0;
+	return null;
+end $$;
+create trigger move after update on perf_functions.profile
+referencing old table as before new table as now
+execute function perf_functions.recount_moved();
+
+select perf_functions.recount(min(time), max(time)) from perf_functions.profile
+having count(*) > 0;
 """
+INCOMING = "create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[])"
 # in one order, so that two who bring the same new names wait for each other and do not lock up
 NEW_FUNCTIONS = """
 insert into perf_functions.function (name) select distinct name from incoming i
@@ -97,12 +216,37 @@ KINDS = (
 )
 HOSTS = f"select distinct build, host {ASKED} order by build, host"
 TIMES = f"select distinct time {ASKED} order by time"
-TOTALS = f"""
-select events, f.name, totals from (
+# all of them of profiles; or of days, of hours before and after these, and of profiles at the ends
+OF_PROFILES = f"""
+select events, function, numbers from (select id {ASKED} and kind = %(kind)s {{where}}) p
+join perf_functions.sums s on s.profile = p.id
+"""
+OF_ALL = f"""
+select events, function, numbers from perf_functions.span
+where kind = %(kind)s and (%(build)s is null or build = %(build)s) and (
+	unit = 'day' and (%(first day)s::timestamptz is null or start >= %(first day)s)
+	and (%(last day)s::timestamptz is null or start < %(last day)s)
+	or unit = 'hour' and (
+		start >= %(first hour)s::timestamptz and start < %(first day)s::timestamptz
+		or start >= %(last day)s::timestamptz and start < %(last hour)s::timestamptz
+	)
+) union all {OF_PROFILES.format(
+    where="and (time < %(first hour)s::timestamptz or time >= %(last hour)s::timestamptz)"
+)}
+"""
+NARROW = f"""
+select events, f.name, array_to_string(totals, E'\\t'), cardinality(totals) = number from (
+	select events, function, {NARROW_SUMS} as totals, max(cardinality(numbers)) - 1 as number
+	from (
+		select events, function, array_append(numbers, null) as numbers from ({{asked}}) s offset 0
+	) s group by events, function
+) every join perf_functions.function f on f.id = function
+"""
+WIDE = """
+select events, f.name, array_to_string(totals, E'\\t'), true from (
 	select events, function, array_agg(total order by place) as totals from (
 		select events, function, place, sum(number) as total
-		from (select id {ASKED} and kind = %(kind)s) p join perf_functions.sums s on s.profile = p.id,
-		unnest(numbers) with ordinality as n (number, place)
+		from ({asked}) s, unnest(numbers) with ordinality as n (number, place)
 		group by events, function, place
 	) one group by events, function
 ) every join perf_functions.function f on f.id = function
@@ -217,9 +361,7 @@ def check_schema(cursor, create: bool) -> None:
     if not cursor.fetchone()[0]:
         if not create:
             raise ReportError("nothing has been stored in this database")
-        cursor.execute(
-            "select pg_advisory_xact_lock(hashtext('perf_functions'))"
-        )  # another one may make them
+        be_alone(cursor)  # another one may make them
         cursor.execute(there)
         if not cursor.fetchone()[0]:
             cursor.execute(SCHEMA)
@@ -234,15 +376,35 @@ def check_schema(cursor, create: bool) -> None:
                 else "store into a new database, or use an older program"
             )
         )
+    if create and lacks_spans(cursor):
+        be_alone(cursor)
+        if lacks_spans(cursor):
+            cursor.execute("lock perf_functions.profile, perf_functions.sums in exclusive mode")
+            cursor.execute(SPANS)
+
+
+def be_alone(cursor) -> None:
+    """Only one at a time makes tables."""
+    cursor.execute("select pg_advisory_xact_lock(hashtext('perf_functions'))")
+
+
+def lacks_spans(cursor) -> bool:
+    """Whether an older program has made the tables, and this user may add the spans."""
+    cursor.execute(
+        "select pg_has_role(nspowner, 'usage') and not exists "
+        "(select from pg_class where relnamespace = n.oid and relname = 'span') "
+        "from pg_namespace n where nspname = 'perf_functions'"
+    )
+    return cursor.fetchone()[0]
 
 
 INTERVALS = (b"windows", b"long")  # lines that follow those of a group in this order
 
 
-def line_of(name: bytes, numbers: Iterable[int]) -> bytes:
-    """A line of a function or of all intervals."""
+def line_of(name: bytes, numbers: str) -> bytes:
+    """A line of a function or of all intervals, whose numbers have tabs between them."""
     words = (name,) if name in INTERVALS else (b"sums", name)
-    return b"\t".join((*words, *(b"%d" % number for number in numbers))) + b"\n"
+    return b"\t".join((*words, numbers.encode())) + b"\n"
 
 
 def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
@@ -300,26 +462,19 @@ def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
             for events, name, numbers in rows
         )
     )
+    rows_are = next(line for line in kind.split(b"\n") if line.startswith(b"by\t"))
     with database(url, writes=True) as cursor:
         check_schema(cursor, create=True)
-        rows_are = next(line for line in kind.split(b"\n") if line.startswith(b"by\t"))
-        cursor.execute(
-            PROFILE,
-            (
-                build,
-                host,
-                time,
-                rows_are,
-                find_kind(cursor, kind),
-                counts[b"lost"],
-                counts[b"throttled"],
-            ),
-        )
-        profile = cursor.fetchone()[0]
-        cursor.execute("delete from perf_functions.sums where profile = %s", (profile,))
         cursor.execute(INCOMING)
         cursor.copy_expert("copy incoming from stdin", incoming)
+        number = find_kind(cursor, kind)
         cursor.execute(NEW_FUNCTIONS)
+        # names alone say nothing; now nobody who waits for them holds a day
+        cursor.connection.commit()
+        lost = counts[b"lost"], counts[b"throttled"]
+        cursor.execute(PROFILE, (build, host, time, rows_are, number, *lost))
+        profile = cursor.fetchone()[0]
+        cursor.execute("delete from perf_functions.sums where profile = %s", (profile,))
         cursor.execute(NEW_SUMS, (profile,))
 
 
@@ -345,19 +500,63 @@ def place_of(row: tuple) -> tuple[int, int]:
     return events, INTERVALS.index(name) if name in INTERVALS else len(INTERVALS)
 
 
+def rounded(time: datetime | None, unit: timedelta, up: bool) -> datetime | None:
+    """A time in whole units."""
+    if not time:
+        return None
+    past = (time - EPOCH) % unit
+    return time + (unit - past if up and past else -past)
+
+
+def spans_of(asked: dict) -> dict[str, datetime | None] | None:
+    """The ends of the hours and days that lie in the span that is asked for, None without any."""
+    ends = {
+        f"{end} {name}": rounded(asked[bound], unit, up)
+        for name, unit in (("hour", timedelta(hours=1)), ("day", timedelta(days=1)))
+        for end, bound, up in (("first", "since", True), ("last", "until", False))
+    }
+    if asked["since"] and asked["until"] and ends["first day"] >= ends["last day"]:
+        ends["first day"] = ends["last day"] = ends["last hour"]
+        return ends if ends["first hour"] < ends["last hour"] else None
+    return ends
+
+
+def sums_of(cursor, asked: dict, lines: bytes) -> list[tuple]:
+    """Lines before it, name and totals of each function of a kind, and that these are whole."""
+    cursor.execute(
+        "select exists (select from pg_class where oid = to_regclass('perf_functions.span') "
+        "and has_table_privilege(oid, 'select'))"
+    )
+    spans = spans_of(asked) if cursor.fetchone()[0] and not asked["host"] else None
+    groups = [line for line in lines.split(b"\n") if line.startswith(b"group\t")]
+    events = max(line.count(b"\t") for line in groups) - 7
+    most = 2 * events * (events + 2) + 10  # numbers of a function; older versions have fewer
+    # each sum is an expression: to compile them takes longer than to evaluate them
+    cursor.execute("set local jit = off; set local work_mem = '256MB'")
+    if most <= MOST_NARROW:
+        each = ", ".join(f"sum(numbers[{place}])" for place in range(1, most + 1))
+        of_all = OF_ALL if spans else OF_PROFILES.format(where="")
+        cursor.execute(NARROW.format(sums=each, asked=of_all), {**asked, **(spans or {})})
+        found = cursor.fetchall()
+        if all(is_whole for _, _, _, is_whole in found):
+            return found
+    cursor.execute(WIDE.format(asked=OF_PROFILES.format(where="")), asked)
+    return cursor.fetchall()
+
+
 def totals(cursor, asked: dict) -> Iterator[bytes]:
     """What is asked for, a sums file for each kind."""
     cursor.execute(KINDS, asked)
     for kind, lines, lost, throttled in cursor.fetchall():
-        cursor.execute(TOTALS, {**asked, "kind": kind})
         rows: dict[int, list[bytes]] = {}
-        for events, name, numbers in sorted(cursor, key=place_of):
-            rows.setdefault(events, []).append(line_of(bytes(name), map(int, numbers)))
+        found = sums_of(cursor, {**asked, "kind": kind}, bytes(lines))
+        for events, name, numbers, _ in sorted(found, key=place_of):
+            rows.setdefault(events, []).append(line_of(bytes(name), numbers))
         yield join(bytes(lines), {b"lost": int(lost), b"throttled": int(throttled)}, rows)
 
 
-def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) -> bytes:
-    """The sum of all that is kept for this build, host, rows and span of time, as a sums file.
+def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) -> sums.Part:
+    """The sum of all that is kept for this build, host, rows and span of time.
 
     rows is a line of sums files; the span is from `since` on and before `until`. None stands for
     any value. Raises ReportError.
@@ -374,7 +573,7 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
             )
             raise ReportError(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
         try:
-            return sums.merge(perf, paths)[0]  # which knows what adds up, and the order of lines
+            return sums.merge(perf, paths)  # which knows what adds up, and the order of lines
         except ValueError as error:
             raise ReportError(
                 "what is stored does not add up: "
@@ -393,8 +592,9 @@ def keep(args: argparse.Namespace, text: bytes) -> None:
 
 def asked_for(args: argparse.Namespace) -> dict[str, str | bytes | datetime | None]:
     """What --from is asked for. Raises ReportError."""
+    by = "children" if args.children else args.by or "symbol"
     rows = (
-        f"by\t{args.by or 'symbol'}\t{args.inline:d}".encode() if args.by or args.inline else None
+        f"by\t{by}\t{args.inline:d}".encode() if args.by or args.children or args.inline else None
     )
     return {
         "build": args.build,
@@ -405,7 +605,7 @@ def asked_for(args: argparse.Namespace) -> dict[str, str | bytes | datetime | No
     }
 
 
-def ask(args: argparse.Namespace, perf: str) -> bytes:
+def ask(args: argparse.Namespace, perf: str) -> sums.Part:
     """--from: the sums that are asked for. Raises ReportError."""
     return get(args.source, asked_for(args), perf)
 
@@ -418,7 +618,7 @@ def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, st
         cursor.execute(HOSTS, asked)
         places = [{"build": build, "host": host} for build, host in cursor.fetchall()]
     for place in places:
-        yield place, get(args.source, {**asked, **place}, perf)
+        yield place, get(args.source, {**asked, **place}, perf)[0]
 
 
 def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float], bytes]]:
@@ -434,5 +634,5 @@ def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float]
     step = timedelta(seconds=max(args.interval, 1e-6))  # as the database keeps them
     for number in sorted({(time - times[0]) // step for time in times}):
         begin = times[0] + number * step
-        text = get(args.source, {**asked, "since": begin, "until": begin + step}, perf)
+        text = get(args.source, {**asked, "since": begin, "until": begin + step}, perf)[0]
         yield [begin.timestamp(), (begin + step).timestamp()], text

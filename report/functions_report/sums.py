@@ -7,6 +7,7 @@ that says what is wrong with which file.
 """
 
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 Part = tuple[bytes, frozenset[str]]  # a sums file, and what perf had to say on what it left out
+NOTES = " ignored: |: share modes .* are added up: "  # which sums do not tell
 
 
 def reason(output: str) -> str:
@@ -41,7 +43,7 @@ def run(perf: str, arguments: Sequence[str], name: str) -> Part:
     if done.returncode or not done.stdout.endswith(b"\nend\n"):
         why = reason(said)
         raise ValueError(f"{why if name in why else f'{name}: {why}'} (on {here})")
-    return done.stdout, frozenset(line for line in said.splitlines() if " ignored: " in line)
+    return done.stdout, frozenset(line for line in said.splitlines() if re.search(NOTES, line))
 
 
 def collect(perf: str, path: str, options: Sequence[str]) -> Part:

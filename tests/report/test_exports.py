@@ -496,9 +496,8 @@ class Mistakes(Case):
                 self.chains,
                 self.chains,
             )
-        self.refused(
-            "--top goes with --plot and --openmetrics", REPORT, "--top=3", self.chains, status=2
-        )
+        message = "--top goes with --plot, --openmetrics and the printed table"
+        self.refused(message, REPORT, "--top=3", "--pprof", out, self.chains, status=2)
 
     def test_no_library(self):
         """As if these packages were not installed."""

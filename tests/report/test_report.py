@@ -620,7 +620,7 @@ class CommandLine(unittest.TestCase):
         self.refused(
             "wrote what this does not understand", "--perf", self.perf, "--html", html, self.input
         )
-        for option in "--top=3", "--fields=%CY", "--slice-size=1", "--slice-size=nan":
+        for option in "--fields=%CY", "--slice-size=1", "--slice-size=nan", "--by=dso,dso":
             self.assertEqual(run(REPORT, option, self.input).returncode, 2, option)
         for words in (
             ("--interval=1",),
@@ -812,6 +812,8 @@ exec {self.perf} "$@"
     def test_completion(self):
         self.assertEqual(self.complete("functions-report --ht"), ["--html"])
         self.assertEqual(sorted(self.complete("functions-report --by ")), sorted(cli.BY))
+        offered = self.complete("functions-report --by cgroup,comm,s")
+        self.assertEqual(offered, ["cgroup,comm,symbol", "cgroup,comm,srcline"])
         self.assertIn("some.data", self.complete("functions-report --html x.html so"))
         must(
             "bash",

@@ -4,20 +4,26 @@
 What is asked for by build, host and time is what the generator of the recordings adds up.
 """
 
+import itertools
 import json
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import unittest
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import psycopg2
 
 from tests.harness import fleet, servers, sumsfile
 from tests.harness.env import CHECK, PERF, TOP, must, run
+
+sys.path.insert(0, str(TOP / "report"))
+from functions_report import store  # noqa: E402 pylint: disable=import-error,wrong-import-position
 
 DATA = CHECK / "store"
 REPORT = TOP / "report/functions-report"
@@ -80,20 +86,13 @@ class Store(unittest.TestCase):
         connection.close()
         return rows
 
+    def place(self, host: str, number: int) -> list[str]:
+        """Options for a host's sums of a day."""
+        at = "--at", day(number)
+        return ["--store", self.url, "--build", build(number), "--host", host, *at]
+
     def put_command(self, host: str, number: int, *options: object) -> list[object]:
-        return [
-            REPORT,
-            "--store",
-            self.url,
-            "--build",
-            build(number),
-            "--host",
-            host,
-            "--at",
-            day(number),
-            *options,
-            path_of(host, number),
-        ]
+        return [REPORT, *self.place(host, number), *options, path_of(host, number)]
 
     def put(self, host: str, number: int, *options: object) -> None:
         self.assertEqual(
@@ -380,7 +379,7 @@ class Range(Store):
         rows = "by\tsymbol\t0\nlost\t0\nthrottled\t0\n"
         texts = (
             f"perf-function-sums 3\n{rows}group\tdiscard\t10000\t300\t0\t1\tcycles\n"
-            "sums\tf\tlib\t-\t3\t2\t600\t180000\nend\n",
+            "sums\tf\tlib\t-\t3\t2\t600\t180000\nsums\tg\tlib\t-\t1\t1\t90\t8100\nend\n",
             f"{self.first_line().decode()}{rows}group\tauto\t10000\t0\t300\t0\t0\t1\tcycles\n"
             + sumsfile.intervals(1, [(310,)], [(10000,)], 1)
             + "\nsums\tf\tlib\t-\t1\t1\t1\t1\t1\t1\t1\t1"
@@ -388,16 +387,83 @@ class Range(Store):
             + "\t1\t1\nend\n",
         )
         paths = [DATA / f"version{number}.sums" for number in (3, 4)]
-        for number, (path, text) in enumerate(zip(paths, texts)):
+        hosts = [f"h{number}" for number in range(2)]
+        for host, path, text in zip(hosts, paths, texts):
             path.write_text(text)
-            place = "--build", "b", "--host", f"h{number}", "--at", day(1)
-            must(REPORT, "--store", self.url, *place, path)
-        self.assertEqual(self.sql("select count(*) from perf_functions.kind"), [(2,)])
+        must(REPORT, *self.place("h1", 1), paths[1])
+        # that host has an older perf, which writes what it read
+        store.put(self.url, texts[0].encode(), "v1", "h0", datetime.fromisoformat(day(1)))
+        must(
+            PERF,
+            "functions",
+            "report",
+            "--sums",
+            DATA / "one.sums",
+            *paths,
+            stderr=subprocess.DEVNULL,
+        )
+        note = "perf functions: share modes auto and discard are added up: the shares are those "
+        for options in ("--sums", self.out), (), ("--since", day(1)):
+            done = run(REPORT, "--from", self.url, *options, stderr=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stderr), (0, f"{note}of discard\n"))
+        self.assertEqual(self.out.read_bytes(), (DATA / "one.sums").read_bytes())
+        numbers = b"0\t4\t3\t3\t2\t0\t0\t0\t910\t276100\t456100\t0\t0\t0\t0\t0"
+        self.assertIn(b"\nsums\tf\tlib\t-\t" + numbers + b"\n", self.out.read_bytes())
+        self.assertNotIn(b"\nwindows\t", self.out.read_bytes())
+        table = json.loads(must(PERF, "functions", "report", "-j", self.out))
+        shares = {row["symbol"]: row["metrics"]["%CY"] for row in table["functions"]}
+        self.assertEqual(
+            {name: round(share, 6) for name, share in shares.items()}, {"f": 91, "g": 9}
+        )
+        # each alone is what it was
+        for host, path in zip(hosts, paths):
+            must(PERF, "functions", "report", "--sums", DATA / "one.sums", path)
+            self.assertEqual(self.ask("--host", host), (DATA / "one.sums").read_bytes())
+
+    def test_rows_of_several_keys(self):
+        """And the first ones of all hosts."""
+        paths = []
+        for host in range(3):
+            paths.append(DATA / f"keys{host}.sums")
+            text = fleet.total([RECORDED[f"host{host}", 1]])
+            text = text.replace(b"by\tsymbol\t", b"by\tcgroup,symbol\t", 1)
+            paths[-1].write_bytes(self.first_line() + text)
+            must(REPORT, *self.place(f"host{host}", 1), paths[-1])
+        self.put("host0", 1)
+        wanted = must(PERF, "functions", "report", "--limit", 3, *paths, stderr=subprocess.DEVNULL)
+        options = "--from", self.url, "--by", "cgroup,symbol", "--top", "3"
+        found = must(REPORT, *options, stderr=subprocess.DEVNULL)
+        self.assertEqual(found, wanted)
+        self.assertGreaterEqual(len(re.findall("function_", found)), 3)
+        self.refused(
+            "nothing is stored for this; there are builds v1, from .*",
+            *("--from", self.url, "--by", "symbol,cgroup"),
+        )
+        self.refused(
+            r"error: argument --by: cgroup,of: KEY is one of symbol, .*, cgroup, each once",
+            *("--from", self.url, "--by", "cgroup,of"),
+        )
+
+    def test_group_of_many_events(self):
+        """As many as there are no sums of hours and days for."""
+        events = 20
+        pairs = events * (events + 1) // 2
+        head = "by\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t10000\t0\t300\t0\t0\t1"
+        head += "".join(f"\tevent{number:02}" for number in range(events))
+        paths = []
+        for number in range(3):
+            values = [number + place for place in range(events + 2 * pairs)]
+            counts = 0, 9, 8, 8, 7, 0, 0, 0
+            zeros = [0] * (events + 2 * pairs + 2)
+            row = "\t".join(
+                map(str, ("sums", f"f{number // 2}", "lib", "-", *counts, *values, *zeros))
+            )
+            paths.append(DATA / f"wide{number}.sums")
+            paths[-1].write_text(f"{self.first_line().decode()}{head}\n{row}\nend\n")
+            must(REPORT, *self.place(f"h{number}", 1 + number), paths[-1])
         must(PERF, "functions", "report", "--sums", DATA / "one.sums", *paths)
         self.assertEqual(self.ask(), (DATA / "one.sums").read_bytes())
-        numbers = b"0\t4\t3\t3\t2\t0\t0\t0\t910\t276100\t456100\t0\t0\t0\t0\t0"
-        self.assertIn(b"\nsums\tf\tlib\t-\t" + numbers + b"\n", self.ask())
-        self.assertNotIn(b"\nwindows\t", self.ask())
+        self.assertEqual(self.ask("--since", "2026-11-01"), (DATA / "one.sums").read_bytes())
 
     @staticmethod
     def first_line() -> bytes:
@@ -447,6 +513,162 @@ class Range(Store):
         self.assertEqual(
             self.sql("select sum(numbers[9]) from perf_functions.sums"), [(large * len(names),)]
         )
+
+
+class Spans(Store):
+    """The sums of hours and days, which the database keeps. The model has what is stored."""
+
+    TIMES = (
+        *("01T00:00:00", "01T00:59:59.999999", "01T01:00:00", "01T13:37:00", "01T23:59:59.999999"),
+        *("02T00:00:00", "02T12:30:00", "02T23:00:00", "03T06:00:00", "04T00:00:00"),
+    )
+
+    def setUp(self):
+        super().setUp()
+        self.model: dict[tuple[str, str, datetime], fleet.Host] = {}
+        hosts = itertools.cycle(RECORDED.values())
+        for number, (time, host) in enumerate(itertools.product(self.TIMES, ("a", "b"))):
+            moment = datetime.fromisoformat(f"2026-11-{time}+00:00")
+            self.keep(f"v{number % 3}", host, moment, next(hosts))
+
+    def keep(self, *place, window: int = fleet.WINDOW) -> None:
+        """Stores sums with windows of this length, as --store does; and in the model."""
+        *where, host = place
+        text = b"perf-function-sums 4\n" + fleet.total([host])
+        text = text.replace(b"\t%d\t0\t0\t0\t" % fleet.WINDOW, b"\t%d\t0\t0\t0\t" % window)
+        store.put(self.url, text, *where)
+        self.model[tuple(where)] = host
+
+    @staticmethod
+    def sums_in(text: bytes) -> list[bytes]:
+        """The lines of a file but those that tell how long windows are."""
+        return [line for line in text.split(b"\n") if not line.startswith(b"group\t")]
+
+    def agree(self, number: int = 12, unit: timedelta = timedelta(microseconds=1)) -> None:
+        """Spans of time have the sums of the model. Their ends are whole units."""
+        rand, first = random.Random(1), datetime(2026, 11, 1, tzinfo=timezone.utc)
+        ends: list[datetime | None] = [None, *(time for _, _, time in self.model)]
+        ends += [first + timedelta(hours=rand.randrange(100)) for _ in range(20)]
+        ends += [first + timedelta(days=days) for days in range(4)]
+        while number:
+            since, until = rand.choice(ends), rand.choice(ends)
+            asked = {"build": rand.choice((None, None, "v1")), "host": rand.choice((None, "a"))}
+            if unit > timedelta(hours=1) / 2:
+                since, until = (end and end - (end - first) % unit for end in (since, until))
+                asked["host"] = None
+            hosts = [
+                host
+                for (build, name, time), host in self.model.items()
+                if (not since or time >= since)
+                and (not until or time < until)
+                and asked["build"] in (None, build)
+                and asked["host"] in (None, name)
+            ]
+            if not hosts:
+                continue
+            number -= 1
+            asked |= {"rows": None, "since": since, "until": until}
+            with self.subTest(**asked):
+                found = store.get(self.url, asked, str(PERF))[0]
+                self.assertEqual(self.sums_in(found)[1:], self.sums_in(fleet.total(hosts)))
+
+    def test_spans(self):
+        self.agree(60)
+
+    def test_profiles_that_are_removed_and_moved(self):
+        until = datetime(2026, 11, 2, 1, tzinfo=timezone.utc)
+        self.sql(f"delete from perf_functions.profile where host = 'b' and time < '{until}'")
+        self.model = {
+            (build, host, time): sums
+            for (build, host, time), sums in self.model.items()
+            if host != "b" or time >= until
+        }
+        self.agree()
+        self.sql(
+            "update perf_functions.profile set build = 'v1', time = time + interval '25 hours' "
+            "where build = 'v2'"
+        )
+        self.model = {
+            ("v1", host, time + timedelta(hours=25)) if build == "v2" else (build, host, time): sums
+            for (build, host, time), sums in self.model.items()
+        }
+        self.agree()
+
+    def test_sums_that_are_replaced(self):
+        """By others of the same group, and of another one."""
+        for number, place in enumerate(list(self.model)[::2]):
+            sums = list(RECORDED.values())[-1 - number]
+            self.keep(*place, sums, window=fleet.WINDOW + number % 2)
+        self.agree()
+
+    def test_program_that_knows_of_no_spans(self):
+        """It puts a profile first, of another kind than before, then takes the old sums away."""
+        (old, _), (other, sums), *_ = list(self.model.items())[3:]
+        self.keep(*old, RECORDED["host1", 2], window=fleet.WINDOW + 1)
+        to, since = (
+            self.sql(
+                "select id from perf_functions.profile where (build, host, time) = "
+                f"('{build}', '{host}', '{time.isoformat()}')"
+            )[0][0]
+            for build, host, time in (old, other)
+        )
+        copy = (
+            f"select %s, events, function, numbers from perf_functions.sums where profile = {since}"
+        )
+        self.sql(
+            "update perf_functions.profile p set kind = s.kind, lost = s.lost, "
+            f"throttled = s.throttled from perf_functions.profile s where p.id = {to} "
+            f"and s.id = {since}; delete from perf_functions.sums where profile = {to}; "
+            f"insert into perf_functions.sums {copy % to}"
+        )
+        self.model[old] = sums
+        self.agree()
+        self.sql(
+            "insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled) "
+            "select 'v1', 'c', time, rows, kind, lost, throttled from perf_functions.profile "
+            f"where id = {since}"
+        )
+        new = "(select id from perf_functions.profile where host = 'c')"
+        self.sql(f"insert into perf_functions.sums {copy % new}")
+        self.model["v1", "c", other[2]] = sums
+        self.agree()
+
+    def test_whole_hours_and_days_need_no_profiles(self):
+        """They are asked for in a store that has lost the sums of profiles."""
+        self.sql(
+            "alter table perf_functions.sums disable trigger user; delete from perf_functions.sums"
+        )
+        self.agree(unit=timedelta(hours=1))
+
+    def test_store_of_an_older_program(self):
+        """The next one who stores makes the sums of hours and days."""
+        self.sql(
+            "drop table perf_functions.span; drop function perf_functions.add_to_spans, "
+            "perf_functions.remove_sums, perf_functions.recount_moved, perf_functions.recount, "
+            "perf_functions.spans_of cascade"
+        )
+        self.agree()
+        place = "v1", "c", datetime(2026, 11, 2, 3, tzinfo=timezone.utc)
+        self.keep(*place, RECORDED["host1", 2])
+        self.agree()
+        self.test_whole_hours_and_days_need_no_profiles()
+
+    def test_user_with_rights_of_before(self):
+        """On the tables that an older program knows: its sums are in those of hours and days."""
+        tables = ", ".join(
+            f"perf_functions.{name}" for name in ("version", "kind", "function", "profile", "sums")
+        )
+        self.sql(
+            "create role loader login; grant usage on schema perf_functions to loader; "
+            f"grant select, insert, update, delete on {tables} to loader"
+        )
+        owner, self.url = self.url, self.url.replace("test@", "loader@")
+        place = "v1", "c", datetime(2026, 11, 2, 3, tzinfo=timezone.utc)
+        for key in ("host1", 2), ("host2", 3):
+            self.keep(*place, RECORDED[key])
+        self.agree()
+        self.url = owner
+        self.agree()
 
 
 class Trouble(Store):
