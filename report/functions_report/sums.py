@@ -77,7 +77,7 @@ def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
             paths = [os.path.join(folder, str(number)) for number in range(len(parts))]
             for path, part in zip(paths, parts):
                 Path(path).write_bytes(part[0])
-            total, _ = run(perf, paths, folder)
+            total, notes = run(perf, paths, folder)
     except OSError as error:
         raise ValueError(f"{socket.gethostname()}: {error.strerror}") from None
     except ValueError as error:
@@ -85,7 +85,7 @@ def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
         for path, name in reversed(list(zip(paths, names))):
             text = text.replace(path, name)
         raise ValueError(text) from None
-    return total, frozenset().union(*(part[1] for part in parts))
+    return total, notes.union(*(part[1] for part in parts))
 
 
 def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> Part:

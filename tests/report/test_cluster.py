@@ -156,6 +156,25 @@ class Cluster(Workers):
         must(PERF, "functions", "report", "--sums", half, *FILES[::2])
         self.assert_sums(self.cluster(half, *FILES[1::2]))
 
+    def test_sums_of_an_older_perf(self):
+        """They are of share mode discard, and so are all sums with them: one line says so."""
+        old, one = DATA / "old.sums", DATA / "mixed.sums"
+        numbers = "3\t2\t600\t2\t900\t180000\t600\t270000\t2\t900\t405000"
+        old.write_text(
+            "perf-function-sums 3\nby\tsymbol\t0\nlost\t1\nthrottled\t0\n"
+            + "\t".join(("group", "discard", "999700", "300", "0", "1", *fleet.EVENTS))
+            + f"\nsums\tolder\tlib\t-\t{numbers}\nend\n"
+        )
+        must(PERF, "functions", "report", "--sums", one, *FILES, old, stderr=subprocess.DEVNULL)
+        done = self.cluster(*FILES[:-1], old, FILES[-1])
+        note = "share modes auto and discard are added up: the shares are those of discard"
+        self.assertEqual((done.returncode, done.stderr), (0, f"perf functions: {note}\n"))
+        self.assertEqual(self.out.read_bytes(), one.read_bytes())
+        lost = 1 + sum(host.lost for host in RECORDED)
+        self.assertIn(b"\nlost\t%d\n" % lost, self.out.read_bytes())
+        older = b"\nsums\tolder\tlib\t-\t0\t3\t2\t2\t1\t0\t0\t0\t600\t2\t900\t"
+        self.assertIn(older, self.out.read_bytes())
+
     def test_spans_of_a_large_recording(self):
         """Each window counts once, and so do losses and throttles.
 
