@@ -8,7 +8,7 @@ files that it draws. They leave README.md, results.json and the pictures in
 build/BASE/bench; results.json also holds how many seconds each measurement took, and
 which state of the series it measured. What was measured before stays there, so a
 measurement can be repeated; the page names what is of an older state. Those of the
-machine with caches run if they are named, and have a page each.
+machine with caches and of no kernel run if they are named, and have a page each.
 """
 
 import argparse
@@ -44,8 +44,10 @@ MEASUREMENTS = (
     "collect",
     "hosts",
 )
-# in the machine with caches: each has a page and a JSON file of its own, NAME.md and NAME.json
+# in the machine with caches
 MODELLED = ("bottlenecks", "bursts", "candidates", "model", "truth")
+# these, and those of no kernel: each has a page and a JSON file of its own, NAME.md and NAME.json
+APART = (*MODELLED, "week")
 PICTURES = "pictures"  # shows, measures nothing
 ENDS = (".json", ".md")
 DEFAULT_BASE = "6.12"
@@ -187,7 +189,7 @@ def keep() -> None:
         ]
     else:
         print(f"bench: {results} is not that of a whole `make bench`: only pictures are kept")
-    for name in MODELLED:
+    for name in APART:
         files += [path for path in (guest.OUT / f"{name}{end}" for end in ENDS) if path.is_file()]
     for path in files:
         shutil.copyfile(path, kept / path.name)
@@ -224,7 +226,7 @@ def measure(names: list[str]) -> None:
             continue
         spent = round(time.monotonic() - start, 1)
         print(f"  {name:58} {spent:6.1f} s", flush=True)
-        if name in MODELLED:
+        if name in APART:
             write_alone(guest.OUT / name, result, spent)
         elif name != PICTURES:
             results[name], results["seconds"][name] = result, spent
@@ -246,7 +248,7 @@ def measure(names: list[str]) -> None:
 
 def main() -> None:
     usual = (*MEASUREMENTS, PICTURES)
-    known = (*usual, *MODELLED)
+    known = (*usual, *APART)
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0], epilog=f"measurements: {' '.join(known)}"
     )

@@ -111,9 +111,9 @@ class ResultsPages(unittest.TestCase):
         )
         self.assertEqual(done.stdout.strip(), "")
 
-    def test_pages_of_the_machine_with_caches(self):
+    def test_pages_of_their_own(self):
         """They are made of the results beside them. Candidates need numpy, which is not here."""
-        names = [name for name in run.MODELLED if name != "candidates"]
+        names = [name for name in run.APART if name != "candidates"]
         made = [path for name in names for path in TOP.glob(f"results/*/{name}.json")]
         self.assertGreaterEqual(len(made), len(names))
         for path in made:
