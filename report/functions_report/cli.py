@@ -249,6 +249,8 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         data["diff"] = page.diff_data(compare(perf, arguments.sides, by))
         inputs = arguments.sides[1]
     table = perf.table(inputs, *by)
+    if arguments.metrics:
+        page.add_parents(table["columns"], tree_of_metrics(perf, inputs, by))
     data["table"] = page.table_data(table)
     note = ""
     try:
@@ -264,6 +266,20 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         )
         perf.warnings[:] = data["warnings"]  # the new ones are about a table that is not shown
     return data
+
+
+def tree_of_metrics(perf: Perf, inputs: Sequence[str], by: Sequence[str]) -> list[Table]:
+    """What metrics of -M consist of, as --tree tells it; empty if perf does not, and then the page
+    goes by their names.
+    """
+    warnings = list(perf.warnings)
+    try:
+        table = perf.table(inputs, *by, "--tree=all", "--limit=1", what="reading the tree")
+    except ReportError:
+        return []
+    finally:
+        perf.warnings[:] = warnings
+    return [tree for function in table["functions"][:1] for tree in function.get("tree", [])]
 
 
 def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Iterator[Table]:

@@ -76,6 +76,18 @@ def table_data(table: Table) -> Table:
     }
 
 
+def add_parents(columns: list[Table], tree: list[Table]) -> None:
+    """Tells of each column which metric it is a part of. tree: each metric with its parts."""
+    named = {column["name"]: column for column in columns}
+    stack = list(tree)
+    while stack:
+        node = stack.pop()
+        parts = node.get("parts", [])
+        for part in parts:
+            named.get(part.get("metric"), {})["parent"] = node.get("metric")
+        stack += parts
+
+
 def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Table:
     """The first functions of a table in each interval, for the page.
 

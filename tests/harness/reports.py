@@ -341,13 +341,17 @@ def prepare() -> None:
 
 
 def page(
-    name: str, made: Table, change: Table | None = None, intervals: Sequence[Table] = ()
+    name: str,
+    made: Table,
+    change: Table | None = None,
+    intervals: Sequence[Table] = (),
+    options: Sequence[str] = (),
 ) -> Path:
-    """The page of a table that a made-up perf prints."""
+    """The page of a table that a made-up perf prints, with further options."""
     perf = fake_perf(DATA / f"{name}.perf", made, change, intervals=intervals)
     for recording in ("before.data", "after.data"):
         (DATA / recording).touch()
-    inputs = ["--diff", DATA / "before.data"] if change else []
+    inputs = [*options, *(["--diff", DATA / "before.data"] if change else [])]
     if intervals:
         inputs.append("--interval=10")
     done = report("--perf", perf, "--html", DATA / f"{name}.html", *inputs, DATA / "after.data")

@@ -709,6 +709,36 @@ class Topdown(Case):
             self.assertEqual(found, names)
             self.tearDown()
 
+    def test_the_tree_that_perf_tells(self):
+        """It wins over names, and a part that is no share of the slots has no bar."""
+        table = reports.table(NAMES[:2])
+        reports.add_levels(table, {**ARM, "odd_name": "retiring", "misses": "odd_name"})
+        table["columns"][-1]["meaning"] = "misses (misses per 1000 instructions)"
+        parts = {"frontend_latency": {}, "odd_name": {"misses": {}, "none_such": {}}}
+
+        def tree(names: dict) -> list[dict]:
+            return [{"metric": name, "parts": tree(below)} for name, below in names.items()]
+
+        table["functions"][0]["tree"] = tree({"frontend_bound": {}, "retiring": parts})
+        self.open(page("tree", table, options=["-M", "all"]))
+        self.browser.keys("3", "/", Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+        self.browser.keys(*[Keys.ARROW_DOWN] * 4, Keys.ARROW_RIGHT)
+        self.browser.keys(*[Keys.ARROW_DOWN] * 2, Keys.ARROW_RIGHT)
+        self.assertEqual(
+            [(level, opened, name) for level, opened, name, _ in self.rows()[4:8]],
+            [
+                (2, "true", "retiring"),
+                (3, None, "frontend_latency"),
+                (3, "true", "odd_name"),
+                (4, None, "misses"),
+            ],
+        )
+        segments = self.browser.run(
+            "return [...document.querySelectorAll('#topdown .stack')].map(bar =>"
+            " bar.children.length)"
+        )
+        self.assertEqual(segments[4:8], [1, 1, 1, 0])
+
 
 class Timelines(Case):
     """The timeline."""

@@ -60,6 +60,9 @@ const bare = name => name.replace(/^.*:/, '').replace(/^tma_/, '');
 // Arm and AMD name a level as the one above it and a word more: backend_bound_by_memory.
 const words = name => bare(name).replace(/_(bound|by|from)(?=_|$)/g, '');
 
+// The unit of a metric of a vendor is at the end of its meaning.
+export const unit = ({ meaning }) => meaning?.match(/\(([^()]*)\)$/)?.[1] ?? '';
+
 /*
  * The first level of the columns, [{ i: column, root: name of the first level, below: the same of
  * the next level }]; empty if they are not of top-down analysis.
@@ -69,7 +72,7 @@ export function levels(columns) {
 	const first = FIRST.map(level => level.filter(name => names.includes(name))).find(
 		level => level.length
 	);
-	const isPart = ({ meaning }) => /\((.*%.*|percent.*)\)$/.test(meaning ?? '');
+	const isPart = column => /%|^percent/.test(unit(column));
 
 	if (!first) return [];
 	// the column above another one: the data tell it, or the names

@@ -3,7 +3,7 @@
 
 import { element, isNarrow } from './element.js';
 import { grid } from './grid.js';
-import { levels } from './levels.js';
+import { levels, unit } from './levels.js';
 import { limitKey, valueColumn } from './table.js';
 import { CLASSES, ROWS, format } from './values.js';
 
@@ -44,7 +44,7 @@ export function topdownView(panel, table) {
 			.join('; ');
 	const valueOf = {
 		name: 'value',
-		meaning: 'percent of the slots or cycles',
+		meaning: 'in the unit of the metric',
 		say: item => (item.node ? say(item) : ''),
 		draw: (cell, item) => {
 			if (!item.node) return;
@@ -64,7 +64,11 @@ export function topdownView(panel, table) {
 				const value = item.row[3][i];
 				const weak = item.row[5].includes(i);
 				const said = `${columns[i].name} ${format(value, columns[i])}`;
-				if (value !== null)
+				// parts may be rates of another kind, as misses per 1000 instructions
+				if (
+					value !== null &&
+					unit(columns[i]) === unit(columns[first[0].i])
+				)
 					bar.append(
 						segment(value, root, weak, weak ? `${said}?` : said)
 					);
