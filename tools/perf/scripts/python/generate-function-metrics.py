@@ -1195,7 +1195,8 @@ class Collector:
         self.slots: Dict[int, int] = {}  # event: slot, 0 for a leader
         self.groups: Dict[int, Group] = {}  # by leader
         self.events: Dict[str, Dict[str, int]] = {}  # attr of the first of each name
-        self.streams: Dict[int, Dict[int, Any]] = {}  # sample id: thread: Last, or Calls
+        # sample id: thread: Last, or Calls
+        self.streams: Dict[int, Dict[int, Any]] = defaultdict(dict)
         self.chain: Optional[List[Frame]] = None  # of the sample that comes next
         self.dsos: Dict[int, str] = {}
         self.symbols: Dict[int, Tuple[int, int, int, str]] = {}
@@ -1348,9 +1349,7 @@ class Collector:
             time = sample[9] & COUNT  # perf hands it out with a sign
             if not begin <= time < end:
                 begin, end = self.enter_block(time)
-            stream = streams.get(sample[25])
-            if stream is None:
-                stream = streams[sample[25]] = {}
+            stream = streams[sample[25]]
             if children:
                 window = self.take_chain(group, stream, sample)
                 return
