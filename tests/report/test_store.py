@@ -27,6 +27,7 @@ from functions_report import store  # noqa: E402 pylint: disable=import-error,wr
 
 DATA = CHECK / "store"
 REPORT = TOP / "report/functions-report"
+MINUTES = 1
 HOSTS, DAYS = 4, 3
 NAMES: list[str] = []
 RECORDED: dict[tuple[str, int], fleet.Host] = {}
