@@ -22,6 +22,7 @@ function segment(value, root, weak, title) {
 export function topdownView(panel, table) {
 	const { columns, rows } = table;
 	const first = levels(columns);
+	const hasUnit = i => unit(columns[i]) === unit(columns[first[0].i]);
 	const values = columns.map((column, i) => valueColumn(column, i, rows));
 	const share = values[columns.findIndex(({ kind }) => kind === 'share')];
 	const opened = new Map(); // what is below a row stays the same, as it may be open
@@ -64,11 +65,8 @@ export function topdownView(panel, table) {
 				const value = item.row[3][i];
 				const weak = item.row[5].includes(i);
 				const said = `${columns[i].name} ${format(value, columns[i])}`;
-				// parts may be rates of another kind, as misses per 1000 instructions
-				if (
-					value !== null &&
-					unit(columns[i]) === unit(columns[first[0].i])
-				)
+				// a part may be in another unit, as misses per 1000 instructions
+				if (value !== null && hasUnit(i))
 					bar.append(
 						segment(value, root, weak, weak ? `${said}?` : said)
 					);
