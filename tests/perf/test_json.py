@@ -305,6 +305,13 @@ class BothPrograms(Case):
                 must(PERF, "functions", "report", path, "--share", share, "--sums", sums)
                 self.assert_equal_tables(self.table(sums), self.by_script_alone(sums))
 
+    def test_children(self):
+        """The command and the script print the same of functions with all that they call."""
+        path = DATA / "callers.data"
+        Simulation(3, libraries(), by="children").run(150, path)
+        ours = self.table(path, "--children", "--share", "discard")
+        self.assert_equal_tables(ours, self.by_script(path, "--children", "-s", "discard"))
+
     def test_large_numbers(self):
         """Above 2^53 - 1 they are strings with all digits, addresses too."""
         for count in EXACT, EXACT + 1, 2**60:
