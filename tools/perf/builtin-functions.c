@@ -31,6 +31,7 @@
 #include "util/functions/recording.h"
 #include "util/functions/sums.h"
 #include "util/functions/text.h"
+#include "util/functions/top.h"
 #include "util/functions/tree.h"
 #include "util/functions/vendor-metrics.h"
 #include "util/hist.h"
@@ -45,9 +46,21 @@
 /* Exit status: with --fail-on, a change is beyond a limit. */
 #define STATUS_EXCEEDED	2
 
-static const char *const functions_subcommands[] = { "record", "report", NULL };
+static const char *const functions_subcommands[] = { "record", "report", "top", NULL };
 
-static const char *const report_usage[] = {
+static const char *const functions_record_usage[] = {
+	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
+	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
+	"",
+	"Examples:",
+	"perf functions record -- make -j4",
+	"perf functions record --burst 4 --window 200 -a -- sleep 10",
+	"perf functions record -e '{cycles,instructions,dTLB-load-misses}:uS' -p 1234",
+	"perf functions record -M TopdownL1 --kernel -- make -j4",
+	NULL
+};
+
+static const char *const functions_report_usage[] = {
 	"perf functions report [<options>] [<recording or sums file>...]",
 	"perf functions report [<options>] --diff <before> <after>",
 	"perf functions report [<options>] --before <before>... --after <after>...",
@@ -63,6 +76,24 @@ static const char *const report_usage[] = {
 	"perf functions report host1.data --sums host1.sums",
 	"perf functions report host1.sums host2.sums -x , > functions.csv",
 	NULL
+};
+
+static const char *const functions_top_usage[] = {
+	"perf functions top [<options>] [<perf record options>] [[--] <command>]",
+	"",
+	"Examples:",
+	"perf functions top",
+	"perf functions top -p 1234 --last 0",
+	"perf functions top --sort CPI --percent-limit 1 -- make -j4",
+	"perf functions top -a -j --delay 10 --last 10 > metrics.json",
+	NULL
+};
+
+/* Of a file that perf functions top does not write. */
+static const char *const not_of_top[] = {
+	"aio", "compression-level", "control", "dry-run", "max-size", "output", "overwrite",
+	"quiet", "snapshot", "switch-max-files", "switch-output", "switch-output-event", "tail-synthesize",
+	"threads", "timestamp-filename", NULL
 };
 
 /* What the inputs are that follow. */
@@ -106,6 +137,8 @@ struct report_options {
 	double interval;
 	/* With an interval: the times of its table, and what is told once for all tables. */
 	const char *time;
+	/* Of perf functions top: one of its tables. */
+	const struct function_view *view;
 	char *titles;
 	unsigned int nr_tables;
 	const char *fail_on;
@@ -573,6 +606,12 @@ static int browse(const struct function_print *print, struct function_columns *c
 	return ret;
 }
 
+/* Whether a table is one of many. */
+static bool is_part(const struct report_options *options)
+{
+	return options->time || options->view;
+}
+
 static int flush_table(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -611,7 +650,7 @@ static int drop_small(struct function_columns *columns, const struct function_ta
 {
 	function_columns__mark_small(columns, table, options->percent_limit);
 	function_columns__drop_small(columns);
-	if (columns->nr_rows || options->time)
+	if (columns->nr_rows || is_part(options))
 		return 0;
 	pr_err("perf functions: no row has a share of %g %%\n", options->percent_limit);
 	return -EINVAL;
@@ -637,15 +676,16 @@ static bool is_continued(struct report_options *options, const struct function_p
 }
 
 /* One of the tables of a recording: what precedes all of them does so once. */
-static int print_table(struct report_options *options, const struct function_print *print)
+static int print_table(struct report_options *options, const struct function_print *print,
+		       FILE *fp)
 {
 	int err = options->nr_tables ? 0 : print_headers(options);
 
-	if (options->nr_tables++)
-		putchar('\n');
+	if (options->nr_tables++ && !print->width)
+		fputc('\n', fp);
 	if (err || print->tree)
-		return err ?: function_tree__print(print->tree, print, stdout);
-	return function_print__table(print, stdout);
+		return err ?: function_tree__print(print->tree, print, fp);
+	return function_print__table(print, fp);
 }
 
 static int print_report(struct report_options *options, const struct function_table *table)
@@ -657,7 +697,9 @@ static int print_report(struct report_options *options, const struct function_ta
 		.intervals = options->intervals,
 		.is_next_run = options->reading.is_next_run,
 		.time = options->time,
+		.width = options->view ? options->view->width : 0,
 	};
+	FILE *fp = options->view ? options->view->fp : stdout;
 	int *fields = NULL, err;
 	unsigned int first;
 
@@ -684,29 +726,31 @@ static int print_report(struct report_options *options, const struct function_ta
 	print.nr_rows = columns.nr_rows;
 	if (options->limit && options->limit < print.nr_rows)
 		print.nr_rows = options->limit;
+	if (options->view && options->view->nr_rows)
+		print.nr_rows = min_t(size_t, options->view->nr_rows, print.nr_rows);
 
 	/* Those of intervals are told in the end, of all. */
-	if (!options->time)
+	if (!is_part(options))
 		print_notes(table, options);
 	notes__end(&options->notes);
-	if (options->time)
+	if (is_part(options))
 		print.is_continued = is_continued(options, &print);
 	if (options->tui) {
 		use_browser = 1;
 		setup_browser(true);
-	} else {
+	} else if (!options->view) {
 		setup_pager();
 	}
 	err = 0;
 	if (use_browser == 1)
 		err = browse(&print, &columns, options);
 	else if (options->json)
-		function_print__json(&print, stdout);
+		function_print__json(&print, fp);
 	else if (options->separator)
-		function_print__csv(&print, options->separator, stdout);
+		function_print__csv(&print, options->separator, fp);
 	else
-		err = print_table(options, &print);
-	if (!err)
+		err = print_table(options, &print, fp);
+	if (!err && !options->view)
 		err = flush_table();
 out:
 	free(fields);
@@ -715,12 +759,10 @@ out:
 	return err;
 }
 
-/* Print the table of one interval. */
-static int print_interval(void *data, const struct function_table *table, u64 begin, u64 end)
+/* As the option --time takes it. */
+static int print_span(struct report_options *options, const struct function_table *table,
+		      u64 begin, u64 end)
 {
-	struct report_options *options = data;
-	/* addr2line ignores it, `| head` does not. */
-	sighandler_t before = signal(SIGPIPE, SIG_DFL);
 	char time[64];
 	int err;
 
@@ -731,6 +773,17 @@ static int print_interval(void *data, const struct function_table *table, u64 be
 		  (unsigned long long)(end % NSEC_PER_SEC));
 	options->time = time;
 	err = print_report(options, table);
+	options->time = NULL;
+	return err;
+}
+
+/* Print the table of one interval. */
+static int print_interval(void *data, const struct function_table *table, u64 begin, u64 end)
+{
+	/* addr2line ignores it, `| head` does not. */
+	sighandler_t before = signal(SIGPIPE, SIG_DFL);
+	int err = print_span(data, table, begin, end);
+
 	signal(SIGPIPE, before);
 	return err;
 }
@@ -1109,13 +1162,10 @@ static bool find_sides(struct report_options *options)
 	return true;
 }
 
-static int report_functions(struct report_options *options)
+/* Take what was chosen of windows and rows; a message if that cannot be. */
+static int choose_rows(struct report_options *options)
 {
-	const char *const default_input[] = { input_name ?: "perf.data" };
-	const struct inputs *inputs = &options->inputs[SIDE_NONE];
-	struct function_table table = {};
 	bool has_chain;
-	int err;
 
 	options->recording.by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
 	if (parse_cpus(options->cpus, &options->recording.cpus) ||
@@ -1134,7 +1184,21 @@ static int report_functions(struct report_options *options)
 		pr_err("perf functions: --stitch-lbr goes with --by callchain\n");
 		return -1;
 	}
+	/* A place for the function in each symbol. */
+	symbol_conf.priv_size = sizeof(struct metrics_function *);
+	symbol_conf.use_callchain = has_chain || options->children;
+	return 0;
+}
 
+static int report_functions(struct report_options *options)
+{
+	const char *const default_input[] = { input_name ?: "perf.data" };
+	const struct inputs *inputs = &options->inputs[SIDE_NONE];
+	struct function_table table = {};
+	int err;
+
+	if (choose_rows(options))
+		return -1;
 	if (options->tree && (!options->metrics || options->fields || options->diff ||
 			      options->inputs[SIDE_BEFORE].nr || options->separator ||
 			      options->sums)) {
@@ -1183,13 +1247,10 @@ static int report_functions(struct report_options *options)
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->tree && !options->diff && !options->interval;
 	options->recording.annotate = options->tui;
-	/* A place for the function in each symbol. */
-	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -1;
 	if (options->tui && verbose <= 0)
 		notes__begin(&options->notes);
-	symbol_conf.use_callchain = has_chain || options->children;
 
 	if (options->diff) {
 		err = report_diff(options, &options->inputs[SIDE_BEFORE],
@@ -1351,88 +1412,53 @@ static void parse_report(struct report_options *report, const struct option *opt
 {
 	const int flags = PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH;
 
-	while ((argc = parse_options(argc, argv, options, report_usage, flags)) &&
+	while ((argc = parse_options(argc, argv, options, functions_report_usage, flags)) &&
 	       strcmp(argv[0], "--"))
 		add_input(report, argv[0]);
 	for (int i = 1; i < argc; i++)
 		add_input(report, argv[i]);
 }
 
-static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
+/* The options of report and top: what rows and columns there are, and how they are printed. */
+static struct option *table_options(struct report_options *report)
 {
-	struct report_options report = { .share_name = "auto" };
-	int err = -1;
 	const struct option options[] = {
-	OPT_STRING('i', "input", &input_name, "file", "input file name"),
-	OPT_BOOLEAN('f', "force", &report.recording.force, "don't complain, do it"),
-	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
-	OPT_STRING(0, "share", &report.share_name, "auto|none|discard",
+	OPT_STRING(0, "share", &report->share_name, "auto|none|discard",
 		   "which windows count, and what makes shares (default: auto)"),
-	OPT_STRING(0, "by", &report.by_name,
+	OPT_STRING(0, "by", &report->by_name,
 		   "symbol|dso|comm|thread|cpu|srcline|callchain|cgroup[,...]",
 		   "what rows are, and both ends of a window have in common (default: symbol)"),
-	OPT_BOOLEAN(0, "children", &report.children,
+	OPT_BOOLEAN(0, "children", &report->children,
 		    "what each function and all that it calls count (record with --call-graph fp)"),
-	OPT_BOOLEAN(0, "inline", &report.recording.inlines,
+	OPT_BOOLEAN(0, "inline", &report->recording.inlines,
 		    "tell inlined functions from those which they are in"),
-	OPT_BOOLEAN(0, "stitch-lbr", &report.recording.stitch_lbr,
+	OPT_BOOLEAN(0, "stitch-lbr", &report->recording.stitch_lbr,
 		    "with --by callchain: enable LBR callgraph stitching approach"),
-	OPT_STRING('s', "sort", &report.sort, "column",
+	OPT_STRING('s', "sort", &report->sort, "column",
 		   "sort by this column, or symbol (default: %CY, else #)"),
-	OPT_STRING('F', "fields", &report.fields, "column[,column...]",
+	OPT_STRING('F', "fields", &report->fields, "column[,column...]",
 		   "print these columns only, in this order"),
-	OPT_CALLBACK_OPTARG(0, "ci", &report, NULL, "run|next",
+	OPT_CALLBACK_OPTARG(0, "ci", report, NULL, "run|next",
 			    "print the 95 % interval of each metric, too: for this run (the default), or for the next one",
 			    parse_ci),
-	OPT_CALLBACK_OPTARG(0, "correct", &report.reading, NULL, "all|own",
+	OPT_CALLBACK_OPTARG(0, "correct", &report->reading, NULL, "all|own",
 			    "take off what interrupts have added: the same from all windows (the default), or of each function its own, of windows of different lengths",
 			    parse_correct),
-	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
-		   "print these metrics of the recorded CPU (see perf list metric)"),
-	OPT_CALLBACK_OPTARG(0, "tree", &report, NULL, "all",
-			    "with -M: print what metrics consist of, too, level by level where they are above their thresholds; or all of it",
-			    parse_tree),
-	OPT_UINTEGER(0, "limit", &report.limit, "print this number of functions only"),
-	OPT_CALLBACK(0, "percent-limit", &report.percent_limit, "percent",
+	OPT_UINTEGER(0, "limit", &report->limit, "print this number of functions only"),
+	OPT_CALLBACK(0, "percent-limit", &report->percent_limit, "percent",
 		     "don't print functions under this share (of the cycles, else of the windows)",
 		     parse_percent),
-	OPT_CALLBACK(0, "interval", &report.interval, "seconds",
-		     "print a table for each time of this length", parse_seconds),
-	OPT_BOOLEAN(0, "header", &report.header,
-		    "print the headers of recordings before the table"),
-	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
-	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
-	OPT_STRING(0, "objdump", &report.objdump, "path",
-		   "objdump binary to use for disassembly"),
-	OPT_STRING_NOEMPTY('x', "field-separator", &report.separator, "separator",
+	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
 			   "print values with all their digits and this separator"),
-	OPT_BOOLEAN('j', "json", &report.json,
+	OPT_BOOLEAN('j', "json", &report->json,
 		    "print an object with sums, metrics, their standard errors and intervals"),
-	OPT_STRING(0, "sums", &report.sums, "file",
-		   "write the sums to this file (- for stdout) instead of printing metrics"),
-	OPT_BOOLEAN(0, "diff", &report.diff,
-		    "print what has changed from the first input to the second"),
-	OPT_CALLBACK(0, "before", &report, "file...",
-		     "print what has changed from these runs to those of --after", add_before),
-	OPT_CALLBACK(0, "after", &report, "file...", "the runs to compare with those of --before",
-		     add_after),
-	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
-		     "with --diff, --before and --after: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
-		     add_limits),
 	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
 	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comm[,comm...]",
 		   "only count windows in these comms"),
 	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dso[,dso...]",
 		   "only count windows in these DSOs"),
-	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
-		   "only count windows in these processes"),
-	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
-		   "only count windows in these threads"),
 	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "symbol[,symbol...]",
 		   "only count windows in these symbols"),
-	OPT_STRING('C', "cpu", &report.cpus, "cpu[,cpu...]", "only count windows on these CPUs"),
-	OPT_STRING(0, "time", &report.recording.time, "start,stop",
-		   "only count windows in this span of time"),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
 	OPT_CALLBACK(0, "symfs", NULL, "directory",
@@ -1447,12 +1473,79 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_END()
 	};
 
+	return memdup(options, sizeof(options));
+}
+
+/* The options of both, NULL without memory. */
+static struct option *join_options(const struct option *first, const struct option *second)
+{
+	unsigned int nr_first = 0, nr_second = 0;
+	struct option *both;
+
+	while (first[nr_first].type != OPTION_END)
+		nr_first++;
+	while (second[nr_second].type != OPTION_END)
+		nr_second++;
+	both = calloc(nr_first + nr_second + 1, sizeof(*both));
+	if (both) {
+		memcpy(both, first, nr_first * sizeof(*both));
+		memcpy(both + nr_first, second, (nr_second + 1) * sizeof(*both));
+	}
+	return both;
+}
+
+static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
+{
+	struct report_options report = { .share_name = "auto" };
+	struct option *shared = table_options(&report), *all = NULL;
+	int err = -1;
+	const struct option options[] = {
+	OPT_STRING('i', "input", &input_name, "file", "input file name"),
+	OPT_BOOLEAN('f', "force", &report.recording.force, "don't complain, do it"),
+	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
+	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
+		   "print these metrics of the recorded CPU (see perf list metric)"),
+	OPT_CALLBACK_OPTARG(0, "tree", &report, NULL, "all",
+			    "with -M: print what metrics consist of, too, level by level where they are above their thresholds; or all of it",
+			    parse_tree),
+	OPT_CALLBACK(0, "interval", &report.interval, "seconds",
+		     "print a table for each time of this length", parse_seconds),
+	OPT_BOOLEAN(0, "header", &report.header,
+		    "print the headers of recordings before the table"),
+	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
+	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
+	OPT_STRING(0, "objdump", &report.objdump, "path",
+		   "objdump binary to use for disassembly"),
+	OPT_STRING(0, "sums", &report.sums, "file",
+		   "write the sums to this file (- for stdout) instead of printing metrics"),
+	OPT_BOOLEAN(0, "diff", &report.diff,
+		    "print what has changed from the first input to the second"),
+	OPT_CALLBACK(0, "before", &report, "file...",
+		     "print what has changed from these runs to those of --after", add_before),
+	OPT_CALLBACK(0, "after", &report, "file...", "the runs to compare with those of --before",
+		     add_after),
+	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
+		     "with --diff, --before and --after: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
+		     add_limits),
+	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
+		   "only count windows in these processes"),
+	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
+		   "only count windows in these threads"),
+	OPT_STRING('C', "cpu", &report.cpus, "cpu[,cpu...]", "only count windows on these CPUs"),
+	OPT_STRING(0, "time", &report.recording.time, "start,stop",
+		   "only count windows in this span of time"),
+	OPT_END()
+	};
+
+	all = shared ? join_options(options, shared) : NULL;
+	if (!all)
+		goto out;
 	for (int i = 0; i < NR_SIDES; i++) {
 		report.inputs[i].paths = calloc(argc + 1, sizeof(*report.inputs[i].paths));
 		if (!report.inputs[i].paths)
 			goto out;
 	}
-	parse_report(&report, options, argc, argv);
+	parse_report(&report, all, argc, argv);
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";
@@ -1466,13 +1559,194 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 out:
 	for (int i = 0; i < NR_SIDES; i++)
 		free(report.inputs[i].paths);
+	free(all);
+	free(shared);
 	return err;
+}
+
+/* perf functions top. */
+struct top_command {
+	struct report_options report;
+	struct function_record record;
+	/* That a key has chosen. */
+	char *sort;
+};
+
+static int record_for_top(void *data)
+{
+	struct top_command *command = data;
+	int ret = cmd_record(command->record.argc, command->record.argv);
+
+	if (ret < 0)
+		function_leaders__explain(command->record.plain);
+	return ret;
+}
+
+static int read_for_top(void *data, struct function_top *top)
+{
+	struct top_command *command = data;
+	struct recording_options *recording = &command->report.recording;
+	struct function_table table = {};
+	int err;
+
+	recording->is_due = function_top__is_due;
+	recording->take = function_top__take;
+	recording->data = top;
+	err = recording__read("-", recording, &table, NULL);
+	function_table__exit(&table);
+	return err;
+}
+
+static int print_for_top(void *data, const struct function_table *table,
+			 const struct function_view *view)
+{
+	struct top_command *command = data;
+	struct report_options *report = &command->report;
+	int err;
+
+	report->view = view;
+	err = view->width ? print_report(report, table) :
+			    print_span(report, table, view->begin, view->end);
+	report->view = NULL;
+	return err;
+}
+
+static void note_for_top(void *data, const struct function_table *table)
+{
+	struct top_command *command = data;
+
+	print_notes(table, &command->report);
+}
+
+/* Whether a table has a column; all have the first one. */
+static bool has_column(const struct report_options *report, const struct function_table *table,
+		       const char *name)
+{
+	struct function_columns columns;
+	const int told = verbose;
+	bool is_there;
+
+	if (!strcasecmp(name, "symbol") || !strcmp(name, table->by))
+		return true;
+	/* There is nowhere to say it. */
+	verbose = -1;
+	is_there = !make_all_columns(&columns, table, report) &&
+		   function_columns__find(&columns, name, strlen(name)) >= 0;
+	verbose = told;
+	function_columns__exit(&columns);
+	return is_there;
+}
+
+/* The keys s and f. */
+static char *choose_for_top(void *data, const struct function_table *table, char key,
+			    const char *text)
+{
+	struct top_command *command = data;
+	struct report_options *report = &command->report;
+	char *message = NULL, *end, *copy;
+	double percent;
+
+	if (key == 's') {
+		if (!has_column(report, table, text))
+			return asprintf(&message, "there is no column %s", text) < 0 ? NULL :
+										       message;
+		copy = strdup(text);
+		if (!copy)
+			return NULL;
+		free(command->sort);
+		command->sort = copy;
+		report->sort = copy;
+		return NULL;
+	}
+	percent = strtod(text, &end);
+	if (*end || !(percent >= 0 && percent <= 100))
+		return strdup("this takes a number from 0 to 100");
+	report->percent_limit = percent;
+	return NULL;
+}
+
+static int parse_delay(const struct option *opt, const char *str, int unset)
+{
+	return unset ? -EINVAL : parse_number(opt, str, FUNCTION_TOP_LEAST_DELAY,
+					      FUNCTION_TOP_MOST_SECONDS);
+}
+
+static int parse_last(const struct option *opt, const char *str, int unset)
+{
+	return unset ? -EINVAL : parse_number(opt, str, 0, FUNCTION_TOP_MOST_SECONDS);
+}
+
+static int run_top(struct top_command *command, struct function_top_options *top, int argc,
+		   const char **argv, const struct option *options)
+{
+	struct report_options *report = &command->report;
+	char control[32];
+	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
+	const struct function_recorder recorder = {
+		.name = "top", .usage = functions_top_usage, .options = options,
+		.without = not_of_top, .arguments = arguments,
+	};
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
+	if (function_record__init(&command->record, record_options, &recorder, argc, argv))
+		return -1;
+	if (report->separator && !strcmp(report->separator, "\\t"))
+		report->separator = "\t";
+	report->metrics = command->record.metrics;
+	top->stdio |= report->json || report->separator;
+	if (choose_rows(report))
+		return -1;
+	return function_top__run(top, fds);
+}
+
+static int cmd_functions_top(int argc, const char **argv)
+{
+	struct top_command command = { .report = { .share_name = "auto" } };
+	struct function_top_options top = {
+		.delay = FUNCTION_TOP_DELAY, .last = FUNCTION_TOP_LAST,
+		.record = record_for_top, .read = read_for_top, .print = print_for_top,
+		.note = note_for_top, .choose = choose_for_top, .data = &command,
+	};
+	struct option *shared = table_options(&command.report), *all = NULL;
+	const struct option options[] = {
+	OPT_CALLBACK('d', "delay", &top.delay, "seconds",
+		     "from one table to the next (default: 2)", parse_delay),
+	OPT_CALLBACK(0, "last", &top.last, "seconds",
+		     "that a table is of (default: 30; 0: all since the beginning)", parse_last),
+	OPT_UINTEGER(0, "count", &top.count, "end after this number of tables"),
+	OPT_BOOLEAN(0, "stdio", &top.stdio,
+		    "print one table after the other, as without a terminal"),
+	OPT_END()
+	};
+	int ret = -1;
+
+	/* -c is that of perf record, -d a delay. */
+	for (struct option *opt = shared; opt && opt->type != OPTION_END; opt++) {
+		if (opt->short_name == 'c' || opt->short_name == 'd')
+			opt->short_name = 0;
+	}
+	all = shared ? join_options(options, shared) : NULL;
+	if (all)
+		ret = run_top(&command, &top, argc, argv, all);
+	perf_cpu_map__put(command.report.recording.cpus);
+	function_record__exit(&command.record);
+	free(command.report.titles);
+	free(command.sort);
+	free(all);
+	free(shared);
+	return ret;
 }
 
 static int cmd_functions_record(int argc, const char **argv)
 {
+	const struct function_recorder recorder = {
+		.name = "record", .usage = functions_record_usage,
+	};
 	struct function_record record;
-	int ret = function_record__init(&record, record_options, argc, argv);
+	int ret = function_record__init(&record, record_options, &recorder, argc, argv);
 
 	if (!ret) {
 		ret = cmd_record(record.argc, record.argv);
@@ -1502,6 +1776,8 @@ int cmd_functions(int argc, const char **argv)
 		ret = cmd_functions_record(argc, argv);
 	else if (argc && strlen(argv[0]) > 2 && strstarts("report", argv[0]))
 		ret = cmd_functions_report(argc, argv, tui_is_default);
+	else if (argc && !strcmp("top", argv[0]))
+		ret = cmd_functions_top(argc, argv);
 	else
 		usage_with_options(functions_usage, options);
 

@@ -99,10 +99,14 @@ double student_t__tail(double t, double freedom)
  */
 double student_t__quantile(double freedom)
 {
+	/* Values of one row follow one another, and have the same. */
+	static double last_freedom, last;
 	double t = NORMAL_95, log_scale, step;
 
 	if (freedom <= 0 || freedom > MAX_FREEDOM)
 		return t;
+	if (freedom == last_freedom)
+		return last;
 
 	/* Newton's method, from below: the tail falls ever more slowly. */
 	log_scale = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * M_PI) / 2;
@@ -113,6 +117,8 @@ double student_t__quantile(double freedom)
 		step = (student_t__tail(t, freedom) - 0.05) / (2 * density);
 		t += step;
 	} while (step > 4096 * DBL_EPSILON * t);
+	last_freedom = freedom;
+	last = t;
 	return t;
 }
 

@@ -20,6 +20,7 @@
 #include "text.h"
 
 #define LABEL_WIDTH	60
+#define LEAST_LABEL	20
 #define COLOR_GREY	"\033[90m"
 
 /* The n-th character. */
@@ -33,12 +34,12 @@ static char *character(char *text, int n)
 }
 
 /* Cut the middle out of a long text. */
-static void shorten(char *text)
+static void shorten(char *text, int most)
 {
-	const int half = (LABEL_WIDTH - 3) / 2, width = function_text__width(text);
+	const int half = (most - 3) / 2, width = function_text__width(text);
 	char *end;
 
-	if (width <= LABEL_WIDTH)
+	if (width <= most)
 		return;
 
 	end = character(text, width - half);
@@ -90,7 +91,7 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
 	printable = function_text__printable(label);
 	free(label);
 	if (printable)
-		shorten(printable);
+		shorten(printable, LABEL_WIDTH);
 	return printable;
 }
 
@@ -262,6 +263,26 @@ static bool has_intervals(const struct function_print *print, unsigned int field
 	       !function_column__is_count(&print->columns->columns[print->fields[field]]);
 }
 
+/* Cut names for the columns to have room on the screen. */
+static void fit_labels(struct function_layout *layout)
+{
+	const struct function_print *print = layout->print;
+	int width = layout->key_width, most;
+
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		width += 1 + layout->widths[i];
+		if (layout->interval_widths[i])
+			width += 1 + layout->interval_widths[i];
+	}
+	most = max(layout->key_width - (width - print->width), LEAST_LABEL);
+	if (width <= print->width || most >= layout->key_width)
+		return;
+
+	layout->key_width = max_t(int, most, strlen(layout->key));
+	for (size_t i = 0; i < print->table->nr_sums; i++)
+		shorten(layout->labels[i], layout->key_width);
+}
+
 /**
  * function_layout__init - lay a table out in columns
  * @layout: the layout
@@ -305,6 +326,8 @@ int function_layout__init(struct function_layout *layout, const struct function_
 							 function_text__width(text));
 		}
 	}
+	if (print->width)
+		fit_labels(layout);
 	return 0;
 }
 

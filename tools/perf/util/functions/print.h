@@ -29,6 +29,7 @@ struct function_print {
 	bool is_next_run;		/* what they tell of */
 	const char *time;		/* BEGIN,END of a span in seconds, NULL if it is all */
 	bool is_continued;		/* the same columns as the span before */
+	int width;			/* of a screen, for which names are cut; 0: of no screen */
 };
 
 /* How wide the columns are, and what the rows are called. */

@@ -28,20 +28,10 @@
  * take 2^N >= 1,000,000 / 4.
  */
 #define DEFAULT_JITTER	18
+/* That are added to those of the user. */
+#define MOST_ARGUMENTS	20
 /* With --calibrate, half of the windows are so many times as long. */
 #define CALIBRATION	4
-
-static const char *const record_usage[] = {
-	"perf functions record [-M <metrics>] [<options>] [<perf record options>] [--] <command>",
-	"perf functions record [-e <events>] [<options>] [<perf record options>] [--] <command>",
-	"",
-	"Examples:",
-	"perf functions record -- make -j4",
-	"perf functions record --burst 4 --window 200 -a -- sleep 10",
-	"perf functions record -e '{cycles,instructions,dTLB-load-misses}:uS' -p 1234",
-	"perf functions record -M TopdownL1 --kernel -- make -j4",
-	NULL
-};
 
 /* An option that takes a number. */
 struct number {
@@ -139,7 +129,7 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 		parsed->count = arg;
 		return 0;
 	}
-	if (opt->short_name == 'F' && arg) {
+	if (name && !strcmp(name, "freq") && arg) {
 		parsed->freq = arg;
 		return 0;
 	}
@@ -190,8 +180,42 @@ static bool has_no_argument(const struct option *opt)
 	       opt->type == OPTION_SET_PTR;
 }
 
-/* The options of this command and those of perf record, which take_option() takes. */
-static struct option *own_options(const struct option *options, struct parsed *parsed)
+static unsigned int nr_options(const struct option *options)
+{
+	unsigned int nr = 0;
+
+	while (options && options[nr].type != OPTION_END)
+		nr++;
+	return nr;
+}
+
+/* Leave an option of perf record only the names that none of those before has. */
+static void drop_names(struct option *opt, const struct option *first)
+{
+	for (; first < opt; first++) {
+		if (opt->short_name && opt->short_name == first->short_name)
+			opt->short_name = 0;
+		if (opt->long_name && first->long_name &&
+		    !strcmp(opt->long_name, first->long_name))
+			opt->long_name = NULL;
+	}
+}
+
+static bool is_among(const char *name, const char *const *names)
+{
+	for (; name && names && *names; names++) {
+		if (!strcmp(name, *names))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The options of the command, those of what is recorded, and those of perf record, which
+ * take_option() takes.
+ */
+static struct option *own_options(const struct option *options,
+				  const struct function_recorder *recorder, struct parsed *parsed)
 {
 	const struct option ours[] = {
 		OPT_GROUP("What is counted, and when:"),
@@ -214,30 +238,34 @@ static struct option *own_options(const struct option *options, struct parsed *p
 			     take_number),
 		OPT_GROUP("Options of perf record:"),
 	};
-	struct option *own;
-	unsigned int nr = 0;
+	const unsigned int nr_more = nr_options(recorder->options);
+	struct option *own, *opt;
 
-	while (options[nr].type != OPTION_END)
-		nr++;
-	own = calloc(ARRAY_SIZE(ours) + nr + 1, sizeof(*own));
+	own = calloc(nr_more + ARRAY_SIZE(ours) + nr_options(options) + 1, sizeof(*own));
 	if (!own)
 		return NULL;
 
-	memcpy(own, ours, sizeof(ours));
-	memcpy(own + ARRAY_SIZE(ours), options, (nr + 1) * sizeof(*own));
-	for (struct option *opt = own + ARRAY_SIZE(ours); opt->type != OPTION_END; opt++) {
-		if (opt->type == OPTION_GROUP)
-			continue;
-		if (has_no_argument(opt))
-			opt->flags |= PARSE_OPT_NOARG;
-		/* -P has its long name no more. */
-		if (opt->long_name && !strcmp(opt->long_name, "period"))
-			opt->long_name = NULL;
-		opt->type = OPTION_CALLBACK;
-		opt->callback = take_option;
-		opt->value = parsed;
-		opt->set = NULL;
+	if (nr_more)
+		memcpy(own, recorder->options, nr_more * sizeof(*own));
+	memcpy(own + nr_more, ours, sizeof(ours));
+	for (opt = own + nr_more + ARRAY_SIZE(ours); options->type != OPTION_END; options++) {
+		*opt = *options;
+		if (opt->type != OPTION_GROUP) {
+			/* -P, say, has its long name no more. */
+			drop_names(opt, own);
+			if ((!opt->short_name && !opt->long_name) ||
+			    is_among(opt->long_name, recorder->without))
+				continue;
+			if (has_no_argument(opt))
+				opt->flags |= PARSE_OPT_NOARG;
+			opt->type = OPTION_CALLBACK;
+			opt->callback = take_option;
+			opt->value = parsed;
+			opt->set = NULL;
+		}
+		opt++;
 	}
+	*opt = *options;
 	return own;
 }
 
@@ -409,11 +437,13 @@ static char *quote_all(const char *program, int nr, const char *const *argv)
 }
 
 /* The command that records the same without alternate periods. */
-static char *plain_command(const struct parsed *parsed, int argc, const char **argv)
+static char *plain_command(const struct function_recorder *recorder, const struct parsed *parsed,
+			   int argc, const char **argv)
 {
 	struct strbuf text = STRBUF_INIT;
 
-	strbuf_addf(&text, "perf functions record --no-window --period %u", PLAIN_PERIOD);
+	strbuf_addf(&text, "perf functions %s --no-window --period %u", recorder->name,
+		    PLAIN_PERIOD);
 	if (parsed->kernel)
 		strbuf_addstr(&text, " --kernel");
 	if (parsed->metrics) {
@@ -429,7 +459,7 @@ static char *plain_command(const struct parsed *parsed, int argc, const char **a
 
 /* The arguments of perf record, of which the last ones are those of the command to run. */
 static void add_arguments(struct function_record *record, const struct parsed *parsed,
-			  int argc, const char **argv)
+			  const char *const *last, int argc, const char **argv)
 {
 	int nr = 0;
 
@@ -450,6 +480,8 @@ static void add_arguments(struct function_record *record, const struct parsed *p
 		record->argv[nr++] = "-F";
 		record->argv[nr++] = parsed->freq;
 	}
+	while (last && *last)
+		record->argv[nr++] = *last++;
 	for (int i = 0; i < argc; i++)
 		record->argv[nr++] = argv[i];
 	record->argc = nr;
@@ -470,15 +502,16 @@ static void print_verbose(const struct function_record *record, const struct par
  * function_record__init - make the arguments of perf record
  * @record: the arguments, to be freed by function_record__exit() in any case
  * @options: those of perf record, whose -e is changed: see function_leaders__sample()
- * @argc: number of the arguments of perf functions record
+ * @recorder: the command
+ * @argc: number of its arguments
  * @argv: these arguments
  *
- * Prints the command with -v or -M, and what is wrong.
+ * Prints the command with -v, or with -M unless it has @recorder->arguments, and what is wrong.
  *
  * Return: 0, or -1.
  */
 int function_record__init(struct function_record *record, struct option *options,
-			  int argc, const char **argv)
+			  const struct function_recorder *recorder, int argc, const char **argv)
 {
 	struct parsed parsed = {
 		.period = { .least = 1, .most = INT64_MAX },
@@ -486,19 +519,20 @@ int function_record__init(struct function_record *record, struct option *options
 		.jitter = { .value = DEFAULT_JITTER, .most = 30 },
 		.burst	= { .value = 1, .least = 1, .most = 255 },
 	};
-	struct option *own = own_options(options, &parsed);
+	struct option *own = own_options(options, recorder, &parsed);
 	struct function_sampling sampling;
 	char *terms, *command;
 
 	*record = (struct function_record){};
 	if (!own)
 		return -1;
-	argc = parse_options(argc, argv, own, record_usage,
+	argc = parse_options(argc, argv, own, recorder->usage,
 			     PARSE_OPT_STOP_AT_NON_OPTION | PARSE_OPT_KEEP_DASHDASH);
 	free(own);
 	record->parsed = parsed.argv;
 	record->nr_parsed = parsed.argc;
-	record->argv = calloc(parsed.argc + argc + 10, sizeof(*record->argv));
+	record->metrics = parsed.metrics;
+	record->argv = calloc(parsed.argc + argc + MOST_ARGUMENTS, sizeof(*record->argv));
 	if (!record->argv || refuse_options(&parsed))
 		return -1;
 
@@ -517,12 +551,12 @@ int function_record__init(struct function_record *record, struct option *options
 			return -1;
 		}
 	}
-	record->plain = plain_command(&parsed, argc, argv);
-	add_arguments(record, &parsed, argc, argv);
+	record->plain = plain_command(recorder, &parsed, argc, argv);
+	add_arguments(record, &parsed, recorder->arguments, argc, argv);
 	if (parsed.is_verbose)
 		print_verbose(record, &parsed, terms);
 	free(terms);
-	if (parsed.metrics) {
+	if (parsed.metrics && !recorder->arguments) {
 		command = quote_all("perf", record->argc, record->argv);
 		fprintf(stderr, "%s\n", command);
 		free(command);

@@ -4,11 +4,24 @@
 
 struct option;
 
+/* The command that records. */
+struct function_recorder {
+	const char *name;
+	const char *const *usage;
+	/* Its own ones, which take the names from those of perf record; NULL: none. */
+	const struct option *options;
+	/* Those of perf record that it does not take, and what this gets besides; NULL: none. */
+	const char *const *without;
+	const char *const *arguments;
+};
+
 /* The arguments of perf record, and those of them that are to be freed. */
 struct function_record {
 	int argc;
 	const char **argv;
 	char *group;
+	/* Of -M, NULL: none. */
+	const char *metrics;
 	/* The command that records the same without alternate periods. */
 	char *plain;
 	char **parsed;
@@ -16,7 +29,7 @@ struct function_record {
 };
 
 int function_record__init(struct function_record *record, struct option *options,
-			  int argc, const char **argv);
+			  const struct function_recorder *recorder, int argc, const char **argv);
 void function_record__exit(struct function_record *record);
 
 #endif /* __PERF_FUNCTIONS_RECORD_H */

@@ -10,6 +10,7 @@
 #include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/zalloc.h>
 #include <perf/cpumap.h>
 
@@ -61,6 +62,9 @@ struct place {
 
 #define PLACES_BITS	12
 
+/* Of recordings that go on, ns: streams without a sample for as long may be forgotten. */
+#define FORGET_AFTER	(60 * NSEC_PER_SEC)
+
 /* A recording that is being read. */
 struct recording {
 	struct recording *next;
@@ -96,6 +100,8 @@ struct recording {
 	const struct recording_options *options;
 	bool has_begun;
 	u64 begin;
+	u64 last;		/* sample, if there is somebody to ask after each round */
+	u64 forgot;		/* when streams were last looked through */
 	u64 told_lost;
 	struct perf_time_interval *ranges;
 	int range_size;
@@ -505,26 +511,51 @@ static int make_table(struct recording *recording, u64 lost, struct function_tab
 	return err ?: add_cpus(recording, table);
 }
 
-/* End a span of time: hand its sums over, add them to those before, and begin with none. */
-static int end_span(struct recording *recording, u64 lost)
+/* Hand the sums since the span before over, and begin with none. */
+static int hand_over(struct recording *recording, u64 lost, u64 end, struct function_table *own)
 {
 	const struct recording_options *options = recording->options;
-	struct function_table own = {};
-	int err = make_table(recording, lost, &own);
+	int err = make_table(recording, lost, own);
 
-	if (!err && function_table__has_window(&own))
-		err = options->take(options->data, &own, recording->begin,
-				    add_saturated(recording->begin, options->span - 1));
+	if (!err && (options->is_due || function_table__has_window(own)))
+		err = options->take(options->data, own, recording->begin, end);
+	function_metrics__restart(recording->metrics);
+	recording->told_lost = lost;
+	recording->throttled = 0;
+	return err;
+}
+
+/* End a span of time, whose sums are added to those before. */
+static int end_span(struct recording *recording, u64 lost)
+{
+	u64 end = add_saturated(recording->begin, recording->options->span - 1);
+	struct function_table own = {};
+	int err = hand_over(recording, lost, end, &own);
+
 	/* What groups there are comes out in time. */
 	if (!err && recording->table->nr_sets)
 		err = function_table__add_sets(recording->table, &own);
 	if (!err && function_table__merge(recording->table, &own))
 		err = -ENOMEM;
 	function_table__exit(&own);
+	return err;
+}
 
-	function_metrics__restart(recording->metrics);
-	recording->told_lost = lost;
-	recording->throttled = 0;
+/* Hand over what has come, of a recording that goes on for as long as it likes. */
+static int end_part(struct recording *recording, u64 lost)
+{
+	struct function_table own = {};
+	int err;
+
+	if (!recording->has_begun)
+		return 0;
+	err = hand_over(recording, lost, recording->last, &own);
+	function_table__exit(&own);
+	if (recording->last - recording->forgot > FORGET_AFTER) {
+		function_metrics__forget_idle(recording->metrics);
+		recording->forgot = recording->last;
+	}
+	recording->begin = recording->last + 1;
 	return err;
 }
 
@@ -534,13 +565,15 @@ static int follow_spans(struct recording *recording, u64 time)
 	const u64 span = recording->options->span;
 	int err = 0;
 
-	if (!span)
+	if (!span && !recording->options->is_due)
 		return 0;
 	if (!recording->has_begun) {
 		recording->has_begun = true;
 		recording->begin = time;
+		recording->forgot = time;
 	}
-	if (time < recording->begin || time - recording->begin < span)
+	recording->last = max(recording->last, time);
+	if (!span || time < recording->begin || time - recording->begin < span)
 		return 0;
 	err = end_span(recording, recording->lost_records);
 	recording->begin += (time - recording->begin) / span * span;
@@ -615,6 +648,36 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
+static int process_round(const struct perf_tool *tool, union perf_event *event,
+			 struct ordered_events *oe)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+	const struct recording_options *options = recording->options;
+	int err = perf_event__process_finished_round(tool, event, oe);
+
+	if (err || recording->is_refused || !options->is_due(options->data))
+		return err;
+	/* Why has been said. */
+	recording->is_refused = end_part(recording, recording->lost_records);
+	if (recording->is_refused)
+		session_done = 1;
+	return 0;
+}
+
+#ifdef HAVE_LIBTRACEEVENT
+/* What comes before it is read ahead, it would be not. */
+static int refuse_tracing_data(const struct perf_tool *tool __maybe_unused,
+			       struct perf_session *session, union perf_event *event __maybe_unused)
+{
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+
+	pr_err("perf functions: top does not count tracepoints: record and report do\n");
+	recording->is_refused = true;
+	session_done = 1;
+	return 0;
+}
+#endif
+
 static int process_throttle(const struct perf_tool *tool, union perf_event *event,
 			    struct perf_sample *sample __maybe_unused,
 			    struct machine *machine __maybe_unused)
@@ -682,7 +745,7 @@ static int process_thread_map(const struct perf_tool *tool __maybe_unused,
 	return 0;
 }
 
-static void recording__init_tool(struct perf_tool *tool)
+static void recording__init_tool(struct perf_tool *tool, bool is_asked)
 {
 	perf_tool__init(tool, /*ordered_events=*/true);
 	tool->sample		= process_sample;
@@ -705,8 +768,11 @@ static void recording__init_tool(struct perf_tool *tool)
 	tool->build_id		= perf_event__process_build_id;
 	tool->id_index		= perf_event__process_id_index;
 #ifdef HAVE_LIBTRACEEVENT
-	tool->tracing_data	= perf_event__process_tracing_data;
+	tool->tracing_data	= is_asked ? refuse_tracing_data :
+					     perf_event__process_tracing_data;
 #endif
+	if (is_asked)
+		tool->finished_round = process_round;
 	tool->ordering_requires_timestamps = true;
 	tool->dont_split_sample_group = true;
 	/* A sample which waits for its call chain comes after later ones. */
@@ -765,7 +831,7 @@ static int recording__process(struct recording *recording, const char *path,
 		return -1;
 
 	/* Tables would come over it. */
-	if (!options->span)
+	if (!options->span && !options->is_due)
 		function_progress__begin(path);
 	err = perf_session__process_events(session);
 	function_progress__end();
@@ -776,6 +842,9 @@ static int recording__process(struct recording *recording, const char *path,
 		return err;
 	}
 
+	/* It may end before there are samples. */
+	if (options->is_due && strlist__empty(recording->ignored))
+		return 0;
 	if (!recording->has_group) {
 		pr_err("perf functions: %s: %s\n", path,
 		       strlist__empty(recording->ignored) ? "no samples" :
@@ -846,7 +915,7 @@ static struct recording *recording__new(const struct recording_options *options)
 		recording__delete(recording);
 		return NULL;
 	}
-	recording__init_tool(&recording->tool);
+	recording__init_tool(&recording->tool, options->is_due);
 	return recording;
 }
 
@@ -857,7 +926,8 @@ static struct recording *recording__new(const struct recording_options *options)
  * @table: empty; the sums of the functions
  * @kept: if @options->annotate, the list of recordings to add this one to
  *
- * With spans of time, @options->take has the sums of each one before @table has all.
+ * With spans of time, @options->take has the sums of each one before @table has all. With
+ * @options->is_due it has all, and @table has none.
  * Why a recording cannot be read is printed.
  *
  * Return: 0, or a negative number.
@@ -879,6 +949,8 @@ int recording__read(const char *path, const struct recording_options *options,
 		.path	= path,
 		.mode	= PERF_DATA_MODE_READ,
 		.force	= options->force,
+		/* One call of the system reads many events. */
+		.file.use_stdio = options->is_due,
 	};
 	recording->session = perf_session__new(&recording->data, &recording->tool);
 	if (IS_ERR(recording->session)) {
@@ -895,7 +967,11 @@ int recording__read(const char *path, const struct recording_options *options,
 
 	recording__note_ignored(recording);
 	lost = max(recording->lost_records, recording->lost_samples);
-	err = options->span ? end_span(recording, lost) : make_table(recording, lost, table);
+	if (options->is_due)
+		err = end_part(recording, lost);
+	else
+		err = options->span ? end_span(recording, lost) :
+				      make_table(recording, lost, table);
 out:
 	if (err || !options->annotate) {
 		recording__delete(recording);

@@ -26,7 +26,12 @@ struct recording_options {
 	bool force;
 	u64 span;		/* ns, 0: all is one */
 	recording_take_t take;	/* with spans: takes each one that has windows */
-	void *data;		/* for @take */
+	/*
+	 * Of a pipe that perf record writes to meanwhile, NULL: of no such one. Asked after each
+	 * round of it whether @take is to have what has come since it was called before.
+	 */
+	bool (*is_due)(void *data);
+	void *data;		/* for @take and @is_due */
 	FILE *header;		/* where its header is to be printed, NULL: nowhere */
 	bool annotate;		/* keep the recording, to show the code of functions */
 };

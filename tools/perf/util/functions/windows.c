@@ -160,6 +160,7 @@ struct function_metrics {
 	/* Counts the samples and what interrupts them, so that it says which was first. */
 	u64 now;
 	u64 lost;
+	u64 looked;	/* when streams were last looked through */
 	/* When the first sample was taken, and which block of time the last one is in. */
 	u64 begin;
 	bool has_begun;
@@ -224,6 +225,12 @@ struct function_metrics *function_metrics__new(enum function_share share)
 	return metrics;
 }
 
+static void free_chain(struct metrics_stream *stream)
+{
+	free(stream->last_chain.frames);
+	free(stream->bursts);
+}
+
 /* What streams hold. */
 static void free_chains(struct hashmap *streams)
 {
@@ -232,12 +239,8 @@ static void free_chains(struct hashmap *streams)
 
 	if (IS_ERR_OR_NULL(streams))
 		return;
-	hashmap__for_each_entry(streams, entry, bucket) {
-		struct metrics_stream *stream = entry->pvalue;
-
-		free(stream->last_chain.frames);
-		free(stream->bursts);
-	}
+	hashmap__for_each_entry(streams, entry, bucket)
+		free_chain(entry->pvalue);
 }
 
 static void delete_values(struct hashmap *map)
@@ -1100,6 +1103,31 @@ void function_metrics__restart(struct function_metrics *metrics)
 		stream->run = NULL;
 		stream->nr_bursts = 0;
 	}
+}
+
+/**
+ * function_metrics__forget_idle - forget what had no sample since the call before
+ * @metrics: the collector
+ *
+ * So threads that have ended do not add up. Of one that goes on, the next interval is not
+ * known, as is its first one.
+ */
+void function_metrics__forget_idle(struct function_metrics *metrics)
+{
+	struct hashmap_entry *entry, *next;
+	size_t bucket;
+
+	hashmap__for_each_entry_safe(metrics->streams, entry, next, bucket) {
+		struct metrics_stream *stream = entry->pvalue;
+
+		if (stream->seen > metrics->looked)
+			continue;
+		hashmap__delete(metrics->streams, stream, NULL, NULL);
+		free_chain(stream);
+		free(stream);
+	}
+	metrics->last_stream = NULL;
+	metrics->looked = metrics->now;
 }
 
 static int compare_names(const void *one, const void *other)

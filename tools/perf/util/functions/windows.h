@@ -70,6 +70,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 bool function_metrics__wants_period(const struct function_metrics *metrics);
 void function_metrics__throttle(struct function_metrics *metrics, u64 id);
 void function_metrics__restart(struct function_metrics *metrics);
+void function_metrics__forget_idle(struct function_metrics *metrics);
 void function_metrics__lost(struct function_metrics *metrics);
 
 int function_metrics__table(const struct function_metrics *metrics, struct function_table *table);

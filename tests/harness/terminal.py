@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A terminal for a command, and what is seen on its screen. A guest can import this, too."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+LINES, COLUMNS = 30, 110
+PATIENCE = 20
+TOKEN = re.compile(r"\x1b\[([?\d;]*)([@-~])|\x1b[()].|\x1b[=>78M]|[\s\S]")
+
+
+class Terminal:
+    """A command with a terminal, and its screen. It knows the sequences that a browser uses."""
+
+    def __init__(self, *command: object, **environment: str) -> None:
+        self.screen = [[" "] * COLUMNS for _ in range(LINES)]
+        self.line = self.column = 0
+        self.raw = ""
+        self.pid, self.file = pty.fork()
+        if not self.pid:
+            os.environ.update(
+                {
+                    "TERM": "xterm",
+                    "LC_ALL": "C.UTF-8",
+                    "PERF_CONFIG": "/dev/null",
+                    "PERF_PAGER": "cat",
+                    "PATH": "/usr/bin:/bin",
+                    **environment,
+                }
+            )
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+            os.execv(str(command[0]), [str(word) for word in command])
+
+    def feed(self, text: str) -> None:
+        """Change the screen."""
+        for token in TOKEN.finditer(text):
+            if token[2]:
+                self.control(
+                    token[2], [int(number or 1) for number in token[1].strip("?").split(";")]
+                )
+            elif token[0] == "\r":
+                self.column = 0
+            elif token[0] == "\n":
+                self.line = min(self.line + 1, LINES - 1)
+            elif token[0] == "\b":
+                self.column = max(self.column - 1, 0)
+            elif token[0] >= " ":
+                self.screen[self.line][min(self.column, COLUMNS - 1)] = token[0]
+                self.column += 1
+
+    def control(self, what: str, numbers: list[int]) -> None:
+        """One control sequence."""
+        if what == "H":
+            self.line, self.column = numbers[0] - 1, (numbers + [1])[1] - 1
+        elif what == "C":
+            self.column += numbers[0]
+        elif what == "K":
+            self.screen[self.line][self.column :] = [" "] * (COLUMNS - self.column)
+        elif what == "J" and numbers[0] == 2:
+            self.screen = [[" "] * COLUMNS for _ in range(LINES)]
+        elif what == "J":
+            self.control("K", [])
+            for line in self.screen[self.line + 1 :]:
+                line[:] = [" "] * COLUMNS
+
+    def lines(self) -> list[str]:
+        """The screen, without the scroll bar."""
+        return ["".join(line[:-1]).rstrip() for line in self.screen]
+
+    def until(self, pattern: str) -> list[str]:
+        """The screen once it has this. Raises AssertionError if it does not come."""
+        end = time.monotonic() + PATIENCE
+        while not re.search(pattern, "\n".join(self.lines()), re.M):
+            if time.monotonic() > end or not self.read():
+                raise AssertionError(f"no {pattern} in:\n" + "\n".join(self.lines()))
+        return self.lines()
+
+    def read(self) -> bool:
+        """Take what the command has written; False when it has ended."""
+        if select.select([self.file], [], [], 1)[0]:
+            try:
+                text = os.read(self.file, 65536).decode(errors="replace")
+            except OSError:
+                return False
+            self.raw += text
+            self.feed(text)
+        return True
+
+    def press(self, keys: str) -> None:
+        os.write(self.file, keys.encode())
+
+    def resize(self, lines: int, columns: int) -> None:
+        """Make it smaller, with nothing on it."""
+        self.screen = [[" "] * COLUMNS for _ in range(LINES)]
+        fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def end(self) -> int:
+        """Wait for the end of the command, which does not get forever; its exit status."""
+        late = time.monotonic() + PATIENCE
+        while self.read():
+            if time.monotonic() > late:
+                os.kill(self.pid, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions top in the emulated machine: at a terminal, and without one.
+
+What it says of the benchmark is held against the truth, which `benchmark --truth` counts.
+"""
+
+import json
+import re
+import shutil
+import unittest
+
+from tests.harness.env import CHECK, TOP, in_guest, words
+from tests.harness.truth import LEAVES, check_shares, measured_rates, read_truth
+
+MINUTES = 1
+MACHINES = "arm64"
+
+SHARE = CHECK / "top"
+WINDOW = 300
+EVENTS = "{cycles,instructions,page-faults}:uS"
+
+# In the guest: what is seen on the screen after each step, by its name.
+AT_TERMINAL = r"""
+import json, os, re, signal, subprocess, sys, termios, time
+from terminal import Terminal
+
+PERF = "/usr/bin/perf"
+seen = {}
+
+
+def windows(terminal):
+    return int(re.search(r"(\d+) windows", terminal.lines()[0])[1])
+
+
+def until(terminal, condition):
+    end = time.monotonic() + 30
+    while not condition() and terminal.read():
+        if time.monotonic() > end:
+            raise AssertionError("\n".join(terminal.lines()))
+
+
+def top(*options):
+    terminal = Terminal(PERF, "functions", "top", "-d", "0.5", *options)
+    terminal.before = termios.tcgetattr(terminal.file)
+    return terminal
+
+
+def leave(name, terminal, keys):
+    terminal.press(keys) if isinstance(keys, str) else os.kill(terminal.pid, keys)
+    while terminal.read():
+        pass
+    after = termios.tcgetattr(terminal.file)
+    seen[name] = {
+        "status": terminal.end(), "restored": after == terminal.before, "raw": terminal.raw
+    }
+
+
+def press(terminal, keys, pattern):
+    terminal.press(keys)
+    return terminal.until(pattern)
+
+
+busy = subprocess.Popen(["benchmark", "--iterations", "10000000", "0", "1"], stdout=-3)
+terminal = top("-p", busy.pid, "--last", "0", "-F", "#,CPI,%CY,%I")
+terminal.until("^dcache_miss")
+seen["numbers"] = []
+for _ in range(3):
+    seen["numbers"].append(windows(terminal))
+    until(terminal, lambda: windows(terminal) > seen["numbers"][-1])
+until(terminal, lambda: windows(terminal) > 2000)
+seen["table"] = terminal.lines()
+seen["help"] = press(terminal, "h", "^q  quit")
+seen["after help"] = press(terminal, "x", "^dcache_miss")
+press(terminal, "s", "column to sort by")
+seen["no column"] = press(terminal, "FOO\r", "there is no column FOO")
+press(terminal, "s", "column to sort by")
+seen["sorted"] = press(terminal, "symbolx\x7f\r", r"^branch_mispredicts.*\ndcache_miss")
+press(terminal, "f", "least share")
+seen["refused"] = press(terminal, "101\r", "from 0 to 100")
+press(terminal, "f", "least share")
+seen["large"] = press(terminal, "15\r", r"\A(?![\s\S]*isb)")
+press(terminal, "f", "least share")
+press(terminal, "0\r", "isb")
+press(terminal, "d", "from one table to the next")
+seen["cancelled"] = press(terminal, "\x1b", r"\A(?![\s\S]*from one table to the next)")
+press(terminal, "d", "from one table to the next")
+press(terminal, "0.3\r", r"\A(?![\s\S]*from one table to the next)")
+before = windows(terminal)
+terminal.press("z")
+until(terminal, lambda: "windows" in terminal.lines()[0] and windows(terminal) < before)
+seen["zeroed"] = [before, windows(terminal)]
+terminal.until("^dcache_miss")
+press(terminal, "l", "seconds that a table is of")
+press(terminal, "1\r", r"\A(?![\s\S]*seconds that)")
+time.sleep(4)
+while terminal.read() and not re.search("top: (0|1)[.]. s", terminal.lines()[0]):
+    pass
+seen["last"] = terminal.lines()
+terminal.resize(8, 40)
+terminal.until("^dcache_miss")
+seen["small"] = terminal.lines()
+terminal.resize(4, 13)
+terminal.until("^perf function$")
+seen["tiny"] = terminal.lines()
+terminal.resize(30, 110)
+terminal.until("^dcache_miss.*")
+# ^Z, and back
+terminal.press("\x1a")
+state = lambda: open(f"/proc/{terminal.pid}/stat").read().rsplit(")", 1)[1].split()[0]
+while state() != "T":
+    time.sleep(0.01)
+seen["stopped"] = termios.tcgetattr(terminal.file) == terminal.before
+terminal.resize(30, 110)
+for pid in subprocess.run(["pgrep", "perf"], stdout=-1).stdout.split():
+    os.kill(int(pid), signal.SIGCONT)
+terminal.until("^dcache_miss")
+leave("q", terminal, "q")
+seen["goes on"] = busy.poll() is None
+
+for name, keys in (("^C", "\x03"), ("TERM", signal.SIGTERM), ("HUP", signal.SIGHUP)):
+    terminal = top("-p", busy.pid)
+    terminal.until("^dcache_miss")
+    leave(name, terminal, keys)
+terminal = top("-p", busy.pid, "-F", "FOO")
+leave("no field", terminal, "")
+busy.kill()
+busy.wait()
+# where nothing runs, from the first moment on
+idle = subprocess.Popen(["sleep", "1000"])
+terminal = top("-p", idle.pid)
+terminal.until("no samples yet")
+leave("idle", terminal, "q")
+idle.kill()
+# the end of a program, whose output is not on the screen
+terminal = top("--", "sh", "-c", "echo LOUD; echo LOUD >&2; benchmark 0 1; exit 7")
+leave("program", terminal, "")
+seen["left"] = subprocess.run(["pgrep", "perf"], stdout=-1).stdout.decode()
+json.dump(seen, open("/share/seen.json", "w"))
+"""
+
+COMMANDS = f"""
+sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
+cp /share/terminal.py /share/at_terminal.py /tmp
+cd /tmp
+benchmark --truth 0 1 > /share/truth
+benchmark --faults --truth 0 1 > /share/truth-faults
+perf functions top -j -d 0.5 --last 0 -e '{EVENTS}' -- benchmark --faults 0 1 \
+	> /share/program.json 2> /share/program.said
+benchmark --iterations 10000000 0 1 > /dev/null &
+busy=$!
+sleep 0.1
+perf functions top -p $busy -d 0.5 --count 3 --last 0 > /share/tables 2> /share/tables.said
+perf functions top -a -x , -d 0.5 --count 2 --limit 3 --by comm > /share/csv
+timeout --preserve-status -s INT 2 perf functions top -p $busy -d 0.5 > /share/interrupted \
+	|| echo $? > /share/interrupted.status
+perf functions top -p $busy -d 0.2 | head -n 3 > /share/head
+kill $busy
+wait || true
+# the status of each, and what it says
+try() {{
+	local name=$1 status=0
+	shift
+	"$@" > /share/$name.out 2> /share/$name.said < /dev/null || status=$?
+	echo $status >> /share/$name.said
+}}
+try status perf functions top -- sh -c 'benchmark 0 1; exit 3'
+try nothing perf functions top -- /nowhere/program
+try process perf functions top -p 999999
+try delay perf functions top --delay 0
+try last perf functions top --last=-1
+try words perf functions top --last much
+try by perf functions top --by nonsense
+try field perf functions top -F FOO -- benchmark 0 1
+try output perf functions top -o file
+try both perf functions top -M ipc -e cycles
+try tracepoint perf functions top -e '{{cycles,instructions}}:uS,sched:sched_switch' -- \
+	benchmark 0 1
+try separate perf functions top --stdio -- sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
+perf functions top --list-opts > /share/options || true
+perf functions --list-cmds > /share/commands || true
+mkdir -p /dev/pts
+mount -t devpts devpts /dev/pts
+python3 at_terminal.py
+"""
+
+
+def setUpModule() -> None:
+    SHARE.mkdir(parents=True, exist_ok=True)
+    for old in SHARE.glob("*"):
+        old.unlink()
+    shutil.copy(TOP / "tests/harness/terminal.py", SHARE)
+    (SHARE / "at_terminal.py").write_text(AT_TERMINAL)
+    in_guest(COMMANDS, share=SHARE, timeout=580)
+
+
+def objects(text: str) -> list[dict]:
+    """JSON, one after the other."""
+    found, decoder = [], json.JSONDecoder()
+    while text.strip():
+        one, end = decoder.raw_decode(text.lstrip())
+        found.append(one)
+        text = text.lstrip()[end:]
+    return found
+
+
+def rows(lines: list[str]) -> dict[str, list[float]]:
+    """The values of a table on the screen, by function; lines: of the screen."""
+    return {
+        line[0]: [float(value) for value in line[1:]]
+        for line in words("\n".join(lines))
+        if line and line[0] in LEAVES
+    }
+
+
+def said(name: str) -> tuple[list[str], int]:
+    """What a command has said, line by line, and its exit status."""
+    *lines, status = (SHARE / f"{name}.said").read_text().splitlines()
+    return lines, int(status)
+
+
+class WithoutTerminal(unittest.TestCase):
+    """Tables that follow one another."""
+
+    def setUp(self) -> None:
+        self.truth = read_truth((SHARE / "truth").read_text())
+
+    def test_program(self):
+        """The last object, of all, is true; the ones before are of its beginning."""
+        parts = objects((SHARE / "program.json").read_text())
+        self.assertEqual((SHARE / "program.said").read_text(), "")
+        self.assertGreaterEqual(len(parts), 2)
+        numbers = [sum(row["metrics"]["#"] for row in part["functions"]) for part in parts]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertEqual(len({part["time"][0] for part in parts}), 1)
+        table = {row["symbol"]: row for row in parts[-1]["functions"]}
+        truth = read_truth((SHARE / "truth-faults").read_text())
+        check_shares(self, table, truth, WINDOW)
+        rate, error, number = measured_rates(table, "page-faults")["dcache_miss"]
+        line = truth["dcache_miss"]
+        self.assertGreater(number, 100)
+        self.assertLess(abs(rate - line.faults / line.length), 4 * error)
+
+    def test_tables(self):
+        """Each begins with its times, which reach farther and farther; --count ends them."""
+        tables = (SHARE / "tables").read_text().split("\n\n")
+        self.assertEqual((SHARE / "tables.said").read_text(), "")
+        self.assertEqual(len(tables), 3)
+        spans = [re.match(r"# --time ([\d.]+),([\d.]+)\n", table) for table in tables]
+        self.assertEqual(len({span[1] for span in spans}), 1)
+        ends = [float(span[2]) for span in spans]
+        for before, after in zip(ends, ends[1:]):
+            self.assertAlmostEqual(after - before, 0.5, delta=0.26)
+        shares = {name: values[2] for name, values in rows(tables[-1].splitlines()).items()}
+        self.assertEqual(set(shares), set(LEAVES))
+        for name, share in shares.items():
+            self.assertAlmostEqual(share, 100 * self.truth[name].share, delta=6)
+
+    def test_csv(self):
+        lines = (SHARE / "csv").read_text().splitlines()
+        self.assertEqual(lines[0].split(",")[:3], ["time", "comm", "dso"])
+        self.assertIn("benchmark", {line.split(",")[1] for line in lines[1:]})
+
+    def test_ends(self):
+        """SIGINT is no error, a reader that has enough ends it."""
+        self.assertFalse((SHARE / "interrupted.status").exists())
+        self.assertIn("dcache_miss", (SHARE / "interrupted").read_text())
+        self.assertEqual(len((SHARE / "head").read_text().splitlines()), 3)
+
+    def test_status(self):
+        """It is that of the program; what it prints goes to stderr."""
+        self.assertEqual(said("status")[1], 3)
+        self.assertIn("dcache_miss", (SHARE / "status.out").read_text())
+        lines, status = said("separate")
+        self.assertEqual(status, 0)
+        self.assertEqual(lines[:2], ["to stdout", "to stderr"])
+        self.assertNotIn("to std", (SHARE / "separate.out").read_text())
+
+    def test_refused(self):
+        """One line says what is wrong."""
+        for name, reason in (
+            ("nothing", "No such file or directory"),
+            ("process", "no such process|No such process"),
+            ("delay", "--delay takes a number from 0.1"),
+            ("last", "--last takes a number from 0"),
+            ("words", "--last takes a number from 0"),
+            ("by", "no --by nonsense, there are: symbol"),
+            ("field", "no column FOO in this recording, there are: symbol # CPI"),
+            ("both", "-M chooses the events"),
+            ("tracepoint", "top does not count tracepoints"),
+        ):
+            with self.subTest(name):
+                lines, status = said(name)
+                self.assertNotEqual(status, 0)
+                self.assertRegex("\n".join(lines), reason)
+                # how an option is used may follow
+                self.assertTrue(len(lines) == 1 or "Usage:" in lines[2], lines)
+                self.assertEqual((SHARE / f"{name}.out").read_text(), "")
+        lines, status = said("output")
+        self.assertNotEqual(status, 0)
+        self.assertIn("unknown switch `o'", lines[0])
+
+    def test_completion(self):
+        self.assertEqual((SHARE / "commands").read_text().split(), ["record", "report", "top"])
+        options = (SHARE / "options").read_text().split()
+        self.assertEqual(len(options), len(set(options)))
+        for option in "--delay --last --sort --percent-limit --window --jitter --pid".split():
+            self.assertIn(option, options)
+        self.assertNotIn("--output", options)
+
+
+class AtTerminal(unittest.TestCase):
+    """What is seen on the screen."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.seen = json.loads((SHARE / "seen.json").read_text())
+        cls.truth = read_truth((SHARE / "truth").read_text())
+
+    def test_table(self):
+        status, titles, *lines = self.seen["table"]
+        self.assertRegex(status, r"^perf functions top: [\d.]+ s, \d+ windows  h: help  q: quit$")
+        self.assertEqual(titles.split(), ["symbol", "#", "CPI", "%CY", "%I"])
+        table = rows(lines)
+        self.assertEqual(set(table), set(LEAVES))
+        for name, (_, cycles, share, _) in table.items():
+            self.assertEqual(cycles, 1, name)  # this machine has no caches
+            self.assertAlmostEqual(share, 100 * self.truth[name].share, delta=4)
+        shares = [values[2] for values in table.values()]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+
+    def test_refresh(self):
+        numbers = self.seen["numbers"]
+        self.assertEqual(numbers, sorted(set(numbers)))
+
+    def test_help(self):
+        keys = [line[0] for line in self.seen["help"][1:] if line]
+        self.assertEqual(keys, list("dlzsfhq"))
+        self.assertIn("dcache_miss", "\n".join(self.seen["after help"]))
+
+    def test_keys(self):
+        names = [line.split()[0] for line in self.seen["sorted"][2:] if line]
+        self.assertEqual([name for name in names if name in LEAVES], sorted(LEAVES))
+        for _, _, share, _ in rows(self.seen["large"]).values():
+            self.assertGreaterEqual(share, 15)
+        self.assertIn("dcache_miss", rows(self.seen["large"]))
+        before, after = self.seen["zeroed"]
+        self.assertLess(after, before / 2)
+        # one second, or one slice more or less
+        seconds = float(re.search(r"top: ([\d.]+) s", self.seen["last"][0])[1])
+        self.assertLess(seconds, 1.6)
+
+    def test_size(self):
+        """A small screen has the first rows and the columns that fit in."""
+        small = self.seen["small"]
+        self.assertEqual(len([line for line in small if line]), 7)
+        self.assertTrue(all(len(line) <= 40 for line in small), small)
+        self.assertEqual(list(rows(small))[0], sorted(LEAVES)[0])
+        self.assertTrue(all(len(line) <= 13 for line in self.seen["tiny"]))
+        self.assertLessEqual(len([line for line in self.seen["tiny"] if line]), 3)
+
+    def test_ends(self):
+        """The terminal is what it was, and the last table stays."""
+        for name in ("q", "^C", "TERM", "HUP", "no field", "idle", "program"):
+            with self.subTest(name):
+                end = self.seen[name]
+                self.assertTrue(end["restored"])
+                screen, left = end["raw"].rsplit("\x1b[?1049l", 1)
+                self.assertIn("\x1b[?1049h\x1b[?25l", screen)
+                self.assertTrue(screen.endswith("\x1b[?25h"))
+                if name == "no field":
+                    self.assertNotEqual(end["status"], 0)
+                    self.assertRegex(left, r"\Aperf functions: no column FOO [^\n]*\n\Z")
+                elif name == "program":
+                    self.assertEqual(end["status"], 7)
+                    self.assertIn("dcache_miss", left)
+                    self.assertNotIn("LOUD", end["raw"])
+                elif name == "idle":
+                    self.assertEqual((end["status"], left), (0, ""))
+                else:
+                    self.assertEqual(end["status"], 0)
+                    self.assertIn("dcache_miss", left)
+        self.assertTrue(self.seen["goes on"])
+        self.assertTrue(self.seen["stopped"])
+        self.assertEqual(self.seen["left"], "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,963 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tables of what runs now: perf record writes to a pipe, this process reads it.
+ *
+ * - perf record writes when a buffer is half full, or when its control pipe says
+ *   something. So it gets a word four times from one table to the next.
+ * - The main thread reads. After a round of perf record it hands over the sums that
+ *   have come, if they are wanted. The other thread adds them up, prints, and waits
+ *   for keys and signals. It never looks at what is being read.
+ * - A table is of the last slices of time, each of which has sums of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "../debug.h"
+#include "../mutex.h"
+#include "../term.h"
+#include "sums.h"
+#include "text.h"
+#include "top.h"
+
+/* A word to perf record's control pipe, to which it need not answer. */
+#define WORD		"ping\n"
+#define WORDS		4	/* from one table to the next */
+/* What slices a table is made of, at most: older ones than the newest make longer ones. */
+#define MOST_SLICES	32
+#define LINE_SIZE	64
+
+#define ENTER_SCREEN	"\033[?1049h\033[?25l"
+#define LEAVE_SCREEN	"\033[?25h\033[?1049l"
+#define HOME		"\033[H"
+#define ERASE_LINE	"\033[K"
+#define ERASE_BELOW	"\033[J"
+#define REVERSE		"\033[7m"
+#define NORMAL		"\033[m"
+#define KEY_ESCAPE	0x1b
+#define KEY_DELETE	0x7f
+
+static const char *const help[] = {
+	"d  seconds from one table to the next",
+	"l  seconds that a table is of (0: all since then)",
+	"z  forget what was counted so far",
+	"s  column to sort by",
+	"f  percent limit: no functions with a smaller share",
+	"h  these keys",
+	"q  quit",
+	NULL
+};
+
+struct slice {
+	struct list_head node;
+	struct function_table table;
+	u64 begin;
+	u64 end;
+};
+
+/* What the user is asked for at the bottom of the screen. */
+struct prompt {
+	char key;	/* 0: nothing */
+	const char *text;
+	char line[LINE_SIZE];
+};
+
+struct function_top {
+	struct function_top_options options;
+	/* perf record, and its control pipe. */
+	pid_t child;
+	int control;
+	/* The main thread has something to say. */
+	int event;
+	int signals;
+	/* The keyboard, -1: none. */
+	int keys;
+	bool has_screen;
+	FILE *said;		/* by perf record */
+
+	/* Between the two threads. */
+	struct mutex mutex;
+	bool is_due;
+	bool is_handed;
+	bool has_ended;
+	struct slice *handed;
+
+	struct list_head slices;
+	unsigned int nr_slices;
+	struct function_table total;
+	u64 begin;
+	u64 end;
+	unsigned int nr_tables;
+	u64 next_table;
+	u64 next_word;
+	bool is_stopping;
+	bool is_asked;		/* for a table */
+	bool is_unreadable;	/* what perf record writes */
+	bool is_counted;	/* all that were wanted are printed */
+	bool is_zeroed;		/* what comes next is older */
+	bool has_help;
+	int err;
+	struct prompt prompt;
+	char *message;
+	/* Messages, until there is no screen, which they would be written over. */
+	FILE *notes;
+	char *noted;
+	size_t noted_size;
+};
+
+/* For a process that ends in the middle of it. */
+static struct {
+	int fd;
+	pid_t pid;
+	bool is_changed;
+	bool has_screen;
+	struct termios before;
+} terminal;
+
+static u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+static void write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, text, size);
+
+		if (written < 0 && errno != EINTR)
+			return;
+		written = max_t(ssize_t, written, 0);
+		text += written;
+		size -= written;
+	}
+}
+
+static void restore_terminal(void)
+{
+	if (terminal.pid != getpid())
+		return;
+	if (terminal.has_screen)
+		write_all(STDOUT_FILENO, LEAVE_SCREEN, strlen(LEAVE_SCREEN));
+	if (terminal.is_changed)
+		tcsetattr(terminal.fd, TCSANOW, &terminal.before);
+	terminal.has_screen = false;
+	terminal.is_changed = false;
+}
+
+static void restore_and_die(int sig)
+{
+	restore_terminal();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void set_terminal(const struct function_top *top)
+{
+	struct termios silent;
+
+	if (top->keys >= 0 && !tcgetattr(top->keys, &terminal.before)) {
+		silent = terminal.before;
+		silent.c_lflag &= ~(ICANON | ECHO);
+		silent.c_cc[VMIN] = 0;
+		silent.c_cc[VTIME] = 0;
+		terminal.fd = top->keys;
+		terminal.is_changed = !tcsetattr(top->keys, TCSANOW, &silent);
+	}
+	terminal.has_screen = true;
+	write_all(STDOUT_FILENO, ENTER_SCREEN, strlen(ENTER_SCREEN));
+}
+
+/* What perf record starts has a stderr of its own, and no keyboard that it would share. */
+static struct {
+	int in;
+	int err;
+} workload = { -1, -1 };
+
+static void separate_workload(void)
+{
+	if (workload.in >= 0)
+		dup2(workload.in, STDIN_FILENO);
+	dup2(workload.err, STDERR_FILENO);
+}
+
+static int set_workload(const struct function_top *top)
+{
+	if (top->has_screen) {
+		workload.in = open("/dev/null", O_RDWR | O_CLOEXEC);
+		workload.err = workload.in;
+	} else {
+		workload.err = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	}
+	return workload.err < 0 ? -errno : pthread_atfork(NULL, NULL, separate_workload);
+}
+
+static void run_child(struct function_top *top, int out, const sigset_t *mask) __noreturn;
+static void run_child(struct function_top *top, int out, const sigset_t *mask)
+{
+	const struct function_top_options *options = &top->options;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (set_workload(top) || dup2(out, STDOUT_FILENO) < 0 ||
+	    dup2(fileno(top->said), STDERR_FILENO) < 0)
+		exit(EXIT_FAILURE);
+	close(out);
+	close(top->control);
+	exit(options->record(options->data));
+}
+
+static void slice__delete(struct slice *slice)
+{
+	if (!slice)
+		return;
+	function_table__exit(&slice->table);
+	free(slice);
+}
+
+/**
+ * function_top__is_due - say whether sums are wanted
+ * @data: struct function_top
+ *
+ * Return: true if function_top__take() is to be called.
+ */
+bool function_top__is_due(void *data)
+{
+	struct function_top *top = data;
+	bool is_due;
+
+	mutex_lock(&top->mutex);
+	is_due = top->is_due;
+	mutex_unlock(&top->mutex);
+	return is_due;
+}
+
+static void wake(struct function_top *top)
+{
+	const u64 one = 1;
+
+	if (write(top->event, &one, sizeof(one)) < 0)
+		pr_debug("no wakeup: %m\n");
+}
+
+/**
+ * function_top__take - take sums
+ * @data: struct function_top
+ * @table: the sums of all functions since the call before
+ * @begin: their first time, ns
+ * @end: their last time
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_top__take(void *data, const struct function_table *table, u64 begin, u64 end)
+{
+	struct function_top *top = data;
+	int err = 0;
+
+	mutex_lock(&top->mutex);
+	if (!top->handed) {
+		top->handed = zalloc(sizeof(*top->handed));
+		if (top->handed)
+			top->handed->begin = begin;
+	}
+	if (!top->handed || function_table__add(&top->handed->table, table))
+		err = -ENOMEM;
+	else
+		top->handed->end = end;
+	top->is_due = false;
+	top->is_handed = true;
+	mutex_unlock(&top->mutex);
+	wake(top);
+	return err;
+}
+
+static void drop_slice(struct function_top *top, struct slice *slice)
+{
+	list_del(&slice->node);
+	slice__delete(slice);
+	top->nr_slices--;
+}
+
+static void forget(struct function_top *top)
+{
+	struct slice *slice, *next;
+
+	list_for_each_entry_safe(slice, next, &top->slices, node)
+		drop_slice(top, slice);
+	function_table__exit(&top->total);
+}
+
+/* Make the table of all slices. */
+static int add_up(struct function_top *top)
+{
+	struct slice *slice;
+
+	function_table__exit(&top->total);
+	list_for_each_entry(slice, &top->slices, node) {
+		if (function_table__add(&top->total, &slice->table))
+			return -ENOMEM;
+		top->end = slice->end;
+	}
+	if (top->nr_slices)
+		top->begin = list_first_entry(&top->slices, struct slice, node)->begin;
+	return 0;
+}
+
+/* Take what was handed over, and drop what is too old. */
+static int take_up(struct function_top *top)
+{
+	const u64 last = top->options.last * NSEC_PER_SEC;
+	struct slice *newest = NULL, *slice, *next;
+
+	mutex_lock(&top->mutex);
+	slice = top->handed;
+	top->handed = NULL;
+	top->is_handed = false;
+	mutex_unlock(&top->mutex);
+	if (!slice)
+		return 0;
+	if (top->is_zeroed) {
+		top->is_zeroed = false;
+		slice__delete(slice);
+		return 0;
+	}
+
+	if (top->nr_slices)
+		newest = list_last_entry(&top->slices, struct slice, node);
+	if (newest && (!last || newest->end - newest->begin < last / MOST_SLICES)) {
+		newest->end = slice->end;
+		if (function_table__merge(&newest->table, &slice->table)) {
+			slice__delete(slice);
+			return -ENOMEM;
+		}
+		slice__delete(slice);
+	} else {
+		list_add_tail(&slice->node, &top->slices);
+		top->nr_slices++;
+		newest = slice;
+	}
+	list_for_each_entry_safe(slice, next, &top->slices, node) {
+		/* A slice is in it with its greater part. */
+		u64 middle = slice->begin + (slice->end - slice->begin) / 2;
+
+		if (last && slice != newest && newest->end - middle > last)
+			drop_slice(top, slice);
+	}
+	return add_up(top);
+}
+
+static u64 nr_windows(const struct function_table *table)
+{
+	u64 nr = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++)
+		nr = add_saturated(nr, table->sums[i]->samples);
+	return nr;
+}
+
+/* What is on the screen above the table. */
+static void print_status(const struct function_top *top, FILE *fp)
+{
+	const struct function_table *table = &top->total;
+
+	fprintf(fp, REVERSE "perf functions top: ");
+	if (!top->nr_slices)
+		fprintf(fp, "no samples yet");
+	else
+		fprintf(fp, "%.1f s, %llu windows", (top->end - top->begin) / (double)NSEC_PER_SEC,
+			(unsigned long long)nr_windows(table));
+	if (table->lost)
+		fprintf(fp, ", %llu records lost", (unsigned long long)table->lost);
+	if (table->throttled)
+		fprintf(fp, ", throttled %llu times", (unsigned long long)table->throttled);
+	if (top->keys >= 0)
+		fprintf(fp, "  h: help  q: quit");
+	fprintf(fp, NORMAL "\n");
+}
+
+/* Add a text, its lines cut at the end of those of the screen. Colours take no room. */
+static unsigned int add_lines(FILE *screen, const char *text, const struct winsize *size,
+			      unsigned int most)
+{
+	unsigned int nr = 0;
+
+	for (; *text && nr < most; nr++) {
+		int room = size->ws_col;
+
+		fputs(ERASE_LINE, screen);
+		for (; *text && *text != '\n'; text++) {
+			if (*text == KEY_ESCAPE) {
+				while (*text != 'm')
+					fputc(*text++, screen);
+				fputc('m', screen);
+				continue;
+			}
+			room -= (*text & 0xc0) != 0x80;
+			if (room >= 0)
+				fputc(*text, screen);
+		}
+		text += *text == '\n';
+		fputs(NORMAL "\r\n", screen);
+	}
+	return nr;
+}
+
+/* What there is at the bottom, instead of the last line. */
+static void add_bottom(const struct function_top *top, FILE *screen, const struct winsize *size)
+{
+	char line[2 * LINE_SIZE];
+
+	if (!top->prompt.key && !top->message)
+		return;
+	scnprintf(line, sizeof(line), "%s: %s_", top->prompt.text, top->prompt.line);
+	fprintf(screen, "\033[%u;1H", size->ws_row);
+	add_lines(screen, top->prompt.key ? line : top->message, size, 1);
+	/* No line after the last one. */
+}
+
+/* Print a table to a memory of its own, NULL if that cannot be. */
+static char *make_text(struct function_top *top, const struct winsize *size)
+{
+	struct function_view view = { .begin = top->begin, .end = top->end };
+	char *text = NULL;
+	size_t length;
+
+	if (size) {
+		view.width = size->ws_col;
+		view.nr_rows = max(size->ws_row - 3, 1);
+	}
+	view.fp = open_memstream(&text, &length);
+	if (!view.fp)
+		return NULL;
+	top->err = top->options.print(top->options.data, &top->total, &view);
+	fclose(view.fp);
+	if (top->err)
+		zfree(&text);
+	return text;
+}
+
+static void add_help(FILE *fp)
+{
+	for (const char *const *line = help; *line; line++)
+		fprintf(fp, "%s\n", *line);
+}
+
+/* All that is on the screen above the table, and this. */
+static char *make_screen(struct function_top *top, const struct winsize *size)
+{
+	char *text = NULL, *table = NULL;
+	size_t length;
+	FILE *fp;
+
+	if (!top->has_help && function_table__has_window(&top->total)) {
+		table = make_text(top, size);
+		if (!table)
+			return NULL;
+	}
+	fp = open_memstream(&text, &length);
+	if (fp) {
+		print_status(top, fp);
+		if (top->has_help)
+			add_help(fp);
+		fputs(table ?: "", fp);
+		fclose(fp);
+	}
+	free(table);
+	return text;
+}
+
+static int draw(struct function_top *top)
+{
+	struct winsize size;
+	char *text, *all = NULL;
+	size_t length;
+	FILE *screen;
+
+	get_term_dimensions(&size);
+	text = make_screen(top, &size);
+	screen = text ? open_memstream(&all, &length) : NULL;
+	if (screen) {
+		fputs(HOME, screen);
+		add_lines(screen, text, &size, max(size.ws_row - 1, 1));
+		fputs(ERASE_BELOW, screen);
+		add_bottom(top, screen, &size);
+		fclose(screen);
+		write_all(STDOUT_FILENO, all, length);
+	}
+	free(all);
+	free(text);
+	return text ? 0 : top->err ?: -ENOMEM;
+}
+
+/* Print a table where there is no screen. */
+static int print(struct function_top *top)
+{
+	char *text;
+
+	if (!function_table__has_window(&top->total))
+		return 0;
+	text = make_text(top, NULL);
+	if (!text)
+		return top->err ?: -ENOMEM;
+	fputs(text, stdout);
+	free(text);
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	pr_err("perf functions: cannot write the table: %m\n");
+	return -EIO;
+}
+
+static void stop(struct function_top *top)
+{
+	/* What does not end on the first one is not asked again. */
+	kill(top->child, top->is_stopping ? SIGKILL : SIGINT);
+	top->is_stopping = true;
+}
+
+/* Show what there is. An error is that of a choice of the user, or the end. */
+static void show(struct function_top *top)
+{
+	if (top->is_stopping)
+		return;
+	if (top->has_screen)
+		top->err = draw(top);
+	else
+		top->err = print(top);
+	if (top->err)
+		stop(top);
+}
+
+/* Change what a key is for; there is a message if it cannot be so. */
+static void choose(struct function_top *top, char key, const char *text)
+{
+	struct function_top_options *options = &top->options;
+	const double least = key == 'd' ? FUNCTION_TOP_LEAST_DELAY : 0;
+	double *number = key == 'd' ? &options->delay : &options->last, value;
+	char *end;
+
+	if (key != 'd' && key != 'l') {
+		top->message = options->choose(options->data, &top->total, key, text);
+		return;
+	}
+	value = strtod(text, &end);
+	if (end != text && !*end && value >= least && value <= FUNCTION_TOP_MOST_SECONDS)
+		*number = value;
+	else if (asprintf(&top->message, "this takes a number of seconds from %g on", least) < 0)
+		top->message = NULL;
+	top->next_table = min_t(u64, top->next_table,
+				now_ns() + (u64)(options->delay * NSEC_PER_SEC));
+}
+
+static void ask(struct function_top *top, char key)
+{
+	static const struct {
+		char key;
+		const char *text;
+	} prompts[] = {
+		{ 'd', "seconds from one table to the next" },
+		{ 'l', "seconds that a table is of (0: all)" },
+		{ 's', "column to sort by" },
+		{ 'f', "least share to print, in percent" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(prompts); i++) {
+		if (prompts[i].key == key)
+			top->prompt = (struct prompt){ .key = key, .text = prompts[i].text };
+	}
+}
+
+/* Of the answer to a prompt. */
+static void take_character(struct function_top *top, char c)
+{
+	struct prompt *prompt = &top->prompt;
+	size_t length = strlen(prompt->line);
+
+	if (c == '\n' || c == '\r') {
+		if (length)
+			choose(top, prompt->key, prompt->line);
+		prompt->key = 0;
+	} else if (c == KEY_ESCAPE) {
+		prompt->key = 0;
+	} else if (c == '\b' || c == KEY_DELETE) {
+		prompt->line[max_t(size_t, length, 1) - 1] = '\0';
+	} else if (c >= ' ' && length + 1 < sizeof(prompt->line)) {
+		prompt->line[length] = c;
+		prompt->line[length + 1] = '\0';
+	}
+}
+
+static void take_key(struct function_top *top, char key)
+{
+	bool had_help = top->has_help;
+
+	zfree(&top->message);
+	if (top->prompt.key) {
+		take_character(top, key);
+		return;
+	}
+	top->has_help = !had_help && (key == 'h' || key == '?');
+	switch (key) {
+	case 'q':
+		stop(top);
+		break;
+	case 'z':
+		forget(top);
+		top->is_zeroed = true;
+		top->next_table = min(top->next_table, now_ns());
+		break;
+	default:
+		if (!had_help)
+			ask(top, key);
+		break;
+	}
+}
+
+static void read_keys(struct function_top *top)
+{
+	char keys[LINE_SIZE];
+	ssize_t size = read(top->keys, keys, sizeof(keys));
+
+	/* The terminal is gone. */
+	if (!size || (size < 0 && errno != EINTR && errno != EAGAIN)) {
+		top->keys = -1;
+		stop(top);
+		return;
+	}
+	/* One key, such as an arrow, may be a sequence. */
+	if (size > 1 && keys[0] == KEY_ESCAPE)
+		size = 0;
+	for (ssize_t i = 0; i < size; i++)
+		take_key(top, keys[i]);
+	show(top);
+}
+
+static void read_signal(struct function_top *top)
+{
+	struct signalfd_siginfo info;
+
+	if (read(top->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	switch (info.ssi_signo) {
+	case SIGWINCH:
+		if (top->has_screen)
+			show(top);
+		break;
+	case SIGTSTP:
+		restore_terminal();
+		raise(SIGSTOP);
+		if (top->has_screen) {
+			set_terminal(top);
+			show(top);
+		}
+		break;
+	default:
+		stop(top);
+		break;
+	}
+}
+
+/* Let perf record write what it has. */
+static void send_word(struct function_top *top, u64 now)
+{
+	/* If the pipe is full it has enough to read. */
+	if (write(top->control, WORD, strlen(WORD)) < 0)
+		pr_debug("no word to perf record: %m\n");
+	top->next_word = now + top->options.delay * NSEC_PER_SEC / WORDS;
+}
+
+/* What there is to do at this time, or later. Returns the milliseconds until then. */
+static int keep_time(struct function_top *top)
+{
+	const u64 delay = top->options.delay * NSEC_PER_SEC;
+	u64 now = now_ns(), next;
+	bool is_handed;
+
+	if (top->is_stopping)
+		return -1;
+	if (now >= top->next_word)
+		send_word(top, now);
+	if (!top->is_asked && now >= top->next_table) {
+		mutex_lock(&top->mutex);
+		top->is_due = true;
+		top->is_handed = false;
+		mutex_unlock(&top->mutex);
+		top->is_asked = true;
+		send_word(top, now);
+	}
+	mutex_lock(&top->mutex);
+	is_handed = top->is_handed;
+	mutex_unlock(&top->mutex);
+	/* Where nothing runs there is nothing to come. */
+	if (top->is_asked && (is_handed || now >= top->next_table + delay / WORDS)) {
+		top->is_asked = false;
+		top->next_table = max(top->next_table + delay, now + delay / WORDS);
+		top->err = take_up(top);
+		if (top->err)
+			stop(top);
+		show(top);
+		top->nr_tables += function_table__has_window(&top->total);
+		if (top->nr_tables && top->nr_tables == top->options.count && !top->is_stopping) {
+			top->is_counted = true;
+			stop(top);
+		}
+	}
+	next = min(top->next_word, top->is_asked ? top->next_table + delay / WORDS :
+						   top->next_table);
+	if (top->is_stopping)
+		return -1;
+	return next > now ? (int)((next - now) / NSEC_PER_MSEC) + 1 : 0;
+}
+
+static void *show_tables(void *data)
+{
+	struct function_top *top = data;
+	bool has_ended = false;
+	u64 number;
+
+	top->next_word = now_ns();
+	top->next_table = top->next_word + top->options.delay * NSEC_PER_SEC;
+	if (top->has_screen)
+		show(top);
+	while (!has_ended) {
+		struct pollfd fds[] = {
+			{ .fd = top->event, .events = POLLIN },
+			{ .fd = top->signals, .events = POLLIN },
+			{ .fd = top->keys, .events = POLLIN },
+		};
+
+		if (poll(fds, ARRAY_SIZE(fds), keep_time(top)) <= 0)
+			continue;
+		if (fds[0].revents && read(top->event, &number, sizeof(number)) > 0) {
+			mutex_lock(&top->mutex);
+			has_ended = top->has_ended;
+			mutex_unlock(&top->mutex);
+		}
+		if (fds[1].revents)
+			read_signal(top);
+		if (fds[2].revents)
+			read_keys(top);
+	}
+	return NULL;
+}
+
+/* Print what perf record has said, but for what it has written where. */
+static void print_said(struct function_top *top)
+{
+	size_t size = 0;
+	char *line = NULL;
+
+	rewind(top->said);
+	while (getline(&line, &size, top->said) >= 0) {
+		if (!strstarts(line, "[ perf record: "))
+			fputs(line, stderr);
+	}
+	free(line);
+}
+
+/* The last table, which stays. */
+static int finish(struct function_top *top)
+{
+	bool has_news = top->handed;
+	int err = take_up(top);
+	struct winsize size;
+	char *text;
+
+	if (err || top->err || top->is_counted)
+		return err ?: top->err;
+	if (!top->has_screen)
+		return has_news ? print(top) : 0;
+	if (!function_table__has_window(&top->total))
+		return 0;
+	get_term_dimensions(&size);
+	text = make_text(top, &size);
+	fputs(text ?: "", stdout);
+	free(text);
+	return text ? 0 : top->err ?: -ENOMEM;
+}
+
+/* How perf record ended, as an exit status. It is that of the command that it ran. */
+static int wait_for_child(struct function_top *top)
+{
+	int status;
+
+	while (waitpid(top->child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -1;
+	}
+	if (top->is_stopping || top->is_unreadable)
+		return 0;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int start_child(struct function_top *top, const int control[2], const sigset_t *mask)
+{
+	int data[2];
+
+	if (pipe2(data, O_CLOEXEC))
+		return -errno;
+	fflush(stdout);
+	fflush(stderr);
+	top->control = control[1];
+	top->child = fork();
+	if (top->child < 0)
+		return -errno;
+	if (!top->child) {
+		close(data[0]);
+		run_child(top, data[1], mask);
+	}
+	close(data[1]);
+	/* perf reads pipes from there only. */
+	if (dup2(data[0], STDIN_FILENO) < 0)
+		return -errno;
+	close(data[0]);
+	return 0;
+}
+
+static void catch_signals(sigset_t *signals, sigset_t *before)
+{
+	static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+
+	sigemptyset(signals);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		sigaddset(signals, all[i]);
+	sigprocmask(SIG_BLOCK, signals, before);
+}
+
+static int begin(struct function_top *top, const int control[2])
+{
+	sigset_t signals, before;
+	const char *term = getenv("TERM");
+
+	top->has_screen = !top->options.stdio && isatty(STDOUT_FILENO) && term &&
+			  strcmp(term, "dumb");
+	top->keys = top->has_screen && isatty(STDIN_FILENO) ?
+		    fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
+	top->said = tmpfile();
+	top->notes = open_memstream(&top->noted, &top->noted_size);
+	top->event = eventfd(0, EFD_CLOEXEC);
+	catch_signals(&signals, &before);
+	top->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+	fcntl(control[1], F_SETFL, O_NONBLOCK);
+	if (!top->said || !top->notes || top->event < 0 || top->signals < 0)
+		return -errno;
+	return start_child(top, control, &before);
+}
+
+/* Whether perf record ends by itself, which is why there is nothing to read. */
+static bool has_ended_soon(const struct function_top *top)
+{
+	const struct timespec while_ending = { .tv_nsec = NSEC_PER_SEC / 100 };
+
+	for (int tries = 0; tries < 100; tries++) {
+		siginfo_t info = {};
+
+		if (waitid(P_PID, top->child, &info, WEXITED | WNOHANG | WNOWAIT))
+			return true;
+		/* It has still written where nobody reads. */
+		if (info.si_pid)
+			return info.si_code != CLD_KILLED || info.si_status != SIGPIPE;
+		nanosleep(&while_ending, NULL);
+	}
+	return false;
+}
+
+static int read_all(struct function_top *top)
+{
+	pthread_t thread;
+	int err;
+
+	if (top->has_screen) {
+		terminal.pid = getpid();
+		atexit(restore_terminal);
+		signal(SIGSEGV, restore_and_die);
+		signal(SIGBUS, restore_and_die);
+		signal(SIGABRT, restore_and_die);
+		set_terminal(top);
+	}
+	err = -pthread_create(&thread, NULL, show_tables, top);
+	if (err) {
+		stop(top);
+		return err;
+	}
+	debug_set_file(top->notes);
+	err = top->options.read(top->options.data, top);
+	/* perf record would go on if what it writes cannot be read. */
+	top->is_unreadable = err && !has_ended_soon(top);
+	if (top->is_unreadable)
+		kill(top->child, SIGTERM);
+	close(STDIN_FILENO);
+	mutex_lock(&top->mutex);
+	top->has_ended = true;
+	mutex_unlock(&top->mutex);
+	wake(top);
+	pthread_join(thread, NULL);
+	restore_terminal();
+	debug_set_file(stderr);
+	return err;
+}
+
+/**
+ * function_top__run - print tables of what runs
+ * @options: the user's and the command's choice
+ * @control: pipe of which perf record has the end that is read; both are closed in the end
+ *
+ * Return: 0, the exit status of the command that perf record has run or its own, or -1.
+ */
+int function_top__run(const struct function_top_options *options, const int control[2])
+{
+	struct function_top top = { .options = *options, .keys = -1 };
+	int err, read_err = 0, status = 0;
+
+	INIT_LIST_HEAD(&top.slices);
+	mutex_init(&top.mutex);
+	err = begin(&top, control);
+	if (err) {
+		pr_err("perf functions: cannot start: %s\n", strerror(-err));
+		return err;
+	}
+	read_err = read_all(&top);
+	status = wait_for_child(&top);
+	err = finish(&top);
+	print_said(&top);
+	fclose(top.notes);
+	/* If perf record has failed, it has said why. */
+	if (err || (read_err && !status && !top.is_stopping))
+		fputs(top.noted, stderr);
+	if (!err && !status && !top.is_stopping)
+		err = read_err;
+	options->note(options->data, &top.total);
+
+	forget(&top);
+	slice__delete(top.handed);
+	mutex_destroy(&top.mutex);
+	fclose(top.said);
+	free(top.noted);
+	free(top.message);
+	/* Until here it has a reader: to write to it is no error if perf record has ended. */
+	close(control[0]);
+	close(control[1]);
+	close(top.event);
+	close(top.signals);
+	return err ? -1 : status;
+}
