@@ -46,8 +46,8 @@ MEASUREMENTS = (
 )
 # in the machine with caches
 MODELLED = ("bottlenecks", "bursts", "candidates", "model", "truth")
-# these, and two more: each has a page and a JSON file of its own, NAME.md and NAME.json
-APART = (*MODELLED, "week", "top")
+# these, and three more: each has a page and a JSON file of its own, NAME.md and NAME.json
+APART = (*MODELLED, "diff", "week", "top")
 PICTURES = "pictures"  # shows, measures nothing
 ENDS = (".json", ".md")
 DEFAULT_BASE = "6.12"

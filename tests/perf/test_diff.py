@@ -16,10 +16,13 @@ import unittest
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from unittest import mock
 
+from bench import diff as bench_diff
 from tests.harness import sumsfile
-from tests.harness.env import CHECK, PERF, run
+from tests.harness.env import PERF, run
 from tests.harness.estimates import (
     HEADER,
     Window,
@@ -31,9 +34,9 @@ from tests.harness.estimates import (
     rate_bounds,
     sums_line,
 )
+from tests.harness.runs import DATA, MANY, Program, by_column, compared
 from tests.harness.simulation import Libraries, recorded
 
-DATA = CHECK / "diff"
 Function = tuple[str, str, str, Sequence[Window]]  # symbol, DSO, address, windows
 THREE = -math.log(0.05)
 ONE_RUN = "^perf functions: one run a side: runs were not compared[^\n]*\n"
@@ -617,105 +620,13 @@ class Output(unittest.TestCase):
         self.refused("--fail-on goes with --diff", DATA / "before.sums", "--fail-on", "CPI>5%")
 
 
-class Program(NamedTuple):
-    """What a run is drawn from."""
-
-    sizes: dict[str, int]  # windows, by function
-    cpi: float = 1.5
-
-    def run(
-        self, draw: random.Random, deviation: float, together: float = 0, slower: float = 1
-    ) -> dict[str, Sequence[int]]:
-        """The numbers of each function in a sums file; those named slow* are that much slower.
-
-        CPI, page faults and share differ from run to run by a standard deviation, the part of
-        its variance that is given by one factor for all functions. The moments of normal windows
-        are drawn instead of the windows.
-        """
-        common = math.sqrt(together) * deviation * draw.gauss(0, 1)
-        own = math.sqrt(1 - together) * deviation
-        numbers = {}
-        for name, size in self.sizes.items():
-            cpi = self.cpi * math.exp(common + own * draw.gauss(0, 1))
-            cpi *= slower if name.startswith("slow") else 1
-            number = max(2, poisson_or_normal(draw, size * math.exp(deviation * draw.gauss(0, 1))))
-            instructions = draw.gauss(300 / cpi * number, SPREAD * math.sqrt(number))
-            squares = SPREAD**2 * draw.gammavariate((number - 1) / 2, 2)
-            faults = poisson_or_normal(draw, number * math.exp(deviation * draw.gauss(0, 1)))
-            numbers[name] = [number, number] + [
-                round(value)
-                for value in (
-                    300 * number,
-                    instructions,
-                    faults,
-                    300**2 * number,
-                    300 * instructions,
-                    300 * faults,
-                    instructions**2 / number + squares,
-                    instructions * faults / number,
-                    faults**2 / number + faults,
-                )
-            ]
-        return numbers
-
-    def runs(self, draw: random.Random, number: int, side: str, **options: float) -> list[Path]:
-        """Sums files of several runs."""
-        paths = [DATA / f"{side}-{place}.sums" for place in range(number)]
-        for path in paths:
-            lines = sorted(self.run(draw, **options).items())
-            path.write_text(
-                "\n".join(
-                    [
-                        HEADER,
-                        *(
-                            "\t".join(("sums", name, "/prog", "-", *map(str, numbers)))
-                            for name, numbers in lines
-                        ),
-                        "end\n",
-                    ]
-                )
-            )
-        return paths
-
-
-SPREAD = 40  # of the instructions in a window
-# as in programs: few functions have most windows
-MANY = {f"f{number}": 5000 // number for number in range(1, 21)}
-
-
-def poisson_or_normal(draw: random.Random, mean: float) -> int:
-    """A number of events, of which many are nearly normal."""
-    return poisson(draw, mean) if mean < 50 else round(draw.gauss(mean, math.sqrt(mean)))
-
-
-def compared(
-    before: Sequence[Path], after: Sequence[Path], *options: str
-) -> subprocess.CompletedProcess:
-    return run(
-        PERF,
-        "functions",
-        "report",
-        "-j",
-        "--before",
-        *before,
-        "--after",
-        *after,
-        *options,
-        stderr=-1,
-    )
-
-
 class Runs(unittest.TestCase):
     """Several runs of each side, of programs whose truth is known."""
 
     def columns(self, done: subprocess.CompletedProcess) -> dict[str, dict[str, dict]]:
         """What has changed, by column and symbol."""
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        rows = json.loads(done.stdout)["functions"]
-        return {
-            column: {row["symbol"]: row["metrics"][column] for row in rows}
-            for column in ("CPI", "PF/KI", "%CY")
-        }
+        return by_column(done)
 
     def test_false_alarms(self):
         """Nothing has changed, but runs differ: no more than 5 % of the intervals miss that, and no
@@ -1021,6 +932,39 @@ class Runs(unittest.TestCase):
             else:
                 self.assertNotRegex(done.stdout, r"\b(nan|inf)\b")
                 json.loads(done.stdout)
+
+
+class Measurement(unittest.TestCase):
+    """`make bench BENCH=diff`, of a few comparisons."""
+
+    def test_what_is_counted(self):
+        """Only chance hides a change of 5 % where runs do not differ; 3 runs that differ by 3 %
+        hide nearly all. The same numbers come out again.
+        """
+        result = bench_diff.measure(4)
+        rows = {(row["differ"], row["runs"]): row for row in result["rows"]}
+        self.assertEqual(len(rows), 9)
+        for number in bench_diff.RUNS:
+            self.assertEqual(bench_diff.power(result, rows[0, number]), 1)
+        self.assertLessEqual(bench_diff.power(result, rows[3, 3]), 0.5)
+        for row in rows.values():
+            self.assertLessEqual(bench_diff.alarm_rate(result, row), 0.5)
+        with TemporaryDirectory() as folder:
+            self.assertEqual(bench_diff.row_of(3, 5, 4, Path(folder)), rows[3, 5])
+
+    def test_equal_builds_are_counted_apart(self):
+        """Builds of which all functions differ: each column has a false change, or none has."""
+
+        def told(program: Program, *_: object) -> dict[str, set[str]]:
+            names = set(program.sizes)
+            return {"CPI": names, "PF/KI": set(), "%CY": names & {"slow"}}
+
+        with mock.patch.object(bench_diff, "significant", told):
+            row = bench_diff.row_of(1, 3, 7, DATA)
+        self.assertEqual(row["alarms"], {"CPI": 7, "PF/KI": 0, "%CY": 0})
+        self.assertEqual(row["found"], 14)
+        self.assertAlmostEqual(bench_diff.alarm_rate({"comparisons": 7}, row), 1 / 3)
+        self.assertEqual(bench_diff.power({"comparisons": 7}, row), 1)
 
 
 if __name__ == "__main__":
