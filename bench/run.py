@@ -9,6 +9,7 @@ build/BASE/bench; results.json also holds how many seconds each measurement took
 which state of the series it measured. What was measured before stays there, so a
 measurement can be repeated; the page names what is of an older state. Those of the
 machine with caches and of no kernel run if they are named, and have a page each.
+results/README.md has findings of several measurements (findings.py).
 """
 
 import argparse
@@ -194,6 +195,17 @@ def keep() -> None:
     for path in files:
         shutil.copyfile(path, kept / path.name)
         print(f"  {(kept / path.name).relative_to(TOP)}")
+    if guest.BUILD.name == DEFAULT_BASE:
+        findings()
+
+
+def findings() -> None:
+    """Writes results/README.md and its plots from what is kept."""
+    module = module_of("findings")
+    measured = module.read()
+    write(module.KEPT / "README.md", module.page(measured))
+    for path in (module.KEPT / "README.md", *module.plots(measured)):
+        print(f"  {path.relative_to(TOP)}")
 
 
 def write_alone(path: Path, result: dict[str, Any], seconds: float) -> None:
@@ -266,6 +278,11 @@ def main() -> None:
         action="store_true",
         help="measure nothing: copy what the last run has left in build/BASE/bench to results/BASE",
     )
+    parser.add_argument(
+        "--findings",
+        action="store_true",
+        help="measure nothing: write results/README.md and its plots from results/6.12",
+    )
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in known]
     if unknown:
@@ -274,6 +291,8 @@ def main() -> None:
         report(args.report)
     elif args.keep:
         keep()
+    elif args.findings:
+        findings()
     else:
         measure(args.names or list(usual))
 

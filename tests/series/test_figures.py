@@ -15,7 +15,7 @@ import unittest
 from html import unescape
 from pathlib import Path
 
-from bench import accuracy, experiment, pictures, published, run, truth
+from bench import accuracy, experiment, findings, pictures, published, run, truth
 from emulator.compare import by_function, compare
 from tests.harness.env import TOP
 from tests.harness.truth import LEAVES
@@ -131,6 +131,89 @@ class ResultsPages(unittest.TestCase):
                 [TOP / "bench/run.py", "--report", path], check=True, capture_output=True
             )
             self.assertEqual(path.with_name("README.md").read_text(), run.page(results, "6.12"))
+
+
+class Findings(unittest.TestCase):
+    """results/README.md."""
+
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.page = (findings.KEPT / "README.md").read_text()
+
+    def test_page_is_what_bench_makes_of_the_results(self):
+        self.assertEqual(self.page, findings.page(findings.read()))
+
+    def test_another_figure_makes_another_page(self):
+        """... or a page that says too little would pass."""
+        measured = findings.read()
+        published_, resonance = (measured["results"][name] for name in ("published", "resonance"))
+        xz = measured["truth"][findings.WITH_KERNEL]["xz"]
+        corrected = measured["truth"][findings.CORRECTED]["xz"]
+        rows = {(row["differ"], row["runs"]): row for row in measured["diff"]["rows"]}
+        before = self.page
+        for change in (
+            lambda: published_["ratios"].update({"file, none": 1234}),
+            lambda: published_["limit"]["none"][experiment.SHORT].update(bytes=222_000_000),
+            lambda: published_["ratios"].update({"run time": 1.0777}),
+            lambda: published_["limit"]["25 %"][experiment.SHORT].update(run_time=3.21),
+            lambda: xz["%CY"].update(error=0.222),
+            lambda: corrected["CPI"].update(error=0.333),
+            lambda: corrected["CM/KI"].update(marked=1),
+            lambda: corrected["CM/KI"].update(right=7),
+            lambda: resonance["jitter"]["0"].update({"largest deviation": 0.555}),
+            lambda: resonance["jitter"]["14"].update({"standard error": 0.044}),
+            lambda: rows[1, 3].update(found=123),
+            lambda: rows[3, 10].update(found=234),
+            lambda: rows[0, 5]["alarms"].update(CPI=99),
+        ):
+            change()
+            after = findings.page(measured)
+            self.assertNotEqual(after, before)
+            before = after
+
+    def test_each_has_a_figure_a_picture_and_a_command(self):
+        parts = self.page.split("\n## ")[1:]
+        self.assertEqual(len(parts), 5)
+        for part, name in zip(parts, findings.PLOTS):
+            heading = part.partition("\n")[0].partition(". ")[2]
+            self.assertRegex(heading, "[0-9]")
+            self.assertEqual(re.findall(r"^!\[[^]]+\]\((\S+)\)$", part, re.M), [f"{name}.svg"])
+            (command,) = re.findall(r"^Repeat: `make bench BENCH=(\w+)`", part, re.M)
+            self.assertIn(command, (*run.MEASUREMENTS, *run.APART))
+
+    def test_pictures_have_the_figures(self):
+        measured = findings.read()
+        limits = measured["results"]["published"]["limit"].values()
+        recordings = [
+            row for rows in limits for name, row in rows.items() if name != experiment.FEW_SAMPLES
+        ]
+        programs = [
+            (measured["truth"][findings.WITH_KERNEL][name], corrected)
+            for name, corrected in measured["truth"][findings.CORRECTED].items()
+            if name in truth.PROGRAMS
+        ]
+        jitter = measured["results"]["resonance"]["jitter"].values()
+        wild = [row for row in measured["diff"]["rows"] if row["differ"] == 3]
+        number = measured["diff"]["comparisons"]
+        for name, values, least in (
+            ("volume", [row["bytes"] / 1e6 for row in recordings], 10),
+            ("run-time", [row["run_time"] for row in recordings], 10),
+            ("truth", [100 * plain["CPI"]["error"] for plain, _ in programs], 0),
+            ("truth", [100 * corrected["CPI"]["error"] for _, corrected in programs], 0),
+            ("truth", [100 * plain["%CY"]["error"] for plain, _ in programs], None),
+            ("resonance", [100 * row["largest deviation"] for row in jitter], None),
+            ("diff", [100 * row["found"] / number / 2 for row in wild], 0),
+            ("diff", [sum(row["alarms"].values()) / number / 0.03 for row in wild], None),
+        ):
+            drawn = re.findall(r">([0-9.,]+)</text>", (findings.KEPT / f"{name}.svg").read_text())
+            for value in values:
+                digits = 1 if least is None else 0 if value >= least else 2
+                self.assertIn(f"{value:.{digits}f}", drawn, name)
+
+    def test_readme_links_it(self):
+        self.assertIn("](results/README.md)", (TOP / "README.md").read_text())
 
 
 class Truth(unittest.TestCase):

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: GPL-2.0
+"""results/README.md: five findings with a plot each, from what was measured on one base.
+
+`bench/run.py --findings` writes it. Each figure comes from the JSON files that `make bench`
+leaves in results/6.12.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench import diff, truth
+from bench.experiment import ALTERNATE, FEW_SAMPLES, LONG, PERIODS, SHORT
+from bench.markdown import prose
+from bench.picture import picture
+from tests.harness.env import TOP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+KEPT = TOP / "results"
+BASE = "6.12"
+SOURCES = "results", "truth", "diff"  # JSON files
+DARK, LIGHT = "#1f3b5c", "#a9c4e0"  # told apart in black and white, too
+LIMITS = {"25 %": "the kernel's default limit on the rate", "none": "no limit"}
+WITH_KERNEL, CORRECTED = "with the kernel", "with the kernel, corrected"
+
+
+class Finding(NamedTuple):
+    """A section of the page."""
+
+    name: str  # of the plot
+    heading: str
+    plot: str  # what it shows
+    sentences: str
+    limits: str
+    measurement: str  # that repeats it
+    details: str  # the page that has all numbers
+
+
+def read() -> dict[str, Any]:
+    """What was measured, by the name of its file."""
+    return {name: json.loads((KEPT / BASE / f"{name}.json").read_text()) for name in SOURCES}
+
+
+def megabytes(row: dict) -> str:
+    """The size of a recording."""
+    return f"{row['bytes'] / 1e6:,.{2 if row['bytes'] < 1e7 else 0}f} MB"
+
+
+def span(numbers: list[float], digits: int = 0) -> str:
+    """The smallest and the largest one, in percent."""
+    low, high = (f"{100 * end(numbers):.{digits}f}" for end in (min, max))
+    return f"{low} to {high} %"
+
+
+def volume(measured: dict[str, Any]) -> Finding:
+    """Bytes of recordings."""
+    published = measured["results"]["published"]
+    limited, free = (published["limit"][limit] for limit in LIMITS)
+    ratios = published["ratios"]
+    return Finding(
+        "volume",
+        f"A sample every 300 cycles writes {ratios['file, none']:,.0f} times as much data as "
+        "alternate periods",
+        "Size of perf.data by period",
+        f"""One program is recorded with the group `{{{','.join(published['events'])}}}`. A sample
+        every 300 cycles (`{SHORT}`) makes a `perf.data` of {megabytes(free[SHORT])}, and alternate
+        periods (`{ALTERNATE}`) make one of {megabytes(free[ALTERNATE])}. By default the kernel
+        limits the sampling rate. It then drops most samples of the short period, and
+        {megabytes(limited[SHORT])} are left: {ratios['file, 25 %']:.0f} times as much as with
+        alternate periods.""",
+        f"""Both recordings have windows of 300 cycles, but the small one has fewer:
+        {free[ALTERNATE]['samples'] // 2:,} instead of {free[SHORT]['samples']:,}. A function that
+        seldom runs needs a longer recording before its values are exact.""",
+        "published",
+        f"{BASE}/README.md#the-published-experiment",
+    )
+
+
+def run_time(measured: dict[str, Any]) -> Finding:
+    """Run times of recorded programs."""
+    published = measured["results"]["published"]
+    limited, free = (published["limit"][limit] for limit in LIMITS)
+    added = published["ratios"]["run time"] - 1
+    slow = free[SHORT]["run_time"] / free[LONG]["run_time"]
+    return Finding(
+        "run-time",
+        f"Alternate periods make a program {100 * added:.1f} % slower; with a sample every 300 "
+        f"cycles it runs {slow:.0f} times as long",
+        "Run time of the recorded program by period",
+        f"""The recordings are those of finding 1. Both are compared with one sample every million
+        cycles (`{LONG}`), which is a usual profile: the program then runs
+        {free[LONG]['run_time']:.2f} s. With a sample every 300 cycles it runs
+        {free[SHORT]['run_time']:.2f} s, or {limited[SHORT]['run_time']:.2f} s where the kernel's
+        default limit drops most samples.""",
+        """Run times repeat to 1 %, so a smaller difference may be chance. The emulated CPU executes
+        one instruction per cycle and has no caches. On a real CPU each interrupt also evicts the
+        program's data from the caches, so the program may lose more time.""",
+        "published",
+        f"{BASE}/README.md#the-published-experiment",
+    )
+
+
+def strangers(measured: dict[str, Any], reading: str) -> dict[str, dict]:
+    """Debian's programs."""
+    return {name: measured["truth"][reading][name] for name in truth.PROGRAMS}
+
+
+def errors(programs: dict[str, dict], metric: str) -> list[float]:
+    """That of each program."""
+    return [row[metric]["error"] for row in programs.values()]
+
+
+def against_truth(measured: dict[str, Any]) -> Finding:
+    """Programs that nobody here wrote."""
+    plain, corrected = (strangers(measured, name) for name in (WITH_KERNEL, CORRECTED))
+    cells = [row[metric] for row in corrected.values() for metric in truth.METRICS]
+    values, marked, right = (
+        sum(cell[key] for cell in cells) for key in ("values", "marked", "right")
+    )
+    return Finding(
+        "truth",
+        f"In {len(plain)} programs from Debian, {span(errors(plain, truth.CYCLES), 1)} of the "
+        f"cycles go to a wrong function, and perf distrusts {100 * marked / values:.0f} % of the "
+        "values",
+        "Errors of the share of cycles and of CPI by program",
+        f"""QEMU runs the programs with a model of a CPU that has caches, TLBs and branch
+        predictors. The model itself counts the events of each function, so the true values are
+        known. The mean error of a function's CPI (cycles per instruction) is
+        {span(errors(plain, 'CPI'))}, mostly because the interrupt before each window disturbs the
+        caches; `--correct` takes off what the interrupt adds, and
+        {span(errors(corrected, 'CPI'))} remain.
+        perf marks {marked} of {values} values (shares of cycles, CPI and three rates of misses) as
+        weak or prints none, because most functions of these programs are shorter than a window or
+        call others in it.""",
+        f"""The 95 % intervals of the {values - marked} values without a mark contain the truth in
+        {100 * right / (values - marked):.0f} % of the cases, not in 95 %. The model is not a real
+        CPU: it executes in order, and does not prefetch.""",
+        "truth",
+        f"{BASE}/truth.md",
+    )
+
+
+def wide_enough(found: dict[str, Any]) -> str:
+    """The first measured jitter of at least a quarter of the loop."""
+    return next(n for n in found["jitter"] if 4 * 2 ** int(n) >= found["loop"])
+
+
+def resonance(measured: dict[str, Any]) -> Finding:
+    """A loop in step with the periods."""
+    found = measured["results"]["resonance"]
+    n = wide_enough(found)
+    none, wide = found["jitter"]["0"], found["jitter"][n]
+    wrong = max(none["shares"], key=lambda name: abs(none["shares"][name] - found["truth"][name]))
+    return Finding(
+        "resonance",
+        "A loop in step with the periods makes a share wrong by "
+        f"{100 * none['largest deviation']:.0f} percentage points; jitter reduces that to "
+        f"{100 * wide['largest deviation']:.1f}",
+        "Error of the share that is furthest off, by jitter",
+        f"""A loop of {found['loop']:,} cycles goes round exactly
+        {found['pair'] // found['loop']} times from one window to the next, so each window is at the
+        same place of the loop. The table gives {100 * none['shares'][wrong]:.0f} % of the cycles to
+        a function that has {100 * found['truth'][wrong]:.0f} %. With `alt-period-jitter={n}` the
+        kernel makes each long period longer or shorter by a random number of up to 2^{n} cycles.
+        The error is then {100 * wide['largest deviation']:.1f} points, and chance alone explains
+        {100 * wide['standard error']:.1f}.""",
+        """The loop was written to be in step, and how often real programs are was not measured. A
+        longer loop needs more jitter: 2^N has to be at least a quarter of its length.
+        `perf functions record` uses jitter unless told otherwise, `perf record` does not.""",
+        "resonance",
+        f"{BASE}/README.md#resonance",
+    )
+
+
+def rows_of(result: dict, differ: int) -> list[dict]:
+    """Those of runs that differ by so much."""
+    return [row for row in result["rows"] if row["differ"] == differ]
+
+
+def comparisons(measured: dict[str, Any]) -> Finding:
+    """Builds that are equal, and a build that is slower."""
+    result = measured["diff"]
+    most = max(diff.alarm_rate(result, row) for row in result["rows"])
+    easy = rows_of(result, 1)[0]
+    hard = rows_of(result, 3)
+    slower = f"{100 * (diff.SLOWER - 1):.0f} %"
+    return Finding(
+        "diff",
+        f"Comparing {easy['runs']} runs of each build finds {100 * diff.power(result, easy):.0f} % "
+        f"of the functions that became {slower} slower, where runs differ by 1 %",
+        "False changes, and true changes that are found, by number of runs",
+        f"""`perf functions report --before old*.data --after new*.data` compares several
+        recordings of two builds, and marks the changes that are more than chance. *Runs differ by
+        1 %* means that the values of a function have a standard deviation of 1 % from run to run.
+        If that is 3 %, a comparison finds {100 * diff.power(result, hard[0]):.0f} % of the slower
+        functions with {hard[0]['runs']} runs of each build, and
+        {100 * diff.power(result, hard[-1]):.0f} % with {hard[-1]['runs']}. If both builds are
+        equal, perf allows itself a false change in {100 * diff.ALLOWED:.0f} % of the columns (CPI,
+        page faults, share of cycles); at the worst point of the plot, {100 * most:.1f} % have
+        one.""",
+        f"""The runs are simulated, as only then the truth is known: {len(diff.MANY)} functions
+        whose values differ from run to run independently, and {len(diff.CHANGED)} more that became
+        slower, with {' and '.join(f'{size:,}' for size in diff.CHANGED.values())} windows in each
+        run. Each point is of {result['comparisons']} comparisons. Real runs may differ in other
+        ways, such as a drift.""",
+        "diff",
+        f"{BASE}/diff.md",
+    )
+
+
+FINDINGS = volume, run_time, against_truth, resonance, comparisons
+
+
+def page(measured: dict[str, Any]) -> str:
+    """README.md of all results."""
+    parts = [
+        "# Five findings about alternate periods",
+        prose(
+            f"""A perf event with alternate periods counts a long period, then a short one. For
+            example, `cycles/{ALTERNATE}/` takes a sample after 999,700 cycles and
+            the next one 300 cycles later. These 300 cycles are the *window*. The sample before it
+            names the function that runs, and the sample after it has what the other events of the
+            group have counted in the window. `perf functions report` adds up the windows whose two
+            samples are in the same function, and prints a row for each function."""
+        ),
+        prose(
+            f"""No finding comes from a real CPU. Findings 1, 2 and 4 were measured in an emulated
+            arm64 machine in which each instruction takes one cycle, finding 3 in one with a model
+            of caches ([emulator/README.md](../emulator/README.md)), and finding 5 with simulated
+            runs. Code writes this page and its plots from the JSON files in `results/{BASE}`:
+            `bench/run.py --findings`."""
+        ),
+    ]
+    for number, make in enumerate(FINDINGS, 1):
+        finding = make(measured)
+        parts += [
+            f"## {number}. {finding.heading}",
+            f"![{finding.plot}]({finding.name}.svg)",
+            prose(finding.sentences),
+            prose(f"**Limits.** {finding.limits}"),
+            f"Repeat: `make bench BENCH={finding.measurement}`. [All numbers]({finding.details}).",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def bars(axes: "Axes", series: dict[str, list[float]], label: Callable[[float], str]) -> None:
+    """Two bars side by side at each place, with their values."""
+    for (name, values), shift, color in zip(series.items(), (-0.2, 0.2), (LIGHT, DARK)):
+        drawn = axes.bar(
+            [place + shift for place in range(len(values))],
+            values,
+            0.4,
+            color=color,
+            edgecolor="black",
+            linewidth=0.6,
+            label=name,
+        )
+        axes.bar_label(drawn, [label(value) for value in values], padding=1, fontsize=8)
+
+
+def draw_periods(
+    figure: "Figure", measured: dict[str, Any], label: str, value: Callable[[dict], float]
+) -> "Axes":
+    """A number of each recording of the published experiment."""
+    limits = measured["results"]["published"]["limit"]
+    names = [name for name in PERIODS if name != FEW_SAMPLES]
+    axes = figure.add_subplot()
+    series = {
+        name: [value(limits[limit][periods]) for periods in names] for limit, name in LIMITS.items()
+    }
+    bars(axes, series, lambda number: f"{number:,.{2 if number < 10 else 0}f}")
+    axes.set(xlabel="periods, cycles", ylabel=label)
+    axes.margins(y=0.25)
+    axes.set_xticks(range(len(names)), [name.replace(",", "\n") for name in names])
+    axes.legend(loc="upper left")
+    return axes
+
+
+def logarithmic(axes: "Axes") -> None:
+    """An axis of powers of ten, written as plain numbers."""
+    axes.set(yscale="log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def draw_volume(figure: "Figure", measured: dict[str, Any]) -> None:
+    """Bytes by periods."""
+    logarithmic(
+        draw_periods(figure, measured, "size of perf.data, MB", lambda row: row["bytes"] / 1e6)
+    )
+
+
+def draw_run_time(figure: "Figure", measured: dict[str, Any]) -> None:
+    """Seconds by periods."""
+    draw_periods(figure, measured, "run time, s", lambda row: row["run_time"])
+
+
+def draw_truth(figure: "Figure", measured: dict[str, Any]) -> None:
+    """Errors of shares beside chance; of CPI with and without --correct."""
+    plain, corrected = (strangers(measured, name) for name in (WITH_KERNEL, CORRECTED))
+    chance = [100 * row["by chance"] for row in plain.values()]
+
+    def percent(programs: dict[str, dict], metric: str) -> list[float]:
+        return [100 * error for error in errors(programs, metric)]
+
+    shares = {"in the table": percent(plain, truth.CYCLES), "by chance alone": chance}
+    rates = {"as recorded": percent(plain, "CPI"), "with --correct": percent(corrected, "CPI")}
+    left, right = figure.subplots(1, 2)
+    for axes, series, digits in ((left, shares, 1), (right, rates, 0)):
+        bars(axes, series, lambda number, digits=digits: f"{number:.{digits}f}")
+        axes.set_xticks(range(len(plain)), [name.partition(",")[0] for name in plain])
+        axes.tick_params(axis="x", labelrotation=30)
+        axes.margins(y=0.2)
+        axes.legend(loc="upper left", ncols=2)
+    left.set(ylabel="cycles given to a wrong function, %")
+    right.set(ylabel="mean error of CPI, %")
+
+
+def labelled(
+    axes: "Axes", values: list[float], digits: int, side: str, offset: tuple[int, int]
+) -> None:
+    """The values beside their points, so many points away."""
+    for place, value in enumerate(values):
+        axes.annotate(
+            f"{value:.{digits}f}",
+            (place, value),
+            offset,
+            textcoords="offset points",
+            ha=side,
+            fontsize=8,
+        )
+
+
+def draw_resonance(figure: "Figure", measured: dict[str, Any]) -> None:
+    """The largest error by jitter, beside chance."""
+    rows = measured["results"]["resonance"]["jitter"]
+    axes = figure.add_subplot()
+    errors_ = [100 * row["largest deviation"] for row in rows.values()]
+    axes.plot(errors_, "o-", color=DARK, label="error of the share that is furthest off")
+    labelled(axes, errors_, 1, "center", (-3, -13))
+    chance = [
+        (place, 100 * row["standard error"])
+        for place, row in enumerate(rows.values())
+        if row["standard error"] is not None
+    ]
+    axes.plot(*zip(*chance), "x--", color="black", label="what chance explains (standard error)")
+    logarithmic(axes)
+    axes.set(xlabel="jitter, cycles", ylabel="error, percentage points")
+    axes.set_xticks(range(len(rows)), ["none" if n == "0" else f"2^{n}" for n in rows])
+    axes.margins(x=0.08, y=0.1)
+    axes.legend()
+
+
+def draw_diff(figure: "Figure", measured: dict[str, Any]) -> None:
+    """False and true changes by number of runs."""
+    result = measured["diff"]
+    left, right = figure.subplots(1, 2)
+    for axes, rate in ((left, diff.alarm_rate), (right, diff.power)):
+        for differ, style in zip(diff.DIFFER, ("o-", "s--", "^:")):
+            values = [100 * rate(result, row) for row in rows_of(result, differ)]
+            axes.plot(values, style, color=DARK, label=f"runs differ by {differ} %")
+        axes.set_xticks(range(len(diff.RUNS)), diff.RUNS)
+        axes.set_xlabel("runs of each build")
+        places = ("center", (0, 6)) if axes is left else ("left", (4, -10))
+        labelled(axes, values, 1 if axes is left else 0, *places)
+        axes.margins(x=0.12)
+    left.axhline(100 * diff.ALLOWED, color="black", linewidth=0.8)
+    left.annotate("allowed", (0, 100 * diff.ALLOWED), (0, 3), textcoords="offset points")
+    left.set(ylim=(0, 150 * diff.ALLOWED), ylabel="columns with a false change, %")
+    slower = f"{100 * (diff.SLOWER - 1):.0f} %"
+    right.set(ylim=(0, 105), ylabel=f"changes of {slower} that are found, %")
+    left.legend(loc="upper right")
+
+
+PLOTS: dict[str, tuple[Callable[["Figure", dict[str, Any]], None], float, float]] = {
+    "volume": (draw_volume, 7, 4),
+    "run-time": (draw_run_time, 7, 4),
+    "truth": (draw_truth, 10, 4),
+    "resonance": (draw_resonance, 7, 4),
+    "diff": (draw_diff, 9, 4),
+}
+
+
+def plots(measured: dict[str, Any], folder: Path = KEPT) -> Iterator[Path]:
+    """Draws all; yields their files."""
+    for name, (draw, width, height) in PLOTS.items():
+        path = folder / f"{name}.svg"
+        with picture(path, width, height) as figure:
+            draw(figure, measured)
+        yield path
