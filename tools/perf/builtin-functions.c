@@ -92,8 +92,8 @@ static const char *const functions_top_usage[] = {
 /* Of a file that perf functions top does not write. */
 static const char *const not_of_top[] = {
 	"aio", "compression-level", "control", "dry-run", "max-size", "output", "overwrite",
-	"quiet", "snapshot", "switch-max-files", "switch-output", "switch-output-event", "tail-synthesize",
-	"threads", "timestamp-filename", NULL
+	"quiet", "snapshot", "switch-max-files", "switch-output", "switch-output-event",
+	"tail-synthesize", "threads", "timestamp-filename", NULL
 };
 
 /* What the inputs are that follow. */
