@@ -21,11 +21,14 @@ GOAL = 1.0  # percent of one processor
 MEASURE = r"""
 import glob, json, subprocess, time
 
+def fields(file):
+    return open(file).read().rsplit(")", 1)[1].split()
+
 def used(pid):
-    children = open(f"/proc/{pid}/task/{pid}/children").read().split()
-    files = [file for one in (pid, *children) for file in glob.glob(f"/proc/{one}/task/*/stat")]
-    fields = [open(file).read().rsplit(")", 1)[1].split() for file in files]
-    return sum(int(one[11]) + int(one[12]) for one in fields) / 100
+    stats = glob.glob("/proc/[0-9]*/stat")
+    both = (pid, *(file.split("/")[2] for file in stats if int(fields(file)[1]) == pid))
+    files = [file for one in both for file in glob.glob(f"/proc/{one}/task/*/stat")]
+    return sum(int(fields(file)[11]) + int(fields(file)[12]) for file in files) / 100
 
 def share(delay):
     top = subprocess.Popen(
