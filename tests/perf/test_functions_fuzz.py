@@ -61,8 +61,9 @@ class Fuzzer(unittest.TestCase):
         self.assert_nothing(folder, program)
         if not SLOW:
             return
-        interval = "isfinite(change->low) && isfinite(change->high)"
-        planted = build_planted(folder, interval, "true", "functions/diff", units)
+        unknown_share = "share < 0 || (share == FUNCTION_SHARE_AUTO && version < 4)"
+        known = "share == FUNCTION_SHARE_AUTO && version < 4"
+        planted = build_planted(folder, unknown_share, known, "functions/sums", units)
         self.assert_found("SUMMARY: UndefinedBehaviorSanitizer", folder, planted)
         planted = build_planted(
             folder, "\tfree(printable);\n\treturn err;", "\treturn err;", "functions/sums", units
