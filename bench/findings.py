@@ -6,6 +6,7 @@ leaves in results/6.12.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -88,15 +89,15 @@ def run_time(measured: dict[str, Any]) -> Finding:
     slow = free[SHORT]["run_time"] / free[LONG]["run_time"]
     return Finding(
         "run-time",
-        f"Alternate periods make a program {100 * added:.1f} % slower; with a sample every 300 "
-        f"cycles it runs {slow:.0f} times as long",
+        f"Alternate periods make a program less than {math.floor(100 * added) + 1} % slower; with a "
+        f"sample every 300 cycles it runs {slow:.0f} times as long",
         "Run time of the recorded program by period",
         f"""The recordings are those of finding 1. Both are compared with one sample every million
         cycles (`{LONG}`), which is a usual profile: the program then runs
-        {free[LONG]['run_time']:.2f} s. With a sample every 300 cycles it runs
+        {free[LONG]['run_time']:.2f} s. With alternate periods it runs {100 * added:.1f} % longer. With a sample every 300 cycles it runs
         {free[SHORT]['run_time']:.2f} s, or {limited[SHORT]['run_time']:.2f} s where the kernel's
         default limit drops most samples.""",
-        """Run times repeat to 1 %, so a smaller difference may be chance. The emulated CPU executes
+        """Run times repeat to 1 %, so the difference of alternate periods may be chance. The emulated CPU executes
         one instruction per cycle and has no caches. On a real CPU each interrupt also evicts the
         program's data from the caches, so the program may lose more time.""",
         "published",
@@ -117,9 +118,12 @@ def errors(programs: dict[str, dict], metric: str) -> list[float]:
 def against_truth(measured: dict[str, Any]) -> Finding:
     """Programs that nobody here wrote."""
     plain, corrected = (strangers(measured, name) for name in (WITH_KERNEL, CORRECTED))
-    cells = [row[metric] for row in corrected.values() for metric in truth.METRICS]
-    values, marked, right = (
-        sum(cell[key] for cell in cells) for key in ("values", "marked", "right")
+    (values, marked, right), (_, marked_corrected, right_corrected) = (
+        [
+            sum(row[metric][key] for row in programs.values() for metric in truth.METRICS)
+            for key in ("values", "marked", "right")
+        ]
+        for programs in (plain, corrected)
     )
     return Finding(
         "truth",
@@ -129,16 +133,18 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         "Errors of the share of cycles and of CPI by program",
         f"""QEMU runs the programs with a model of a CPU that has caches, TLBs and branch
         predictors. The model itself counts the events of each function, so the true values are
-        known. The mean error of a function's CPI (cycles per instruction) is
-        {span(errors(plain, 'CPI'))}, mostly because the interrupt before each window disturbs the
-        caches; `--correct` takes off what the interrupt adds, and
-        {span(errors(corrected, 'CPI'))} remain.
-        perf marks {marked} of {values} values (shares of cycles, CPI and three rates of misses) as
-        weak or prints none, because most functions of these programs are shorter than a window or
-        call others in it.""",
-        f"""The 95 % intervals of the {values - marked} values without a mark contain the truth in
-        {100 * right / (values - marked):.0f} % of the cases, not in 95 %. The model is not a real
-        CPU: it executes in order, and does not prefetch.""",
+        known. The interrupt before each window disturbs the caches. This is the main cause of the
+        mean error of a function's CPI (cycles per instruction): {span(errors(plain, 'CPI'))}.
+        `--correct` subtracts what the interrupt adds, and {span(errors(corrected, 'CPI'))} remain.
+        Most functions of these programs are shorter than a window or call others in it. So of
+        {values} values (shares of cycles, CPI and three rates of misses), perf marks {marked} as
+        weak or prints none; with `--correct`, {marked_corrected}.""",
+        f"""The 95 % intervals of the values without a mark contain the truth in
+        {100 * right / (values - marked):.0f} % of the cases, with `--correct` in
+        {100 * right_corrected / (values - marked_corrected):.0f} %, not in 95 %. The programs were
+        recorded with `{truth.EVENTS.partition('/')[2].partition('/')[0]}`, so interrupts come 20
+        times as often as in findings 1 and 2. The model is not a real CPU: it executes in order,
+        and does not prefetch.""",
         "truth",
         f"{BASE}/truth.md",
     )
@@ -162,11 +168,12 @@ def resonance(measured: dict[str, Any]) -> Finding:
         f"{100 * wide['largest deviation']:.1f}",
         "Error of the share that is furthest off, by jitter",
         f"""A loop of {found['loop']:,} cycles goes round exactly
-        {found['pair'] // found['loop']} times from one window to the next, so each window is at the
-        same place of the loop. The table gives {100 * none['shares'][wrong]:.0f} % of the cycles to
+        {found['pair'] // found['loop']} times in a long period and its window, together
+        {found['pair']:,} cycles, so each window is at the same place of the loop. The table gives {100 * none['shares'][wrong]:.0f} % of the cycles to
         a function that has {100 * found['truth'][wrong]:.0f} %. With `alt-period-jitter={n}` the
-        kernel makes each long period longer or shorter by a random number of up to 2^{n} cycles.
-        The error is then {100 * wide['largest deviation']:.1f} points, and chance alone explains
+        kernel makes each long period longer or shorter by a random number of up to 2^{n} cycles,
+        and each window by up to half of its length. The error is then
+        {100 * wide['largest deviation']:.1f} points; the standard error of chance alone is
         {100 * wide['standard error']:.1f}.""",
         """The loop was written to be in step, and how often real programs are was not measured. A
         longer loop needs more jitter: 2^N has to be at least a quarter of its length.
@@ -185,6 +192,7 @@ def comparisons(measured: dict[str, Any]) -> Finding:
     """Builds that are equal, and a build that is slower."""
     result = measured["diff"]
     most = max(diff.alarm_rate(result, row) for row in result["rows"])
+    worst = max(max(row["alarms"].values()) for row in result["rows"]) / result["comparisons"]
     easy = rows_of(result, 1)[0]
     hard = rows_of(result, 3)
     slower = f"{100 * (diff.SLOWER - 1):.0f} %"
@@ -199,9 +207,9 @@ def comparisons(measured: dict[str, Any]) -> Finding:
         If that is 3 %, a comparison finds {100 * diff.power(result, hard[0]):.0f} % of the slower
         functions with {hard[0]['runs']} runs of each build, and
         {100 * diff.power(result, hard[-1]):.0f} % with {hard[-1]['runs']}. If both builds are
-        equal, perf allows itself a false change in {100 * diff.ALLOWED:.0f} % of the columns (CPI,
-        page faults, share of cycles); at the worst point of the plot, {100 * most:.1f} % have
-        one.""",
+        equal, perf aims at a false change in at most {100 * diff.ALLOWED:.0f} % of the columns
+        (CPI, page faults, share of cycles). On average over the three columns at most
+        {100 * most:.1f} % have one; in the worst single column {100 * worst:.1f} % have one.""",
         f"""The runs are simulated, as only then the truth is known: {len(diff.MANY)} functions
         whose values differ from run to run independently, and {len(diff.CHANGED)} more that became
         slower, with {' and '.join(f'{size:,}' for size in diff.CHANGED.values())} windows in each
