@@ -1139,7 +1139,7 @@ class Completion(unittest.TestCase):
 
     def test_subcommands(self):
         self.assertEqual(self.complete("func"), ["functions"])
-        self.assertEqual(self.complete("functions", ""), ["record", "report"])
+        self.assertEqual(self.complete("functions", ""), ["record", "report", "top"])
         self.assertEqual(self.complete("functions", "rec"), ["record"])
 
     def test_options(self):

@@ -55,7 +55,8 @@ def call_chain_table(sample_id, frames, is_cut, *x):
     global before
     assert before is None, 'two chains for one sample'
     before = sample_id, frames
-    assert is_cut == (len(frames) >= most), (is_cut, len(frames))
+    # the link register of arm64 is one more, which does not count
+    assert (len(frames) > most) <= is_cut <= (len(frames) >= most), (is_cut, len(frames))
     print(*(f'{ip & (1 << 64) - 1:016x}' for _, _, ip in frames))
     for symbol_id, dso_id, _ in frames:
         assert (symbol_id in names) == (dso_id > 0), 'a symbol comes before its frame'
@@ -85,6 +86,7 @@ check()
 		skip "cannot record cpu-clock"
 	fi
 
+	# The link register of arm64 comes after the first address, if it is not there already.
 	perf script -D -i "${perf_data}" 2> /dev/null | awk '
 		/^\.\.\. FP chain: nr:/	{ if (chain) print chain; chain = ""; in_chain = 1; next }
 		in_chain && /^\.\.\.\.\. +[0-9]+: /	{
@@ -93,6 +95,13 @@ check()
 			next
 		}
 		{ in_chain = 0 }
+		/^\.\.\.\. lr /	{
+			lr = substr($3, 3)
+			n = split(chain, ips, " ")
+			if (lr ~ /^0+$/ || !n || ips[2] == lr)
+				next
+			chain = ips[1] " " lr substr(chain, length(ips[1]) + 1)
+		}
 		END { if (chain) print chain }' > "${temp_dir}/expected"
 	if [ ! -s "${temp_dir}/expected" ]
 	then
