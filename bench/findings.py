@@ -89,17 +89,18 @@ def run_time(measured: dict[str, Any]) -> Finding:
     slow = free[SHORT]["run_time"] / free[LONG]["run_time"]
     return Finding(
         "run-time",
-        f"Alternate periods make a program less than {math.floor(100 * added) + 1} % slower; with a "
-        f"sample every 300 cycles it runs {slow:.0f} times as long",
+        f"Alternate periods make a program less than {math.floor(100 * added) + 1} % slower; with "
+        f"a sample every 300 cycles it runs {slow:.0f} times as long",
         "Run time of the recorded program by period",
         f"""The recordings are those of finding 1. Both are compared with one sample every million
         cycles (`{LONG}`), which is a usual profile: the program then runs
-        {free[LONG]['run_time']:.2f} s. With alternate periods it runs {100 * added:.1f} % longer. With a sample every 300 cycles it runs
+        {free[LONG]['run_time']:.2f} s. With alternate periods it runs {100 * added:.1f} % longer.
+        With a sample every 300 cycles it runs
         {free[SHORT]['run_time']:.2f} s, or {limited[SHORT]['run_time']:.2f} s where the kernel's
         default limit drops most samples.""",
-        """Run times repeat to 1 %, so the difference of alternate periods may be chance. The emulated CPU executes
-        one instruction per cycle and has no caches. On a real CPU each interrupt also evicts the
-        program's data from the caches, so the program may lose more time.""",
+        """Run times repeat to 1 %, so the difference of alternate periods may be chance. The
+        emulated CPU executes one instruction per cycle and has no caches. On a real CPU each
+        interrupt also evicts the program's data from the caches, so the program may lose more time.""",
         "published",
         f"{BASE}/README.md#the-published-experiment",
     )
@@ -169,7 +170,8 @@ def resonance(measured: dict[str, Any]) -> Finding:
         "Error of the share that is furthest off, by jitter",
         f"""A loop of {found['loop']:,} cycles goes round exactly
         {found['pair'] // found['loop']} times in a long period and its window, together
-        {found['pair']:,} cycles, so each window is at the same place of the loop. The table gives {100 * none['shares'][wrong]:.0f} % of the cycles to
+        {found['pair']:,} cycles, so each window is at the same place of the loop.
+        The table gives {100 * none['shares'][wrong]:.0f} % of the cycles to
         a function that has {100 * found['truth'][wrong]:.0f} %. With `alt-period-jitter={n}` the
         kernel makes each long period longer or shorter by a random number of up to 2^{n} cycles,
         and each window by up to half of its length. The error is then

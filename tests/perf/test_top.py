@@ -18,6 +18,7 @@ MACHINES = "arm64"
 SHARE = CHECK / "top"
 WINDOW = 300
 EVENTS = "{cycles,instructions,page-faults}:uS"
+GROUPS = "{cycles/period=999700/,instructions}:uS,{minor-faults/period=2000/,context-switches}:uS"
 
 # In the guest: what is seen on the screen after each step, by its name.
 AT_TERMINAL = r"""
@@ -185,6 +186,12 @@ try both perf functions top -M ipc -e cycles
 try tracepoint perf functions top -e '{{cycles,instructions}}:uS,sched:sched_switch' -- \
 	benchmark 0 1
 try separate perf functions top --stdio -- sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
+quiet='i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done'
+faults="benchmark --faults --iterations 3000 0 1"
+try late perf functions top --stdio -d 0.5 --last 0.5 -e '{GROUPS}' -- \
+	sh -c "$quiet; $faults; $quiet"
+try gone perf functions top --stdio -d 0.5 --last 0.5 --sort %MIN -e '{GROUPS}' -- \
+	sh -c "$faults; $quiet"
 perf functions top --list-opts > /share/options || true
 perf functions --list-cmds > /share/commands || true
 mkdir -p /dev/pts
@@ -285,6 +292,19 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertEqual(lines[:2], ["to stdout", "to stderr"])
         self.assertNotIn("to std", (SHARE / "separate.out").read_text())
+
+    def test_groups_that_come_and_go(self):
+        """A group is known from its first sample on, and has no window in some of the tables."""
+        for name in "late", "gone":
+            with self.subTest(name):
+                lines, status = said(name)
+                self.assertEqual(status, 0, lines)
+                tables = (SHARE / f"{name}.out").read_text().split("\n\n")
+                with_faults = ["%MIN" in table for table in tables]
+                self.assertIn(True, with_faults)
+                self.assertIn(False, with_faults)
+                if name == "late":
+                    self.assertFalse(with_faults[0])
 
     def test_refused(self):
         """One line says what is wrong."""

@@ -488,9 +488,12 @@ static int find_field(const struct function_columns *columns, const char *names,
 	}
 }
 
-/* Numbers of the columns to print, NULL with a message if there is a wrong name. */
+/*
+ * Numbers of the columns to print, NULL with a message if there is a wrong name. Of
+ * columns that @may_lack allows to be missing the others are left, at least the windows.
+ */
 static int *find_fields(const struct function_columns *columns, const char *by,
-			const char *names, unsigned int *nr_fields)
+			const char *names, bool may_lack, unsigned int *nr_fields)
 {
 	const size_t most = names ? strlen(names) + 1 : columns->nr_columns;
 	int *fields = calloc(most, sizeof(*fields));
@@ -506,18 +509,22 @@ static int *find_fields(const struct function_columns *columns, const char *by,
 	while (names) {
 		int field = find_field(columns, names, &length);
 
-		if (field < 0) {
+		if (field < 0 && !may_lack) {
 			print_no_column(columns, by, names, strcspn(names, ","));
 			free(fields);
 			return NULL;
 		}
+		if (field < 0)
+			length = strcspn(names, ",");
 		/* Once: an object has no two members of one name. */
-		for (is_new = true, i = 0; i < *nr_fields; i++)
+		for (is_new = field >= 0, i = 0; i < *nr_fields; i++)
 			is_new &= fields[i] != field;
 		if (is_new)
 			fields[(*nr_fields)++] = field;
 		names = names[length] ? names + length + 1 : NULL;
 	}
+	if (!*nr_fields)
+		fields[(*nr_fields)++] = function_columns__find(columns, "#", 1);
 	return fields;
 }
 
@@ -556,9 +563,12 @@ static int find_sort(const struct function_columns *columns, const char *by,
 	return column;
 }
 
-static int sort_rows(struct function_columns *columns, const char *by, const char *name)
+static int sort_rows(struct function_columns *columns, const char *by, const char *name,
+		     bool may_lack)
 {
-	int column = find_sort(columns, by, name);
+	bool is_there = !name || !strcasecmp(name, "symbol") || !strcmp(name, by) ||
+			function_columns__find(columns, name, strlen(name)) >= 0;
+	int column = find_sort(columns, by, is_there || !may_lack ? name : NULL);
 
 	if (column >= 0)
 		function_columns__sort(columns, column);
@@ -700,6 +710,8 @@ static int print_report(struct report_options *options, const struct function_ta
 		.width = options->view ? options->view->width : 0,
 	};
 	FILE *fp = options->view ? options->view->fp : stdout;
+	/* A part has no window of some groups, maybe, and so not their columns. */
+	const bool may_lack = is_part(options) && options->nr_tables;
 	int *fields = NULL, err;
 	unsigned int first;
 
@@ -710,7 +722,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (!err && options->percent_limit)
 		err = drop_small(&columns, table, options);
 	if (!err)
-		err = sort_rows(&columns, table->by, options->sort);
+		err = sort_rows(&columns, table->by, options->sort, may_lack);
 	if (err)
 		goto out;
 
@@ -718,7 +730,8 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (options->metrics && !options->fields)
 		fields = metric_fields(&columns, first, &print.nr_fields);
 	else
-		fields = find_fields(&columns, table->by, options->fields, &print.nr_fields);
+		fields = find_fields(&columns, table->by, options->fields, may_lack,
+				     &print.nr_fields);
 	if (!fields)
 		goto out;
 
@@ -929,7 +942,8 @@ static int print_diff(const struct report_options *options, const struct functio
 		goto out;
 
 	err = -EINVAL;
-	fields = find_fields(&diff.columns, by, options->fields, &print.nr_fields);
+	fields = find_fields(&diff.columns, by, options->fields, /*may_lack=*/false,
+			     &print.nr_fields);
 	print.fields = fields;
 	if (fields && check_limits(options->fail_on, &diff.columns, by))
 		err = print_changes(options, &diff, &print);

@@ -549,7 +549,8 @@ static int end_part(struct recording *recording, u64 lost)
 
 	if (!recording->has_begun)
 		return 0;
-	err = hand_over(recording, lost, recording->last, &own);
+	/* There may be no sample in it. */
+	err = hand_over(recording, lost, max(recording->last, recording->begin), &own);
 	function_table__exit(&own);
 	if (recording->last - recording->forgot > FORGET_AFTER) {
 		function_metrics__forget_idle(recording->metrics);

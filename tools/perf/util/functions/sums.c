@@ -814,24 +814,22 @@ int function_table__add_sets(struct function_table *table, const struct function
 }
 
 /**
- * function_table__add - add the sums of one table to those of another
+ * function_table__add_part - add the sums of another part of the same recording
  * @table: what is added to
  * @other: what is added
  *
+ * Each may lack groups: they are known from their first sample on.
+ *
  * Return: NULL, or why they do not add up.
  */
-const char *function_table__add(struct function_table *table, const struct function_table *other)
+const char *function_table__add_part(struct function_table *table,
+				     const struct function_table *other)
 {
-	const char *reason;
 	bool fits = true;
 
 	if (!table->nr_sets) {
 		memcpy(table->by, other->by, sizeof(table->by));
 		table->inlines = other->inlines;
-	} else {
-		reason = check_same_sets(table, other);
-		if (reason)
-			return reason;
 	}
 
 	for (unsigned int i = 0; i < other->nr_cpus; i++) {
@@ -878,6 +876,20 @@ const char *function_table__add(struct function_table *table, const struct funct
 		table->was_mixed = true;
 	}
 	return NULL;
+}
+
+/**
+ * function_table__add - add the sums of one table to those of another
+ * @table: what is added to
+ * @other: what is added
+ *
+ * Return: NULL, or why they do not add up.
+ */
+const char *function_table__add(struct function_table *table, const struct function_table *other)
+{
+	const char *reason = table->nr_sets ? check_same_sets(table, other) : NULL;
+
+	return reason ?: function_table__add_part(table, other);
 }
 
 /**

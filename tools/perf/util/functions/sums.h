@@ -218,6 +218,8 @@ bool function_table__has_share(const struct function_table *table, enum function
 void function_table__discard(struct function_table *table);
 bool function_table__has_window(const struct function_table *table);
 const char *function_table__add(struct function_table *table, const struct function_table *other);
+const char *function_table__add_part(struct function_table *table,
+				     const struct function_table *other);
 const char *function_table__merge(struct function_table *table, struct function_table *other);
 void function_table__exit(struct function_table *table);
 

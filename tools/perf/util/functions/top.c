@@ -261,6 +261,16 @@ static void wake(struct function_top *top)
 		pr_debug("no wakeup: %m\n");
 }
 
+/* Return: whether it worked. If not, it has said why. */
+static bool add_part(struct function_table *table, const struct function_table *part)
+{
+	const char *reason = function_table__add_part(table, part);
+
+	if (reason)
+		pr_err("perf functions: top cannot go on: %s\n", reason);
+	return !reason;
+}
+
 /**
  * function_top__take - take sums
  * @data: struct function_top
@@ -268,7 +278,7 @@ static void wake(struct function_top *top)
  * @begin: their first time, ns
  * @end: their last time
  *
- * Return: 0, or -ENOMEM.
+ * Return: 0, or -EINVAL with a message.
  */
 int function_top__take(void *data, const struct function_table *table, u64 begin, u64 end)
 {
@@ -281,8 +291,8 @@ int function_top__take(void *data, const struct function_table *table, u64 begin
 		if (top->handed)
 			top->handed->begin = begin;
 	}
-	if (!top->handed || function_table__add(&top->handed->table, table))
-		err = -ENOMEM;
+	if (!top->handed || !add_part(&top->handed->table, table))
+		err = -EINVAL;
 	else
 		top->handed->end = end;
 	top->is_due = false;
@@ -315,8 +325,8 @@ static int add_up(struct function_top *top)
 
 	function_table__exit(&top->total);
 	list_for_each_entry(slice, &top->slices, node) {
-		if (function_table__add(&top->total, &slice->table))
-			return -ENOMEM;
+		if (!add_part(&top->total, &slice->table))
+			return -EINVAL;
 		top->end = slice->end;
 	}
 	if (top->nr_slices)
@@ -329,6 +339,7 @@ static int take_up(struct function_top *top)
 {
 	const u64 last = top->options.last * NSEC_PER_SEC;
 	struct slice *newest = NULL, *slice, *next;
+	int err;
 
 	mutex_lock(&top->mutex);
 	slice = top->handed;
@@ -347,11 +358,10 @@ static int take_up(struct function_top *top)
 		newest = list_last_entry(&top->slices, struct slice, node);
 	if (newest && (!last || newest->end - newest->begin < last / MOST_SLICES)) {
 		newest->end = slice->end;
-		if (function_table__merge(&newest->table, &slice->table)) {
-			slice__delete(slice);
-			return -ENOMEM;
-		}
+		err = add_part(&newest->table, &slice->table) ? 0 : -EINVAL;
 		slice__delete(slice);
+		if (err)
+			return err;
 	} else {
 		list_add_tail(&slice->node, &top->slices);
 		top->nr_slices++;
@@ -408,7 +418,7 @@ static unsigned int add_lines(FILE *screen, const char *text, const struct winsi
 		fputs(ERASE_LINE, screen);
 		for (; *text && *text != '\n'; text++) {
 			if (*text == KEY_ESCAPE) {
-				while (*text != 'm')
+				while (text[1] && *text != 'm')
 					fputc(*text++, screen);
 				fputc('m', screen);
 				continue;
@@ -567,6 +577,7 @@ static void choose(struct function_top *top, char key, const char *text)
 		top->message = NULL;
 	top->next_table = min_t(u64, top->next_table,
 				now_ns() + (u64)(options->delay * NSEC_PER_SEC));
+	top->next_word = min(top->next_word, top->next_table);
 }
 
 static void ask(struct function_top *top, char key)
@@ -897,6 +908,9 @@ static int read_all(struct function_top *top)
 	}
 	err = -pthread_create(&thread, NULL, show_tables, top);
 	if (err) {
+		restore_terminal();
+		/* perf record does not wait for a reader that there is not. */
+		close(STDIN_FILENO);
 		stop(top);
 		return err;
 	}
