@@ -100,7 +100,8 @@ def run_time(measured: dict[str, Any]) -> Finding:
         default limit drops most samples.""",
         """Run times repeat to 1 %, so the difference of alternate periods may be chance. The
         emulated CPU executes one instruction per cycle and has no caches. On a real CPU each
-        interrupt also evicts the program's data from the caches, so the program may lose more time.""",
+        interrupt also evicts the program's data from the caches, so the program may lose more
+        time.""",
         "published",
         f"{BASE}/README.md#the-published-experiment",
     )
