@@ -545,9 +545,12 @@ static int *metric_fields(const struct function_columns *columns, unsigned int f
 	return fields;
 }
 
-/* The number of the column to sort by, -1 if that is the first, -EINVAL with a message. */
+/*
+ * The number of the column to sort by, -1 if that is the first, -EINVAL with a message.
+ * The usual one takes the place of a column that @may_lack allows to be missing.
+ */
 static int find_sort(const struct function_columns *columns, const char *by,
-		     const char *name)
+		     const char *name, bool may_lack)
 {
 	int column;
 
@@ -556,19 +559,18 @@ static int find_sort(const struct function_columns *columns, const char *by,
 	if (!strcasecmp(name, "symbol") || !strcmp(name, by))
 		return -1;
 	column = function_columns__find(columns, name, strlen(name));
-	if (column < 0) {
-		print_no_column(columns, by, name, strlen(name));
-		return -EINVAL;
-	}
-	return column;
+	if (column >= 0)
+		return column;
+	if (may_lack)
+		return function_columns__default_sort(columns);
+	print_no_column(columns, by, name, strlen(name));
+	return -EINVAL;
 }
 
 static int sort_rows(struct function_columns *columns, const char *by, const char *name,
 		     bool may_lack)
 {
-	bool is_there = !name || !strcasecmp(name, "symbol") || !strcmp(name, by) ||
-			function_columns__find(columns, name, strlen(name)) >= 0;
-	int column = find_sort(columns, by, is_there || !may_lack ? name : NULL);
+	int column = find_sort(columns, by, name, may_lack);
 
 	if (column >= 0)
 		function_columns__sort(columns, column);
@@ -900,7 +902,8 @@ static int print_changes(const struct report_options *options, struct function_d
 			 struct function_diff_print *print)
 {
 	const struct function_table *before = &print->before->table, *after = &print->after->table;
-	int column = find_sort(&diff->columns, after->by, options->sort), err;
+	int column = find_sort(&diff->columns, after->by, options->sort, /*may_lack=*/false);
+	int err;
 
 	if (column < -1)
 		return column;
