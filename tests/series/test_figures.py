@@ -260,11 +260,15 @@ class Readme(unittest.TestCase):
 
     def test_pictures(self):
         """`make bench BENCH=pictures` makes all of them; they are small enough for a web page."""
-        shown = re.findall(r"!\[[^]]+\]\((\S+)\)", (TOP / "README.md").read_text())
-        made = {f"results/6.12/{path.name}" for path in pictures.PICTURES}
-        self.assertEqual(set(shown), made)
-        for name in shown:
-            self.assertTrue(10 < (TOP / name).stat().st_size / 100 < 3000, name)
+        shown = {
+            page.parent / name
+            for page in (TOP / "README.md", TOP / "report/README.md")
+            for name in re.findall(r"!\[[^]]+\]\((\S+)\)", page.read_text())
+        }
+        made = {TOP / "results/6.12" / path.name for path in pictures.PICTURES}
+        self.assertEqual({path.resolve() for path in shown}, made)
+        for path in made:
+            self.assertTrue(10 < path.stat().st_size / 100 < 3000, path)
 
     def test_terminal(self):
         """The tables of the seven functions, in which what is recorded is near the truth."""
