@@ -1213,14 +1213,13 @@ int function_columns__init(struct function_columns *columns, const struct functi
 			   const struct function_reading_options *options)
 {
 	struct function_table total = {};
-	struct function_skid skid;
 	struct function_row all;
 	int err;
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
-	if (!options->is_compared && function_table__skid(table, &skid))
-		columns->skid = skid.mean;
+	if (!options->is_compared)
+		columns->skid = function_table__mean_skid(table);
 	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
 	      add_columns(columns, total.sums, total.nr_sums) ?:
 	      add_rows(columns, table, options);

@@ -97,6 +97,21 @@ static int compare_skids(const void *one, const void *other)
 }
 
 /**
+ * function_table__mean_skid - say how late windows have ended in the mean
+ * @table: the table
+ *
+ * Return: a number of events of the leader; 0 if that is not known, see function_table__skid().
+ */
+double function_table__mean_skid(const struct function_table *table)
+{
+	double mean = 0;
+
+	for (unsigned int i = 0; i < table->nr_skids; i++)
+		mean += (double)table->skids[i] / table->nr_skids;
+	return mean;
+}
+
+/**
  * function_table__skid - say how late windows have ended
  * @table: the table, whose list of them is sorted
  * @skid: set to that
@@ -108,9 +123,7 @@ bool function_table__skid(const struct function_table *table, struct function_sk
 	if (!table->nr_skids)
 		return false;
 	qsort(table->skids, table->nr_skids, sizeof(*table->skids), compare_skids);
-	skid->mean = 0;
-	for (unsigned int i = 0; i < table->nr_skids; i++)
-		skid->mean += (double)table->skids[i] / table->nr_skids;
+	skid->mean = function_table__mean_skid(table);
 	skid->median = table->skids[table->nr_skids / 2];
 	skid->percentile_95 = table->skids[(size_t)table->nr_skids * 95 / 100];
 	return true;

@@ -25,6 +25,7 @@ struct function_skid {
 	u64 percentile_95;
 };
 
+double function_table__mean_skid(const struct function_table *table);
 bool function_table__skid(const struct function_table *table, struct function_skid *skid);
 int function_table__set_effects(const struct function_table *table);
 bool function_effect__is_known(const struct event_set *set);
