@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Random calls around alternating events, for some seconds.
+"""Random calls around alternating events, for some seconds, and what such calls have found.
 
 test_stress.py makes more, where the kernel checks itself.
 """
@@ -14,6 +14,8 @@ MACHINES = "arm64"
 
 SHARE = CHECK / "fuzz"
 CALLS = 20000
+NO_COMPLAINT = "! dmesg | grep -E '(BUG|WARNING|INFO):|Call trace'"
+MEMBERS = 4 * ",instructions"
 
 
 class Fuzz(unittest.TestCase):
@@ -23,11 +25,22 @@ class Fuzz(unittest.TestCase):
             f"""
             echo 5000 > /proc/sys/kernel/perf_event_max_sample_rate
             ./fuzz_attr 1 {CALLS}
-            ! dmesg | grep -E '(BUG|WARNING|INFO):|Call trace'
+            {NO_COMPLAINT}
             """,
             share=SHARE,
         )
         self.assertGreaterEqual(fuzz.totals(self, output)["calls"], CALLS)
+
+    def test_groups_that_share_the_counters(self):
+        """Overflows arrive while perf changes what is counted: no counter runs then."""
+        in_guest(f"""
+            echo 1 > /sys/bus/event_source/devices/armv8_pmuv3/perf_event_mux_interval_ms
+            echo 1000000 > /proc/sys/kernel/perf_event_max_sample_rate
+            echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
+            perf record -q -o /dev/null -e '{{instructions/period=700/{MEMBERS}}}:S' \\
+                -e '{{instructions/period=777/{MEMBERS}}}:S' -- benchmark --iterations 3000 0 1
+            {NO_COMPLAINT}
+        """)
 
 
 if __name__ == "__main__":
