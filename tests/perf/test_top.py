@@ -70,6 +70,16 @@ def press(terminal, keys, pattern):
     return terminal.until(pattern)
 
 
+def until_stopped(terminal):
+    state = lambda: open(f"/proc/{terminal.pid}/stat").read().rsplit(")", 1)[1].split()[0]
+    while state() != "T":
+        time.sleep(0.01)
+
+
+def running(name):
+    return subprocess.run(["pgrep", name], stdout=-1).stdout.decode()
+
+
 busy = subprocess.Popen(["benchmark", "--iterations", "10000000", "0", "1"], stdout=-3)
 terminal = top("-p", busy.pid, "--last", "0", "-F", "#,CPI,%CY,%I")
 terminal.until("^dcache_miss")
@@ -114,16 +124,26 @@ terminal.until("^perf function$")
 seen["tiny"] = terminal.lines()
 terminal.resize(30, 110)
 terminal.until("^dcache_miss.*")
-# ^Z, and back
-terminal.press("\x1a")
-state = lambda: open(f"/proc/{terminal.pid}/stat").read().rsplit(")", 1)[1].split()[0]
-while state() != "T":
-    time.sleep(0.01)
+# ^Z, and back; a shell drops what was typed behind it
+terminal.press("\x1ax")
+until_stopped(terminal)
 seen["stopped"] = termios.tcgetattr(terminal.file) == terminal.before
+shell = os.open(f"/proc/{terminal.pid}/fd/1", os.O_RDWR | os.O_NOCTTY)
+termios.tcflush(shell, termios.TCIFLUSH)
+os.close(shell)
 terminal.resize(30, 110)
-for pid in subprocess.run(["pgrep", "perf"], stdout=-1).stdout.split():
+for pid in running("perf").split():
     os.kill(int(pid), signal.SIGCONT)
 terminal.until("^dcache_miss")
+# stopped by another process: a shell takes the terminal as it likes it, and ^D is no key there
+os.kill(terminal.pid, signal.SIGSTOP)
+until_stopped(terminal)
+termios.tcsetattr(terminal.file, termios.TCSANOW, terminal.before)
+terminal.press("\x04")
+terminal.resize(30, 110)
+os.kill(terminal.pid, signal.SIGCONT)
+press(terminal, "h", "^q  quit")
+press(terminal, "x", "^dcache_miss")
 leave("q", terminal, "q")
 seen["goes on"] = busy.poll() is None
 

@@ -177,7 +177,8 @@ static void set_terminal(const struct function_top *top)
 {
 	struct termios silent;
 
-	if (top->keys >= 0 && !tcgetattr(top->keys, &terminal.before)) {
+	if (top->keys >= 0 &&
+	    (terminal.is_changed || !tcgetattr(top->keys, &terminal.before))) {
 		silent = terminal.before;
 		silent.c_lflag &= ~(ICANON | ECHO);
 		silent.c_cc[VMIN] = 0;
@@ -644,13 +645,16 @@ static void take_key(struct function_top *top, char key)
 	}
 }
 
-static void read_keys(struct function_top *top)
+static void read_keys(struct function_top *top, short events)
 {
 	char keys[LINE_SIZE];
 	ssize_t size = read(top->keys, keys, sizeof(keys));
 
+	/* A shell may have read what was typed while this was stopped. */
+	if (size ? size < 0 && (errno == EINTR || errno == EAGAIN) : !(events & POLLHUP))
+		return;
 	/* The terminal is gone. */
-	if (!size || (size < 0 && errno != EINTR && errno != EAGAIN)) {
+	if (size <= 0) {
 		top->keys = -1;
 		stop(top);
 		return;
@@ -677,6 +681,9 @@ static void read_signal(struct function_top *top)
 	case SIGTSTP:
 		restore_terminal();
 		raise(SIGSTOP);
+		break;
+	case SIGCONT:
+		/* Whatever has stopped it, a shell may have changed the terminal. */
 		if (top->has_screen) {
 			set_terminal(top);
 			show(top);
@@ -764,10 +771,11 @@ static void *show_tables(void *data)
 			has_ended = top->has_ended;
 			mutex_unlock(&top->mutex);
 		}
+		/* Before a signal that stops this: a shell may read them then. */
+		if (fds[2].revents)
+			read_keys(top, fds[2].revents);
 		if (fds[1].revents)
 			read_signal(top);
-		if (fds[2].revents)
-			read_keys(top);
 	}
 	return NULL;
 }
@@ -847,7 +855,8 @@ static int start_child(struct function_top *top, const int control[2], const sig
 
 static void catch_signals(sigset_t *signals, sigset_t *before)
 {
-	static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+	static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP,
+				   SIGCONT, SIGWINCH };
 
 	sigemptyset(signals);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
