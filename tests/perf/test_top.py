@@ -386,6 +386,7 @@ class AtTerminal(unittest.TestCase):
     def test_help(self):
         keys = [line[0] for line in self.seen["help"][1:] if line]
         self.assertEqual(keys, list("dlzsfhq"))
+        self.assertIn("(0: all since the start or since z)", "\n".join(self.seen["help"]))
         self.assertIn("dcache_miss", "\n".join(self.seen["after help"]))
 
     def test_keys(self):

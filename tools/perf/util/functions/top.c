@@ -58,7 +58,7 @@
 
 static const char *const help[] = {
 	"d  seconds from one table to the next",
-	"l  seconds that a table is of (0: all since then)",
+	"l  seconds that a table is of (0: all since the start or since z)",
 	"z  forget what was counted so far",
 	"s  column to sort by",
 	"f  percent limit: no functions with a smaller share",
@@ -588,7 +588,7 @@ static void ask(struct function_top *top, char key)
 		const char *text;
 	} prompts[] = {
 		{ 'd', "seconds from one table to the next" },
-		{ 'l', "seconds that a table is of (0: all)" },
+		{ 'l', "seconds that a table is of (0: all since the start or since z)" },
 		{ 's', "column to sort by" },
 		{ 'f', "least share to print, in percent" },
 	};
