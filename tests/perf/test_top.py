@@ -4,6 +4,7 @@
 What it says of the benchmark is held against the truth, which `benchmark --truth` counts.
 """
 
+import collections
 import json
 import re
 import shutil
@@ -12,7 +13,7 @@ import unittest
 from tests.harness.env import CHECK, TOP, in_guest, words
 from tests.harness.truth import LEAVES, check_shares, measured_rates, read_truth
 
-MINUTES = 1
+MINUTES = 2
 MACHINES = "arm64"
 
 SHARE = CHECK / "top"
@@ -164,7 +165,21 @@ idle.kill()
 # the end of a program, whose output is not on the screen
 terminal = top("--", "sh", "-c", "echo LOUD; echo LOUD >&2; benchmark 0 1; exit 7")
 leave("program", terminal, "")
-seen["left"] = subprocess.run(["pgrep", "perf"], stdout=-1).stdout.decode()
+# a program that does not end when it is told to
+for name in "q twice", "patience":
+    terminal = top("--", "sh", "-c", "trap '' TERM; exec benchmark --iterations 10000000 0 1")
+    terminal.until("^dcache_miss")
+    seen["ending"] = press(terminal, "q", "ending")
+    begin = time.monotonic()
+    time.sleep(1)
+    leave(name, terminal, "q" if name == "q twice" else "")
+    seen[f"{name}, seconds"] = time.monotonic() - begin
+# the terminal goes away
+terminal = top("--", "benchmark", "--iterations", "10000000", "0", "1")
+terminal.until("^dcache_miss")
+os.close(terminal.file)
+os.waitpid(terminal.pid, 0)
+seen["left"] = running("perf|benchmark")
 json.dump(seen, open("/share/seen.json", "w"))
 """
 
@@ -212,6 +227,12 @@ try late perf functions top --stdio -d 0.5 --last 0.5 -e '{GROUPS}' -- \
 	sh -c "$quiet; $faults; $quiet"
 try gone perf functions top --stdio -d 0.5 --last 0.5 --sort %MIN -e '{GROUPS}' -- \
 	sh -c "$faults; $quiet"
+perf record -q -o /tmp/closed.data -e syscalls:sys_enter_close --filter 'fd == 0' -- \
+	perf functions top --stdio -- benchmark 0 1 > /dev/null
+perf script -i /tmp/closed.data -F pid > /share/closed
+# timeout(1) sends its signal twice
+try timeout timeout --preserve-status 3 perf functions top --stdio -- \
+	sh -c 'trap "sleep 1; echo ended > /share/ended; exit" TERM; while :; do :; done'
 perf functions top --list-opts > /share/options || true
 perf functions --list-cmds > /share/commands || true
 mkdir -p /dev/pts
@@ -313,6 +334,16 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(lines[:2], ["to stdout", "to stderr"])
         self.assertNotIn("to std", (SHARE / "separate.out").read_text())
 
+    def test_stdin(self):
+        """It is closed once: its number may then be that of another thread's file."""
+        closed = collections.Counter((SHARE / "closed").read_text().split())
+        self.assertEqual(max(closed.values()), 1, closed)
+
+    def test_signal_comes_twice(self):
+        """A program has the time to end."""
+        self.assertEqual(said("timeout")[1], 0)
+        self.assertTrue((SHARE / "ended").exists())
+
     def test_groups_that_come_and_go(self):
         """A group is known from its first sample on, and has no window in some of the tables."""
         for name in "late", "gone":
@@ -412,7 +443,8 @@ class AtTerminal(unittest.TestCase):
 
     def test_ends(self):
         """The terminal is what it was, and the last table stays."""
-        for name in ("q", "^C", "TERM", "HUP", "no field", "idle", "program"):
+        names = "q", "^C", "TERM", "HUP", "no field", "idle", "program", "q twice", "patience"
+        for name in names:
             with self.subTest(name):
                 end = self.seen[name]
                 self.assertTrue(end["restored"])
@@ -433,6 +465,13 @@ class AtTerminal(unittest.TestCase):
                     self.assertIn("dcache_miss", left)
         self.assertTrue(self.seen["goes on"])
         self.assertTrue(self.seen["stopped"])
+
+    def test_program_that_goes_on(self):
+        """It is killed at another q, or after 10 seconds, and so nothing of it is left."""
+        self.assertRegex(self.seen["ending"][0], r"windows  ending  q: at once$")
+        self.assertLess(self.seen["q twice, seconds"], 8)
+        self.assertGreater(self.seen["patience, seconds"], 8)
+        self.assertLess(self.seen["patience, seconds"], 20)
         self.assertEqual(self.seen["left"], "")
 
 

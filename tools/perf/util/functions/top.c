@@ -45,6 +45,10 @@
 /* What slices a table is made of, at most: older ones than the newest make longer ones. */
 #define MOST_SLICES	32
 #define LINE_SIZE	64
+/* perf record and its command have this long to end, then they are killed. */
+#define MOST_TO_END	(10 * NSEC_PER_SEC)
+/* timeout(1) sends its signal twice: within this time, both are one. */
+#define SAME_STOP	(NSEC_PER_SEC / 2)
 
 #define ENTER_SCREEN	"\033[?1049h\033[?25l"
 #define LEAVE_SCREEN	"\033[?25h\033[?1049l"
@@ -98,6 +102,7 @@ struct function_top {
 	struct mutex mutex;
 	bool is_due;
 	bool is_handed;
+	bool is_unreadable;	/* what perf record writes */
 	bool has_ended;
 	struct slice *handed;
 
@@ -110,8 +115,8 @@ struct function_top {
 	u64 next_table;
 	u64 next_word;
 	bool is_stopping;
+	u64 stopped;		/* when it was first to end */
 	bool is_asked;		/* for a table */
-	bool is_unreadable;	/* what perf record writes */
 	bool is_counted;	/* all that were wanted are printed */
 	bool is_zeroed;		/* what comes next is older */
 	bool has_help;
@@ -190,7 +195,10 @@ static void set_terminal(const struct function_top *top)
 	write_all(STDOUT_FILENO, ENTER_SCREEN, strlen(ENTER_SCREEN));
 }
 
-/* What perf record starts has a stderr of its own, and no keyboard that it would share. */
+/*
+ * What perf record starts has a stderr of its own, and no keyboard that it would share. It
+ * does not outlive perf record.
+ */
 static struct {
 	int in;
 	int err;
@@ -201,6 +209,7 @@ static void separate_workload(void)
 	if (workload.in >= 0)
 		dup2(workload.in, STDIN_FILENO);
 	dup2(workload.err, STDERR_FILENO);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 static int set_workload(const struct function_top *top)
@@ -402,8 +411,10 @@ static void print_status(const struct function_top *top, FILE *fp)
 		fprintf(fp, ", %llu records lost", (unsigned long long)table->lost);
 	if (table->throttled)
 		fprintf(fp, ", throttled %llu times", (unsigned long long)table->throttled);
+	if (top->is_stopping)
+		fprintf(fp, "  ending");
 	if (top->keys >= 0)
-		fprintf(fp, "  h: help  q: quit");
+		fprintf(fp, top->is_stopping ? "  q: at once" : "  h: help  q: quit");
 	fprintf(fp, NORMAL "\n");
 }
 
@@ -539,24 +550,37 @@ static int print(struct function_top *top)
 	return -EIO;
 }
 
+/* End perf record, which ends its command. If that takes too long, both are killed. */
 static void stop(struct function_top *top)
 {
-	/* What does not end on the first one is not asked again. */
-	kill(top->child, top->is_stopping ? SIGKILL : SIGINT);
-	top->is_stopping = true;
+	const u64 now = now_ns();
+
+	if (!top->is_stopping) {
+		kill(top->child, SIGINT);
+		top->is_stopping = true;
+		top->stopped = now;
+	} else if (now - top->stopped >= SAME_STOP) {
+		kill(top->child, SIGKILL);
+	}
 }
 
 /* Show what there is. An error is that of a choice of the user, or the end. */
 static void show(struct function_top *top)
 {
-	if (top->is_stopping)
+	if (top->err || (top->is_stopping && !top->has_screen))
 		return;
 	if (top->has_screen)
 		top->err = draw(top);
 	else
 		top->err = print(top);
-	if (top->err)
+	if (top->err && !top->is_stopping)
 		stop(top);
+}
+
+static void stop_and_show(struct function_top *top)
+{
+	stop(top);
+	show(top);
 }
 
 /* Change what a key is for; there is a message if it cannot be so. */
@@ -656,7 +680,8 @@ static void read_keys(struct function_top *top, short events)
 	/* The terminal is gone. */
 	if (size <= 0) {
 		top->keys = -1;
-		stop(top);
+		if (!top->is_stopping)
+			stop(top);
 		return;
 	}
 	/* One key, such as an arrow, may be a sequence. */
@@ -690,7 +715,7 @@ static void read_signal(struct function_top *top)
 		}
 		break;
 	default:
-		stop(top);
+		stop_and_show(top);
 		break;
 	}
 }
@@ -704,15 +729,12 @@ static void send_word(struct function_top *top, u64 now)
 	top->next_word = now + top->options.delay * NSEC_PER_SEC / WORDS;
 }
 
-/* What there is to do at this time, or later. Returns the milliseconds until then. */
-static int keep_time(struct function_top *top)
+/* What there is to do at this time, until the end. Returns when there is more. */
+static u64 make_tables(struct function_top *top, u64 now)
 {
 	const u64 delay = top->options.delay * NSEC_PER_SEC;
-	u64 now = now_ns(), next;
 	bool is_handed;
 
-	if (top->is_stopping)
-		return -1;
 	if (now >= top->next_word)
 		send_word(top, now);
 	if (!top->is_asked && now >= top->next_table) {
@@ -737,20 +759,33 @@ static int keep_time(struct function_top *top)
 		top->nr_tables += function_table__has_window(&top->total);
 		if (top->nr_tables && top->nr_tables == top->options.count && !top->is_stopping) {
 			top->is_counted = true;
-			stop(top);
+			stop_and_show(top);
 		}
 	}
-	next = min(top->next_word, top->is_asked ? top->next_table + delay / WORDS :
+	return min(top->next_word, top->is_asked ? top->next_table + delay / WORDS :
 						   top->next_table);
-	if (top->is_stopping)
-		return -1;
+}
+
+/* Do what is due. Returns the milliseconds until there is more to do, or -1. */
+static int keep_time(struct function_top *top)
+{
+	const u64 now = now_ns();
+	u64 next = top->is_stopping ? 0 : make_tables(top, now);
+
+	if (top->is_stopping) {
+		next = top->stopped + MOST_TO_END;
+		if (now >= next) {
+			kill(top->child, SIGKILL);
+			return -1;
+		}
+	}
 	return next > now ? (int)((next - now) / NSEC_PER_MSEC) + 1 : 0;
 }
 
 static void *show_tables(void *data)
 {
 	struct function_top *top = data;
-	bool has_ended = false;
+	bool has_ended = false, is_unreadable;
 	u64 number;
 
 	top->next_word = now_ns();
@@ -769,7 +804,11 @@ static void *show_tables(void *data)
 		if (fds[0].revents && read(top->event, &number, sizeof(number)) > 0) {
 			mutex_lock(&top->mutex);
 			has_ended = top->has_ended;
+			is_unreadable = top->is_unreadable;
 			mutex_unlock(&top->mutex);
+			/* perf record would go on. */
+			if (is_unreadable && !top->is_stopping)
+				stop_and_show(top);
 		}
 		/* Before a signal that stops this: a shell may read them then. */
 		if (fds[2].revents)
@@ -824,7 +863,7 @@ static int wait_for_child(struct function_top *top)
 		if (errno != EINTR)
 			return -1;
 	}
-	if (top->is_stopping || top->is_unreadable)
+	if (top->is_stopping)
 		return 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -902,8 +941,17 @@ static bool has_ended_soon(const struct function_top *top)
 	return false;
 }
 
+static void tell(struct function_top *top, bool *what)
+{
+	mutex_lock(&top->mutex);
+	*what = true;
+	mutex_unlock(&top->mutex);
+	wake(top);
+}
+
 static int read_all(struct function_top *top)
 {
+	siginfo_t info;
 	pthread_t thread;
 	int err;
 
@@ -924,16 +972,14 @@ static int read_all(struct function_top *top)
 		return err;
 	}
 	debug_set_file(top->notes);
+	/* This closes stdin. A file that the other thread opens may then have its number. */
 	err = top->options.read(top->options.data, top);
-	/* perf record would go on if what it writes cannot be read. */
-	top->is_unreadable = err && !has_ended_soon(top);
-	if (top->is_unreadable)
-		kill(top->child, SIGTERM);
-	close(STDIN_FILENO);
-	mutex_lock(&top->mutex);
-	top->has_ended = true;
-	mutex_unlock(&top->mutex);
-	wake(top);
+	if (err && !has_ended_soon(top))
+		tell(top, &top->is_unreadable);
+	/* The other thread sees to it that there is an end. */
+	while (waitid(P_PID, top->child, &info, WEXITED | WNOWAIT) && errno == EINTR)
+		;
+	tell(top, &top->has_ended);
 	pthread_join(thread, NULL);
 	restore_terminal();
 	debug_set_file(stderr);
@@ -964,10 +1010,13 @@ int function_top__run(const struct function_top_options *options, const int cont
 	err = finish(&top);
 	print_said(&top);
 	fclose(top.notes);
+	/* What the user has ended may be cut. */
+	if (top.is_stopping && !top.is_unreadable)
+		read_err = 0;
 	/* If perf record has failed, it has said why. */
-	if (err || (read_err && !status && !top.is_stopping))
+	if (err || (read_err && !status))
 		fputs(top.noted, stderr);
-	if (!err && !status && !top.is_stopping)
+	if (!err && !status)
 		err = read_err;
 	options->note(options->data, &top.total);
 
