@@ -227,6 +227,9 @@ try late perf functions top --stdio -d 0.5 --last 0.5 -e '{GROUPS}' -- \
 	sh -c "$quiet; $faults; $quiet"
 try gone perf functions top --stdio -d 0.5 --last 0.5 --sort %MIN -e '{GROUPS}' -- \
 	sh -c "$faults; $quiet"
+# where nothing runs for a while
+try idle perf functions top -j -d 0.3 --count 8 -e '{EVENTS}' -- \
+	sh -c 'benchmark 0 1; sleep 3; exec benchmark --iterations 10000000 0 1'
 perf record -q -o /tmp/closed.data -e syscalls:sys_enter_close --filter 'fd == 0' -- \
 	perf functions top --stdio -- benchmark 0 1 > /dev/null
 perf script -i /tmp/closed.data -F pid > /share/closed
@@ -333,6 +336,17 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertEqual(lines[:2], ["to stdout", "to stderr"])
         self.assertNotIn("to std", (SHARE / "separate.out").read_text())
+
+    def test_idle(self):
+        """A table comes once, and counts once; so each one is of more."""
+        lines, status = said("idle")
+        self.assertEqual((lines, status), ([], 0))
+        parts = objects((SHARE / "idle.out").read_text())
+        self.assertEqual(len(parts), 8)
+        numbers = [sum(row["metrics"]["#"] for row in part["functions"]) for part in parts]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        ends = [part["time"][1] for part in parts]
+        self.assertGreater(max(b - a for a, b in zip(ends, ends[1:])), 2)
 
     def test_stdin(self):
         """It is closed once: its number may then be that of another thread's file."""

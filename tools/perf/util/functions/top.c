@@ -117,6 +117,7 @@ struct function_top {
 	bool is_stopping;
 	u64 stopped;		/* when it was first to end */
 	bool is_asked;		/* for a table */
+	bool has_news;		/* since the table before */
 	bool is_counted;	/* all that were wanted are printed */
 	bool is_zeroed;		/* what comes next is older */
 	bool has_help;
@@ -356,6 +357,7 @@ static int take_up(struct function_top *top)
 	top->handed = NULL;
 	top->is_handed = false;
 	mutex_unlock(&top->mutex);
+	top->has_news = false;
 	if (!slice)
 		return 0;
 	if (top->is_zeroed) {
@@ -363,6 +365,7 @@ static int take_up(struct function_top *top)
 		slice__delete(slice);
 		return 0;
 	}
+	top->has_news = function_table__has_window(&slice->table);
 
 	if (top->nr_slices)
 		newest = list_last_entry(&top->slices, struct slice, node);
@@ -532,12 +535,12 @@ static int draw(struct function_top *top)
 	return text ? 0 : top->err ?: -ENOMEM;
 }
 
-/* Print a table where there is no screen. */
+/* Print a table where there is no screen, unless it is the same as before. */
 static int print(struct function_top *top)
 {
 	char *text;
 
-	if (!function_table__has_window(&top->total))
+	if (!top->has_news)
 		return 0;
 	text = make_text(top, NULL);
 	if (!text)
@@ -756,7 +759,7 @@ static u64 make_tables(struct function_top *top, u64 now)
 		if (top->err)
 			stop(top);
 		show(top);
-		top->nr_tables += function_table__has_window(&top->total);
+		top->nr_tables += top->has_news;
 		if (top->nr_tables && top->nr_tables == top->options.count && !top->is_stopping) {
 			top->is_counted = true;
 			stop_and_show(top);
@@ -836,7 +839,6 @@ static void print_said(struct function_top *top)
 /* The last table, which stays. */
 static int finish(struct function_top *top)
 {
-	bool has_news = top->handed;
 	int err = take_up(top);
 	struct winsize size;
 	char *text;
@@ -844,7 +846,7 @@ static int finish(struct function_top *top)
 	if (err || top->err || top->is_counted)
 		return err ?: top->err;
 	if (!top->has_screen)
-		return has_news ? print(top) : 0;
+		return print(top);
 	if (!function_table__has_window(&top->total))
 		return 0;
 	get_term_dimensions(&size);
