@@ -23,7 +23,7 @@ GROUPS = "{cycles/period=999700/,instructions}:uS,{minor-faults/period=2000/,con
 
 # In the guest: what is seen on the screen after each step, by its name.
 AT_TERMINAL = r"""
-import json, os, re, signal, subprocess, sys, termios, time
+import json, os, re, shutil, signal, subprocess, sys, termios, time
 from terminal import Terminal
 
 PERF = "/usr/bin/perf"
@@ -180,6 +180,12 @@ terminal.until("^dcache_miss")
 os.close(terminal.file)
 os.waitpid(terminal.pid, 0)
 seen["left"] = running("perf|benchmark")
+# a name that a terminal would obey
+evil = "/tmp/e\x1b[2Jvil"
+shutil.copy("/usr/bin/benchmark", evil)
+for name, options in ("evil", ()), ("evil csv", ("-x", ";")):
+    terminal = top("--by", "comm", *options, "--", evil, "0", "1")
+    leave(name, terminal, "")
 json.dump(seen, open("/share/seen.json", "w"))
 """
 
@@ -487,6 +493,13 @@ class AtTerminal(unittest.TestCase):
         self.assertGreater(self.seen["patience, seconds"], 8)
         self.assertLess(self.seen["patience, seconds"], 20)
         self.assertEqual(self.seen["left"], "")
+
+    def test_no_terminal_obeys(self):
+        """What a name says to it, on the screen or without one."""
+        for name in "evil", "evil csv":
+            with self.subTest(name):
+                self.assertNotIn("\x1b[2J", self.seen[name]["raw"])
+                self.assertIn(r"e\x1b[2Jvil", self.seen[name]["raw"])
 
 
 if __name__ == "__main__":

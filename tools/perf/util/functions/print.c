@@ -378,9 +378,12 @@ static bool has_weak(const struct function_print *print, unsigned int field)
 	return false;
 }
 
+/* What is printed to memory goes to stdout from there. */
 static bool is_terminal(FILE *fp)
 {
-	return isatty(fileno(fp)) || pager_in_use();
+	int fd = fileno(fp);
+
+	return isatty(fd < 0 ? STDOUT_FILENO : fd) || pager_in_use();
 }
 
 static bool uses_color(FILE *fp)
