@@ -54,7 +54,8 @@ struct place {
 	u32 tid;
 	u8 cpumode;
 	bool filtered;
-	/* recording.nr_changes when it was looked up. */
+	bool nowhere;
+	/* recording.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
 	u64 thread;
 	struct metrics_function *function;
@@ -352,8 +353,8 @@ static int annotate_sample(struct recording *recording, struct evsel *leader,
 /* Whether a sample is not in the spans of time that the user wants to see. */
 static bool is_outside(const struct recording *recording, const struct perf_sample *sample)
 {
-	return perf_time__ranges_skip_sample(recording->ranges, recording->range_num,
-					     sample->time);
+	return recording->ranges &&
+	       perf_time__ranges_skip_sample(recording->ranges, recording->range_num, sample->time);
 }
 
 /* Whether a sample is on a CPU that the user does not want to see. */
@@ -369,6 +370,7 @@ static bool is_elsewhere(const struct recording *recording, const struct perf_sa
 static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		   struct perf_sample *sample, struct place *place)
 {
+	bool may_differ = recording->symbols || function_finder__needs_sample(recording->finder);
 	struct addr_location al;
 	int err = -EINVAL;
 
@@ -385,7 +387,8 @@ static int look_up(struct recording *recording, struct machine *machine, struct 
 		.tid		= sample->tid,
 		.cpumode	= sample->cpumode,
 		.filtered	= al.filtered,
-		.change		= recording->nr_changes,
+		.nowhere	= function_finder__is_nowhere(recording->finder, sample),
+		.change		= may_differ ? 0 : recording->nr_changes,
 		.thread		= function_finder__thread(recording->finder, al.thread),
 		.function	= function_finder__find(recording->finder, evsel, sample, &al),
 	};
@@ -407,8 +410,7 @@ static const struct place *find_place(struct recording *recording, struct machin
 {
 	struct place *place = &recording->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
 
-	if (!recording->symbols && !function_finder__needs_sample(recording->finder) &&
-	    place->change == recording->nr_changes && place->ip == sample->ip &&
+	if (place->change == recording->nr_changes && place->ip == sample->ip &&
 	    place->tid == sample->tid && place->pid == sample->pid &&
 	    place->cpumode == sample->cpumode && place->machine == machine)
 		return place;
@@ -631,7 +633,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.time = sample->time,
 		.filtered = place->filtered || is_elsewhere(recording, sample),
 		.outside = is_outside(recording, sample),
-		.nowhere = function_finder__is_nowhere(recording->finder, sample),
+		.nowhere = place->nowhere,
 	};
 	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
 }

@@ -568,12 +568,12 @@ static struct metrics_stream *function_metrics__findnew_stream(struct function_m
 							       const struct metrics_group *group,
 							       u64 id, u64 thread)
 {
-	struct metrics_stream key = { .id = id, .thread = thread, .group = group };
-	struct metrics_stream *stream = metrics->last_stream;
+	struct metrics_stream *stream = metrics->last_stream, key;
 
-	if (stream && equal_stream((long)stream, (long)&key, NULL))
+	if (stream && stream->id == id && stream->thread == thread && stream->group == group)
 		return stream;
 
+	key = (struct metrics_stream){ .id = id, .thread = thread, .group = group };
 	if (!hashmap__find(metrics->streams, &key, &stream)) {
 		stream = zalloc(sizeof(*stream) + 2 * group->nr_slots * sizeof(*stream->burst));
 		if (!stream)
