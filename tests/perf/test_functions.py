@@ -1098,7 +1098,9 @@ class Manual(unittest.TestCase):
             set(run(PERF, *command, "--list-opts").stdout.split())
             for command in (("functions", "record"), ("record",))
         ]
-        told = set(re.findall(r"^(--[a-z0-9-]+)(?:=\S*)?::$", self.sections["RECORD"], re.M))
+        told = set(
+            re.findall(r"^(--[a-z0-9-]+)(?:=\S*)?::$", self.sections["RECORD OPTIONS"], re.M)
+        )
         self.assertLessEqual(lists[0] - lists[1] | {"--period"}, told)
         self.assertLessEqual(told - {"--no-window", "--no-jitter"}, lists[0])
 
