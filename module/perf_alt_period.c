@@ -147,12 +147,14 @@ static int __init perf_alt_period_init(void)
 	prandom_seed_full_state(&jitter_state);
 	err = register_kprobe(&probe);
 	if (err) {
-		pr_err("perf_alt_period: no probe of %s: %d\n", probe.symbol_name, err);
+		pr_err("perf_alt_period: cannot probe %s: error %d: the kernel must have this function and CONFIG_KPROBES\n",
+		       probe.symbol_name, err);
 		return err;
 	}
 
 	if (!probe_may_be_used()) {
-		pr_err("perf_alt_period: no probe of %s by ftrace\n", probe.symbol_name);
+		pr_err("perf_alt_period: cannot probe %s by ftrace: the kernel must have CONFIG_KPROBES_ON_FTRACE\n",
+		       probe.symbol_name);
 		err = -EOPNOTSUPP;
 	} else {
 		err = enable_kprobe(&probe);

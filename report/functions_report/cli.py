@@ -159,11 +159,11 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     cluster.separate(arguments)
     store.check_arguments(arguments, result)
     if arguments.top and not (arguments.plot or arguments.openmetrics or prints(arguments)):
-        result.error("--top goes with --plot, --openmetrics and the printed table")
+        result.error("--top goes with --plot, --openmetrics and the printed table: leave it out")
     if arguments.fields and not arguments.plot:
-        result.error("--fields goes with --plot")
+        result.error("--fields goes with --plot: add --plot FILE")
     if arguments.interval and not arguments.html:
-        result.error("--interval goes with --html")
+        result.error("--interval goes with --html: add --html FILE")
     others = arguments.store, arguments.sums, arguments.diff, arguments.before, arguments.after
     if arguments.interval and (
         any(others) or arguments.cluster is not None or len(arguments.inputs) > 1
@@ -173,7 +173,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
             "it cannot be with --diff, --before, --after, --sums, --store and --cluster"
         )
     if arguments.slice_size and arguments.cluster is None:
-        result.error("--slice-size goes with --cluster")
+        result.error("--slice-size goes with --cluster: add --cluster")
     if arguments.source and (passed(arguments, COLLECT) or arguments.cluster is not None):
         result.error(
             "--from takes sums as they are stored: it cannot be with --cluster, "
@@ -298,13 +298,16 @@ def find_sides(arguments: argparse.Namespace) -> Sides | None:
     """What is compared, if anything. Raises ReportError."""
     if arguments.before or arguments.after:
         if arguments.diff or arguments.inputs or not (arguments.before and arguments.after):
-            raise ReportError("--before and --after go together, without other inputs and --diff")
+            raise ReportError(
+                "--before and --after go together: give both, and no other inputs or --diff"
+            )
         return arguments.before, arguments.after
     if not arguments.diff:
         return None
     if len(arguments.inputs) != 2:
         raise ReportError(
-            f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}"
+            f"--diff takes two inputs, BEFORE and AFTER; there is {len(arguments.inputs)}: "
+            "for several of each use --before and --after"
         )
     return arguments.inputs[:1], arguments.inputs[1:]
 
@@ -318,7 +321,7 @@ def compare(perf: Perf, sides: Sides, by: Sequence[str]) -> Table:
     """The comparison of the runs of two sides."""
     table = perf.table((), *by, *words_of(sides), what="comparing")
     if not is_diff(table):
-        raise ReportError(f"{perf.program} cannot compare: it made one table of both")
+        raise ReportError(f"{perf.program} cannot compare: --perf names a newer one")
     return table
 
 

@@ -227,7 +227,7 @@ def harvest(client, leaves: list, root) -> sums.Part:
     except KilledWorker as error:
         raise ReportError(
             f"workers died again and again, the last one {error.last_worker.address}: "
-            "is their memory enough?"
+            "give them more memory, or fewer threads"
         ) from None
     finally:
         progress.clear()
@@ -246,6 +246,6 @@ def collect(
     try:
         return harvest(client, *plant(client, todo, perf))
     except (CancelledError, OSError):
-        raise ReportError(f"the scheduler {address} is gone") from None
+        raise ReportError(f"the scheduler {address} is gone: start it again") from None
     finally:
         client.close()

@@ -229,7 +229,7 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
     options = ["--by", "callchain", *(["--inline"] if inline else [])]
     chains = Chains.parse(perf.sums(inputs, *options, what="reading the call chains"))
     if "callchain" not in "\n".join(chains.head):
-        raise ReportError("these sums are not by call chain")
+        raise ReportError("these sums are not by call chain: collect them with --by callchain")
     depths = chains.depth()
     with tempfile.TemporaryDirectory(prefix="functions-report-") as folder:
         file = Path(folder) / "cut.sums"

@@ -126,7 +126,9 @@ def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
 
     columns, rows = chosen(table, fields), table["functions"][:top]
     if not rows:
-        raise ReportError("there is nothing to draw: the table is empty")
+        raise ReportError(
+            "there is nothing to draw: the table is empty: choose more functions or a longer time"
+        )
     with rc_context(STYLE):
         figure = Figure(
             figsize=(ONE if len(columns) <= 2 else BOTH, 0.55 + 0.17 * len(rows)),
@@ -151,7 +153,7 @@ def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
 def checked(path: Path) -> Path:
     """The path of a picture. Raises ReportError where it cannot be made."""
     if path.suffix not in FORMATS:
-        raise ReportError(f"{path}: a picture is {' or '.join(FORMATS)}")
+        raise ReportError(f"{path}: a picture is {' or '.join(FORMATS)}: end its name so")
     try:
         import matplotlib  # pylint: disable=import-outside-toplevel,unused-import
     except ImportError:

@@ -301,11 +301,11 @@ def check(args: argparse.Namespace) -> None:
 def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """End with a message if options do not go together."""
     if args.store and args.source:
-        parser.error("--store and --from are for different runs")
+        parser.error("--store writes and --from reads: use them one after the other")
     if args.store and not args.build:
         parser.error("--store needs --build: what was running")
     if args.source and args.inputs:
-        parser.error("--from takes the place of inputs")
+        parser.error("--from takes the place of inputs: leave these out")
     store, source = ("--store", args.store), ("--from", args.source)
     for option, value, *needs in (
         ("--build", args.build, store, source),
@@ -324,7 +324,7 @@ def moment(text: str | None) -> datetime | None:
         return datetime.fromisoformat(text).astimezone() if text else None
     except ValueError:
         raise ReportError(
-            f"{text}: no time; one is 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00"
+            f"{text}: no time: write 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00"
         ) from None
 
 
@@ -339,7 +339,9 @@ def database(url: str, writes: bool) -> Iterator:
     except ImportError:
         raise ReportError("--store and --from need psycopg2: install python3-psycopg2") from None
     if not re.match("postgres(ql)?://", url):
-        raise ReportError(f"{shown(url)}: no URL of a database: postgresql://user@host/database")
+        raise ReportError(
+            f"{shown(url)}: no URL of a database: write postgresql://user@host/database"
+        )
     try:
         connection = psycopg2.connect(url, connect_timeout=10)
         try:
@@ -360,7 +362,7 @@ def check_schema(cursor, create: bool) -> None:
     cursor.execute(there)
     if not cursor.fetchone()[0]:
         if not create:
-            raise ReportError("nothing has been stored in this database")
+            raise ReportError("nothing has been stored in this database: use --store first")
         be_alone(cursor)  # another one may make them
         cursor.execute(there)
         if not cursor.fetchone()[0]:
@@ -577,7 +579,7 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
         except ValueError as error:
             raise ReportError(
                 "what is stored does not add up: "
-                + re.sub(r"^.*before it: | \(on [^()]*\)$", "", str(error))
+                + re.sub(r"^.*before it: |: report it apart| \(on [^()]*\)$", "", str(error))
                 + ": ask for less (--by, --build, --host, --since, --until)"
             ) from None
 

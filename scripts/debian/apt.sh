@@ -20,7 +20,7 @@ for suite; do
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $ours" \
 		"Created-By: Packages" | head -n 1)
 	[ -n "$mirror" ] || {
-		echo "apt: no mirror of Debian's $ours among this machine's package sources" >&2
+		echo "apt: no mirror of Debian's $ours: add it to the package sources" >&2
 		exit 1
 	}
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"

@@ -24,7 +24,7 @@ sed 's/^deb /deb-src /' "$apt/sources.list" > "$apt/sources"
 cat "$apt/sources" >> "$apt/sources.list"
 export APT_CONFIG=$apt/apt.conf
 apt-get --quiet --quiet --option APT::Update::Error-Mode=any update ||
-	fail "Debian's packages cannot be looked up"
+	fail "Debian's packages cannot be looked up: check the network"
 
 # the first suite whose QEMU is new enough
 for suite in "${suites[@]}"; do
@@ -33,7 +33,8 @@ for suite in "${suites[@]}"; do
 	major=${version#*:} major=${major%%.*}
 	[ "${major:-0}" -lt $needed ] || break
 done
-[ "${major:-0}" -ge $needed ] || fail "${suites[*]} have no source of QEMU $needed"
+[ "${major:-0}" -ge $needed ] ||
+	fail "${suites[*]} have no source of QEMU $needed: use a newer Debian"
 
 mkdir -p "$apt/new/tools"
 cd "$apt/new"
@@ -41,7 +42,7 @@ cd "$apt/new"
 {
 	apt-get --quiet --quiet --tar-only --download-only source "qemu=$version" &&
 		apt-get --quiet --quiet --target-release "$suite" download meson python3-pycotap
-} || fail "the source of QEMU cannot be fetched"
+} || fail "the source of QEMU cannot be fetched: check the network"
 for package in *.deb; do
 	dpkg-deb --extract "$package" tools
 done

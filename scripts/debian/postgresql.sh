@@ -19,7 +19,7 @@ done
 . /etc/os-release
 debian=$(dpkg --print-architecture)
 scripts/debian/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$debian" postgresql > /dev/null || {
-	echo "postgresql: Debian's postgresql cannot be fetched" >&2
+	echo "postgresql: Debian's postgresql cannot be fetched: check the network" >&2
 	exit 1
 }
 

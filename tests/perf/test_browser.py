@@ -123,8 +123,8 @@ class Browser(unittest.TestCase):
     def test_without_code(self):
         """Why there is nothing to annotate."""
         for options, reason in (
-            ((self.sums,), "sums files have no code"),
-            (("-i", self.data, "--by", "comm"), "not one function with a symbol"),
+            ((self.sums,), "a sums file has no code to annotate: open the recording"),
+            (("-i", self.data, "--by", "comm"), "this row is not one function with a symbol"),
         ):
             with browser(*options) as terminal:
                 terminal.until("^(alpha|program)")

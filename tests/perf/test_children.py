@@ -163,8 +163,8 @@ class CutChains(unittest.TestCase):
         )
         told = report("-i", path, "--children", "-F", "#,%CY")
         self.assertIn(
-            "perf functions: 2 of 4 windows have longer call chains than were recorded, which are "
-            "in no function here: [cut] (record with --call-graph fp)\n",
+            "perf functions: 2 of 4 windows have longer call chains than were recorded: they are "
+            "in the row [cut] only (record with --call-graph fp)\n",
             told.stderr,
         )
         self.assertEqual(
@@ -197,13 +197,16 @@ class Refusals(unittest.TestCase):
 
     def test_options(self):
         path = Stacks().save("options")
-        inline = "--children goes with --by symbol, without --inline"
+        inline = "--children has rows of functions: leave out --by and --inline"
         for options, reason in (
             (("--by", "dso"), inline),
             (("--by", "callchain"), inline),
             (("--inline",), inline),
-            (("--stitch-lbr",), "--stitch-lbr goes with --by callchain"),
-            (("--share", "none"), "--children does not go with --share none"),
+            (("--stitch-lbr",), "--stitch-lbr lengthens call chains: add --by callchain"),
+            (
+                ("--share", "none"),
+                "--children does not go with --share none: leave out one of them",
+            ),
         ):
             with self.subTest(options):
                 self.check(reason, "-i", path, "--children", *options)
@@ -224,11 +227,14 @@ class Refusals(unittest.TestCase):
         by_symbol, inclusive = DATA / "symbol.sums", DATA / "children.sums"
         must(PERF, "functions", "report", "-i", path, "--sums", by_symbol)
         must(PERF, "functions", "report", "-i", path, "--children", "--sums", inclusive)
-        self.check(f"{by_symbol}: these are sums by symbol", "--children", by_symbol)
-        self.check(f"{inclusive}: these are sums of --children", "--by", "symbol", inclusive)
+        anew = "leave out --by and --children, or write sums anew from the recording"
+        self.check(f"{by_symbol}: these are sums by symbol: {anew}", "--children", by_symbol)
+        self.check(
+            f"{inclusive}: these are sums of --children: {anew}", "--by", "symbol", inclusive
+        )
         self.check(
             f"{by_symbol}: does not add up with those before it: its rows are of another kind "
-            "(--by, --children, --inline)",
+            "(--by, --children, --inline): report it apart",
             *(inclusive, by_symbol),
         )
         self.assertIn("[all]", must(PERF, "functions", "report", inclusive))
@@ -302,7 +308,7 @@ class InScript(unittest.TestCase):
                 told = report("-i", path, "--children")
                 self.assertEqual((told.stdout, told.stderr), ("", f"perf functions: {lacks}\n"))
                 self.check(lacks, PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children")
-        none = "--children does not go with --share none"
+        none = "--children does not go with --share none: leave out one of them"
         self.assertEqual(
             script(path, "--share", "none").stderr, f"generate-function-metrics: {none}\n"
         )
@@ -335,13 +341,17 @@ class InScript(unittest.TestCase):
             other = DATA / "script-by.sums"
             must(PERF, "functions", "report", "-i", path, "--by", by, "--sums", other)
             self.check(
-                f"{other}: these are sums by {by}",
+                f"{other}: these are sums by {by}: leave out --children, or write them anew",
                 *("/usr/bin/python3", SCRIPT, "--children", "--sums", other),
             )
         sums = DATA / "script-children.sums"
         must(PERF, "functions", "report", "-i", path, "--children", "--sums", sums)
         from_sums = "/usr/bin/python3", SCRIPT, "--children", "--sums", sums
-        self.check("--children does not go with --share none", *from_sums, "--share", "none")
+        self.check(
+            "--children does not go with --share none: leave out one of them",
+            *from_sums,
+            *("--share", "none"),
+        )
         table = words(must(PERF, "functions", "report", sums, stderr=-1))
         self.assertEqual(words(must(*from_sums, stderr=-1)), table)
         self.assertEqual([row[0] for row in table], ["children", "[all]", "alpha", "beta"])

@@ -533,7 +533,8 @@ class Output(unittest.TestCase):
             stderr=-1,
         )
         self.assertRegex(
-            done.stderr, ONE_RUN + "perf functions: recorded with other periods[^\n]*\n$"
+            done.stderr,
+            ONE_RUN + "perf functions: the sides were recorded with different periods[^\n]*\n$",
         )
 
     def test_bad_input(self):
@@ -549,7 +550,7 @@ class Output(unittest.TestCase):
             (before, "--before", before, "--after", after),
             ("-i", before, "--before", before, "--after", after),
         ):
-            self.refused("--diff takes two", "--diff", *inputs)
+            self.refused("--diff needs two", "--diff", *inputs)
         done = run(PERF, "functions", "report", "--diff", before, DATA / "missing.sums", stderr=-1)
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         self.assertIn("No such file", done.stderr)
@@ -616,8 +617,10 @@ class Output(unittest.TestCase):
         ):
             self.refused("cannot read --fail-on", *inputs, "--fail-on", limit)
         self.refused("no column IPC", *inputs, "--fail-on", "CPI>5%,IPC>5%")
-        self.refused("a number of windows has no interval", *inputs, "--fail-on", "#>1%")
-        self.refused("--fail-on goes with --diff", DATA / "before.sums", "--fail-on", "CPI>5%")
+        self.refused("a number of windows has no 95 % interval", *inputs, "--fail-on", "#>1%")
+        self.refused(
+            "--fail-on checks a comparison: add --diff", DATA / "before.sums", "--fail-on", "CPI>5%"
+        )
 
 
 class Runs(unittest.TestCase):

@@ -301,7 +301,7 @@ class Effect(unittest.TestCase):
             self.assertIn(f"perf functions: {option}: ", done.stdout)
         done = run(PERF, "functions", "report", "--ci=next", "--diff", DATA / "a", DATA / "b")
         self.assertGreater(done.returncode, 0)
-        self.assertIn("takes several runs", done.stdout)
+        self.assertIn("--ci=next does not go with a comparison: compare several runs", done.stdout)
 
 
 class Phases:

@@ -2078,7 +2078,9 @@ class Output(unittest.TestCase):
         recording.collector.attr_table(1, 1, attr(sample_type=0))
         recording.sample("f", 300)
         recording.sample("f", 300)
-        with self.assertRaisesRegex(SystemExit, "no counter group: record with -e"):
+        with self.assertRaisesRegex(
+            SystemExit, "no counter group: record with perf functions record"
+        ):
             self.report(recording)
 
     def test_group_and_single(self):

@@ -321,16 +321,21 @@ class Interval(unittest.TestCase):
                 self.assertEqual(ours[-7:], theirs[-7:])
         notes = run(PERF, "functions", "report", *options, "-M", "TopdownL1", stderr=-1).stderr
         self.assertEqual(notes.count("records were lost"), 1)
-        self.assertEqual(notes.count("perf functions: - for "), 1)
+        self.assertEqual(notes.count("perf functions: no value (-) for "), 1)
 
     def test_refused(self):
         path = recording("one", 1, events=3)
         self.report(path, "--sums", DATA / "one.sums")
         for reason, *options in (
-            ("--interval takes one recording", path, path, "--interval", 1),
-            ("--interval takes one recording", path, "--sums", "-", "--interval", 1),
-            ("--interval takes one recording", "--diff", path, path, "--interval", 1),
-            ("sums tell no time: --interval takes", DATA / "one.sums", "--interval", 1),
+            ("--interval needs one recording", path, path, "--interval", 1),
+            ("--interval needs one recording", path, "--sums", "-", "--interval", 1),
+            ("--interval needs one recording", "--diff", path, path, "--interval", 1),
+            (
+                "a sums file has no times: give the recording to --interval",
+                DATA / "one.sums",
+                "--interval",
+                1,
+            ),
             ("--interval takes a number from", path, "--interval", 0),
             ("--interval takes a number from", path, "--interval=-1"),
             ("--interval takes a number from", path, "--interval=1s"),
@@ -530,7 +535,12 @@ class LikePerfReport(Case):
         self.assertTrue(0 < len(some) < len(whole))
         self.assertEqual(self.values(self.one, "-s", "CPI", "--percent-limit", limit), some)
         self.assertEqual(self.report(self.one, "--percent-limit", 0), self.report(self.one))
-        self.assert_refused("no row has a share of 99.5 %$", self.one, "--percent-limit", "99.5")
+        self.assert_refused(
+            "no row has a share of 99.5 %: take a smaller --percent-limit$",
+            self.one,
+            "--percent-limit",
+            "99.5",
+        )
         for number in "-1", "101", "nan", "1x", "":
             done = run(PERF, "functions", "report", self.one, f"--percent-limit={number}")
             self.assertEqual(done.returncode, 129, number)
@@ -565,7 +575,7 @@ class LikePerfReport(Case):
             self.assertIn("# event : name = cycles", "\n".join(lines))
             self.assertEqual([line for line in lines if line not in header], [])
         for options in ("-j",), ("-x", ","), ("--sums", "-"):
-            self.assert_refused("--header goes with a table$", self.one, "--header", *options)
+            self.assert_refused("--header goes with a table: leave out -j, -x, --sums and comparisons$", self.one, "--header", *options)
 
         hostile = Simulation(1, libraries(), events=3)
         hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"
@@ -583,7 +593,10 @@ class LikePerfReport(Case):
             "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
         )
         self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
-        self.assertIn("perf functions: -: the header of a pipe cannot be printed\n", done.stderr)
+        self.assertIn(
+            "perf functions: -: a pipe has no header to print: record to a file for --header\n",
+            done.stderr,
+        )
 
     def test_older_names_of_filters(self):
         """Names are those of perf report; the older ones still do."""
@@ -831,17 +844,30 @@ class Report(Case):
         self.report(self.one, "--share", "none", "--sums", bad)
         self.assert_refused("does not add up.*share mode", bad, self.one)
         self.assert_refused(
-            "one.sums: these are sums of --share auto$", self.one, sums, "--share", "none"
+            "one.sums: these are sums of --share auto: leave --share out",
+            self.one,
+            sums,
+            "--share",
+            "none",
         )
         done = run("/usr/bin/python3", SCRIPT, "--sums", sums, "-s", "none", stderr=-1)
         self.assertEqual(
             (done.returncode, done.stdout, done.stderr),
-            (1, "", f"generate-function-metrics: {sums}: these are sums of --share auto\n"),
+            (
+                1,
+                "",
+                f"generate-function-metrics: {sums}: these are sums of --share auto: "
+                "leave --share out, or write them anew from the recording\n",
+            ),
         )
-        self.assert_refused("no window is one that --comms chooses$", self.one, "-c", "nobody")
-        self.assert_refused("cannot read --cpu x: CPUs are numbers", self.one, "-C", "x")
-        self.assert_refused("no window is one that --cpu chooses$", self.one, "-C", "63")
-        self.assert_refused("one.sums: --cpu chooses windows of a recording", sums, "-C", "0")
+        self.assert_refused(
+            "no window is one that --comms chooses: leave it out", self.one, "-c", "nobody"
+        )
+        self.assert_refused("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x")
+        self.assert_refused(
+            "no window is one that --cpu chooses: leave it out", self.one, "-C", "63"
+        )
+        self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
         self.assert_refused("no share mode some", self.one, "--share", "some")
@@ -861,7 +887,7 @@ class Report(Case):
         )
         self.assert_refused("takes: perf record --all-cgroups$", self.one, "--by", "comm,cgroup")
         self.assert_refused(
-            "--inline goes with --by symbol and --by callchain$",
+            "--inline needs rows of functions: use --by symbol or --by callchain$",
             self.one,
             "--by",
             "comm",
@@ -869,7 +895,7 @@ class Report(Case):
         )
         self.report(self.one, "--by", "comm", "--sums", bad)
         self.assert_refused("does not add up.*another kind", self.one, bad)
-        self.assert_refused("bad.sums: these are sums by comm$", bad, "--by", "dso")
+        self.assert_refused("bad.sums: these are sums by comm: leave out --by", bad, "--by", "dso")
         done = run("/usr/bin/python3", SCRIPT, "--sums", sums, bad)
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
         for options in ((DATA / "missing.data",), (self.one, "--sums", DATA / "no/such/folder")):
@@ -918,14 +944,14 @@ class Report(Case):
         cut.write_bytes(self.two.read_bytes()[:-3000])
         done = script(cut, "--write-sums", DATA / "cut.sums")
         self.assertRegex(
-            done.stderr, "is in no group, is the file cut short[?]|incompatible file format"
+            done.stderr, "is in no group: the file is cut short|incompatible file format"
         )
         self.assertNotEqual(done.returncode, 0)
         self.assertFalse((DATA / "cut.sums").exists())
 
     def test_no_group(self):
         path = recording("single", 4, events=1, read=False)
-        self.assert_refused("no counter group: record with -e '{", path)
+        self.assert_refused("no counter group: record with perf functions record, or -e '{", path)
 
     def test_pipe(self):
         """From stdin: of a file that is none, as perf record -o - writes it, a reason."""
@@ -1013,7 +1039,7 @@ class Mixed(unittest.TestCase):
         for done in native(path), script(path):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(
-                "instructions:u samples by itself, which splits the intervals of its group",
+                "instructions:u samples by itself, which splits the windows of its group",
                 done.stderr,
             )
             self.assertEqual(done.stdout, "")

@@ -548,8 +548,8 @@ class Tree(unittest.TestCase):
         self.assertEqual(len(trees[f"{FETCH:#x}"]), 4)
         for part in "tma_core_bound", "tma_l1_bound", "tma_frontend_bound":
             self.assertIn(
-                f"perf functions: what {part} consists of was not recorded: "
-                f"perf functions record -M {part}_group",
+                f"perf functions: the parts of {part} were not recorded: "
+                f"record them with perf functions record -M {part}_group",
                 said,
             )
         self.assertEqual(len(said), 3)
@@ -657,8 +657,8 @@ class Tree(unittest.TestCase):
         self.assertEqual(
             said,
             [
-                "perf functions: what backend_stalled_cycles consists of was not recorded: perf "
-                "functions record -M DTLB_Effectiveness,L1D_Cache_Effectiveness,"
+                "perf functions: the parts of backend_stalled_cycles were not recorded: record "
+                "them with perf functions record -M DTLB_Effectiveness,L1D_Cache_Effectiveness,"
                 "L2_Cache_Effectiveness,LL_Cache_Effectiveness,Operation_Mix"
             ],
         )
@@ -713,10 +713,10 @@ class Tree(unittest.TestCase):
             done = run(PERF, "functions", "report", "--tree", *options, path, stderr=-1)
             self.assertGreater(done.returncode, 0, options)
             self.assertEqual(done.stdout, "")
-            self.assertRegex(done.stderr, r"\Aperf functions: --tree goes with -M.*\n\Z")
+            self.assertRegex(done.stderr, r"\Aperf functions: --tree needs -M.*\n\Z")
         done = run(PERF, "functions", "report", "--tree=some", "-M", "TopdownL1", path, stderr=-1)
         self.assertEqual(done.returncode, 129)
-        self.assertIn("--tree=some: it is --tree, or --tree=all", done.stderr)
+        self.assertIn("--tree=some: write --tree, or --tree=all", done.stderr)
 
 
 class Missing(unittest.TestCase):
@@ -741,9 +741,9 @@ class Missing(unittest.TestCase):
         self.assertEqual(
             line,
             (
-                "perf functions: - for retiring (#slots of the recorded machine is not known), ipc"
-                " (INST_RETIRED was not recorded), ipc_rate (#slots of the recorded machine is not"
-                " known)"
+                "perf functions: no value (-) for retiring (#slots of the recorded machine is not "
+                "known), ipc (INST_RETIRED was not recorded), ipc_rate (#slots of the recorded "
+                "machine is not known)"
             ),
         )
         status, table, (line,) = self.lines(
@@ -752,7 +752,7 @@ class Missing(unittest.TestCase):
         self.assertEqual(
             line,
             (
-                "perf functions: - for retiring (OP_SPEC was not recorded), backend_bound"
+                "perf functions: no value (-) for retiring (OP_SPEC was not recorded), backend_bound"
                 " (BR_MIS_PRED was not recorded)"
             ),
         )
@@ -1005,11 +1005,14 @@ class Record(unittest.TestCase):
                 self.assertTrue(all(any(event in group for group in groups) for event in metric))
         none = (DATA / "messages.1").read_text().splitlines()
         self.assertIn(
-            "perf functions: without branch_mpki: this machine does not count BR_MIS_PRED_RETIRED",
+            "perf functions: the metric branch_mpki is left out: "
+            "this machine does not count BR_MIS_PRED_RETIRED",
             none,
         )
         self.assertEqual(
-            none[-1], "perf functions: -M branch,cache: nothing that this machine counts"
+            none[-1],
+            "perf functions: -M branch,cache: this machine does not count its events: "
+            "choose another metric, see perf list metric",
         )
         self.check_recording(leader)
         members = ["instructions", "branch-misses", "cache-references", "cache-misses"]

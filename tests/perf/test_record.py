@@ -324,7 +324,7 @@ class Children(unittest.TestCase):
     """Where the kernel lets no child inherit a group with counts in its samples."""
 
     WARNING = "children and new threads of the program are not in this profile"
-    NOTE = "recorded without the threads and children that were started"
+    NOTE = "recorded without new threads and children"
 
     def check(self, name: str, warns: bool, notes: bool) -> None:
         text, status = said(name)
@@ -424,7 +424,7 @@ class Ways(unittest.TestCase):
     def test_counters_are_taken(self):
         text, status = said("busy")
         self.assertEqual(status, 255)
-        self.assertIn("something else has the counters", text)
+        self.assertIn("has the counters of this machine: end it", text)
         self.assertIn("virtual machine", text)
 
     def test_no_pmu(self):

@@ -400,7 +400,7 @@ class Script(unittest.TestCase):
         self.assertRegex(done.stderr.strip(), rf"^generate-function-metrics: .*{reason}[^\n]*$")
 
     def test_recording_without_a_group(self):
-        self.refused("no-group", "no counter group: record with -e")
+        self.refused("no-group", "no counter group: record with perf functions record")
 
     def test_empty_recording(self):
         self.refused("empty", "no samples")
@@ -483,7 +483,7 @@ class Native(unittest.TestCase):
 
     def test_bad_recordings(self):
         for name, reason in (
-            ("no-group", "no counter group: record with -e"),
+            ("no-group", "no counter group: record with perf functions record"),
             ("empty", "no samples"),
         ):
             done = native(SHARE / f"{name}.data")

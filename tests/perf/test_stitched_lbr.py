@@ -343,7 +343,7 @@ class Functions(unittest.TestCase):
         )
         self.assertEqual(
             self.refusal(lbr.Branches(code, alternate=WINDOW)),
-            "perf functions: --stitch-lbr goes with --by callchain\n",
+            "perf functions: --stitch-lbr lengthens call chains: add --by callchain\n",
         )
         self.assertEqual(self.refusal(chains_alone, "--by", "callchain"), f"{lacks}\n")
         for recording in lbr.Branches(code, index=False, alternate=WINDOW), lbr.Branches(

@@ -380,7 +380,7 @@ class Deaths(Workers):
             said = child.communicate(timeout=300)[1]
             os.kill(int(pid[1]), signal.SIGKILL)
         self.refused(
-            "the scheduler tcp://.* is gone",
+            "the scheduler tcp://.* is gone: start it again",
             subprocess.CompletedProcess([], child.returncode, "", said),
         )
 

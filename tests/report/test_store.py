@@ -760,7 +760,9 @@ class Trouble(Store):
         self.assertEqual(self.ask().partition(b"\n")[2], fleet.total([RECORDED["host0", 1], host]))
 
     def test_wrong_questions(self):
-        self.refused("nothing has been stored in this database", "--from", self.url)
+        self.refused(
+            "nothing has been stored in this database: use --store first", "--from", self.url
+        )
         self.put("host0", 1)
         self.refused(
             (
@@ -772,7 +774,7 @@ class Trouble(Store):
             "--build",
             "v7",
         )
-        self.refused("yesterday: no time; one is .*", "--from", self.url, "--since", "yesterday")
+        self.refused("yesterday: no time: write .*", "--from", self.url, "--since", "yesterday")
         self.refused(
             "error: --store needs --build: what was running",
             "--store",
@@ -780,14 +782,17 @@ class Trouble(Store):
             path_of("host0", 1),
         )
         self.refused(
-            "error: --store and --from are for different runs",
+            "error: --store writes and --from reads: use them one after the other",
             "--store",
             self.url,
             "--from",
             self.url,
         )
         self.refused(
-            "error: --from takes the place of inputs", "--from", self.url, path_of("host0", 1)
+            "error: --from takes the place of inputs: leave these out",
+            "--from",
+            self.url,
+            path_of("host0", 1),
         )
         for options in ("--comm", "web"), ("--time", "1,2"), ("--share=none",), ("--cluster",):
             self.refused(
@@ -807,7 +812,9 @@ class Trouble(Store):
 
     def test_wrong_databases(self):
         self.refused(
-            "sqlite:x: no URL of a database: postgresql://user@host/database", "--from", "sqlite:x"
+            "sqlite:x: no URL of a database: write postgresql://user@host/database",
+            "--from",
+            "sqlite:x",
         )
         self.refused(
             r"postgresql:///none\?host=\S+: .*database \"none\" does not exist",

@@ -270,8 +270,8 @@ static bool refuse_choice(const char *path, const struct report_options *options
 	const char *filter = find_filter(options);
 
 	if (filter) {
-		pr_err("perf functions: %s: --%s chooses windows of a recording, and this has sums\n",
-		       path, filter);
+		pr_err("perf functions: %s: --%s needs a recording, and this is a sums file: give --%s when you write it with --sums\n",
+		       path, filter, filter);
 		return true;
 	}
 	if (wanted == FUNCTION_SHARE_AUTO)
@@ -282,8 +282,8 @@ static bool refuse_choice(const char *path, const struct report_options *options
 
 		if (wants_none == is_none || !function_table__has_share(table, share))
 			continue;
-		pr_err("perf functions: %s: these are sums of --share %s\n", path,
-		       function_share__name(share));
+		pr_err("perf functions: %s: these are sums of --share %s: leave --share out, or write them anew from the recording\n",
+		       path, function_share__name(share));
 		return true;
 	}
 	return false;
@@ -295,7 +295,7 @@ static int read_chosen_sums(const char *path, int fd, const struct report_option
 	int err;
 
 	if (options->interval) {
-		report_error(path, "sums tell no time: --interval takes a recording");
+		report_error(path, "a sums file has no times: give the recording to --interval");
 		return -EINVAL;
 	}
 	err = read_sums(path, fd, table);
@@ -311,9 +311,11 @@ static void print_no_window(const char *path, const struct report_options *optio
 	const char *filter = find_filter(options);
 
 	if (filter)
-		pr_err("perf functions: %s: no window is one that --%s chooses\n", path, filter);
+		pr_err("perf functions: %s: no window is one that --%s chooses: leave it out to see which there are\n",
+		       path, filter);
 	else
-		report_error(path, "the recording has no window: too few samples");
+		report_error(path,
+			     "the recording has no window: record for longer, or with a shorter --period");
 }
 
 static int read_table(const char *path, struct report_options *options,
@@ -333,8 +335,8 @@ static int read_table(const char *path, struct report_options *options,
 
 	if (!err && (options->by_name || options->children) &&
 	    strcmp(table->by, options->recording.by)) {
-		pr_err("perf functions: %s: these are sums %s%s\n", path,
-		       function_by__is(table->by, FUNCTION_BY_CHILDREN) ? "of --" : "by ",
+		pr_err("perf functions: %s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording\n",
+		       path, function_by__is(table->by, FUNCTION_BY_CHILDREN) ? "of --" : "by ",
 		       table->by);
 		err = -EINVAL;
 	}
@@ -343,7 +345,8 @@ static int read_table(const char *path, struct report_options *options,
 
 static int print_no_sum(const char *path, const char *reason)
 {
-	pr_err("perf functions: %s: does not add up with those before it: %s\n", path, reason);
+	pr_err("perf functions: %s: does not add up with those before it: %s: report it apart\n",
+	       path, reason);
 	return -EINVAL;
 }
 
@@ -407,7 +410,7 @@ static void print_effects(const struct function_table *table, const struct repor
 			pr_warning("perf functions: the interrupt before a window adds to it: %s (--correct takes this off)\n",
 				   added);
 		else if (added)
-			pr_warning("perf functions: what interrupts add is taken off, of all windows: %s\n",
+			pr_warning("perf functions: --correct has taken off what interrupts add to each window: %s\n",
 				   added);
 		free(added);
 		is_known |= function_effect__is_known(table->sets[i]);
@@ -417,7 +420,7 @@ static void print_effects(const struct function_table *table, const struct repor
 			   (unsigned long long)skid.median,
 			   (unsigned long long)skid.percentile_95);
 	if (options->reading.correction && !is_known)
-		pr_warning("perf functions: nothing to correct: what interrupts add is known with share mode auto, of groups that count instructions\n");
+		pr_warning("perf functions: nothing to correct: what interrupts add is known in share mode auto only, for groups that count instructions (record such a group with perf functions record)\n");
 }
 
 static void print_notes(const struct function_table *table, const struct report_options *options)
@@ -428,11 +431,11 @@ static void print_notes(const struct function_table *table, const struct report_
 		pr_warning("perf functions: counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c)\n",
 			   table->cpus[0], table->cpus[1]);
 	if (has_several_periods(table))
-		pr_warning("perf functions: recorded with several periods: functions weigh more where they are shorter\n");
+		pr_warning("perf functions: recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period apart)\n");
 	if (table->was_mixed)
 		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard\n");
 	if (table->lacks_children)
-		pr_warning("perf functions: recorded without the threads and children that were started: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)\n");
+		pr_warning("perf functions: recorded without new threads and children: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)\n");
 	if (table->lost)
 		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
 			   (unsigned long long)table->lost);
@@ -455,12 +458,12 @@ static void print_notes(const struct function_table *table, const struct report_
 	}
 	if (function_by__is(table->by, FUNCTION_BY_CHILDREN)) {
 		if (cut)
-			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded, which are in no function here: [cut] (record with --call-graph fp)\n",
+			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp)\n",
 				   cut, cut + whole);
 		return;
 	}
 	if (samples && 10 * without_symbol >= samples)
-		pr_warning("perf functions: %.0f %% of the window samples have no symbol: are the debug symbols installed?\n",
+		pr_warning("perf functions: %.0f %% of the window samples have no symbol: install debug symbols, or name their folder with --symfs\n",
 			   100 * without_symbol / samples);
 }
 
@@ -638,7 +641,7 @@ static int make_columns(struct function_columns *columns, const struct function_
 	int err = function_columns__init(columns, table, &options->reading);
 
 	if (err)
-		pr_err("perf functions: %s\n", err == -ERANGE ?
+		pr_err("perf functions: %s: report fewer files at once\n", err == -ERANGE ?
 		       "the sums of all functions are too large to add up" : "not enough memory");
 	return err;
 }
@@ -664,7 +667,8 @@ static int drop_small(struct function_columns *columns, const struct function_ta
 	function_columns__drop_small(columns);
 	if (columns->nr_rows || is_part(options))
 		return 0;
-	pr_err("perf functions: no row has a share of %g %%\n", options->percent_limit);
+	pr_err("perf functions: no row has a share of %g %%: take a smaller --percent-limit\n",
+	       options->percent_limit);
 	return -EINVAL;
 }
 
@@ -823,7 +827,7 @@ static void print_diff_notes(const struct function_diff *diff, const struct func
 			if (old->descs->share == new->descs->share &&
 			    same_periods(old->descs, new->descs))
 				return;
-			pr_warning("perf functions: recorded with other periods or share modes, which move the shares\n");
+			pr_warning("perf functions: the sides were recorded with different periods or share modes, which changes the shares (record both alike)\n");
 			return;
 		}
 	}
@@ -866,7 +870,7 @@ static bool check_limited(const struct function_columns *columns, const char *by
 		return false;
 	}
 	if (function_column__is_count(&columns->columns[column])) {
-		pr_err("perf functions: --fail-on %s: a number of windows has no interval, take a column that has one\n",
+		pr_err("perf functions: --fail-on %s: a number of windows has no 95 %% interval: take another column\n",
 		       name);
 		return false;
 	}
@@ -886,7 +890,7 @@ static bool check_limits(const char *limits, const struct function_columns *colu
 		const char *rest = function_limit__parse(&limit, limits);
 
 		if (!rest) {
-			pr_err("perf functions: cannot read --fail-on %s: a limit is COLUMN>NUMBER, or <-NUMBER for a decrease, with %% if relative to the value before\n",
+			pr_err("perf functions: cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before\n",
 			       limits);
 			is_good = false;
 		} else if (columns) {
@@ -1015,7 +1019,7 @@ static void unify_shares(struct function_runs *before, struct function_runs *aft
 			function_table__discard(&sides[i]->tables[j]);
 	}
 	if (is_auto)
-		pr_warning("perf functions: share modes auto and discard are compared: the shares are those of discard\n");
+		pr_warning("perf functions: share modes auto and discard are compared: the shares are those of discard (--share discard, or auto on both sides, compares alike)\n");
 }
 
 static int make_columns_of_runs(const struct report_options *options, struct function_runs *runs)
@@ -1052,7 +1056,7 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 	err = -EINVAL;
 	if (strcmp(before.table.by, after.table.by) || before.table.inlines != after.table.inlines)
 		report_error(after_inputs->paths[0],
-			     "its rows are of another kind than those before");
+			     "its rows are of another kind than those before: use the same --by, --children and --inline for both");
 	else
 		err = print_diff(options, &before, &after);
 out:
@@ -1126,7 +1130,7 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 	*cpus = perf_cpu_map__new(list);
 	if (*cpus)
 		return 0;
-	pr_err("perf functions: cannot read --cpu %s: CPUs are numbers, as in 0,2-4\n", list);
+	pr_err("perf functions: cannot read --cpu %s: write numbers of CPUs, as in 0,2-4\n", list);
 	return -EINVAL;
 }
 
@@ -1148,11 +1152,11 @@ static bool refuse_with_children(struct report_options *options)
 {
 	if (!function_by__is(options->recording.by, FUNCTION_BY_SYMBOL) ||
 	    options->recording.inlines) {
-		pr_err("perf functions: --children goes with --by symbol, without --inline\n");
+		pr_err("perf functions: --children has rows of functions: leave out --by and --inline\n");
 		return true;
 	}
 	if (options->recording.share == FUNCTION_SHARE_NONE) {
-		pr_err("perf functions: --children does not go with --share none\n");
+		pr_err("perf functions: --children does not go with --share none: leave out one of them\n");
 		return true;
 	}
 	options->recording.by = function_by__name(FUNCTION_BY_CHILDREN);
@@ -1194,11 +1198,11 @@ static int choose_rows(struct report_options *options)
 	has_chain = function_by__has(options->recording.by, FUNCTION_BY_CALLCHAIN);
 	if (options->recording.inlines && !has_chain &&
 	    !function_by__has(options->recording.by, FUNCTION_BY_SYMBOL)) {
-		pr_err("perf functions: --inline goes with --by symbol and --by callchain\n");
+		pr_err("perf functions: --inline needs rows of functions: use --by symbol or --by callchain\n");
 		return -1;
 	}
 	if (options->recording.stitch_lbr && !has_chain) {
-		pr_err("perf functions: --stitch-lbr goes with --by callchain\n");
+		pr_err("perf functions: --stitch-lbr lengthens call chains: add --by callchain\n");
 		return -1;
 	}
 	/* A place for the function in each symbol. */
@@ -1219,22 +1223,22 @@ static int report_functions(struct report_options *options)
 	if (options->tree && (!options->metrics || options->fields || options->diff ||
 			      options->inputs[SIDE_BEFORE].nr || options->separator ||
 			      options->sums)) {
-		pr_err("perf functions: --tree goes with -M, and prints text or -j, without --fields\n");
+		pr_err("perf functions: --tree needs -M, and prints text or -j: leave out --fields, -x, --sums and comparisons\n");
 		return -1;
 	}
 	options->diff |= options->inputs[SIDE_BEFORE].nr || options->inputs[SIDE_AFTER].nr;
 	if (options->diff && !find_sides(options)) {
-		pr_err("perf functions: --diff takes two recordings or sums files, before and after, or several of each, --before A... --after B..., and prints\n");
+		pr_err("perf functions: --diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums\n");
 		return -1;
 	}
 	options->reading.is_compared = options->diff;
 	if (options->reading.is_next_run && options->diff) {
-		pr_err("perf functions: --ci=next does not go with a comparison, which takes several runs: --before A... --after B...\n");
+		pr_err("perf functions: --ci=next does not go with a comparison: compare several runs with --before A... --after B...\n");
 		return -1;
 	}
 	if (options->interval && (options->diff || options->sums ||
 				  inputs->nr + !!input_name > 1)) {
-		pr_err("perf functions: --interval takes one recording, and prints tables, -j or -x\n");
+		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --sums and comparisons\n");
 		return -1;
 	}
 	if (options->interval) {
@@ -1243,14 +1247,14 @@ static int report_functions(struct report_options *options)
 		options->recording.data = options;
 	}
 	if (options->fail_on && !options->diff) {
-		pr_err("perf functions: --fail-on goes with --diff or --before and --after\n");
+		pr_err("perf functions: --fail-on checks a comparison: add --diff, or --before and --after\n");
 		return -1;
 	}
 	if (!check_limits(options->fail_on, NULL, options->recording.by))
 		return -1;
 	if (options->header &&
 	    (options->diff || options->json || options->separator || options->sums)) {
-		pr_err("perf functions: --header goes with a table\n");
+		pr_err("perf functions: --header goes with a table: leave out -j, -x, --sums and comparisons\n");
 		return -1;
 	}
 	if (options->header) {
@@ -1334,7 +1338,7 @@ static int parse_tree(const struct option *opt, const char *str, int unset)
 	report->tree_is_all = str && !strcmp(str, "all");
 	if (!str || report->tree_is_all)
 		return 0;
-	pr_err("perf functions: --tree=%s: it is --tree, or --tree=all\n", str);
+	pr_err("perf functions: --tree=%s: write --tree, or --tree=all\n", str);
 	return -EINVAL;
 }
 
@@ -1347,7 +1351,7 @@ static int parse_ci(const struct option *opt, const char *str, int unset)
 	report->reading.is_next_run = str && !strcmp(str, "next");
 	if (!str || report->reading.is_next_run || !strcmp(str, "run"))
 		return 0;
-	pr_err("perf functions: --ci=%s: intervals are for this run (--ci=run) or the next one (--ci=next)\n",
+	pr_err("perf functions: --ci=%s: write --ci=run for this run, or --ci=next for the next one\n",
 	       str);
 	return -EINVAL;
 }
@@ -1364,7 +1368,7 @@ static int parse_correct(const struct option *opt, const char *str, int unset)
 	else if (!strcmp(str, "own"))
 		reading->correction = FUNCTION_CORRECT_OWN;
 	else
-		pr_err("perf functions: --correct=%s: it is the same for all windows (--correct=all) or each function's own (--correct=own)\n",
+		pr_err("perf functions: --correct=%s: write --correct=all to take the same off all windows, or --correct=own for each function's own\n",
 		       str);
 	return unset || reading->correction ? 0 : -EINVAL;
 }

@@ -1222,7 +1222,7 @@ class Collector:
         samples = attr["sample_period"] or attr["freq"]
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
             if not samples:
-                fail(f"{name} is in no group, is the file cut short?")
+                fail(f"{name} is in no group: the file is cut short, record again")
             # other chains end where the copy of the stack does or the LBRs do, and do not tell
             if self.children and (
                 not attr["sample_type"] & PERF_SAMPLE_CALLCHAIN
@@ -1235,7 +1235,7 @@ class Collector:
         if leader in self.groups and not is_tracepoint:
             if evsel != leader and samples and self.groups[leader].alternates:
                 fail(
-                    f"{name} samples by itself, which splits the intervals of its group: "
+                    f"{name} samples by itself, which splits the windows of its group: "
                     "record it without a period"
                 )
             event = canonical_event(attr, name, cpu)
@@ -1923,12 +1923,12 @@ def read_sums_file(path: str) -> Table:
             begins = " or ".join(map(SUMS_FILE.format, VERSIONS))
             fail(f"{path}: not a sums file that this program reads, which begins with {begins}")
         if lines[-2:] != ["end", ""]:
-            fail(f"{path}: the sums file is cut short")
+            fail(f"{path}: the sums file is cut short: write it again")
         return read_sums(lines[:-2], version)
     except OSError as error:
         fail(f"{path}: {error.strerror}")
     except (ValueError, TypeError):
-        fail(f"{path}: not a sums file")
+        fail(f"{path}: not a sums file: write it again")
 
 
 def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
@@ -1936,16 +1936,25 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
     result = tables[0][1]
     for name, table in tables[1:]:
         if (table.by, table.inline) != (result.by, result.inline):
-            fail(f"{name}: does not add up with those before it: its rows are of another kind")
+            fail(
+                f"{name}: does not add up with those before it: its rows are of another kind: "
+                "report it apart"
+            )
         if {(group.events, group.share == "none") for group in table.groups} != {
             (group.events, group.share == "none") for group in result.groups
         }:
-            fail(f"{name}: does not add up with those before it: other events or share modes")
+            fail(
+                f"{name}: does not add up with those before it: other events or share modes: "
+                "report it apart"
+            )
         result += table
         if not result.fits:
-            fail(f"{name}: does not add up with those before it: the sums become too large")
+            fail(
+                f"{name}: does not add up with those before it: the sums become too large: "
+                "report it apart"
+            )
     if not all(sums.fits for sums in result.total().values()):
-        fail("the sums of all functions are too large to add up")
+        fail("the sums of all functions are too large to add up: report fewer files at once")
     return result
 
 
@@ -1969,7 +1978,10 @@ def notes(table: Table) -> List[str]:
             )
         )
     if any(len(different) > 1 for different in periods.values()):
-        texts.append("recorded with several periods: functions weigh more where they are shorter")
+        texts.append(
+            "recorded with several periods: functions weigh more where periods are shorter "
+            "(report the recordings of each period apart)"
+        )
     if table.was_mixed:
         texts.append("share modes auto and discard are added up: the shares are those of discard")
     if table.lost:
@@ -1986,8 +1998,8 @@ def notes(table: Table) -> List[str]:
         roots = [pooled(table.functions.get(Function(name, ""), {})).samples for name in (ALL, CUT)]
         if roots[1]:
             texts.append(
-                f"{roots[1]} of {sum(roots)} windows have longer call chains than were recorded, "
-                "which are in no function here: [cut] (record with --call-graph fp)"
+                f"{roots[1]} of {sum(roots)} windows have longer call chains than were recorded: "
+                "they are in the row [cut] only (record with --call-graph fp)"
             )
         return texts
     samples = {True: 0, False: 0}
@@ -1996,8 +2008,8 @@ def notes(table: Table) -> List[str]:
     percent = 100 * samples[True] / (sum(samples.values()) or 1)
     if percent >= 10:
         texts.append(
-            f"{percent:.0f} % of the window samples have no symbol: are the debug symbols "
-            "installed?"
+            f"{percent:.0f} % of the window samples have no symbol: install debug symbols, "
+            "or name their folder with --symfs"
         )
     return texts
 
@@ -2007,10 +2019,10 @@ def recorded_table(collector: Collector) -> Table:
     if not collector.groups:
         if collector.ignored:
             fail(
-                "the recording has no counter group: record with "
+                "the recording has no counter group: record with perf functions record, or "
                 "-e '{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS'"
             )
-        fail("the recording has no samples")
+        fail("the recording has no samples: record for longer, or with a shorter period")
     if collector.ignored:
         print(
             "generate-function-metrics: not in a counter group, or a tracepoint, and so ignored: "
@@ -2023,7 +2035,7 @@ def recorded_table(collector: Collector) -> Table:
 def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
     """Print the table in the form that the options ask for."""
     if not table.has_window() and not options.write_sums:
-        fail("the recording has no window: too few samples")
+        fail("the recording has no window: record for longer, or with a shorter period")
     metrics = table.metrics()
     column = find_column(options.sort, table.by, metrics)
     rows = sorted_rows(table.values(metrics), column)[: options.limit]
@@ -2047,12 +2059,15 @@ def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
     for path in options.sums:
         table = read_sums_file(path)
         if options.children and table.by != "children":
-            fail(f"{path}: these are sums by {table.by}")
+            fail(f"{path}: these are sums by {table.by}: leave out --children, or write them anew")
         if options.share == "discard":
             table.discard()
         shares = table.shares()
         if options.share != "auto" and shares - {options.share}:
-            fail(f"{path}: these are sums of --share {' and '.join(sorted(shares))}")
+            fail(
+                f"{path}: these are sums of --share {' and '.join(sorted(shares))}: "
+                "leave --share out, or write them anew from the recording"
+            )
         tables.append((path, table))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends perf, silently
     try:
@@ -2144,7 +2159,7 @@ if __name__ == "__main__":
     OPTIONS = parse_options(sys.argv[1:])
     IN_PERF = "perf_trace_context" in sys.builtin_module_names
     if OPTIONS.children and OPTIONS.share == "none":
-        fail("--children does not go with --share none")
+        fail("--children does not go with --share none: leave out one of them")
     if not IN_PERF:
         if not OPTIONS.sums:
             fail(

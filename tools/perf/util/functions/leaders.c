@@ -283,17 +283,17 @@ static bool explain_leader(const struct perf_event_attr *leader, const char *pla
 
 	if (!err && try_open(alternate) == EOPNOTSUPP) {
 		fprintf(stderr,
-			"perf functions: record with a short plain period, with an interrupt for each window:\n");
+			"perf functions: this PMU cannot alternate: record with a short plain period, with an interrupt for each window:\n");
 		print_plain_command(plain);
 	} else if (err == EBUSY) {
 		fprintf(stderr,
-			"perf functions: something else has the counters of this machine, as a virtual machine may have them (mediated vPMU, since Linux 7.0): end it, or record in it\n");
+			"perf functions: another program, or a virtual machine (mediated vPMU, since Linux 7.0), has the counters of this machine: end it, or record in the virtual machine\n");
 	} else if (err == EOPNOTSUPP && !attr.exclude_guest && !try_open(host)) {
 		fprintf(stderr,
-			"perf functions: a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: leave them out by the modifier H, as in :uHS\n");
+			"perf functions: a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: add the modifier H, as in :uHS\n");
 	} else if (lacks_pmu(&attr)) {
 		fprintf(stderr,
-			"perf functions: this machine does not count that, as a virtual machine without a PMU: record by the clock, whose windows are in nanoseconds:\n"
+			"perf functions: this machine has no PMU for this event, as a virtual machine may have none: record by the clock, with windows in nanoseconds:\n"
 			"    perf functions record --window 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND\n");
 	} else {
 		return false;
@@ -314,7 +314,7 @@ void function_leaders__explain(const char *plain)
 		if (has_module())
 			return;
 		fprintf(stderr,
-			"perf functions: there are three ways out:\n"
+			"perf functions: this kernel has no alternate periods: there are three ways out:\n"
 			"  a kernel that alternates (package linux-image-*-alt-period)\n"
 			"  the module perf_alt_period for this kernel (package perf-alt-period-dkms, then modprobe)\n"
 			"  a short plain period, which any kernel has, with an interrupt for each window:\n");

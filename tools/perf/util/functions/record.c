@@ -302,12 +302,13 @@ static bool refuse_options(const struct parsed *parsed)
 		return true;
 	}
 	if (parsed->has_events && parsed->metrics) {
-		pr_err("perf functions: -M chooses the events, so it does not go with -e\n");
+		pr_err("perf functions: -M chooses the events, so it does not go with -e: leave out one of them\n");
 		return true;
 	}
 	if (parsed->calibrate && (parsed->has_events || !parsed->window.value)) {
 		pr_err("perf functions: --calibrate takes windows of two lengths, so it does not go with %s\n",
-		       parsed->has_events ? "-e: write two groups there" : "--no-window");
+		       parsed->has_events ? "-e: write two groups there" :
+					    "--no-window: leave that out");
 		return true;
 	}
 	if (parsed->has_events && parsed->kernel) {
@@ -316,7 +317,7 @@ static bool refuse_options(const struct parsed *parsed)
 	}
 	if (!parsed->window.value && ((parsed->jitter.is_given && parsed->jitter.value) ||
 				      parsed->burst.value > 1)) {
-		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window\n");
+		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window: leave that out\n");
 		return true;
 	}
 	if (parsed->window.value && parsed->count &&

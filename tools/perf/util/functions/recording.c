@@ -197,7 +197,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	if (!evsel__is_group_leader(evsel) && evsel->core.attr.sample_period &&
 	    metrics_group__alternates(group))
 		return refuse(recording, evsel,
-			      "samples by itself, which splits the intervals of its group: record it without a period");
+			      "samples by itself, which splits the windows of its group: record it without a period");
 
 	cpu = perf_env__describe_cpu(&recording->session->header.env);
 	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
@@ -271,7 +271,7 @@ static int read_counts(struct recording *recording, const struct functions_evsel
 		/* The groups are told in the header, which is missing if the file is cut. */
 		if (evsel__leader(member) != evsel)
 			return refuse(recording, member,
-				      "is not in the group that counts it, is the file cut short?");
+				      "is not in the group that counts it: the file is cut short, record again");
 		event = member->priv;
 		if (event && event->group)
 			recording->counts[event->slot] = delta;
@@ -376,7 +376,7 @@ static int look_up(struct recording *recording, struct machine *machine, struct 
 
 	addr_location__init(&al);
 	if (machine__resolve(machine, &al, sample) < 0) {
-		pr_err("perf functions: a sample of no thread\n");
+		pr_err("perf functions: a sample has no thread: the file is damaged, record again\n");
 		goto out;
 	}
 
@@ -674,7 +674,7 @@ static int refuse_tracing_data(const struct perf_tool *tool __maybe_unused,
 {
 	struct recording *recording = container_of(session->tool, struct recording, tool);
 
-	pr_err("perf functions: top does not count tracepoints: record and report do\n");
+	pr_err("perf functions: top does not count tracepoints: leave them out, or use perf functions record\n");
 	recording->is_refused = true;
 	session_done = 1;
 	return 0;
@@ -841,7 +841,8 @@ static int recording__process(struct recording *recording, const char *path,
 	if (recording->is_refused)
 		return -EINVAL;
 	if (err) {
-		pr_err("perf functions: %s: cannot be read to its end\n", path);
+		pr_err("perf functions: %s: cannot be read to its end: the file is cut short or damaged, record again\n",
+		       path);
 		return err;
 	}
 
@@ -850,8 +851,10 @@ static int recording__process(struct recording *recording, const char *path,
 		return 0;
 	if (!recording->has_group) {
 		pr_err("perf functions: %s: %s\n", path,
-		       strlist__empty(recording->ignored) ? "no samples" :
-		       "no counter group: record with -e '" EXAMPLE_GROUP "'");
+		       strlist__empty(recording->ignored) ?
+		       "no samples: record for longer, or with a shorter period" :
+		       "no counter group: record with perf functions record, or -e '"
+		       EXAMPLE_GROUP "'");
 		return -EINVAL;
 	}
 	return 0;
@@ -885,7 +888,8 @@ static void recording__print_header(struct recording *recording, const char *pat
 {
 	/* Its parts come with the samples. */
 	if (perf_data__is_pipe(&recording->data)) {
-		pr_warning("perf functions: %s: the header of a pipe cannot be printed\n", path);
+		pr_warning("perf functions: %s: a pipe has no header to print: record to a file for --header\n",
+			   path);
 		return;
 	}
 	fprintf(fp, "# recording: %s\n", path);
@@ -1016,7 +1020,7 @@ const char *recordings__annotate(struct recording *recordings, const struct func
 	struct evsel *evsel;
 
 	if (!recordings)
-		return "sums files have no code to annotate";
+		return "a sums file has no code to annotate: open the recording";
 	for (recording = recordings; recording; recording = recording->next) {
 		function = function_metrics__find(recording->metrics, sums);
 		if (function && recording->symbols &&
@@ -1024,14 +1028,14 @@ const char *recordings__annotate(struct recording *recordings, const struct func
 			break;
 	}
 	if (!ms)
-		return "not one function with a symbol, whose code could be annotated";
+		return "this row is not one function with a symbol: choose another one";
 	if (!symbol__annotation(ms->sym)->src)
-		return "no samples that are to be annotated";
+		return "no samples in this function: choose another one";
 
 	if (!annotate_opts.objdump_path &&
 	    perf_env__lookup_objdump(&recording->session->header.env,
 				     &annotate_opts.objdump_path))
-		return "no objdump for the recorded architecture";
+		return "no objdump for the recorded architecture: name one with --objdump";
 
 	evlist__for_each_entry(recording->session->evlist, evsel) {
 		struct functions_evsel *event = evsel->priv;

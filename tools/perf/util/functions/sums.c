@@ -1389,11 +1389,12 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 
 	if (getline(&line, &allocated, fp) < 0 ||
 	    sscanf(line, FUNCTION_SUMS_MAGIC " %d%c", &version, &end) != 2 || end != '\n') {
-		scnprintf(msg, size, "it is not a sums file");
+		scnprintf(msg, size, "it is not a sums file: write one with --sums");
 		goto out;
 	}
 	if (version < FUNCTION_SUMS_OLDEST || version > FUNCTION_SUMS_VERSION) {
-		scnprintf(msg, size, "a sums file of version %d, this perf reads versions %d to %d",
+		scnprintf(msg, size,
+			  "a sums file of version %d, this perf reads versions %d to %d: update perf, or write it again",
 			  version, FUNCTION_SUMS_OLDEST, FUNCTION_SUMS_VERSION);
 		goto out;
 	}
@@ -1405,7 +1406,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 
 		nr++;
 		if (length <= 0 || line[length - 1] != '\n') {
-			scnprintf(msg, size, "the sums file is cut short");
+			scnprintf(msg, size, "the sums file is cut short: write it again");
 			ret = -EINVAL;
 			goto out;
 		}
@@ -1423,14 +1424,15 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		if (ret == -ENOMEM)
 			scnprintf(msg, size, "not enough memory");
 		else
-			scnprintf(msg, size, "line %u is not one of a sums file", nr);
+			scnprintf(msg, size, "line %u is not one of a sums file: write it again",
+				  nr);
 		goto out;
 	}
 	/* It would add up with anything. */
 	ret = table->nr_sets ? function_table__sort(table) : -EINVAL;
 	if (ret)
-		scnprintf(msg, size, ret == -EINVAL ? "the sums file has no group" :
-			  "the sums of a function are too large to add up");
+		scnprintf(msg, size, ret == -EINVAL ? "the sums file has no group: write it again" :
+			  "the sums of a function are too large to add up: report fewer files at once");
 out:
 	free(fields.field);
 	free(line);

@@ -334,7 +334,7 @@ static int note_parts(const struct tree_print *tree)
 			if (!lines[i].is_open || noted[node] || lines[i].node->is_recorded)
 				continue;
 			noted[node] = true;
-			pr_warning("perf functions: what %s consists of was not recorded: perf functions record -M %s\n",
+			pr_warning("perf functions: the parts of %s were not recorded: record them with perf functions record -M %s\n",
 				   lines[i].node->name, lines[i].node->parts);
 		}
 		free(lines);

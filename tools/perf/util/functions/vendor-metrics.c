@@ -1113,7 +1113,7 @@ int function_exprs__init(struct function_exprs *exprs, const char *description, 
 			exprs->expr[exprs->nr++].is_hidden = i >= nr_parts;
 		}
 		if (err == -EINVAL) {
-			pr_warning("perf functions: perf cannot parse the metric %s\n",
+			pr_warning("perf functions: the metric %s is left out: this perf cannot parse it\n",
 				   selection.metrics[i].metric_name);
 			err = 0;
 		}
@@ -1224,7 +1224,7 @@ static int link_parts(struct function_tree *tree, const struct function_exprs *e
 
 static void print_lacks(const struct function_exprs *exprs)
 {
-	const char *separator = "perf functions: - for";
+	const char *separator = "perf functions: no value (-) for";
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < exprs->nr; i++) {
