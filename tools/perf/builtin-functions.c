@@ -1440,55 +1440,70 @@ static void parse_report(struct report_options *report, const struct option *opt
 		add_input(report, argv[i]);
 }
 
+/* Groups of options, in the help and in the manual. */
+#define GROUP_INPUT		"Input:"
+#define GROUP_WINDOWS		"Windows:"
+#define GROUP_ROWS		"Rows:"
+#define GROUP_COLUMNS		"Columns and metrics:"
+#define GROUP_UNCERTAINTY	"Uncertainty:"
+#define GROUP_COMPARISON	"Comparison:"
+#define GROUP_OUTPUT		"Output:"
+#define GROUP_SYMBOLS		"Symbols and code:"
+
 /* The options of report and top: what rows and columns there are, and how they are printed. */
 static struct option *table_options(struct report_options *report)
 {
 	const struct option options[] = {
+	OPT_GROUP(GROUP_WINDOWS),
+	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
+	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comm[,comm...]",
+		   "count only windows in these comms"),
+	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dso[,dso...]",
+		   "count only windows in these DSOs"),
+	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "symbol[,symbol...]",
+		   "count only windows in these symbols"),
 	OPT_STRING(0, "share", &report->share_name, "auto|none|discard",
-		   "which windows count, and what makes shares (default: auto)"),
+		   "which windows count, and what shares are made of (default: auto)"),
+	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name,
 		   "symbol|dso|comm|thread|cpu|srcline|callchain|cgroup[,...]",
-		   "what rows are, and both ends of a window have in common (default: symbol)"),
+		   "what a row stands for (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report->children,
-		    "what each function and all that it calls count (record with --call-graph fp)"),
+		    "count for a function all that it calls, too (record with --call-graph fp)"),
 	OPT_BOOLEAN(0, "inline", &report->recording.inlines,
-		    "tell inlined functions from those which they are in"),
+		    "give inlined functions rows of their own"),
 	OPT_BOOLEAN(0, "stitch-lbr", &report->recording.stitch_lbr,
-		    "with --by callchain: enable LBR callgraph stitching approach"),
+		    "with --by callchain: lengthen call chains by earlier LBRs"),
 	OPT_STRING('s', "sort", &report->sort, "column",
-		   "sort by this column, or symbol (default: %CY, else #)"),
+		   "sort by this column, or by symbol (default: %CY, else #)"),
+	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
+	OPT_CALLBACK(0, "percent-limit", &report->percent_limit, "percent",
+		     "leave out functions with a smaller share", parse_percent),
+	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('F', "fields", &report->fields, "column[,column...]",
-		   "print these columns only, in this order"),
+		   "print only these columns, in this order"),
+	OPT_GROUP(GROUP_UNCERTAINTY),
 	OPT_CALLBACK_OPTARG(0, "ci", report, NULL, "run|next",
-			    "print the 95 % interval of each metric, too: for this run (the default), or for the next one",
+			    "print 95 % intervals, for this run (default: run) or for the next one",
 			    parse_ci),
 	OPT_CALLBACK_OPTARG(0, "correct", &report->reading, NULL, "all|own",
-			    "take off what interrupts have added: the same from all windows (the default), or of each function its own, of windows of different lengths",
+			    "take off what interrupts add: the same from all windows (default: all), or each function's own",
 			    parse_correct),
-	OPT_UINTEGER(0, "limit", &report->limit, "print this number of functions only"),
-	OPT_CALLBACK(0, "percent-limit", &report->percent_limit, "percent",
-		     "don't print functions under this share (of the cycles, else of the windows)",
-		     parse_percent),
+	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
 			   "print values with all their digits and this separator"),
 	OPT_BOOLEAN('j', "json", &report->json,
-		    "print an object with sums, metrics, their standard errors and intervals"),
-	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
-	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comm[,comm...]",
-		   "only count windows in these comms"),
-	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dso[,dso...]",
-		   "only count windows in these DSOs"),
-	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "symbol[,symbol...]",
-		   "only count windows in these symbols"),
+		    "print JSON with all sums, metrics and 95 % intervals"),
+	OPT_GROUP(GROUP_SYMBOLS),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
 	OPT_CALLBACK(0, "symfs", NULL, "directory",
-		     "Look for files with symbols relative to this directory",
+		     "look for files with symbols relative to this directory",
 		     symbol__config_symfs),
 	OPT_STRING(0, "addr2line", &symbol_conf.addr2line_path, "path",
-		   "addr2line binary to use for line numbers and inlined functions"),
+		   "path to addr2line, for lines and inlined functions"),
 	OPT_BOOLEAN(0, "full-source-path", &srcline_full_filename,
-		    "Show full source file name path for source lines"),
+		    "print the full path of source files"),
 	OPT_BOOLEAN(0, "demangle", &symbol_conf.demangle,
 		    "demangle symbol names, which is the default"),
 	OPT_END()
@@ -1497,21 +1512,61 @@ static struct option *table_options(struct report_options *report)
 	return memdup(options, sizeof(options));
 }
 
-/* The options of both, NULL without memory. */
+static const struct option *end_of_group(const struct option *group)
+{
+	do
+		group++;
+	while (group->type != OPTION_GROUP && group->type != OPTION_END);
+	return group;
+}
+
+/* The first group with the title of another one, NULL if there is none. */
+static const struct option *find_group(const struct option *options, const struct option *other)
+{
+	for (; options->type != OPTION_END; options = end_of_group(options)) {
+		if (!strcmp(options->help, other->help))
+			return options;
+	}
+	return NULL;
+}
+
+static struct option *copy_options(struct option *to, const struct option *begin,
+				   const struct option *end)
+{
+	memcpy(to, begin, (end - begin) * sizeof(*to));
+	return to + (end - begin);
+}
+
+/*
+ * The options of both, all of which are in groups; NULL without memory. In groups that both
+ * have, the second's options follow those of the first.
+ */
 static struct option *join_options(const struct option *first, const struct option *second)
 {
-	unsigned int nr_first = 0, nr_second = 0;
-	struct option *both;
+	const struct option *group, *same;
+	unsigned int nr = 0;
+	struct option *both, *end;
 
-	while (first[nr_first].type != OPTION_END)
-		nr_first++;
-	while (second[nr_second].type != OPTION_END)
-		nr_second++;
-	both = calloc(nr_first + nr_second + 1, sizeof(*both));
-	if (both) {
-		memcpy(both, first, nr_first * sizeof(*both));
-		memcpy(both + nr_first, second, (nr_second + 1) * sizeof(*both));
+	for (group = first; group->type != OPTION_END; group++)
+		nr++;
+	for (group = second; group->type != OPTION_END; group++)
+		nr++;
+	both = calloc(nr + 1, sizeof(*both));
+	if (!both)
+		return NULL;
+
+	end = both;
+	for (group = first; group->type != OPTION_END; group = end_of_group(group)) {
+		end = copy_options(end, group, end_of_group(group));
+		same = find_group(second, group);
+		if (same)
+			end = copy_options(end, same + 1, end_of_group(same));
 	}
+	for (group = second; group->type != OPTION_END; group = end_of_group(group)) {
+		if (!find_group(first, group))
+			end = copy_options(end, group, end_of_group(group));
+	}
+	*end = (struct option)OPT_END();
 	return both;
 }
 
@@ -1521,24 +1576,28 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	struct option *shared = table_options(&report), *all = NULL;
 	int err = -1;
 	const struct option options[] = {
+	OPT_GROUP(GROUP_INPUT),
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
-	OPT_BOOLEAN('f', "force", &report.recording.force, "don't complain, do it"),
-	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
+	OPT_BOOLEAN('f', "force", &report.recording.force, "don't do ownership validation"),
+	OPT_GROUP(GROUP_WINDOWS),
+	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
+		   "count only windows in these processes"),
+	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
+		   "count only windows in these threads"),
+	OPT_STRING('C', "cpu", &report.cpus, "cpu[,cpu...]", "count only windows on these CPUs"),
+	OPT_STRING(0, "time", &report.recording.time, "start,stop",
+		   "count only windows in this span of time"),
+	OPT_GROUP(GROUP_ROWS),
+	OPT_CALLBACK(0, "interval", &report.interval, "seconds",
+		     "print a table for each span of this length", parse_seconds),
+	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_CALLBACK_OPTARG(0, "tree", &report, NULL, "all",
-			    "with -M: print what metrics consist of, too, level by level where they are above their thresholds; or all of it",
+			    "with -M: print a tree of the metrics of each function, or open all of it",
 			    parse_tree),
-	OPT_CALLBACK(0, "interval", &report.interval, "seconds",
-		     "print a table for each time of this length", parse_seconds),
-	OPT_BOOLEAN(0, "header", &report.header,
-		    "print the headers of recordings before the table"),
-	OPT_BOOLEAN(0, "tui", &report.tui, "use the TUI interface"),
-	OPT_BOOLEAN(0, "stdio", &report.stdio, "use the stdio interface, which is the default"),
-	OPT_STRING(0, "objdump", &report.objdump, "path",
-		   "objdump binary to use for disassembly"),
-	OPT_STRING(0, "sums", &report.sums, "file",
-		   "write the sums to this file (- for stdout) instead of printing metrics"),
+	OPT_GROUP(GROUP_UNCERTAINTY),
+	OPT_GROUP(GROUP_COMPARISON),
 	OPT_BOOLEAN(0, "diff", &report.diff,
 		    "print what has changed from the first input to the second"),
 	OPT_CALLBACK(0, "before", &report, "file...",
@@ -1546,15 +1605,19 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_CALLBACK(0, "after", &report, "file...", "the runs to compare with those of --before",
 		     add_after),
 	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
-		     "with --diff, --before and --after: exit status 2 if a function has changed by more than 'column>number[%]' or 'column<-number[%]'",
+		     "exit status 2 if a function has changed by more than column>number[%] or column<-number[%]",
 		     add_limits),
-	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
-		   "only count windows in these processes"),
-	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
-		   "only count windows in these threads"),
-	OPT_STRING('C', "cpu", &report.cpus, "cpu[,cpu...]", "only count windows on these CPUs"),
-	OPT_STRING(0, "time", &report.recording.time, "start,stop",
-		   "only count windows in this span of time"),
+	OPT_GROUP(GROUP_OUTPUT),
+	OPT_STRING(0, "sums", &report.sums, "file",
+		   "write the sums to this file (- for stdout) and print no metrics"),
+	OPT_BOOLEAN(0, "header", &report.header,
+		    "print the headers of recordings before the table"),
+	OPT_BOOLEAN(0, "stdio", &report.stdio, "print text, which is the default"),
+	OPT_BOOLEAN(0, "tui", &report.tui, "browse the table"),
+	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
+	OPT_GROUP(GROUP_SYMBOLS),
+	OPT_STRING(0, "objdump", &report.objdump, "path",
+		   "path to objdump, for the code that --tui annotates"),
 	OPT_END()
 	};
 
@@ -1733,10 +1796,12 @@ static int cmd_functions_top(int argc, const char **argv)
 	};
 	struct option *shared = table_options(&command.report), *all = NULL;
 	const struct option options[] = {
+	OPT_GROUP("Tables:"),
 	OPT_CALLBACK('d', "delay", &top.delay, "seconds",
-		     "from one table to the next (default: 2)", parse_delay),
+		     "seconds from one table to the next (default: 2)", parse_delay),
 	OPT_CALLBACK(0, "last", &top.last, "seconds",
-		     "that a table is of (default: 30; 0: all since the beginning)", parse_last),
+		     "seconds that a table covers (default: 30; 0: all since the beginning)",
+		     parse_last),
 	OPT_UINTEGER(0, "count", &top.count, "end after this number of tables"),
 	OPT_BOOLEAN(0, "stdio", &top.stdio,
 		    "print one table after the other, as without a terminal"),
