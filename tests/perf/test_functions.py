@@ -575,7 +575,12 @@ class LikePerfReport(Case):
             self.assertIn("# event : name = cycles", "\n".join(lines))
             self.assertEqual([line for line in lines if line not in header], [])
         for options in ("-j",), ("-x", ","), ("--sums", "-"):
-            self.assert_refused("--header goes with a table: leave out -j, -x, --sums and comparisons$", self.one, "--header", *options)
+            self.assert_refused(
+                "--header goes with a table: leave out -j, -x, --sums and comparisons$",
+                self.one,
+                "--header",
+                *options,
+            )
 
         hostile = Simulation(1, libraries(), events=3)
         hostile.writer.cpuid = "a\x1b]0;b\x07\x9bc"

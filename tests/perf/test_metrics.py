@@ -752,8 +752,8 @@ class Missing(unittest.TestCase):
         self.assertEqual(
             line,
             (
-                "perf functions: no value (-) for retiring (OP_SPEC was not recorded), backend_bound"
-                " (BR_MIS_PRED was not recorded)"
+                "perf functions: no value (-) for retiring (OP_SPEC was not recorded), "
+                "backend_bound (BR_MIS_PRED was not recorded)"
             ),
         )
 
