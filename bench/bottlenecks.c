@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One bottleneck in each function: what a core waits for is known, and so is the
- * metric that must tell it. usage: bottlenecks ROUNDS
- *
- * In each round each function runs for some ten thousand instructions. Sizes are
- * such that both presets of emulator/README.md have the bottleneck.
+ * Each function has one known bottleneck, which the right metric must show. usage: bottlenecks
+ * ROUNDS. In each round each function runs for some ten thousand instructions. The sizes give both
+ * presets of emulator/README.md the bottleneck.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #define LINE 64
 #define PAGE 4096
-#define alone __attribute__((noipa))	/* no call of it is changed */
+#define alone __attribute__((noipa))	/* calls of it stay as they are */
 
 struct node {
 	struct node *next;
@@ -142,8 +140,8 @@ static alone void branch_target(void)
 }
 
 /*
- * Calls in one another; a core forgets where the outer ones return to. There are three
- * places, as what it takes for them is often the right one if there is one place.
+ * Nested calls: a core forgets the return addresses of the outer ones. There are three call sites,
+ * because with one the prediction is often right by chance.
  */
 static alone unsigned long deep_return(unsigned int depth)
 {

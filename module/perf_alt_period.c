@@ -39,13 +39,13 @@
 #endif
 
 static DEFINE_PER_CPU(struct rnd_state, jitter_state);
-/* of the CPU-wide events that have overflowed, which no task leads to */
+/* Contexts of CPU-wide events that have overflowed: no task leads to them. */
 static DEFINE_PER_CPU(struct perf_event_context *, cpu_context);
 
-/* The module goes: no window is to begin any more. */
+/* Set when the module is removed: no more windows may begin. */
 static bool leaving;
 
-/* perf refuses these before; here they keep their own period. */
+/* perf refuses other events before; if one gets here, it keeps its own period. */
 static bool alternates(struct perf_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
@@ -60,25 +60,24 @@ static bool alternates(struct perf_event *event)
 }
 
 /*
- * The kernel has no place for the phase. An event with a frequency has its last
- * count in freq_count_stamp, but does not alternate; here it is the window which
- * has been chosen, or 0. If PERF_EVENT_IOC_PERIOD has set another period since,
- * the event is at the beginning again; if it has set the very length of the
- * window, the window counts as chosen.
+ * The kernel has no member for the phase. freq_count_stamp is unused in an event without a
+ * frequency, so it holds the chosen window, or 0. If PERF_EVENT_IOC_PERIOD has set another period
+ * since, the event is at the beginning again. If it has set exactly the length of the window, the
+ * window counts as chosen.
  */
 static u16 phase_of(struct hw_perf_event *hwc)
 {
 	return hwc->freq_count_stamp == hwc->sample_period ? PERF_ALT_WINDOW : PERF_ALT_LONG;
 }
 
-/* The driver reads the long period when it reloads. */
+/* The driver takes the long period at its next reload. */
 static void end_window(struct perf_event *event)
 {
 	event->hw.sample_period = event->attr.sample_period;
 	event->hw.freq_count_stamp = 0;
 }
 
-/* Calls of perf_event_overflow(), in interrupt or NMI context. */
+/* Runs before perf_event_overflow(), in interrupt or NMI context. */
 static int overflow(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct perf_event *event = (void *)regs_get_kernel_argument(regs, 0);
@@ -111,7 +110,7 @@ static int overflow(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-/* Disabled until it is known to be of a kind that may be used here. */
+/* Disabled until probe_may_be_used() has seen which kind of probe it is. */
 static struct kprobe probe = {
 	.symbol_name = "perf_event_overflow",
 	.pre_handler = overflow,
@@ -119,9 +118,9 @@ static struct kprobe probe = {
 };
 
 /*
- * On x86 the overflow is an NMI, and one which comes while kprobes handle
- * another breakpoint may end in BUG() at ours, see reenter_kprobe(). A probe
- * which ftrace calls misses the overflow instead.
+ * On x86 the overflow is an NMI. If it comes while kprobes handle another breakpoint, it may end in
+ * BUG() at our breakpoint, see reenter_kprobe(). A probe that ftrace calls misses the overflow
+ * instead.
  */
 static bool probe_may_be_used(void)
 {
@@ -172,12 +171,10 @@ static void __exit perf_alt_period_exit(void)
 	int cpu;
 
 	/*
-	 * From here on no handler begins a window, and those which have begun
-	 * one are done. The windows of the events that are found are ended below,
-	 * others when the event overflows before the probe is removed.
-	 *
-	 * An event is not found, and may keep its window as a plain period, if
-	 * its task exchanges contexts with one that was visited before.
+	 * After the grace period no handler begins a window. The loops below end the windows of the
+	 * events that they find. Other windows end if the event overflows before the probe is
+	 * removed. An event may keep its window as a plain period if its task exchanges contexts
+	 * with a task that was visited before.
 	 */
 	WRITE_ONCE(leaving, true);
 	synchronize_rcu();

@@ -6,7 +6,7 @@
 static const struct {
 	uint32_t mask, value;
 	enum insn_kind kind;
-	/* where the offset of a branch is */
+	/* position of a branch's offset */
 	uint8_t offset_lsb, offset_bits;
 } table[] = {
 	{0xfc000000, 0x14000000, INSN_DIRECT, 0, 26},			/* b */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the model must know of A64 instructions. */
+/* The properties of A64 instructions that the model needs. */
 #ifndef MODEL_A64_H
 #define MODEL_A64_H
 

@@ -42,13 +42,13 @@ void predictor_destroy(struct predictor *p);
  */
 bool predict_conditional(struct predictor *p, uint64_t pc, bool taken);
 
-/* The same of an indirect branch, which went to @target. */
+/* The same for an indirect branch, which went to @target. */
 bool predict_indirect(struct predictor *p, uint64_t pc, uint64_t target);
 
-/* A call will return to @next. */
+/* Note that a call will return to @next. */
 void predict_call(struct predictor *p, uint64_t next);
 
-/* The same of a return, which went to @target. */
+/* The same for a return, which went to @target. */
 bool predict_return(struct predictor *p, uint64_t target);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Lines of users have no bits from here on: the space goes there. */
+/* Line addresses of users are below this bit; the space uses the bits above. */
 #define CACHE_SPACE_SHIFT 42
 
 /**
@@ -32,7 +32,7 @@ bool cache_init(struct cache *cache, uint64_t lines, uint64_t ways);
 
 void cache_destroy(struct cache *cache);
 
-/* Put @key before the others of a set. Return: whether it was there. */
+/* Move @key to the front of a set. Return: whether it was there. */
 bool cache_reorder(const struct cache *cache, uint64_t *keys, uint64_t key);
 
 /**

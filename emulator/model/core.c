@@ -36,7 +36,7 @@ const struct core_config core_small = {
 	.store_buffer = 4, .wrong_path = 8,
 };
 
-/* Caches and latencies like a Neoverse-N1's, of a core that still executes in order. */
+/* Caches and latencies like a Neoverse-N1's, but the core executes in order. */
 const struct core_config core_large = {
 	.l1i = 64, .l1i_ways = 4, .l1d = 64, .l1d_ways = 4, .l2 = 1024, .l2_ways = 8,
 	.itlb = 64, .itlb_ways = 4, .dtlb = 1024, .dtlb_ways = 8,
@@ -46,7 +46,7 @@ const struct core_config core_large = {
 	.store_buffer = 16, .wrong_path = 24,
 };
 
-/* The arguments: README.md says what each of them is. */
+/* The arguments, which README.md explains. */
 #define OPTION(name, most) {#name, offsetof(struct core_config, name), most}
 static const struct {
 	const char *name;
@@ -192,7 +192,7 @@ uint64_t core_access(struct core *core, void *insn, uint64_t address, unsigned i
 		wait += lookup(core, insn, &core->l1d, L1D_CACHE_REFILL, line * LINE);
 	}
 	if (store && wait) {
-		/* one after the other, while the core goes on as long as there is room */
+		/* stores drain one by one, and the core goes on as long as there is room */
 		core->drained = MAX(core->drained, core->cycles) + wait;
 		room = core->config->store_buffer * core->config->memory_latency;
 		wait = core->drained - core->cycles;

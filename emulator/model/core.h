@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An in-order core: what makes it wait, and what its PMU counts then. */
+/* An in-order core: its stalls, and the events that its PMU counts. */
 #ifndef MODEL_CORE_H
 #define MODEL_CORE_H
 
@@ -11,9 +11,8 @@
 #include "cache.h"
 
 /*
- * What the model counts. Each access of a cache is one of its TLB, and there are no
- * branches that are predicted but not retired: two events of the architecture are
- * one here.
+ * The events of the model. Each access to a cache is one to its TLB, and all predicted branches
+ * retire: so two events of the architecture are one here.
  */
 enum core_event {
 	L1I_CACHE,
@@ -130,8 +129,8 @@ void core_record(void *context, void *insn, enum core_event event, uint64_t n);
 void core_execute(struct core *core, uint64_t instructions);
 
 /*
- * Each of the others is what one instruction does, and returns for how many
- * cycles the core waits for it. @insn is passed to core_record() only.
+ * Each of the following functions is one action of an instruction. It returns how many cycles the
+ * core waits. @insn is passed to core_record() only.
  */
 
 /* Fetch instructions from the line of @address. */
@@ -141,7 +140,7 @@ uint64_t core_fetch(struct core *core, void *insn, uint64_t address);
 uint64_t core_access(struct core *core, void *insn, uint64_t address, unsigned int size,
 		     bool store);
 
-/* A branch at @pc, to @target if that is known, has gone to @next. */
+/* Execute a branch at @pc, to @target if that is known, which goes to @next. */
 uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_t pc,
 		     uint64_t target, uint64_t next);
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The core model as a plugin of qemu-system-aarch64: follows what each vCPU
- * executes, lets it wait, and counts the events of the guest's PMU.
- *
- * Each block of instructions calls enter_block() when it begins. What the block
- * before it has come to is known then: where its branch went, or which of its
- * instructions did not execute because of an exception.
- *
- * All vCPUs run in turn on one thread under -icount, without which nothing can
- * wait: there are no locks.
+ * The core model as a plugin of qemu-system-aarch64: it follows the execution of each vCPU, lets it
+ * wait, and counts the events of the guest's PMU. Each block of instructions calls enter_block()
+ * when it begins. Only then the end of the previous block is known: the target of its branch, or
+ * the instructions that did not execute because of an exception. Under -icount, which waiting
+ * needs, all vCPUs run in turn on one thread: so there are no locks.
  */
 #include <errno.h>
 #include <glib.h>
@@ -26,11 +22,11 @@
 #define LINE 64
 #define MAX_VCPUS 64
 #define REGISTERS 31
-/* the most bytes that one access has */
+/* the largest access in bytes */
 #define MAX_ACCESS 16
 #define VECTORS_SIZE 0x800
 #define VECTOR_SIZE 0x80
-/* of four vectors in a row, the first one is that of exceptions of an instruction */
+/* vectors come in fours, of which the first one is for synchronous exceptions */
 #define VECTOR_KINDS 4
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
@@ -60,7 +56,7 @@ struct vcpu {
 };
 
 static struct core_config config;
-/* the core executes the kernel, too: with kernel=on, from the first process on */
+/* with kernel=on, from the first process on, the core executes the kernel, too */
 static bool model_kernel;
 static bool kernel_argument;
 static const char *truth_file;
@@ -86,7 +82,7 @@ static bool is_kernel(uint64_t pc)
 	return pc >> 63;
 }
 
-/* At the end of each callback: the vCPU waits, and the PMU looks at what it counts. */
+/* Ends each callback: the vCPU waits, and the PMU checks its counts. */
 static void finish(unsigned int index, struct vcpu *vcpu, uint64_t cycles)
 {
 	if (cycles && !qemu_plugin_stall_vcpu(time_control, index, cycles)) {
@@ -110,8 +106,8 @@ static uint64_t read_register(struct qemu_plugin_register *handle)
 }
 
 /*
- * If the kernel is not modelled, nobody else is either, for whoever executes: when
- * and how often others come depends on the recording, and on the host.
+ * Each image has a core of its own unless the kernel is modelled: when and how often other images
+ * run depends on the recording, and on the host.
  */
 static void use_image(struct vcpu *vcpu, struct image *image)
 {
@@ -150,12 +146,12 @@ static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 
 static void register_callbacks(qemu_plugin_id_t id);
 
-/* A user executes after the kernel, perhaps another one than before. */
+/* A user executes after the kernel, perhaps not the same one as before. */
 static uint64_t resume_user(struct vcpu *vcpu)
 {
 	uint64_t cycles = 0;
 
-	/* the first process: the kernel boots as thread 0, and at addresses of users, too */
+	/* wait for the first process: the kernel boots as thread 0, partly at user addresses */
 	if (kernel_argument && !model_kernel && vcpu->thread) {
 		model_kernel = true;
 		/* translate all code again, the kernel's with callbacks */
@@ -183,10 +179,9 @@ static void enter_block(unsigned int index, void *block_)
 }
 
 /*
- * What @vcpu executed has been interrupted before its instruction number @executed,
- * which would be at @next, or after all of it, to go on at @next. If a user
- * executed, its branch is counted when the user goes on: the PMU has switched to
- * the kernel's counters already.
+ * The block of @vcpu was interrupted before its instruction number @executed, whose address is
+ * @next, or after its end, to go on at @next. The branch of a user is counted when the user goes
+ * on, because the PMU has switched to the kernel's counters already.
  */
 static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t next)
 {
@@ -207,7 +202,7 @@ static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t n
 	return 0;
 }
 
-/* An exception, after whole blocks or because of an instruction, which ELR tells. */
+/* Handles an exception, after a whole block or at the instruction in ELR. */
 static void enter_vector(unsigned int index, void *block_)
 {
 	struct vcpu *vcpu = &vcpus[index];
@@ -226,9 +221,9 @@ static void enter_vector(unsigned int index, void *block_)
 }
 
 /*
- * An access to a device has to be the last instruction of its block. If it is not,
- * QEMU stops the block there, executes the access alone, without enter_block(), and
- * then what is left. Returns that instruction of the block.
+ * An access to a device has to be the last instruction of its block. Otherwise QEMU stops the block
+ * there, executes the access alone, without enter_block(), and then the rest. Returns that
+ * instruction of the block.
  */
 static struct insn *accessing(struct vcpu *vcpu, struct insn *insn)
 {
@@ -287,7 +282,7 @@ static void set_space(unsigned int index, void *x)
 {
 	struct vcpu *vcpu = &vcpus[index];
 
-	/* the address alone; small tables are aligned to 64 bytes */
+	/* keep the address only; small tables are aligned to 64 bytes */
 	vcpu->space = read_register(vcpu->x[GPOINTER_TO_UINT(x)]) & 0xffffffffffc0;
 	vcpu->own.space = vcpu->space * 0x9e3779b97f4a7c15ULL >> 44;
 }
@@ -401,7 +396,7 @@ static void init_vcpu(qemu_plugin_id_t id, unsigned int index)
 		fail("it is for %d processors at most", MAX_VCPUS);
 		exit(1);
 	}
-	/* qemu_plugin_install() has tried it */
+	/* qemu_plugin_install() has checked the configuration */
 	core_init(&vcpu->own, &config);
 	vcpu->in_kernel = true;
 	find_registers(vcpu);

@@ -6,7 +6,7 @@
 
 #include "truth.h"
 
-/* One event more than the core's: the instruction was not executed. */
+/* An additional event: the instruction was not executed. */
 #define ABORTED NR_CORE_EVENTS
 #define NR_EVENTS (NR_CORE_EVENTS + 1)
 
@@ -95,7 +95,7 @@ struct image *truth_image(uint32_t thread, uint64_t space)
 	image = g_hash_table_lookup(last_images, GUINT_TO_POINTER(thread));
 	if (!image)
 		return new_image(thread, 0, space);
-	/* until now it has been in the kernel */
+	/* until now the thread was in the kernel */
 	if (!image->space)
 		image->space = space;
 	return !space || image->space == space ? image :
@@ -161,7 +161,7 @@ void truth_abort(struct image *image, struct block *block, uint64_t first)
 
 /* Output */
 
-/* What an image has done at an instruction: its events, or how often its block began. */
+/* The counts of an image at an instruction: its events, or how often its block began. */
 struct part {
 	const struct insn *insn;
 	uint64_t executions;
@@ -179,7 +179,7 @@ static gint by_address(gconstpointer a, gconstpointer b)
 	return (x->insn->pc > y->insn->pc) - (x->insn->pc < y->insn->pc);
 }
 
-/* In the order of their addresses. An address may be in several blocks. */
+/* Returns the parts in the order of their addresses. An address may be in several blocks. */
 static GArray *parts_of(struct image *image)
 {
 	GArray *parts = g_array_new(FALSE, FALSE, sizeof(struct part));
@@ -217,7 +217,7 @@ static void add_part(struct line *line, const struct part *part)
 		line->events[event] += part->events[event];
 }
 
-/* A blank and a number. There are many millions of them, and fprintf() is slow. */
+/* Writes a blank and a number; fprintf() is too slow for many millions of them. */
 static char *put_count(char *at, uint64_t count)
 {
 	char digits[20], *digit = digits;
@@ -237,7 +237,7 @@ static void write_line(FILE *file, const struct image *image, const struct insn 
 {
 	char counts[(1 + NR_CORE_EVENTS) * 21], *end;
 
-	/* what core_record() is not told */
+	/* events for which core_record() is not called */
 	if (is_branch(insn->kind))
 		line->events[BR_RETIRED] = line->executed;
 	if (insn->kind == INSN_RETURN)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What really happened: every event of every instruction of every thread. Events
- * come by core_record(), of a struct image and a struct insn.
+ * The truth: every event of every instruction of every thread. core_record() passes events, of a
+ * struct image and a struct insn.
  */
 #ifndef MODEL_TRUTH_H
 #define MODEL_TRUTH_H
@@ -92,7 +92,7 @@ struct block *truth_block(uint64_t pc, const uint32_t *words, uint64_t n);
  */
 struct image *truth_image(uint32_t thread, uint64_t space);
 
-/* From now on, count: without a call of this, what counts does nothing. */
+/* Start counting: before this call the counting functions do nothing. */
 void truth_start(void);
 
 /* Begin to execute a block. */

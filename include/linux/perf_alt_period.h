@@ -21,7 +21,7 @@
 /* The widest jitter: its random offset is drawn from 2^31 + 1 integers. */
 #define PERF_ALT_JITTER_MAX	30
 
-/* The longest burst: so many windows follow a long interval. */
+/* The longest burst, in windows after a long interval. */
 #define PERF_ALT_COUNT_MAX	255
 
 /**

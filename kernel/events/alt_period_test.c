@@ -13,7 +13,7 @@
 #include <linux/perf_alt_period.h>
 #include <linux/prandom.h>
 
-#define TEST_PERIOD_LIMIT	BIT_ULL(63)	/* the first which is not valid */
+#define TEST_PERIOD_LIMIT	BIT_ULL(63)	/* the first invalid period */
 #define TEST_SEED		0x6a09e667f3bcc908ULL
 #define TEST_DRAWS		100		/* per value, for chi-square */
 
@@ -45,7 +45,7 @@ static bool test_period_valid(u64 period)
 	return period && period < TEST_PERIOD_LIMIT;
 }
 
-/* How far the interval may be from its nominal length, in either direction. */
+/* The largest deviation of an interval from its nominal length, in either direction. */
 static u64 test_half(u64 period, u32 jitter)
 {
 	u64 half = 1;
@@ -92,7 +92,7 @@ static void test_alternation(struct kunit *test)
 	}
 }
 
-/* With jitter the phase alternates as well, each interval has its own draw. */
+/* With jitter the phase alternates as well, and each interval has its own draw. */
 static void test_alternation_jittered(struct kunit *test)
 {
 	u16 phase = PERF_ALT_OFF;
@@ -179,7 +179,7 @@ static void test_jitter_range(struct kunit *test)
 	}
 }
 
-/* The first random number which gives an interval of at least @length. */
+/* The smallest random number that gives an interval of at least @length. */
 static u64 test_first_random(u64 period, u32 n, u64 length)
 {
 	u64 low = 0, high = 1ULL << 32;
@@ -196,7 +196,7 @@ static u64 test_first_random(u64 period, u32 n, u64 length)
 	return low;
 }
 
-/* No interval has more than one random number more than any other one. */
+/* The numbers of random values that give each interval differ by one at most. */
 static void test_jitter_uniform(struct kunit *test)
 {
 	static const u64 periods[] = { 1, 2, 3, 4, 5, 300, 1001, 999700, 1ULL << 62 };
@@ -220,7 +220,7 @@ static void test_jitter_uniform(struct kunit *test)
 	}
 }
 
-/* What the kernel's generator makes of it passes a chi-square test. */
+/* Intervals drawn with the kernel's generator pass a chi-square test. */
 static void test_jitter_chi_square(struct kunit *test)
 {
 	static const struct {
@@ -257,9 +257,9 @@ static void test_jitter_chi_square(struct kunit *test)
 			squares += (count[k] - TEST_DRAWS) * (count[k] - TEST_DRAWS);
 
 		/*
-		 * values - 1 degrees of freedom: the variance is twice that.
-		 * Allow 4 standard deviations, and the same for the mean: one
-		 * draw has the variance (values^2 - 1) / 12.
+		 * There are values - 1 degrees of freedom, and the variance is twice that number.
+		 * Allow 4 standard deviations, for the mean, too: one draw has the variance
+		 * (values^2 - 1) / 12.
 		 */
 		chi_square = div_s64(squares, TEST_DRAWS);
 		chi_square -= values - 1;
@@ -269,7 +269,7 @@ static void test_jitter_chi_square(struct kunit *test)
 	}
 }
 
-/* The sum of a long interval and its windows, unless it is no period any more. */
+/* The sum of a long interval and its windows, at most the longest valid period. */
 static u64 test_round(u64 period, u64 window, u32 count)
 {
 	u64 sum = period;
@@ -281,7 +281,7 @@ static u64 test_round(u64 period, u64 window, u32 count)
 	return sum;
 }
 
-/* How many random numbers, of 2^64, give a first interval of less than @length. */
+/* The number of random numbers, of 2^64, that give a first interval of less than @length. */
 static u64 test_first_below(u64 period, u64 window, u32 count, u64 length)
 {
 	u64 low = 0, high = U64_MAX;
@@ -298,7 +298,7 @@ static u64 test_first_below(u64 period, u64 window, u32 count, u64 length)
 	return low;
 }
 
-/* Each length from 1 to that of a whole round has the same share. */
+/* Each length from 1 to the whole round has the same share. */
 static void test_first_uniform(struct kunit *test)
 {
 	static const u64 periods[] = { 1, 2, 10, 299, 1000 };
@@ -355,7 +355,7 @@ static void test_first_range(struct kunit *test)
 	test_rounds(test, check_first_range);
 }
 
-/* With its windows the long interval is as long as asked for, or has one event. */
+/* The long interval and its windows add up to the requested length, or it has one event. */
 static void check_long_and_windows(struct kunit *test, u64 period, u64 window, u32 count)
 {
 	u64 length = perf_alt_period_long(period, window, count);
@@ -372,7 +372,7 @@ static void test_long_and_windows(struct kunit *test)
 	test_rounds(test, check_long_and_windows);
 }
 
-/* Where the alternation is @events events after it began an interval. */
+/* The position in the alternation @events events after an interval began. */
 static u64 test_walk(u16 *phase, u64 events, u64 period, u64 window, u32 count)
 {
 	u64 next = *phase == PERF_ALT_LONG ? period : window;
@@ -385,7 +385,7 @@ static u64 test_walk(u16 *phase, u64 events, u64 period, u64 window, u32 count)
 	return events;
 }
 
-/* To skip rounds is to go on for as many intervals, only faster. */
+/* Skipping rounds gives the same result as going through all intervals. */
 static void test_skip(struct kunit *test)
 {
 	static const u64 periods[] = { 1, 2, 3, 10, 299, 1000 };
@@ -487,7 +487,7 @@ static void test_validity(struct kunit *test)
 				}
 }
 
-/* One line per rule, for those who read rather than count. */
+/* One line per rule, as documentation. */
 static void test_validity_examples(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(999700, 300, 0, 0));

@@ -59,7 +59,7 @@ static const char * const kinds[] = {
 	"fork", "kill", "wait", "thread", "affinity", "prctl", "hotplug"
 };
 
-/* An event which is open. */
+/* An open event. */
 struct slot {
 	int fd;			/* -1: the slot is free */
 	struct perf_event_attr attr;
@@ -75,7 +75,7 @@ struct slot {
 	bool readable;		/* the ring buffer, from its tail on */
 };
 
-/* What the attrs are made of, and what a plain event of it answers. */
+/* The base of attrs, and the answer to a plain event of it. */
 struct base {
 	__u32 type;
 	__u64 config;
@@ -114,7 +114,7 @@ static unsigned long alternating, samples, alternating_samples, checked, lost, t
 static unsigned long sigtraps, storm;
 static __u64 seed, state;
 static int cpus;
-static bool config4_reserved;	/* newer kernels have a use for it */
+static bool config4_reserved;	/* newer kernels use it */
 static pid_t self;
 static long watched;
 
@@ -205,8 +205,8 @@ static int start_thread(pthread_t *id, unsigned long loops)
 }
 
 /*
- * A breakpoint may trap again where the handler returns to, for ever: disable
- * what can be reached from here.
+ * A breakpoint may trap again at the place to which the handler returns, forever: disable all that
+ * can be reached from here.
  */
 static void on_sigtrap(int sig)
 {
@@ -298,8 +298,8 @@ static int alternates(const struct perf_event_attr *attr)
 }
 
 /*
- * The model: what the new members, and the size, of the request must lead to,
- * 0 for nothing. *attr is what the kernel takes the request for.
+ * The model: returns the error that the new members and the size of the request must cause, 0 for
+ * none. *attr is the request as the kernel understands it.
  */
 static int predict(struct perf_event_attr *attr)
 {
@@ -470,7 +470,7 @@ static void set_sampling(struct perf_event_attr *attr)
 		attr->freq = 1;
 		attr->sample_freq = 1 + below(5000);
 	}
-	/* The identifier finds the event of a sample in whatever ring buffer. */
+	/* The identifier finds the event of a sample in any ring buffer. */
 	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD;
 	if (one_in(2))
 		attr->sample_type |= rnd() &
@@ -490,7 +490,7 @@ static void set_sampling(struct perf_event_attr *attr)
 	attr->wakeup_events = below(4);
 }
 
-/* What a base is: nothing but its event. */
+/* Makes an attr of the base's event alone. */
 static void make_plain(struct perf_event_attr *attr, const struct base *base)
 {
 	memset(attr, 0, sizeof(*attr));
@@ -786,13 +786,13 @@ static void check_sample(const __u64 *word)
 	violation("period of a sample", &slot->attr, slot->longs[0], period);
 }
 
-/* Looks at what is in a ring buffer, and leaves it empty. */
+/* Checks the content of a ring buffer, and leaves it empty. */
 static void drain(struct slot *slot)
 {
 	struct perf_event_mmap_page *page = slot->page;
 	__u64 tail = page->data_tail, head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
-	/* One that was first mapped read-only elsewhere is overwritten. */
+	/* A buffer that was first mapped read-only elsewhere is overwritten. */
 	while (tail < head && head - tail <= page->data_size) {
 		struct perf_event_header header;
 		__u64 record[16];
@@ -948,7 +948,7 @@ static void do_work(void)
 	work(below(20000));
 }
 
-/* What a child does until it ends: everything by which events are inherited. */
+/* The actions of a child: everything by which events are inherited. */
 static void live(void)
 {
 	pthread_t id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the fuzzers of perf functions have in common: all that can be printed of
- * a table is printed and looked at, and the numbers and names that mutations use.
+ * Common code of the fuzzers of perf functions: prints a table in all forms and checks the output,
+ * and has the numbers and names for mutations.
  */
 #ifndef FUZZ_FUNCTIONS_H
 #define FUZZ_FUNCTIONS_H
@@ -37,7 +37,7 @@ static void fail(const char *what, const char *text)
 	abort();
 }
 
-/* Where a character of UTF-8 ends; NULL if there is none. By the table of RFC 3629. */
+/* Returns the end of a character of UTF-8, NULL if there is none, by the table of RFC 3629. */
 static const char *utf8_end(const char *text)
 {
 	static const struct {
@@ -72,7 +72,7 @@ static const char *utf8_end(const char *text)
 	return NULL;
 }
 
-/* UTF-8 without control characters other than newlines. */
+/* Checks for UTF-8 without control characters other than newlines. */
 static void check_text(const char *text)
 {
 	for (const char *c = text, *end; *c; c = end) {
@@ -85,7 +85,7 @@ static void check_text(const char *text)
 	}
 }
 
-/* The end of a value of JSON (RFC 8259), or NULL. */
+/* Returns the end of a value of JSON (RFC 8259), or NULL. */
 static const char *json_end(const char *c);
 
 static const char *json_space(const char *c)
@@ -187,7 +187,7 @@ static void check_json(const char *text)
 	check_text(text);
 }
 
-/* What is being printed. */
+/* The captured output. */
 struct output {
 	FILE *fp;
 	char *text;
@@ -209,7 +209,7 @@ static void end(struct output *output, void (*check)(const char *text))
 	free(output->text);
 }
 
-/* All columns, as they are; to be freed. */
+/* Returns all columns in their order; to be freed. */
 static int *all_fields(unsigned int nr)
 {
 	int *fields = calloc(nr + 1, sizeof(*fields));
@@ -278,7 +278,7 @@ static void print_diff(const struct function_table *before, const struct functio
 	function_diff__exit(&diff);
 }
 
-/* Print a table in each form, or, as choice says, what changes from it to another one. */
+/* Prints a table in each form, or as choice says, the changes from it to another one. */
 static void print_all(const struct function_table *table, const struct function_table *other,
 		      unsigned int choice)
 {
@@ -298,7 +298,7 @@ static void print_all(const struct function_table *table, const struct function_
 	function_columns__exit(&columns);
 }
 
-/* The text of a sums file; to be freed. */
+/* Returns the text of a sums file; to be freed. */
 static char *write_table(const struct function_table *table)
 {
 	struct output output;
@@ -309,7 +309,7 @@ static char *write_table(const struct function_table *table)
 	return output.text;
 }
 
-/* Read what was written by write_table(), which must be readable. */
+/* Reads the output of write_table(), which must be readable. */
 static void read_back(struct function_table *table, const char *text)
 {
 	FILE *fp = fmemopen((char *)text, strlen(text), "r");
@@ -320,7 +320,7 @@ static void read_back(struct function_table *table, const char *text)
 	fclose(fp);
 }
 
-/* What was written is what is read. */
+/* Checks that a table is read as it was written. */
 static void check_round_trip(const struct function_table *table, struct function_table *again)
 {
 	char *text = write_table(table), *other;

@@ -24,7 +24,7 @@
 
 static FILE *sink;
 
-/* What follows is called instead of perf's own: no event is opened here. */
+/* These functions replace perf's own: no event is opened here. */
 bool perf_can_comm_exec(void)
 {
 	return true;
@@ -47,7 +47,7 @@ static void fail(const char *what)
 	abort();
 }
 
-/* What perf_event_open(2) would refuse must not come so far. */
+/* The parser must refuse attrs that perf_event_open(2) would refuse. */
 static void check(const struct perf_event_attr *attr)
 {
 	if (attr->alternative_sample_period > LLONG_MAX)
@@ -102,7 +102,7 @@ int fuzz_initialize(int *argc, char ***argv)
 	sink = fopen("/dev/null", "w");
 	if (!sink)
 		return -1;
-	/* What perf has to say about most of the inputs; the sanitizers use the descriptor. */
+	/* Discard perf's messages about most inputs; the sanitizers use the descriptor. */
 	stderr = sink;
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * builtin-functions.c - what the counters say about each function
+ * builtin-functions.c - metrics of functions from the counts of groups
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,14 +89,14 @@ static const char *const functions_top_usage[] = {
 	NULL
 };
 
-/* Of a file that perf functions top does not write. */
+/* Options about a file, which perf functions top does not write. */
 static const char *const not_of_top[] = {
 	"aio", "compression-level", "control", "dry-run", "max-size", "output", "overwrite",
 	"quiet", "snapshot", "switch-max-files", "switch-output", "switch-output-event",
 	"tail-synthesize", "threads", "timestamp-filename", NULL
 };
 
-/* What the inputs are that follow. */
+/* The side to which the following inputs belong. */
 enum side { SIDE_NONE, SIDE_BEFORE, SIDE_AFTER, NR_SIDES };
 
 struct inputs {
@@ -104,7 +104,7 @@ struct inputs {
 	unsigned int nr;
 };
 
-/* What is said before there is a browser, which covers it. */
+/* Messages that the browser would cover. */
 struct notes {
 	FILE *fp;
 	char *text;
@@ -135,9 +135,9 @@ struct report_options {
 	bool header;
 	bool diff;
 	double interval;
-	/* With an interval: the times of its table, and what is told once for all tables. */
+	/* With --interval: the times of the table, and data printed once for all tables. */
 	const char *time;
-	/* Of perf functions top: one of its tables. */
+	/* For perf functions top: one of its tables. */
 	const struct function_view *view;
 	char *titles;
 	unsigned int nr_tables;
@@ -148,7 +148,7 @@ struct report_options {
 	/* The text of recording.header. */
 	char *headers;
 	size_t headers_size;
-	/* Those whose functions can be annotated, in the order of the inputs. */
+	/* Recordings whose functions can be annotated, in the order of the inputs. */
 	struct recording *recordings;
 };
 
@@ -194,7 +194,7 @@ static int read_sums(const char *path, int fd, struct function_table *table)
 	return err;
 }
 
-/* Look at the first byte of a pipe, and leave it there. */
+/* Reads the first byte of a pipe without removing it. */
 static ssize_t peek(int fd, char *byte)
 {
 	int copy[2];
@@ -210,7 +210,7 @@ static ssize_t peek(int fd, char *byte)
 	return size;
 }
 
-/* Recordings begin with another letter, and this is all that a pipe tells for sure. */
+/* Recordings begin with another letter, and from a pipe no more can be known. */
 static bool has_sums(int fd, bool is_pipe)
 {
 	char begin[sizeof(FUNCTION_SUMS_MAGIC) - 1];
@@ -242,7 +242,7 @@ static int read_recording(const char *path, int pipe, struct report_options *opt
 	return err;
 }
 
-/* The first option that chooses windows, or NULL. */
+/* Returns the first option that chooses windows, or NULL. */
 static const char *find_filter(const struct report_options *options)
 {
 	const struct {
@@ -261,7 +261,7 @@ static const char *find_filter(const struct report_options *options)
 	return NULL;
 }
 
-/* Whether sums were asked for something that only a recording tells; a message if so. */
+/* Returns true, after a message, if an option for sums needs a recording. */
 static bool refuse_choice(const char *path, const struct report_options *options,
 			  const struct function_table *table)
 {
@@ -276,7 +276,7 @@ static bool refuse_choice(const char *path, const struct report_options *options
 	}
 	if (wanted == FUNCTION_SHARE_AUTO)
 		return false;
-	/* The windows of auto are those of discard. */
+	/* auto has the same windows as discard. */
 	for (int share = 0; share < FUNCTION_SHARE_MAX; share++) {
 		bool is_none = share == FUNCTION_SHARE_NONE;
 
@@ -371,7 +371,7 @@ static bool same_periods(const struct function_group_desc *a, const struct funct
 	       a->alternative_sample_period == b->alternative_sample_period;
 }
 
-/* Shares of share mode auto are made of samples, which windows add nothing to. */
+/* In share mode auto shares come from samples, so windows do not matter. */
 static bool weigh_the_same(const struct function_group_desc *a,
 			   const struct function_group_desc *b)
 {
@@ -380,7 +380,7 @@ static bool weigh_the_same(const struct function_group_desc *a,
 	return same_periods(a, b);
 }
 
-/* Whether windows of one leader's event stand for different periods. */
+/* Returns true if windows of one leader's event stand for different periods. */
 static bool has_several_periods(const struct function_table *table)
 {
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
@@ -397,7 +397,7 @@ static bool has_several_periods(const struct function_table *table)
 	return false;
 }
 
-/* What the columns of the table have found, or taken off. */
+/* Prints the effects of interrupts that columns have found or subtracted. */
 static void print_effects(const struct function_table *table, const struct report_options *options)
 {
 	struct function_skid skid;
@@ -477,7 +477,7 @@ static void print_no_column(const struct function_columns *columns, const char *
 	pr_err("\n");
 }
 
-/* The column that a list of names begins with, -1 if none. A name may have commas, too. */
+/* Returns the column at the beginning of a list of names, -1 if none. A name may have commas. */
 static int find_field(const struct function_columns *columns, const char *names, size_t *length)
 {
 	for (const char *end = names;; end++) {
@@ -492,8 +492,8 @@ static int find_field(const struct function_columns *columns, const char *names,
 }
 
 /*
- * Numbers of the columns to print, NULL with a message if there is a wrong name. Of
- * columns that @may_lack allows to be missing the others are left, at least the windows.
+ * Returns the numbers of the columns to print, NULL after a message about a wrong name. If
+ * @may_lack allows columns to be missing, the others are kept, at least the windows.
  */
 static int *find_fields(const struct function_columns *columns, const char *by,
 			const char *names, bool may_lack, unsigned int *nr_fields)
@@ -519,7 +519,7 @@ static int *find_fields(const struct function_columns *columns, const char *by,
 		}
 		if (field < 0)
 			length = strcspn(names, ",");
-		/* Once: an object has no two members of one name. */
+		/* Take each column once: an object has no two members of one name. */
 		for (is_new = field >= 0, i = 0; i < *nr_fields; i++)
 			is_new &= fields[i] != field;
 		if (is_new)
@@ -531,7 +531,7 @@ static int *find_fields(const struct function_columns *columns, const char *by,
 	return fields;
 }
 
-/* With -M: the windows, and the metrics, which begin at column first. */
+/* Returns the columns for -M: the windows, and the metrics from column first on. */
 static int *metric_fields(const struct function_columns *columns, unsigned int first,
 			  unsigned int *nr_fields)
 {
@@ -549,8 +549,8 @@ static int *metric_fields(const struct function_columns *columns, unsigned int f
 }
 
 /*
- * The number of the column to sort by, -1 if that is the first, -EINVAL with a message.
- * The usual one takes the place of a column that @may_lack allows to be missing.
+ * Returns the number of the column to sort by, -1 for the first, -EINVAL after a message. If
+ * @may_lack allows the column to be missing, the usual one replaces it.
  */
 static int find_sort(const struct function_columns *columns, const char *by,
 		     const char *name, bool may_lack)
@@ -587,7 +587,7 @@ static const char *annotate_function(void *data, const struct function_sums *sum
 	return recordings__annotate(options->recordings, sums);
 }
 
-/* In lines that no terminal obeys. */
+/* Prints headers in lines that no terminal obeys. */
 static int print_headers(const struct report_options *options)
 {
 	char *line, *rest, *printable;
@@ -621,7 +621,7 @@ static int browse(const struct function_print *print, struct function_columns *c
 	return ret;
 }
 
-/* Whether a table is one of many. */
+/* Returns true if a table is one of many. */
 static bool is_part(const struct report_options *options)
 {
 	return options->time || options->view;
@@ -652,7 +652,7 @@ static int add_metrics(const struct report_options *options, struct function_col
 	const int told = verbose;
 	int err;
 
-	/* What there is to say of them was said of the interval before. */
+	/* The same warnings were printed for the previous interval. */
 	if (options->titles && verbose <= 0)
 		verbose = -1;
 	err = function_exprs__add_columns(columns, table, options->metrics, tree);
@@ -672,7 +672,7 @@ static int drop_small(struct function_columns *columns, const struct function_ta
 	return -EINVAL;
 }
 
-/* Whether columns are those of the table before, whose titles are kept. */
+/* Returns true if the columns are those of the previous table, whose titles are kept. */
 static bool is_continued(struct report_options *options, const struct function_print *print)
 {
 	char *titles = NULL, *longer;
@@ -691,7 +691,7 @@ static bool is_continued(struct report_options *options, const struct function_p
 	return is_same;
 }
 
-/* One of the tables of a recording: what precedes all of them does so once. */
+/* Prints one of the tables of a recording; common headers are printed once. */
 static int print_table(struct report_options *options, const struct function_print *print,
 		       FILE *fp)
 {
@@ -716,7 +716,7 @@ static int print_report(struct report_options *options, const struct function_ta
 		.width = options->view ? options->view->width : 0,
 	};
 	FILE *fp = options->view ? options->view->fp : stdout;
-	/* A part has no window of some groups, maybe, and so not their columns. */
+	/* A part may have no window of some groups, and then lacks their columns. */
 	const bool may_lack = is_part(options) && options->nr_tables;
 	int *fields = NULL, err;
 	unsigned int first;
@@ -748,7 +748,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (options->view && options->view->nr_rows)
 		print.nr_rows = min_t(size_t, options->view->nr_rows, print.nr_rows);
 
-	/* Those of intervals are told in the end, of all. */
+	/* With intervals, the notes about all are printed at the end. */
 	if (!is_part(options))
 		print_notes(table, options);
 	notes__end(&options->notes);
@@ -778,7 +778,7 @@ out:
 	return err;
 }
 
-/* As the option --time takes it. */
+/* Formats a span for the option --time. */
 static int print_span(struct report_options *options, const struct function_table *table,
 		      u64 begin, u64 end)
 {
@@ -799,7 +799,7 @@ static int print_span(struct report_options *options, const struct function_tabl
 /* Print the table of one interval. */
 static int print_interval(void *data, const struct function_table *table, u64 begin, u64 end)
 {
-	/* addr2line ignores it, `| head` does not. */
+	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
 	sighandler_t before = signal(SIGPIPE, SIG_DFL);
 	int err = print_span(data, table, begin, end);
 
@@ -807,7 +807,7 @@ static int print_interval(void *data, const struct function_table *table, u64 be
 	return err;
 }
 
-/* How recordings differ, whose numbers are compared. */
+/* Prints differences between the compared recordings. */
 static void print_diff_notes(const struct function_diff *diff, const struct function_table *before,
 			     const struct function_table *after,
 			     const struct report_options *options)
@@ -833,7 +833,7 @@ static void print_diff_notes(const struct function_diff *diff, const struct func
 	}
 }
 
-/* Print what is beyond the limits of --fail-on. Returns how many changes are. */
+/* Prints the changes beyond the limits of --fail-on, and returns their number. */
 static int print_exceeded(const struct function_diff_print *print, const char *limits)
 {
 	unsigned int nr_limits = 0;
@@ -859,7 +859,7 @@ static int print_exceeded(const struct function_diff_print *print, const char *l
 	return total;
 }
 
-/* Whether changes of a column are significant ever; a message if they are not. */
+/* Returns true if changes of a column can be significant, else prints a message. */
 static bool check_limited(const struct function_columns *columns, const char *by,
 			  const char *name)
 {
@@ -877,7 +877,7 @@ static bool check_limited(const struct function_columns *columns, const char *by
 	return true;
 }
 
-/* Whether the limits of --fail-on can be understood; a message if they cannot. */
+/* Returns true if the limits of --fail-on are valid, else prints a message. */
 static bool check_limits(const char *limits, const struct function_columns *columns,
 			 const char *by)
 {
@@ -987,7 +987,7 @@ static int make_all_columns(struct function_columns *columns, const struct funct
 	return function_exprs__add_columns(columns, table, options->metrics, NULL);
 }
 
-/* Read the recordings of one side. */
+/* Reads the recordings of one side. */
 static int read_runs(const struct inputs *inputs, struct report_options *options,
 		     struct function_runs *runs)
 {
@@ -1002,7 +1002,7 @@ static int read_runs(const struct inputs *inputs, struct report_options *options
 	return err;
 }
 
-/* Share modes auto and discard make other shares of the same windows: compare those of discard. */
+/* auto and discard compute shares differently from the same windows: compare those of discard. */
 static void unify_shares(struct function_runs *before, struct function_runs *after)
 {
 	struct function_runs *sides[] = { before, after };
@@ -1029,7 +1029,7 @@ static int make_columns_of_runs(const struct report_options *options, struct fun
 
 	if (!err && options->percent_limit)
 		function_columns__mark_small(&runs->all, &runs->table, options->percent_limit);
-	/* What there is to say of the metrics was said. */
+	/* The messages about the metrics were printed before. */
 	verbose = -1;
 	for (unsigned int i = 0; !err && i < runs->nr; i++)
 		err = make_all_columns(&runs->columns[i], &runs->tables[i], options);
@@ -1078,7 +1078,7 @@ static int write_sums_to(const char *path, const struct function_table *table)
 	return err;
 }
 
-/* Replace a sums file when the new one is whole. */
+/* Replaces a sums file when the new one is complete. */
 static int replace_sums(const char *path, const struct function_table *table)
 {
 	char *new;
@@ -1105,7 +1105,7 @@ static int write_sums(const char *path, const struct function_table *table)
 	else if (lstat(path, &st) || S_ISREG(st.st_mode))
 		err = replace_sums(path, table);
 	else
-		err = write_sums_to(path, table);	/* a pipe, say */
+		err = write_sums_to(path, table);	/* for example a pipe */
 	if (err)
 		report_error(path, strerror(-err));
 	return err;
@@ -1147,7 +1147,7 @@ static bool refuse_by(const char *by)
 	return true;
 }
 
-/* Whether --children was given with something that it does not go with; a message if so. */
+/* Returns true, after a message, if --children contradicts another option. */
 static bool refuse_with_children(struct report_options *options)
 {
 	if (!function_by__is(options->recording.by, FUNCTION_BY_SYMBOL) ||
@@ -1164,7 +1164,7 @@ static bool refuse_with_children(struct report_options *options)
 	return false;
 }
 
-/* Two inputs of no side are before and after. */
+/* Without --before and --after, two inputs are before and after. */
 static bool find_sides(struct report_options *options)
 {
 	struct inputs *inputs = options->inputs;
@@ -1183,7 +1183,7 @@ static bool find_sides(struct report_options *options)
 	return true;
 }
 
-/* Take what was chosen of windows and rows; a message if that cannot be. */
+/* Checks the choice of windows and rows; prints a message if it is invalid. */
 static int choose_rows(struct report_options *options)
 {
 	bool has_chain;
@@ -1205,7 +1205,7 @@ static int choose_rows(struct report_options *options)
 		pr_err("perf functions: --stitch-lbr lengthens call chains: add --by callchain\n");
 		return -1;
 	}
-	/* A place for the function in each symbol. */
+	/* Room for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	symbol_conf.use_callchain = has_chain || options->children;
 	return 0;
@@ -1264,7 +1264,7 @@ static int report_functions(struct report_options *options)
 			return -1;
 	}
 
-	/* No browser to be left as long as there is none. */
+	/* The browser shows one table of functions and no other output. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->tree && !options->diff && !options->interval;
 	options->recording.annotate = options->tui;
@@ -1289,11 +1289,11 @@ static int report_functions(struct report_options *options)
 			goto out;
 	}
 
-	/* To ask addr2line is to ignore it: `| head` ends this silently all the same. */
+	/* addr2line makes perf ignore SIGPIPE, but `| head` must end the command silently. */
 	if (!options->tui)
 		signal(SIGPIPE, SIG_DFL);
 
-	/* Those of no window are still a part of the sums of several recordings. */
+	/* Sums without windows may still be added to those of other recordings. */
 	if (!function_table__has_window(&table) && !options->sums) {
 		print_no_window(inputs->nr > 1 ? "the recordings" :
 				inputs->nr ? inputs->paths[0] : default_input[0], options);
@@ -1373,7 +1373,7 @@ static int parse_correct(const struct option *opt, const char *str, int unset)
 	return unset || reading->correction ? 0 : -EINVAL;
 }
 
-/* Read the number of an option, whose name is in a message if it is out of range. */
+/* Reads the number of an option; prints a message with its name if it is out of range. */
 static int parse_number(const struct option *opt, const char *str, double least, double most)
 {
 	double *number = opt->value;
@@ -1648,11 +1648,11 @@ out:
 	return err;
 }
 
-/* perf functions top. */
+/* State of perf functions top. */
 struct top_command {
 	struct report_options report;
 	struct function_record record;
-	/* That a key has chosen. */
+	/* The choices made with keys. */
 	char *sort;
 };
 
@@ -1702,7 +1702,7 @@ static void note_for_top(void *data, const struct function_table *table)
 	print_notes(table, &command->report);
 }
 
-/* Whether a table has a column; all have the first one. */
+/* Returns true if a table has a column; all have the first one. */
 static bool has_column(const struct report_options *report, const struct function_table *table,
 		       const char *name)
 {
@@ -1712,7 +1712,7 @@ static bool has_column(const struct report_options *report, const struct functio
 
 	if (!strcasecmp(name, "symbol") || !strcmp(name, table->by))
 		return true;
-	/* There is nowhere to say it. */
+	/* Messages would disturb the screen. */
 	verbose = -1;
 	is_there = !make_all_columns(&columns, table, report) &&
 		   function_columns__find(&columns, name, strlen(name)) >= 0;
@@ -1721,7 +1721,7 @@ static bool has_column(const struct report_options *report, const struct functio
 	return is_there;
 }
 
-/* The keys s and f. */
+/* Handles the keys s and f. */
 static char *choose_for_top(void *data, const struct function_table *table, char key,
 			    const char *text)
 {
@@ -1809,7 +1809,7 @@ static int cmd_functions_top(int argc, const char **argv)
 	};
 	int ret = -1;
 
-	/* -c is that of perf record, -d a delay. */
+	/* -c belongs to perf record, and -d is a delay. */
 	for (struct option *opt = shared; opt && opt->type != OPTION_END; opt++) {
 		if (opt->short_name == 'c' || opt->short_name == 'd')
 			opt->short_name = 0;
@@ -1836,7 +1836,7 @@ static int cmd_functions_record(int argc, const char **argv)
 
 	if (!ret) {
 		ret = cmd_record(record.argc, record.argv);
-		/* Otherwise it is the exit status of the command. */
+		/* Other values are the exit status of the command. */
 		if (ret < 0)
 			function_leaders__explain(record.plain);
 	}
@@ -1851,7 +1851,7 @@ int cmd_functions(int argc, const char **argv)
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_END()
 	};
-	/* As perf config has it. What is said before there is a browser goes to stderr. */
+	/* Follows perf config. Messages before the browser starts go to stderr. */
 	bool tui_is_default = use_browser == 1;
 	int ret = -1;
 

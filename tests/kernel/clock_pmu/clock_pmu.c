@@ -13,7 +13,7 @@
 #include <linux/perf_event.h>
 #include <asm/irq_regs.h>
 
-/* not exported: where the probe of it would be */
+/* not exported: the address is that of a probe */
 static typeof(perf_event_overflow) *overflow;
 static struct kprobe probe = { .symbol_name = "perf_event_overflow" };
 
@@ -31,7 +31,7 @@ static s64 set_period(struct hw_perf_event *hwc)
 {
 	s64 period = hwc->sample_period, left = local64_read(&hwc->period_left);
 
-	/* an interval that a stop has cut has a rest, and keeps its period */
+	/* an interval that a stop has cut keeps its period and its rest */
 	if (left <= 0) {
 		left = max(left + period, 1);
 		local64_set(&hwc->period_left, left);
@@ -53,7 +53,7 @@ static enum hrtimer_restart interrupt(struct hrtimer *timer)
 	perf_sample_data_init(&data, 0, event->hw.last_period);
 	end = ktime_add_ns(local64_read(&event->hw.prev_count), set_period(&event->hw));
 	overflow(event, &data, get_irq_regs());
-	/* throttled: what it had stopped is started again by the tick */
+	/* throttled: the tick starts the stopped events again */
 	if (event->hw.state & PERF_HES_STOPPED)
 		return HRTIMER_NORESTART;
 	hrtimer_set_expires(timer, end);
@@ -74,7 +74,7 @@ static void clock_stop(struct perf_event *event, int flags)
 	if (event->hw.state & PERF_HES_STOPPED)
 		return;
 	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
-	/* not a cancel that waits: the overflow's handler may stop the event */
+	/* do not wait: the overflow handler itself may stop the event */
 	hrtimer_try_to_cancel(&event->hw.hrtimer);
 	clock_read(event);
 }
@@ -103,7 +103,7 @@ static int clock_init(struct perf_event *event)
 	return 0;
 }
 
-/* what perf refuses to alternate by the module: Intel's formats, AMD's event of Zen 3 */
+/* events that perf refuses to alternate by the module: Intel's formats, AMD's event of Zen 3 */
 PMU_FORMAT_ATTR(event, "config:0-7");
 PMU_FORMAT_ATTR(in_tx_cp, "config:33");
 PMU_FORMAT_ATTR(acr_mask, "config2:0-63");

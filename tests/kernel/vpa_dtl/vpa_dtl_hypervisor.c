@@ -37,7 +37,7 @@ static u32 wanted;
 static struct tracepoint *hcall_entry;
 static struct dentry *folder;
 
-/* what the mask enables, and how the log says it */
+/* the events that the mask enables, and their codes in the log */
 static const struct {
 	u8 mask;
 	u8 preempt_reason;
@@ -76,7 +76,7 @@ static u64 log_entry(u32 number)
 	if (!ring || !(vpa->dtl_enable_mask & kinds[number % ARRAY_SIZE(kinds)].mask))
 		return 0;
 	ring[index % N_DISPATCH_LOG] = entry;
-	/* whoever sees the index sees the entry */
+	/* readers of the index must see the entry */
 	smp_wmb();
 	vpa->dtl_idx = cpu_to_be64(index + 1);
 	return be64_to_cpu(entry.timebase);

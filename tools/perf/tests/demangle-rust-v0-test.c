@@ -34,7 +34,7 @@ static const char *const names[][2] = {
 	  "<std::path::Path>::new::<str>" },
 	{ "_RNvNvNvCs7qp2U7fqm6G_7mycrate7EXAMPLE7___getit5___KEY$tlv$init",
 	  "mycrate::EXAMPLE::__getit::__KEY" },
-	/* Not from there: a suffix of LLVM, and what are no such names. */
+	/* Other cases: a suffix of LLVM, and names that are not v0 names. */
 	{ "_RNvCs15kBYyAo9fc_7mycrate7example.llvm.123", "mycrate::example" },
 	{ "_RNvCs15kBYyAo9fc_7mycrate8example", NULL },
 	{ "_RNvCs15kBYyAo9fc_7mycrate7example_", NULL },

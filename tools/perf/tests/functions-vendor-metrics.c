@@ -22,7 +22,7 @@
 #include "util/functions/vendor-metrics.h"
 #include "util/functions/sums.h"
 
-/* A machine of which all is known, so that each metric has a value. */
+/* A machine whose literals are all known, so that each metric has a value. */
 static double literal(const char *name)
 {
 	return name[1] ? 3 : NAN;
@@ -42,11 +42,11 @@ struct comparison {
 	unsigned int compared;
 	unsigned int undefined;		/* a division by 0 in both */
 	unsigned int different;
-	unsigned int no_function;	/* of time or the like, which functions have not */
-	unsigned int unparsed;		/* by perf stat as well */
+	unsigned int no_function;	/* metrics of time or the like, which functions lack */
+	unsigned int unparsed;		/* perf stat cannot parse them either */
 };
 
-/* A count that is the event's own, however it is spelled. */
+/* Returns a count that depends on the event, but not on its spelling. */
 static u64 count_of(const char *event)
 {
 	u64 count = 12345;
@@ -76,7 +76,7 @@ static const struct metric_expr *find_expr(struct rblist *metric_events, struct 
 	return NULL;
 }
 
-/* What perf stat makes of the counts. */
+/* Returns the value of perf stat for the counts. */
 static int value_of_stat(const struct pmu_metrics_table *table, const struct pmu_metric *metric,
 			 double *value)
 {
@@ -116,7 +116,7 @@ out:
 	return err;
 }
 
-/* What becomes of the same counts of a function. */
+/* Returns the value of a function with the same counts. */
 static int value_of_function(struct function_expr *expr, struct function_value *value)
 {
 	const char *ids[expr->nr_ids + 1];
@@ -182,7 +182,7 @@ out:
 	return 0;
 }
 
-/* Each metric of each CPU of the tables: the value is the one that perf stat -M has. */
+/* Each metric of each CPU in the tables must have the same value as in perf stat -M. */
 static int test__stat(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
 	struct comparison comparison = {};

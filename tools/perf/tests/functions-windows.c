@@ -79,7 +79,7 @@ static int take(struct fixture *fix, u64 id, u64 thread, struct metrics_function
 	return function_metrics__sample(fix->metrics, fix->group, &sample);
 }
 
-/* A long interval and a window after it, which end in a function at a time. */
+/* Takes a long interval and a window after it, which end in the function at this time. */
 static void take_pair_at(struct fixture *fix, u64 time, struct metrics_function *function,
 			 u64 instructions)
 {
@@ -103,7 +103,7 @@ static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
 	function_metrics__sample(fix->metrics, fix->group, &sample);
 }
 
-/* The sums of a function, NULL if it has none. */
+/* Returns the sums of a function, NULL if it has none. */
 static const struct function_sums *sums_of(struct fixture *fix, const char *symbol)
 {
 	function_table__exit(&fix->table);
@@ -131,7 +131,7 @@ static int check_sums(struct fixture *fix, const char *symbol, u64 samples, u64 
 
 static int check_matching(struct fixture *fix)
 {
-	/* The first sample of a stream has no interval that is known. */
+	/* The interval of the first sample of a stream is unknown. */
 	take(fix, LEADER, 1, fix->f, 310, 1000);
 	TEST_ASSERT_VAL("first sample", !sums_of(fix, "f"));
 
@@ -140,7 +140,7 @@ static int check_matching(struct fixture *fix)
 	take(fix, LEADER, 1, fix->f, 310, 100);
 	TEST_ASSERT_EQUAL("matched", check_sums(fix, "f", 1, 1, 310, 100), TEST_OK);
 
-	/* One that begins elsewhere belongs to the function at its end. */
+	/* A window that begins elsewhere is a sample of the function at its end. */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 1, fix->g, 300, 100);
 	TEST_ASSERT_EQUAL("other function", check_sums(fix, "g", 1, 0, 0, 0), TEST_OK);
@@ -177,7 +177,7 @@ static int check_opened_sums(struct fixture *fix, const char *symbol, u64 opened
 	return TEST_OK;
 }
 
-/* What the windows that begin in a function have counted. */
+/* Checks the counts of the windows that begin in a function. */
 static int check_begun_sums(struct fixture *fix, const char *symbol, u64 begun, u64 bursts,
 			    u64 instructions, u64 squares)
 {
@@ -193,7 +193,7 @@ static int check_begun_sums(struct fixture *fix, const char *symbol, u64 begun, 
 	return TEST_OK;
 }
 
-/* A sample that ends a long interval opens a window, the first of a stream too. */
+/* A sample that ends a long interval opens a window, and so does the first one of a stream. */
 static int check_opened(struct fixture *fix)
 {
 	take(fix, LEADER, 1, fix->f, 310, 1000);
@@ -201,7 +201,7 @@ static int check_opened(struct fixture *fix)
 	take(fix, LEADER, 1, fix->f, 290, 90);
 	TEST_ASSERT_EQUAL("window", check_opened_sums(fix, "f", 1, 1), TEST_OK);
 
-	/* Also if the window that it opens ends elsewhere, or is lost. */
+	/* It does so even if the window ends elsewhere, or is lost. */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 1, fix->g, 300, 100);
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
@@ -219,7 +219,7 @@ static int check_begun(struct fixture *fix)
 	TEST_ASSERT_EQUAL("left", check_begun_sums(fix, "f", 1, 1, 7, 49), TEST_OK);
 	TEST_ASSERT_EQUAL("not there", check_begun_sums(fix, "g", 0, 0, 0, 0), TEST_OK);
 
-	/* Of a burst, those that begin in one function are one. */
+	/* Windows of a burst that begin in one function count as one. */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 1, fix->f, 300, 10);
 	take(fix, LEADER, 1, fix->g, 300, 5);
@@ -228,7 +228,9 @@ static int check_begun(struct fixture *fix)
 	TEST_ASSERT_EQUAL("burst", check_begun_sums(fix, "f", 4, 3, 24, 49 + 225 + 4), TEST_OK);
 	TEST_ASSERT_EQUAL("in between", check_begun_sums(fix, "g", 1, 1, 3, 9), TEST_OK);
 
-	/* Not if something was lost, or the samples are of two threads, or at address 0. */
+	/*
+	 * It does not count if something was lost, or samples are of two threads, or at address 0.
+	 */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	function_metrics__lost(fix->metrics);
 	take(fix, LEADER, 1, fix->g, 300, 1);
@@ -250,7 +252,7 @@ static int check_products(struct fixture *fix, const char *symbol, u64 cycles, u
 	return TEST_OK;
 }
 
-/* The products of blocks, the last of which are of opened samples: own ones, and all. */
+/* Checks the products of blocks; the last ones are of opened samples: own ones, and all. */
 static int check_block_sums(struct fixture *fix, const char *symbol, u64 blocks, u64 squares,
 			    u64 opened_squares, u64 opened_all)
 {
@@ -286,7 +288,7 @@ static int check_blocks(struct fixture *fix)
 	TEST_ASSERT_EQUAL("wider", check_block_sums(fix, "f", 3, 100 + 400 + 70 * 70,
 						    1 + 1 + 4, 1 + 1 + 2 * 3), TEST_OK);
 	TEST_ASSERT_EQUAL("another function", check_block_sums(fix, "g", 1, 49, 1, 3), TEST_OK);
-	/* All in one, but for the last. */
+	/* One block has all samples but the last. */
 	take_pair_at(fix, 1000 + (1ULL << 63), fix->g, 5);
 	TEST_ASSERT_EQUAL("one block", check_block_sums(fix, "f", 1, 100 * 100, 16, 20), TEST_OK);
 	TEST_ASSERT_EQUAL("last block", check_block_sums(fix, "g", 2, 49 + 25, 2, 5 + 1), TEST_OK);
@@ -298,7 +300,7 @@ static int check_blocks(struct fixture *fix)
 			  10 + 20 + 30 + 40 + 7 + 5);
 	TEST_ASSERT_EQUAL("their squares", (int)set->windows.values[4].w[0],
 			  100 + 400 + 900 + 1600 + 49 + 25);
-	/* The first one has no beginning. */
+	/* The first interval has no known beginning. */
 	TEST_ASSERT_EQUAL("long intervals", (int)set->longs.number, 5);
 	TEST_ASSERT_EQUAL("their instructions", (int)set->longs.values[1].w[0], 5 * 5000);
 	return TEST_OK;
@@ -329,7 +331,7 @@ static int check_bursts(struct fixture *fix)
 			      10000 + 100 + 100);
 }
 
-/* The long period is not known: an interval below two and a half windows is one. */
+/* The long period is unknown: an interval shorter than two and a half windows is a window. */
 static int check_frequency(struct fixture *fix)
 {
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
@@ -339,7 +341,7 @@ static int check_frequency(struct fixture *fix)
 	return check_sums(fix, "f", 1, 1, WINDOW * 5 / 2 - 1, 2);
 }
 
-/* With the widest jitter a long interval may be half as long, a window one and a half. */
+/* With the widest jitter a long interval may be half, a window one and a half as long. */
 static int check_jitter(struct fixture *fix)
 {
 	const u64 limit = (LONG - LONG / 2 + WINDOW + WINDOW / 2) / 2;
@@ -357,7 +359,7 @@ static int check_interruptions(struct fixture *fix)
 	take(fix, LEADER, 1, fix->f, LONG, 1);
 	take(fix, OTHER_LEADER, 1, fix->g, LONG, 1);
 
-	/* Of a leader that is throttled, no window counts, but those of others do. */
+	/* No window of a throttled leader counts, but windows of others do. */
 	function_metrics__throttle(fix->metrics, LEADER);
 	function_metrics__throttle(fix->metrics, 12345);
 	take(fix, LEADER, 1, fix->f, 300, 100);
@@ -365,12 +367,12 @@ static int check_interruptions(struct fixture *fix)
 	TEST_ASSERT_EQUAL("throttled", check_sums(fix, "f", 1, 0, 0, 0), TEST_OK);
 	TEST_ASSERT_EQUAL("not throttled", check_sums(fix, "g", 1, 1, 300, 100), TEST_OK);
 
-	/* Afterwards they do again. */
+	/* Afterwards windows count again. */
 	take(fix, LEADER, 1, fix->f, LONG, 1);
 	take(fix, LEADER, 1, fix->f, 300, 100);
 	TEST_ASSERT_EQUAL("no longer", check_sums(fix, "f", 2, 1, 300, 100), TEST_OK);
 
-	/* A loss is one of all streams. */
+	/* A loss affects all streams. */
 	take(fix, LEADER, 1, fix->f, LONG, 1);
 	take(fix, OTHER_LEADER, 1, fix->g, LONG, 1);
 	function_metrics__lost(fix->metrics);
@@ -392,7 +394,7 @@ static int check_plain(struct fixture *fix)
 	TEST_ASSERT_EQUAL("plain", check_sums(fix, "f", 1, 1, LONG, 20), TEST_OK);
 	TEST_ASSERT_EQUAL("each counts", check_sums(fix, "g", 2, 2, 2 * LONG, 70), TEST_OK);
 
-	/* Save those over a throttle record, for the members counted on. */
+	/* Except across a throttle record, because the members counted on. */
 	function_metrics__throttle(fix->metrics, LEADER);
 	take(fix, LEADER, 1, fix->g, LONG, 50);
 	return check_sums(fix, "g", 3, 2, 2 * LONG, 70);
@@ -413,7 +415,7 @@ static int check_address_0(struct fixture *fix)
 	take_at_0(fix, 300, 100);
 	TEST_ASSERT_EQUAL("second", check_sums(fix, "f", 3, 0, 0, 0), TEST_OK);
 
-	/* They hide nothing of those after them. */
+	/* Such samples do not affect later ones. */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 1, fix->f, 300, 100);
 	return check_sums(fix, "f", 4, 1, 300, 100);
@@ -547,8 +549,8 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
 }
 
 /*
- * Samples that opened windows, windows, matched ones with their bursts and blocks, those
- * that began with theirs; sums of the events, of their products, and by blocks, twice.
+ * The numbers are samples that opened windows, windows, matched ones with their bursts and blocks,
+ * begun ones with theirs; sums of the events, of their products, and by blocks, twice.
  */
 static const char sums_file[] =
 	FUNCTION_SUMS_MAGIC " 4\n"
@@ -656,7 +658,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 	function_table__exit(&other);
 	function_table__exit(&table);
 
-	/* However much of it is missing. */
+	/* Cut the file at each byte. */
 	for (size_t size = 0; size < strlen(sums_file); size++) {
 		scnprintf(cut, size + 1, "%s", sums_file);
 		TEST_ASSERT_EQUAL("cut short", check_refused(cut), TEST_OK);
@@ -685,7 +687,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 	TEST_ASSERT_EQUAL("instructions", (int)table.sums[0]->values[1].w[0], 300);
 	function_table__exit(&table);
 
-	/* What the rows are is kept, and rows of two kinds do not add up. */
+	/* The kind of rows is kept, and rows of two kinds do not add up. */
 	TEST_ASSERT_EQUAL("read", read_text(sums_file, &table), 0);
 	TEST_ASSERT_EQUAL("read another", read_text(by_comm, &other), 0);
 	TEST_ASSERT_VAL("kind", function_by__is(other.by, FUNCTION_BY_COMM));
@@ -695,7 +697,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 	return TEST_OK;
 }
 
-/* A column of the only function. */
+/* Checks a column of the only function. */
 static int check_column(const struct function_columns *columns, const char *name, double value,
 			double error)
 {
@@ -719,7 +721,7 @@ static bool is_about(double value, double expected)
 	return fabs(value - expected) < 0.00001;
 }
 
-/* Against tables of Student's t distribution. */
+/* Compare with tables of Student's t distribution. */
 static int test__student(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
 	static const struct {
@@ -828,7 +830,7 @@ static int check_diff(const struct function_diff *diff)
 	return TEST_OK;
 }
 
-/* From 2 to 2.5, both of which are as certain as that the interval ends at 0.486. */
+/* A change from 2 to 2.5, whose interval ends at 0.486. */
 static int check_limit(const char *text, const char *column, bool exceeded)
 {
 	static const struct function_run_variance runs = { .is_known = true };
@@ -856,7 +858,7 @@ static int check_limit(const char *text, const char *column, bool exceeded)
 
 static int test__diff(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
-	/* CPI of f from 2.5 to 3, with 40 windows; that of g with 3. The build has moved. */
+	/* CPI of f changes from 2.5 to 3 with 40 windows, CPI of g with 3. The build has moved. */
 	static const char before[] =
 		FUNCTION_SUMS_MAGIC " 3\n"
 		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"

@@ -51,7 +51,7 @@ static int check_many(struct read_deltas *deltas)
 	for (u64 round = 1; round <= 3; round++) {
 		for (u32 tid = 10; tid < 10 + NR_THREADS; tid++) {
 			for (u64 id = 1; id <= NR_IDS; id++) {
-				/* In every round a step that no other pair has. */
+				/* Each pair has its own step in every round. */
 				int step = tid * NR_IDS + id;
 
 				TEST_ASSERT_EQUAL("many threads and ids",

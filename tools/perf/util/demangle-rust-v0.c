@@ -24,7 +24,7 @@
 
 #define MAX_NAME	65536	/* with its NUL: what a struct symbol holds */
 #define MAX_PARTS	65536
-#define MAX_DEPTH	500	/* of parts in parts */
+#define MAX_DEPTH	500	/* depth of nested parts */
 #define MAX_PUNYCODE	256	/* characters */
 
 struct demangler {
@@ -35,15 +35,15 @@ struct demangler {
 	size_t out_len;
 	unsigned int nr_parts, depth;
 	unsigned int silent;	/* > 0: in a part that is not printed */
-	u64 nr_lifetimes;	/* that have names here */
+	u64 nr_lifetimes;	/* that have names at this place */
 	bool failed;
 };
 
-/* The parts that can be referred to. */
+/* The parts to which a name can refer. */
 enum part {
 	PATH,			/* path::<T> */
 	PATH_OF_TYPE,		/* path<T> */
-	PATH_OPEN,		/* path<T, if it has generic arguments: more will follow */
+	PATH_OPEN,		/* path<T, left open for more generic arguments */
 	TYPE,
 	CONST,
 };
@@ -116,7 +116,7 @@ static u64 add_digit(struct demangler *d, u64 number, unsigned int base, unsigne
 	return number;
 }
 
-/* After 0 another number may begin. */
+/* A number with a leading 0 ends there. */
 static u64 decimal_number(struct demangler *d)
 {
 	u64 number = next(d) - '0';
@@ -180,7 +180,7 @@ static unsigned int adapt_bias(u64 delta, unsigned int nr)
 	return k + 36 * delta / (delta + 38);
 }
 
-/* RFC 3492, 6.2, with _ for the last - */
+/* RFC 3492, 6.2, with _ in place of the last - */
 static void print_punycode(struct demangler *d, const char *name, size_t len)
 {
 	const char *end = name + len, *c = memrchr(name, '_', len);
@@ -217,7 +217,7 @@ static void print_punycode(struct demangler *d, const char *name, size_t len)
 		print_utf8(d, chars[i]);
 }
 
-/* Return: the disambiguator, which tells it from others of the same name. */
+/* Return: the disambiguator, which distinguishes it from others of the same name. */
 static u64 identifier(struct demangler *d, const char *before)
 {
 	u64 disambiguator = opt_number(d, 's'), len;
@@ -253,7 +253,7 @@ static unsigned int list(struct demangler *d, void (*print_part)(struct demangle
 	return nr;
 }
 
-/* Of those that have names, 1 is the last. */
+/* Index 1 is the last lifetime with a name. */
 static void print_lifetime(struct demangler *d, u64 index)
 {
 	u64 level = d->nr_lifetimes - index;
@@ -337,7 +337,7 @@ static void generic_arg(struct demangler *d)
 		part(d, eat(d, 'K') ? CONST : TYPE);
 }
 
-/* Where the implementation is, which is of no interest, then for what type of what trait. */
+/* Skips the place of the implementation, then prints its type and trait. */
 static void impl(struct demangler *d, char tag)
 {
 	d->silent++;
@@ -547,7 +547,7 @@ static bool part(struct demangler *d, enum part what)
 	return is_open;
 }
 
-/* Return: the length without a suffix, 0 if it is none of our names. */
+/* Return: the length without a suffix, 0 if it is not a v0 name. */
 static size_t length(const char *sym)
 {
 	size_t len = strcspn(sym, ".$");

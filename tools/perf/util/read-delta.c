@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Deltas of counter values that are kept per thread.
- *
- * With attr.inherit and PERF_SAMPLE_READ a sample carries the values of the
- * thread it was taken on, under the ids which all threads share. So the value
- * that came before one is found by the thread and the id.
+ * Deltas of counter values that are kept per thread. With attr.inherit and PERF_SAMPLE_READ a
+ * sample carries the values of the sampled thread, under ids that all threads share. So the
+ * previous value is found by thread and id.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -36,7 +34,7 @@ struct read_thread {
 };
 
 struct read_deltas {
-	/* Values come in groups, so mostly for the thread of the last one. */
+	/* Values come in groups, so mostly for the same thread as the previous value. */
 	struct read_thread *last;
 	struct hlist_head threads[1 << THREAD_HASH_BITS];
 };
@@ -120,7 +118,7 @@ static struct read_thread *read_deltas__findnew(struct read_deltas *deltas,
 	return thread;
 }
 
-/* The place of @id, or the free one to put it. There is always a free one. */
+/* Returns the place of @id, or a free one for it. There is always a free one. */
 static struct prev_value *prev_value__find(struct prev_value *values,
 					   unsigned int bits, u64 id)
 {

@@ -14,13 +14,13 @@
 #include "recorded-chain.h"
 #include "sample.h"
 
-/* The register that has the return address, as PERF_SAMPLE_REGS_USER of arm64 numbers it. */
+/* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
 #define ARM64_LR	30
 
 /*
- * The address that the function at the end of the user's chain returns to, 0 if it is not
- * known. A function of arm64 without a frame has it in a register only, so the chain begins
- * with this function and with its caller's caller; perf record records the register.
+ * Returns the return address of the function at the end of the user's chain, 0 if unknown. An arm64
+ * function without a frame has it in a register only. The chain then begins with this function and
+ * its caller's caller; perf record records the register.
  */
 static u64 link_register(struct evsel *evsel, struct perf_sample *sample)
 {
@@ -42,7 +42,7 @@ static u64 link_register(struct evsel *evsel, struct perf_sample *sample)
 	return address;
 }
 
-/* The mode of the addresses that follow in a call chain. */
+/* Returns the mode of the addresses that follow in a call chain. */
 static u8 cpumode_of(u64 context)
 {
 	switch (context) {
@@ -105,7 +105,10 @@ bool recorded_chain__next(struct recorded_chain *chain)
 			continue;
 		if (i && callchain->ips[i - 1] == PERF_CONTEXT_USER)
 			chain->link_register = link_register(chain->evsel, chain->sample);
-		/* After a call it is an address in the function itself, added once more. */
+		/*
+		 * After a call the register has an address in the function itself, which is in the
+		 * chain.
+		 */
 		if (i + 1 < callchain->nr && callchain->ips[i + 1] == chain->link_register)
 			chain->link_register = 0;
 		return true;

@@ -14,9 +14,9 @@ struct recorded_chain {
 	struct perf_sample *sample;
 	u64 ip;
 	u8 cpumode;
-	/* It is not in the chain, but in a register, which may as well hold anything else. */
+	/* The address comes from a register, which may hold something else. */
 	bool is_register;
-	/* What comes next, and how many addresses were recorded up to here. */
+	/* The next address, and the number of addresses recorded up to here. */
 	u64 link_register;
 	u64 next;
 	unsigned int nr;

@@ -63,15 +63,15 @@
 #ifndef PIECES
 #define PIECES			8
 #endif
-#define NOPS_LOOPS		60	/* of 16 nops */
+#define NOPS_LOOPS		60	/* turns of 16 nops */
 #define INT_DIVIDES		300
 #define FP_DIVIDES		400
 #define ISBS			140
-#define BRANCH_WORDS		2	/* of 64 branches */
+#define BRANCH_WORDS		2	/* turns of 64 branches */
 #define CONVERSIONS		120
 #define MISS_PAGES		12
 #define MISS_LINES		4	/* in each page */
-#define MISS_LOADS		5	/* of each line, the first of which misses */
+#define MISS_LOADS		5	/* loads from each line; the first one misses */
 #define WRAPPER_WORK		40
 
 #define NR_FUNCTIONS		7
@@ -378,7 +378,7 @@ static uint32_t next_random(struct benchmark *b)
 	return b->random;
 }
 
-/* A word of which 32 bits are set, whichever they are. */
+/* Returns a random word with 32 bits set. */
 static uint64_t balanced_word(struct benchmark *b)
 {
 	uint32_t half = next_random(b);
@@ -536,9 +536,9 @@ static int traced_iteration(void *b)
 }
 
 /*
- * Let a child do one iteration, instruction by instruction, and count for
- * whom. What iteration() calls outside the section (a division in a library,
- * for want of an instruction) is in the last row.
+ * Lets a child do one iteration, instruction by instruction, and counts them per function. Calls
+ * from iteration() to code outside the section (a library's division, where there is no instruction
+ * for it) are in the last row.
  */
 static int step_iteration(struct row *rows, struct benchmark *b)
 {
@@ -549,7 +549,7 @@ static int step_iteration(struct row *rows, struct benchmark *b)
 	int status = 0;
 	pid_t pid;
 
-	/* in this address space: a switch is cheaper, above all in an emulator */
+	/* share this address space: a switch is cheaper, above all in an emulator */
 	pid = clone(traced_iteration, stack + sizeof(stack), CLONE_VM | SIGCHLD, b);
 	if (pid < 0) {
 		complain("no child: %s", strerror(errno));
@@ -572,7 +572,7 @@ static int step_iteration(struct row *rows, struct benchmark *b)
 		}
 		if (!stopped(pid, SIGTRAP, &status))
 			break;
-		/* the address is the one of the instruction to come */
+		/* the address is that of the next instruction */
 		if (ptrace(PTRACE_GETSIGINFO, pid, NULL, &info))
 			continue;
 		row = find_row(rows, (uintptr_t)info.si_addr);
@@ -663,7 +663,7 @@ static const char usage[] =
 	"                   the shares are those of the instructions\n"
 	"  --help           print this\n";
 
-/* Set @value to the number in @arg, or say what is wrong with it. */
+/* Sets @value to the number in @arg, or prints what is wrong with it. */
 static int parse_number(const char *what, const char *arg, unsigned long min,
 			unsigned long max, unsigned long *value)
 {

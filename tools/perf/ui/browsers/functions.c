@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A table of functions to walk in, and from there to their annotated code.
- */
+/* A browser for a table of functions and their annotated code. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +22,7 @@
 struct functions_browser {
 	struct ui_browser b;
 	struct function_layout layout;
-	/* Those that are shown. */
+	/* The rows that are shown. */
 	const struct function_row **rows;
 	char title[128];
 	char *notes;
@@ -95,7 +93,7 @@ static void functions_browser__write(struct ui_browser *b, void *entry, int line
 	char buf[FUNCTION_INTERVAL_SIZE];
 
 	ui_browser__set_color(b, color);
-	/* Rows that --limit left out when the widths were set may come by sorting. */
+	/* Sorting may show rows that --limit left out when the widths were set. */
 	ui_browser__printf(b, "%s%*s", label,
 			   max(layout->key_width - function_text__width(label), 0), "");
 	for (unsigned int i = b->horiz_scroll; i < print->nr_fields; i++) {
@@ -190,13 +188,13 @@ static void functions_browser__annotate(struct functions_browser *browser,
 	if (reason)
 		ui_browser__warning(&browser->b, 0, "%s: %s",
 				    function_layout__label(&browser->layout, row), reason);
-	/* The other browser had the screen, whose size may have changed. */
+	/* The size of the screen may have changed in the other browser. */
 	browser->b.refresh_dimensions(&browser->b);
 	ui_browser__show_title(&browser->b, browser->title);
 	ui_helpline__puts(browser->b.helpline);
 }
 
-/* Messages as they are read in a window: without the command's name, in short lines. */
+/* Formats messages for a window: without the command's name, in short lines. */
 static char *wrap(const char *messages, int width)
 {
 	static const char command[] = "perf functions: ";
@@ -265,11 +263,11 @@ static void functions_browser__run(struct functions_browser *browser,
 }
 
 /**
- * function_print__browse - let the user walk in a table
- * @print: what is shown
- * @columns: its columns, which are sorted as the user likes
- * @notes: what there is to say about the data, in lines, may be NULL
- * @annotate: shows the code of a function, or returns why it cannot
+ * function_print__browse - let the user browse a table
+ * @print: the output
+ * @columns: its columns, which the user may sort
+ * @notes: lines of messages about the data, may be NULL
+ * @annotate: shows the code of a function, or returns the reason why it cannot
  * @data: for @annotate
  *
  * Return: 0, or -ENOMEM.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The columns of a table of functions: what is made of their sums.
- */
+/* Makes the columns of a table of functions from their sums. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,25 +16,25 @@
 #include "sums.h"
 #include "text.h"
 
-/* What every set has besides its events. */
+/* Names that every set has besides its events. */
 #define SAMPLES		"samples"
 #define MATCHED		"matched"
 #define DISCARDED	"discarded"
 /* function_column.per of a share. */
 #define TOTAL		"total"
-/* function_column.scale of a part of something: no more is true. */
+/* function_column.scale of a part of something, which cannot be more than 100. */
 #define PERCENT		100
 /* Values from fewer windows are weak. */
 #define FEW_WINDOWS	20
 /*
- * The part of the windows that begin in a function which also end in it. Where it is
- * smaller, the matched ones tell more of its long runs than of the rest.
+ * The least part of a function's windows that must also end in it. With fewer, the matched windows
+ * represent its long runs better than its short ones.
  */
 #define STAYS		0.9
 
-/* Returns in a window: with more of them, what was called in between counts for the caller. */
+/* With more returns per window than this, the counts of callees are in the caller's windows. */
 #define MOST_RETURNS	0.01
-/* Lengths of windows have to differ by so much, relative to the mean, to tell a slope. */
+/* The least relative spread of window lengths from which a slope can be computed. */
 #define LEAST_SPREAD	0.1
 
 static const struct function_column known_columns[] = {
@@ -59,7 +57,7 @@ double u192__double(const struct u192 *number)
 	if (!top)
 		return bits;
 
-	/* The first 64 bits, the last of which stands for all that follow. */
+	/* Keep the first 64 bits; the last one is set if any bit below it is. */
 	shift = __builtin_clzll(bits);
 	if (shift)
 		bits = bits << shift | w[top - 1] >> (64 - shift);
@@ -68,13 +66,13 @@ double u192__double(const struct u192 *number)
 }
 
 /*
- * What the windows of one function or of all counted of two events: how many there
- * are, how many of them matched, and how many of these do not depend on each other.
+ * Two events in the windows of one function or of all: the number of windows, of matched windows,
+ * and of independent ones among these.
  */
 struct pair_sums {
 	double samples, matched, number;
 	struct u192 y, x, yy, xy, xx;
-	/* What interrupts have added to y and x, and the squares of how far that is off. */
+	/* The part of y and x that interrupts have added, and its variance. */
 	double added_y, added_x, unsure_y, unsure_x;
 };
 
@@ -105,7 +103,7 @@ static struct function_reading read_matched(const struct function_sums *sums)
 
 static struct function_reading read_begun(const struct function_sums *sums)
 {
-	if (!is_auto(sums))	/* These windows were not counted. */
+	if (!is_auto(sums))	/* Only share mode auto counts these windows. */
 		return read_matched(sums);
 	return (struct function_reading){
 		.windows = sums->begun,
@@ -116,7 +114,7 @@ static struct function_reading read_begun(const struct function_sums *sums)
 }
 
 /**
- * function_row__read - find the windows that the rates of a row are made of
+ * function_row__read - find the windows for the rates of a row
  * @row: the row
  * @sums: sums of it
  *
@@ -144,7 +142,7 @@ static struct u192 sum_of(const struct function_sums *sums,
 	return number;
 }
 
-/* Of the counts of windows, or of blocks of time. */
+/* The product of two events, over windows or over blocks of time. */
 static struct u192 product_of(const struct function_sums *sums,
 			      const struct function_reading *reading, const char *a,
 			      const char *b, bool of_blocks)
@@ -152,7 +150,7 @@ static struct u192 product_of(const struct function_sums *sums,
 	const struct event_set *set = sums->set;
 	int first, second, place;
 
-	/* A window counts for 1, if at all. */
+	/* The number of windows is its own square: each window counts 0 or 1. */
 	if (is_windows(b))
 		return sum_of(sums, reading, a);
 	if (is_windows(a))
@@ -165,7 +163,7 @@ static struct u192 product_of(const struct function_sums *sums,
 	return reading->values[place];
 }
 
-/* As many windows of equal weight would tell as much (Kish's effective size). */
+/* The number of windows of equal weight that carry the same information (Kish's effective size). */
 static double effective_windows(const struct u192 *total, const struct u192 *squares)
 {
 	double x = u192__double(total);
@@ -203,7 +201,7 @@ static void pair_sums__add(struct pair_sums *pair, const struct function_sums *s
 	}
 }
 
-/* The sums of those sets which have both y and x. */
+/* Adds up the sets that have both y and x. */
 static struct pair_sums pool_by(const struct function_row *row, const char *y, const char *x,
 				bool of_blocks)
 {
@@ -226,9 +224,9 @@ static struct pair_sums pool(const struct function_row *row, const char *y, cons
 }
 
 /*
- * scale x y / x. The error is that of a ratio estimator (Cochran, Sampling
- * Techniques, 2.11): n / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. What interrupts
- * have added is taken off, as much from each window.
+ * Returns scale x y / x with the error of a ratio estimator (Cochran, Sampling Techniques, 2.11): n
+ * / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. The events that interrupts have added are
+ * subtracted equally from all windows.
  */
 static struct function_value ratio(const struct pair_sums *sums, double number, unsigned int scale)
 {
@@ -239,12 +237,12 @@ static struct function_value ratio(const struct pair_sums *sums, double number, 
 	if (!value.is_defined)
 		return value;
 
-	/* More may have been taken off than was there. */
+	/* The estimate of the added events may be larger than the count. */
 	value.value = scale * fmax(y, 0) / x;
 	if (number < 2)
 		return value;
 
-	/* Not exactly 0 where all y_i are R x_i, but then less than 0, maybe. */
+	/* If all y_i are R x_i, rounding may give a number below 0. */
 	squares = u192__double(&sums->yy) - 2 * r * u192__double(&sums->xy) +
 		  r * r * u192__double(&sums->xx) -
 		  pow(sums->added_y - r * sums->added_x, 2) / number;
@@ -256,9 +254,8 @@ static struct function_value ratio(const struct pair_sums *sums, double number, 
 }
 
 /*
- * y / link of some sets times link / x of others. As they have no windows in
- * common, the squares of the relative errors add up, and so do the degrees of
- * freedom (Welch, Satterthwaite).
+ * Returns y / link of some sets times link / x of others. They have no windows in common, so the
+ * squares of the relative errors add up, and so do the degrees of freedom (Welch, Satterthwaite).
  */
 static struct function_value linked_ratio(const struct pair_sums *one,
 					  const struct pair_sums *other, unsigned int scale)
@@ -298,8 +295,8 @@ static bool in_sets_with(struct function_sums *const *total, size_t nr_total, co
 }
 
 /*
- * An event that both a set with one and a set with other have: cycles, or the
- * first by name, or else the matched windows. NULL if a set has both.
+ * Returns an event that both a set with one and a set with other have: cycles, or the first by
+ * name, or else the matched windows. Returns NULL if a set has both.
  */
 static const char *common_event(struct function_sums *const *total, size_t nr_total,
 				const char *one, const char *other)
@@ -327,7 +324,7 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 	return common;
 }
 
-/* A share of the total, or of the windows: of what is weighed by x. */
+/* Returns a share of the total, or of the windows if x is their number. */
 static struct function_value share(const struct pair_sums *own, double number, unsigned int scale)
 {
 	struct function_value value = ratio(own, number, scale);
@@ -355,12 +352,12 @@ static void subtract(struct u192 *number, const struct u192 *other)
 		borrow |= word < other->w[i];
 		number->w[i] = word - other->w[i];
 	}
-	/* Not of windows, but a crafted file may have a part that is more than the whole. */
+	/* In a crafted file a part may be more than the whole. */
 	if (borrow)
 		memset(number, 0, sizeof(*number));
 }
 
-/* The sums of windows that are not among some of them. */
+/* Returns the sums of all windows but some. */
 static struct pair_sums without(const struct pair_sums *all, const struct pair_sums *some)
 {
 	struct pair_sums pair = *all;
@@ -374,7 +371,7 @@ static struct pair_sums without(const struct pair_sums *all, const struct pair_s
 	return pair;
 }
 
-/* The square of the standard error of y / x; 0 where one window or none tells. */
+/* Returns the square of the standard error of y / x; 0 with fewer than two windows. */
 static double square_error(const struct pair_sums *pair)
 {
 	struct function_value value = ratio(pair, pair->number, 1);
@@ -383,10 +380,10 @@ static double square_error(const struct pair_sums *pair)
 }
 
 /*
- * The share of a function and all that it calls: p r / R, where p is the part of the
- * samples that have it in their chains, whatever became of their windows, and r and R are
- * the rates per event of the leader in its windows and in all. All are those windows, with
- * the weight p, and the others. Each part has an error of p and one of its rate.
+ * Returns the share of a function and all that it calls: p r / R, where p is the part of the
+ * samples with the function in their chains, whether their windows are matched or not, and r and R
+ * are the rates per event of the leader in its windows and in all. R is the mean of its windows,
+ * with the weight p, and of the others. Each part has an error of p and one of its rate.
  */
 static struct function_value inclusive_share(const struct function_row *row,
 					     const struct function_row *total, const char *event,
@@ -408,12 +405,12 @@ static struct function_value inclusive_share(const struct function_row *row,
 	r = strcmp(event, leader) ? rate_of(&own) : 1;
 	whole = strcmp(event, leader) ? rate_of(&all) : 1;
 	s = p * r / whole;
-	/* FUNCTION_CUT is no part of the whole, and a crafted file may have more such rows. */
+	/* FUNCTION_CUT is not part of the whole; neither are other rows of a crafted file. */
 	value.is_defined = p <= 1 && isfinite(s) &&
 			   !function_sums__is_root(*row->sums, FUNCTION_CUT);
 	if (!value.is_defined)
 		return value;
-	/* Rates of other windows may say that it has more than all. */
+	/* The rates come from other windows, so the result may exceed the whole. */
 	s = fmin(s, 1);
 	value.value = scale * s;
 
@@ -421,7 +418,7 @@ static struct function_value inclusive_share(const struct function_row *row,
 	rest = others.x.w[0] || others.x.w[1] || others.x.w[2] ? rate_of(&others) : 0;
 	if (!all.matched)
 		return value;
-	/* Windows of a burst are one. */
+	/* The windows of a burst count as one. */
 	n *= fmin(effective_windows(&all.x, &all.xx) / all.matched, 1);
 	variance = pow(1 - s, 2) * (p * r * r / n + p * p * square_error(&own)) +
 		   s * s * ((1 - p) * rest * rest / n + pow(1 - p, 2) * square_error(&others));
@@ -443,7 +440,7 @@ static struct window_counts counts_of(double windows, const struct u192 *total,
 	};
 }
 
-/* n times the covariance of two events over windows, where n is their number. */
+/* Returns n times the covariance of two events over n windows. */
 static double comoment(const struct pair_sums *pair)
 {
 	return u192__double(&pair->xy) -
@@ -451,10 +448,10 @@ static double comoment(const struct pair_sums *pair)
 }
 
 /*
- * y by x as windows become longer: an interrupt adds the same to a window, however long it
- * is. With w for the leader, and S for sums of products of deviations from the mean, this
- * is R = S_wy / S_wx, with the error sqrt(2 s^2 S_ww) / S_wx, where s^2 is the variance of
- * y - R x. Not defined where windows are of one length, or in bursts.
+ * Returns the increase of y per x as windows become longer: an interrupt adds the same to each
+ * window, whatever its length. With w for the leader, and S for sums of products of deviations from
+ * the mean, this is R = S_wy / S_wx, with the error sqrt(2 s^2 S_ww) / S_wx, where s^2 is the
+ * variance of y - R x. Not defined if all windows have one length, or come in bursts.
  */
 static struct function_value slope(const struct function_row *row, const char *y, const char *x,
 				   unsigned int scale)
@@ -465,7 +462,7 @@ static struct function_value slope(const struct function_row *row, const char *y
 	double n = yx.number, s_ww = comoment(&ww), s_wx = comoment(&wx), r, squares;
 	struct function_value value = {};
 
-	/* All of the same windows: in sets with all three events. */
+	/* All sums must be of the same windows, from sets with all three events. */
 	if (n < 4 || n != yx.matched || ww.number != n || wy.number != n || wx.number != n ||
 	    yy.number != n || xx.number != n ||
 	    s_ww / n < pow(LEAST_SPREAD * u192__double(&ww.x) / n, 2) || s_wx <= 0)
@@ -475,13 +472,16 @@ static struct function_value slope(const struct function_row *row, const char *y
 	value.is_defined = true;
 	value.value = scale * fmax(r, 0);
 	value.has_error = true;
-	/* Where rates vary long windows spread more: at most twice the variance. */
+	/* If rates vary, long windows spread more, up to twice the variance. */
 	value.error = scale * sqrt(2 * fmax(squares, 0) / (n - 2) * s_ww) / s_wx;
 	value.freedom = n - 2;
 	return value;
 }
 
-/* One event by another, directly or through an event that both sets have; no interval. */
+/*
+ * Returns one event per another, directly or through an event that both sets have, without an
+ * interval.
+ */
 static struct function_value plain_rate(const struct function_column *column, const char *link,
 					const struct function_row *row, bool of_blocks)
 {
@@ -499,7 +499,7 @@ static struct function_value plain_rate(const struct function_column *column, co
 	return linked_ratio(&own, &other, column->scale);
 }
 
-/* Whether what interrupts have added is more than the interval. */
+/* Returns true if interrupts have added more than the interval. */
 static bool is_disturbed(const struct function_column *column, const char *link,
 			 const struct function_row *row, const struct function_value *value)
 {
@@ -512,7 +512,7 @@ static bool is_disturbed(const struct function_column *column, const char *link,
 	       (corrected.value < value->low || corrected.value > value->high);
 }
 
-/* One event by another, with what events and windows say of its interval. */
+/* Returns one event per another with its interval. */
 static struct function_value rate(const struct function_column *column, const char *link,
 				  const struct function_row *row, const struct function_row *total)
 {
@@ -546,14 +546,14 @@ static struct function_value rate(const struct function_column *column, const ch
 		function_value__rate_interval(&value, column->scale / x, &event, &below,
 					      u192__double(&whole.yy) / u192__double(&whole.y));
 	}
-	/* A part of what it is taken by. */
+	/* The event is a part of the one that it is divided by. */
 	if (column->scale == PERCENT)
 		value.high = fmin(value.high, fmax(value.value, PERCENT));
 	value.is_disturbed = !row->options.correction && is_disturbed(column, link, row, &value);
 	return value;
 }
 
-/* What blocks of time do not tell: nothing is known of the next run. */
+/* Without blocks of time nothing is known of the next run. */
 static struct function_value of_this_run(const struct function_row *row,
 					 struct function_value value)
 {
@@ -564,7 +564,7 @@ static struct function_value of_this_run(const struct function_row *row,
 	return value;
 }
 
-/* The value of a column for a row, where total is the row of all functions. */
+/* Returns the value of a column for a row; total is the row of all functions. */
 static struct function_value column_value(const struct function_column *column,
 					  const char *link, const struct function_row *row,
 					  const struct function_row *total)
@@ -602,16 +602,16 @@ static struct function_value column_value(const struct function_column *column,
 }
 
 /*
- * Shares in share mode auto. Of the N samples that end a long interval, p lie in the
- * function: that is its share of the leader's counts, whatever became of the window
- * after it. The share of another event is that times its rate, r events for each one
- * of the leader's:
+ * A share in share mode auto. Of the N samples that end a long interval, the part p lies
+ * in the function. This is its share of the leader's counts, whatever happens to the
+ * window after the sample. The share of another event is p times its rate r, in events
+ * per event of the leader:
  *
  *	s = p r / S, where S is the sum of all functions' p r
  *	variance of s = (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2
  *	v = p r^2 / N + p^2 x (standard error of r)^2
  *
- * which is ((1 - 2 s) v + s^2 V) / S^2, where V is the sum of all v.
+ * The variance is ((1 - 2 s) v + s^2 V) / S^2, where V is the sum of all v.
  */
 struct opened_share {
 	double p;
@@ -623,18 +623,18 @@ struct opened_share {
 /* The samples of all functions that end a long interval. */
 struct opened_total {
 	double number;
-	/* In the next run; else blocks is 0. The squares are of the samples in a block. */
+	/* For the next run; else blocks is 0. The squares are sums over the samples in a block. */
 	double blocks;
 	double squares;
 };
 
-/* Whether a leader leads the set of sums, which has an event. */
+/* Returns true if the set of sums has this leader and the event. */
 static bool is_led(const struct function_sums *sums, const char *leader, const char *event)
 {
 	return !strcmp(sums->set->events[0], leader) && event_set__find(sums->set, event) >= 0;
 }
 
-/* The leader whose samples tell the shares of an event, NULL if there are none. */
+/* Returns the leader whose samples give the shares of an event, NULL if there is none. */
 static const char *opening_leader(const struct function_row *total, const char *event)
 {
 	const char *found = NULL;
@@ -662,7 +662,7 @@ static double opened_of(const struct function_row *row, const char *leader)
 	return opened;
 }
 
-/* Matched or begun windows of those sets which a leader leads and which have the event. */
+/* Adds up matched or begun windows of the sets that have this leader and the event. */
 static struct pair_sums pool_led(const struct function_row *row, const char *leader,
 				 const char *event, bool is_begun, bool of_blocks)
 {
@@ -679,7 +679,10 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 	return pair;
 }
 
-/* The rate in the windows that begin in a function. How far it is off is not known: all of it. */
+/*
+ * Returns the rate in the windows that begin in a function. Its error is unknown, so it is set to
+ * the whole rate.
+ */
 static struct function_value rate_of_begun(const struct function_row *row, const char *leader,
 					   const char *event)
 {
@@ -694,9 +697,10 @@ static struct function_value rate_of_begun(const struct function_row *row, const
 }
 
 /*
- * An event by its leader: in the matched windows; where they are fewer than 3, in all that
- * begin in the function; and where there are none, in those of all functions. The matched ones
- * are those of stalls, but of all functions alike, and a share is relative to all functions.
+ * Returns an event per event of its leader: in the matched windows; if these are fewer than 3, in
+ * all that begin in the function; and if there are none, in the windows of all functions. Matched
+ * windows contain more stalls, but in all functions alike, and a share is relative to all
+ * functions.
  */
 static struct function_value rate_of_leader(const struct function_row *row,
 					    const struct function_row *total, const char *leader,
@@ -729,7 +733,7 @@ static struct function_value rate_of_leader(const struct function_row *row,
 	return rate;
 }
 
-/* The products of opened samples in blocks: squares, and with those of all functions. */
+/* Adds products of opened samples in blocks: squares, and products with those of all functions. */
 static void add_opened_products(const struct function_row *row, const char *leader,
 				struct u192 products[2])
 {
@@ -745,8 +749,8 @@ static void add_opened_products(const struct function_row *row, const char *lead
 }
 
 /*
- * The variance of p: of N samples that lie anywhere, or as a ratio of the totals of blocks,
- * whichever is larger.
+ * Returns the variance of p: for N samples at random places, or for a ratio of the totals of
+ * blocks, whichever is larger.
  */
 static double variance_of_p(const struct function_row *row, const char *leader, double p,
 			    const struct opened_total *all)
@@ -760,7 +764,7 @@ static double variance_of_p(const struct function_row *row, const char *leader, 
 	by_blocks = u192__double(&products[0]) - 2 * p * u192__double(&products[1]) +
 		    p * p * all->squares;
 	by_blocks *= all->blocks / (all->blocks - 1) / (all->number * all->number);
-	return 2 * fmax(variance * (1 - p), by_blocks);	/* of two runs */
+	return 2 * fmax(variance * (1 - p), by_blocks);	/* the difference of two runs */
 }
 
 static struct opened_share opened_share(const struct function_row *row,
@@ -780,7 +784,7 @@ static struct opened_share opened_share(const struct function_row *row,
 	return share;
 }
 
-/* What a function brings into the variance of all shares: of its p, of its rate. */
+/* The terms of a function in the variance of all shares: one for p, one for the rate. */
 struct share_variance {
 	double opened, rate;
 	double per_freedom;	/* the square of rate by its degrees of freedom */
@@ -800,8 +804,8 @@ static struct share_variance variance_of(const struct opened_share *share)
 }
 
 /*
- * The share of a function, where sum is that of p r, and whole the variances of all, and
- * as many windows tell of the event as windows says.
+ * Returns the share of a function. sum is the sum of all p r, whole has the variances of all
+ * functions, and windows is the number of windows with the event.
  */
 static struct function_value value_of_share(const struct opened_share *share, double sum,
 					    const struct opened_total *all,
@@ -811,7 +815,7 @@ static struct function_value value_of_share(const struct opened_share *share, do
 	struct share_variance own = variance_of(share);
 	double number = all->number, freedom = fmax((all->blocks ?: number) - 1, 1);
 	double s = share->p * share->rate.value / sum, hit = share->rate.value / number;
-	/* Blocks already have it that what one function has the others have not. */
+	/* Blocks already contain the correlation between functions. */
 	double opened = all->blocks ? own.opened : (1 - 2 * s) * own.opened + s * s * whole->opened;
 	double variance = opened + (1 - 2 * s) * own.rate + s * s * whole->rate;
 	/* Welch and Satterthwaite. */
@@ -829,7 +833,7 @@ static struct function_value value_of_share(const struct opened_share *share, do
 
 	if (!value.is_defined)
 		return (struct function_value){};
-	/* Three samples more, or where there was no event, three windows with some. */
+	/* Three more samples, or if there was no event, three windows with events. */
 	if (!share->rate.value)
 		hit = fmax(share->p, 1 / number) * share->hit;
 	function_value__share_interval(&value, scale, sum / hit);
@@ -848,15 +852,15 @@ static struct opened_total opened_total(const struct function_row *total, const 
 			all.blocks += total->sums[i]->set->blocks;
 	}
 	add_opened_products(total, leader, products);
-	/* In each block, the products of all functions with all are the square of all. */
+	/* For all functions together, both products in a block are the square of the total. */
 	all.squares = u192__double(&products[1]);
 	return all;
 }
 
 /*
- * The part of all samples that skid may have moved into a function or out of it: those that
- * were taken as late as windows are, just before a function was entered or left. Windows
- * tell how often that happens.
+ * Returns the part of all samples that skid may have moved into a function or out of it: samples as
+ * late as windows are, just before a function is entered or left. Windows tell how often that
+ * happens.
  */
 static double moved_by_skid(const struct function_row *row, const char *leader, double skid)
 {
@@ -882,7 +886,7 @@ static void widen_by_skid(struct function_value *value, double moved, unsigned i
 	value->high = fmin(value->high + scale * moved, scale);
 }
 
-/* Set the values of a column that is a share in share mode auto. */
+/* Sets the values of a column of shares in share mode auto. */
 static int set_opened_shares(struct function_columns *columns, unsigned int c,
 			     const struct function_row *total, const char *leader)
 {
@@ -922,9 +926,9 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 }
 
 /*
- * A value is weak if few windows tell of it (of a share: few of all functions'
- * that have the event), or if its interval is not narrower than the value itself;
- * 0, if it is not even known to be less than the value of all functions.
+ * Returns true if few windows support a value (for a share: few windows of all functions with the
+ * event), or if its interval is not narrower than the value. A value of 0 is weak if it may be as
+ * large as the value of all functions.
  */
 static bool is_weak(const struct function_value *value, const struct function_value *whole)
 {
@@ -937,7 +941,7 @@ static bool is_weak(const struct function_value *value, const struct function_va
 	return whole->is_defined && whole->value && value->high >= fabs(whole->value);
 }
 
-/* A crafted file has numbers of which too large ones for a double are made. */
+/* Values from a crafted file may exceed a double. */
 static void drop_infinite(struct function_value *value)
 {
 	value->is_defined = value->is_defined && isfinite(value->value);
@@ -946,7 +950,7 @@ static void drop_infinite(struct function_value *value)
 			      isfinite(value->high);
 }
 
-/* What a column's values say of themselves, whatever made them. */
+/* Sets what follows from the values of a column: whether they are finite, weak or disturbed. */
 static void finish_values(struct function_columns *columns, unsigned int column,
 			  const struct function_value *whole, bool is_rate)
 {
@@ -1041,7 +1045,7 @@ static int add_other_column(struct function_columns *columns, const char *event)
 	return -ENOMEM;
 }
 
-/* Those of all events that have none. */
+/* Adds columns for all events that have none. */
 static int add_other_columns(struct function_columns *columns, struct function_sums *const *total,
 			     size_t nr_total)
 {
@@ -1057,7 +1061,7 @@ static int add_other_columns(struct function_columns *columns, struct function_s
 	return 0;
 }
 
-/* The columns whose events were recorded. */
+/* Adds the columns whose events were recorded. */
 static int add_columns(struct function_columns *columns, struct function_sums *const *total,
 		       size_t nr_total)
 {
@@ -1078,8 +1082,8 @@ static int add_columns(struct function_columns *columns, struct function_sums *c
 }
 
 /*
- * The sums over all functions, by set: those of one function with all windows. With
- * FUNCTION_BY_CHILDREN there is such a row.
+ * Adds up all functions, by set, as the sums of one function with all windows. With
+ * FUNCTION_BY_CHILDREN there is such a row already.
  */
 static int add_up(const struct function_table *table, struct function_table *total)
 {
@@ -1104,7 +1108,7 @@ static int add_up(const struct function_table *table, struct function_table *tot
 	return function_table__sort(total);
 }
 
-/* The place of an event in a set that counts returns, as Arm, Intel and AMD call it; or -1. */
+/* Returns the place of the event that counts returns, by its name at Arm, Intel or AMD; or -1. */
 static int find_returns(const struct event_set *set)
 {
 	static const char *const names[] = {
@@ -1117,7 +1121,7 @@ static int find_returns(const struct event_set *set)
 	return place;
 }
 
-/* Whether other functions have returned in many windows that begin and end in this one. */
+/* Returns true if other functions return in many of the windows that begin and end in this one. */
 static bool has_calls(const struct function_row *row)
 {
 	double returns = 0, windows = 0;
@@ -1134,7 +1138,7 @@ static bool has_calls(const struct function_row *row)
 	return returns > MOST_RETURNS * windows;
 }
 
-/* Choose the windows that a row's rates are made of. */
+/* Chooses the windows for the rates of a row. */
 static void choose_reading(struct function_row *row, bool is_inclusive)
 {
 	double matched = 0, windows = 0;
@@ -1179,7 +1183,7 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 	return 0;
 }
 
-/* Set the values of a column, where total is the row of all functions. */
+/* Sets the values of a column; total is the row of all functions. */
 static int set_values(struct function_columns *columns, unsigned int c,
 		      const struct function_row *total)
 {
@@ -1266,7 +1270,7 @@ int function_columns__add(struct function_columns *columns, const struct functio
 
 /**
  * function_columns__exit - free columns and rows
- * @columns: what is freed
+ * @columns: the columns and rows
  */
 void function_columns__exit(struct function_columns *columns)
 {
@@ -1306,10 +1310,10 @@ int function_columns__find(const struct function_columns *columns, const char *n
 }
 
 /**
- * function_columns__default_sort - the column to sort by
+ * function_columns__default_sort - choose the column to sort by
  * @columns: the columns
  *
- * Return: the share of what is mostly a leader, or the number of samples.
+ * Return: the share of the most frequent leader, or the number of samples.
  */
 int function_columns__default_sort(const struct function_columns *columns)
 {
@@ -1341,7 +1345,7 @@ static int compare_rows(const void *one, const void *other, void *arg)
 /**
  * function_columns__sort - sort the rows
  * @columns: columns with rows
- * @column: by which one: largest first, undefined last, equal ones by name
+ * @column: the key: largest first, undefined last, equal ones by name
  */
 void function_columns__sort(struct function_columns *columns, int column)
 {
@@ -1351,7 +1355,7 @@ void function_columns__sort(struct function_columns *columns, int column)
 /**
  * function_columns__mark_small - mark the rows of a small share
  * @columns: columns with rows
- * @table: what they are of
+ * @table: the table of the rows
  * @percent: the least share that is not small: of the column that rows are sorted by if
  *	     nothing else is asked for, or where that has no shares, of the windows
  */
@@ -1364,7 +1368,7 @@ void function_columns__mark_small(struct function_columns *columns,
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		const struct function_row *row = &columns->rows[i];
 
-		/* The others of these have windows of what they call. */
+		/* Other rows include the windows of their callees. */
 		if (!function_by__is(table->by, FUNCTION_BY_CHILDREN) ||
 		    function_sums__is_root(row->sums[0], FUNCTION_ALL))
 			whole += row->values[column].value;

@@ -24,10 +24,10 @@ struct function_column {
 };
 
 /*
- * A value, its standard error with degrees of freedom (0: no limit), its 95 %
- * interval, and how many windows tell of it: of a share, those of all functions, or
- * the samples that end a long interval. The data do not support a value which is weak.
- * A value which is disturbed is weak: what interrupts have added is more than its interval.
+ * A value, its standard error with degrees of freedom (0: no limit), its 95 % interval, and the
+ * number of windows that support it. For a share these are the windows of all functions, or the
+ * samples that end a long interval. A weak value is not supported by the data. A disturbed value is
+ * weak because interrupts have added more than its interval.
  */
 struct function_value {
 	bool is_defined;
@@ -43,39 +43,39 @@ struct function_value {
 	double windows;
 };
 
-/* Whether what interrupts have added to windows is taken off. */
+/* How events that interrupts have added are subtracted. */
 enum function_correction {
 	FUNCTION_CORRECT_NOTHING,
-	FUNCTION_CORRECT_ALL,	/* as much from the windows of each function */
-	FUNCTION_CORRECT_OWN,	/* from windows of different lengths, of each function its own */
+	FUNCTION_CORRECT_ALL,	/* equally from the windows of all functions */
+	FUNCTION_CORRECT_OWN,	/* per function, from windows of different lengths */
 };
 
-/* How values are made of sums. */
+/* How values are computed from sums. */
 struct function_reading_options {
 	enum function_correction correction;
-	bool is_compared;	/* with another run, whose shares skid moves alike */
-	bool is_next_run;	/* errors are those of what the next run would say */
+	bool is_compared;	/* for comparing runs, in which skid moves shares alike */
+	bool is_next_run;	/* errors include the difference to the next run */
 };
 
-/* A function and what its columns say. */
+/* A function and the values of its columns. */
 struct function_row {
 	struct function_sums *const *sums;	/* one per set */
 	size_t nr_sums;
-	/* Of all functions: the windows of one are those of its callers, too. */
+	/* True for the row of all functions by their callees: windows also count for callers. */
 	bool is_inclusive;
 	/*
-	 * Many windows leave the function: the matched ones are no fair sample. So its
-	 * rates are those of all windows that begin in it, if these were counted.
+	 * Many windows leave the function, so the matched ones are no fair sample. Its rates then
+	 * come from all windows that begin in it, if these were counted.
 	 */
 	bool is_left;
-	/* In many of its windows it has called others. */
+	/* It calls other functions in many of its windows. */
 	bool has_calls;
 	struct function_reading_options options;
-	bool is_small;		/* in its share, see function_columns__mark_small() */
+	bool is_small;		/* its share is small, see function_columns__mark_small() */
 	struct function_value *values;
 };
 
-/* Windows of a set that the rates of a row are made of, and their totals and products. */
+/* The windows of a set from which the rates of a row come, with totals and products. */
 struct function_reading {
 	u64 windows;
 	u64 bursts;
@@ -92,7 +92,7 @@ struct function_columns {
 	struct function_row *rows;
 	size_t nr_rows;
 	struct function_reading_options options;
-	double skid;		/* how many events late windows have ended, in the mean */
+	double skid;		/* mean number of events by which windows end late */
 };
 
 bool function_column__is_count(const struct function_column *column);

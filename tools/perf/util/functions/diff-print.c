@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What has changed between two tables of functions, as text and as values with
- * separators.
- */
+/* Prints the changes between two tables of functions, as text and as values with separators. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +14,7 @@
 #include "sums.h"
 #include "text.h"
 
-/* The value after, or that before of what vanished, unless 0 are left. */
+/* Returns the value after; if the function vanished and has none, the value before. */
 static const struct function_value *value_of(const struct function_diff_row *row,
 					     unsigned int column)
 {
@@ -97,7 +94,7 @@ static void layout__exit(struct layout *layout)
 	free(layout->has_mark);
 }
 
-/* Make room for a row. */
+/* Widens the columns for a row. */
 static void layout__fit(struct layout *layout, const struct function_diff_row *row)
 {
 	const struct function_diff_print *print = layout->print;
@@ -166,8 +163,8 @@ static void print_row(const struct layout *layout, const struct function_diff_ro
 
 /**
  * function_diff_print__table - print aligned columns; significant changes have a *
- * @print: what is printed
- * @fp: where to
+ * @print: the output
+ * @fp: the output file
  *
  * Return: 0, or -ENOMEM.
  */
@@ -205,9 +202,9 @@ static const char *csv_value(const struct function_column *column,
 
 /**
  * function_diff_print__csv - print values with all their digits
- * @print: what is printed
- * @separator: what is between the values
- * @fp: where to
+ * @print: the output
+ * @separator: the text between values
+ * @fp: the output file
  */
 void function_diff_print__csv(const struct function_diff_print *print, const char *separator,
 			      FILE *fp)
@@ -253,10 +250,10 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 
 /**
  * function_diff_print__exceeded - print a line for each change beyond a limit
- * @print: what is printed; its number of rows is no limit here
+ * @print: the output; its number of rows is no limit here
  * @limit: the limit, of a column that is there
  * @nr_limits: how many limits there are
- * @fp: where to
+ * @fp: the output file
  *
  * Return: the number of such changes, or -ENOMEM.
  */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What has changed between two tables of functions, and whether it is more than
- * chance.
+ * Compares two tables of functions, and finds the changes that are significant.
  *
  * The interval of a change is made of those of both values, which may be longer
  * on one side: the squares of their sides that face each other add up (MOVER:
@@ -9,7 +8,7 @@
  * Statistics in Medicine 27, 2008), with the degrees of freedom of Welch and
  * Satterthwaite.
  *
- * These intervals cover where windows happen to lie in a run. Runs differ, too:
+ * These intervals cover the random places of windows in a run. Runs differ, too:
  * a value of a run is off by a factor whose variance t all functions share. Of
  * k runs with the shares a_i of the windows, the value of all windows together
  * has the relative variance t sum a_i^2 on top. Where the windows of a function
@@ -20,11 +19,11 @@
  * has the variance of these.
  *
  * How certain t is depends on whether functions differ together. The runs' sums
- * of products over functions tell: their squares, relative to the square of the
- * trace, say of how many independent functions they are made (as in John's test
- * of sphericity, Biometrika 58, 1971).
+ * of products over functions show it: their squares, relative to the square of the
+ * trace, give the number of independent functions (as in John's test of sphericity,
+ * Biometrika 58, 1971).
  *
- * Where thousands of functions are compared, chance alone makes 5 % of the
+ * If thousands of functions are compared, chance alone makes 5 % of the
  * intervals miss 0. So a change is called significant only if it is among those
  * of its column of which 5 % are expected to be false (Benjamini and Hochberg,
  * Controlling the false discovery rate, J. R. Statist. Soc. B 57, 1995).
@@ -44,7 +43,7 @@
 #include "sums.h"
 
 #define FALSE_DISCOVERIES	0.05
-/* Functions weigh the same as long as their windows leave less to chance: 1 %, squared. */
+/* Below this variance by chance (1 %, squared) all functions have the same weight. */
 #define LEAST_RUN_VARIANCE	0.0001
 
 static const struct function_sums *function_of(const struct function_row *row)
@@ -59,7 +58,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Variance of a value, as one side of its interval shows it. */
+/* Returns the variance of a value, computed from one side of its interval. */
 static double variance(const struct function_value *value, bool above)
 {
 	double side = above ? value->high - value->value : value->value - value->low;
@@ -68,8 +67,8 @@ static double variance(const struct function_value *value, bool above)
 }
 
 /*
- * Standard error of after - factor x before on one side, where up is that of
- * more, with its degrees of freedom.
+ * Returns the standard error of after - factor x before on one side (up: towards more), with its
+ * degrees of freedom.
  */
 static double error_of(const struct function_change *change, double factor, bool up,
 		       double *freedom)
@@ -78,7 +77,7 @@ static double error_of(const struct function_change *change, double factor, bool
 	double after = variance(change->after, up);
 	double before = factor * factor * variance(change->before, up == (factor < 0));
 	double unit = change->unit_after + factor * factor * change->unit_before;
-	/* Where windows leave nothing to chance, runs may differ as much as nobody can tell. */
+	/* The uncertainty of the variance between runs always remains. */
 	double sum = fmax(after + before + change->between * unit, unit * sqrt(runs->variance));
 	double per = unit * unit * runs->variance / 2;
 
@@ -90,7 +89,7 @@ static double error_of(const struct function_change *change, double factor, bool
 	return sqrt(sum);
 }
 
-/* How far the interval of a change reaches on one side. */
+/* Returns how far the interval of a change reaches on one side. */
 static double reach(const struct function_change *change, bool up)
 {
 	double freedom, error = error_of(change, 1, up, &freedom);
@@ -99,8 +98,8 @@ static double reach(const struct function_change *change, bool up)
 }
 
 /*
- * How often chance alone makes after - factor x before as much more than number,
- * or less, if that is looked for.
+ * Returns the probability that chance alone makes after - factor x before at least as much larger
+ * than number, or smaller if is_less.
  */
 static double chance_of(const struct function_change *change, double factor, double number,
 			bool is_less)
@@ -108,7 +107,7 @@ static double chance_of(const struct function_change *change, double factor, dou
 	double excess = change->after->value - factor * change->before->value - number;
 	double freedom, error = error_of(change, factor, is_less, &freedom);
 
-	/* The side towards number tells. */
+	/* The side towards number has the relevant error. */
 	if (is_less ? excess >= 0 : excess <= 0)
 		return 1;
 	return error ? student_t__tail(excess / error, freedom) : 0;
@@ -126,7 +125,7 @@ static void set_change(struct function_change *change)
 		return;
 	change->low = change->change - reach(change, false);
 	change->high = change->change + reach(change, true);
-	/* Not of numbers that no recording has. */
+	/* The numbers of a crafted file may be infinite. */
 	change->has_interval = isfinite(change->low) && isfinite(change->high);
 }
 
@@ -138,8 +137,8 @@ static int compare_numbers(const void *one, const void *other)
 }
 
 /*
- * Tell the changes of a column that are more than chance: of which after is
- * other than before, or with a limit, beyond that.
+ * Finds the significant changes of a column: after differs from before, or with a limit, exceeds
+ * it.
  */
 static int find_significant(const struct function_diff *diff, unsigned int column,
 			    const struct function_limit *limit, double level, bool *significant)
@@ -202,7 +201,7 @@ static int compare_pointers(const void *one, const void *other)
 				 *(const struct function_row *const *)other);
 }
 
-/* Rows of one table that have no counterpart in the other one yet. */
+/* Rows of one table that have no counterpart in the other table yet. */
 struct side {
 	const struct function_row **rows;
 	size_t nr;
@@ -249,7 +248,7 @@ static void add_row(struct function_diff *diff, const struct function_row *befor
 	row->after = after;
 }
 
-/* Pair what is alike, in order, if there are as many on either side, and not too many. */
+/* Pairs equal rows in order, if both sides have the same number of them, and not too many. */
 static void pair(struct function_diff *diff, struct side *before, struct side *after,
 		 compare_rows_t compare, size_t most)
 {
@@ -259,7 +258,7 @@ static void pair(struct function_diff *diff, struct side *before, struct side *a
 		int order = compare(before->rows[i], after->rows[j]);
 		size_t nr = order <= 0 ? side__count_alike(before, i, compare) : 0;
 		size_t nr_after = order >= 0 ? side__count_alike(after, j, compare) : 0;
-		/* Without symbols there is nothing but the address. */
+		/* Rows without symbols can be compared by address only. */
 		bool is_known = compare == compare_functions ||
 				*function_of(before->rows[i])->symbol;
 
@@ -276,9 +275,9 @@ static void pair(struct function_diff *diff, struct side *before, struct side *a
 }
 
 /*
- * The functions of both: the same ones; those with symbol and short name of the
- * DSO in common, as builds are in other places, in the order of their addresses
- * if there are several; those with the symbol in common, if no other has it.
+ * Pairs the functions of both tables: identical ones first; then those with the same symbol and
+ * short DSO name, because builds lie in different places, in the order of their addresses if there
+ * are several; then those with the same symbol, if it is unique.
  */
 static int add_rows(struct function_diff *diff, const struct function_columns *before,
 		    const struct function_columns *after)
@@ -309,7 +308,7 @@ static int find_column(const struct function_columns *columns, const char *name)
 	return function_columns__find(columns, name, strlen(name));
 }
 
-/* The columns of the table after, then those that only the one before has. */
+/* Adds the columns of the table after, then those that only the table before has. */
 static int add_columns(struct function_diff *diff, const struct function_columns *before,
 		       const struct function_columns *after)
 {
@@ -329,18 +328,18 @@ static int add_columns(struct function_diff *diff, const struct function_columns
 
 enum { BEFORE, AFTER, NR_SIDES };
 
-/* What the runs of one side say of a metric of a function, relative to its value. */
+/* How a function's metric differs between the runs of one side, relative to its value. */
 struct spread {
 	unsigned int nr;	/* runs that have a value */
 	double squares;		/* of their deviations from their mean */
-	double within;		/* the variance of one value that its windows make */
+	double within;		/* the variance of one value due to its windows */
 };
 
-/* What is compared, column by column. */
+/* The data of a comparison, for one column at a time. */
 struct comparison {
 	struct function_diff *diff;
 	const struct function_runs *sides[NR_SIDES];
-	unsigned int nr_runs;			/* of both */
+	unsigned int nr_runs;			/* runs of both sides */
 	double *windows;			/* by run: of all functions */
 	int *places;				/* by run: of the column, -1 if it has none */
 	const struct function_row **rows;	/* by row and run, NULL: it is not there */
@@ -367,12 +366,12 @@ static void comparison__exit(struct comparison *comparison)
 	free(comparison->spreads);
 }
 
-/* Find the functions of a table in a run of its side. */
+/* Finds the functions of a side's table in one of its runs. */
 static int comparison__add_run(struct comparison *comparison, unsigned int side,
 			       const struct function_columns *columns, unsigned int run)
 {
 	const struct function_diff *diff = comparison->diff;
-	/* Then a window is in several rows, and all are in one. */
+	/* With callers a window is in several rows, and one row has all windows. */
 	bool has_callers = function_by__is(comparison->sides[side]->table.by,
 					  FUNCTION_BY_CHILDREN);
 	struct side all = {};
@@ -426,8 +425,8 @@ static int comparison__init(struct comparison *comparison, struct function_diff 
 }
 
 /*
- * By how much a value changes if a run makes the metric larger by a part of it:
- * a share of nearly all changes as little as what is left.
+ * Returns the change of a value per relative change of the metric: a share near 1 can change only
+ * as much as the rest.
  */
 static double unit_of(const struct function_column *column, const struct function_value *value)
 {
@@ -437,8 +436,8 @@ static double unit_of(const struct function_column *column, const struct functio
 }
 
 /*
- * Find the spread of a function over the runs of a side. Return the variance that
- * one between runs of 1 would give the value of all windows together.
+ * Finds the spread of a function over the runs of a side. Returns the variance of the value of all
+ * windows together if the variance between runs were 1.
  */
 static double spread__init(struct spread *spread, const struct comparison *comparison,
 			   unsigned int side, size_t row, const struct function_column *column,
@@ -476,7 +475,7 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 		inverses += 1 / windows;
 		spread->nr++;
 	}
-	/* The groups of a linked ratio may be in different runs. */
+	/* The two groups of a linked ratio may be in different runs. */
 	if (!spread->nr) {
 		memset(deviations, 0, runs->nr * sizeof(*deviations));
 		return 0;
@@ -486,7 +485,7 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 		spread->squares += deviations[i] * deviations[i];
 	}
 	spread->within = pow(all->error / unit, 2) * sum * inverses / spread->nr;
-	/* Not of numbers that no recording has. */
+	/* The numbers of a crafted file may be infinite. */
 	if (!isfinite(spread->squares) || !isfinite(spread->within)) {
 		memset(spread, 0, sizeof(*spread));
 		memset(deviations, 0, runs->nr * sizeof(*deviations));
@@ -494,18 +493,18 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 	return unit * unit * squares / (sum * sum);
 }
 
-/* How much a spread says of a variance between runs. */
+/* Returns the weight of a spread in the estimate of the variance between runs. */
 static double weight_of(const struct spread *spread, double between)
 {
 	return spread->nr < 2 ? 0 : 1 / (spread->within + fmax(between, LEAST_RUN_VARIANCE));
 }
 
-/* The variance between runs, 0 if no function has values of several. */
+/* Estimates the variance between runs; 0 if no function has values of several. */
 static double estimate_variance(const struct spread *spreads, size_t nr)
 {
 	double between = 0;
 
-	/* It decides on the weights that it comes from. */
+	/* Iterate, because the weights depend on the result. */
 	for (int step = 0; step < 10; step++) {
 		double sum = 0, weights = 0;
 
@@ -525,7 +524,7 @@ static double estimate_variance(const struct spread *spreads, size_t nr)
 	return between;
 }
 
-/* The same of one function, 0 if that is not known. */
+/* Returns the variance between runs of one function, 0 if unknown. */
 static double own_variance(const struct spread spreads[NR_SIDES])
 {
 	double sum = 0;
@@ -540,7 +539,7 @@ static double own_variance(const struct spread spreads[NR_SIDES])
 	return nr ? sum / nr : 0;
 }
 
-/* Add up products of the weighted deviations of two runs each, over functions. */
+/* Adds up products of the weighted deviations of each two runs, over functions. */
 static void add_products(const struct comparison *comparison, double between, double *products)
 {
 	unsigned int nr = comparison->nr_runs, nr_before = comparison->sides[BEFORE]->nr;
@@ -563,8 +562,8 @@ static void add_products(const struct comparison *comparison, double between, do
 }
 
 /*
- * The variance of the variance between runs. It is what independent functions
- * have at least, and more if they differ together.
+ * Estimates the variance of the variance between runs. It is at least that of independent
+ * functions, and larger if functions differ together.
  */
 static int estimate_uncertainty(const struct comparison *comparison,
 				struct function_run_variance *variance)
@@ -594,7 +593,7 @@ static int estimate_uncertainty(const struct comparison *comparison,
 
 	for (unsigned int side = 0; side < NR_SIDES; side++)
 		freedom += comparison->sides[side]->nr - 1;
-	/* One by the number of functions that are independent; two runs cannot tell. */
+	/* The inverse of the number of independent functions; two runs do not give it. */
 	if (trace && freedom > 1) {
 		double ratio = squares / (trace * trace);
 
@@ -606,7 +605,7 @@ static int estimate_uncertainty(const struct comparison *comparison,
 	return 0;
 }
 
-/* What a side says of functions that it does not have: they have no share, or a small one. */
+/* Sets the value for functions that a side lacks: a share of 0 with an interval. */
 static void set_absent(struct function_value *absent, const struct function_columns *all,
 		       const struct function_column *column, int place)
 {
@@ -684,7 +683,7 @@ static int compare_column(struct comparison *comparison, unsigned int number)
 	return 0;
 }
 
-/* Compare column by column, and tell what is significant. */
+/* Compares column by column, and marks significant changes. */
 static int compare_columns(struct function_diff *diff, const struct function_runs *before,
 			   const struct function_runs *after)
 {
@@ -766,7 +765,7 @@ void function_runs__exit(struct function_runs *runs)
 	free(runs->tables);
 }
 
-/* What comes first: significant changes, others, functions that appeared, and vanished. */
+/* Returns the rank in the order: significant changes, others, appeared, vanished functions. */
 static int rank_of(const struct function_diff_row *row)
 {
 	return row->is_significant ? 0 : !row->before ? 2 : !row->after ? 3 : 1;
@@ -802,7 +801,7 @@ static int compare_diff_rows(const void *one, const void *other, void *arg)
 /**
  * function_diff__sort - sort the rows
  * @diff: the comparison
- * @column: by the change of which one, largest first, or -1: by name
+ * @column: sort by its change, largest first, or -1: by name
  *
  * Functions with significant changes come first, then the others, then those of
  * one side only.
@@ -865,7 +864,7 @@ const struct function_sums *function_diff_row__sums(const struct function_diff_r
 
 /**
  * function_limit__parse - read a limit as in CPI>5%, CPI>0.1 or IPC<-5%
- * @limit: set to it; its column is to be freed
+ * @limit: the result; its column is to be freed
  * @str: the text
  *
  * Return: the rest of the text behind the limit, NULL if it is none.

@@ -22,14 +22,14 @@ struct function_runs {
 struct function_run_variance {
 	bool is_known;
 	double value;
-	double variance;	/* of that */
+	double variance;	/* of the variance */
 };
 
 /* How a metric of a function has changed, with its 95 % interval. */
 struct function_change {
 	const struct function_value *before;	/* NULL: not recorded */
 	const struct function_value *after;
-	/* Relative variance between runs, and what the variances of both were if it were 1. */
+	/* Relative variance between runs, and both values' variances if it were 1. */
 	double between;
 	double unit_before;
 	double unit_after;
@@ -47,7 +47,7 @@ struct function_diff_row {
 	const struct function_row *before;
 	const struct function_row *after;
 	struct function_change *changes;	/* by column */
-	bool is_significant;			/* one of them */
+	bool is_significant;			/* a change in any column is significant */
 };
 
 struct function_diff {
@@ -56,12 +56,12 @@ struct function_diff {
 	struct function_diff_row *rows;
 	size_t nr_rows;
 	struct function_change *changes;
-	bool has_several_runs;			/* on one side at least */
+	bool has_several_runs;			/* columns that at least one side has */
 	struct function_run_variance *variances;	/* by column */
-	struct function_value *absent;		/* by column and side: of functions not there */
+	struct function_value *absent;		/* by column and side: for missing functions */
 };
 
-/* What is printed of it, and in which order. */
+/* The printed part of a comparison, and its order. */
 struct function_diff_print {
 	const struct function_diff *diff;
 	const struct function_runs *before;
@@ -72,7 +72,7 @@ struct function_diff_print {
 	bool intervals;
 };
 
-/* A change that is too much. */
+/* A limit for a change. */
 struct function_limit {
 	char *column;
 	bool is_decrease;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the interrupt before a window adds to what the window counts.
+ * Estimates the events that the interrupt before a window adds to the window's counts.
  *
  * The handler displaces lines of the program in the caches and branches in the
- * predictors, and a window begins with what it has left. So does a long interval, for
- * which that is next to nothing. For the same work, the program's own events are in
+ * predictors, and a window begins in this state. So does a long interval, which is so
+ * long that it hardly matters. For the same work, the program's own events are in
  * proportion to its instructions. So if x are the instructions and y the events of an
  * interval, and if both kinds of intervals have the same a added,
  *
  *	mean y = a + b x mean x,	for windows and for long intervals,
  *
- * two equations with two unknown numbers. b is what the program does by itself.
+ * two equations with two unknown numbers. b is the rate of the program by itself.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,10 +23,10 @@
 #include "sums.h"
 #include "text.h"
 
-/* An effect that is a smaller part of what windows count is not worth a word. */
+/* Smaller effects, relative to the counts of windows, are not reported. */
 #define LEAST_PART	0.01
 
-/* How the events of an interval spread around b of them for each instruction. */
+/* Returns the variance of the mean of events - b x instructions of an interval. */
 static double variance_of_mean(const struct event_set *set,
 			       const struct function_intervals *intervals, int y, int x, double b)
 {
@@ -54,7 +54,7 @@ static struct function_effect effect_of(const struct event_set *set, int event, 
 	if (event == instructions || other_x <= x)
 		return effect;
 	effect.added = y - b * x;
-	/* y - b x and k times its difference to that of long intervals. */
+	/* The error of y - b x plus k times its difference to long intervals. */
 	effect.error = sqrt(pow(1 + k, 2) * variance_of_mean(set, windows, event, instructions, b) +
 			    k * k * variance_of_mean(set, longs, event, instructions, b));
 	if (!isfinite(effect.added) || !isfinite(effect.error))
@@ -170,8 +170,8 @@ bool function_effect__is_seen(const struct event_set *set, unsigned int event)
  * @event: place of the event, -1 if it is none
  * @unsure: the variance of what is returned is added to this
  *
- * It differs from function to function, by how much is not known: take it for anything
- * between nothing and twice the mean, a uniform distribution.
+ * The number differs between functions, but it is unknown by how much: assume a uniform
+ * distribution between nothing and twice the mean.
  *
  * Return: how many events; 0 if none are seen.
  */

@@ -18,7 +18,7 @@ struct function_effect {
 	double error;
 };
 
-/* How many events of the leader windows have counted after its overflow. */
+/* The number of leader events that windows counted after the overflow. */
 struct function_skid {
 	double mean;
 	u64 median;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One name for each event, however the user wrote it: sums of different
- * recordings add up by it, and the columns are found by it.
+ * Gives each event one name, whatever the spelling: by these names the sums of different recordings
+ * add up, and columns are found.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #include "events.h"
 
-/* The name of an event, by its perf_event_attr.config. */
+/* A pair of perf_event_attr.config and the event's name. */
 struct number_name {
 	u64 config;
 	const char *name;
@@ -44,7 +44,7 @@ static const char *const aliases[][2] = {
 #include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
 };
 
-/* Terms that do not say what is counted, by their beginning. */
+/* Beginnings of terms that do not change the counted event. */
 static const char *const ignored_terms[] = {
 	"period", "alt-period", "freq", "name=", "time", "call-graph", "stack-size", "inherit",
 	"no-inherit", "max-", "overwrite", "no-overwrite", "branch_type", "percore", "aux-",
@@ -107,7 +107,7 @@ static bool is_ignored_term(const char *term)
 	return !*term;
 }
 
-/* Take modifiers (:u) off a name. */
+/* Removes modifiers (:u) from a name. */
 static void cut_modifiers(char *name)
 {
 	char *colon = strrchr(name, ':');
@@ -122,9 +122,9 @@ static void cut_modifiers(char *name)
 }
 
 /*
- * Split perf's name of an event, which may be pmu/terms/modifiers,
- * name/terms/modifiers or name:modifiers. Returns the event's own name and sets
- * pmu to that of the PMU, or to "". Both are parts of name, which is overwritten.
+ * Splits perf's name of an event, which may be pmu/terms/modifiers, name/terms/modifiers or
+ * name:modifiers. Returns the event's own name and sets pmu to the PMU's name, or to "". Both are
+ * parts of name, which is overwritten.
  */
 static char *bare_name(char *name, const char **pmu)
 {
@@ -159,9 +159,8 @@ static char *bare_name(char *name, const char **pmu)
 }
 
 /*
- * The PMU of an Arm CPU: armv8_pmuv3_0, armv8_cortex_a72, ... Where there is no
- * name ("") it is that of the CPU, whose identification is its MIDR if it is
- * Arm's, and may not be known.
+ * Returns true for the PMU of an Arm CPU: armv8_pmuv3_0, armv8_cortex_a72, ... An empty name means
+ * the CPU's PMU; the CPU's identification is a MIDR if it is Arm's, and may be unknown.
  */
 static bool is_arm_pmu(const char *pmu, const char *cpu)
 {
@@ -173,19 +172,19 @@ static bool is_arm_pmu(const char *pmu, const char *cpu)
 	       (!cpu[18] || cpu[18] == ' ');
 }
 
-/* Whether the kernel says by which event of a PMU it is counted. */
+/* Returns true if the kernel maps the event to one of the PMU. */
 static bool is_mapped(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
 }
 
-/* What is counted: where the kernel maps it the upper half may be the number of a PMU. */
+/* Returns the event number. If the kernel maps it, the upper half may be the number of a PMU. */
 static u64 number(const struct perf_event_attr *attr)
 {
 	return is_mapped(attr) ? attr->config & 0xffffffff : attr->config;
 }
 
-/* The event that the attr says, NULL if only the name does. */
+/* Returns the event that the attr names, NULL if only the name does. */
 static const char *name_of_attr(const struct perf_event_attr *attr, const char *pmu,
 				const char *cpu)
 {

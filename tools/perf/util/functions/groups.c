@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Groups of events to record for metrics of functions: the events of a metric go
- * together, if there are counters enough. Which events the counters of a machine
- * can count together only its kernel knows: groups are opened to find out.
+ * Makes groups of events to record for metrics of functions. The events of a metric go together if
+ * there are enough counters. Only the kernel knows which events the counters can count together, so
+ * groups are opened to find out.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,15 +27,15 @@
 #include "../strlist.h"
 #include "../thread_map.h"
 
-/* The events of metrics, in groups that the counters of this machine suffice for. */
+/* The events of metrics, in groups that fit into the counters of this machine. */
 struct event_groups {
 	struct strlist **group;
 	unsigned int nr;
-	/* What is counted, as in cycles:u. */
+	/* The modifiers, as in cycles:u. */
 	const char *modifiers;
 };
 
-/* As perf record's -e takes it: from pmu@event@ to pmu/event/. */
+/* Converts an event to the syntax of perf record -e: from pmu@event@ to pmu/event/. */
 static char *event_of(const char *id)
 {
 	char *event = strdup(id);
@@ -59,7 +59,7 @@ static char *group_string(const char *leader, const struct strlist *events, cons
 	return strbuf_detach(&text, NULL);
 }
 
-/* Whether the kernel opens a group of cycles and these events, which it counts together. */
+/* Returns true if the kernel can count cycles and these events in one group. */
 static bool is_countable(const struct strlist *events, const char *modifiers)
 {
 	struct perf_thread_map *threads = thread_map__new_by_tid(0);
@@ -86,7 +86,7 @@ static bool is_countable(const struct strlist *events, const char *modifiers)
 	return is_countable;
 }
 
-/* Add those of some events to a group that it has not, if they can be counted together. */
+/* Adds missing events to a group if all can be counted together. */
 static bool fits(struct strlist **group, struct strlist *events, const char *modifiers)
 {
 	struct strlist *both = strlist__new(NULL, NULL);
@@ -127,7 +127,7 @@ static int add_events(struct event_groups *groups, struct strlist *events)
 	return fits(group, events, groups->modifiers) ? 0 : -E2BIG;
 }
 
-/* Not strlist__new() alone, which takes the commas of an event for those of a list. */
+/* strlist__new() alone would take the commas of an event for separators. */
 static struct strlist *one_event(const char *event)
 {
 	struct strlist *one = strlist__new(NULL, NULL);
@@ -139,7 +139,7 @@ static struct strlist *one_event(const char *event)
 	return one;
 }
 
-/* Events of a metric that are more than there are counters for: wherever there is one. */
+/* Adds events of a metric that needs more counters than there are, each to any group. */
 static int add_apart(struct event_groups *groups, struct strlist *events)
 {
 	struct str_node *event;
@@ -154,7 +154,7 @@ static int add_apart(struct event_groups *groups, struct strlist *events)
 	return err;
 }
 
-/* The events of a metric besides the leader's. */
+/* Returns the events of a metric without the leader's. */
 static struct strlist *events_of(const struct function_expr *expr)
 {
 	struct strlist *events = strlist__new(NULL, NULL);
@@ -173,7 +173,7 @@ static struct strlist *events_of(const struct function_expr *expr)
 	return events;
 }
 
-/* Those with many events first, so that others find theirs in their groups. */
+/* Metrics with many events come first, so that others find their events in these groups. */
 static int compare_exprs(const void *one, const void *other)
 {
 	const struct function_expr *a = one, *b = other;
@@ -182,7 +182,7 @@ static int compare_exprs(const void *one, const void *other)
 	       strcmp(a->metric.metric_name, b->metric.metric_name);
 }
 
-/* Whether this machine counts each of the events, if only one at a time. */
+/* Returns the first event that this machine cannot count even alone, else NULL. */
 static const char *uncountable(struct strlist *events, const char *modifiers)
 {
 	struct str_node *event;
@@ -235,14 +235,14 @@ static char *join_groups(const char *leader, const struct event_groups *groups)
 	for (unsigned int i = 0; i < groups->nr; i++) {
 		char *group = group_string(leader, groups->group[i], groups->modifiers);
 
-		/* S: the members are read with each sample. */
+		/* With S the members are read with each sample. */
 		strbuf_addf(&text, "%s%sS", i ? "," : "", group ?: "");
 		free(group);
 	}
 	return strbuf_detach(&text, NULL);
 }
 
-/* This machine's CPU, or the user's choice. */
+/* Returns this machine's CPU, or the user's choice. */
 static char *own_cpu(void)
 {
 	char *id = get_cpuid_allow_env_override((struct perf_cpu){-1}), *own = NULL;
@@ -293,7 +293,7 @@ char *function_groups__default(const char *leader, const char *modifiers)
  * function_groups__of_metrics - the events that metrics take on this machine
  * @leader: cycles, with the terms of its periods
  * @modifiers: what is counted, "u" for user space
- * @names: of metrics and groups
+ * @names: names of metrics and groups
  *
  * Return: an event list for perf record, to be freed; NULL after a message.
  */
@@ -305,7 +305,7 @@ char *function_groups__of_metrics(const char *leader, const char *modifiers, con
 	int err = own ? function_exprs__init(&exprs, own, names, /*with_parts=*/false) :
 		  -EINVAL;
 
-	/* Here it is this machine that counts. */
+	/* Recording is about this machine. */
 	expr__set_machine(NULL);
 	if (!err)
 		qsort(exprs.expr, exprs.nr, sizeof(*exprs.expr), compare_exprs);

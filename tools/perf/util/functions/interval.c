@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * 95 % intervals of what a table of functions says.
+ * Computes 95 % intervals for the values of a table of functions.
  *
  * A metric is a ratio of totals over windows, R = sum y_i / sum x_i, whose
  * standard error s is that of a ratio estimator (Cochran, Sampling Techniques,
- * 2.11). What is left to chance is where windows lie: the interval covers what
- * the same recording would say with windows without number.
+ * 2.11). Chance decides where windows lie: the interval covers the value that
+ * the same recording would have with infinitely many windows.
  *
  * - s is itself estimated, of n windows: Student's t with n - 1 degrees of
  *   freedom takes the place of 1.96.
  * - R +- t s reaches below 0 (a share: beyond 100 %), and misses the truth too
- *   often if events are few, for s is small where R happens to be small. Where
- *   s^2 is in proportion to the mean, as it is of numbers of events, the score
+ *   often if events are few, because s is small if R happens to be small. If
+ *   s^2 is in proportion to the mean, as it is for numbers of events, the score
  *   interval does neither. It is symmetric on the scale of log R, or of the
  *   logit of a share, with half of its width 2 asinh(t s / 2 R), or 2 asinh(t s
  *   / 2 R (1 - R)) (Newcombe, Logit confidence intervals and the inverse sinh
  *   transformation, The American Statistician 55, 2001). With many events it is
  *   R +- t s.
- * - What no window has shown may still be there: with 95 % certainty no more than
- *   3 of n windows would show it (rule of three: Hanley and Lippman-Hand, JAMA
- *   249, 1983). So the interval of a rate reaches at least up to where 3 more windows
- *   of events would take it. They hold as many as windows hold that hold any, of the
- *   function or of all, whichever are more. It reaches at least down to where 3 more
- *   windows of what the events are taken by would take it. It is never narrower than
- *   3 events more or less. Where no event was seen, this is all that is known.
- * - Where few windows hold most of the events, s is small as often as the largest
- *   of them were missed. So the interval of a rate reaches farther, see stretch().
+ * - Events may exist that no window has seen: with 95 % certainty no more than
+ *   3 of n windows would see them (rule of three: Hanley and Lippman-Hand, JAMA
+ *   249, 1983). So the interval of a rate reaches at least up to the rate with 3 more
+ *   windows of events. Such a window has the mean number of events of windows with
+ *   any, of the function or of all, whichever is larger. The interval reaches at least
+ *   down to the rate with 3 more windows of the divisor. It is never narrower than
+ *   3 events more or less. If no event was seen, this is all that is known.
+ * - If few windows hold most of the events, s is small whenever the largest of them
+ *   were missed. So the interval of a rate reaches farther, see stretch().
  */
 #include <float.h>
 #include <math.h>
@@ -37,7 +37,7 @@
 #define NORMAL_95	1.959963984540054
 /* -log(0.05) */
 #define RULE_OF_THREE	2.995732273553991
-/* From here on Student's t is taken for the normal distribution. */
+/* Above this, Student's t is replaced by the normal distribution. */
 #define MAX_FREEDOM	1e5
 
 /* 1 + d1 / (1 + d2 / (1 + ...)) of Abramowitz and Stegun 26.5.8, by Lentz' method. */
@@ -73,7 +73,7 @@ static double incomplete_beta(double a, double b, double x, double y)
 }
 
 /**
- * student_t__tail - how often chance alone is as far off
+ * student_t__tail - compute the probability of a deviation by chance
  * @t: a deviation in standard errors
  * @freedom: degrees of freedom of the standard error, 0 if there is no limit
  *
@@ -92,14 +92,14 @@ double student_t__tail(double t, double freedom)
 }
 
 /**
- * student_t__quantile - how far off chance leaves 95 %
+ * student_t__quantile - compute the deviation that 95 % do not exceed
  * @freedom: degrees of freedom of the standard error, 0 if there is no limit
  *
  * Return: the deviation in standard errors.
  */
 double student_t__quantile(double freedom)
 {
-	/* Values of one row follow one another, and have the same. */
+	/* Successive values of one row have the same degrees of freedom. */
 	static double last_freedom, last;
 	double t = NORMAL_95, log_scale, step;
 
@@ -129,22 +129,21 @@ static void set(struct function_value *value, double low, double high)
 	value->high = high;
 }
 
-/* Half of the width on the scale on which the interval is symmetric. */
+/* Returns half of the width on the scale on which the interval is symmetric. */
 static double half_width(const struct function_value *value, double per)
 {
 	return 2 * asinh(student_t__quantile(value->freedom) * value->error / (2 * per));
 }
 
-/* How many events windows hold which hold any, as an event sees it. */
+/* Returns how many events are in the window of a random event. */
 static double crowd_of(const struct window_counts *counts)
 {
 	return counts->total > 0 ? counts->squares / counts->total : 1;
 }
 
 /*
- * How much farther an interval reaches to where there would be more events: 1
- * where windows hold as many as chance deals out (Poisson), or more regular
- * numbers, and up to 2 where few windows hold them all.
+ * Returns the factor by which an interval reaches farther towards more events: 1 if events are
+ * spread over windows by chance (Poisson) or more evenly, and up to 2 if few windows hold them all.
  */
 static double stretch(const struct window_counts *counts)
 {
@@ -155,11 +154,11 @@ static double stretch(const struct window_counts *counts)
 
 /**
  * function_value__rate_interval - set the interval of a ratio of totals
- * @value: the value, whose interval is set, if that can be said
+ * @value: the value, whose interval is set if it can be computed
  * @unit: what one event adds to @value
  * @event: the events that are counted
- * @per: what they are counted by
- * @crowd: how many events windows of all functions hold which hold any
+ * @per: the divisor
+ * @crowd: mean number of events in the windows of all functions that have any
  */
 void function_value__rate_interval(struct function_value *value, double unit,
 				   const struct window_counts *event,
@@ -182,10 +181,10 @@ void function_value__rate_interval(struct function_value *value, double unit,
 /**
  * function_value__corrected_interval - set the interval of a rate which something was
  *					taken off
- * @value: the value, whose interval is set, if that can be said
+ * @value: the value, whose interval is set if it can be computed
  * @unit: what one event adds to @value
  * @event: the events that are counted
- * @crowd: how many events windows of all functions hold which hold any
+ * @crowd: mean number of events in the windows of all functions that have any
  */
 void function_value__corrected_interval(struct function_value *value, double unit,
 					const struct window_counts *event, double crowd)
@@ -201,8 +200,8 @@ void function_value__corrected_interval(struct function_value *value, double uni
 /**
  * function_value__share_interval - set the interval of a share
  * @value: the value, whose interval is set
- * @whole: what @value would be of all
- * @windows: to how many windows of equal weight all come
+ * @whole: the @value of the whole
+ * @windows: the number of windows of equal weight
  */
 void function_value__share_interval(struct function_value *value, double whole, double windows)
 {
@@ -224,8 +223,8 @@ void function_value__share_interval(struct function_value *value, double whole, 
  * @value: the value, with the error that windows tell
  * @by_blocks: the same, with the error that the totals of blocks of time tell
  *
- * The next run has other phases: blocks of time tell how much they differ. With one block
- * that is not known. The value of either run is off by as much, hence the root of 2.
+ * The next run has other phases. Blocks of time show how much phases differ; one block does
+ * not. Both runs have this error, hence the root of 2.
  */
 void function_value__widen_by_blocks(struct function_value *value,
 				     const struct function_value *by_blocks)
@@ -241,13 +240,13 @@ void function_value__widen_by_blocks(struct function_value *value,
 /**
  * function_value__plain_interval - set the interval of a value of which nothing
  *				    but the standard error is known
- * @value: the value, whose interval is set, if that can be said
+ * @value: the value, whose interval is set if it can be computed
  */
 void function_value__plain_interval(struct function_value *value)
 {
 	double half = student_t__quantile(value->freedom) * value->error;
 
-	/* No event, as a rule: see above. */
+	/* Without events the standard error says nothing, see above. */
 	if (value->has_error && (value->value || half))
 		set(value, value->value - half, value->value + half);
 }

@@ -4,7 +4,7 @@
 
 struct function_value;
 
-/* What windows counted of one event: how much, and the sum of its squares. */
+/* One event in windows: the total, and the sum of squares. */
 struct window_counts {
 	double windows;
 	double total;

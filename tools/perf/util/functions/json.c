@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A table of functions, and what has changed between two, as JSON: that of
+ * Prints a table of functions, and the changes between two, as JSON by the schema
  * tools/perf/Documentation/perf-functions.schema.json.
  */
 #include <math.h>
@@ -18,10 +18,10 @@
 #include "text.h"
 #include "tree.h"
 
-/* It rises when a member changes its meaning or goes, not when one is added. */
+/* Raise it when a member changes its meaning or is removed, not when one is added. */
 #define JSON_VERSION	1
 
-/* Print a string. A byte that is not UTF-8 is \xNN in it. */
+/* Prints a string. A byte that is not UTF-8 becomes \xNN. */
 static void json_string(const char *text, FILE *fp)
 {
 	fputc('"', fp);
@@ -31,7 +31,7 @@ static void json_string(const char *text, FILE *fp)
 		length = function_text__character(text, &is_control);
 		if (!length)
 			fprintf(fp, "\\\\x%02x", (u8)*text);
-		else if (is_control)	/* The last byte is its number. */
+		else if (is_control)	/* The last byte of the character is its number. */
 			fprintf(fp, "\\u%04x", (u8)text[length - 1]);
 		else if (*text == '"' || *text == '\\')
 			fprintf(fp, "\\%c", *text);
@@ -51,7 +51,7 @@ static void json_events(const struct event_set *set, FILE *fp)
 	fputc(']', fp);
 }
 
-/* Print a whole number: as a string if it is one that a double, and so JavaScript, would round. */
+/* Prints an integer, as a string if a double, and so JavaScript, would round it. */
 static void json_sum(const char *before, const struct u192 *sum, FILE *fp)
 {
 	bool is_exact = !sum->w[1] && !sum->w[2] && sum->w[0] < 1ULL << 53;
@@ -66,7 +66,7 @@ static void json_number(const char *before, u64 number, FILE *fp)
 	json_sum(before, &(struct u192){ .w = { number } }, fp);
 }
 
-/* Print how a table was recorded, as members of an object. */
+/* Prints how a table was recorded, as members of an object. */
 static void json_recorded(const struct function_table *table, FILE *fp)
 {
 	const char *comma = "";
@@ -95,7 +95,7 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 	json_number(",\n \"lost\": ", table->lost, fp);
 }
 
-/* Print totals of the events of a set. */
+/* Prints totals of the events of a set. */
 static void json_totals(const struct event_set *set, const struct u192 *values, FILE *fp)
 {
 	fputs("\"totals\": {", fp);
@@ -107,7 +107,7 @@ static void json_totals(const struct event_set *set, const struct u192 *values, 
 	fputc('}', fp);
 }
 
-/* Print products of pairs of events, which lie behind @nr_before other values. */
+/* Prints products of pairs of events, which follow @nr_before other values. */
 static void json_products(const char *name, const struct event_set *set,
 			  const struct u192 *values, unsigned int nr_before, FILE *fp)
 {
@@ -131,7 +131,7 @@ static void json_products(const char *name, const struct event_set *set,
 	fputc('}', fp);
 }
 
-/* Print what windows have counted: those that are matched or that begin in a function. */
+/* Prints the counts of matched windows or of those that begin in a function. */
 static void json_reading(const struct event_set *set, const struct u192 *values, FILE *fp)
 {
 	fputs(",\n     ", fp);
@@ -149,7 +149,7 @@ static void json_intervals(const struct event_set *set,
 	fputc('}', fp);
 }
 
-/* How late windows have ended, as far as recordings tell. */
+/* Prints how late windows have ended, if recordings tell. */
 static void json_skid(const struct function_table *table, FILE *fp)
 {
 	struct function_skid skid;
@@ -163,7 +163,7 @@ static void json_skid(const struct function_table *table, FILE *fp)
 	fputc('}', fp);
 }
 
-/* What the interrupt before a window of a group adds to it. */
+/* Prints the events that the interrupt before a window of a group adds to it. */
 static void json_added(const struct event_set *set, FILE *fp)
 {
 	const char *comma = "";
@@ -199,7 +199,7 @@ static void json_interrupts(const struct function_table *table, FILE *fp)
 	fputs("\n ]", fp);
 }
 
-/* What all intervals of the groups have counted, in share mode auto. */
+/* Prints the counts of all intervals of the groups, in share mode auto. */
 static void json_all_intervals(const struct function_table *table, FILE *fp)
 {
 	const char *comma = "";
@@ -302,13 +302,13 @@ static void json_weak(const struct function_print *print, const struct function_
 	fputc(']', fp);
 }
 
-/* Begin an object: what it is, whoever finds it. */
+/* Begins an object with its format and version. */
 static void json_begin(FILE *fp)
 {
 	fprintf(fp, "{\n \"version\": %d,\n \"program\": \"perf functions\",\n", JSON_VERSION);
 }
 
-/* Print the tree of a function, as a member of an object: each metric has its parts in it. */
+/* Prints the tree of a function, as a member of an object. Each metric contains its parts. */
 static void json_tree(const struct function_print *print, const struct function_row *row,
 		      FILE *fp)
 {
@@ -343,7 +343,7 @@ static const char *kind_of(const struct function_column *column)
 	       function_column__is_share(column) ? "share" : "ratio";
 }
 
-/* Print a list of columns, as a member of an object. */
+/* Prints a list of columns, as a member of an object. */
 static void json_columns(const struct function_columns *columns, const int *fields,
 			 unsigned int nr_fields, FILE *fp)
 {
@@ -361,7 +361,7 @@ static void json_columns(const struct function_columns *columns, const int *fiel
 	fputs("\n ],\n", fp);
 }
 
-/* Print what a function is called, as members of an object. */
+/* Prints the name of a function, as members of an object. */
 static void json_name(const struct function_sums *function, FILE *fp)
 {
 	fputs("\"symbol\": ", fp);
@@ -377,8 +377,8 @@ static void json_name(const struct function_sums *function, FILE *fp)
 /**
  * function_print__json - print an object: groups, columns, functions with sums,
  *			  values, standard errors, intervals and which values are weak
- * @print: what is printed
- * @fp: where to
+ * @print: the output
+ * @fp: the output file
  */
 void function_print__json(const struct function_print *print, FILE *fp)
 {
@@ -471,7 +471,7 @@ static void json_diff_row(const struct function_diff_print *print,
 	fputs("}}", fp);
 }
 
-/* Print how the runs of a side were recorded, as a member of an object. */
+/* Prints how the runs of a side were recorded, as a member of an object. */
 static void json_side(const char *name, const struct function_runs *runs, FILE *fp)
 {
 	fprintf(fp, " \"%s\": {\n \"runs\": %u,\n", name, runs->nr);
@@ -479,7 +479,7 @@ static void json_side(const char *name, const struct function_runs *runs, FILE *
 	fputs("},\n", fp);
 }
 
-/* Print the standard deviations between runs, relative, as a member of an object. */
+/* Prints the relative standard deviations between runs, as a member of an object. */
 static void json_deviations(const struct function_diff_print *print, FILE *fp)
 {
 	const struct function_diff *diff = print->diff;
@@ -504,8 +504,8 @@ static void json_deviations(const struct function_diff_print *print, FILE *fp)
 /**
  * function_diff_print__json - print an object: how both were recorded, columns,
  *			       deviations between runs, changes of functions
- * @print: what is printed
- * @fp: where to
+ * @print: the output
+ * @fp: the output file
  */
 void function_diff_print__json(const struct function_diff_print *print, FILE *fp)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How perf functions record samples the leaders of groups, and why they may not open.
+ * Sets how perf functions record samples the leaders of groups, and explains why they may not open.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,19 +21,19 @@
 #include "../../perf-sys.h"
 #include "leaders.h"
 
-/* What perf record's option -e has no place for. */
+/* State for the callback of perf record's option -e. */
 static struct {
 	int (*parse)(const struct option *opt, const char *arg, int unset);
 	struct function_sampling sampling;
 	/* The leaders, without their periods. */
 	struct perf_event_attr *attrs;
 	unsigned int nr;
-	/* The terms of an event of -e alternate, so that options cannot change it. */
+	/* The terms of an event of -e already alternate, so options cannot change it. */
 	bool has_own_window;
 	bool told_of_children;
 } leaders;
 
-/* Whether the user has written the term; that of an alias is weak. */
+/* Returns true if the user has written the term; an alias only has weak terms. */
 static bool has_term(struct evsel *evsel, enum evsel_term_type type)
 {
 	const struct evsel_config_term *term = __evsel__get_config_term(evsel, type);
@@ -94,8 +94,8 @@ static int add_burst(struct evsel *evsel, u32 burst)
 }
 
 /*
- * An event whose terms do not say how it is sampled is sampled as the command does it.
- * Terms that do say it stay as they are, and get what the user asked for besides.
+ * Sets the sampling of a leader. Terms that say how it is sampled stay as they are; the user's
+ * other options are added.
  */
 static int sample_leader(struct evsel *evsel, const struct function_sampling *sampling)
 {
@@ -135,7 +135,7 @@ static int try_open(struct perf_event_attr attr)
 	return 0;
 }
 
-/* Before Linux 6.12 no child inherits an event whose samples have counts. */
+/* Before Linux 6.12 children cannot inherit an event whose samples have counts. */
 static bool can_inherit_counts(void)
 {
 	struct perf_event_attr attr = {
@@ -177,7 +177,7 @@ static int add_leader(struct evsel *evsel)
 	return 0;
 }
 
-/* Parse -e as perf record does, and tell its leaders how to sample. */
+/* Parses -e like perf record, and sets the sampling of its leaders. */
 static int parse_events_of_leaders(const struct option *opt, const char *arg, int unset)
 {
 	const struct parse_events_option_args *args = opt->value;
@@ -240,7 +240,7 @@ static bool lacks_pmu(const struct perf_event_attr *attr)
 	return err == ENOENT || err == ENODEV || err == ENXIO;
 }
 
-/* As the event is opened to find out why perf record could not. */
+/* Returns the attr with which the event is opened to find out why perf record could not. */
 static struct perf_event_attr probe_of(const struct perf_event_attr *leader)
 {
 	struct perf_event_attr attr = *leader;
@@ -252,7 +252,7 @@ static struct perf_event_attr probe_of(const struct perf_event_attr *leader)
 	return attr;
 }
 
-/* A command that records without alternate periods. */
+/* Prints a command that records without alternate periods. */
 static void print_plain_command(const char *plain)
 {
 	struct perf_event_attr attr;
@@ -272,7 +272,7 @@ static void print_plain_command(const char *plain)
 		fprintf(stderr, "    %s\n", plain);
 }
 
-/* Say what the error of this leader means; returns whether there was something to say. */
+/* Explains the error of this leader; returns true if there is an explanation. */
 static bool explain_leader(const struct perf_event_attr *leader, const char *plain)
 {
 	struct perf_event_attr attr = probe_of(leader), alternate = attr, host = attr;

@@ -7,17 +7,17 @@
 
 struct option;
 
-/* How perf functions record samples, as far as the terms of an event do not say it. */
+/* How perf functions record samples events whose terms do not say it. */
 struct function_sampling {
-	u64 period;		/* 0: -c or -F say it */
+	u64 period;		/* 0: -c or -F sets it */
 	u64 window;		/* 0: no alternate period */
 	u32 jitter;
 	u32 burst;
-	/* What the user asked for: events with terms of their own get that, too. */
+	/* The user's explicit choices, which also apply to events with terms of their own. */
 	bool has_window;
 	bool has_jitter;
 	bool has_burst;
-	/* The events are those of -e. */
+	/* The events come from -e. */
 	bool has_events;
 	/* Children of the command, or of the process, are expected in the profile. */
 	bool with_children;

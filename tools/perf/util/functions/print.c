@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A table of functions as text and as values with separators, as
- * scripts/python/generate-function-metrics.py prints it.
+ * Prints a table of functions as text and as values with separators, like
+ * scripts/python/generate-function-metrics.py.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 #define LEAST_LABEL	20
 #define COLOR_GREY	"\033[90m"
 
-/* The n-th character. */
+/* Returns the n-th character. */
 static char *character(char *text, int n)
 {
 	while (*text && (n || (*text & 0xc0) == 0x80)) {
@@ -33,7 +33,7 @@ static char *character(char *text, int n)
 	return text;
 }
 
-/* Cut the middle out of a long text. */
+/* Cuts the middle out of a long text. */
 static void shorten(char *text, int most)
 {
 	const int half = (most - 3) / 2, width = function_text__width(text);
@@ -63,8 +63,8 @@ static const struct function_sums *function_of(const struct function_row *row)
 }
 
 /*
- * The name to print, with the DSO where the same symbol is in several: its
- * short name if this is enough, else the path.
+ * Returns the name to print, with the DSO if several have the symbol: its short name if that is
+ * unique, else the path.
  */
 static char *label_of(const struct function_sums *function, unsigned int nr_dsos,
 		      bool has_own_short_name)
@@ -100,7 +100,7 @@ static int compare_short_names(const void *one, const void *other)
 	return strcmp(base_name(*(const char *const *)one), base_name(*(const char *const *)other));
 }
 
-/* Whether no other path of those sorted by it has the short name. */
+/* Returns true if the short name is unique among the sorted paths. */
 static bool is_short_unique(const char *const *paths, unsigned int nr, const char *path)
 {
 	const char *const *found = bsearch(&path, paths, nr, sizeof(*paths), compare_short_names);
@@ -110,8 +110,8 @@ static bool is_short_unique(const char *const *paths, unsigned int nr, const cha
 }
 
 /*
- * Labels of the functions of one symbol, by their places in the table. The
- * table is sorted by symbol, then by DSO.
+ * Sets the labels of the functions of one symbol, by their places in the table, which is sorted by
+ * symbol, then by DSO.
  */
 static int label_symbol(const struct function_table *table, size_t from, size_t to, char **labels)
 {
@@ -178,7 +178,7 @@ void function_table__free_labels(const struct function_table *table, char **labe
  * @column: the column
  * @value: the number
  * @sign: write a + before it if it is not negative
- * @buf: where to
+ * @buf: the output buffer
  *
  * From 10^16 on, where a double has no more digits, a number has an exponent, so
  * that each one fits into a cell.
@@ -197,10 +197,10 @@ const char *function_print__number(const struct function_column *column, double 
 
 /**
  * function_print__cell - format a value
- * @print: what is printed
+ * @print: the output
  * @row: the row
  * @field: the field
- * @buf: where to
+ * @buf: the output buffer
  *
  * Return: @buf, or a constant.
  */
@@ -218,10 +218,10 @@ const char *function_print__cell(const struct function_print *print,
 
 /**
  * function_print__interval - format the interval of a value
- * @print: what is printed
+ * @print: the output
  * @row: the row
  * @field: the field
- * @buf: where to
+ * @buf: the output buffer
  *
  * Return: @buf, or a constant.
  */
@@ -246,8 +246,8 @@ const char *function_print__interval(const struct function_print *print,
 #define NEXT_RUN_NOTE "95 %: what the next run of the same program may say"
 
 /**
- * function_print__note - say what intervals tell of
- * @print: what is printed
+ * function_print__note - describe the intervals
+ * @print: the output
  *
  * Return: a line of text.
  */
@@ -256,14 +256,14 @@ const char *function_print__note(const struct function_print *print)
 	return print->is_next_run ? NEXT_RUN_NOTE : THIS_RUN_NOTE;
 }
 
-/* Whether a field has intervals that are to be printed. */
+/* Returns true if a field has intervals to print. */
 static bool has_intervals(const struct function_print *print, unsigned int field)
 {
 	return print->intervals &&
 	       !function_column__is_count(&print->columns->columns[print->fields[field]]);
 }
 
-/* Cut names for the columns to have room on the screen. */
+/* Cuts names so that the columns fit on the screen. */
 static void fit_labels(struct function_layout *layout)
 {
 	const struct function_print *print = layout->print;
@@ -286,7 +286,7 @@ static void fit_labels(struct function_layout *layout)
 /**
  * function_layout__init - lay a table out in columns
  * @layout: the layout
- * @print: what is printed
+ * @print: the output
  *
  * Return: 0, or -ENOMEM.
  */
@@ -368,7 +368,7 @@ const char *function_layout__title(const struct function_layout *layout, unsigne
 	return layout->print->columns->columns[layout->print->fields[field]].name;
 }
 
-/* Whether there is a weak value among those to print. */
+/* Returns true if a field to print has a weak value. */
 static bool has_weak(const struct function_print *print, unsigned int field)
 {
 	for (size_t r = 0; r < print->nr_rows; r++) {
@@ -402,7 +402,7 @@ static const char *color_of(const struct function_print *print, unsigned int fie
 		get_percent_color(value->value) : PERF_COLOR_NORMAL;
 }
 
-/* Weak values are grey, or where there are no colours, marked. */
+/* Weak values are grey, or without colours, marked. */
 static void print_row(const struct function_layout *layout, const struct function_row *row,
 		      const bool *marked, FILE *fp)
 {
@@ -427,8 +427,8 @@ static void print_row(const struct function_layout *layout, const struct functio
 
 /**
  * function_print__table - print aligned columns
- * @print: what is printed
- * @fp: where to
+ * @print: the output
+ * @fp: the output file
  *
  * Return: 0, or -ENOMEM.
  */
@@ -472,7 +472,7 @@ int function_print__table(const struct function_print *print, FILE *fp)
  * function_print__shortest - format as few digits as give the same number when
  *			      they are read
  * @value: the number
- * @buf: where to
+ * @buf: the output buffer
  *
  * Return: @buf.
  */
@@ -496,7 +496,7 @@ const char *function_print__shortest(double value, char buf[FUNCTION_CELL_SIZE])
  * function_print__full - format a value with all its digits
  * @column: its column
  * @value: the value
- * @buf: where to
+ * @buf: the output buffer
  *
  * Return: @buf.
  */
@@ -509,7 +509,7 @@ const char *function_print__full(const struct function_column *column, double va
 	return buf;
 }
 
-/* A program that reads it gets the bytes of names as they are, a terminal does not. */
+/* A program gets the bytes of names as they are, a terminal does not. */
 static void print_quoted(const char *text, const char *separator, FILE *fp)
 {
 	char *printable = is_terminal(fp) ? function_text__printable(text) : NULL;
@@ -532,11 +532,11 @@ out:
 }
 
 /**
- * function_print__csv_title - print a title that a column has besides its name
- * @name: of the column
- * @what: what it says of that
- * @separator: what is between the values
- * @fp: where to
+ * function_print__csv_title - print the title of a further value of a column
+ * @name: the name of the column
+ * @what: the kind of the value
+ * @separator: the text between values
+ * @fp: the output file
  */
 void function_print__csv_title(const char *name, const char *what, const char *separator,
 			       FILE *fp)
@@ -551,10 +551,10 @@ void function_print__csv_title(const char *name, const char *what, const char *s
 }
 
 /**
- * function_print__csv_key - print the titles of what functions are called
+ * function_print__csv_key - print the titles of the parts of names
  * @table: the table
- * @separator: what is between the values
- * @fp: where to
+ * @separator: the text between values
+ * @fp: the output file
  */
 void function_print__csv_key(const struct function_table *table, const char *separator, FILE *fp)
 {
@@ -564,10 +564,10 @@ void function_print__csv_key(const struct function_table *table, const char *sep
 }
 
 /**
- * function_print__csv_name - print what a function is called
+ * function_print__csv_name - print the parts of a name
  * @function: the function
- * @separator: what is between the values
- * @fp: where to
+ * @separator: the text between values
+ * @fp: the output file
  */
 void function_print__csv_name(const struct function_sums *function, const char *separator,
 			      FILE *fp)
@@ -608,9 +608,9 @@ static void csv_titles(const struct function_print *print, const char *separator
 
 /**
  * function_print__csv - print values with all their digits
- * @print: what is printed
- * @separator: what is between the values
- * @fp: where to
+ * @print: the output
+ * @separator: the text between values
+ * @fp: the output file
  */
 void function_print__csv(const struct function_print *print, const char *separator, FILE *fp)
 {

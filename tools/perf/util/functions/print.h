@@ -17,22 +17,22 @@ struct function_tree;
 #define FUNCTION_INTERVAL_SIZE	(2 * FUNCTION_CELL_SIZE)
 #define FUNCTION_INTERVAL_TITLE	"95 %"
 
-/* What is printed of a table, and in which order. */
+/* The printed part of a table, and its order. */
 struct function_print {
 	const struct function_table *table;
 	const struct function_columns *columns;
-	const struct function_tree *tree;	/* of the metrics, NULL if they are columns */
+	const struct function_tree *tree;	/* tree of the metrics, NULL if they are columns */
 	const int *fields;		/* numbers of columns */
 	unsigned int nr_fields;
 	size_t nr_rows;
-	bool intervals;			/* those of the values, too */
-	bool is_next_run;		/* what they tell of */
+	bool intervals;			/* print intervals, too */
+	bool is_next_run;		/* the intervals include the difference to the next run */
 	const char *time;		/* BEGIN,END of a span in seconds, NULL if it is all */
-	bool is_continued;		/* the same columns as the span before */
-	int width;			/* of a screen, for which names are cut; 0: of no screen */
+	bool is_continued;		/* it has the same columns as the span before */
+	int width;			/* of the screen, to cut names for it; 0: no screen */
 };
 
-/* How wide the columns are, and what the rows are called. */
+/* The widths of the columns and the labels of the rows. */
 struct function_layout {
 	const struct function_print *print;
 	const char *key;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far the reading of a recording has come: a line at the terminal, which is
- * gone before the table is printed. Without a terminal there is none.
+ * Shows the progress of reading a recording: a line at the terminal, which disappears before the
+ * table is printed. Without a terminal there is none.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "../debug.h"
 #include "progress.h"
 
-/* What takes less is over before it is read. */
+/* Nobody can read a line that is shown for less time. */
 #define QUIET_NS	(NSEC_PER_SEC / 5)
 #define BETWEEN_NS	(NSEC_PER_SEC / 10)
 #define DELETE_LINE	"\033[K"
@@ -25,8 +25,8 @@ static struct {
 	const char *path;
 	struct ui_progress_ops *before;
 	u64 samples;
-	u64 begin;		/* of all */
-	u64 start;		/* of what the estimate is of */
+	u64 begin;		/* of the whole file */
+	u64 start;		/* of the part that the estimate uses */
 	u64 shown;
 } progress;
 
@@ -54,13 +54,13 @@ static void progress__update(struct ui_progress *p)
 	progress.shown = now;
 	fprintf(stderr, "%s: %llu samples", progress.path,
 		(unsigned long long)progress.samples);
-	/* The size of a pipe is not known. */
+	/* The size of a pipe is unknown. */
 	if (p->total && p->curr && p->curr <= p->total) {
 		left = (now - progress.start) * (double)(p->total - p->curr) / p->curr;
 		fprintf(stderr, ", %.0f %%, %llu s left", 100.0 * p->curr / p->total,
 			(unsigned long long)DIV_ROUND_UP(left, NSEC_PER_SEC));
 	}
-	/* A message comes over it. */
+	/* A message overwrites the line. */
 	fputs(DELETE_LINE "\r", stderr);
 }
 
@@ -84,7 +84,7 @@ static struct ui_progress_ops progress_ops = {
 void function_progress__begin(const char *path)
 {
 	progress.before = NULL;
-	/* Debug messages would be between the lines. */
+	/* Debug messages would mix with the line. */
 	if (verbose > 0 || !isatty(STDERR_FILENO))
 		return;
 	progress.path = path;
@@ -96,7 +96,7 @@ void function_progress__begin(const char *path)
 }
 
 /**
- * function_progress__count - a sample was read
+ * function_progress__count - count a sample
  */
 void function_progress__count(void)
 {
@@ -104,7 +104,7 @@ void function_progress__count(void)
 }
 
 /**
- * function_progress__end - the file is read
+ * function_progress__end - remove the line, the file is read
  */
 void function_progress__end(void)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The arguments of perf functions record, and those of perf record made of them.
- */
+/* Turns the arguments of perf functions record into arguments of perf record. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -21,16 +19,16 @@
 
 #define DEFAULT_PERIOD	999700
 #define DEFAULT_WINDOW	300
-/* Where there are no windows, each interval is one. */
+/* Without windows, each interval counts as one. */
 #define PLAIN_PERIOD	1000
 /*
- * Loops as long as the default period and window together, or a fraction of that,
- * take 2^N >= 1,000,000 / 4.
+ * Breaks the resonance with loops as long as the default period and window together, or a fraction
+ * of that: 2^N >= 1,000,000 / 4.
  */
 #define DEFAULT_JITTER	18
-/* That are added to those of the user. */
+/* The most arguments that are added to the user's. */
 #define MOST_ARGUMENTS	20
-/* With --calibrate, half of the windows are so many times as long. */
+/* With --calibrate, half of the windows are longer by this factor. */
 #define CALIBRATION	4
 
 /* An option that takes a number. */
@@ -42,7 +40,7 @@ struct number {
 	bool is_wrong;
 };
 
-/* What options were given: arguments for perf record, save those of this command. */
+/* The parsed options: arguments for perf record, without those of this command. */
 struct parsed {
 	char **argv;
 	int argc;
@@ -56,7 +54,7 @@ struct parsed {
 	bool kernel;
 	bool calibrate;
 	const char *metrics;
-	/* Of -c and -F, which the command without alternate periods has not. */
+	/* -c and -F, which the command without alternate periods does not get. */
 	const char *count;
 	const char *freq;
 	struct number period;
@@ -118,7 +116,7 @@ static void note_option(struct parsed *parsed, const struct option *opt, int uns
 	}
 }
 
-/* An option of perf record, with what parse_options() has found to be its argument. */
+/* Stores an option of perf record, with the argument that parse_options() has found. */
 static int take_option(const struct option *opt, const char *arg, int unset)
 {
 	const char *name = opt->long_name;
@@ -144,7 +142,7 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 	       (arg ? add_argument(parsed, "%s", arg) : 0);
 }
 
-/* What is wrong is said when all options are known. */
+/* Errors are reported when all options are known. */
 static int take_number(const struct option *opt, const char *arg, int unset)
 {
 	struct number *number = opt->value;
@@ -162,7 +160,7 @@ static int take_number(const struct option *opt, const char *arg, int unset)
 	return 0;
 }
 
-/* --period is -c. */
+/* --period means -c. */
 static int take_period(const struct option *opt, const char *arg, int unset)
 {
 	struct number *number = opt->value;
@@ -172,7 +170,7 @@ static int take_period(const struct option *opt, const char *arg, int unset)
 	return take_number(opt, arg, unset);
 }
 
-/* Whether an option of perf record never has an argument. */
+/* Returns true if an option of perf record never has an argument. */
 static bool has_no_argument(const struct option *opt)
 {
 	return opt->type == OPTION_BOOLEAN || opt->type == OPTION_INCR ||
@@ -189,7 +187,7 @@ static unsigned int nr_options(const struct option *options)
 	return nr;
 }
 
-/* Leave an option of perf record only the names that none of those before has. */
+/* Removes the names of an option of perf record that earlier options have. */
 static void drop_names(struct option *opt, const struct option *first)
 {
 	for (; first < opt; first++) {
@@ -210,10 +208,7 @@ static bool is_among(const char *name, const char *const *names)
 	return false;
 }
 
-/*
- * The options of the command, those of what is recorded, and those of perf record, which
- * take_option() takes.
- */
+/* Returns the options of the command, with those of perf record, which take_option() takes. */
 static struct option *own_options(const struct option *options,
 				  const struct function_recorder *recorder, struct parsed *parsed)
 {
@@ -252,7 +247,7 @@ static struct option *own_options(const struct option *options,
 	for (opt = own + nr_more + ARRAY_SIZE(ours); options->type != OPTION_END; options++) {
 		*opt = *options;
 		if (opt->type != OPTION_GROUP) {
-			/* -P, say, has its long name no more. */
+			/* For example, -P loses its long name. */
 			drop_names(opt, own);
 			if ((!opt->short_name && !opt->long_name) ||
 			    is_among(opt->long_name, recorder->without))
@@ -270,7 +265,7 @@ static struct option *own_options(const struct option *options,
 	return own;
 }
 
-/* Whether options have a value that they cannot have; a message if so. */
+/* Returns true, after a message, if an option has an invalid value. */
 static bool refuse_numbers(const struct parsed *parsed)
 {
 	const struct {
@@ -293,7 +288,7 @@ static bool refuse_numbers(const struct parsed *parsed)
 	return false;
 }
 
-/* Whether options do not go together; a message if so. */
+/* Returns true, after a message, if options contradict each other. */
 static bool refuse_options(const struct parsed *parsed)
 {
 	if (refuse_numbers(parsed))
@@ -354,14 +349,14 @@ static struct function_sampling sampling_of(const struct parsed *parsed, bool ha
 	};
 }
 
-/* As the terms of an event have it. */
+/* Returns the sampling as terms of an event. */
 static char *terms_of(const struct function_sampling *sampling)
 {
 	const struct {
 		const char *name;
 		u64 value;
 	} all[] = {
-		/* The terms of an event are stronger than -c and -F. */
+		/* The terms of an event take precedence over -c and -F. */
 		{ "period", sampling->period },
 		{ "alt-period", sampling->window },
 		{ "alt-period-jitter", sampling->jitter },
@@ -377,10 +372,10 @@ static char *terms_of(const struct function_sampling *sampling)
 	return terms.len ? strbuf_detach(&terms, NULL) : strdup("");
 }
 
-/* The events to record where -e does not say, NULL if there are none. */
+/* Returns the events to record without -e, NULL if there are none. */
 static char *events_of(const struct parsed *parsed, const char *terms)
 {
-	/* As :u, H leaves out guests, so that virtual machines may have counters, too. */
+	/* Like :u, H leaves out guests, so that counters work in virtual machines, too. */
 	const char *modifiers = parsed->kernel ? "H" : "u";
 	char *leader, *events;
 
@@ -393,7 +388,7 @@ static char *events_of(const struct parsed *parsed, const char *terms)
 	return events;
 }
 
-/* Of --calibrate: each group once more, with longer windows. */
+/* With --calibrate, repeats each group with longer windows. */
 static char *events_of_two_lengths(const struct parsed *parsed,
 				   const struct function_sampling *sampling, const char *terms)
 {
@@ -412,7 +407,7 @@ static char *events_of_two_lengths(const struct parsed *parsed,
 	return both;
 }
 
-/* Add a word as a shell reads it. */
+/* Adds a word, quoted for a shell. */
 static void quote(struct strbuf *text, const char *word)
 {
 	if (*word && !word[strcspn(word, " \t\n'\"\\|&;<>(){}$`*?[]#~!")]) {
@@ -438,7 +433,7 @@ static char *quote_all(const char *program, int nr, const char *const *argv)
 	return strbuf_detach(&text, NULL);
 }
 
-/* The command that records the same without alternate periods. */
+/* Returns the command that records the same without alternate periods. */
 static char *plain_command(const struct function_recorder *recorder, const struct parsed *parsed,
 			   int argc, const char **argv)
 {
@@ -459,7 +454,7 @@ static char *plain_command(const struct function_recorder *recorder, const struc
 	return strbuf_detach(&text, NULL);
 }
 
-/* The arguments of perf record, of which the last ones are those of the command to run. */
+/* Adds the arguments of perf record; the command to run comes last. */
 static void add_arguments(struct function_record *record, const struct parsed *parsed,
 			  const char *const *last, int argc, const char **argv)
 {

@@ -8,19 +8,19 @@ struct option;
 struct function_recorder {
 	const char *name;
 	const char *const *usage;
-	/* Its own ones, which take the names from those of perf record; NULL: none. */
+	/* Its own options, which take names away from those of perf record; NULL: none. */
 	const struct option *options;
-	/* Those of perf record that it does not take, and what this gets besides; NULL: none. */
+	/* Options of perf record that it refuses, and arguments to add; NULL: none. */
 	const char *const *without;
 	const char *const *arguments;
 };
 
-/* The arguments of perf record, and those of them that are to be freed. */
+/* The arguments of perf record, and the allocated ones among them. */
 struct function_record {
 	int argc;
 	const char **argv;
 	char *group;
-	/* Of -M, NULL: none. */
+	/* The argument of -M, NULL: none. */
 	const char *metrics;
 	/* The command that records the same without alternate periods. */
 	char *plain;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Reads recordings of groups: what their samples count, by function.
- */
+/* Reads recordings of groups and adds up the counts of their samples by function. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +44,7 @@
 
 #define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
 
-/* An address in a thread where samples were taken, and the function there. */
+/* An address in a thread at which samples were taken, and its function. */
 struct place {
 	struct machine *machine;
 	u64 ip;
@@ -63,7 +61,7 @@ struct place {
 
 #define PLACES_BITS	12
 
-/* Of recordings that go on, ns: streams without a sample for as long may be forgotten. */
+/* In a live recording, streams without a sample for so many ns may be forgotten. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
 /* A recording that is being read. */
@@ -74,35 +72,35 @@ struct recording {
 	struct perf_session *session;
 	struct function_metrics *metrics;
 	struct function_finder *finder;
-	/* Counts of the sample at hand, for each event of its group. */
+	/* Counts of the current sample, for each event of its group. */
 	u64 *counts;
 	unsigned int nr_counts;
-	/* With FUNCTION_BY_CHILDREN, the call chain of the sample at hand. */
+	/* With FUNCTION_BY_CHILDREN, the call chain of the current sample. */
 	struct function_chain chain;
 	bool has_chain;
-	const struct perf_cpu_map *cpus;	/* that the user wants to see, NULL: all */
-	/* Places by hash: samples gather at few, and to look one up takes long. */
+	const struct perf_cpu_map *cpus;	/* CPUs that the user wants to see, NULL: all */
+	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
 	struct place *places;
-	/* Threads and maps have changed so often, beginning with 1. */
+	/* Number of changes of threads and maps, from 1. */
 	u32 nr_changes;
 	bool has_group;
 	/* Its events are those of tasks, not of CPUs. */
 	bool is_of_tasks;
-	/* By function where there is code to annotate, NULL if that is not wanted. */
+	/* Symbols by function, to annotate their code; NULL if not requested. */
 	struct hashmap *symbols;
-	/* Why it cannot be read has been said. */
+	/* The reason why it cannot be read has been printed. */
 	bool is_refused;
 	struct strlist *ignored;
 	u64 lost_records;
 	u64 lost_samples;
 	u64 throttled;
-	/* All sums; with spans of time, of those before this one, whose times are known. */
+	/* All sums; with spans of time, the sums of the finished spans. */
 	struct function_table *table;
 	const struct recording_options *options;
 	bool has_begun;
 	u64 begin;
 	u64 last;		/* sample, if there is somebody to ask after each round */
-	u64 forgot;		/* when streams were last looked through */
+	u64 forgot;		/* when idle streams were last searched */
 	u64 told_lost;
 	struct perf_time_interval *ranges;
 	int range_size;
@@ -126,7 +124,7 @@ static bool is_leader(struct evsel *evsel)
 	       evsel->core.attr.sample_type & PERF_SAMPLE_READ;
 }
 
-/* Say why events cannot be read, whose names a terminal is not to obey. */
+/* Prints why events cannot be read. The names are escaped, so that no terminal obeys them. */
 static int refuse(struct recording *recording, struct evsel *evsel, const char *reason)
 {
 	char *name = function_text__printable(evsel__name(evsel));
@@ -137,7 +135,7 @@ static int refuse(struct recording *recording, struct evsel *evsel, const char *
 	return -EINVAL;
 }
 
-/* Returns false if its samples tell what is asked for, else says why not. */
+/* Returns true, after a message, if the leader's samples lack something that was requested. */
 static bool refuse_leader(struct recording *recording, struct evsel *leader)
 {
 	const char *lacks = function_finder__lacks(recording->finder, leader);
@@ -155,7 +153,7 @@ static bool refuse_leader(struct recording *recording, struct evsel *leader)
 	return true;
 }
 
-/* The events that the samples of a leader count, NULL if it is no leader. */
+/* Returns the events that the samples of a leader count, NULL if it is no leader. */
 static struct metrics_group *new_group(struct recording *recording, struct evsel *leader)
 {
 	const struct perf_event_attr *attr = &leader->core.attr;
@@ -190,7 +188,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 		return -ENOMEM;
 	evsel->priv = event;
 
-	/* A script sees no tracepoint among the members. */
+	/* Like the script, which sees no tracepoint among the members. */
 	if (!group || is_tracepoint(evsel))
 		return ignore_event(recording, evsel);
 
@@ -219,13 +217,13 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	return 0;
 }
 
-/* Before the first sample of an event: take it up with its whole group. */
+/* Adds an event with its whole group, before its first sample. */
 static int add_events(struct recording *recording, struct evsel *evsel)
 {
 	struct evsel *leader = evsel__leader(evsel), *pos;
 	struct metrics_group *group;
 
-	/* Not as perf record writes it: the samples before were those of another group. */
+	/* perf record does not write this: earlier samples belonged to another group. */
 	for_each_group_evsel(pos, leader) {
 		if (pos->priv)
 			return refuse(recording, evsel,
@@ -244,7 +242,7 @@ static int add_events(struct recording *recording, struct evsel *evsel)
 	return evsel->priv ? 0 : -EINVAL;
 }
 
-/* What each event counted since the sample before. */
+/* Sets the counts of each event since the previous sample. */
 static int read_counts(struct recording *recording, const struct functions_evsel *leader,
 		       struct evsel *evsel, struct perf_sample *sample)
 {
@@ -268,7 +266,7 @@ static int read_counts(struct recording *recording, const struct functions_evsel
 			return PTR_ERR(member);
 		if (!member)
 			continue;
-		/* The groups are told in the header, which is missing if the file is cut. */
+		/* The header describes the groups, and is missing if the file is cut. */
 		if (evsel__leader(member) != evsel)
 			return refuse(recording, member,
 				      "is not in the group that counts it: the file is cut short, record again");
@@ -289,7 +287,7 @@ static bool equal_functions(long key1, long key2, void *ctx __maybe_unused)
 	return key1 == key2;
 }
 
-/* Note where the code of a function is. */
+/* Notes the symbol of a function, to find its code. */
 static int note_symbol(struct recording *recording, const struct metrics_function *function,
 		       const struct addr_location *al)
 {
@@ -313,10 +311,7 @@ static int note_symbol(struct recording *recording, const struct metrics_functio
 	return 0;
 }
 
-/*
- * What the members counted in the interval goes to the instruction at its end,
- * as perf annotate has it.
- */
+/* Like perf annotate, assigns the counts of the interval to the instruction at its end. */
 static int annotate_sample(struct recording *recording, struct evsel *leader,
 			   struct perf_sample *sample, struct addr_location *al)
 {
@@ -350,14 +345,14 @@ static int annotate_sample(struct recording *recording, struct evsel *leader,
 	return 0;
 }
 
-/* Whether a sample is not in the spans of time that the user wants to see. */
+/* Returns true if a sample is outside of the spans of time that the user wants to see. */
 static bool is_outside(const struct recording *recording, const struct perf_sample *sample)
 {
 	return recording->ranges &&
 	       perf_time__ranges_skip_sample(recording->ranges, recording->range_num, sample->time);
 }
 
-/* Whether a sample is on a CPU that the user does not want to see. */
+/* Returns true if a sample is on a CPU that the user does not want to see. */
 static bool is_elsewhere(const struct recording *recording, const struct perf_sample *sample)
 {
 	const struct perf_cpu cpu = { .cpu = sample->cpu };
@@ -366,7 +361,7 @@ static bool is_elsewhere(const struct recording *recording, const struct perf_sa
 				   !perf_cpu_map__has(recording->cpus, cpu));
 }
 
-/* Look up thread and function of a sample. */
+/* Looks up thread and function of a sample. */
 static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		   struct perf_sample *sample, struct place *place)
 {
@@ -404,7 +399,7 @@ out:
 	return err;
 }
 
-/* Where a sample was taken, NULL with a message if that cannot be said. */
+/* Returns the place of a sample, NULL after a message. */
 static const struct place *find_place(struct recording *recording, struct machine *machine,
 				      struct evsel *evsel, struct perf_sample *sample)
 {
@@ -428,7 +423,7 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	return machine__process_event(machine, event, sample);
 }
 
-/* The period in the record: the session has put the count in its place in the sample. */
+/* Reads the period from the record: in the sample the session has replaced it by the count. */
 static u64 read_period(struct evsel *evsel, union perf_event *event)
 {
 	struct perf_sample raw;
@@ -442,7 +437,7 @@ static u64 read_period(struct evsel *evsel, union perf_event *event)
 	return period;
 }
 
-/* The PMU of the kind of core that counted a group, 0 if none is named. */
+/* Returns the PMU of the kind of core that counted a group, 0 if none is named. */
 static u32 core_of(struct evsel *evsel)
 {
 	const struct functions_evsel *event = evsel->priv;
@@ -451,7 +446,7 @@ static u32 core_of(struct evsel *evsel)
 	       function_event_core(&evsel->core.attr) : 0;
 }
 
-/* Tell of the CPU. Where several kinds of cores have counted, each is one. */
+/* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
 static int add_cpus(const struct recording *recording, struct function_table *table)
 {
 	char *cpu = perf_env__describe_cpu(&recording->session->header.env), *kind;
@@ -485,7 +480,7 @@ static int add_cpus(const struct recording *recording, struct function_table *ta
 	return err;
 }
 
-/* Whether threads and children that a task has started are not in the recording. */
+/* Returns true if the recording lacks the threads and children that a task has started. */
 static bool lacks_children(const struct recording *recording)
 {
 	struct evsel *evsel;
@@ -499,7 +494,7 @@ static bool lacks_children(const struct recording *recording)
 	return false;
 }
 
-/* The sums of this span; @lost is what was lost so far. */
+/* Makes the sums of this span; @lost is the number of samples lost so far. */
 static int make_table(struct recording *recording, u64 lost, struct function_table *table)
 {
 	int err = function_finder__name_rows(recording->finder) ?:
@@ -513,7 +508,7 @@ static int make_table(struct recording *recording, u64 lost, struct function_tab
 	return err ?: add_cpus(recording, table);
 }
 
-/* Hand the sums since the span before over, and begin with none. */
+/* Passes on the sums of a span, and begins the next one without any. */
 static int hand_over(struct recording *recording, u64 lost, u64 end, struct function_table *own)
 {
 	const struct recording_options *options = recording->options;
@@ -527,14 +522,14 @@ static int hand_over(struct recording *recording, u64 lost, u64 end, struct func
 	return err;
 }
 
-/* End a span of time, whose sums are added to those before. */
+/* Ends a span of time and adds its sums to those before. */
 static int end_span(struct recording *recording, u64 lost)
 {
 	u64 end = add_saturated(recording->begin, recording->options->span - 1);
 	struct function_table own = {};
 	int err = hand_over(recording, lost, end, &own);
 
-	/* What groups there are comes out in time. */
+	/* Groups become known with their first samples. */
 	if (!err && recording->table->nr_sets)
 		err = function_table__add_sets(recording->table, &own);
 	if (!err && function_table__merge(recording->table, &own))
@@ -543,7 +538,7 @@ static int end_span(struct recording *recording, u64 lost)
 	return err;
 }
 
-/* Hand over what has come, of a recording that goes on for as long as it likes. */
+/* Passes on the sums so far of a live recording, which may continue forever. */
 static int end_part(struct recording *recording, u64 lost)
 {
 	struct function_table own = {};
@@ -551,7 +546,7 @@ static int end_part(struct recording *recording, u64 lost)
 
 	if (!recording->has_begun)
 		return 0;
-	/* There may be no sample in it. */
+	/* The span may have no sample. */
 	err = hand_over(recording, lost, max(recording->last, recording->begin), &own);
 	function_table__exit(&own);
 	if (recording->last - recording->forgot > FORGET_AFTER) {
@@ -562,7 +557,7 @@ static int end_part(struct recording *recording, u64 lost)
 	return err;
 }
 
-/* Before a sample: whether it is in another span of time than the one before. */
+/* Called before each sample: ends the span of time if the sample lies beyond it. */
 static int follow_spans(struct recording *recording, u64 time)
 {
 	const u64 span = recording->options->span;
@@ -580,7 +575,7 @@ static int follow_spans(struct recording *recording, u64 time)
 		return 0;
 	err = end_span(recording, recording->lost_records);
 	recording->begin += (time - recording->begin) / span * span;
-	/* Why has been said. */
+	/* The reason has been printed. */
 	recording->is_refused = err;
 	return err;
 }
@@ -646,7 +641,7 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event,
 
 	if (!recording->is_refused)
 		return err;
-	/* Of an error, the session would have a message of its own. */
+	/* After an error, the session would print a message of its own. */
 	session_done = 1;
 	return 0;
 }
@@ -660,7 +655,7 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 
 	if (err || recording->is_refused || !options->is_due(options->data))
 		return err;
-	/* Why has been said. */
+	/* The reason has been printed. */
 	recording->is_refused = end_part(recording, recording->lost_records);
 	if (recording->is_refused)
 		session_done = 1;
@@ -668,7 +663,7 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 }
 
 #ifdef HAVE_LIBTRACEEVENT
-/* What comes before it is read ahead, it would be not. */
+/* perf reads tracing data from the pipe itself, but stdio has already read ahead. */
 static int refuse_tracing_data(const struct perf_tool *tool __maybe_unused,
 			       struct perf_session *session, union perf_event *event __maybe_unused)
 {
@@ -693,8 +688,8 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 }
 
 /*
- * The kernel tells of a loss where it happens (with the id of an event), perf
- * record tells the samples among them once more at the end (without id and time).
+ * The kernel writes a record where a loss happens (with the id of an event). perf record reports
+ * lost samples once more at the end (without id and time).
  */
 static void count_loss(struct recording *recording, const struct perf_sample *sample, u64 id,
 		       u64 number)
@@ -721,7 +716,7 @@ static int process_lost_samples(const struct perf_tool *tool, union perf_event *
 {
 	struct recording *recording = container_of(tool, struct recording, tool);
 
-	/* What a BPF filter has dropped was not wanted, so it is not lost. */
+	/* Samples that a BPF filter drops are unwanted, so they are not lost. */
 	if (!(event->header.misc & PERF_RECORD_MISC_LOST_SAMPLES_BPF))
 		count_loss(recording, sample, 0, event->lost_samples.lost);
 	return perf_event__process_lost_samples(tool, event, sample, machine);
@@ -730,12 +725,12 @@ static int process_lost_samples(const struct perf_tool *tool, union perf_event *
 static int process_feature(const struct perf_tool *tool, struct perf_session *session,
 			   union perf_event *event)
 {
-	/* HEADER_LAST_FEATURE says that there are no more. */
+	/* HEADER_LAST_FEATURE marks the end of the features. */
 	return event->feat.feat_id < HEADER_LAST_FEATURE ?
 	       perf_event__process_feature(tool, session, event) : 0;
 }
 
-/* Those of CPUs have a thread that is none. */
+/* CPU-wide events have a thread map with the pid -1. */
 static int process_thread_map(const struct perf_tool *tool __maybe_unused,
 			      struct perf_session *session, union perf_event *event)
 {
@@ -778,7 +773,7 @@ static void recording__init_tool(struct perf_tool *tool, bool is_asked)
 		tool->finished_round = process_round;
 	tool->ordering_requires_timestamps = true;
 	tool->dont_split_sample_group = true;
-	/* A sample which waits for its call chain comes after later ones. */
+	/* A sample that waits for its call chain would come after later ones. */
 	tool->merge_deferred_callchains = false;
 	tool->count_lost = true;
 	tool->count_lost_samples = true;
@@ -833,7 +828,7 @@ static int recording__process(struct recording *recording, const char *path,
 					&recording->range_size, &recording->range_num) < 0)
 		return -1;
 
-	/* Tables would come over it. */
+	/* A progress line would mix with tables. */
 	if (!options->span && !options->is_due)
 		function_progress__begin(path);
 	err = perf_session__process_events(session);
@@ -846,7 +841,7 @@ static int recording__process(struct recording *recording, const char *path,
 		return err;
 	}
 
-	/* It may end before there are samples. */
+	/* The recording may end before the first sample. */
 	if (options->is_due && strlist__empty(recording->ignored))
 		return 0;
 	if (!recording->has_group) {
@@ -875,7 +870,7 @@ static void recording__note_ignored(struct recording *recording)
 	pr_warning("\n");
 }
 
-/* Whether each row is in one function. */
+/* Returns true if each row is in one function. */
 static bool has_code(const char *by)
 {
 	return function_by__has(by, FUNCTION_BY_SYMBOL) ||
@@ -886,7 +881,7 @@ static bool has_code(const char *by)
 
 static void recording__print_header(struct recording *recording, const char *path, FILE *fp)
 {
-	/* Its parts come with the samples. */
+	/* In a pipe the parts of the header come with the samples. */
 	if (perf_data__is_pipe(&recording->data)) {
 		pr_warning("perf functions: %s: a pipe has no header to print: record to a file for --header\n",
 			   path);
@@ -928,8 +923,8 @@ static struct recording *recording__new(const struct recording_options *options)
 
 /**
  * recording__read - read a recording
- * @path: of its file, "-" for stdin
- * @options: which of its windows count, and as what
+ * @path: its file, "-" for stdin
+ * @options: the windows that count, and their rows
  * @table: empty; the sums of the functions
  * @kept: if @options->annotate, the list of recordings to add this one to
  *
@@ -956,12 +951,12 @@ int recording__read(const char *path, const struct recording_options *options,
 		.path	= path,
 		.mode	= PERF_DATA_MODE_READ,
 		.force	= options->force,
-		/* One call of the system reads many events. */
+		/* stdio reads many events per system call. */
 		.file.use_stdio = options->is_due,
 	};
 	recording->session = perf_session__new(&recording->data, &recording->tool);
 	if (IS_ERR(recording->session)) {
-		/* What is wrong has been printed. */
+		/* The error has been printed. */
 		err = PTR_ERR(recording->session);
 		goto out;
 	}

@@ -15,7 +15,7 @@ struct recording;
 typedef int (*recording_take_t)(void *data, const struct function_table *table, u64 begin,
 				u64 end);
 
-/* Which windows of a recording count, and as what. */
+/* Selects the windows of a recording that count, and their rows. */
 struct recording_options {
 	enum function_share share;
 	const char *by;		/* names of keys, separated by commas */
@@ -25,14 +25,14 @@ struct recording_options {
 	bool stitch_lbr;
 	bool force;
 	u64 span;		/* ns, 0: all is one */
-	recording_take_t take;	/* with spans: takes each one that has windows */
+	recording_take_t take;	/* with spans: called for each one with windows */
 	/*
-	 * Of a pipe that perf record writes to meanwhile, NULL: of no such one. Asked after each
-	 * round of it whether @take is to have what has come since it was called before.
+	 * For a pipe to which perf record writes meanwhile, else NULL. Called after each round of
+	 * it; returns true if @take is to get the sums since its last call.
 	 */
 	bool (*is_due)(void *data);
 	void *data;		/* for @take and @is_due */
-	FILE *header;		/* where its header is to be printed, NULL: nowhere */
+	FILE *header;		/* output for the recording's header, NULL: none */
 	bool annotate;		/* keep the recording, to show the code of functions */
 };
 

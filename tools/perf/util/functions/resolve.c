@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * In which function a sample was taken, or in which of what else the rows of a
- * table are: DSOs, comms, threads, CPUs, lines of source, call chains, cgroups.
+ * Finds the function of a sample, or the other row of a table that it belongs to: DSO, comm,
+ * thread, CPU, line of source, call chain, cgroup.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,23 +35,23 @@
 #include "../thread.h"
 #include "../vdso.h"
 
-/* An address in a call chain, and the function there. */
+/* An address in a call chain, and its function. */
 struct frame_place {
 	u64 ip;
 	u64 thread;
 	u8 cpumode;
 	bool is_mapped;
-	/* function_finder.nr_changes when it was looked up. */
+	/* function_finder.nr_changes at the lookup. */
 	u32 change;
 	struct metrics_function *function;
 };
 
 #define FRAMES_BITS	14
 
-/* Comes after the name of an inlined function. */
+/* Follows the name of an inlined function. */
 #define INLINED		" (inlined)"
 
-/* A row of several keys, and what each of them says of it. */
+/* A row of several keys, with one part per key. */
 struct composed_row {
 	struct metrics_function *function;
 	unsigned int nr;
@@ -67,7 +67,7 @@ struct function_finder {
 	u64 nr_threads;
 	/* Functions that are in no map, by address. */
 	struct hashmap *unmapped;
-	/* All that is not one symbol, by a text that tells it from others. */
+	/* All rows that are not one symbol, by a text that identifies them. */
 	struct hashmap *named;
 	/* With several keys: all rows, by their parts. */
 	struct hashmap *rows;
@@ -75,7 +75,7 @@ struct function_finder {
 	struct strbuf name;
 	/* Frames of call chains by hash. */
 	struct frame_place *frames;
-	/* Maps have changed so often, beginning with 1. */
+	/* Number of changes of maps, from 1. */
 	u32 nr_changes;
 };
 
@@ -119,9 +119,9 @@ static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
 
 /**
  * function_finder__new - begin to find functions
- * @metrics: where they are told
- * @by: what the samples are told apart by: names of keys, separated by commas
- * @inlines: tell inlined functions from those which they are in
+ * @metrics: the collector that gets them
+ * @by: the keys of rows: names, separated by commas
+ * @inlines: give inlined functions rows of their own
  * @stitch_lbr: lengthen call chains of LBRs by those of the samples before
  *
  * symbol_conf.priv_size is to be increased by the size of a pointer, before there
@@ -159,7 +159,7 @@ struct function_finder *function_finder__new(struct function_metrics *metrics, c
 		return NULL;
 	}
 
-	/* Those of call chains, which take long to find. */
+	/* Inlined functions of call chains, which take long to find. */
 	symbol_conf.inline_name = inlines;
 	return finder;
 }
@@ -177,7 +177,7 @@ static void delete_keys(struct hashmap *map)
 }
 
 /**
- * function_finder__delete - end of it
+ * function_finder__delete - free a finder
  * @finder: the finder, may be NULL
  */
 void function_finder__delete(struct function_finder *finder)
@@ -234,11 +234,11 @@ bool function_finder__is_nowhere(const struct function_finder *finder,
 }
 
 /**
- * function_finder__lacks - say what an event was not recorded with
+ * function_finder__lacks - say which data of an event were not recorded
  * @finder: the finder
  * @evsel: the event
  *
- * Return: an option of perf record, NULL if there is all it takes.
+ * Return: the missing option of perf record, NULL if nothing is missing.
  */
 const char *function_finder__lacks(const struct function_finder *finder, struct evsel *evsel)
 {
@@ -250,14 +250,14 @@ const char *function_finder__lacks(const struct function_finder *finder, struct 
 		return "--all-cgroups";
 	if (has_key(finder, FUNCTION_BY_CALLCHAIN) && !evsel__has_callchain(evsel))
 		return finder->stitch_lbr ? "--call-graph lbr" : "--call-graph fp,4";
-	/* Other chains end where the copy of the stack does or the LBRs do, and do not tell. */
+	/* Other chains end with the copy of the stack or with the LBRs, and do not say so. */
 	if (has_key(finder, FUNCTION_BY_CHILDREN) &&
 	    (!evsel__has_callchain(evsel) || evsel__has_branch_callstack(evsel) ||
 	     evsel->core.attr.sample_type & PERF_SAMPLE_STACK_USER))
 		return "--call-graph fp";
 	if (finder->stitch_lbr && !evsel__has_branch_callstack(evsel))
 		return "--call-graph lbr";
-	/* Without these, perf leaves the chains as they are and says nothing. */
+	/* Without these, perf silently leaves the chains as they are. */
 	if (finder->stitch_lbr && (!evsel__has_branch_hw_idx(evsel) || !evsel__env(evsel) ||
 				   !evsel__env(evsel)->max_branches))
 		return "--call-graph lbr with Linux 5.7 or later, which tells where the LBRs are";
@@ -278,7 +278,7 @@ u64 function_finder__thread(struct function_finder *finder, struct thread *threa
 	return thread__db_id(thread);
 }
 
-/* Not where perf has put a copy of the vdso, which is another path each time. */
+/* perf's copy of the vdso has another path each time. */
 static const char *dso_path(struct dso *dso)
 {
 	return dso__is_vdso(dso) ? dso__short_name(dso) : dso__long_name(dso);
@@ -301,13 +301,13 @@ static struct metrics_function *unmapped_function(struct function_finder *finder
 	return function;
 }
 
-/* Next to the symbol: at symbol__priv() is its annotation, if there are any. */
+/* Use the memory next to the symbol; symbol__priv() is for its annotation. */
 static struct metrics_function **symbol_place(struct symbol *sym)
 {
 	return (void *)sym - sizeof(struct metrics_function *);
 }
 
-/* A symbol of the file, not one that symbol_function() has made up for another key. */
+/* Returns a symbol of the file, not one that symbol_function() has made for another key. */
 static struct symbol *file_symbol(struct symbol *sym)
 {
 	return sym && *sym->name && !strstarts(sym->name, "0x") ? sym : NULL;
@@ -324,7 +324,7 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 
 	dso = map__dso(al->map);
 	if (!al->sym) {
-		/* It is found the next time; without a name if it is the address alone. */
+		/* The next lookup finds the symbol; it has no name if it covers one address. */
 		al->sym = dso__synthesize_symbol(dso, maps__machine(thread__maps(al->thread)),
 						 al->addr, "");
 		if (!al->sym)
@@ -339,7 +339,7 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 	return *function;
 }
 
-/* What an identity tells from all others. */
+/* Returns the function with this identity. */
 static struct metrics_function *named_function(struct function_finder *finder,
 					       const char *identity, const char *name,
 					       const char *dso, u64 address)
@@ -378,7 +378,7 @@ static struct metrics_function *comm_function(struct function_finder *finder,
 	return named_function(finder, comm, comm, "", 0);
 }
 
-/* A thread goes by the last of its names. */
+/* A thread has the last of its names. */
 static struct metrics_function *thread_function(struct function_finder *finder,
 						struct addr_location *al)
 {
@@ -404,7 +404,7 @@ static struct metrics_function *cpu_function(struct function_finder *finder,
 	return named_function(finder, name, name, "", 0);
 }
 
-/* Cgroups have paths, which may be used again. */
+/* Cgroups have paths, which may be reused. */
 static struct metrics_function *cgroup_function(struct function_finder *finder,
 						const struct perf_sample *sample,
 						struct addr_location *al)
@@ -433,7 +433,7 @@ static struct metrics_function *srcline_function(struct function_finder *finder,
 	return named_function(finder, srcline, srcline, "", 0);
 }
 
-/* Add a frame, callees first, to the name and to what tells it from others. */
+/* Adds a frame, callees first, to the name and to the identity. */
 static int add_frame(struct function_finder *finder, const struct map *map,
 		     const struct symbol *sym, bool is_inlined, u64 address)
 {
@@ -453,7 +453,7 @@ static int add_frame(struct function_finder *finder, const struct map *map,
 	else
 		err = strbuf_addf(&finder->name, "0x%llx [%s]", (unsigned long long)address,
 				  dso ? dso__short_name(dso) : "unknown");
-	/* What separates frames is not in their names, those of Rust or Java, say. */
+	/* Names, for example of Rust or Java, must not contain the separator of frames. */
 	if (err >= 0)
 		strreplace(finder->name.buf + begin, ';', ':');
 	return err;
@@ -465,7 +465,7 @@ static void begin_frames(struct function_finder *finder)
 	strbuf_setlen(&finder->name, 0);
 }
 
-/* The function that all the frames make up, in that which the sample is in. */
+/* Returns the function that the frames make up, in the DSO of the sample. */
 static struct metrics_function *frames_function(struct function_finder *finder,
 						struct addr_location *al, u64 ip)
 {
@@ -476,7 +476,7 @@ static struct metrics_function *frames_function(struct function_finder *finder,
 			      al->sym ? al->sym->start : al->addr);
 }
 
-/* NULL without debug information. */
+/* Returns NULL without debug information. */
 static struct inline_node *find_inlines(struct addr_location *al, u64 ip)
 {
 	struct dso *dso = map__dso(al->map);
@@ -504,7 +504,9 @@ static struct metrics_function *inlined_function(struct function_finder *finder,
 
 	begin_frames(finder);
 	list_for_each_entry(entry, &node->val, list) {
-		/* The last one is the function itself, whatever the debug information calls it. */
+		/*
+		 * The last one is the function itself, whatever its name in the debug information.
+		 */
 		bool is_inlined = !list_is_last(&entry->list, &node->val);
 
 		if (add_frame(finder, al->map, is_inlined ? entry->symbol : al->sym, is_inlined,
@@ -538,7 +540,7 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 			return NULL;
 		callchain_cursor_advance(cursor);
 	}
-	/* One that has only been cut off: the address of the sample is known. */
+	/* If only the chain was cut, the address of the sample is still known. */
 	if (!finder->name.len &&
 	    add_frame(finder, al->map, file_symbol(al->sym), false,
 		      al->map ? al->addr : sample->ip) < 0)
@@ -546,7 +548,7 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 	return frames_function(finder, al, sample->ip);
 }
 
-/* What one key says of a sample. */
+/* Returns the part of one key for a sample. */
 static struct metrics_function *key_function(struct function_finder *finder, enum function_by key,
 					     struct evsel *evsel, struct perf_sample *sample,
 					     struct addr_location *al)
@@ -575,7 +577,7 @@ static struct metrics_function *key_function(struct function_finder *finder, enu
 	}
 }
 
-/* A row that several keys make up, which gets its name in the end. */
+/* Returns a row of several keys, which gets its name at the end. */
 static struct metrics_function *composed_function(struct function_finder *finder,
 						  const struct composed_row *parts)
 {
@@ -586,7 +588,7 @@ static struct metrics_function *composed_function(struct function_finder *finder
 	if (hashmap__find(finder->rows, parts, &row))
 		return row->function;
 
-	/* Those parts that are in a DSO are in the same one. */
+	/* All parts that are in a DSO are in the same one. */
 	for (unsigned int i = 0; i < parts->nr; i++) {
 		struct function_name name = metrics_function__name(parts->parts[i]);
 
@@ -609,7 +611,7 @@ static struct metrics_function *composed_function(struct function_finder *finder
  * @finder: the finder
  * @evsel: the event of the sample
  * @sample: the sample
- * @al: what is at its address, with its thread
+ * @al: the location of its address, with its thread
  *
  * Return: the function, NULL without memory.
  */
@@ -627,7 +629,7 @@ struct metrics_function *function_finder__find(struct function_finder *finder, s
 	return row.nr == 1 ? row.parts[0] : composed_function(finder, &row);
 }
 
-/* Add what one key says of a row to its name, which has a ; only between parts or frames. */
+/* Adds the part of one key to a row's name, which has a ; only between parts or frames. */
 static int add_part(struct function_finder *finder, enum function_by key,
 		    const struct metrics_function *part)
 {
@@ -655,7 +657,7 @@ static int add_part(struct function_finder *finder, enum function_by key,
  * function_finder__name_rows - name the rows of several keys
  * @finder: the finder
  *
- * Only after the last sample it is known what threads are called.
+ * Call it after the last sample, because threads may change their names.
  *
  * Return: 0, or -ENOMEM.
  */
@@ -678,7 +680,7 @@ int function_finder__name_rows(struct function_finder *finder)
 	return 0;
 }
 
-/* Look up what is at an address of a call chain, NULL without memory. */
+/* Looks up an address of a call chain, NULL without memory. */
 static const struct frame_place *find_frame(struct function_finder *finder,
 					    const struct perf_sample *sample,
 					    struct machine *machine, u64 thread, u8 cpumode, u64 ip)
@@ -769,7 +771,7 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 }
 
 /**
- * function_finder__forget - maps have changed
+ * function_finder__forget - forget places, because maps have changed
  * @finder: the finder
  */
 void function_finder__forget(struct function_finder *finder)

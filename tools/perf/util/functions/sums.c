@@ -20,7 +20,7 @@
 
 /**
  * u192__add - add a number
- * @sum: what is added to
+ * @sum: the sum
  * @other: the number
  *
  * Return: false if the sum is too large. The largest number stands for it then.
@@ -44,7 +44,7 @@ bool u192__add(struct u192 *sum, const struct u192 *other)
 /**
  * u192__decimal - format a number
  * @number: the number
- * @buf: where to
+ * @buf: the output buffer
  *
  * Return: the first digit, which is in @buf but need not be its beginning.
  */
@@ -78,7 +78,7 @@ const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]
 
 /**
  * u192__parse - read a decimal number
- * @number: set to it
+ * @number: the result
  * @str: its digits and nothing else
  *
  * Return: 0, -EINVAL if @str is no number, -ERANGE if it has more than 192 bits.
@@ -259,7 +259,7 @@ static unsigned int nr_products(const struct event_set *set)
 }
 
 /**
- * event_set__nr_values - count what is known of intervals: totals and products
+ * event_set__nr_values - count the values of intervals: totals and products
  * @set: the set
  *
  * Return: their number. In function_sums.values, products of blocks follow.
@@ -400,7 +400,7 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 	return set;
 }
 
-/* The set of a table with the events of one of another table. */
+/* Returns the set of a table that has the events of another table's set. */
 static struct event_set *findnew_same_set(struct function_table *table,
 					  const struct event_set *from)
 {
@@ -427,7 +427,7 @@ static int compare_descs(const void *one, const void *other)
 }
 
 /**
- * event_set__add_desc - tell of a group whose windows are summed up in a set
+ * event_set__add_desc - describe a group whose windows are summed up in a set
  * @set: the set
  * @desc: how the group was recorded
  *
@@ -452,7 +452,7 @@ int event_set__add_desc(struct event_set *set, const struct function_group_desc 
 }
 
 /**
- * function_table__add_skid - tell how late a window has ended
+ * function_table__add_skid - add how late a window has ended
  * @table: the table
  * @skid: how many events of the leader were counted after its overflow
  *
@@ -470,7 +470,7 @@ int function_table__add_skid(struct function_table *table, u64 skid)
 }
 
 /**
- * function_table__add_cpu - tell of a kind of CPU that has counted
+ * function_table__add_cpu - add a kind of CPU that has counted
  * @table: the table
  * @cpu: as perf_env__describe_cpu() describes it
  *
@@ -595,8 +595,8 @@ static int compare_sums(const void *one, const void *other)
 
 /**
  * function_sums__add - add the windows of other sums
- * @sums: what is added to
- * @other: what is added, of the same events
+ * @sums: the sums
+ * @other: the added sums, of the same events
  *
  * Return: false if they are too many.
  */
@@ -604,7 +604,7 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 {
 	bool fits = !check_add_overflow(sums->opened, other->opened, &sums->opened);
 
-	/* Of each row, no more are matched than there are. */
+	/* A row never has more matched windows than samples. */
 	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
 	sums->matched += other->matched;
 	sums->bursts += other->bursts;
@@ -627,7 +627,7 @@ static bool add_intervals(const struct event_set *set, struct function_intervals
 	return fits;
 }
 
-/* Add what is known of all intervals. */
+/* Adds the totals of all intervals. */
 static bool event_set__add(struct event_set *set, const struct event_set *other)
 {
 	bool fits = add_intervals(set, &set->windows, &other->windows);
@@ -637,7 +637,7 @@ static bool event_set__add(struct event_set *set, const struct event_set *other)
 }
 
 /**
- * function_table__sort - bring a table in order and add up what is of one kind
+ * function_table__sort - sort a table and add up equal rows
  * @table: the table
  *
  * Return: 0, or -ERANGE if sums are too large to be added.
@@ -721,7 +721,7 @@ void function_table__discard(struct function_table *table)
 				set->descs[j].share = FUNCTION_SHARE_DISCARD;
 		}
 		qsort(set->descs, set->nr_descs, sizeof(*set->descs), compare_descs);
-		/* What differed only in the mode is one now. */
+		/* Groups that differed only in the mode are now the same. */
 		for (unsigned int j = 0; j < set->nr_descs; j++) {
 			if (!nr || compare_descs(&set->descs[nr - 1], &set->descs[j]))
 				set->descs[nr++] = set->descs[j];
@@ -748,7 +748,7 @@ void function_table__discard(struct function_table *table)
 }
 
 /**
- * function_table__has_window - say whether there is a window at all
+ * function_table__has_window - say whether a table has any window
  * @table: the table
  *
  * Return: true if so.
@@ -762,7 +762,7 @@ bool function_table__has_window(const struct function_table *table)
 	return false;
 }
 
-/* Windows that were chosen in different ways do not add up; auto chooses as discard does. */
+/* Windows chosen in different modes do not add up, but auto chooses like discard. */
 static bool event_set__same_share(const struct event_set *a, const struct event_set *b)
 {
 	return event_set__has_share(a, FUNCTION_SHARE_NONE) ==
@@ -791,8 +791,8 @@ static const char *check_same_sets(const struct function_table *a, const struct 
 }
 
 /**
- * function_table__add_sets - tell of all groups that there are in another table
- * @table: what is told
+ * function_table__add_sets - add all groups of another table
+ * @table: the table
  * @other: the other table
  *
  * Return: 0, or -ENOMEM.
@@ -815,8 +815,8 @@ int function_table__add_sets(struct function_table *table, const struct function
 
 /**
  * function_table__add_part - add the sums of another part of the same recording
- * @table: what is added to
- * @other: what is added
+ * @table: the table
+ * @other: the added table
  *
  * Each may lack groups: they are known from their first sample on.
  *
@@ -880,8 +880,8 @@ const char *function_table__add_part(struct function_table *table,
 
 /**
  * function_table__add - add the sums of one table to those of another
- * @table: what is added to
- * @other: what is added
+ * @table: the table
+ * @other: the added table
  *
  * Return: NULL, or why they do not add up.
  */
@@ -894,8 +894,8 @@ const char *function_table__add(struct function_table *table, const struct funct
 
 /**
  * function_table__merge - move the sums of one table to another
- * @table: what is added to; if it is empty it becomes what @other was
- * @other: what is added; empty afterwards
+ * @table: the table; if it is empty it becomes @other
+ * @other: the added table; empty afterwards
  *
  * Return: NULL, or why they do not add up.
  */
@@ -982,7 +982,7 @@ static void write_values(const struct u192 *values, unsigned int nr, FILE *fp)
 	fputc('\n', fp);
 }
 
-/* In share mode auto only. */
+/* Only share mode auto has these lines. */
 static void write_intervals(const struct event_set *set, FILE *fp)
 {
 	if (!event_set__has_share(set, FUNCTION_SHARE_AUTO))
@@ -1013,8 +1013,8 @@ static void write_sums(const struct function_sums *sums, FILE *fp)
 
 /**
  * function_table__write - write a sums file
- * @table: what is written, sorted
- * @fp: where to
+ * @table: the table, sorted
+ * @fp: the output file
  *
  * Return: 0, or -errno.
  */
@@ -1042,7 +1042,7 @@ int function_table__write(const struct function_table *table, FILE *fp)
 	return fflush(fp) || ferror(fp) ? -(errno ?: EIO) : 0;
 }
 
-/* A line of a sums file in parts. */
+/* The fields of a line of a sums file. */
 struct fields {
 	char **field;
 	unsigned int nr;
@@ -1114,7 +1114,7 @@ static int read_group(struct function_table *table, struct fields *fields,
 	u64 count, jitter, inherit;
 	const struct {
 		u64 *value, most;
-		int since;	/* 0 in older versions */
+		int since;	/* 0 in older versions of the format */
 	} numbers[] = {
 		{ &desc.sample_period, UINT64_MAX, 3 },
 		{ &desc.sample_freq, UINT64_MAX, 4 },
@@ -1149,7 +1149,7 @@ static int read_group(struct function_table *table, struct fields *fields,
 	return *set ? event_set__add_desc(*set, &desc) : -ENOMEM;
 }
 
-/* A value of no window. */
+/* Returns true if all values are 0, as without windows. */
 static bool is_zero(const struct u192 *values, unsigned int nr)
 {
 	static const struct u192 zero;
@@ -1187,7 +1187,9 @@ static int read_intervals(const struct event_set *set, struct function_intervals
 	return 0;
 }
 
-/* Check the windows of a function: those that are matched, or that begin there. */
+/*
+ * Returns true if the numbers of a function's windows are consistent, matched ones or begun ones.
+ */
 static bool is_reading(const struct event_set *set, u64 windows, u64 bursts, u64 blocks,
 		       const struct u192 *values)
 {
@@ -1296,7 +1298,7 @@ static int read_by(struct function_table *table, struct fields *fields)
 	return 0;
 }
 
-/* Messages have it. */
+/* Messages print it. */
 static int read_cpu(struct function_table *table, const char *cpu)
 {
 	char *printable = function_text__printable(cpu);
@@ -1306,7 +1308,7 @@ static int read_cpu(struct function_table *table, const char *cpu)
 	return err;
 }
 
-/* What may come next. In share mode auto, the intervals of a set come before its sums. */
+/* The lines that may follow. In share mode auto, the intervals of a set precede its sums. */
 enum expected {
 	EXPECT_GROUP,
 	EXPECT_WINDOWS,
@@ -1317,7 +1319,7 @@ enum expected {
 struct reader {
 	struct function_table *table;
 	int version;
-	struct event_set *set;	/* of the last group */
+	struct event_set *set;	/* the set of the last group line */
 	enum expected expected;
 };
 
@@ -1370,7 +1372,7 @@ static int read_line(struct reader *reader, struct fields *fields)
 
 /**
  * function_table__read - read a sums file
- * @table: empty; what was read
+ * @table: empty; set to the content of the file
  * @fp: the file
  * @msg: set to what is wrong with the file
  * @size: size of @msg in bytes
@@ -1411,7 +1413,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 			goto out;
 		}
 		line[length - 1] = '\0';
-		/* A name ends at a 0. */
+		/* A NUL in the line would cut off a name. */
 		ret = strlen(line) < (size_t)length - 1 ? -EINVAL : fields__split(&fields, line);
 		if (!ret)
 			ret = read_line(&reader, &fields);
@@ -1428,7 +1430,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 				  nr);
 		goto out;
 	}
-	/* It would add up with anything. */
+	/* A table without sets would be compatible with any other. */
 	ret = table->nr_sets ? function_table__sort(table) : -EINVAL;
 	if (ret)
 		scnprintf(msg, size, ret == -EINVAL ? "the sums file has no group: write it again" :

@@ -10,17 +10,17 @@
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
 #define FUNCTION_SUMS_VERSION	4
-/* The oldest one that is read. */
+/* The oldest version that can be read. */
 #define FUNCTION_SUMS_OLDEST	3
 
-/* No group has as many events; and there is a product of each two. */
+/* More events than any group has; it limits the number of products. */
 #define FUNCTION_MAX_EVENTS	1024
 
 /* Rows of FUNCTION_BY_CHILDREN that are no functions: the roots of call chains. */
-#define FUNCTION_ALL	"[all]"	/* of those that are whole */
-#define FUNCTION_CUT	"[cut]"	/* of those that were too long to be recorded */
+#define FUNCTION_ALL	"[all]"	/* chains that are complete */
+#define FUNCTION_CUT	"[cut]"	/* chains that were too long to be recorded */
 
-/* They tell how late windows end as well as all of them. */
+/* So many windows are enough to know how late windows end. */
 #define FUNCTION_MOST_SKIDS	10000
 
 /* Least significant word first. 2^64 products of two 64-bit counts fit. */
@@ -34,7 +34,7 @@ bool u192__add(struct u192 *sum, const struct u192 *other);
 const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
 int u192__parse(struct u192 *number, const char *str);
 
-/* Add the product of two numbers, which for each sample is done many times. */
+/* Adds the product of two numbers. It is inline because each sample needs many. */
 static inline void u192__add_product(struct u192 *sum, u64 a, u64 b)
 {
 	u64 low, high;
@@ -59,13 +59,13 @@ static inline void u192__add_product(struct u192 *sum, u64 a, u64 b)
 	sum->w[2] += sum->w[1] < high;
 }
 
-/* Of numbers that only tell of a recording: the largest one stands for more. */
+/* Adds numbers that only describe a recording, up to the largest one. */
 static inline u64 add_saturated(u64 a, u64 b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* What tells the rows of a table apart. */
+/* The keys that distinguish the rows of a table. */
 enum function_by {
 	FUNCTION_BY_SYMBOL,
 	FUNCTION_BY_DSO,
@@ -75,24 +75,24 @@ enum function_by {
 	FUNCTION_BY_SRCLINE,
 	FUNCTION_BY_CALLCHAIN,
 	FUNCTION_BY_CGROUP,
-	FUNCTION_BY_CHILDREN,	/* functions, each with all that it calls */
+	FUNCTION_BY_CHILDREN,	/* functions, each with all its callees */
 	FUNCTION_BY_MAX,
 };
 
-/* Of the names of all keys, with a comma or the final 0 after each. */
+/* Room for the names of all keys, with a comma or NUL after each. */
 #define FUNCTION_BY_SIZE	64
 
-/* Which windows count, and what shares are made of. */
+/* Selects the windows that count and the origin of shares. */
 enum function_share {
-	FUNCTION_SHARE_AUTO,	/* as discard, shares of the samples that end a long interval */
-	FUNCTION_SHARE_NONE,	/* each one */
-	FUNCTION_SHARE_DISCARD,	/* those with the same function at both ends */
+	FUNCTION_SHARE_AUTO,	/* as discard, but shares of the samples that end a long interval */
+	FUNCTION_SHARE_NONE,	/* all windows count */
+	FUNCTION_SHARE_DISCARD,	/* windows with the same function at both ends count */
 	FUNCTION_SHARE_MAX,
 };
 
 /* How a group was recorded and which windows count, for the reader's information. */
 struct function_group_desc {
-	enum function_share share;	/* auto: only where the group alternates */
+	enum function_share share;	/* auto only if the group alternates */
 	bool inherit;
 	u64 sample_period;
 	u64 sample_freq;
@@ -102,8 +102,8 @@ struct function_group_desc {
 };
 
 /*
- * All intervals of one kind, wherever they are, except for those over a throttle or lost
- * record: the totals of the events, then the products of pairs.
+ * All intervals of one kind in all functions, except those with a throttle or lost record: totals
+ * of the events, then products of pairs.
  */
 struct function_intervals {
 	u64 number;
@@ -126,20 +126,20 @@ struct event_set {
 };
 
 int event_set__find(const struct event_set *set, const char *event);
-/* Of pairs of events by their places, first <= second. */
+/* Values of pairs of events are found by the events' places, first <= second. */
 unsigned int event_set__product(const struct event_set *set, unsigned int first,
 				unsigned int second);
-/* Values of function_intervals; those of a reading before its products of blocks. */
+/* The number of values in function_intervals, and in a reading before its products of blocks. */
 unsigned int event_set__nr_values(const struct event_set *set);
 unsigned int event_set__begun(const struct event_set *set);
 unsigned int event_set__opened(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);
 
 /*
- * What adds up, over the windows of a function which counted the events of a
- * set. An address (in the DSO) tells functions of one name in one DSO apart and
- * stands for the name, then empty, where there is no symbol. A row that is no
- * function has its name in place of the symbol, and a DSO if it is in one.
+ * Sums over the windows of a function that counted the events of a set. An address (in the DSO)
+ * distinguishes functions of one name in one DSO. Without a symbol it stands for the name, which is
+ * then empty. A row that is no function has its name in place of the symbol, and a DSO if it is in
+ * one.
  */
 struct function_sums {
 	const struct event_set *set;
@@ -147,35 +147,35 @@ struct function_sums {
 	char *dso;
 	bool has_address;
 	u64 address;
-	/* Samples that end a long interval, in share mode auto. */
+	/* In share mode auto: samples that end a long interval. */
 	u64 opened;
 	u64 samples;
 	u64 matched;
-	/* Matched windows, where those of a burst that follow one another are one. */
+	/* Matched windows; successive ones of a burst count as one. */
 	u64 bursts;
-	/* Blocks of time that have some, 0 if that is not known. */
+	/* Blocks of time with matched windows, 0 if unknown. */
 	u64 blocks;
 	/*
-	 * In share mode auto: the windows that begin in the function, wherever they end,
-	 * except for those over a throttle or lost record; their bursts and blocks.
+	 * In share mode auto: the windows that begin in the function, wherever they end, except
+	 * those with a throttle or lost record; their bursts and blocks.
 	 */
 	u64 begun;
 	u64 begun_bursts;
 	u64 begun_blocks;
 	/*
-	 * Over the matched windows the total of each event, then that of the product of
-	 * each pair, then the same product with the totals of blocks in place of windows;
-	 * then all this over the windows that begin in the function. Last, over the blocks:
-	 * opened samples squared, and times those of all functions.
+	 * Over the matched windows: the total of each event, the product of each pair, and this
+	 * product for the totals of blocks. Then the same over the windows that begin in the
+	 * function. Last, over the blocks: opened samples squared, and times those of all
+	 * functions.
 	 */
 	struct u192 values[];
 };
 
 /* All sums of a recording or of several, sorted by function, then by set. */
 struct function_table {
-	/* Names of keys, separated by commas; the name of a row has a part for each of them. */
+	/* Names of keys, separated by commas; the name of a row has a part for each key. */
 	char by[FUNCTION_BY_SIZE];
-	/* Inlined functions are told from those which they are in. */
+	/* Inlined functions have rows of their own. */
 	bool inlines;
 	struct event_set **sets;
 	unsigned int nr_sets;
@@ -184,12 +184,12 @@ struct function_table {
 	size_t allocated;
 	u64 lost;
 	u64 throttled;
-	/* Sums of auto have been added to those of discard, which are what is left. */
+	/* Sums of auto were added to sums of discard, so the result has the latter only. */
 	bool was_mixed;
-	/* Of windows of recordings, as many as FUNCTION_MOST_SKIDS; sums files have none. */
+	/* How late windows ended, up to FUNCTION_MOST_SKIDS values; sums files have none. */
 	u64 *skids;
 	unsigned int nr_skids;
-	/* A recording has none of the threads and children that its tasks have started. */
+	/* A recording lacks the threads and children that its tasks have started. */
 	bool lacks_children;
 	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
 	char **cpus;

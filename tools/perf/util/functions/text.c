@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Names from files as a terminal and as JSON can have them.
- */
+/* Makes names from files safe for a terminal and for JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +17,7 @@
 int function_text__character(const char *text, bool *is_control)
 {
 	const u8 *c = (const u8 *)text;
-	/* The second byte: no longer form than necessary, no surrogate, not beyond Unicode. */
+	/* The second byte excludes overlong forms, surrogates and values beyond Unicode. */
 	u8 low = c[0] == 0xe0 ? 0xa0 : c[0] == 0xf0 ? 0x90 : 0x80;
 	u8 high = c[0] == 0xed ? 0x9f : c[0] == 0xf4 ? 0x8f : 0xbf;
 	int length = c[0] < 0x80 ? 1 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Text that comes from a file, where it may be any bytes. */
+/* For text from a file, which may contain any bytes. */
 int function_text__character(const char *text, bool *is_control);
 int function_text__width(const char *text);
 char *function_text__printable(const char *text);

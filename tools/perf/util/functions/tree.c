@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Vendors' metrics as a tree: which function waits for what, and why. Of each function
- * it opens what is above its threshold, level by level.
+ * Vendors' metrics as a tree, which shows what each function waits for, and why. It opens the
+ * metrics above their thresholds, level by level.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 #include "text.h"
 #include "tree.h"
 
-/* What is before the name of a metric: a > that it is above its threshold. */
+/* Room before the name of a metric, with a > if it is above its threshold. */
 #define MARK_WIDTH	2
 
 /**
@@ -63,7 +63,7 @@ static size_t place_of(const struct function_table *table, const struct function
 	return row->sums - table->sums;
 }
 
-/* Thresholds are about metrics as their expressions give them, by name. */
+/* Thresholds use metrics by name, with the values of their expressions. */
 static int judge_row(const struct function_tree *tree, const struct function_row *row,
 		     enum function_above *above)
 {
@@ -87,7 +87,7 @@ static int judge_row(const struct function_tree *tree, const struct function_row
 
 		if (!node->threshold || !row->values[node->column].is_defined)
 			continue;
-		/* What was not recorded is not above. */
+		/* A metric without a value is not above its threshold. */
 		if (expr__parse(&is_above, ctx, node->threshold) || isnan(is_above))
 			is_above = 0;
 		above[i] = is_above ? FUNCTION_ABOVE : FUNCTION_BELOW;
@@ -99,7 +99,7 @@ static int judge_row(const struct function_tree *tree, const struct function_row
 /**
  * function_tree__judge - find which metrics are above their thresholds
  * @tree: the tree
- * @table: what the rows are of
+ * @table: the table of the rows
  * @columns: the values
  *
  * Return: 0, or -ENOMEM.
@@ -120,12 +120,12 @@ int function_tree__judge(struct function_tree *tree, const struct function_table
 	return err;
 }
 
-/* What a walk through the tree of a row knows. */
+/* The state of a walk through the tree of a row. */
 struct walk {
 	const struct function_tree *tree;
 	const struct function_row *row;
 	const enum function_above *above;
-	bool *opened;		/* each metric once, whatever it is a part of */
+	bool *opened;		/* each metric once, even if it has several parents */
 	struct function_tree_line *lines;
 	unsigned int nr;
 };
@@ -140,7 +140,7 @@ static bool is_child(const struct function_tree *tree, int parent, unsigned int 
 	return parent < 0 ? tree->nodes[node].is_root : tree->is_part[parent * tree->nr + node];
 }
 
-/* Of metrics without thresholds the largest that has parts, -1 if there is none. */
+/* Returns the largest metric with parts among those without thresholds, -1 if there is none. */
 static int largest(const struct walk *walk, int parent)
 {
 	const struct function_tree *tree = walk->tree;
@@ -191,7 +191,7 @@ static int add_parts(struct walk *walk, int parent, unsigned int depth)
 /**
  * function_tree__lines - open the tree of a function
  * @tree: the tree
- * @table: what the row is of
+ * @table: the table of the row
  * @row: the function
  * @nr: set to the number of lines
  *
@@ -215,14 +215,14 @@ struct function_tree_line *function_tree__lines(const struct function_tree *tree
 	return walk.lines;
 }
 
-/* How wide the parts of lines are. */
+/* The widths of the parts of lines. */
 struct widths {
 	int name;
 	int value;
 	int interval;
 };
 
-/* A function with its tree, as it is printed. */
+/* State for printing functions with their trees. */
 struct tree_print {
 	const struct function_tree *tree;
 	const struct function_print *print;
@@ -231,7 +231,7 @@ struct tree_print {
 	FILE *fp;
 };
 
-/* A print whose one field is the metric of a line. */
+/* Returns a print whose only field is the metric of a line. */
 static struct function_print print_of(const struct tree_print *tree, const int *column)
 {
 	struct function_print print = *tree->print;
@@ -300,7 +300,7 @@ static void print_line(struct tree_print *tree, const struct function_row *row,
 	fputc('\n', tree->fp);
 }
 
-/* A function, and how much of the program it is. */
+/* Prints a function, and its part of the program. */
 static void print_function(const struct tree_print *tree, const struct function_row *row)
 {
 	const struct function_columns *columns = tree->print->columns;
@@ -317,7 +317,7 @@ static void print_function(const struct tree_print *tree, const struct function_
 	fputc('\n', tree->fp);
 }
 
-/* Once for each metric that would open if its parts had been recorded. */
+/* Prints a note for each metric that would open if its parts had been recorded. */
 static int note_parts(const struct tree_print *tree)
 {
 	bool *noted = calloc(tree->tree->nr ?: 1, sizeof(*noted));
@@ -346,8 +346,8 @@ static int note_parts(const struct tree_print *tree)
 /**
  * function_tree__print - print functions, each with its tree
  * @tree: the tree
- * @print: what is printed
- * @fp: where to
+ * @print: the output
+ * @fp: the output file
  *
  * Return: 0, or -ENOMEM.
  */

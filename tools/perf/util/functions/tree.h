@@ -12,27 +12,27 @@ struct function_print;
 struct function_row;
 struct function_table;
 
-/* A metric of a tree. Texts are those of perf's tables, which stay. */
+/* A metric of a tree. The texts belong to perf's tables, which are constant. */
 struct function_tree_node {
 	int column;
 	const char *name;
 	const char *pmu;
 	const char *unit;
 	const char *threshold;	/* an expression, NULL if the vendor gives none */
-	double scale;		/* from what the threshold is about to the value */
+	double scale;		/* factor from the threshold's unit to the value's */
 	bool is_root;
-	bool is_hidden;		/* only for thresholds of others */
-	bool is_recorded;	/* a part of it */
+	bool is_hidden;		/* needed for thresholds of others only */
+	bool is_recorded;	/* some part of it was recorded */
 	char *parts;		/* the groups that its parts are in, NULL if it has none */
 };
 
-/* What the metrics of -M consist of. */
+/* The metrics of -M and their parts. */
 struct function_tree {
 	struct function_tree_node *nodes;
 	unsigned int nr;
 	bool opens_all;
 	bool *is_part;		/* nr x nr: the second is a part of the first */
-	/* Of each row, by place in the table: which are above their thresholds. */
+	/* For each row, by place in the table: whether each metric is above its threshold. */
 	enum function_above { FUNCTION_NO_THRESHOLD, FUNCTION_BELOW, FUNCTION_ABOVE } *above;
 };
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The metrics that vendors of CPUs give for them (pmu-events/), per function.
- *
- * perf's own code finds their events and evaluates them: metricgroup.c and
- * expr.c. Here is what it does not know: the CPU is the one of a recording, and
- * the counts are sums over the windows of a function.
+ * Evaluates the metrics that vendors define for their CPUs (pmu-events/), per function.
+ * metricgroup.c and expr.c find the events and evaluate. This file provides the CPU of a recording
+ * and the sums over the windows of a function.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,20 +32,20 @@
 #include "../strbuf.h"
 #include "../strlist.h"
 
-/* What a set has besides its events. */
+/* A name that every set has besides its events. */
 #define MATCHED		"matched"
 
 /* Relative to a total: the step of a numerical derivative. */
 #define STEP		(1.0 / (1 << 17))
 
-/* Of an Arm CPU's identification (MIDR), what tells versions of one CPU apart. */
+/* The part of an Arm CPU's identification (MIDR) that distinguishes its versions. */
 #define MIDR_REVISION	0xfULL
 #define MIDR_VARIANT	0xf00000ULL
 
 /* The CPU that was recorded. */
 static struct {
 	char id[64];		/* as the tables write it */
-	char full_id[64];	/* with its version */
+	char full_id[64];	/* the same with its version */
 	bool is_arm;
 	double slots;		/* literals, NAN if not known */
 	double smt_on;
@@ -81,20 +79,20 @@ static int add_event(const struct pmu_event *event,
 	struct hashmap *events = data;
 	char *name, *terms;
 
-	/* Others are not of a core, and not counted in windows. */
+	/* Events of other PMUs are not of a core, and not counted in windows. */
 	if (!event->event || (strcmp(event->pmu, "default_core") && !strstarts(event->pmu, "cpu")))
 		return 0;
 	name = lower_case(event->name);
 	terms = strdup(event->event);
 	if (!name || !terms || hashmap__add(events, name, terms)) {
-		/* There is one of another kind of core. */
+		/* Another kind of core has an event of this name. */
 		free(name);
 		free(terms);
 	}
 	return 0;
 }
 
-/* Literals: other machines' number of CPUs and the like are nothing to a function. */
+/* Returns the value of a literal. The number of CPUs and the like do not apply to a function. */
 static double cpu_literal(const char *literal)
 {
 	double value = NAN;
@@ -104,14 +102,14 @@ static double cpu_literal(const char *literal)
 	else if (!strcasecmp(literal, "#smt_on"))
 		value = cpu.smt_on;
 	else if (!strcasecmp(literal, "#core_wide"))
-		value = cpu.smt_on == 0;	/* windows are those of one thread */
+		value = cpu.smt_on == 0;	/* a window is of one thread */
 	if (!isnan(value))
 		return value;
 	scnprintf(cpu.unknown, sizeof(cpu.unknown), "%s", literal);
 	return 1;
 }
 
-/* As strcmp_cpuid_str() of arm64 and of others. */
+/* Compares like strcmp_cpuid_str() of arm64 and of others. */
 static double cpu_is(const char *id)
 {
 	u64 wanted, recorded;
@@ -138,7 +136,7 @@ static const struct expr_machine cpu_machine = {
 	.has_event		= cpu_has_event,
 };
 
-/* From a header's identification of a CPU to that of the tables. */
+/* Converts a header's identification of a CPU to the spelling of the tables. */
 static const char *identify_cpu(const char *recorded)
 {
 	unsigned int family, model, stepping;
@@ -170,7 +168,7 @@ static const struct pmu_events_table *find_tables(const char *arch)
 	const struct pmu_events_table *events;
 	char *dash;
 
-	/* arm64's perf takes all CPUs of others for the same. */
+	/* perf on arm64 takes all CPUs of other architectures for the same. */
 	if (find_core_events_table(arch, "none-0-0-0"))
 		return NULL;
 	events = find_core_events_table(arch, cpu.id);
@@ -227,8 +225,8 @@ static void unset_cpu(void)
 }
 
 /*
- * What the kernel counts for events without a vendor's name. "branch-misses" is
- * also what events.c calls BR_MIS_PRED_RETIRED.
+ * The events that the kernel counts for names without a vendor. events.c also calls
+ * BR_MIS_PRED_RETIRED "branch-misses".
  */
 static const char *const arm_names[][2] = {
 	{ "cycles", "cpu_cycles" },
@@ -280,7 +278,7 @@ static const char *vendor_name(const char *name)
 	return name;
 }
 
-/* Set a term of an event, which replaces one of the same name. */
+/* Sets a term of an event in place of one with the same name. */
 static int set_term(struct strlist *terms, char *term)
 {
 	char *value = strchr(term, '='), *text;
@@ -325,8 +323,8 @@ static int set_terms(struct strlist *terms, const char *list)
 }
 
 /**
- * function_exprs__event_key - say what an event counts
- * @name: the event, as whoever wrote it
+ * function_exprs__event_key - identify the event of a name
+ * @name: the event, in any spelling
  *
  * Return: the terms that the CPU's table has for it, to be freed, NULL without memory: from
  * INST_RETIRED, r8, event=0x8, instructions or armv8_pmuv3_0@event=8@ to event=8.
@@ -370,7 +368,7 @@ out:
 	return result;
 }
 
-/* The event of a set that a metric means, -1 if there is none. */
+/* Returns the event of a set that a metric means, -1 if there is none. */
 static int find_event(const struct event_set *set, struct evsel *evsel)
 {
 	const char *id = evsel__metric_id(evsel);
@@ -381,7 +379,7 @@ static int find_event(const struct event_set *set, struct evsel *evsel)
 		if (!strcasecmp(set->events[i], id))
 			return i;
 	}
-	/* What the kernel does alone is not what an event without modifiers says. */
+	/* Counts of the kernel alone do not match an event without modifiers. */
 	if (evsel->core.attr.exclude_user)
 		return -1;
 
@@ -410,7 +408,7 @@ const char *function_expr__id(const struct function_expr *expr, unsigned int i)
 	return evsel__metric_id(expr->expr->metric_events[i]);
 }
 
-/* Of a name may be several: those of kinds of cores that are not known here. */
+/* Several metrics may share a name, for kinds of cores that this machine lacks. */
 static const struct metric_expr *find_expr(struct rblist *metric_events,
 					   const struct pmu_metric *metric)
 {
@@ -499,7 +497,7 @@ static int *places_in(const struct function_expr *expr, size_t set)
 	return expr->places + set * expr->nr_ids;
 }
 
-/* Whether each event of a metric is in a set with this one. */
+/* Returns true if each event of a metric is in a set with this one. */
 static bool links_all(const struct function_expr *expr, const char *link)
 {
 	for (unsigned int i = 0; i < expr->nr_ids; i++) {
@@ -515,7 +513,9 @@ static bool links_all(const struct function_expr *expr, const char *link)
 	return true;
 }
 
-/* What relates sets to each other: cycles, or the first by name, or the windows. */
+/*
+ * Returns the event that relates sets to each other: cycles, or the first by name, or the windows.
+ */
 static const char *find_link(const struct function_expr *expr)
 {
 	const char *link = MATCHED;
@@ -575,7 +575,7 @@ int function_expr__find_events(struct function_expr *expr, const struct function
 	return 0;
 }
 
-/* perf's value of a metric for these totals, NAN if it has none. */
+/* Returns perf's value of a metric for these totals, NAN if it has none. */
 static double evaluate(const struct function_expr *expr, const double *totals)
 {
 	struct expr_parse_ctx *ctx = expr__ctx_new();
@@ -598,7 +598,7 @@ static double evaluate(const struct function_expr *expr, const double *totals)
 	return expr->scale * value;
 }
 
-/* How much a metric changes with an event: the numerical derivative. */
+/* Returns the numerical derivative of a metric by an event. */
 static double slope(const struct function_expr *expr, double *totals, unsigned int i)
 {
 	double total = totals[i], step = STEP * total, above, below;
@@ -624,8 +624,8 @@ static unsigned int number_of(const struct function_table *table, const struct e
 }
 
 /*
- * Where windows have counted an event, -1 if they are not taken for it: they are
- * if they have all events of the metric, or else what links sets to each other.
+ * Returns the place of an event in a set whose windows are used for it, else -1. They are used if
+ * the set has all events of the metric, or the event that links sets.
  */
 static int place_in(const struct function_expr *expr, const struct function_sums *sums,
 		    unsigned int i)
@@ -641,21 +641,23 @@ static int place_in(const struct function_expr *expr, const struct function_sums
 	return places[i];
 }
 
-/* Where windows have counted what links them to those of other sets, -1 if nothing did. */
+/* Returns the place of the event that links a set to other sets, -1 if there is none. */
 static int place_of_link(const struct function_expr *expr, const struct function_sums *sums)
 {
 	return expr->link ? event_set__find(sums->set, expr->link) : -1;
 }
 
-/* What a metric is made of, for a function. */
+/* The totals of a metric's events for a function. */
 struct totals {
 	double *events;
-	/* Events of other sets are scaled to the windows of the first one's, by what links them. */
+	/*
+	 * Factors that scale events of other sets to the first one's windows, by the linking event.
+	 */
 	double *scales;
 	double link;
 };
 
-/* What all windows of a function in a set have counted, without what interrupts added. */
+/* Returns the total of an event in all windows of a function, without the interrupts' part. */
 static double total_of(const struct function_row *row, const struct function_sums *sums, int place)
 {
 	struct function_reading reading = function_row__read(row, sums);
@@ -663,7 +665,7 @@ static double total_of(const struct function_row *row, const struct function_sum
 
 	if (row->options.correction)
 		total -= function_effect__on(sums->set, reading.windows, place, &unsure);
-	/* More may have been taken off than was there. */
+	/* The estimate of the added events may be larger than the count. */
 	return fmax(total, 0);
 }
 
@@ -698,7 +700,7 @@ struct spread {
 	double squares;
 	u64 number;
 	u64 windows;
-	double unsure;	/* the variance of what was taken off, of all windows */
+	double unsure;	/* the variance of the subtracted events, over all windows */
 };
 
 static void add_windows(struct spread *spread, const struct function_row *row,
@@ -727,8 +729,8 @@ static void add_windows(struct spread *spread, const struct function_row *row,
 }
 
 /*
- * How much a metric changes with what one window counts, to the first order, as
- * weights of its counts. Return: whether the window is taken for it at all.
+ * Sets weights of counts: how much a metric changes with the counts of one window, to the first
+ * order. Returns true if the window is used for the metric.
  */
 static bool weigh(const struct function_expr *expr, const struct function_sums *sums,
 		  const struct totals *totals, const double *slopes, double *weights)
@@ -741,7 +743,7 @@ static bool weigh(const struct function_expr *expr, const struct function_sums *
 		double rate = totals->events[i] / totals->link;
 		int place = place_in(expr, sums, i);
 
-		/* To the windows of the first event the others are scaled. */
+		/* The windows of other events are scaled to those of the first event. */
 		if (link >= 0 && place_in(expr, sums, 0) >= 0)
 			weights[link] += slopes[i] * rate;
 		if (place < 0)
@@ -755,11 +757,11 @@ static bool weigh(const struct function_expr *expr, const struct function_sums *
 }
 
 /*
- * The error of a function of totals, by the delta method (Cochran, Sampling
- * Techniques, 6.5 and 6.19): that of the total of z = sum over the events of weight
- * x count, n / (n - 1) x sum (z_w - z/n)^2 over the windows w, squared. Different
- * sets have no windows in common: what is of several adds up, and so do the degrees
- * of freedom (Welch, Satterthwaite). In blocks of time, w is a block.
+ * Adds the error of a function of totals, by the delta method (Cochran, Sampling Techniques, 6.5
+ * and 6.19). It is the error of the total of z = sum over the events of weight x count: n / (n - 1)
+ * x sum (z_w - z/n)^2 over the windows w, squared. Different sets have no windows in common, so
+ * their errors add up, and so do the degrees of freedom (Welch, Satterthwaite). In blocks of time,
+ * w is a block.
  */
 static void add_error(const struct function_expr *expr, const struct function_row *row,
 		      const struct totals *totals, bool of_blocks, struct function_value *value)
@@ -787,13 +789,13 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 		value->windows = fmin(value->windows, spread.number);
 		memset(&spread, 0, sizeof(spread));
 	}
-	/* It is not, if one window is all that there is of a kind. */
+	/* The error is infinite if there is only one window of a kind. */
 	value->has_error = isfinite(variance);
 	value->error = sqrt(variance);
 	value->freedom = per_freedom ? variance * variance / per_freedom : 0;
 }
 
-/* Whether what interrupts have added is more than the interval. */
+/* Returns true if interrupts have added more than the interval. */
 static bool is_disturbed(const struct function_expr *expr, const struct function_row *row,
 			 const struct function_value *value)
 {
@@ -844,11 +846,11 @@ struct selection {
 	bool (*matches)(const struct pmu_metric *metric, const char *name);
 	struct pmu_metric *metrics;
 	unsigned int nr;
-	unsigned int nr_matches;	/* of name */
+	unsigned int nr_matches;	/* of the current name */
 	bool has_all;
 };
 
-/* Whether a metric is in one of groups, which have semicolons between. */
+/* Returns true if a metric is in one of the groups, which are separated by semicolons. */
 static bool is_in_group(const struct pmu_metric *metric, const char *groups)
 {
 	for (size_t length; *groups; groups += length, groups += *groups == ';') {
@@ -869,7 +871,7 @@ static bool is_named(const struct pmu_metric *metric, const char *name)
 	       is_in_group(metric, name);
 }
 
-/* What comes next in Arm's top-down method, which the tables do not tell. */
+/* The next level in Arm's top-down method, which the tables lack. */
 static const char *const arm_parts[][2] = {
 #define FRONTEND \
 	"Branch_Effectiveness;ITLB_Effectiveness;L1I_Cache_Effectiveness;L2_Cache_Effectiveness;LL_Cache_Effectiveness"
@@ -883,7 +885,7 @@ static const char *const arm_parts[][2] = {
 	{ "retiring", "Operation_Mix" },
 };
 
-/* The groups of what a metric consists of, to be freed; NULL without memory. */
+/* Returns the groups of a metric's parts, to be freed; NULL without memory. */
 static char *parts_of(const char *name)
 {
 	char *groups;
@@ -946,7 +948,7 @@ static unsigned int select_by(struct selection *selection, const char *name,
 	return selection->nr_matches;
 }
 
-/* Whether a threshold, an expression, is about the metric. */
+/* Returns true if the expression of a threshold uses the metric. */
 static bool is_judged(const struct pmu_metric *metric, const char *threshold)
 {
 	const char *name = metric->metric_name;
@@ -968,7 +970,7 @@ static int compare_names(const void *one, const void *other)
 	return strcmp(a->metric_name, b->metric_name);
 }
 
-/* Add what metrics consist of, and what that consists of; then what their thresholds are about. */
+/* Adds the parts of metrics, and their parts; then the metrics of their thresholds. */
 static void select_parts(struct selection *selection, unsigned int *nr_parts)
 {
 	const unsigned int nr_named = selection->nr;
@@ -1001,7 +1003,7 @@ static void print_unknown(const char *name)
 	free(like.metrics);
 }
 
-/* Metrics and groups as perf stat finds them, or else groups whose names contain the word. */
+/* Selects metrics and groups like perf stat, or else groups whose names contain the word. */
 static int select_metrics(struct selection *selection, const char *names)
 {
 	char *copy = strdup(names), *rest = copy, *name;
@@ -1012,7 +1014,9 @@ static int select_metrics(struct selection *selection, const char *names)
 		if (!*name || select_by(selection, name, is_named) ||
 		    select_by(selection, name, is_in_group_like))
 			continue;
-		/* The first level of Arm's top-down method, before there were slots. */
+		/*
+		 * Older Arm CPUs without slots have the first level of top-down in another group.
+		 */
 		if (!strcasecmp(name, "TopdownL1") &&
 		    select_by(selection, "Cycle_Accounting", is_named)) {
 			pr_warning("perf functions: the top-down level 1 of the CPU %s is Cycle_Accounting\n",
@@ -1031,14 +1035,14 @@ static int select_metrics(struct selection *selection, const char *names)
 	return err;
 }
 
-/* Which CPU's metrics they are: the recorded one's or the user's choice. */
+/* Returns the CPU whose metrics are used: the recorded one or the user's choice. */
 static char *choose_cpu(const struct function_table *table)
 {
 	static char *chosen;
 	const char *recorded = NULL;
 	char *both;
 
-	/* It is not about the events of this machine, where perf would complain of it. */
+	/* perf would complain about PERF_CPUID for the events of this machine. */
 	if (!chosen && getenv("PERF_CPUID"))
 		chosen = strdup(getenv("PERF_CPUID"));
 	unsetenv("PERF_CPUID");
@@ -1076,10 +1080,10 @@ void function_exprs__exit(struct function_exprs *exprs)
 
 /**
  * function_exprs__init - parse metrics of a CPU
- * @exprs: set to them, to be freed whatever is returned; there is one at a time
+ * @exprs: set to them, to be freed even after an error; only one may exist at a time
  * @description: the CPU, as perf_env__describe_cpu() gives it
- * @names: of metrics and groups
- * @with_parts: and what they consist of
+ * @names: names of metrics and groups
+ * @with_parts: add their parts, too
  *
  * Return: 0, or an error after a message.
  */
@@ -1122,7 +1126,7 @@ int function_exprs__init(struct function_exprs *exprs, const char *description, 
 	return err;
 }
 
-/* A name that no other column has. */
+/* Returns a title that no other column has. */
 static char *title_of(const struct function_columns *columns, const struct pmu_metric *metric)
 {
 	char *title;
@@ -1193,7 +1197,7 @@ static int add_node(struct function_tree *tree, const struct function_exprs *exp
 	return function_tree__add(tree, &node);
 }
 
-/* Say which metrics are parts of which. Those that are parts of others are no roots. */
+/* Links metrics to their parts. A part is no root. */
 static int link_parts(struct function_tree *tree, const struct function_exprs *exprs)
 {
 	tree->is_part = calloc(tree->nr * tree->nr ?: 1, sizeof(*tree->is_part));
@@ -1243,9 +1247,9 @@ static void print_lacks(const struct function_exprs *exprs)
 /**
  * function_exprs__add_columns - add the columns of metrics
  * @columns: columns with rows, in the order of the table
- * @table: what they were made of
- * @names: of metrics and groups
- * @tree: set to these metrics and what they consist of, to be freed; or NULL
+ * @table: the table of the columns
+ * @names: names of metrics and groups
+ * @tree: set to these metrics and their parts, to be freed; or NULL
  *
  * Return: 0, or an error after a message.
  */
@@ -1261,7 +1265,7 @@ int function_exprs__add_columns(struct function_columns *columns,
 		struct function_expr *expr = &exprs.expr[i];
 
 		err = function_expr__find_events(expr, table);
-		/* Of all those that the table has, who wants to see what there is not? */
+		/* Metrics without values are shown only if the user has named them. */
 		if (err || ((exprs.has_all || expr->is_part) && expr->lacks))
 			continue;
 		err = add_column(columns, expr);

@@ -14,29 +14,29 @@ struct function_table;
 struct function_tree;
 struct metric_expr;
 
-/* A metric of perf's tables: an expression of counts, which the CPU's vendor gives. */
+/* A metric of perf's tables: the vendor's expression of counts. */
 struct function_expr {
 	struct pmu_metric metric;
 	struct evlist *evlist;
 	struct rblist metric_events;
 	const struct metric_expr *expr;
-	unsigned int nr_ids;	/* events, by the names that the expression has for them */
+	unsigned int nr_ids;	/* events, by their names in the expression */
 	const char *unit;
 	double scale;
-	bool is_part;		/* of another one, and not asked for itself */
-	bool is_hidden;		/* what a threshold is about, and nothing else */
-	char *lacks;		/* why it has no values, NULL if it has */
-	/* Of a table: where in the sets the events are, what relates sets to each other. */
+	bool is_part;		/* part of another metric, not requested itself */
+	bool is_hidden;		/* needed for a threshold only */
+	char *lacks;		/* why it has no values, NULL if it has some */
+	/* For a table: the places of the events in its sets, and the event that relates sets. */
 	const struct function_table *table;
 	int *places;
 	const char *link;
 };
 
-/* Those that were asked for, of one CPU. */
+/* The requested metrics of one CPU. */
 struct function_exprs {
 	struct function_expr *expr;
 	unsigned int nr;
-	bool has_all;	/* that the CPU has */
+	bool has_all;	/* all metrics of the CPU */
 };
 
 int function_expr__init(struct function_expr *expr, const struct pmu_metrics_table *metrics,

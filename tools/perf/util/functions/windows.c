@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What counters say about functions: from samples of groups to sums.
+ * Collects samples of groups and makes sums of functions.
  *
  * - A stream is one leader on one thread, or on one CPU where the counts are not
  *   inherited. Its samples end its intervals, of which the first is not known.
@@ -10,23 +10,23 @@
  *   function and thread, and nothing was throttled or lost since then. That sample
  *   ended a long interval, or was the first one, or ended another window of the
  *   burst. A sample at address 0 is in no known function and so matches no other.
- * - Windows of a burst which count for one function are one in the products: they
- *   are next to each other, so they are not independent.
+ * - Windows of a burst that count for one function count as one in the products,
+ *   because they are adjacent and so not independent.
  * - In share mode auto a window counts a second time, apart from the matched ones: for
  *   the function in which it begins, wherever it ends.
  * - With alternate periods a sample that ends no window ends a long interval, and so
- *   does the first one of a stream. Such samples are a plain profile, whatever becomes
- *   of the windows after them: in share mode auto shares are made of their number.
- * - A recording is divided into at most 20 blocks of time, which are as wide as it takes:
- *   what their totals differ by tells how a program changes while it runs.
- * - In share mode auto, what all windows of a group and all other intervals have counted
- *   tells what the interrupt before each adds.
+ *   does the first one of a stream. Such samples are a plain profile, whatever happens
+ *   to the windows after them: in share mode auto shares come from their number.
+ * - A recording is divided into at most 20 blocks of time of equal width. The differences
+ *   of their totals show how a program changes while it runs.
+ * - In share mode auto, the totals of all windows of a group and of all other intervals
+ *   show how many events the interrupt before each adds.
  * - With call chains, a window counts for all functions that were on the stack from
  *   its begin to its end: those of the frames that the chains at its ends have in
  *   common, from the root on. It is a sample of each function of the chain at its end.
  *
- * scripts/python/generate-function-metrics.py does the same. What one of them
- * does the other one has to do, for the sums are identical.
+ * scripts/python/generate-function-metrics.py does the same. Change both together,
+ * because their sums have to be identical.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@
 
 #define NR_BLOCKS	20
 
-/* An event that a group counts, by the place of its counts. */
+/* An event of a group; its index is the slot of its counts. */
 struct metrics_slot {
 	char *name;
 };
@@ -62,20 +62,22 @@ struct metrics_group {
 	unsigned int index;
 	struct function_group_desc desc;
 	bool alternates;
-	/* Intervals below are windows. */
+	/* Shorter intervals are windows. */
 	u64 limit;
 	struct metrics_slot *slots;
 	unsigned int nr_slots;
-	/* All windows and all other intervals, by slot; NULL before the first sample. */
+	/*
+	 * Totals of all windows and of all other intervals, by slot; NULL before the first sample.
+	 */
 	struct function_intervals windows;
 	struct function_intervals longs;
 };
 
-/* Windows of a function: most of those that are matched begin in it as well. */
+/* Classes of a function's windows. Most matched windows also begin in it. */
 enum window_class {
 	WINDOWS_BOTH,
-	WINDOWS_MATCHED,	/* the sample before was not one that the user wants to see */
-	WINDOWS_BEGUN,		/* they end elsewhere */
+	WINDOWS_MATCHED,	/* they begin at a sample that the user does not want to see */
+	WINDOWS_BEGUN,		/* they begin in the function and end elsewhere */
 	NR_CLASSES,
 };
 
@@ -90,12 +92,12 @@ struct metrics_sums {
 	u64 bursts;
 	u64 begun;
 	u64 begun_bursts;
-	/* Behind the values: by block, of a width of 2^shift, see enum in_block. */
+	/* After the values come blocks of the width 2^shift, see enum in_block. */
 	unsigned int shift;
 	struct u192 values[];
 };
 
-/* What a block of a function has. */
+/* The numbers in a block of a function. */
 enum in_block {
 	BLOCK_OPENED,
 	BLOCK_MATCHED,
@@ -111,11 +113,11 @@ struct metrics_function {
 	/* By index of the group. */
 	struct metrics_sums **sums;
 	unsigned int nr_sums;
-	/* With chains: when a window was last added, so that a recursion counts once. */
+	/* With chains: the time of the last added window, so that a recursion counts once. */
 	u64 added;
 };
 
-/* Where a leader's samples were last interrupted by a throttle record. */
+/* The last place at which a throttle record interrupted a leader's samples. */
 struct metrics_leader {
 	u64 id;
 	u64 throttled;
@@ -123,27 +125,27 @@ struct metrics_leader {
 
 struct metrics_stream {
 	u64 id;
-	u64 thread;		/* 0 if it is that of a CPU */
+	u64 thread;		/* 0 for the stream of a CPU */
 	struct metrics_leader *leader;
 	const struct metrics_group *group;
-	/* Events of the leader since its last overflow, if that is known. */
+	/* Events of the leader since its last overflow, if known. */
 	s64 skid;
 	bool has_no_skid;
-	/* The last sample: its time in the order of records, where it was. */
+	/* The last sample: its position in the order of records, and its function. */
 	u64 seen;
 	u64 last_thread;
-	struct metrics_function *last_function;	/* NULL if it is not known */
+	struct metrics_function *last_function;	/* NULL if unknown */
 	struct function_chain last_chain;
 	/* By frame and slot, the counts of the burst so far. */
 	u64 *bursts;
 	unsigned int nr_bursts;
 	unsigned int nr_allocated;
 	bool last_filtered;
-	/* Whether it ended a window that counts, and where one began that counts there. */
+	/* Whether the last sample ended a window that counts, and where a begun one counts. */
 	bool in_burst;
 	struct metrics_function *run;
-	/* By slot, the counts of the burst so far: of matched windows, then of begun ones. */
-	bool one_burst;		/* it is one of windows of both classes: the first */
+	/* By slot, the counts of the burst so far: matched windows, then begun ones. */
+	bool one_burst;		/* the first counts serve both classes */
 	u64 burst[];
 };
 
@@ -155,18 +157,18 @@ struct function_metrics {
 	struct metrics_function *functions;
 	struct hashmap *leaders;
 	struct hashmap *streams;
-	/* Samples often come from the same stream as the one before. */
+	/* Successive samples often come from the same stream. */
 	struct metrics_stream *last_stream;
-	/* Counts the samples and what interrupts them, so that it says which was first. */
+	/* Counts samples and interruptions, so that it gives their order. */
 	u64 now;
 	u64 lost;
-	u64 looked;	/* when streams were last looked through */
-	/* When the first sample was taken, and which block of time the last one is in. */
+	u64 looked;	/* when idle streams were last searched */
+	/* The time of the first sample, and the block of time of the last one. */
 	u64 begin;
 	bool has_begun;
 	unsigned int shift;
 	unsigned int block;
-	/* How late windows have ended, see note_skid(). */
+	/* By how many events windows have ended late, see note_skid(). */
 	u64 *skids;
 	unsigned int nr_skids;
 };
@@ -231,7 +233,7 @@ static void free_chain(struct metrics_stream *stream)
 	free(stream->bursts);
 }
 
-/* What streams hold. */
+/* Frees the chains of streams. */
 static void free_chains(struct hashmap *streams)
 {
 	struct hashmap_entry *entry;
@@ -256,7 +258,7 @@ static void delete_values(struct hashmap *map)
 }
 
 /**
- * function_metrics__delete - end of it
+ * function_metrics__delete - free a collector
  * @metrics: the collector, may be NULL
  */
 void function_metrics__delete(struct function_metrics *metrics)
@@ -297,7 +299,7 @@ void function_metrics__delete(struct function_metrics *metrics)
 	free(metrics);
 }
 
-/* By how much jitter makes an interval longer or shorter, at most. */
+/* Returns the largest change of an interval by jitter. */
 static u64 jitter_of(const struct perf_event_attr *attr, u64 period)
 {
 	u32 width = min(attr->jitter_alternate_period, 63U);
@@ -306,7 +308,7 @@ static u64 jitter_of(const struct perf_event_attr *attr, u64 period)
 }
 
 /**
- * function_metrics__add_group - tell of a group in the recording
+ * function_metrics__add_group - add a group of the recording
  * @metrics: the collector
  * @leader: attr of its leader, whose event is to be added next
  *
@@ -324,14 +326,17 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 
 	alternate = leader->alternative_sample_period;
 	/*
-	 * With a frequency only the kernel knows the long period, which changes.
-	 * A window is meant to be at most a quarter of it. An interval that is as
-	 * short as a window tells as much as one, whichever of the two it was.
+	 * With a frequency the long period changes, and only the kernel knows it. A window is meant
+	 * to be at most a quarter of it. An interval that is as short as a window is as useful,
+	 * whichever of the two it was.
 	 */
 	period = leader->freq ? 4 * min_t(u64, alternate, UINT64_MAX / 4) : leader->sample_period;
-	/* Equal ones ask for a plain period with jitter. */
+	/* Equal periods mean one period with jitter. */
 	group->alternates = alternate && alternate != period;
-	/* The longest window and the shortest long interval: half of the sum, rounded up. */
+	/*
+	 * The limit is halfway between the longest window and the shortest long interval, rounded
+	 * up.
+	 */
 	longest = alternate + min(jitter_of(leader, alternate), UINT64_MAX - alternate);
 	shortest = period - jitter_of(leader, period);
 	group->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
@@ -363,7 +368,7 @@ static bool metrics_group__has_event(const struct metrics_group *group, const ch
 }
 
 /*
- * Whether another event of the group has the name, or one of the recording that counts
+ * Returns true if another event of the group has the name, or an event of the recording that counts
  * something else; or -ENOMEM.
  */
 static int is_taken(struct metrics_group *group, const char *name,
@@ -460,8 +465,7 @@ bool metrics_group__alternates(const struct metrics_group *group)
 }
 
 /**
- * function_metrics__add_function - tell of a function, or of what else the
- *				    samples are told apart by
+ * function_metrics__add_function - add a function, or another kind of row
  * @metrics: the collector
  * @symbol: its name, "" if it has none
  * @dso: path of its DSO, "" if it is not known
@@ -517,7 +521,7 @@ struct function_name metrics_function__name(const struct metrics_function *funct
 }
 
 /**
- * metrics_function__rename - a function is called something else now
+ * metrics_function__rename - change the name of a function
  * @function: the function
  * @symbol: its name
  *
@@ -591,13 +595,13 @@ static struct metrics_stream *function_metrics__findnew_stream(struct function_m
 	return stream;
 }
 
-/* Totals and products of some windows. */
+/* Returns the number of totals and products of a class of windows. */
 static unsigned int nr_values(const struct metrics_group *group)
 {
 	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
 }
 
-/* Numbers in a block, see enum in_block. */
+/* Returns the number of values in a block, see enum in_block. */
 static unsigned int block_size(const struct metrics_group *group)
 {
 	return BLOCK_COUNTS + NR_CLASSES * group->nr_slots;
@@ -644,7 +648,7 @@ static u64 opened_in(struct metrics_sums *sums, const struct metrics_group *grou
 	return metrics_sums__blocks(sums, group)[block * block_size(group) + BLOCK_OPENED];
 }
 
-/* Note in which block of time a sample is. If there are too many, blocks become wider. */
+/* Notes the block of time of a sample. If there are too many blocks, all become wider. */
 static void function_metrics__set_block(struct function_metrics *metrics, u64 time)
 {
 	u64 elapsed;
@@ -659,7 +663,7 @@ static void function_metrics__set_block(struct function_metrics *metrics, u64 ti
 	metrics->block = elapsed >> metrics->shift;
 }
 
-/* Bring the blocks of a function to the width that blocks have now. */
+/* Widens the blocks of a function to the current width. */
 static void metrics_sums__widen(struct metrics_sums *sums, const struct metrics_group *group)
 {
 	const unsigned int size = block_size(group);
@@ -677,7 +681,7 @@ static void metrics_sums__widen(struct metrics_sums *sums, const struct metrics_
 	}
 }
 
-/* The block of a function that the sample at hand is in. */
+/* Returns the block of a function for the current sample. */
 static u64 *metrics_sums__block(struct metrics_sums *sums, const struct metrics_group *group)
 {
 	if (sums->shift != group->metrics->shift)
@@ -686,8 +690,8 @@ static u64 *metrics_sums__block(struct metrics_sums *sums, const struct metrics_
 }
 
 /*
- * Add a window to values. The counts of its burst grow from x to y, the product of
- * two events by y_i y_j - x_i x_j.
+ * Adds a window to values. The counts of its burst grow from x to y, and the product of two events
+ * by y_i y_j - x_i x_j.
  */
 static void add_to_burst(struct u192 *values, const struct metrics_group *group,
 			 const u64 *counts, u64 *burst)
@@ -744,7 +748,7 @@ static void add_counts(u64 *totals, const struct metrics_group *group, const u64
 		totals[i] += counts[i];
 }
 
-/* Add a window to those of a class, and to the block of time. */
+/* Adds a window to its class and to its block of time. */
 static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
 			      enum window_class class, const u64 *counts, u64 *burst,
 			      bool in_burst)
@@ -806,8 +810,8 @@ static int function_chain__copy(struct function_chain *chain, const struct funct
 }
 
 /*
- * How many frames are the same calls in both, as far as chains tell. Two frames of one
- * function are if what called them is: the last ones may be at different addresses.
+ * Returns how many frames are the same calls in both chains. Frames of the same function match if
+ * their callers match; the last ones may have different addresses.
  */
 static unsigned int nr_common(const struct function_chain *a, const struct function_chain *b)
 {
@@ -838,9 +842,9 @@ static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigne
 }
 
 /*
- * Add a window to each function of its chain, which it counts for if its frame is one of
- * the first @common ones. A recursion counts once: its first frame is there all the time.
- * @common is 0 if the window is broken.
+ * Adds a window to each function of its chain. It counts for the first @common frames, which is 0
+ * if the window is broken. A recursion counts once, for its first frame, which is there all the
+ * time.
  */
 static int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
 			unsigned int common)
@@ -875,7 +879,7 @@ static int add_to_chain(struct metrics_stream *stream, const struct metrics_samp
 	return 0;
 }
 
-/* Add an interval to those of its kind, wherever it is. */
+/* Adds an interval to the totals of its kind. */
 static int add_interval(struct metrics_group *group, struct function_intervals *intervals,
 			const u64 *counts)
 {
@@ -889,8 +893,8 @@ static int add_interval(struct metrics_group *group, struct function_intervals *
 }
 
 /*
- * Add a window to the function at its end, if it counts there, and to the one in which it
- * begins. As long as these are the same windows one burst will do, and the sums of both.
+ * Adds a window to the function at its end, if it counts there, and to the function in which it
+ * begins. As long as both get the same windows, they share one burst and its sums.
  */
 static int add_to_functions(struct metrics_stream *stream, const struct metrics_sample *sample,
 			    struct metrics_function *begin, bool counts, bool in_burst,
@@ -930,13 +934,13 @@ bool function_metrics__wants_period(const struct function_metrics *metrics)
 }
 
 /*
- * A counter goes on after its overflow, until the handler reads it. The next interval is as
- * much shorter, unless nothing would be left of it.
+ * A counter continues after its overflow until the handler reads it. The next interval is shorter
+ * by these events, unless nothing would remain of it.
  */
 static int note_skid(struct function_metrics *metrics, struct metrics_stream *stream,
 		     const struct metrics_sample *sample, bool is_window, bool is_broken)
 {
-	/* Periods of samples that were lost are not known. */
+	/* The periods of lost samples are unknown. */
 	stream->has_no_skid |= !sample->period || (stream->seen && is_broken);
 	if (stream->has_no_skid)
 		return 0;
@@ -967,7 +971,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
 	bool is_known, is_window, is_opening, is_broken, is_wanted, is_matched, in_burst, in_run;
 	bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO, counts;
-	struct metrics_function *begin;	/* of the window, NULL if it is not known */
+	struct metrics_function *begin;	/* where the window begins, NULL if unknown */
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
 	unsigned int common = 0;
@@ -978,19 +982,21 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 		return -ENOMEM;
 
 	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
-	/* The interval of the first sample is not known. */
+	/* The interval of the first sample is unknown. */
 	is_known = stream->seen;
 	is_window = is_known && (!group->alternates || sample->counts[0] < group->limit);
 	is_opening = !is_window && is_auto;
 	begin = !is_broken && stream->last_thread == sample->thread ? stream->last_function : NULL;
 	is_matched = function && begin == function;
-	/* While a leader was throttled the members may have counted on: never count this. */
+	/*
+	 * Members may have counted while the leader was throttled, so never use such an interval.
+	 */
 	is_wanted = !is_broken && !sample->filtered && !sample->outside;
 	counts = is_window && is_wanted && !sample->chain &&
 		 (is_matched || group->desc.share == FUNCTION_SHARE_NONE);
 	in_burst = is_matched && stream->in_burst;
 	if (!is_window || !is_auto || stream->last_filtered || sample->outside)
-		begin = NULL;	/* it does not count there */
+		begin = NULL;	/* the window does not count there */
 	in_run = begin && stream->run == begin;
 	if (sample->chain) {
 		if (!is_broken && stream->last_thread == sample->thread)
@@ -1025,7 +1031,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	sums = metrics_function__sums(sample->function, group);
 	if (!sums)
 		return -ENOMEM;
-	/* It has a part in the names: spans of a recording are to add up. */
+	/* The function exists even so, so that names agree and spans of a recording add up. */
 	if (sample->outside)
 		return 0;
 	sums->samples += is_window;
@@ -1041,7 +1047,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
  * @metrics: the collector
  * @id: id of the leader
  *
- * Concerns all its threads: that of the record need not be the one meant.
+ * This affects all its threads, because the record may name another thread.
  */
 void function_metrics__throttle(struct function_metrics *metrics, u64 id)
 {
@@ -1052,7 +1058,7 @@ void function_metrics__throttle(struct function_metrics *metrics, u64 id)
 }
 
 /**
- * function_metrics__lost - records are lost here, of which streams is not known
+ * function_metrics__lost - note that records of unknown streams are lost here
  * @metrics: the collector
  */
 void function_metrics__lost(struct function_metrics *metrics)
@@ -1072,8 +1078,8 @@ static void restart_intervals(const struct metrics_group *group,
  * function_metrics__restart - begin to count anew
  * @metrics: the collector
  *
- * What the samples before tell of the next ones is kept, and so are functions, with no
- * window, so that their names stay what they are. A burst ends here.
+ * The state of streams is kept, and so are functions, without windows, so that their names
+ * do not change. A burst ends here.
  */
 void function_metrics__restart(struct function_metrics *metrics)
 {
@@ -1109,8 +1115,8 @@ void function_metrics__restart(struct function_metrics *metrics)
  * function_metrics__forget_idle - forget what had no sample since the call before
  * @metrics: the collector
  *
- * So threads that have ended do not add up. Of one that goes on, the next interval is not
- * known, as is its first one.
+ * So threads that have ended take no memory. If a thread goes on, its next interval is
+ * unknown, like its first one.
  */
 void function_metrics__forget_idle(struct function_metrics *metrics)
 {
@@ -1137,7 +1143,7 @@ static int compare_names(const void *one, const void *other)
 	return strcmp((*a)->name, (*b)->name);
 }
 
-/* The slots of a group in the order of its set. Slot 0 is the leader's. */
+/* Returns the slots of a group in the order of its set. Slot 0 is the leader's. */
 static const struct metrics_slot **metrics_group__order(const struct metrics_group *group)
 {
 	const struct metrics_slot **order = calloc(group->nr_slots, sizeof(*order));
@@ -1166,7 +1172,7 @@ static struct event_set *metrics_group__set(const struct metrics_group *group,
 	return set && !event_set__add_desc(set, &group->desc) ? set : NULL;
 }
 
-/* Product of two slots in the values of a function. */
+/* Returns the index of the product of two slots in the values of a function. */
 static unsigned int product_of(const struct metrics_group *group, unsigned int a, unsigned int b)
 {
 	unsigned int nr = group->nr_slots, first = min(a, b), second = max(a, b);
@@ -1174,7 +1180,7 @@ static unsigned int product_of(const struct metrics_group *group, unsigned int a
 	return nr + first * nr - first * (first + 1) / 2 + second;
 }
 
-/* Add the totals and products of a group, in the order of its set. */
+/* Adds the totals and products of a group, in the order of its set. */
 static bool add_values(const struct metrics_group *group, const struct metrics_slot **order,
 		       const struct event_set *set, const struct u192 *from, struct u192 *to)
 {
@@ -1195,8 +1201,8 @@ static bool add_values(const struct metrics_group *group, const struct metrics_s
 }
 
 /*
- * Add the windows of two classes, with the products of their totals in each block, which is
- * how many windows there are by @in_block. Returns how many blocks have some.
+ * Adds the windows of two classes, with the products of their totals in each block; @in_block gives
+ * the number of windows in a block. Returns the number of blocks with windows.
  */
 static u64 add_reading(const struct metrics_group *group, const struct metrics_slot **order,
 		       const struct event_set *set, struct metrics_sums *from,
@@ -1268,7 +1274,7 @@ static bool add_intervals(const struct metrics_group *group, const struct metric
 	return !from->number || add_values(group, order, set, from->values, to->values);
 }
 
-/* The opened samples of all functions by block. All their blocks are of one width then. */
+/* Counts the opened samples of all functions by block, after all blocks have the same width. */
 static void count_opened(const struct function_metrics *metrics, const struct metrics_group *group,
 			 u64 *opened)
 {
@@ -1314,7 +1320,7 @@ static bool is_same_name(const struct function_sums *a, const struct function_su
 	return !strcmp(a->symbol, b->symbol) && !strcmp(a->dso, b->dso);
 }
 
-/* A name that only one function of a DSO has needs no address. */
+/* A name that is unique in its DSO needs no address. */
 static void drop_addresses(struct function_table *table)
 {
 	for (size_t i = 0, next; i < table->nr_sums; i = next) {

@@ -12,7 +12,7 @@ struct metrics_function;
 struct metrics_group;
 struct perf_event_attr;
 
-/* A function that runs or waits for what it called, and where in it. */
+/* A function that runs or waits for its callee, and the address in it. */
 struct function_frame {
 	struct metrics_function *function;
 	u64 ip;
@@ -27,7 +27,7 @@ struct function_chain {
 
 int function_chain__add(struct function_chain *chain, struct metrics_function *function, u64 ip);
 
-/* What a function is called, see function_metrics__add_function(). */
+/* The name of a function, see function_metrics__add_function(). */
 struct function_name {
 	const char *symbol;
 	const char *dso;
@@ -37,15 +37,15 @@ struct function_name {
 /* A sample of a group: the end of an interval. */
 struct metrics_sample {
 	u64 id;				/* of the leader */
-	u64 thread;			/* any number that is the thread's alone */
+	u64 thread;			/* a unique number of the thread */
 	struct metrics_function *function;
-	const struct function_chain *chain;	/* not NULL: each of its functions is a row */
+	const struct function_chain *chain;	/* if not NULL, each of its functions is a row */
 	const u64 *counts;		/* by slot, since the sample before */
-	u64 period;			/* that has elapsed, 0 if that is not known */
+	u64 period;			/* elapsed period, 0 if unknown */
 	u64 time;
 	bool filtered;			/* the user does not want to see it */
-	bool outside;			/* of the spans of time that the user wants to see */
-	bool nowhere;			/* at address 0, which is in no function */
+	bool outside;			/* it is outside of the requested spans of time */
+	bool nowhere;			/* the sample has address 0, which is in no function */
 };
 
 struct function_metrics *function_metrics__new(enum function_share share);

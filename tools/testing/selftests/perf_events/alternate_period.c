@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Alternate sample periods as perf_event_open(2) and the ring buffer show them:
- * which attrs are refused, in which order the periods of the samples come, and
- * that each interval is as long as its sample says, whatever happens to the
- * event or its task meanwhile.
+ * Tests alternate sample periods with perf_event_open(2) and the ring buffer: which attrs are
+ * refused, in which order the periods of the samples come, and that each interval is as long as its
+ * sample says, whatever happens to the event or its task meanwhile.
  */
 #define _GNU_SOURCE
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
@@ -41,21 +40,20 @@
 #define WINDOW		100000ULL
 #define OTHER_LONG	700000ULL
 
-/* Samples which a test looks at, and the ring buffer which has room for them. */
+/* The number of samples that a test looks at, and a ring buffer with room for them. */
 #define SAMPLES		20
 #define DATA_SIZE	(512 * 1024)
 
-/* What a test lets run before it looks again, well below WINDOW events. */
+/* The work between two checks, well below WINDOW events. */
 #define STEP		1000
 
-/* At most so many events are in the system calls around the begin of an interval. */
+/* The most events in the system calls around the begin of an interval. */
 #define CALLS		(WINDOW / 20)
 
 /*
- * How many events may pass between an overflow and its sample; they are missing
- * in the next interval. Unless it is defined, each test measures it first. None
- * do on an emulated machine with one processor, or one where the driver (book3s)
- * puts an overflow off when the event is stopped.
+ * The number of events that may pass between an overflow and its sample; the next interval lacks
+ * them. Unless it is defined, each test measures it first. It is 0 on an emulated machine with one
+ * processor, and 1 where the driver (book3s) delays an overflow when the event is stopped.
  */
 #ifdef SKID
 #define MEASURE_SKID	false
@@ -64,7 +62,7 @@
 #define SKID		0
 #endif
 
-/* With how many long intervals an event begins; with two if not the kernel alternates. */
+/* The number of long intervals at the beginning: two if not the kernel alternates. */
 #ifndef LONGS
 #define LONGS		1
 #endif
@@ -118,7 +116,7 @@ static bool cpus_alternate(void)
 	return alternate;
 }
 
-/* The number in a file of /proc or /sys, -1 if there is none. */
+/* Returns the number in a file of /proc or /sys, -1 if there is none. */
 static int read_number(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -140,7 +138,7 @@ static void work(unsigned int loops)
 		asm volatile("" : "+r" (loops) : : "memory");
 }
 
-/* The rules which do not need a PMU: they are checked before it is asked. */
+/* The rules that the kernel checks before it asks a PMU. */
 FIXTURE(rules) {
 	struct perf_event_attr attr;
 };
@@ -233,7 +231,7 @@ TEST_F(rules, count_needs_window)
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
 }
 
-/* A number in the fdinfo of an event, 0 if there is none. */
+/* Returns a number in the fdinfo of an event, 0 if there is none. */
 static __u64 shown(int fd, const char *format)
 {
 	char path[64], line[128];
@@ -250,7 +248,7 @@ static __u64 shown(int fd, const char *format)
 	return number;
 }
 
-/* A kernel which has no use for config4 reserves it, one which has says so. */
+/* A kernel that does not use config4 reserves it, else fdinfo shows it. */
 TEST_F(rules, config4_reserved_or_shown)
 {
 	int fd;
@@ -281,7 +279,7 @@ TEST_F(rules, shown_in_fdinfo)
 	EXPECT_EQ(3, shown(fd, "perf_event_attr.alternative_sample_count: %llu"));
 }
 
-/* What can sample alternates if its PMU says so in caps, else it refuses. */
+/* An event that can sample alternates if its PMU says so in caps, else it is refused. */
 TEST_F(rules, pmus_do_what_they_say)
 {
 	int alternating = 0;
@@ -319,7 +317,7 @@ TEST_F(rules, all_sizes_open)
 
 	for (int i = 0; i < ARRAY_SIZE(size); i++) {
 		self->attr.size = size[i];
-		/* What lies behind the size must not be looked at. */
+		/* The kernel must ignore everything behind the size. */
 		self->attr.alternative_sample_period =
 			size[i] < PERF_ATTR_SIZE_VER10 ? 1ULL << 63 : 0;
 		EXPECT_EQ(0, try_open(&self->attr))
@@ -327,7 +325,7 @@ TEST_F(rules, all_sizes_open)
 	}
 }
 
-/* A size may end inside the new members: those which it includes count. */
+/* A size may end inside the new members: only those that it includes count. */
 TEST_F(rules, size_decides_what_is_set)
 {
 	self->attr.alternative_sample_period = 0;
@@ -348,7 +346,7 @@ TEST_F(rules, size_decides_what_is_set)
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
 }
 
-/* The size which the kernel tells is its own, and the one to try again with. */
+/* The kernel returns its own size, with which a retry works. */
 static void expect_too_big(struct __test_metadata *_metadata,
 			   struct perf_event_attr *attr)
 {
@@ -361,7 +359,7 @@ TEST_F(rules, sizes_out_of_range)
 {
 	self->attr.alternative_sample_period = 0;
 
-	/* Who does not set the size has the first one. */
+	/* A size of 0 means the first one. */
 	self->attr.size = 0;
 	EXPECT_EQ(0, try_open(&self->attr));
 
@@ -383,7 +381,7 @@ TEST_F(rules, larger_attr)
 	larger.attr.size = sizeof(larger);
 	EXPECT_EQ(0, try_open(&larger.attr));
 
-	/* The rules hold for what the kernel knows. */
+	/* The rules hold for the members that the kernel knows. */
 	larger.attr.jitter_alternate_period = 1;
 	EXPECT_EQ(EINVAL, try_open(&larger.attr));
 	EXPECT_EQ(sizeof(larger), larger.attr.size);
@@ -394,8 +392,8 @@ TEST_F(rules, larger_attr)
 }
 
 /*
- * A PMU which cannot alternate must not ignore that it should. This event has a
- * sample whenever a BPF program wants one, and nothing to count.
+ * A PMU that cannot alternate must not ignore the request. This event has a sample whenever a BPF
+ * program writes one, and nothing to count.
  */
 TEST_F(rules, bpf_output_refuses)
 {
@@ -406,7 +404,7 @@ TEST_F(rules, bpf_output_refuses)
 	EXPECT_EQ(0, try_open(&self->attr));
 }
 
-/* A breakpoint does not get a window later. */
+/* A breakpoint cannot get a window later. */
 TEST_F(rules, modified_breakpoint)
 {
 	int fd;
@@ -439,29 +437,29 @@ struct sample {
 #define EVENT struct _test_data_event
 
 /*
- * A group of cycles, which samples with alternate periods, and instructions, or
- * the other way round where only instructions can sample.
+ * A group of cycles, which samples with alternate periods, and instructions, or the other way round
+ * if only instructions can sample.
  */
 FIXTURE(event) {
 	struct perf_event_attr attr;
 	int cpu;		/* of the event, -1 for all */
-	pid_t target;		/* whose event it is, as perf_event_open() has it */
-	pid_t tid;		/* whose samples are looked at, 0 for all */
+	pid_t target;		/* the pid argument of perf_event_open() */
+	pid_t tid;		/* the thread whose samples are checked, 0 for all */
 	int leader;
 	struct perf_event_mmap_page *page;
 	__u64 position;		/* in the ring buffer, which never wraps here */
 	int throttled;		/* records up to position */
 	int unthrottled;
 	int while_throttled;	/* samples between the two */
-	void (*step)(EVENT *self);	/* lets the target work a little */
+	void (*step)(EVENT *self);	/* makes the target work a little */
 	bool refresh;		/* allow one overflow for each sample */
-	int server;		/* socket of a task which works when told to */
+	int server;		/* socket of a task that works on request */
 	pid_t child;		/* to be killed at the end */
-	int cpus[2];		/* for a task which moves */
+	int cpus[2];		/* for a task that moves */
 	int offline;		/* CPU to be brought back at the end */
 	int paranoid;		/* perf_event_paranoid to be restored at the end */
 	int max_rate;		/* perf_event_max_sample_rate, too */
-	__u64 skid;		/* how far a counted interval may be from its period */
+	__u64 skid;		/* most difference of a counted interval to its period */
 };
 
 static void step_here(EVENT *self)
@@ -557,7 +555,7 @@ static void start(struct __test_metadata *_metadata, EVENT *self)
 	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_ENABLE, 0));
 }
 
-/* What the event has counted until now. */
+/* Returns the count of the event. */
 static __u64 count(struct __test_metadata *_metadata, EVENT *self)
 {
 	__u64 now[3];	/* nr, the event, its sibling unless it has left */
@@ -567,7 +565,7 @@ static __u64 count(struct __test_metadata *_metadata, EVENT *self)
 	return now[1];
 }
 
-/* The next sample of self->tid which is already there, or NULL. */
+/* Returns the next sample of self->tid that is there already, or NULL. */
 static struct sample *poll_sample(EVENT *self)
 {
 	while (self->position < __atomic_load_n(&self->page->data_head,
@@ -611,7 +609,7 @@ static struct sample *next_sample(struct __test_metadata *_metadata, EVENT *self
 	return NULL;
 }
 
-/* How far the plain event is from a period at most, and as much again. */
+/* Sets the skid to twice the largest deviation of a plain event from its period. */
 static void measure_skid(struct __test_metadata *_metadata, EVENT *self)
 {
 	struct perf_event_attr attr = self->attr;
@@ -642,7 +640,7 @@ static void measure_skid(struct __test_metadata *_metadata, EVENT *self)
 	self->while_throttled = 0;
 }
 
-/* Errors of a machine without a PMU, without its interrupt, or without leave. */
+/* Errors of a machine without a PMU, without its interrupt, or without permission. */
 static bool cannot_sample(int err)
 {
 	return err == ENOENT || err == ENODEV || err == EOPNOTSUPP ||
@@ -694,7 +692,7 @@ FIXTURE_SETUP(event)
 		measure_skid(_metadata, self);
 }
 
-/* By the parent of the test, which is root even if the test is not any more. */
+/* The parent does this: it is root even if the test no longer is. */
 FIXTURE_TEARDOWN_PARENT(event)
 {
 	if (self->child)
@@ -729,7 +727,7 @@ static void expect_counted(struct __test_metadata *_metadata,
 		       sample->value[0] - begin);
 }
 
-/* Is sample at the end of the interval which began with last? */
+/* Is sample at the end of the interval that began with last? */
 static void check_interval(struct __test_metadata *_metadata, EVENT *self,
 			   struct sample *last, struct sample *sample, bool window)
 {
@@ -753,7 +751,7 @@ static struct sample *expect_interval(struct __test_metadata *_metadata,
 	return sample;
 }
 
-/* The next samples alternate, beginning with the interval after last. */
+/* Expects that the next samples alternate, beginning with the interval after last. */
 static struct sample *expect_intervals(struct __test_metadata *_metadata,
 				       EVENT *self, struct sample *last,
 				       bool window)
@@ -767,9 +765,9 @@ static struct sample *expect_intervals(struct __test_metadata *_metadata,
 #define UNKNOWN	(~0ULL)
 
 /*
- * The next samples alternate from the beginning on, where the event had counted
- * as many: one long interval, a window, a long interval, a window, ... Each is
- * as long as its sample says. With jitter the first has any length up to both.
+ * Expects that the next samples alternate from the beginning on, at which the event had this count:
+ * one long interval, a window, a long interval, a window, ... Each is as long as its sample says.
+ * With jitter the first has any length up to both.
  */
 static struct sample *expect_alternation(struct __test_metadata *_metadata,
 					 EVENT *self, __u64 begin)
@@ -792,8 +790,8 @@ static struct sample *expect_alternation(struct __test_metadata *_metadata,
 }
 
 /*
- * Returns well inside an interval: a window, or the long one after a window.
- * The interval begins with the sample which is returned.
+ * Runs until well inside an interval: a window, or the long one after a window. The interval begins
+ * with the returned sample.
  */
 static struct sample *run_into(struct __test_metadata *_metadata, EVENT *self,
 			       bool window)
@@ -934,12 +932,12 @@ static __u64 now(void)
 	return time.tv_sec * 1000000000ULL + time.tv_nsec;
 }
 
-#define SETTLE	300000000ULL	/* ns until a frequency is met */
-#define MEASURE	500000000ULL	/* ns to count samples in */
+#define SETTLE	300000000ULL	/* ns after which a frequency is met */
+#define MEASURE	500000000ULL	/* ns in which samples are counted */
 
 /*
- * There are as many long intervals in a second as the frequency says, whatever
- * the windows are, and each has its windows.
+ * Expects as many long intervals per second as the frequency says, whatever the windows are, each
+ * with its windows.
  */
 static void expect_frequency(struct __test_metadata *_metadata, EVENT *self)
 {
@@ -983,12 +981,12 @@ TEST_F(event, frequency)
 	expect_frequency(_metadata, self);
 	ASSERT_EQ(0, set_frequency(self, 2000));
 	expect_frequency(_metadata, self);
-	/* What is counted from then on begins at 0. */
+	/* The count restarts at 0. */
 	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_RESET, 0));
 	expect_frequency(_metadata, self);
 }
 
-/* What it would have counted while it was throttled does not matter. */
+/* The time while the event is throttled does not matter. */
 TEST_F(event, frequency_after_throttling)
 {
 	int rate = read_number(MAX_RATE);
@@ -1044,7 +1042,7 @@ TEST_F(event, frequency_with_long_windows)
 	expect_frequency(_metadata, self);
 }
 
-/* What is read meanwhile lies between the two samples of an interval. */
+/* A count that is read within an interval lies between its two samples. */
 TEST_F(event, reads_lie_between_samples)
 {
 	__u64 now[3] = {}, before[3] = {};	/* nr, the event, its sibling */
@@ -1055,7 +1053,7 @@ TEST_F(event, reads_lie_between_samples)
 	for (int i = 0, reads = 0; i < SAMPLES;) {
 		sample = poll_sample(self);
 		if (!sample) {
-			/* So what is in now comes before the next sample. */
+			/* So the counts in now are from before the next sample. */
 			memcpy(before, now, sizeof(now));
 			ASSERT_EQ(sizeof(now), read(self->leader, now, sizeof(now)));
 			EXPECT_LE(last->value[0], now[1]);
@@ -1112,7 +1110,7 @@ TEST_F(event, ioc_period_while_disabled)
 	}
 }
 
-/* Periods so short that the CPU has not much time for anything else. */
+/* Uses periods so short that the CPU has little time for anything else. */
 static void start_hog(struct __test_metadata *_metadata, EVENT *self)
 {
 	self->attr.sample_period = 2000;
@@ -1120,7 +1118,7 @@ static void start_hog(struct __test_metadata *_metadata, EVENT *self)
 	start(_metadata, self);
 }
 
-/* riscv_pmu_sbi let a throttled event go on. */
+/* Before a fix riscv_pmu_sbi let a throttled event go on. */
 static bool goes_on_throttled(EVENT *self)
 {
 	return self->while_throttled > self->throttled;
@@ -1129,7 +1127,7 @@ static bool goes_on_throttled(EVENT *self)
 TEST_F(event, ioc_period_while_throttled)
 {
 	start_hog(_metadata, self);
-	/* Several times, to meet it in both kinds of interval. */
+	/* Try several times, to hit both kinds of interval. */
 	for (int i = 1; i <= 4; i++) {
 		int throttled;
 		__u64 begin;
@@ -1155,11 +1153,11 @@ TEST_F(event, ioc_period_obeys_rules)
 	start(_metadata, self);
 	EXPECT_EQ(EINVAL, set_period(self, 0));
 	EXPECT_EQ(EINVAL, set_period(self, 1ULL << 63));
-	/* Neither has changed anything. */
+	/* Neither of the two has changed anything. */
 	expect_alternation(_metadata, self, 0);
 }
 
-/* The event is stopped when it has too many samples, and goes on later. */
+/* An event with too many samples is stopped, and goes on later. */
 TEST_F(event, throttling_keeps_phase)
 {
 	struct sample *sample;
@@ -1171,13 +1169,13 @@ TEST_F(event, throttling_keeps_phase)
 		sample = expect_interval(_metadata, self, sample,
 					 sample->period == self->attr.sample_period);
 		ASSERT_FALSE(goes_on_throttled(self));
-		/* The number of samples until the next time may be even or odd. */
+		/* The number of samples until the next pause may be even or odd. */
 		if (pauses < self->unthrottled)
 			usleep(1000 + 700 * pauses++);
 	}
 	expect_intervals(_metadata, self, sample,
 			 sample->period == self->attr.sample_period);
-	/* The one which is too many. */
+	/* One sample may come after the throttle record. */
 	EXPECT_LE(self->while_throttled, self->throttled);
 }
 
@@ -1233,7 +1231,7 @@ TEST_F(event, refresh_keeps_phase)
 
 static void work_for_ever(void)
 {
-	/* ends by itself if the parent does not end it */
+	/* ends itself if the parent does not */
 	alarm(10);
 	for (;;)
 		work(STEP);
@@ -1299,7 +1297,7 @@ static pid_t create_thread(EVENT *self)
 	return tid;
 }
 
-/* A child starts at the beginning, whatever interval its parent is in. */
+/* Expects that a child starts at the beginning, whatever interval its parent is in. */
 static void expect_inheritance(struct __test_metadata *_metadata, EVENT *self,
 			       bool window, pid_t (*child)(EVENT *self))
 {
@@ -1307,7 +1305,7 @@ static void expect_inheritance(struct __test_metadata *_metadata, EVENT *self,
 	start(_metadata, self);
 	run_into(_metadata, self, window);
 
-	/* Both run, in turns, on the same CPU. */
+	/* Both run in turns on the same CPU. */
 	self->tid = child(self);
 	ASSERT_LT(0, self->tid);
 	expect_alternation(_metadata, self, 0);
@@ -1343,15 +1341,15 @@ TEST_F(event, thread_of_window)
 }
 
 /*
- * Tasks with the same events may exchange them instead of switching them. An
- * interval is not to begin in one task and to end in another.
+ * Tasks with the same events may exchange them on a switch. An interval must not begin in one task
+ * and end in another.
  */
 TEST_F(event, tasks_do_not_exchange_events)
 {
 	struct sample *sample;
 	__u64 last = 0;
 
-	/* With counts in the sample events are not exchanged anyway. */
+	/* Events with counts in the sample are never exchanged. */
 	self->attr.sample_type &= ~PERF_SAMPLE_READ;
 	self->attr.inherit = 1;
 	start(_metadata, self);
@@ -1363,7 +1361,7 @@ TEST_F(event, tasks_do_not_exchange_events)
 	}
 }
 
-/* The children which exist keep theirs, those to come have the new one. */
+/* Existing children keep their period, later ones have the new one. */
 TEST_F(event, ioc_period_and_children)
 {
 	__u64 period = OTHER_LONG, position;
@@ -1389,7 +1387,7 @@ TEST_F(event, ioc_period_and_children)
 	expect_alternation(_metadata, self, 0);
 }
 
-/* A task which works when it is told to by the other end of its standard input. */
+/* A task that works when the other end of its standard input asks for it. */
 #define SERVER		"server of alternate_period"
 
 enum order { WORK, EXEC };
@@ -1486,9 +1484,9 @@ TEST_F(event, enable_on_exec)
 }
 
 /*
- * QEMU's riscv64 has many counters, but counts an event with one of them only.
- * A counter that only counted, and samples later, is late with its first
- * interrupt there: the two have a period.
+ * Can two counters count the event? QEMU's riscv64 has many counters, but only one of them counts
+ * it. A counter that first only counts and samples later has a late first interrupt there, so both
+ * have a period.
  */
 static bool two_counters_count(EVENT *self)
 {
@@ -1509,7 +1507,7 @@ static bool two_counters_count(EVENT *self)
 	return counted;
 }
 
-/* More events than counters: they take turns, also inside of intervals. */
+/* With more events than counters, they take turns, also inside of intervals. */
 TEST_F(event, multiplexing_keeps_rest_of_interval)
 {
 	if (!two_counters_count(self))
@@ -1524,7 +1522,7 @@ TEST_F(event, multiplexing_keeps_rest_of_interval)
 	EXPECT_LT(self->page->time_running, self->page->time_enabled);
 }
 
-/* The part of siginfo_t which not every C library has, from si_addr on. */
+/* The part of siginfo_t from si_addr on, which not every C library has. */
 struct si_perf {
 	void *addr;
 	unsigned long data;
@@ -1532,7 +1530,7 @@ struct si_perf {
 	__u32 flags;
 };
 
-/* What the signal handler saw. */
+/* The data of the signal handler. */
 static struct {
 	int fd;
 	struct perf_event_attr *attr;
@@ -1589,7 +1587,7 @@ TEST_F(event, sigtrap)
 	EXPECT_EQ(0, traps.wrong);
 }
 
-/* A BPF program which drops the samples with a certain period. */
+/* Loads a BPF program that drops the samples with a certain period. */
 static int load_dropper(__s32 period)
 {
 	struct bpf_insn program[] = {
@@ -1612,7 +1610,7 @@ static int load_dropper(__s32 period)
 	return syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 }
 
-/* Between two samples which are kept there is the interval of one which is not. */
+/* Expects an interval without sample between two samples that are kept. */
 static void expect_dropping(struct __test_metadata *_metadata, EVENT *self,
 			    __u64 dropped, __u64 kept)
 {
@@ -1678,7 +1676,7 @@ TEST_F(event, migration_keeps_rest_of_interval)
 	expect_alternation(_metadata, self, 0);
 }
 
-/* Takes a CPU for the test, and another one which stays. */
+/* Chooses a CPU for the test, and another one that stays online. */
 static bool find_hotplug_cpu(EVENT *self)
 {
 	int other = other_cpu(self);
@@ -1696,7 +1694,7 @@ static bool find_hotplug_cpu(EVENT *self)
 
 #define NO_HOTPLUG	"needs root and two CPUs, one of which can go offline"
 
-/* The task has to leave the CPU, its interval ends on another one. */
+/* The task has to leave the CPU, and its interval ends on another one. */
 TEST_F(event, hotplug_keeps_rest_of_interval)
 {
 	if (!find_hotplug_cpu(self))
@@ -1744,14 +1742,14 @@ TEST_F(event, hotplug_ends_event_of_cpu)
 	work(LONG);
 	EXPECT_EQ(ended, count(_metadata, self));
 
-	/* A new one begins at the beginning. */
+	/* A new event begins at the beginning. */
 	close(self->leader);
 	self->position = 0;
 	start(_metadata, self);
 	expect_alternation(_metadata, self, 0);
 }
 
-/* With perf_event_paranoid = 2 a user may look at user space alone. */
+/* With perf_event_paranoid = 2 users may sample user space only. */
 TEST_F(event, unprivileged)
 {
 	int paranoid = read_number(PARANOID);

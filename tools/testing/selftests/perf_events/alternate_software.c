@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Alternate sample periods of software events, tracepoints, probes, breakpoints
- * and clocks: the periods which the samples report are compared with the count
- * of the event, which the samples carry, too.
+ * Tests alternate sample periods of software events, tracepoints, probes, breakpoints and clocks:
+ * the periods in the samples are compared with the count of the event, which the samples carry,
+ * too.
  */
 #define _GNU_SOURCE
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
@@ -31,8 +31,8 @@
 #define DATA_PAGES	128
 
 /*
- * What each event here samples, and where it is: the values of a group come
- * after their number, the raw data comes after the value and its own size.
+ * The sample of each event and the offsets in it: the values of a group come after their number,
+ * the raw data comes after the value and its own size.
  */
 #define SAMPLE_TYPE	(PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ)
 #define GROUP_LEADER	1
@@ -44,7 +44,7 @@ struct sample {
 	__u64 value[];
 };
 
-/* An open event and what has been read of its ring buffer, which may wrap. */
+/* An open event and the position in its ring buffer, which may wrap. */
 struct event {
 	int fd;
 	struct perf_event_mmap_page *page;
@@ -55,7 +55,7 @@ struct event {
 	};
 };
 
-/* All that a CPU does, or if it is -1 this thread on any. */
+/* Opens an event of a CPU, or with -1 of this thread on any CPU. */
 static int perf_event_open(struct perf_event_attr *attr, int cpu, int group)
 {
 	return syscall(__NR_perf_event_open, attr, cpu < 0 ? 0 : -1, cpu, group,
@@ -75,7 +75,7 @@ static int try_open(struct perf_event_attr *attr)
 	return 0;
 }
 
-/* Lets an event count which has a ring buffer, so that no sample is missing. */
+/* Enables the event after its ring buffer exists, so that no sample is missing. */
 static int event_open_on(struct event *event, struct perf_event_attr *attr, int cpu)
 {
 	attr->disabled = 1;
@@ -117,7 +117,7 @@ static __u64 event_count(struct event *event)
 	return read(event->fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
 }
 
-/* The next sample in the ring buffer, or NULL; valid until the next call. */
+/* Returns the next sample in the ring buffer, or NULL; valid until the next call. */
 static struct sample *event_sample(struct event *event)
 {
 	struct sample *sample = &event->sample;
@@ -142,7 +142,7 @@ static struct sample *event_sample(struct event *event)
 	return found ? sample : NULL;
 }
 
-/* The number which @format finds in a file, or -1. */
+/* Returns the number that @format finds in a file, or -1. */
 static long long read_number(const char *path, const char *format)
 {
 	FILE *file = fopen(path, "r");
@@ -159,7 +159,7 @@ static long long read_number(const char *path, const char *format)
 	return number;
 }
 
-/* What the tests do to make an event happen, and the event. */
+/* The actions that make an event happen. */
 
 static char *region;
 static size_t touched, region_size;
@@ -167,7 +167,7 @@ static size_t touched, region_size;
 static void fault(void)
 {
 	if (touched == region_size) {
-		/* Start again with pages which are not there. */
+		/* Start again with pages that are not there. */
 		madvise(region, region_size, MADV_DONTNEED);
 		touched = 0;
 	}
@@ -231,7 +231,7 @@ static void probed(void)
 	asm volatile("nop; nop");
 }
 
-/* Where a function is in the file that it was loaded from. */
+/* Returns the offset of a function in its file. */
 static long long file_offset(void *function)
 {
 	unsigned long begin, end, offset, address = (unsigned long)function;
@@ -262,8 +262,8 @@ FIXTURE(counting) {
 	struct perf_event_attr attr;
 	struct event event;
 	bool window;		/* the period of the next sample */
-	int windows;		/* which the burst has had */
-	bool first;		/* its length is drawn with jitter */
+	int windows;		/* of the current burst so far */
+	bool first;		/* the first interval, whose length jitter draws */
 	__u64 boundary;		/* count at the end of the last interval */
 };
 
@@ -292,7 +292,7 @@ FIXTURE_VARIANT_ADD(counting, uprobe) {
 	.happen = probed,
 };
 
-/* Fills in what all events have in common; 0 or why the test cannot run. */
+/* Fills in the common members; returns 0 or the reason why the test cannot run. */
 static const char *common_attr(struct perf_event_attr *attr)
 {
 	struct perf_event_attr dummy = {
@@ -351,7 +351,7 @@ static void counting_start(struct __test_metadata *_metadata, COUNTING *self)
 	self->boundary = 0;
 }
 
-/* Each sample comes exactly when its interval ends; the intervals alternate. */
+/* Expects each sample exactly when its interval ends, and intervals that alternate. */
 static void expect_next(struct __test_metadata *_metadata, COUNTING *self,
 			void (*happen)(void))
 {
@@ -369,7 +369,7 @@ static void expect_next(struct __test_metadata *_metadata, COUNTING *self,
 
 	while (!(sample = event_sample(&self->event))) {
 		ASSERT_GT(10 * nominal, happened);
-		/* Be off the CPU in all places of an interval. */
+		/* Leave the CPU in all places of an interval. */
 		if (happened++ % 7 == 0)
 			nanosleep(&moment, NULL);
 		happen();
@@ -443,7 +443,7 @@ TEST_F(counting, ioc_period_in_each_interval)
 		ASSERT_EQ(0, event_set_period(&self->event, self->attr.sample_period));
 		EXPECT_EQ(NULL, event_sample(&self->event));
 		self->boundary = event_count(&self->event);
-		/* To read the counter is an event for some. */
+		/* Reading the counter is an event for some tracepoints. */
 		self->boundary -= self->attr.type == PERF_TYPE_TRACEPOINT;
 		self->first = true;
 		self->window = false;
@@ -454,7 +454,7 @@ TEST_F(counting, ioc_period_in_each_interval)
 	event_close(&self->event);
 }
 
-/* The same without alternation, where PERF_SAMPLE_PERIOD is out of use. */
+/* The same without alternation, where PERF_SAMPLE_PERIOD cannot be used. */
 TEST_F(counting, plain_ioc_period)
 {
 	struct perf_event_attr attr = self->attr;
@@ -500,7 +500,7 @@ TEST_F(counting, plain_event_samples_each)
 	event_close(&self->event);
 }
 
-/* The periods are the kernel's choice, but the counts tell what they were. */
+/* The kernel chooses the periods, but the counts show them. */
 TEST_F(counting, frequency_reports_elapsed_period)
 {
 	struct sample *sample;
@@ -542,7 +542,7 @@ FIXTURE_TEARDOWN(single)
 {
 }
 
-/* Its samples are written by a program, whatever their number. */
+/* A program writes its samples, whatever the period is. */
 TEST_F(single, bpf_output_refuses)
 {
 	self->attr.type = PERF_TYPE_SOFTWARE;
@@ -572,7 +572,7 @@ TEST_F(single, breakpoint_modified)
 	EXPECT_EQ(-1, ioctl(self->event.fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, attr));
 	EXPECT_EQ(EINVAL, errno);
 
-	/* ... and the interval goes on when something else is. */
+	/* ... and the interval goes on when another member is. */
 	attr->alternative_sample_period = 3;
 	EXPECT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, attr));
 	for (int i = 0; i < 60; i++) {
@@ -592,7 +592,7 @@ TEST_F(single, breakpoint_modified)
 	event_close(&self->event);
 }
 
-/* What happens is counted by two events; each has the samples of its own intervals. */
+/* Two events count the same occurrences; each has the samples of its own intervals. */
 TEST_F(single, events_of_one_kind)
 {
 	struct perf_event_attr *attr = &self->attr;
@@ -601,7 +601,7 @@ TEST_F(single, events_of_one_kind)
 
 	if (!page_faults(attr))
 		SKIP(return, "no memory");
-	/* The first word of a sample is its event's ID then. */
+	/* The first word of a sample is then its event's ID. */
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER;
 	for (int i = 0; i < 2; i++)
 		ASSERT_EQ(0, event_open(events[i], attr));
@@ -621,9 +621,9 @@ TEST_F(single, events_of_one_kind)
 }
 
 /*
- * sched_stat_runtime counts nanoseconds, so that many intervals end at once. The
- * count and the runtime, which is in the raw data, say where it was before and
- * after. Pairs of a long interval and a window follow one another.
+ * sched_stat_runtime counts nanoseconds, so that many intervals end at once. The count and the
+ * runtime in the raw data give the count before and after. Pairs of a long interval and a window
+ * follow one another.
  */
 static void expect_many(struct __test_metadata *_metadata,
 			struct perf_event_attr *attr, bool throttled)
@@ -654,7 +654,7 @@ static void expect_many(struct __test_metadata *_metadata,
 			continue;
 
 		if (sample->value[0] != value) {
-			/* Did the last one have samples of all that ended? */
+			/* Did the last event have samples of all intervals that ended? */
 			cut += end && end <= value;
 			value = sample->value[0];
 			memcpy(&runtime, (char *)sample->value + RAW + offset,
@@ -676,7 +676,7 @@ static void expect_many(struct __test_metadata *_metadata,
 	EXPECT_EQ(0, event.lost);
 	EXPECT_LE(20, hits);
 	EXPECT_LT(2, most);
-	/* If the event is throttled, what ends is without samples, but not lost. */
+	/* If the event is throttled, intervals end without samples, but none is lost. */
 	EXPECT_EQ(throttled, cut > 0);
 	event_close(&event);
 }
@@ -703,16 +703,16 @@ TEST_F(single, many_intervals_throttle)
 
 #define LONG		1000000LL
 #define WINDOW		130000LL
-#define SHORTEST	10000LL	/* that the kernel allows */
+#define SHORTEST	10000LL	/* the shortest period that the kernel allows */
 #define NSEC_PER_SEC	1000000000LL
 #define SAMPLES		40
 
 FIXTURE(clock) {
 	struct perf_event_attr attr;
 	struct event event;
-	__u64 sum;		/* of the periods */
-	int exact;		/* samples of multiples of their period */
-	__s64 ahead, behind;	/* of the periods' sum, compared with the count */
+	__u64 sum;		/* sum of the periods */
+	int exact;		/* number of samples of a multiple of their period */
+	__s64 ahead, behind;	/* difference of the periods' sum to the count */
 };
 
 FIXTURE_VARIANT(clock) {
@@ -756,7 +756,7 @@ static long long now(void)
 	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
 }
 
-/* Is in user mode for some time, in nanoseconds. */
+/* Stays in user mode for some time, in nanoseconds. */
 static void spin(long long time)
 {
 	for (long long start = now(); now() - start < time;)
@@ -764,9 +764,9 @@ static void spin(long long time)
 }
 
 /*
- * Takes samples of a long interval and a window in turn. If the timer is late
- * it skips periods, so an interval may be any number of them. There may be more
- * to it if the event is taken off the CPU when the timer is due.
+ * Takes samples of a long interval and a window in turn. A late timer skips periods, so an interval
+ * may be any number of them. It may be longer still if the event is taken off the CPU when the
+ * timer is due.
  */
 static void take_samples(CLOCK *self, __u64 period, __u64 window, bool toggle)
 {
@@ -797,7 +797,7 @@ static void take_samples(CLOCK *self, __u64 period, __u64 window, bool toggle)
 	}
 }
 
-/* The timer may be late now and then, but never early, and it catches up. */
+/* Expects that the timer is sometimes late, but never early, and catches up. */
 static void expect_elapsed(struct __test_metadata *_metadata, CLOCK *self)
 {
 	EXPECT_LE(SAMPLES * 9 / 10, self->exact);
@@ -815,7 +815,7 @@ TEST_F(clock, alternates)
 
 TEST_F(clock, window_below_the_shortest)
 {
-	/* No multiple of the shortest one. */
+	/* LONG + 3 is no multiple of the shortest period. */
 	self->attr.sample_period = LONG + 3;
 	self->attr.alternative_sample_period = 300;
 	ASSERT_EQ(0, event_open(&self->event, &self->attr));
@@ -834,7 +834,7 @@ TEST_F(clock, plain_period_below_the_shortest)
 	event_close(&self->event);
 }
 
-/* To read so many siblings takes longer than the period, where it is emulated. */
+/* In an emulator, reading so many siblings takes longer than the period. */
 TEST_F(clock, late_timer)
 {
 	struct perf_event_attr sibling = {
@@ -870,8 +870,8 @@ TEST_F(clock, frequency)
 }
 
 /*
- * A window which ends in the kernel has no sample there. To try again until it
- * ends elsewhere would be an interrupt every 10 us.
+ * A window that ends in the kernel has no sample there. Repeating it until it ends in user mode
+ * would cause an interrupt every 10 us.
  */
 TEST_F(clock, window_ends_in_excluded_mode)
 {
@@ -926,7 +926,7 @@ TEST_F(clock, ioc_period)
 {
 	ASSERT_EQ(0, event_open(&self->event, &self->attr));
 	take_samples(self, LONG, WINDOW, false);
-	/* What is under way is cut off; a late sample may be left. */
+	/* The interval is cut off; a late sample may remain. */
 	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_DISABLE, 0));
 	while (event_sample(&self->event))
 		;
@@ -953,14 +953,14 @@ TEST_F(clock, plain_ioc_period)
 
 #define MEASURE	(NSEC_PER_SEC / 2)
 
-/* As many long intervals as the frequency says, with so much time between events. */
+/* Expects as many long intervals as the frequency says, with this time between events. */
 static void expect_frequency(struct __test_metadata *_metadata,
 			     struct _test_data_single *self, long long pause)
 {
 	__u64 due = self->attr.sample_freq * MEASURE / NSEC_PER_SEC;
 	__u64 longs, windows;
 
-	/* The first time it only gets used to the load. */
+	/* In the first round the kernel adapts to the load. */
 	for (int i = 0; i < 2; i++) {
 		long long start = now();
 
@@ -999,7 +999,7 @@ TEST_F(single, frequency_after_change_of_load)
 	event_close(&self->event);
 }
 
-/* A window which is open when the CPU becomes idle is nobody's. */
+/* A window that is open when the CPU becomes idle belongs to nobody. */
 TEST_F(single, clock_of_an_idle_cpu)
 {
 	const struct timespec pause = { .tv_nsec = 5 * LONG };
@@ -1015,7 +1015,7 @@ TEST_F(single, clock_of_an_idle_cpu)
 
 	self->attr.type = PERF_TYPE_SOFTWARE;
 	self->attr.config = PERF_COUNT_SW_CPU_CLOCK;
-	/* No multiple of a window. */
+	/* LONG + 3 is no multiple of a window. */
 	self->attr.sample_period = LONG + 3;
 	self->attr.alternative_sample_period = WINDOW;
 	self->attr.exclude_kernel = 1;

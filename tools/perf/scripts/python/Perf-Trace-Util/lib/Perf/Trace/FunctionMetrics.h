@@ -114,7 +114,7 @@ ARM_EVENT(0x0011, "cycles") /* CPU_CYCLES */
 ARM_EVENT(0x001b, "inst_spec") /* INST_SPEC */
 ARM_EVENT(0x0022, "branch-misses") /* BR_MIS_PRED_RETIRED */
 
-/* Names of the same events, for PMUs whose numbers are not known here */
+/* Names of the same events, for PMUs whose numbers are unknown here */
 EVENT_ALIAS("cpu-cycles", "cycles")
 EVENT_ALIAS("cpu_cycles", "cycles")
 EVENT_ALIAS("inst_retired", "instructions")
