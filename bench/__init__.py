@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What measures: one file per experiment."""
+"""The measurements: one file per experiment."""

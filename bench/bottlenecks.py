@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Known bottlenecks: each function of bottlenecks.c has one, and one metric must tell it.
+"""Known bottlenecks: each function of bottlenecks.c has one, which one metric must show.
 
 They are recorded in the machine with caches (emulator/README.md), with both presets of the core
 model, and compared with what it has counted. A metric stands out if it is at least FACTOR times
@@ -42,13 +42,13 @@ BOTTLENECKS = {
 
 
 def metrics(recorded: Path) -> dict[str, dict[str, float]]:
-    """Of each function."""
+    """Returns the metrics of each function."""
     rows = functions_of(recorded, PERF, "--symfs", SHARE.parent)
     return {row["symbol"]: row["metrics"] for row in rows}
 
 
 def record(model: str, rounds: int = ROUNDS) -> dict[str, dict[str, list[float]]]:
-    """Of each function, each metric: recorded, true."""
+    """Returns each metric of each function: recorded, true."""
     found: dict[str, dict[str, list[float]]] = {name: {} for name in (*BOTTLENECKS, WITHOUT)}
     for number, members in enumerate(GROUPS):
         events = f"{{cycles/period=49700,alt-period=300/,instructions,{members}}}:uS"
@@ -62,7 +62,7 @@ def record(model: str, rounds: int = ROUNDS) -> dict[str, dict[str, list[float]]
 
 
 def stands_out(table: dict[str, dict[str, list[float]]], function: str) -> bool:
-    """Whether the metric of a function's bottleneck tells it, as recorded."""
+    """Returns whether the recorded metric of a function's bottleneck stands out."""
     metric = BOTTLENECKS[function]
     return table[function][metric][0] >= FACTOR * max(table[WITHOUT][metric][0], 1.0)
 

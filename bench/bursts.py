@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What several windows after each long interval buy: narrower intervals for as many interrupts?
+"""Do bursts of windows give narrower intervals for the same number of interrupts?
 
 The benchmark is recorded in the machine with caches, with bursts of 1, 2, 4 and 8 windows and long
 periods that make the interrupts equally frequent. A burst is what the collectors make of it: the
@@ -28,7 +28,7 @@ EACH = 60000  # cycles per interrupt
 WINDOW, JITTER = 300, 16
 EVENTS = "cycles", "instructions", "branch-misses", "cache-misses"
 COMMAND = "benchmark --iterations 4000 0 1"
-# what is looked at: function, column, event, per what
+# the rates: function, column, event, divisor
 METRICS = (
     ("branch_mispredicts", "CPI", "cycles", "instructions"),
     ("branch_mispredicts", "BM/KI", "branch-misses", "instructions"),
@@ -51,7 +51,7 @@ def record(count: int) -> Path:
 
 
 def counts_between(early: Sample, late: Sample) -> Counts:
-    """What each event counted from one sample to the next."""
+    """Returns the counts of each event from one sample to the next."""
     values = zip(EVENTS, early.values.values(), late.values.values())
     return {event: new - old for event, old, new in values}
 
@@ -71,7 +71,7 @@ def bursts_of(stream: Sequence[Sample]) -> dict[str, list[list[Counts]]]:
 
 
 def residuals(bursts: list[list[Counts]], event: str, per: str) -> list[list[float]]:
-    """By how much each window differs from the ratio of all, relative to the mean of `per`."""
+    """Returns the difference of each window to the ratio of all, relative to the mean of `per`."""
     windows = [window for burst in bursts for window in burst]
     total = sum(window[per] for window in windows)
     ratio = sum(window[event] for window in windows) / total
@@ -85,7 +85,7 @@ def error(parts: Iterable[float], windows: int) -> float:
 
 
 def correlation(bursts: list[list[float]]) -> float | None:
-    """Of two windows of a burst."""
+    """Returns the correlation of two windows of a burst."""
     pairs = sum(len(burst) * (len(burst) - 1) for burst in bursts)
     squares = sum(part * part for burst in bursts for part in burst)
     if not pairs or not squares:

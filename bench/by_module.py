@@ -73,7 +73,7 @@ def recordings(name: str, iterations: int) -> dict[str, dict]:
 
 
 def errors(name: str, windows: tuple[int, ...], iterations: int) -> list[dict]:
-    """Of tables, as accuracy.py has them, with a kernel."""
+    """Returns the errors of tables, as in accuracy.py, with a kernel."""
     wanted = accuracy.recordings(windows, ())
     return accuracy.rows_of(
         name, wanted, accuracy.record(name, DEPTH, wanted, iterations, KERNELS[name])

@@ -199,7 +199,7 @@ def totals_of(
     """
     start, end = windows.start, windows.end
     same, each = start == end, np.ones(len(start))
-    # whose the windows are, and by how much
+    # the functions of the windows, and their weights
     parts_of = {
         "matched": [(start, same)],
         "no return": [(start, same & (windows.counts[RETURNS] == 0))],
@@ -248,14 +248,14 @@ def errors_of(
 
 
 def terms(window: int) -> str:
-    """Those of a leader, without what ends them."""
+    """Returns the terms of a leader, without their end."""
     return f"period={LONG - window},alt-period={window},alt-period-jitter=12"
 
 
 def result_of(
     program: str, model: str, leader: str, window: int, is_halved: bool
 ) -> dict[str, Any]:
-    """What each reading of a recording is off by. All the small functions are one."""
+    """Returns the error of each reading of a recording. All small functions are one."""
     members = ",".join([event for event in EVENTS if event != leader] + [RETURNS])
     events = f"{{{leader}/{terms(window)}/,{members}}}:uS"
     if is_halved:
@@ -310,7 +310,7 @@ def mean_of(programs: dict[str, dict], reading: str, metric: str) -> float:
 
 
 def table(cases: list[dict]) -> str:
-    """What each reading of each case is off by."""
+    """Returns the error of each reading of each case."""
     lines = [
         f"| model | leader, window | reading | {' | '.join(METRICS)} | without |",
         f"|---|---|---|{'--:|' * (len(METRICS) + 1)}",
@@ -328,7 +328,7 @@ def table(cases: list[dict]) -> str:
 
 
 def functions_in(case: dict) -> int:
-    """Those of all programs that are large enough."""
+    """Returns the functions of all programs that are large enough."""
     return sum(row["functions"] for row in case["programs"].values())
 
 

@@ -90,7 +90,7 @@ def run(path: Path, *words: object) -> tuple[float, int, str]:
 
 
 def cost(path: Path) -> dict:
-    """Of each command the best of several runs."""
+    """Returns the best of several runs of each command."""
     row: dict = {"bytes": path.stat().st_size, "seconds": {}, "memory": {}}
     for name, words in COMMANDS.items():
         runs = [run(path, *words) for _ in range(RUNS)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an overflow and a context switch cost, in instructions, and what structures and code grew.
+"""Measures the instructions of an overflow and a context switch, and the growth of the code.
 
 The emulated machine takes a nanosecond for each instruction, so the time that
 overflows.c takes with and without an event is an exact count of instructions.
@@ -87,7 +87,7 @@ def code_size(core: Path) -> int:
 
 
 def measure() -> dict:
-    """Builds what is compared, runs it."""
+    """Builds and runs the kernels."""
     program("overflows")
     pristine_kernel()
     stop_start = OUT / "stop-start"

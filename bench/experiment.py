@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The published experiment: one program, recorded with a long, a short, and both periods.
 
-What a recording is asked for, what is read of it, and what is compared, on an
+The options of a recording, the reader, and the comparison, on an
 emulated machine as on a real one: this needs nothing but Python.
 """
 
@@ -129,7 +129,7 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
 
 def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
     """A recording's table from `perf functions report --json`. Raises CalledProcessError."""
-    # as it was published
+    # the published value
     words = perf, "functions", "report", "--share", "discard", *options, "-i", path, "--json"
     command = [str(word) for word in words]
     return json.loads(
@@ -138,7 +138,7 @@ def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
 
 
 def ratios(rows: dict[str, dict[str, dict]]) -> dict[str, float]:
-    """What the goals are about."""
+    """Returns the ratios that have goals."""
     found = {
         "run time": max(row[ALTERNATE]["run_time"] / row[LONG]["run_time"] for row in rows.values())
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""results/README.md: five findings with a plot each, from what was measured on one base.
+"""Writes results/README.md: five findings with a plot each, from the results of one base.
 
 `bench/run.py --findings` writes it. Each figure comes from the JSON files that `make bench`
 leaves in results/6.12.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KEPT = TOP / "results"
 BASE = "6.12"
 SOURCES = "results", "truth", "diff"  # JSON files
-DARK, LIGHT = "#1f3b5c", "#a9c4e0"  # told apart in black and white, too
+DARK, LIGHT = "#1f3b5c", "#a9c4e0"  # colours that differ in black and white, too
 LIMITS = {"25 %": "the kernel's default limit on the rate", "none": "no limit"}
 WITH_KERNEL, CORRECTED = "with the kernel", "with the kernel, corrected"
 
@@ -113,7 +113,7 @@ def strangers(measured: dict[str, Any], reading: str) -> dict[str, dict]:
 
 
 def errors(programs: dict[str, dict], metric: str) -> list[float]:
-    """That of each program."""
+    """Returns the errors of each program."""
     return [row[metric]["error"] for row in programs.values()]
 
 
@@ -187,7 +187,7 @@ def resonance(measured: dict[str, Any]) -> Finding:
 
 
 def rows_of(result: dict, differ: int) -> list[dict]:
-    """Those of runs that differ by so much."""
+    """Returns the rows of runs that differ by so much."""
     return [row for row in result["rows"] if row["differ"] == differ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the measurements do in the emulated machine."""
+"""Commands of the measurements in the emulated machine."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the core model costs: the demo's recording with it, and in the plain machine.
+"""Measures the cost of the core model: the demo's recording with and without it.
 
 Processor time of this computer, the start of the machine included, the least of several
 runs that take turns. A modelled program takes about three times as many cycles. So its

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What it costs to stitch LBR call stacks, against what was published.
+"""Measures the cost of stitching LBR call stacks, and compares it with the published one.
 
 The program that was published, with a chain of 43 calls, is recorded by
 tests/harness/lbr.py as the 32 LBRs of a CPU would tell it; perf report reads the same
@@ -31,7 +31,7 @@ def run(path: Path, *options: str) -> tuple[float, int]:
 
 
 def increase(values: dict) -> float:
-    """From without to with, as a part."""
+    """Returns the relative increase with stitching."""
     return values["with"] / values["without"] - 1
 
 
@@ -40,7 +40,7 @@ def measure(samples: int = SAMPLES) -> dict:
     OUT.mkdir(parents=True, exist_ok=True)
     path = OUT / "stitched.data"
     lbr.write_chain(path, samples)
-    # the best of several runs, by turns: what else the machine does is to meet both
+    # take the best of several runs in turns, so that other load affects both
     runs = [{name: run(path, *options) for name, options in OPTIONS.items()} for _ in range(RUNS)]
     found = {name: min(row[name] for row in runs) for name in OPTIONS}
     result = {

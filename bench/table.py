@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What `make demo MODEL=none` prints, beside what the benchmark is known to do."""
+"""Compares the table of `make demo MODEL=none` with the known behaviour of the benchmark."""
 
 from bench.guest import OUT
 from bench.markdown import prose

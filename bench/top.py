@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What perf functions top takes of a processor, with its perf record.
+"""Measures how much of a processor perf functions top takes, with its perf record.
 
 The emulated machine has one processor here, which is busy, and takes a nanosecond for each
 instruction: with more of them, the time of one goes on while the others run. Two delays between

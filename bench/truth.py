@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How far the table is from the truth for programs that nobody here wrote.
+"""Measures the error of the table for programs from Debian.
 
 They are Debian's, for arm64, and run in the machine with caches (emulator/README.md), whose
 core model counts what each of their functions really does. The benchmark's nested calls are
@@ -132,7 +132,7 @@ def result_of(rows: list[Row]) -> dict[str, Any]:
         result[metric] = {
             "error": error,
             "values": len(values),
-            "marked": len(values) - len(plain),  # a value that is not there is not trusted, too
+            "marked": len(values) - len(plain),  # a missing value counts as marked
             "right": sum(not value.missed for value in plain),
         }
     # the mean of |x - p| is sqrt(2 / pi) standard errors
@@ -160,7 +160,7 @@ def measure() -> dict:
 
 
 def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
-    """What is asked of the recordings with a model, what was found, and whether this is met."""
+    """Returns the goals of the recordings with a model, the results, and whether they are met."""
     within = sum(row[CYCLES]["error"] <= CHANCE * row["by chance"] for row in programs.values())
     cells = [row[metric] for row in programs.values() for metric in METRICS]
     number, marked, right = (

@@ -77,7 +77,7 @@ def factor(number: int, hour: int) -> int:
 
 
 def add(numbers: Iterable[list[int]]) -> list[int]:
-    """Their sum."""
+    """Adds them up."""
     return [sum(each) for each in zip(*numbers)]
 
 
@@ -137,7 +137,7 @@ class Week:
                 self.put(by, number, first)
             for hour in range(first + 1, DAYS * HOURS):
                 self.copy(by, first, hour)
-        self.rows("analyze")  # as the server itself does after a while
+        self.rows("analyze")  # the server does this by itself after a while
 
     def copy(self, by: str, first: int, hour: int) -> None:
         """Sums of an hour, multiples of those of the first hour."""
@@ -156,7 +156,7 @@ class Week:
             cursor.execute(MORE_SUMS.format(", ".join(values)))
 
     def rows(self, command: str) -> list[tuple]:
-        """What a command finds."""
+        """Returns the rows that a command finds."""
         with store.database(self.url, writes=True) as cursor:
             cursor.execute(command)
             return cursor.fetchall() if cursor.description else []
@@ -182,7 +182,7 @@ def hour_of(hour: int) -> str:
     return (START + timedelta(hours=hour)).isoformat()
 
 
-# what is asked: by what, the first hour and the one after the last, of which hosts, with what
+# the questions: keys, first hour, hour after the last, hosts, options
 QUESTIONS = {
     "top cgroups of the week": ("cgroup", 0, DAYS * HOURS, range(HOSTS), ()),
     "... of a week without 9 hours of its first day and 10 of its last one": (
@@ -209,7 +209,7 @@ def asked(week: Week) -> dict[str, list[float]]:
 
 
 def loaded(week: Week, at_once: int) -> float:
-    """Files that so many loaders store in a second, in the place of those that are there."""
+    """Returns how many files so many loaders store in a second; they replace existing ones."""
 
     def load(number: int) -> None:
         week.put("cgroup", number, LAST_DAY)

@@ -20,7 +20,7 @@ COLUMNS = [SHARE, "CPI", "BM/KI", "CM/KI", "TM/KI"]
 
 
 class Value(NamedTuple):
-    """A metric of a function: recorded, true, whether the interval does not contain the truth, the
+    """A metric of a function: recorded, true, whether the interval misses the truth, the
     standard error, and whether perf marks it as weak.
     """
 
@@ -39,18 +39,18 @@ class Row(NamedTuple):
 
 
 def by_function(rows: Iterable[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-    """The rows of a table, each by its function."""
+    """Returns the rows of a table by function."""
     return {(row["symbol"], row["dso"], row["address"]): row for row in rows}
 
 
 def read(path: Path) -> dict[Any, dict[str, Any]]:
-    """A table, by function."""
+    """Reads a table, by function."""
     with open(path, encoding="utf-8") as file:
         return by_function(json.load(file)["functions"])
 
 
 def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> list[Row]:
-    """The functions that have at least @least % of the true cycles."""
+    """Returns the functions with at least @least % of the true cycles."""
     rows = []
     for function, truth in true.items():
         if truth["metrics"].get(SHARE, 0) < least:
@@ -76,7 +76,7 @@ def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> lis
 
 
 def text(value: Value | None) -> str:
-    """A cell."""
+    """Formats a cell."""
     if value is None:
         return "-"
     recorded = "-" if value.recorded is None else f"{value.recorded:.2f}"
@@ -84,7 +84,7 @@ def text(value: Value | None) -> str:
 
 
 def print_rows(rows: list[Row]) -> None:
-    """The table, and how many intervals contain the truth."""
+    """Prints the table, and how many intervals contain the truth."""
     columns = [column for column in COLUMNS if any(column in row.values for row in rows)]
     cells = [["recorded / true", *columns]]
     cells += [[row.name, *(text(row.values.get(name)) for name in columns)] for row in rows]

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Makes a recording of what the core model has counted: the truth of another one.
+"""Turns the core model's counts into a recording: the truth of another recording.
 
 The model writes how often each instruction of each program was executed, and its
 events (model/truth.h). This turns them into samples, one for each instruction,
-with the counts of the group that RECORDING has. Everything else, which program
-each thread executed, and what was mapped where, is copied from RECORDING. So perf
+with the counts of the group in RECORDING. Everything else, for example which program
+each thread executed and its memory maps, is copied from RECORDING. So perf
 reads the truth as it reads RECORDING, and groups it by the same functions:
 
   emulator/truth.py perf.data truth.txt truth.data
   perf functions report -i truth.data
 
-RECORDING must tell of each program's start: record the programs from their start,
-in the same run of the machine. If the model does not count what was recorded, the
+RECORDING must contain each program's start: record the programs from their start,
+in the same run of the machine. If the model lacks a recorded event, the
 exit status is 3.
 """
 
@@ -29,12 +29,12 @@ LOST, THROTTLE, UNTHROTTLE, FINISHED_ROUND, LOST_SAMPLES, COMPRESSED = 2, 5, 6, 
 LEFT_OUT = {SAMPLE, LOST, THROTTLE, UNTHROTTLE, FINISHED_ROUND, LOST_SAMPLES}
 COMM_EXEC = 1 << 13
 MISC_KERNEL, MISC_USER = 1, 2
-USER_TYPES = 64  # records from this type on are perf's own, and tell no time
+USER_TYPES = 64  # records from this type on are perf's own, and have no time
 # bits of sample_type, in the order of the fields of a sample
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID = (1 << bit for bit in range(10))
 BRANCH_STACK, REGS_USER, IDENTIFIER = (1 << bit for bit in (11, 12, 16))
 FIELDS = (IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD)
-TRAILER = (TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER)  # of the other records
+TRAILER = (TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER)  # of records that are no samples
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
     1 << bit for bit in range(5)
 )
@@ -44,7 +44,7 @@ PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW = 0, 3, 4
 SOFTWARE_TYPES = {1, 2, 5}
 KERNEL = 1 << 63
 
-# what armv8_pmuv3 takes for the generic events
+# events that armv8_pmuv3 uses for the generic ones
 HARDWARE = {0: 0x11, 1: 0x08, 2: 0x04, 3: 0x03, 4: 0x21, 5: 0x10, 7: 0x23, 8: 0x24}
 CACHES = {  # (cache, result): all of them for reads
     (0, 0): 0x04,
@@ -58,7 +58,7 @@ CACHES = {  # (cache, result): all of them for reads
     (5, 0): 0x12,
     (5, 1): 0x10,
 }
-# and the columns of the model's table that are these events
+# their columns in the model's table
 COLUMNS = {
     0x08: ("INST_RETIRED",),
     0x11: ("INST_RETIRED", "STALL"),
@@ -125,7 +125,7 @@ Images = dict[int, list[list[Line]]]  # by thread
 
 
 def read_attrs(data: bytes) -> list[Attr]:
-    """The events of the header."""
+    """Reads the events of the header."""
     size, offset, length = struct.unpack_from("<QQQ", data, 16)
     attrs = []
     for at in range(offset, offset + length, size):
@@ -140,7 +140,7 @@ def read_attrs(data: bytes) -> list[Attr]:
 
 
 def read_records(data: bytes, attr: Attr) -> Iterator[Record]:
-    """All records. Those of the kernel end with the fields of the TRAILER."""
+    """Reads all records. Records of the kernel end with the fields of the TRAILER."""
     offset, length = struct.unpack_from("<QQ", data, 40)
     fields = [bit for bit in TRAILER if attr.sample_type & bit]
     end = offset + length
@@ -165,7 +165,7 @@ def read_records(data: bytes, attr: Attr) -> Iterator[Record]:
 
 
 def groups(attrs: list[Attr], records: list[Record]) -> list[tuple[Attr, list[tuple[int, Attr]]]]:
-    """Leaders, each with the ids of its group as its samples have them."""
+    """Returns leaders, each with the ids of its group in the order of its samples."""
     by_id = {number: attr for attr in attrs for number in attr.ids}
     found: dict[int, tuple[Attr, list[tuple[int, Attr]]]] = {}
     for record in records:
@@ -193,7 +193,7 @@ def groups(attrs: list[Attr], records: list[Record]) -> list[tuple[Attr, list[tu
 
 
 def columns(attr: Attr) -> tuple[str, ...]:
-    """What the model calls an event of the recording."""
+    """Returns the model's columns for the events of the recording."""
     config = attr.config & 0xFFFFFFFF
     if attr.type == PERF_TYPE_HARDWARE:
         event = HARDWARE.get(config)
@@ -208,7 +208,7 @@ def columns(attr: Attr) -> tuple[str, ...]:
 
 
 def read_images(lines: Iterable[str]) -> Images:
-    """The model's table."""
+    """Reads the model's table."""
     rows = iter(lines)
     names = next(rows, "").split()
     if names[:3] != ["thread", "image", "address"]:
@@ -228,14 +228,14 @@ def read_images(lines: Iterable[str]) -> Images:
 
 
 class Life(NamedTuple):
-    """What a thread of the recording executed: programs, and when each of them ended."""
+    """The programs that a thread of the recording executed, and their ends."""
 
     process: int
     ends: list[int]
 
 
 def lives(records: list[Record]) -> dict[int, Life]:
-    """The threads. A program ends when the next one starts, and at the exit of the thread."""
+    """Returns the threads. A program ends when the next one starts, or when the thread exits."""
     last = max((record.time for record in records), default=0) + 1
     found: dict[int, Life] = {}
     forked = set()
@@ -250,7 +250,7 @@ def lives(records: list[Record]) -> dict[int, Life]:
             forked.add(thread)
         life = found.setdefault(thread, Life(process, []))
         if record.kind == COMM and record.misc & COMM_EXEC:
-            # nobody counted the copy of perf that became the first program
+            # the model did not count the copy of perf that became the first program
             counted = started[thread] or thread in forked
             life.ends.append(record.time - 1 if counted else 0)
             started[thread] += 1
@@ -271,7 +271,7 @@ class Stream:
         self.totals = [0] * len(members)
 
     def counts(self, line: Line) -> list[int]:
-        """Its counts for an instruction."""
+        """Returns the sample's counts for an instruction."""
         is_kernel = bool(line.address & KERNEL)
         return [
             0
@@ -313,7 +313,7 @@ class Stream:
 def samples(
     leader: Attr, members: list[tuple[int, Attr]], images: Images, threads: dict[int, Life]
 ) -> Iterator[tuple[int, bytes]]:
-    """One group's samples of all threads, with their times."""
+    """Returns one group's samples of all threads, with their times."""
     known = IP | TID | TIME | ADDR | READ | CALLCHAIN | ID | CPU | PERIOD | STREAM_ID
     if leader.sample_type & ~(known | BRANCH_STACK | REGS_USER | IDENTIFIER) or not (
         leader.sample_type & IP and leader.sample_type & TID and leader.read_format & FORMAT_ID
@@ -321,7 +321,7 @@ def samples(
         fail("the samples of this recording have fields that are not known here")
     counted = False
     for thread, life in threads.items():
-        # the last program of the one is the last program of the other
+        # the last programs of both are the same
         executed = images.get(thread, [])[-len(life.ends) :]
         stream = Stream(leader, members)
         nothing = [0] * len(members)
@@ -346,7 +346,7 @@ def samples(
 
 
 def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> bytes:
-    """The recording with these records. Its leaders have one period: each interval counts."""
+    """Returns the recording with these records. Leaders have one period: all intervals count."""
     offset, length = struct.unpack_from("<QQ", data, 40)
     header, rest = bytearray(data[:offset]), bytearray(data[offset + length :])
     body = b"".join(records)
@@ -355,7 +355,7 @@ def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> by
         (size,) = struct.unpack_from("<I", header, attr.place + 4)
         if size >= 160:
             struct.pack_into("<QII", header, attr.place + 144, 0, 0, 0)
-    # what follows the records moves
+    # the sections after the records move
     features = int.from_bytes(header[72:104], "little").bit_count()
     for at in range(0, 16 * features, 16):
         place, size = struct.unpack_from("<QQ", rest, at)
@@ -366,7 +366,7 @@ def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> by
 
 
 def truth(data: bytes, lines: Iterable[str]) -> bytes:
-    """The recording @data with the counts of the model's table instead of its samples."""
+    """Returns the recording @data with the counts of the model's table instead of its samples."""
     if data[:8] != b"PERFILE2":
         fail("the recording is no perf.data of a little-endian machine")
     attrs = read_attrs(data)
@@ -378,7 +378,7 @@ def truth(data: bytes, lines: Iterable[str]) -> bytes:
     mixed = [(record.time, record.data) for record in records if record.kind not in LEFT_OUT]
     for leader, members in groups(attrs, records):
         mixed += samples(leader, members, images, threads)
-    mixed.sort(key=lambda item: item[0])  # those of one time stay as they are
+    mixed.sort(key=lambda item: item[0])  # records of the same time keep their order
     return with_records(data, attrs, (record for _, record in mixed))
 
 

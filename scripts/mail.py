@@ -26,7 +26,7 @@ from pathlib import Path
 import store
 from store import SERIES, TOP, TRAILER, Store, git
 
-# What `make bench` depends on in the tree.
+# The paths of the tree that `make bench` depends on.
 MEASURED = (
     "kernel",
     "include",
@@ -35,7 +35,7 @@ MEASURED = (
     "tools/perf/util",
     "tools/perf/builtin-functions.c",
 )
-MOST = 20  # mails of a topic
+MOST = 20  # most mails of a topic
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Letter:
 
 
 def names_of(series: Store, base: str, topic: str) -> list[str]:
-    """The patches that a topic stands on and its own, in order: what its mails apply to."""
+    """Returns the patches that a topic needs and its own, in order."""
     wanted, queue = {store.PRIVATE}, [topic]
     while queue:
         wanted.add(queue[-1])
@@ -74,7 +74,7 @@ def names_of(series: Store, base: str, topic: str) -> list[str]:
 
 
 def mailer() -> tuple[str, str]:
-    """Name and address of who mails. Raises SystemExit if git does not know them."""
+    """Returns name and address of the sender. Raises SystemExit if git does not know them."""
     found = [
         subprocess.run(
             ["git", "config", key], cwd=TOP, text=True, capture_output=True, check=False
@@ -90,25 +90,25 @@ def mailer() -> tuple[str, str]:
 
 
 def maintainer() -> str:
-    """Whom the patches name as the maintainer of our files; in the mails that is who mails."""
+    """Returns the maintainer of our files in the patches; in the mails the sender replaces him."""
     return re.search(r"(?m)^M:\t(.*)", (TOP / "MAINTAINERS").read_text())[1]
 
 
 def version() -> str:
-    """The version of this project, of packages, module and letters."""
+    """Returns the version of this project, of packages, module and letters."""
     return subprocess.run(
         [TOP / "scripts/version"], text=True, capture_output=True, check=True
     ).stdout.strip()
 
 
 def measured(tree: Path) -> dict[str, str]:
-    """git's names for what a benchmark of the tree depends on, by path."""
+    """Returns git's hashes of the paths that a benchmark of the tree depends on."""
     return {path: git(tree, "rev-parse", f"{SERIES}:{path}") for path in MEASURED}
 
 
 @functools.cache
 def warn_if_old(base: str, tree: Path) -> None:
-    """Says once which figures are of another tree."""
+    """Warns once about figures of another tree."""
     now = measured(tree)
     then = json.loads((TOP / "results" / base / "results.json").read_text())["tree"]
     names = [name for name, measured_tree in then.items() if measured_tree != now]
@@ -121,7 +121,7 @@ def warn_if_old(base: str, tree: Path) -> None:
 
 
 def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
-    """The body of a letter with its figures. Raises SystemExit if they were not measured."""
+    """Returns the body of a letter with its figures. Raises SystemExit if some are missing."""
     path = TOP / "results" / base / "results.json"
     figures = {"linux": store.linux_version(tree), "version": version()}
     body = letter.body
@@ -141,7 +141,7 @@ def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
 
 
 def add_topic(series: Store, base: str, tree: Path, topic: str) -> tuple[str, str]:
-    """Makes the commits of a topic and what it stands on; returns what they begin and end at.
+    """Makes the commits of a topic and its needs; returns the topic's first parent and its last.
 
     The branch topic/NAME of the tree is the end.
     """
@@ -168,7 +168,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
             sys.exit(f"series: {out} has {others[0]}, which is no topic: give a new folder")
     store.check_version(tree, base, tree)
     perf = recipients(tree, "-f", "kernel/events/core.c")
-    # all that can be refused comes before the first mail
+    # make all checks before the first mail is written
     made = []
     for topic in [wanted] if wanted else topics:
         letter = Letter.read(series, base, topic)
@@ -206,7 +206,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
 
 
 def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
-    """Makes the commits start..end anew, by and signed off by who mails them; returns the last."""
+    """Repeats the commits start..end, written and signed off by the sender; returns the last."""
     sender = f"{who['GIT_AUTHOR_NAME']} <{who['GIT_AUTHOR_EMAIL']}>"
     head, owner = start, maintainer()
     for name in git(tree, "rev-list", "--reverse", f"{start}..{end}").split():
@@ -224,7 +224,7 @@ def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
 
 
 def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
-    """Whom Linux's MAINTAINERS names for a patch or, after -f, a file: people (To), lists (Cc)."""
+    """Returns the people (To) and lists (Cc) in MAINTAINERS for a patch or, after -f, a file."""
     command = ["perl", "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", *what]
     done = subprocess.run(command, cwd=tree, text=True, capture_output=True, check=False)
     if done.returncode:
@@ -239,13 +239,13 @@ def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
 
 
 def tagged(mail: Path) -> dict[str, list[str]]:
-    """Whom a mail's own tags name (Cc)."""
+    """Returns the people in a mail's own tags (Cc)."""
     tags = r"(?m)^(?:Cc|(?!Signed-off)[A-Z][a-z-]+-by): (.+ <\S+>|\S+@\S+)$"
     return {"To": [], "Cc": re.findall(tags, mail.read_text())}
 
 
 def merge(found: list[dict[str, list[str]]]) -> dict[str, list[str]]:
-    """All recipients, each once."""
+    """Returns all recipients, each once."""
     return {
         field: list(dict.fromkeys(who for each in found for who in each[field]))
         for field in ("To", "Cc")

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""The series in its three forms, made from one another: patches, Linux trees, mails.
+"""Converts the series between its three forms: patches, Linux trees, mails.
 
 usage: series.py tree DIR            make or update the tree of a base (--linux: pristine source)
        series.py mail DIR            write DIR/TOPIC/*.patch, letter first (--topic: one topic)
        series.py export              write patches and new files back from a tree
-       series.py compare BASE BASE   what differs between two bases: git range-diff of their trees
+       series.py compare BASE BASE   compare two bases: git range-diff of their trees
 
 patches/README.md describes the patches, store.py reads and writes them, mail.py the mails.
 """
@@ -18,7 +18,7 @@ import store
 
 
 def main() -> None:
-    """Does what the command line says."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="patches, Linux trees and mails from one another")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     tree = commands.add_parser("tree", help="make or update the tree of a base")

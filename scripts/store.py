@@ -51,7 +51,7 @@ def try_git(
 
 
 def identity(name: str, mail: str, date: str) -> dict[str, str]:
-    """git's environment for one author who is the committer, too."""
+    """Returns git's environment for one author and committer."""
     return {
         f"GIT_{who}_{key}": value
         for who in ("AUTHOR", "COMMITTER")
@@ -71,7 +71,7 @@ class Base:
     folders: dict[str, str] = field(default_factory=dict)
 
     def there(self, text: str) -> str:
-        """A path of the newest base, or a diff, with the paths of this base."""
+        """Converts a path of the newest base, or a diff, to the paths of this base."""
         for here, there in self.folders.items():
             text = re.sub(
                 rf"(?m)^((?:diff --git a/|--- a/|\+\+\+ b/)?){here}/", rf"\1{there}/", text
@@ -80,7 +80,7 @@ class Base:
         return text
 
     def here(self, path: str) -> str:
-        """The path in the newest base of a path in this base."""
+        """Converts a path of this base to that of the newest base."""
         for here, there in self.folders.items():
             path = re.sub(rf"^{there}/", f"{here}/", path)
         return path
@@ -88,7 +88,7 @@ class Base:
 
 @dataclass
 class Patch:
-    """A file of the store: what one commit says, and what it changes."""
+    """A file of the store: the message and the changes of one commit."""
 
     message: str
     new: list[str]
@@ -96,7 +96,7 @@ class Patch:
 
     @staticmethod
     def read(path: Path) -> "Patch":
-        """Raises SystemExit if the file is none."""
+        """Reads a patch. Raises SystemExit if the file is none."""
         if not path.exists():
             sys.exit(f"series: {path.relative_to(TOP)} is missing, and patches/series names it")
         message, end, rest = path.read_text().partition("\n---\n")
@@ -115,7 +115,7 @@ class Patch:
         path.write_text(f"Subject: {self.message}\n\n---\n{new}{self.diff}")
 
     def equals(self, path: Path) -> bool:
-        """Whether a file is this patch but for line numbers, and git's names of contents."""
+        """Returns whether a file is this patch, apart from line numbers and git's hashes."""
         if not path.exists():
             return False
         other, numbers = Patch.read(path), r"(?m)^(?:index .*|@@ .*)\n"
@@ -143,22 +143,22 @@ class Store:
         return next(iter(self.bases))
 
     def base(self, name: str) -> Base:
-        """Raises SystemExit if there is none of this name."""
+        """Returns the base of this name. Raises SystemExit if there is none."""
         if name not in self.bases:
             sys.exit(f"series: no series for BASE={name}; there is: {' '.join(self.bases)}")
         return self.bases[name]
 
     def names(self, base: str) -> list[str]:
-        """The patches of a base, in order."""
+        """Returns the patches of a base, in order."""
         return [name for name, only in self.entries if only in (None, base)]
 
     def topics(self, base: str) -> list[str]:
-        """The topics of a base that can be mailed, in order."""
+        """Returns the topics of a base that can be mailed, in order."""
         found = dict.fromkeys(name.split("/")[0] for name in self.names(base))
         return [topic for topic in found if topic != PRIVATE]
 
     def path(self, base: str, name: str) -> Path:
-        """The file of a patch: that of the base itself, if it has one."""
+        """Returns the file of a patch: the base's own one, if there is one."""
         own = PATCHES / base / name
         return own if own.exists() else PATCHES / name
 
@@ -172,8 +172,8 @@ def add_files(tree: Path, env: dict[str, str], base: Base, names: list[str]) -> 
         git(tree, "update-index", "--add", "--cacheinfo", info, env=env)
 
 
-# How many lines before and after a change must agree, where the whole patch does not apply.
-# What only adds lines needs a neighbour; the lines that others remove say where they are.
+# Numbers of context lines before and after a change that must agree if the whole patch fails.
+# An addition needs a neighbour; a removal is located by the removed lines.
 CONTEXT = (3, 3), (2, 2), (1, 1), (3, 0), (0, 3), (2, 0), (0, 2), (1, 0), (0, 1)
 
 
@@ -215,7 +215,7 @@ def apply_diff(tree: Path, env: dict[str, str], diff: str, *options: str) -> str
 
 
 def changes(file: str) -> Iterator[tuple[str, list[str], list[str], list[str], int]]:
-    """The changes of one file's diff: header, lines before, changed lines, lines after, line."""
+    """Yields the changes of one file's diff: header, lines before, changed, after, line number."""
     first, *hunks = re.split(r"(?m)^(?=@@ )", file)
     header = "".join(line for line in first.splitlines(True) if not line.startswith("index "))
     for hunk in hunks:
@@ -237,9 +237,9 @@ def commit(tree: Path, env: dict[str, str], parent: str, message: str, who: dict
 
 
 def own_index(tree: Path, content: str) -> dict[str, str]:
-    """git's environment with an index beside the work tree, which holds a commit.
+    """Returns git's environment with a separate index, which holds a commit.
 
-    A checkout then changes no more modification times than the change deserves.
+    So a checkout changes the modification times of changed files only.
     """
     path = tree.resolve() / git(tree, "rev-parse", "--git-path", "series-index")
     env = {"GIT_INDEX_FILE": str(path)}
@@ -269,7 +269,7 @@ def add_patches(
 
 
 def linux_version(source: Path) -> str:
-    """VERSION.PATCHLEVEL.SUBLEVEL of a Linux tree. Raises SystemExit if it is none."""
+    """Returns VERSION.PATCHLEVEL.SUBLEVEL of a Linux tree. Raises SystemExit if it is none."""
     keys = "VERSION", "PATCHLEVEL", "SUBLEVEL"
     try:
         text = (source / "Makefile").read_text()
@@ -279,7 +279,7 @@ def linux_version(source: Path) -> str:
 
 
 def check_version(linux: Path, base: str, source: Path) -> None:
-    """Raises SystemExit if linux, which is or comes from source, is not of the release base."""
+    """Raises SystemExit if linux, which comes from source, is not of the release base."""
     version = linux_version(linux)
     if not version.startswith(base + "."):
         sys.exit(f"series: {source} is Linux {version}; these patches are for {base}")
@@ -323,7 +323,7 @@ def unpack(source: Path, base: str, tree: Path) -> None:
 
 
 def identify(source: Path) -> str:
-    """Which Linux a folder or archive is: another answer asks for another tree."""
+    """Identifies the Linux in a folder or archive: if it changes, the tree is made anew."""
     if (source / ".git").exists():
         return f"{source} {git(source, 'rev-parse', 'HEAD')}"
     if source.is_dir():
@@ -332,13 +332,13 @@ def identify(source: Path) -> str:
 
 
 def history(tree: Path, head: str) -> list[str]:
-    """What each commit up to head holds and says."""
+    """Returns tree and message of each commit up to head."""
     log = git(tree, "log", "--reverse", "--format=%T%n%B%x00", f"{PRISTINE}..{head}")
     return [TRAILER.sub(r"\nPatch: \1", entry.strip()) for entry in log.split("\0")]
 
 
 def keep_own_changes(tree: Path, *known: str) -> None:
-    """Raises SystemExit if tree has a commit that neither we made nor the known ones stand for."""
+    """Raises SystemExit if tree has commits that are neither ours nor among the known ones."""
     made = git(tree, "config", "--default", PRISTINE, "--get", "series.made")
     own, *others = (history(tree, name) for name in ("HEAD", made, *known))
     if own not in others or git(tree, "status", "--porcelain", "--untracked-files=no"):
@@ -365,7 +365,7 @@ def make_tree(series: Store, base: str, source: Path, tree: Path) -> None:
 
 
 def commits(tree: Path) -> dict[str, str]:
-    """The commits of a tree's series by the patch that each names, in order.
+    """Returns the commits of a tree's series by the patch that each names, in order.
 
     Raises SystemExit for a commit that names none, or one that another names, too.
     """
@@ -386,7 +386,7 @@ def commits(tree: Path) -> dict[str, str]:
 
 
 def message_of(tree: Path, head: str) -> str:
-    """A commit's message without its last line, which names the patch."""
+    """Returns a commit's message without its last line, which names the patch."""
     return TRAILER.sub("", git(tree, "log", "-1", "--format=%B", head)).rstrip("\n")
 
 
@@ -453,7 +453,7 @@ def export(series: Store, base: str, tree: Path) -> None:
 
 
 def gives(tree: Path, base: Base, file: Path, head: str, exact: bool = False) -> bool:
-    """Whether a patch, applied to the parent of a commit, gives the commit's tree."""
+    """Returns whether a patch, applied to the parent of a commit, gives the commit's tree."""
     if not file.exists():
         return False
     env = own_index(tree, f"{head}^")

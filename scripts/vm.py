@@ -42,12 +42,12 @@ DEBUG_CMDLINE = (
 
 
 def machines() -> list[str]:
-    """The architectures that have a machine, sorted."""
+    """Returns the architectures that have a machine, sorted."""
     return sorted(path.stem for path in (TOP / "scripts/vm").glob("*.py"))
 
 
 def machine(arch: str) -> dict:
-    """The description of one machine: ARCH of scripts/vm/ARCH.py.
+    """Returns the description of one machine: ARCH of scripts/vm/ARCH.py.
 
     Raises SystemExit with one line when there is none.
     """
@@ -64,7 +64,7 @@ def machine(arch: str) -> dict:
 
 
 def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[str]:
-    """The QEMU command line: kernel console to a file, the guest's virtio console to us."""
+    """Returns the QEMU command line: kernel console to a file, virtio console to us."""
 
     def folder(tag: str, path: Path) -> list[str]:
         return [
@@ -117,7 +117,7 @@ def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[st
 
 
 def core_model(args: argparse.Namespace) -> list[str]:
-    """The plugin that lets the processors wait, and the PMU count why."""
+    """Returns the options for the plugin with the core model, which the PMU counts."""
     if args.model == "none":
         return []
     preset, *more = args.model.split(",")
@@ -128,7 +128,7 @@ def core_model(args: argparse.Namespace) -> list[str]:
 
 
 def last(lines: list[str]) -> list[str]:
-    """The end of a console, from the kernel's first complaint on: 30 to 200 lines."""
+    """Returns the end of a console, from the kernel's first complaint on: 30 to 200 lines."""
     first = next(
         (number for number, line in enumerate(lines) if COMPLAINT.search(line)), len(lines)
     )
@@ -169,7 +169,7 @@ def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> i
 
 
 def use_kvm(arch: dict, args: argparse.Namespace) -> None:
-    """Change the machine so that this computer's own processor executes it, and its PMU counts.
+    """Changes the machine so that this computer's own processor and PMU run it.
 
     Raises SystemExit with one line when that does not work here.
     """
@@ -202,9 +202,9 @@ def use_kvm(arch: dict, args: argparse.Namespace) -> None:
 
 
 def emulator(arch: dict, args: argparse.Namespace) -> str:
-    """The QEMU to start. Raises SystemExit with one line when it is not there."""
+    """Returns the QEMU to start. Raises SystemExit with one line if it is missing."""
     if args.model == "none":
-        # the one that scripts/debian/qemu.sh has fetched, if it had to
+        # prefer the one that scripts/debian/qemu.sh has fetched
         path = f"{TOP}/build/qemu/bin:{os.environ.get('PATH', os.defpath)}"
         found = shutil.which(arch["emulator"], path=path)
         return found or sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")

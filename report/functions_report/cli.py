@@ -15,7 +15,7 @@ from .table import Perf, Table, check_folder, is_diff, paths, replacing
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup")
-# options of `perf functions report` that are handed on: which windows count, where symbols are ...
+# options that are passed on to `perf functions report`: the windows, the place of symbols ...
 COLLECT = (
     ("--share", "MODE", "windows that count: auto, none or discard"),
     ("--comm", "LIST", "only these comms"),
@@ -61,7 +61,7 @@ Completion in bash: eval "$(register-python-argcomplete functions-report)"
 
 
 def parser() -> argparse.ArgumentParser:
-    """All options."""
+    """Returns the parser of all options."""
     result = argparse.ArgumentParser(
         prog="functions-report",
         epilog=EXAMPLES,
@@ -150,7 +150,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
-    """The command line; ends with a message if it is wrong."""
+    """Parses the command line; ends with a message if it is wrong."""
     result = parser()
     complete(result)
     options, files = split(sys.argv[1:] if words is None else words)
@@ -185,13 +185,13 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words before and after --. argparse splits them wrongly if options follow inputs."""
+    """Splits the words at --. argparse does it wrongly if options follow inputs."""
     at = [*words, "--"].index("--")
     return [*words[:at]], [*words[at + 1 :]]
 
 
 def prints(arguments: argparse.Namespace) -> bool:
-    """Whether perf's table is printed: nothing else is made."""
+    """Returns whether perf's table is printed, because nothing else is made."""
     made = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics
     return not any((*made, arguments.sums, arguments.store))
 
@@ -221,26 +221,26 @@ def keys(text: str) -> str:
 
 
 def next_keys(prefix: str, **_: object) -> list[str]:
-    """What a list of keys may go on with, for completion."""
+    """Returns the possible next keys of a list, for completion."""
     before = prefix.split(",")[:-1]
     return [",".join([*before, key]) for key in BY if key not in before]
 
 
 def passed(arguments: argparse.Namespace, options: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Those options which were given, for perf."""
+    """Returns the given options, for perf."""
     given = ((name, getattr(arguments, name.lstrip("-"))) for name, _, _ in options)
     return [f"{name}={value}" for name, value in given if value is not None]
 
 
 def find_perf(name: str | None) -> str:
-    """The perf to use."""
+    """Returns the perf to use."""
     if name:
         return name
     return str(BUILT) if os.access(BUILT, os.X_OK) else shutil.which("perf") or str(BUILT)
 
 
 def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Table:
-    """What the page shows: a table and its flame graph, the comparison if it is one, and the
+    """Returns the data of the page: a table and its flame graph, or the comparison, and the
     timeline if there are intervals.
     """
     inputs = arguments.inputs
@@ -264,7 +264,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         data["timeline"] = page.timeline_data(
             table, intervals(perf, arguments, by), bool(arguments.source)
         )
-        perf.warnings[:] = data["warnings"]  # the new ones are about a table that is not shown
+        perf.warnings[:] = data["warnings"]  # warnings about another table would confuse
     return data
 
 
@@ -283,7 +283,7 @@ def tree_of_metrics(perf: Perf, inputs: Sequence[str], by: Sequence[str]) -> lis
 
 
 def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Iterator[Table]:
-    """The table of each interval that has windows, with its "time"."""
+    """Yields the table of each interval that has windows, with its "time"."""
     if not arguments.source:
         yield from perf.tables(arguments.inputs, *by, f"--interval={arguments.interval:.9f}")
         return
@@ -295,7 +295,7 @@ def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> I
 
 
 def find_sides(arguments: argparse.Namespace) -> Sides | None:
-    """What is compared, if anything. Raises ReportError."""
+    """Returns the sides of the comparison, if there is one. Raises ReportError."""
     if arguments.before or arguments.after:
         if arguments.diff or arguments.inputs or not (arguments.before and arguments.after):
             raise ReportError(
@@ -313,12 +313,12 @@ def find_sides(arguments: argparse.Namespace) -> Sides | None:
 
 
 def words_of(sides: Sides) -> list[str]:
-    """perf's options for a comparison."""
+    """Returns perf's options for a comparison."""
     return ["--before", *paths(sides[0]), "--after", *paths(sides[1])]
 
 
 def compare(perf: Perf, sides: Sides, by: Sequence[str]) -> Table:
-    """The comparison of the runs of two sides."""
+    """Returns the comparison of the runs of two sides."""
     table = perf.table((), *by, *words_of(sides), what="comparing")
     if not is_diff(table):
         raise ReportError(f"{perf.program} cannot compare: --perf names a newer one")
@@ -353,7 +353,7 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
 
 
 def make(arguments: argparse.Namespace) -> None:
-    """Does what was asked for. Raises ReportError."""
+    """Runs the command. Raises ReportError."""
     arguments.sides = find_sides(arguments)
     if arguments.sides:
         arguments.inputs = [name for side in arguments.sides for name in side]
@@ -381,7 +381,7 @@ def make(arguments: argparse.Namespace) -> None:
         if arguments.source
         else " → ".join(", ".join(side) for side in arguments.sides or [arguments.inputs])
     )
-    # what is missing is told before the work
+    # report what is missing before the work begins
     if arguments.html:
         page.template()
     if arguments.plot:
@@ -405,7 +405,7 @@ def make(arguments: argparse.Namespace) -> None:
                     new.write_bytes(text)
             file.write(text)
             file.flush()
-            # about sums nothing can be chosen any more
+            # sums have no options left
             arguments.inputs, perf.collect, by = [file.name], [], []
         write(arguments, perf, by, title)
     for warning in perf.warnings:
@@ -427,7 +427,7 @@ def labelled(
 
 
 def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: str) -> None:
-    """Writes the files that were asked for, or prints the table if none was.
+    """Writes the requested files, or prints the table if there are none.
 
     Raises ReportError.
     """
@@ -464,7 +464,7 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
 
 
 def complete(result: argparse.ArgumentParser) -> None:
-    """Completes the command line where bash asks for it and argcomplete is installed."""
+    """Completes the command line if bash asks for it and argcomplete is installed."""
     try:
         import argcomplete  # pylint: disable=import-outside-toplevel # is optional
     except ImportError:
@@ -473,7 +473,7 @@ def complete(result: argparse.ArgumentParser) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The exit status."""
+    """Runs the command; returns the exit status."""
     arguments = parse(words)
     try:
         make(arguments)
@@ -481,7 +481,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"functions-report: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        # what could not be written is not tried once more
+        # do not try again to write the rest at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             print(

@@ -22,7 +22,7 @@ from concurrent.futures import CancelledError
 from . import ReportError, sums
 from .progress import Progress
 
-FAN_IN = 16  # parts that a task adds up
+FAN_IN = 16  # number of parts that a task adds up
 UNREACHABLE = 10  # seconds to find the scheduler
 NO_WORKER = 30  # seconds without any worker
 
@@ -59,14 +59,14 @@ def megabytes(text: str) -> float:
 
 
 def separate(args: argparse.Namespace) -> None:
-    """What follows --cluster is the first input if it is no address."""
+    """Treats the word after --cluster as an input if it is no address."""
     if args.cluster and "://" not in args.cluster:
         args.inputs.insert(0, args.cluster)
         args.cluster = ""
 
 
 def size(path: str) -> int:
-    """Bytes of a recording, which may be a folder. Raises OSError."""
+    """Returns the bytes of a recording, which may be a folder. Raises OSError."""
     return (
         sum(entry.stat().st_size for entry in os.scandir(path))
         if os.path.isdir(path)
@@ -108,7 +108,7 @@ def slices(perf: str, path: str, most: float) -> list[str]:
 
 
 def tasks(inputs: Sequence[str], perf: str, options: Sequence[str], most: float) -> list[tuple]:
-    """What is to be called for each part, with its arguments."""
+    """Returns the function to call for each part, with its arguments."""
     found = []
     for path in map(os.path.abspath, inputs):
         try:
@@ -136,7 +136,7 @@ def connect(address: str):
         import distributed  # pylint: disable=import-outside-toplevel
     except ImportError as error:
         raise ReportError(f"--cluster needs {error.name}: install python3-distributed") from None
-    logging.disable()  # what is wrong is said in one line
+    logging.disable()  # report errors in one line
     cloudpickle.register_pickle_by_value(sums)
     if not address:
         # Dask starts an HTTP server even without a dashboard: take a free port, only on this host
@@ -201,7 +201,7 @@ def plant(client, todo: Sequence[tuple], perf: str) -> tuple[list, object]:
 
 
 def harvest(client, leaves: list, root) -> sums.Part:
-    """Wait for the result."""
+    """Waits for the result."""
     from distributed import KilledWorker  # pylint: disable=import-outside-toplevel
 
     progress, alone = Progress(), time.monotonic()
@@ -213,7 +213,7 @@ def harvest(client, leaves: list, root) -> sums.Part:
             progress.show(
                 f"{done} of {len(leaves)} collected" + (f", {left:.0f} s left" if done else "")
             )
-            # a scheduler that is gone tells of none
+            # a lost scheduler reports no worker
             if client.scheduler_info().get("workers"):
                 alone = time.monotonic()
             elif time.monotonic() - alone > NO_WORKER:

@@ -51,7 +51,7 @@ class Chains:
         return cls(head, groups)
 
     def depth(self) -> int:
-        """Length of the longest chain."""
+        """Returns the length of the longest chain."""
         return max(
             (len(chain.split(";")) for _, chains in self.groups for chain in chains), default=0
         )
@@ -89,7 +89,7 @@ def unescape(name: str) -> str:
 
 
 def width_event(table: Table) -> str | None:
-    """The event whose total is the width: cycles, else the first leader."""
+    """Returns the event whose total is the width: cycles, else the first leader."""
     every = [sums for function in table["functions"] for sums in function["sums"]]
     leaders = [sums["events"][0] for sums in every if sums.get("opened")]
     if leaders:
@@ -100,7 +100,7 @@ def width_event(table: Table) -> str | None:
 
 
 def node(function: Table, name: str, width: int) -> Node:
-    """A node of a row of a table."""
+    """Returns the node of a row of a table."""
     return {
         "name": name,
         "value": width,
@@ -115,12 +115,12 @@ def node(function: Table, name: str, width: int) -> Node:
 
 
 def total(function: Table, number: str) -> int:
-    """A number of a row, in all groups together."""
+    """Returns a number of a row, in all groups together."""
     return sum(sums[number] for sums in function["sums"])
 
 
 def widths(table: Table, event: str | None) -> list[int]:
-    """How wide the rows of a table are: the total of the event.
+    """Returns the widths of the rows of a table: the total of the event.
 
     In share mode auto it is spread over the rows by the samples that end a long interval, as perf
     does. It is rounded down, so that no frame is narrower than its callees together.
@@ -138,7 +138,7 @@ def of_table(table: Table) -> tuple[str | None, Node]:
     """The event that is the width, and a tree of one level: the rows of a table."""
     event = width_event(table)
     rows = list(zip(labels(table["functions"]), table["functions"], widths(table, event)))
-    if table["by"] == "children":  # callers have the windows of what they call
+    if table["by"] == "children":  # callers include the windows of their callees
         rows = [row for row in rows if row[1]["symbol"] == "[all]"]
     children = [node(function, name, width) for name, function, width in rows]
     return event, {
@@ -178,7 +178,7 @@ def inclusive_rows(perf: Perf, inputs: Sequence[str | Path]) -> dict[str, Table]
         table = perf.table(inputs, "--children", what="reading what functions call")
     except ReportError:
         return {}
-    perf.warnings[:] = warnings  # the new ones are about a table that is not shown
+    perf.warnings[:] = warnings  # warnings about another table would confuse
     rows: dict[str, list[Table]] = {}
     for function in table["functions"]:
         symbol, dso = function["symbol"], function.get("dso") or ""
@@ -213,7 +213,7 @@ def make_inclusive(nodes: dict[str, Node], rows: dict[str, Table]) -> None:
 
 
 def why_none(error: ReportError) -> str:
-    """Says why there are no call chains, from what perf said when it was asked for them."""
+    """Returns why there are no call chains, from perf's messages."""
     if "--call-graph" in str(error):
         return "The recording has no call chains"
     if "these are sums" in str(error):

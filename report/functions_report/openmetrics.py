@@ -17,7 +17,7 @@ from .table import Table, replacing
 
 PREFIX = "perf_functions_"
 Labels = dict[str, str]
-# of the sums of a function: their name, family, meaning and unit
+# sums of a function: name, family, meaning and unit
 NUMBERS = (
     ("opened", "opening_samples", "Samples that end a long interval", "samples"),
     ("samples", "windows", "Windows", "windows"),
@@ -31,7 +31,7 @@ def check() -> None:
 
 
 def library() -> tuple[Any, Any]:
-    """The class of a family of gauges, and what makes text of them. Raises ReportError."""
+    """Returns the class of a family of gauges, and its text writer. Raises ReportError."""
     try:
         # pylint: disable=import-outside-toplevel
         from prometheus_client.metrics_core import GaugeMetricFamily
@@ -44,24 +44,24 @@ def library() -> tuple[Any, Any]:
 
 
 def family_name(column: Table) -> str:
-    """What a column is called: by its name if that is a word, as in vendors' metrics."""
+    """Returns the name of a column's family: its own if that is a word, as in vendors' metrics."""
     name = column["name"]
     words = name if re.fullmatch("[a-z][a-z0-9_]+", name) else column["meaning"]
     return PREFIX + re.sub("[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
 def is_percent(column: Table) -> bool:
-    """Whether a column's values are percentages."""
+    """Returns whether a column's values are percentages."""
     return column["name"].startswith("%") or column["name"] == "DIS"
 
 
 def key(function: Table) -> tuple:
-    """What tells a function from others, in all tables of a store."""
+    """Returns the identity of a function in all tables of a store."""
     return function["symbol"], function["dso"], function["address"]
 
 
 def labels(by: str, function: Table) -> Labels:
-    """The labels of a row; one without a value is left out."""
+    """Returns the labels of a row; one without a value is left out."""
     address = function["address"]
     found = {
         "function" if by == "symbol" else by.replace(",", "_"): function["symbol"],
@@ -82,7 +82,7 @@ def sums_of(function: Table) -> dict[str, tuple[Counter, Counter]]:
 
 
 class Families:
-    """What the text is made of: families in the order in which they were first needed."""
+    """The families of the text, in the order of their first use."""
 
     def __init__(self, family: Any) -> None:
         self.family = family
@@ -168,7 +168,7 @@ def write(path: Path, tables: Iterable[tuple[Labels, Table]], whole: Table, top:
     """
     text = text_of(tables, whole, top)
     if str(path) == "-":
-        sys.stdout.buffer.write(text)  # which is UTF-8 in any locale
+        sys.stdout.buffer.write(text)  # the text is UTF-8 in any locale
         sys.stdout.buffer.flush()
         return
     with replacing(path) as new:

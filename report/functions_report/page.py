@@ -21,13 +21,13 @@ TOP = Path(__file__).resolve().parent.parent.parent
 TEMPLATE = TOP / "build/report/template.html"
 DATA, TITLE = "@DATA@", "@TITLE@"
 DEEPEST = 20000
-TIMELINE_ROWS = 100  # functions with a timeline, which is the largest part of a page
+TIMELINE_ROWS = 100  # most functions with a timeline, which is the largest part of a page
 # characters that mean something in HTML or end a line in a script
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def script_json(data: Any) -> str:
-    """JSON for an element of a page, whatever the strings in it are."""
+    """Returns JSON for an element of a page, with any strings in it."""
     # a list in a list for each call of a chain
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(
@@ -77,7 +77,7 @@ def table_data(table: Table) -> Table:
 
 
 def add_parents(columns: list[Table], tree: list[Table]) -> None:
-    """Tells of each column which metric it is a part of. tree: each metric with its parts."""
+    """Adds to each column the metric that it is a part of. tree: each metric with its parts."""
     named = {column["name"]: column for column in columns}
     stack = list(tree)
     while stack:
@@ -116,12 +116,12 @@ def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Tabl
 
 
 def key(function: Table) -> tuple[str, str, int | None]:
-    """What tells a function from others."""
+    """Returns the identity of a function."""
     return function["symbol"], function["dso"], function.get("address")
 
 
 def diff_data(table: Table) -> Table:
-    """A comparison for the page."""
+    """Returns a comparison for the page."""
     columns = table["columns"]
     rows = [
         [

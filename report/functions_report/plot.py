@@ -33,7 +33,7 @@ STYLE = {
 
 
 def short(name: str) -> str:
-    """A name that can be in a picture, with its middle cut out if it is long."""
+    """Returns a name for a picture, with its middle cut out if it is long."""
     name = "".join(character if character.isprintable() else "\ufffd" for character in name)
     half = (LABEL - 1) // 2
     return name if len(name) <= LABEL else f"{name[:half]}…{name[-half:]}"
@@ -57,7 +57,7 @@ def chosen(table: Table, fields: Sequence[str] | None) -> list[Table]:
 
 
 def ends(value: float, interval: Sequence[float]) -> list[list[float]]:
-    """How far an interval goes to both sides of a value."""
+    """Returns how far an interval reaches to both sides of a value."""
     return [[max(0, value - interval[0])], [max(0, interval[1] - value)]]
 
 
@@ -120,7 +120,7 @@ def draw_changes(axes: Any, column: Table, rows: Sequence[Table]) -> None:
 
 def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
     """The figure."""
-    # only pictures take it
+    # only pictures need it
     from matplotlib import rc_context  # pylint: disable=import-outside-toplevel
     from matplotlib.figure import Figure  # pylint: disable=import-outside-toplevel
 

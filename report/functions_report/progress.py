@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tells a terminal how far long work is; anything else is told nothing."""
+"""Shows the progress of long work at a terminal, and nothing elsewhere."""
 
 import os
 import pty
@@ -25,7 +25,7 @@ class Progress:
         self.shown = ""
 
     def show(self, text: str) -> None:
-        """Takes the place of what was shown before."""
+        """Replaces the previous text."""
         seconds = time.monotonic() - self.start
         line = f"{CLEAR}{text} ({seconds:.0f} s)" if seconds >= 1 else f"{CLEAR}{text}"
         if not self.quiet and line != self.shown:
@@ -34,7 +34,7 @@ class Progress:
             self.shown = line
 
     def clear(self) -> None:
-        """Nothing is shown any more."""
+        """Removes the line."""
         if not self.quiet:
             sys.stderr.write(CLEAR)
             sys.stderr.flush()
@@ -65,7 +65,7 @@ class Progress:
         return process.returncode, ESCAPES.sub("", said).replace("\r\n", "\n")
 
     def listen(self, terminal: int, text: str) -> str:
-        """All that is written to a terminal until its other end is closed."""
+        """Yields all output to a terminal until its other end is closed."""
         said = b""
         while True:
             passing = (

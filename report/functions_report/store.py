@@ -69,8 +69,8 @@ create table perf_functions.sums (
 	primary key (profile, events, function)
 );
 """
-# A number of an array is found fast in what array_append() returns, which knows where each is. Each
-# number is an expression of the query, so this is for narrow tables, of no more than so many.
+# array_append() returns an array whose elements are found fast, because it knows their places. Each
+# number is an expression of the query, so this is limited to so many columns.
 MOST_NARROW = 500
 NARROW_SUMS = "array_remove(array[{sums}], null)"
 SPANS = f"""
@@ -187,7 +187,7 @@ select perf_functions.recount(min(time), max(time)) from perf_functions.profile
 having count(*) > 0;
 """
 INCOMING = "create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[])"
-# in one order, so that two who bring the same new names wait for each other and do not lock up
+# in one order, so that two writers of the same new names wait and do not deadlock
 NEW_FUNCTIONS = """
 insert into perf_functions.function (name) select distinct name from incoming i
 where not exists (select from perf_functions.function f where sha256(f.name) = sha256(i.name))
@@ -216,7 +216,7 @@ KINDS = (
 )
 HOSTS = f"select distinct build, host {ASKED} order by build, host"
 TIMES = f"select distinct time {ASKED} order by time"
-# all of them of profiles; or of days, of hours before and after these, and of profiles at the ends
+# all from profiles; or from days, from hours before and after these, and from profiles at the ends
 OF_PROFILES = f"""
 select events, function, numbers from (select id {ASKED} and kind = %(kind)s {{where}}) p
 join perf_functions.sums s on s.profile = p.id
@@ -254,7 +254,7 @@ select events, f.name, array_to_string(totals, E'\\t'), true from (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this module."""
+    """Adds the options of this module."""
     group = parser.add_argument_group(
         "store",
         "URL is that of a PostgreSQL database, postgresql://user@host/database. Times are "
@@ -283,14 +283,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def shown(url: str) -> str:
-    """The URL of a database, for messages and titles: without who logs in, and how."""
+    """Returns the URL of a database for messages and titles, without user and password."""
     return re.sub(
         r"([?&])(user|(ssl)?password)=[^&]*&?", r"\1", re.sub(r"//[^@/]*@", "//", url)
     ).rstrip("?&")
 
 
 def check(args: argparse.Namespace) -> None:
-    """Tell before the work what is wrong with times and with the database. Raises ReportError."""
+    """Checks times and database before the work begins. Raises ReportError."""
     for text in args.at, args.since, args.until:
         moment(text)
     if args.store:
@@ -299,7 +299,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """End with a message if options do not go together."""
+    """Ends with a message if options contradict each other."""
     if args.store and args.source:
         parser.error("--store writes and --from reads: use them one after the other")
     if args.store and not args.build:
@@ -319,7 +319,7 @@ def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -
 
 
 def moment(text: str | None) -> datetime | None:
-    """A time of the command line. Raises ReportError."""
+    """Parses a time of the command line. Raises ReportError."""
     try:
         return datetime.fromisoformat(text).astimezone() if text else None
     except ValueError:
@@ -356,8 +356,8 @@ def database(url: str, writes: bool) -> Iterator:
 
 
 def check_schema(cursor, create: bool) -> None:
-    """See to it that the tables are there, and those that this program knows."""
-    # reads the catalogue itself, not what the session remembers of it
+    """Creates missing tables, and checks that their version is known."""
+    # read the catalogue itself, not the session's cache
     there = "select exists (select from pg_namespace where nspname = 'perf_functions')"
     cursor.execute(there)
     if not cursor.fetchone()[0]:
@@ -386,12 +386,12 @@ def check_schema(cursor, create: bool) -> None:
 
 
 def be_alone(cursor) -> None:
-    """Only one at a time makes tables."""
+    """Lets only one process at a time make tables."""
     cursor.execute("select pg_advisory_xact_lock(hashtext('perf_functions'))")
 
 
 def lacks_spans(cursor) -> bool:
-    """Whether an older program has made the tables, and this user may add the spans."""
+    """Returns whether an older program has made the tables, and this user may add the spans."""
     cursor.execute(
         "select pg_has_role(nspowner, 'usage') and not exists "
         "(select from pg_class where relnamespace = n.oid and relname = 'span') "
@@ -404,19 +404,19 @@ INTERVALS = (b"windows", b"long")  # lines that follow those of a group in this 
 
 
 def line_of(name: bytes, numbers: str) -> bytes:
-    """A line of a function or of all intervals, whose numbers have tabs between them."""
+    """Returns a line of a function or of all intervals, with tabs between numbers."""
     words = (name,) if name in INTERVALS else (b"sums", name)
     return b"\t".join((*words, numbers.encode())) + b"\n"
 
 
 def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, list[bytes]]]]:
-    """A sums file in parts: its kind; what was lost and throttled; its functions.
+    """Splits a sums file: its kind; losses and throttles; its functions.
 
     A function is the number of lines of the kind before it, its name and its numbers. So is a line
     of all intervals, whose name is its word.
     """
     kind, counts, rows = [], {}, []
-    for line in io.BytesIO(text):  # which end with \n only
+    for line in io.BytesIO(text):  # lines end with \n only
         word, *fields = line.rstrip(b"\n").split(b"\t")
         if word == b"sums":
             rows.append((len(kind), b"\t".join(fields[:3]), fields[3:]))
@@ -431,7 +431,7 @@ def split(text: bytes) -> tuple[bytes, dict[bytes, int], list[tuple[int, bytes, 
 
 
 def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) -> bytes:
-    """The sums file of parts."""
+    """Joins the parts of a sums file."""
     lines = []
     for number, line in enumerate(io.BytesIO(kind)):
         word = line.rstrip(b"\n")
@@ -442,7 +442,7 @@ def join(kind: bytes, counts: dict[bytes, int], rows: dict[int, list[bytes]]) ->
 
 
 def find_kind(cursor, lines: bytes) -> int:
-    """The number of a kind, a new one if need be."""
+    """Returns the number of a kind, a new one if needed."""
     cursor.execute(
         (
             "insert into perf_functions.kind (lines) select %(lines)s where not exists "
@@ -456,7 +456,7 @@ def find_kind(cursor, lines: bytes) -> int:
 
 
 def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
-    """Keep a sums file, all of it or nothing. Raises ReportError."""
+    """Stores a sums file, all of it or nothing. Raises ReportError."""
     kind, counts, rows = split(text)
     incoming = io.StringIO(
         "".join(
@@ -471,7 +471,7 @@ def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
         cursor.copy_expert("copy incoming from stdin", incoming)
         number = find_kind(cursor, kind)
         cursor.execute(NEW_FUNCTIONS)
-        # names alone say nothing; now nobody who waits for them holds a day
+        # commit the names first, so that nobody who waits for them holds a lock on a day
         cursor.connection.commit()
         lost = counts[b"lost"], counts[b"throttled"]
         cursor.execute(PROFILE, (build, host, time, rows_are, number, *lost))
@@ -481,7 +481,7 @@ def put(url: str, text: bytes, build: str, host: str, time: datetime) -> None:
 
 
 def stored(cursor) -> str:
-    """A word on what there is."""
+    """Describes the stored files for a message."""
     cursor.execute(
         "select count(*), array_agg(distinct build), min(time), max(time) "
         "from perf_functions.profile"
@@ -497,13 +497,13 @@ def stored(cursor) -> str:
 
 
 def place_of(row: tuple) -> tuple[int, int]:
-    """Where the line of a row is: lines of all intervals come before those of functions."""
+    """Returns the sort key of a line: lines of all intervals precede those of functions."""
     events, name = row[0], bytes(row[1])
     return events, INTERVALS.index(name) if name in INTERVALS else len(INTERVALS)
 
 
 def rounded(time: datetime | None, unit: timedelta, up: bool) -> datetime | None:
-    """A time in whole units."""
+    """Rounds a time to whole units."""
     if not time:
         return None
     past = (time - EPOCH) % unit
@@ -547,7 +547,7 @@ def sums_of(cursor, asked: dict, lines: bytes) -> list[tuple]:
 
 
 def totals(cursor, asked: dict) -> Iterator[bytes]:
-    """What is asked for, a sums file for each kind."""
+    """Returns the requested sums, a sums file for each kind."""
     cursor.execute(KINDS, asked)
     for kind, lines, lost, throttled in cursor.fetchall():
         rows: dict[int, list[bytes]] = {}
@@ -558,7 +558,7 @@ def totals(cursor, asked: dict) -> Iterator[bytes]:
 
 
 def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) -> sums.Part:
-    """The sum of all that is kept for this build, host, rows and span of time.
+    """Returns the sum of all stored files of this build, host, rows and span of time.
 
     rows is a line of sums files; the span is from `since` on and before `until`. None stands for
     any value. Raises ReportError.
@@ -575,7 +575,7 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
             )
             raise ReportError(f"nothing is stored for {words or 'this'}; {stored(cursor)}")
         try:
-            return sums.merge(perf, paths)  # which knows what adds up, and the order of lines
+            return sums.merge(perf, paths)  # perf knows what adds up, and the order of lines
         except ValueError as error:
             raise ReportError(
                 "what is stored does not add up: "
@@ -585,7 +585,7 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
 
 
 def keep(args: argparse.Namespace, text: bytes) -> None:
-    """--store: keep the sums of these inputs. Raises ReportError."""
+    """Stores the sums of these inputs, for --store. Raises ReportError."""
     time = moment(args.at) or datetime.fromtimestamp(
         max(Path(path).stat().st_mtime for path in args.inputs), timezone.utc
     )
@@ -593,7 +593,7 @@ def keep(args: argparse.Namespace, text: bytes) -> None:
 
 
 def asked_for(args: argparse.Namespace) -> dict[str, str | bytes | datetime | None]:
-    """What --from is asked for. Raises ReportError."""
+    """Returns the request of --from. Raises ReportError."""
     by = "children" if args.children else args.by or "symbol"
     rows = (
         f"by\t{by}\t{args.inline:d}".encode() if args.by or args.children or args.inline else None
@@ -608,12 +608,12 @@ def asked_for(args: argparse.Namespace) -> dict[str, str | bytes | datetime | No
 
 
 def ask(args: argparse.Namespace, perf: str) -> sums.Part:
-    """--from: the sums that are asked for. Raises ReportError."""
+    """Returns the requested sums, for --from. Raises ReportError."""
     return get(args.source, asked_for(args), perf)
 
 
 def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, str], bytes]]:
-    """--from: the same of each build on each host. Raises ReportError."""
+    """Returns the same of each build on each host, for --from. Raises ReportError."""
     asked = asked_for(args)
     with database(args.source, writes=False) as cursor:
         check_schema(cursor, create=False)
@@ -633,7 +633,7 @@ def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float]
         check_schema(cursor, create=False)
         cursor.execute(TIMES, asked)
         times = [time for (time,) in cursor.fetchall()]
-    step = timedelta(seconds=max(args.interval, 1e-6))  # as the database keeps them
+    step = timedelta(seconds=max(args.interval, 1e-6))  # with the precision of the database
     for number in sorted({(time - times[0]) // step for time in times}):
         begin = times[0] + number * step
         text = get(args.source, {**asked, "since": begin, "until": begin + step}, perf)[0]

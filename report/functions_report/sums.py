@@ -14,12 +14,12 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-Part = tuple[bytes, frozenset[str]]  # a sums file, and what perf had to say on what it left out
-NOTES = " ignored: |: share modes .* are added up: "  # which sums do not tell
+Part = tuple[bytes, frozenset[str]]  # a sums file, and perf's messages about what it left out
+NOTES = " ignored: |: share modes .* are added up: "  # sums do not have them
 
 
 def reason(output: str) -> str:
-    """The line that says why perf failed: the last one of its own, else the last one."""
+    """Returns the line that says why perf failed: its own last one, else the last one."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     own = [
         line.removeprefix("perf functions: ")

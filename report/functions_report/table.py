@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables of functions, as `perf functions report -j` makes them.
 
-All metrics and intervals are perf's own; nothing is computed here that it tells.
+All metrics and intervals are perf's own; this module does not compute them again.
 """
 
 import json
@@ -63,7 +63,7 @@ class Perf:
             return output.read().decode("utf-8", "replace")
 
     def table(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> Table:
-        """The table of recordings and sums files, as perf tells it."""
+        """Returns perf's table of recordings and sums files."""
         return self.read(*self.collect, *self.show, "-j", *options, *paths(inputs), what=what)
 
     def tables(self, inputs: Sequence[str | Path], *options: str) -> Iterator[Table]:
@@ -73,12 +73,12 @@ class Perf:
             lines: list[bytes] = []
             for line in output:
                 lines.append(line)
-                if line == b"}\n":  # no other line of an object is this one
+                if line == b"}\n":  # no other line of an object is the same
                     yield self.parse(b"".join(lines).decode("utf-8", "replace"))
                     lines.clear()
 
     def table_of_sums(self, sums: str | Path, what: str) -> Table:
-        """The table of a sums file, about which nothing can be chosen any more."""
+        """Returns the table of a sums file, for which no options are left."""
         return self.read(*self.show, "-j", sums, what=what)
 
     def sums(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> str:
@@ -105,7 +105,7 @@ class Perf:
 
 
 def paths(inputs: Sequence[str | Path]) -> list[str]:
-    """Names of files that are no options."""
+    """Returns names of files that cannot be options."""
     return [f"./{name}" if str(name).startswith("-") else str(name) for name in inputs]
 
 
@@ -142,7 +142,7 @@ def whole(item: Any) -> Any:
 
 
 def is_diff(table: Table) -> bool:
-    """Whether this is a comparison of two."""
+    """Returns whether this is a comparison of two tables."""
     return "before" in table
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# generate-function-metrics.py - what the counters say about each function
+# generate-function-metrics.py - metrics of functions from the counts of groups
 #
 # Usage:
 #
@@ -40,7 +40,7 @@ Terms:
   between. That sample ended a long interval, or was the first one, or ended another window of
   the burst. A sample at address 0 is in no known function, so it matches no other: Linux 7.3
   writes 0 into a `:u` sample whose interrupt came in the kernel.
-- Windows of a burst which count for one function are one in the products: they are next to each
+- Windows of a burst that count for one function count as one in the products: they are next to each
   other, so they are not independent.
 - In share mode auto a window counts a second time, apart from the matched ones: for the function
   in which it *begins*, wherever it ends.
@@ -77,8 +77,8 @@ sample of each function of the chain at its end, once, however often that functi
 addresses of frames tell two calls of one function from different places apart, so perf has to hand
 out the chains as they were recorded (call_chain_table).
 
-`perf functions` does the same in C. What one of them does the other one has to do, for the sums
-are identical. The format of sums files is in perf-functions(1).
+`perf functions` does the same in C. Change both together, because the sums have to be
+identical. The format of sums files is in perf-functions(1).
 """
 
 import argparse
@@ -122,8 +122,8 @@ PERF_SAMPLE_CALLCHAIN = 1 << 5
 PERF_SAMPLE_STACK_USER = 1 << 13
 PERF_SAMPLE_BRANCH_CALL_STACK = 1 << 11
 COUNT, SUM = (1 << 64) - 1, (1 << 192) - 1  # the largest number of windows, the largest sum
-MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)  # the kernel says which event of a PMU it is
-ARM_CPU = "(0x[0-9a-f]{16})?( |$)"  # how its MIDR is written, or not known
+MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)  # the kernel maps the event to one of the PMU
+ARM_CPU = "(0x[0-9a-f]{16})?( |$)"  # the form of its MIDR, or unknown
 
 HEADER = "Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
 
@@ -141,7 +141,7 @@ def definitions() -> str:
 
 
 def uses(macro: str) -> List[Tuple]:
-    """The arguments of each use of a macro in FunctionMetrics.h."""
+    """Yield the arguments of each use of a macro in FunctionMetrics.h."""
     found = re.findall(rf"^{macro}\(([^)]*)\)", DEFINITIONS, re.MULTILINE)
     return [ast.literal_eval(f"({arguments})") for arguments in found]
 
@@ -156,8 +156,8 @@ ALIASES = dict(uses("EVENT_ALIAS"))  # the same events, by other names
 KNOWN = {*HARDWARE.values(), *SOFTWARE.values()}
 
 TOTAL = "total"  # Metric.per of a share
-# The part of the windows that begin in a function which also end in it. Where it is smaller, the
-# matched ones are not a fair sample.
+# The least part of a function's windows that must also end in it. With fewer, the
+# matched windows are not a fair sample.
 STAYS = 0.9
 ALL, CUT = "[all]", "[cut]"  # rows of `children` that are no functions: roots of call chains
 
@@ -186,7 +186,7 @@ class Metric:
 
 
 METRICS = tuple(Metric(*arguments) for arguments in uses("FUNCTION_METRIC"))
-WINDOWS = ("samples", "matched", "discarded")  # what every group has besides its events
+WINDOWS = ("samples", "matched", "discarded")  # names that every group has besides its events
 
 
 def bare_name(name: str) -> Tuple[str, str]:
@@ -222,7 +222,7 @@ def canonical_event(attr: Dict[str, int], name: str, cpu: str) -> str:
         return SOFTWARE[config]
     if kind == PERF_TYPE_HW_CACHE:
         return HW_CACHE.get(config & 0xFFFFFFFF, bare)
-    # that of an Arm CPU is its MIDR
+    # the identification of an Arm CPU is its MIDR
     if (
         (kind == PERF_TYPE_RAW or kind >= PERF_TYPE_MAX)
         and config in ARM
@@ -302,7 +302,7 @@ class Sums:
         return result
 
     def __sub__(self, other: "Sums") -> "Sums":
-        """What remains of them, never less than 0."""
+        """Subtract, but never below 0."""
 
         def rest(mine: Dict, others: Dict) -> Dict:
             return {key: max(total - others.get(key, 0), 0) for key, total in mine.items()}
@@ -321,7 +321,7 @@ class Sums:
 
     @property
     def fits(self) -> bool:
-        """Whether a sums file can have them."""
+        """Return whether a sums file can have them."""
         values = *self.totals.values(), *self.products.values(), *self.block_products.values()
         return (
             max(self.samples, self.opened, self.blocks) <= COUNT
@@ -331,11 +331,11 @@ class Sums:
 
     @property
     def needs_auto(self) -> bool:
-        """Whether only share mode auto has such sums."""
+        """Return whether only share mode auto has such sums."""
         return bool(self.opened or self.begun or self.opened_squares or self.opened_all)
 
     def product(self, one: str, other: str) -> int:
-        """The total of one x other. A window counts for 1, if at all."""
+        """Return the total of one x other. A window counts 0 or 1, so its square is itself."""
         if one in WINDOWS or other in WINDOWS:
             return self[one if other in WINDOWS else other]
         return self.products.get((min(one, other), max(one, other)), 0)
@@ -350,7 +350,7 @@ class Function(NamedTuple):
     address: Optional[int] = None
 
     def label(self, with_dso: bool) -> str:
-        """The name to print."""
+        """Return the name to print."""
         label = self.symbol or f"{self.address:#x}"
         if self.symbol and self.address is not None:
             label += f" {self.address:#x}"
@@ -380,13 +380,13 @@ def begun_in(groups: Groups, auto: Set[Events]) -> Groups:
 
 
 def stays(groups: Groups, auto: Set[Events]) -> bool:
-    """Whether most windows that begin in a function end in it, too."""
+    """Return whether most windows that begin in a function end in it, too."""
     own = {events: sums for events, sums in groups.items() if events in auto}
     return pooled(own).matched >= STAYS * pooled(begun_in(own, auto)).matched
 
 
 def rated(groups: Groups, auto: Set[Events]) -> Groups:
-    """The sums of the windows that a function's rates are made of."""
+    """Return the sums of the windows for a function's rates."""
     return groups if stays(groups, auto) else begun_in(groups, auto)
 
 
@@ -398,7 +398,7 @@ class Value(NamedTuple):
 
 
 def pooled(groups: Groups, *names: str) -> Sums:
-    """The sums of those groups which have all of the events."""
+    """Return the sums of the groups that have all of the events."""
     fit = [
         sums
         for events, sums in groups.items()
@@ -440,10 +440,10 @@ def inclusive_share(metric: Metric, groups: Groups, total: Groups) -> Value:
     if not whole.samples or own.samples > whole.samples:
         return Value(None)
     part = own.samples / whole.samples
-    share = min(part * rates[0] / rates[1], 1.0)  # the rates are those of other windows
+    share = min(part * rates[0] / rates[1], 1.0)  # the rates come from other windows
     if not whole.matched or not whole[leader]:
         return Value(metric.scale * share)
-    # windows of a burst are one
+    # windows of a burst count as one
     square = whole.product(leader, leader)
     bursts = float(whole[leader]) ** 2 / square if square else whole.matched
     number = whole.samples * min(bursts / whole.matched, 1)
@@ -525,18 +525,18 @@ def ratio(
     if number < 2:
         return Value(value)
     squares = yy * x * x - 2 * xy * x * y + xx * y * y
-    # not of windows, in a sums file that another program made, it may be less than 0
+    # in a sums file of another program it may be less than 0
     return Value(value, scale * (number * max(squares, 0) / ((number - 1) * x**4)) ** 0.5)
 
 
 def opening_leader(total: Groups, event: str) -> str:
-    """The leader whose opened samples tell the shares of an event; `` if there are none."""
+    """Return the leader whose opened samples give the shares of an event; `` if there is none."""
     leaders = {events[0] for events, sums in total.items() if event in events and sums.opened}
     return "cycles" if "cycles" in leaders else min(leaders, default="")
 
 
 def led(groups: Groups, leader: str, event: str) -> Sums:
-    """The sums of those groups which a leader leads and which have the event."""
+    """Return the sums of the groups that have this leader and the event."""
     return sum(
         (sums for events, sums in groups.items() if events[0] == leader and event in events), Sums()
     )
@@ -631,13 +631,13 @@ class Table:
     and `throttled` say how they were recorded."""
 
     def __init__(self, by: str = "symbol", inline: bool = False) -> None:
-        self.by, self.inline = by, inline  # what the rows are; the script makes no others
+        self.by, self.inline = by, inline  # the kind of rows; the script makes no others
         self.functions: Dict[Function, Groups] = {}
         self.groups: List[GroupInfo] = []
         self.intervals: Dict[Events, Intervals] = {}  # of the groups in share mode auto
         self.cpus: Set[str] = set()  # the kinds of CPUs that counted
         self.lost = self.throttled = 0
-        self.was_mixed = False  # auto was added to discard, which is what is left
+        self.was_mixed = False  # auto was added to discard, so the result has the latter only
 
     def add(self, function: Function, events: Events, sums: Sums) -> None:
         """Add a function's sums."""
@@ -655,11 +655,11 @@ class Table:
         )
 
     def shares(self) -> Set[str]:
-        """The share modes of the groups."""
+        """Return the share modes of the groups."""
         return {group.share for group in self.groups}
 
     def auto(self) -> Set[Events]:
-        """The events of the groups in share mode auto."""
+        """Return the events of the groups in share mode auto."""
         return {group.events for group in self.groups if group.share == "auto"}
 
     def discard(self) -> None:
@@ -677,7 +677,7 @@ class Table:
         self.drop_empty()
 
     def drop_empty(self) -> None:
-        """Remove the sums of no sample."""
+        """Remove sums without samples."""
         for function, groups in list(self.functions.items()):
             for events, sums in list(groups.items()):
                 if not sums.samples and not sums.opened and not sums.begun:
@@ -686,12 +686,12 @@ class Table:
                 del self.functions[function]
 
     def has_window(self) -> bool:
-        """Whether there is a window at all."""
+        """Return whether there is any window."""
         return any(sums.samples for groups in self.functions.values() for sums in groups.values())
 
     @property
     def fits(self) -> bool:
-        """Whether a sums file can have each of its sums."""
+        """Return whether a sums file can have each of its sums."""
         each = [sums for groups in self.functions.values() for sums in groups.values()]
         every = [sums for intervals in self.intervals.values() for sums in intervals]
         return all(sums.fits for sums in each + every)
@@ -725,7 +725,7 @@ class Table:
         return total
 
     def metrics(self) -> List[Metric]:
-        """The columns: the metrics whose events were recorded."""
+        """Return the columns: the metrics whose events were recorded."""
         groups = {events for groups in self.functions.values() for events in groups}
         recorded = {event: None for events in sorted(groups) for event in events}
         known = {metric.event for metric in METRICS}
@@ -745,7 +745,7 @@ class Table:
         ]
 
     def values(self, metrics: Sequence[Metric]) -> Dict[Function, Dict[str, Value]]:
-        """The value of each metric of each function."""
+        """Return the value of each metric of each function."""
         total, inclusive, auto = self.total(), self.by == "children", self.auto()
         of_rates = {function: rated(groups, auto) for function, groups in self.functions.items()}
         values: Dict[Function, Dict[str, Value]] = {function: {} for function in self.functions}
@@ -765,11 +765,11 @@ class Table:
         return values
 
 
-BATCH = 1024  # windows of a function that are kept before they are summed up
-BLOCKS = 20  # of time, at most
+BATCH = 1024  # number of a function's windows that are kept before they are summed up
+BLOCKS = 20  # most blocks of time
 
 SymbolKey = Any  # id of a symbol, or (id of a DSO, address), or ALL, or CUT
-Frame = Tuple[SymbolKey, int]  # a function that runs or waits for what it called, and where in it
+Frame = Tuple[SymbolKey, int]  # a function that runs or waits for its callee, and the address in it
 Place = Tuple  # thread and function (SymbolKey) at the end of an interval, or:
 NOWHERE: Place = ("the sample is at address 0",)
 BROKEN: Place = ("something was throttled or lost since",)
@@ -779,12 +779,12 @@ ByBlock = Dict[int, List[int]]
 
 
 def added(one: Iterable[int], other: Iterable[int]) -> List[int]:
-    """The sum of two lists, number by number."""
+    """Return the sum of two lists, number by number."""
     return [a + b for a, b in zip_longest(one, other, fillvalue=0)]
 
 
 def together(windows: Sequence[Window]) -> Window:
-    """What windows have counted together."""
+    """Return the counts of several windows together."""
     return list(map(sum, zip_longest(*windows, fillvalue=0)))
 
 
@@ -812,7 +812,7 @@ class Blocks:
         self.begin = 0  # of the block at hand, after the origin
 
     def enter(self, time: int) -> Tuple[int, int]:
-        """The block of this time is at hand from now on. Return when it begins and ends."""
+        """Enter the block of this time. Return when it begins and ends."""
         if self.origin is None:
             self.origin = time
         offset = max(time - self.origin, 0)
@@ -823,14 +823,14 @@ class Blocks:
         return begin if self.begin else 0, begin + (1 << self.shift)
 
     def add(self, blocks: ByBlock, numbers: List[int]) -> None:
-        """Add numbers to those of the block at hand."""
+        """Add numbers to those of the current block."""
         before = blocks.get(self.begin)
         blocks[self.begin] = added(before, numbers) if before else numbers
         if len(blocks) > 4 * BLOCKS:
             self.merge(blocks)
 
     def merge(self, blocks: ByBlock) -> ByBlock:
-        """Make one of the shorter blocks in each."""
+        """Merge the shorter blocks in each block."""
         parts = list(blocks.items())
         blocks.clear()
         for begin, numbers in parts:
@@ -899,11 +899,11 @@ class Group:
         self.events: List[str] = []
         period, alternate = attr["sample_period"], attr.get("alternative_sample_period", 0)
         # With a frequency only the kernel knows the long period, which changes. A window is meant
-        # to be at most a quarter of it. An interval that is as short as a window tells as much as
+        # to be at most a quarter of it. An interval that is as short as a window is as useful as
         # one, whichever of the two it was.
         if attr["freq"]:
             period = 4 * min(alternate, COUNT // 4)
-        # equal ones ask for a plain period with jitter
+        # equal periods mean one period with jitter
         self.alternates = alternate not in (0, period)
         self.share = "none" if share == "auto" and not self.alternates else share
         self.per_thread = bool(attr["inherit"])
@@ -915,7 +915,7 @@ class Group:
             for nominal, sign in ((alternate, 1), (period, -1))
         )
         self.limit = longest + shortest if self.alternates else 1 << 66
-        self.rest: Window = []  # what a window has counted before the members are known
+        self.rest: Window = []  # counts of windows before the members are known
         # windows that count for the function in which they end, and those that leave a function
         self.matched, self.leaving = Windows(blocks), Windows(blocks)
         # bursts of one matched window, those of several, and those that the next window leaves
@@ -940,7 +940,7 @@ class Group:
 
     @property
     def key(self) -> Events:
-        """The events, in an order that does not depend on the recording."""
+        """Return the events, in an order that does not depend on the recording."""
         return (self.events[0], *sorted(self.events[1:]))
 
     def info(self) -> GroupInfo:
@@ -962,7 +962,7 @@ class Group:
             self.opening.append(symbol)
 
     def end_block(self) -> None:
-        """There are no more samples of the block, for now."""
+        """Close the block: it has no more samples, for now."""
         self.matched.sum_up_all()
         self.leaving.sum_up_all()
         for symbol, number in Counter(self.opening).items():
@@ -970,7 +970,7 @@ class Group:
         self.opening.clear()
 
     def end(self) -> None:
-        """There are no more samples, for now."""
+        """Close all: there are no more samples, for now."""
         self.end_block()
         for part in self.single, self.several, self.left, self.alone, self.with_burst:
             part.sum_up_all()
@@ -1064,7 +1064,7 @@ class Last:
         self.place, self.group = place, group
         self.symbol: SymbolKey = None  # where the run begins, None if there is none
         self.run: List[Window] = []
-        self.earlier: Window = []  # what the windows of the run before these have counted
+        self.earlier: Window = []  # counts of the earlier windows of the run
         self.leaves = False  # its last window ends elsewhere
 
     def begin_run(self, symbol: SymbolKey, window: Window) -> None:
@@ -1103,7 +1103,7 @@ class Last:
             self.begin_run(symbol, window)
             return window
         group.discarded[symbol] = group.discarded.get(symbol, 0) + 1
-        if group.share == "auto" and before[0] == thread:  # a place that is not known has none
+        if group.share == "auto" and before[0] == thread:  # an unknown place has none
             group.leaving.keep(before[1], window)
             self.leave(before[1], window)
             return window
@@ -1114,12 +1114,12 @@ class Last:
         return window
 
     def end_windows(self) -> None:
-        """All is known of the windows of a run of several."""
+        """Add a run of several windows, which is complete."""
         for window in self.run if self.group.share == "auto" else ():
             self.group.others.keep(None, window)
 
     def end_run(self) -> None:
-        """The run has no more windows, and all is known of those that it has."""
+        """End the run, which has no more windows, and add them."""
         symbol, run, group = self.symbol, self.run, self.group
         if symbol is None:
             return
@@ -1164,7 +1164,7 @@ class Calls:
         if not window:
             return
         bursts: Dict[SymbolKey, List[Window]] = {}
-        # of a recursion the first frame was there all the time
+        # in a recursion the first frame was there all the time
         first = {frame[0]: number for number, frame in reversed([*enumerate(chain)])}
         for symbol, number in first.items():
             if number < common:
@@ -1176,7 +1176,7 @@ class Calls:
         self.bursts = bursts
 
     def end_run(self) -> None:
-        """The calls have ended, and all is known of their windows."""
+        """End the run of the calls, and add its windows."""
         for symbol, windows in self.bursts.items():
             self.group.single.keep(symbol, together(windows))
         self.bursts = {}
@@ -1212,13 +1212,13 @@ class Collector:
 
     def attr_table(self, evsel: int, leader: int, attr: Dict[str, int], cpu: str = "") -> None:
         """The attr of an event, that of the leader before those of the members; and the CPU."""
-        if attr.get("defer_callchain"):  # perf script lets such samples wait, others overtake
+        if attr.get("defer_callchain"):  # perf script delays such samples
             fail(
                 "the counts of samples are mixed up where call chains come later: "
                 "record without 'defer', or use perf functions"
             )
         name = self.names.get(evsel, f"event{evsel}")
-        is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT  # perf keeps their samples
+        is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT  # perf delays their samples
         samples = attr["sample_period"] or attr["freq"]
         if evsel == leader and attr["sample_type"] & PERF_SAMPLE_READ and not is_tracepoint:
             if not samples:
@@ -1249,19 +1249,19 @@ class Collector:
     def dso_table(
         self, dso: int, _machine: int, short_name: str, long_name: str, _build_id: str
     ) -> None:
-        """A DSO. That of the vdso is a copy which perf has put somewhere."""
+        """Note a DSO. The vdso is a copy in a temporary file of perf."""
         self.dsos[dso] = short_name if short_name.startswith("[vdso") else long_name
 
     def symbol_table(
         self, symbol: int, dso: int, start: int, end: int, _binding: int, name: str
     ) -> None:
-        """A symbol. Where there is none perf invents an empty one at the sample's address."""
+        """Note a symbol. If there is none, perf invents an empty one at the sample's address."""
         self.symbols[symbol] = (dso, start, end, name)
 
     def call_chain_table(
         self, _sample: int, frames: Sequence[Tuple[int, int, int]], is_cut: bool
     ) -> None:
-        """The call chain of the sample that comes next, the sample's own address first."""
+        """Note the call chain of the next sample, the sample's own address first."""
         chain = [(symbol or (dso, ip), ip) for symbol, dso, ip in reversed(frames)]
         self.chain = [(CUT, 0)] if is_cut else [(ALL, 0), *chain]
 
@@ -1290,7 +1290,7 @@ class Collector:
             last.place = BROKEN
 
     def unthrottle(self, *record: int) -> None:
-        """The end of it, in the interval which has the members' surplus."""
+        """Throttling ends in the interval that has the members' surplus."""
         self.throttle(*record)
         self.throttled -= 1
 
@@ -1322,7 +1322,7 @@ class Collector:
         leader first: millions of times, hence one closure and no attribute but a Group's."""
         slots, groups, streams = self.slots, self.groups, self.streams
         children = self.children
-        window: Optional[Window] = None  # the counts of the group sample at hand
+        window: Optional[Window] = None  # the counts of the current group sample
         begin = end = 0  # of the block at hand
 
         def handler(*sample: int) -> None:  # pylint: disable=too-many-branches
@@ -1333,7 +1333,7 @@ class Collector:
                 if window is not None:
                     try:
                         window[slot] += sample[15]
-                    except IndexError:  # perf came to know of the member just now
+                    except IndexError:  # perf has learnt of the member just now
                         window += [0] * (slot - len(window)) + [sample[15]]
                 return
             window = None
@@ -1346,7 +1346,7 @@ class Collector:
                     )
                 return
 
-            time = sample[9] & COUNT  # perf hands it out with a sign
+            time = sample[9] & COUNT  # perf passes it as a signed number
             if not begin <= time < end:
                 begin, end = self.enter_block(time)
             stream = streams[sample[25]]
@@ -1384,7 +1384,7 @@ class Collector:
         return handler
 
     def function_of(self, symbol: SymbolKey) -> Function:
-        """The function of a symbol or address, with its address."""
+        """Return the function of a symbol or address, with its address."""
         if symbol in (ALL, CUT):
             return Function(symbol, "")
         if isinstance(symbol, tuple):
@@ -1394,7 +1394,7 @@ class Collector:
         return Function("" if is_invented else name, self.dsos.get(dso, ""), start & (1 << 64) - 1)
 
     def table(self) -> Table:
-        """The sums of all groups and functions."""
+        """Return the sums of all groups and functions."""
         for last in self.last_samples():
             last.end_run()
         for group in self.groups.values():
@@ -1452,7 +1452,7 @@ def by_name(function: Function) -> Tuple[str, str, int]:
 
 
 def sorted_rows(values: Dict[Function, Dict[str, Value]], column: str) -> List[Row]:
-    """Rows in the order of a column: largest first, undefined last, equal ones by name."""
+    """Return rows in the order of a column: largest first, undefined last, equal ones by name."""
     rows = sorted(values.items(), key=lambda row: by_name(row[0]))
     if column == "symbol":
         return rows
@@ -1518,7 +1518,7 @@ def print_table(
     def text(metric: Metric, value: Value) -> str:
         if value.value is None:
             return "-"
-        # from here on a double has no more digits
+        # beyond this a double has no more digits
         form = "e" if metric.per and abs(value.value) >= 1e16 else "f"
         return f"{value.value:.{metric.digits}{form}}"
 
@@ -1561,7 +1561,7 @@ EXACT = (1 << 53) - 1  # the largest whole number that a double, and so JavaScri
 
 
 def exact(item: Any) -> Any:
-    """What JSON has: a whole number that JavaScript would round is a string of its digits."""
+    """Return a number for JSON: a string of its digits if JavaScript would round it."""
     if isinstance(item, dict):
         return {key: exact(value) for key, value in item.items()}
     if isinstance(item, list):
@@ -1575,7 +1575,7 @@ def json_products(events: Events, products: Dict[Tuple[str, str], int]) -> Dict[
 
 
 def json_values(events: Events, sums: Sums) -> Dict[str, Any]:
-    """What windows counted in a group."""
+    """Return the counts of windows in a group."""
     return {
         "totals": {unicode(event): sums[event] for event in events},
         "products": json_products(events, sums.products),
@@ -1623,7 +1623,7 @@ def json_metric(value: Optional[float]) -> Optional[float]:
 
 
 def json_column(metric: Metric) -> Dict[str, Any]:
-    """What a column has."""
+    """Return a column as an object."""
     kind = "share" if metric.per == TOTAL else "ratio" if metric.per else "count"
     return {
         "name": unicode(metric.column),
@@ -1685,7 +1685,7 @@ BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup"
 
 
 def is_by(by: str) -> bool:
-    """Whether rows can be by this: keys, each once and with commas between; or children."""
+    """Return whether rows can be by this: keys, each once, separated by commas; or children."""
     keys = by.split(",")
     return by == "children" or (len(set(keys)) == len(keys) and set(keys) <= set(BY))
 
@@ -1764,8 +1764,8 @@ def write_sums(table: Table, out: TextIO) -> None:
 
 
 def write_sums_file(table: Table, path: str) -> None:
-    """Write a sums file. One that is there is replaced when the new one is whole."""
-    # a pipe, say, is written to
+    """Write a sums file. An existing one is replaced when the new one is complete."""
+    # for example, a pipe is written to
     is_file = not os.path.lexists(path) or stat.S_ISREG(os.lstat(path).st_mode)
     new = f"{path}.new" if is_file else path
     try:
@@ -1959,7 +1959,7 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
 
 
 def notes(table: Table) -> List[str]:
-    """What the reader of the table should know about the recording."""
+    """Print notes about the recording for the reader of the table."""
     texts = []
     if len(table.cpus) > 1:
         one, other = sorted(table.cpus)[:2]
@@ -1973,7 +1973,7 @@ def notes(table: Table) -> List[str]:
             (
                 group.sample_period,
                 group.sample_freq,
-                # shares of share mode auto are made of samples, which windows add nothing to
+                # in share mode auto shares come from samples, so windows do not matter
                 0 if group.share == "auto" else group.alternative_sample_period,
             )
         )
@@ -2054,7 +2054,7 @@ def report(table: Table, options: argparse.Namespace, out: TextIO) -> None:
 
 
 def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
-    """Add up what there is and print it, without perf (no collector) or in it."""
+    """Add up all inputs and print them, without perf (no collector) or in it."""
     tables = [("the recording", recorded_table(collector))] if collector else []
     for path in options.sums:
         table = read_sums_file(path)
@@ -2069,9 +2069,9 @@ def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
                 "leave --share out, or write them anew from the recording"
             )
         tables.append((path, table))
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends perf, silently
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends perf silently
     try:
-        # not through sys.stdout, which would try once more to write what it could not
+        # not through sys.stdout, which would try again to write the rest
         with open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False) as out:
             report(add_up(tables), options, out)
     except OSError as error:
@@ -2168,10 +2168,10 @@ if __name__ == "__main__":
             )
         main(OPTIONS, None)
         sys.exit()
-    gc.disable()  # there are no cycles to find, but millions of lists to look at
+    gc.disable()  # there are no cycles, but millions of lists to search
     COLLECTOR = Collector(OPTIONS.share, OPTIONS.children)
 
-    # What perf looks for, in the order in which perf calls it
+    # The handlers that perf looks for, in the order of its calls
     perf_db_export_mode = True
     evsel_table = COLLECTOR.evsel_table
     attr_table = COLLECTOR.attr_table
