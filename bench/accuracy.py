@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 TITLE = "Accuracy"
 PLOT, FUNCTIONS_PLOT = OUT / "accuracy.svg", OUT / "accuracy-functions.svg"
 PICTURES = {
-    PLOT: "Errors by window",
-    FUNCTIONS_PLOT: "Errors of each function's share by window",
+    PLOT: "Errors of shares and rates by length of the window",
+    FUNCTIONS_PLOT: "Error of each function's share by length of the window",
 }
 ITERATIONS, SHORT_ITERATIONS = 5000, 1000
 DEPTHS = 1, 2, 3
@@ -376,42 +376,45 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
     )
     plain = select(result, kind="plain", window=PLAIN[0], depth=1)
     about = f"""
-        How far tables are from the truth depends on the length of the window. The truth is counted
-        one instruction at a time, without a PMU. *Depth* is the number of calls from the benchmark
-        to a function that works. A long period and its window have {result['pair']:,} cycles
+        The error of a table depends on the length of the window. The truth is counted one
+        instruction at a time, without a PMU. *Depth* is the number of calls from the benchmark to
+        the function that does the work. A long period and its window have {result['pair']:,} cycles
         together. All errors are in percent:
     """
     columns = f"""
-        *share* is the part of the cycles that the table gives to a wrong function. *share, expected*
-        is the same for infinitely many windows, calculated from the lengths and the order of the
-        calls. The recordings have {min(windows):,} to {max(windows):,} windows, so chance alone
-        makes a share error of {percent(min(chance))} to {percent(max(chance))} with the shortest
-        window. *rate* is the error of the page faults per instruction of `dcache_miss`. *rate,
-        none* is that error in the share mode `none`, which keeps all windows.
+        *share* is the percentage of the cycles that the table gives to a wrong function. *share,
+        expected* is the same for an infinite number of windows, calculated from the lengths and the
+        order of the calls. The recordings have {min(windows):,} to {max(windows):,} windows, so
+        with the shortest window chance alone makes a share error of {percent(min(chance))} to
+        {percent(max(chance))}. *rate* is the error of the page faults per instruction of
+        `dcache_miss`. These columns use the share mode `discard`. *rate, none* is the error of the
+        same rate in the share mode `none`.
     """
     why = f"""
-        The mode `discard` drops each window that begins in one function and ends in another, so
-        long windows lose the functions with short calls. The mode `none` keeps them: its shares are
-        right but for chance, but the counts of such a window go to the function at its end. A short
-        window holds few events, so its rate is known less well. The best window has the least sum
-        of the expected share error and the measured rate error: {best_windows}.
+        The mode `discard` drops each window that begins in one function and ends in another. So
+        long windows lose the functions with short calls. The mode `none` keeps these windows, and
+        gives their counts to the function at the end. Its shares are right except for chance, but
+        its rates mix both functions. A short window holds few events, so its rate is less exact.
+        The window with the smallest sum of the expected share error and the measured rate error is
+        {best_windows}.
     """
     deep = """
-        At depth 1 a call has 3,365 to 11,539 instructions. At depths 2 and 3 a function is called
-        in eight pieces, each an eighth as long, and its caller works for less than
-        100 instructions before each. The caller has hardly a window of its own; that is most of the
-        share error at all windows. Where a window reaches over two pieces, it counts the caller's
-        work for the function, which lowers the rate of that function. From 500 on, a window over
-        two pieces of one function is kept, so the shares become better again.
+        At depth 1 a call has 3,365 to 11,539 instructions. At depths 2 and 3 it is split into eight
+        calls, each an eighth as long, and before each the caller executes fewer than 100
+        instructions. The caller hardly ever has a window of its own, which causes most of the share
+        error. A window that reaches over two of the calls also counts the work of the caller, which
+        lowers the rate of the function. Windows of 500 cycles and more can begin in one call and
+        end in the next call of the same function. They are kept, so the shares become better again.
     """
     chances = """
-        *by chance* holds for windows at independent places. Without jitter they are not quite
-        independent, as a pair is nearly as long as an iteration of the benchmark. Rows without
-        jitter are the same in each run; rows with jitter differ by chance.
+        *by chance* is calculated for windows at independent places. Without jitter the places are
+        not quite independent, because a long period and its window are together nearly as long as
+        an iteration of the benchmark. Rows without jitter are the same in each run; rows with
+        jitter differ by chance.
     """
     sampling = "".join(
-        f" Plain sampling each {PLAIN[0]:,} cycles gives all functions the same rate: that of "
-        f"`dcache_miss` comes out {-100 * row['rate error']:.0f} % too low."
+        f" Plain sampling every {PLAIN[0]:,} cycles gives all functions the same rate, so the rate "
+        f"of `dcache_miss` is {-100 * row['rate error']:.0f} % too low."
         for row in plain
     )
     lines = [
@@ -426,9 +429,10 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         prose(deep),
         "",
         prose(
-            f"All recordings. *jitter* is `alt-period-jitter={result['jitter']}`, *plain* has one "
-            "period only, *expected* is the expected share error, and *spill* is the part of all "
-            "page faults that the table gives to functions other than `dcache_miss`:"
+            f"The next table has all recordings. *jitter* is `alt-period-jitter={result['jitter']}`"
+            ", and *plain* has one period only. *discarded* is the percentage of the windows that "
+            "do not count. *expected* is the expected share error. *spill* is the percentage of "
+            "all page faults that the table gives to functions other than `dcache_miss`:"
         ),
         "",
         "| depth | recording | window | mode | windows | discarded | share error | by chance "

@@ -78,9 +78,10 @@ def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
         prose(
-            f"""Each function has one bottleneck, and a metric that must stand out: it is at least
-            {FACTOR} times that of a function without bottleneck. Each cell is the metric as
-            recorded, and what the core model has counted."""
+            f"""Each function of a test program has one bottleneck, which one metric must show: the
+            metric must be at least {FACTOR} times that of a function without a bottleneck. If it is
+            not, the last column says so. *recorded* is the value in the table, and *true* is the
+            count of the core model, for both presets of the model."""
         ),
         "",
         "| function | metric |" + "".join(f" {model}: recorded | true | |" for model in MODELS),

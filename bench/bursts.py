@@ -22,7 +22,7 @@ from tests.harness.env import BUILD, PERF
 from tests.harness.perfdata import Sample
 from tests.harness.truth import places
 
-TITLE = "Bursts"
+TITLE = "Several windows after each long period"
 COUNTS = 1, 2, 4, 8
 EACH = 60000  # cycles per interrupt
 WINDOW, JITTER = 300, 16
@@ -148,12 +148,13 @@ def report(result: dict) -> str:
     heads = [f"N = {number}" for number in result]
     lines = [
         prose(
-            f"""The benchmark in the machine with caches (`MODEL=small`), with N windows of {WINDOW}
-            cycles after each long interval and one interrupt in {EACH:,} cycles, however many
-            windows there are. Each cell is half the width of a 95 % interval, in percent of the
-            value; in brackets, what it would be if the windows of a burst were independent. %CY is
-            a share, which depends on where the bursts are, so windows of a burst add nothing to
-            it."""
+            f"""With `alt-period-count=N`, a burst of N windows follows each long period. The
+            benchmark is recorded in the machine with caches (`MODEL=small`), with windows of
+            {WINDOW} cycles. The long period is chosen so that there is one interrupt in {EACH:,}
+            cycles for each N. Each cell is half the width of a 95 % interval, in percent of the
+            value. The number in brackets is what it would be if the windows of a burst were
+            independent. The share %CY depends on the places of the bursts, so more windows in a
+            burst do not make it more exact."""
         ),
         "",
         line("", heads),
@@ -176,9 +177,10 @@ def report(result: dict) -> str:
     lines += [
         "",
         prose(
-            """Correlation of two windows of a burst, in their difference to the mean of the
-            function. It is negative where a function is regular: an instruction that waits at the
-            end of one window counts some cycles there and the others in the next."""
+            """The next table has the correlation between two windows of a burst, by their
+            difference to the mean of the function. It is negative if the function is regular: an
+            instruction that waits at the end of a window adds some cycles to this window and the
+            others to the next one."""
         ),
         "",
         line("", heads[1:]),

@@ -106,9 +106,9 @@ def measure(
 def report(result: dict) -> str:
     """The result as Markdown."""
     about = """
-        The module alternates the periods on kernels that cannot be rebuilt. It is compared with the
-        series on the emulated machine: the instructions of an overflow, the recordings of the
-        published experiment without a limit, and the errors of tables.
+        The module makes events alternate on kernels that cannot be rebuilt. Here it is compared
+        with the series in the emulated machine: the instructions of an overflow, recordings of the
+        published experiment without a rate limit, and the errors of tables.
     """
     lines = [
         prose(about),
@@ -117,11 +117,11 @@ def report(result: dict) -> str:
             result,
             {
                 "pristine": "without the series",
-                "used": "with it, the event alternates",
-                "jitter": "with it, with jitter",
-                "loaded": "module, the event does not alternate",
-                "module": "module, it alternates",
-                "module jitter": "module, with jitter",
+                "used": "with the series, the event alternates",
+                "jitter": "with the series, it alternates with jitter",
+                "loaded": "with the module, the event does not alternate",
+                "module": "with the module, it alternates",
+                "module jitter": "with the module, it alternates with jitter",
             },
         ),
         "",
@@ -136,12 +136,14 @@ def report(result: dict) -> str:
             f"| {series['samples']:,} | {module['samples']:,} "
             f"| {series['run_time']:.4f} | {module['run_time']:.4f} |"
         )
-    ratios = ", ".join(f"{ratio:.4f} with the {name}" for name, ratio in result["run time"].items())
+    ratios = " and ".join(
+        f"{ratio:.4f} times as long with the {name}" for name, ratio in result["run time"].items()
+    )
     errors_about = f"""
-        The run time of the alternate recording, to that of the long period, is {ratios}. The errors
-        below are in percent, as recorded at depth {DEPTH} (see Accuracy). The module opens the
-        first window a long interval later than the series, so their windows lie at other places:
-        two recordings differ by chance, with jitter or without:
+        Compared with `{LONG}`, alternate periods make the program run {ratios}. The next table has
+        errors in percent, recorded at depth {DEPTH} (see *Accuracy*). The module opens the first
+        window one long period later than the series, so their windows are at different places. The
+        errors of the two therefore differ by chance, even without jitter:
     """
     lines += [
         "",

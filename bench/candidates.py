@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.experiment import functions_of
-from bench.markdown import prose
+from bench.markdown import bullet, prose
 from bench.truth import LEAST, PROGRAMS, ROOT, recordings_of
 from emulator.compare import SHARE as CYCLES
 from tests.harness.env import PERF, must
 
-TITLE = "Which windows a rate comes from"
+TITLE = "Which windows count for a function"
 LONG = 10000
 EVENTS = "cycles", "instructions", "branch-misses", "cache-misses"
 RETURNS = "r000e"
@@ -63,27 +63,38 @@ METRICS = {  # event, scale
 }
 NAMES = [name for name in PROGRAMS if "threads" not in name]
 HALVED_NAMES = [name for name in NAMES if name != "gcc"]
+READINGS = (
+    "*matched* uses the windows with the same function at both ends.",
+    "*no return* uses only those *matched* windows in which no function returned.",
+    "*start* uses all windows, and counts each for the function at its start.",
+    """*ends* uses all windows, and counts one half of each for the function at its start and the
+    other half for the function at its end.""",
+    "*regressed* looks for the rates, none of them negative, that explain all windows best.",
+)
 CONCLUSIONS = (
     """
-        What follows from it. `perf functions report` takes *matched* where at least nine of ten
-        windows that begin in a function end in it, and *start* elsewhere: no reading of windows of
-        300 cycles is better on both models, and no function is left without a rate. Without the
-        kernel short windows of instructions are best. With it, what an interrupt adds to its window
-        is more than all choices differ by, and short windows have a larger part of it. So `perf
-        functions record` keeps 300 cycles. `--window` and `-e` choose others.
+        **Conclusions.** If at least nine of ten windows that begin in a function also end in it,
+        `perf functions report` uses *matched*, otherwise *start*. With windows of 300 cycles, no
+        other reading is better on both models, and almost every function has a rate.
+        Without the kernel, short windows of instructions are best. With the kernel, the interrupt
+        adds more to a window than the choice of the window changes, and a short window suffers
+        most. So `perf functions record` uses 300 cycles by default; `--window` and `-e` choose
+        other windows.
     """,
     """
-        *Simpson* is not worth its counter: in CPI and CM/KI its rates are worse than those of
-        *ends*, which takes none. With windows of 100 cycles those in BM/KI are better. Why was not
-        measured. The rule supposes that a function has the same rates wherever it was called from
-        and however long it has run, and it tells functions that call each other all the time apart
-        by small differences. It was not tried with leaders of instructions, nor with the kernel.
+        *Simpson* is not worth its counter. Its rates of CPI and CM/KI are worse than those of
+        *ends*, which needs no counter. Its BM/KI is better with windows of 100 cycles; we did not
+        measure why. The rule assumes that a function always has the same rates, wherever it is
+        called from and however long it has run. It can tell functions that call each other
+        constantly apart only by small differences. We did not try it with the leader
+        `instructions`, nor with the kernel.
     """,
     """
-        What was not tried. Branch records (LBR, BRBE) in the samples of windows would name the path
-        in between, so that each window counts for each function by its cycles. That takes samples
-        of windows with a branch stack and cycles, counters read at each branch or a model of what
-        happens between two, and a processor: no emulator has such records.
+        **Not tried.** Branch records (LBR, BRBE) in the samples of windows would show the path
+        through a window. Then each window could count for each of its functions, by the cycles
+        spent there. This needs samples with branch records and their cycles. It also needs counters
+        that are read at each branch, or a model of the events between two branches. And it needs a
+        real processor, because no emulator has such records.
     """,
 )
 FEWEST = 10  # windows of a value
@@ -337,26 +348,26 @@ def report(result: list[dict]) -> str:
     plain = [case for case in result if not case["halved"]]
     halved = [case for case in result if case["halved"]]
     about = f"""
-        A window is known by the functions at its two ends. {len(NAMES)} programs are recorded in
-        the machine with caches. The two periods add up to {LONG:,} cycles or instructions. Each
-        recording is read in several ways. *Matched* takes the windows with one function at both
-        ends, *no return* those of them in which no function has returned. *Start* takes all
-        windows, each for the function at its start. *Ends* counts one half of each window for the
-        function at its start and the other half for that at its end. *Regressed* looks for rates
-        that are not negative and explain all windows best. The errors are in percent and defined
-        as in [truth.md](truth.md), for functions with at least {LEAST:.0f} % of the cycles. Each is
-        the mean over the programs. *Without* counts those of the {functions_in(plain[0])} functions
-        that have fewer than {FEWEST} windows:
+        A window has samples only at its start and its end, so perf does not know which functions
+        ran in between. We recorded {len(NAMES)} programs in the machine with caches, and read each
+        recording in several ways:
+    """
+    errors = f"""
+        In the model *own core* the kernel leaves no traces in caches and predictors. A long period
+        and its window have {LONG:,} cycles or instructions together. The errors are in percent and
+        defined as in [truth.md](truth.md), for the {functions_in(plain[0])} functions with at least
+        {LEAST:.0f} % of the cycles. Each cell is the mean over the programs. *without* is the
+        number of these functions that have no rate, because they have fewer than {FEWEST} windows:
     """
     about_halved = f"""
-        A second group, whose windows are half as long, tells more of where a window is spent that
-        begins in a function: at its start, where windows of half its length end that begin there,
-        and where those of its length do, by Simpson's rule. *Simpson* looks for rates that are not
-        negative and explain all windows best with these parts (lag-Simpson). It
-        takes a counter more, for the leader of the second group alone. *One group* does so without
-        it: with jitter the longest windows of a group are twice as long as its shortest ones. Both
-        groups were recorded of {', '.join(halved[0]['programs'])}, with
-        {functions_in(halved[0])} such functions:
+        For the next table, a second group with windows half as long was recorded as well. These
+        show which function runs after half a window. *Simpson* combines the functions at the start,
+        after half a window and after a whole window by Simpson's rule. Then it looks for the rates,
+        none of them negative, that explain all windows best (lag-Simpson). It needs one more
+        counter, for the leader of the second group. *one group* needs no second group: with jitter,
+        the longest windows of one group are twice as long as its shortest ones. The programs are
+        {', '.join(halved[0]['programs'])}, with {functions_in(halved[0])} such functions:
     """
-    parts = [prose(about), table(plain), prose(about_halved), table(halved)]
+    parts = [prose(about), "\n".join(map(bullet, READINGS)), prose(errors), table(plain)]
+    parts += [prose(about_halved), table(halved)]
     return "\n\n".join([*parts, *map(prose, CONCLUSIONS)])

@@ -37,7 +37,7 @@ COMMANDS = {
     "empty": ("script", *SYMBOLS, "-s", HERE / "empty_sample_table.py"),
 }
 MEANING = {
-    "decode": "`perf report --stats`: decode alone",
+    "decode": "`perf report --stats`, which only decodes",
     "native": "`perf functions report`",
     "script": "`generate-function-metrics.py`",
     "empty": "a script whose `sample_table` only counts",
@@ -170,9 +170,9 @@ def report(result: dict) -> str:
     head = f"| group samples | {' | '.join(names)} | exponent |"
     lines = [
         prose(
-            "What a command takes to read recordings of the emulated machine: processor time for "
-            "each group sample, and memory. An exponent of 1 means that the time is linear in the "
-            "number of samples."
+            "Processor time and memory that each command takes to read a recording of the emulated "
+            "machine. Times are for each group sample. An exponent of 1 means that the time grows "
+            "in proportion to the number of samples."
         ),
         "",
         head,
@@ -186,13 +186,15 @@ def report(result: dict) -> str:
         lines.append(f"| {text}, MB | {' | '.join(cells)} | |")
     memory = rows[-2]["memory"]
     after = f"""
-        A table of {rows[-2]['group samples']:,} group samples takes `perf functions report`
+        For a table of {rows[-2]['group samples']:,} group samples, `perf functions report` takes
         {result['native to decode']:.2f} times as long as a bare decode of the file, and the script
-        {result['script to native']:.1f} times as long as `perf functions report`:
-        {result['script, us per event sample']:.2f} µs for each event sample, of which a group
-        sample has {rows[-2]['event samples'] / rows[-2]['group samples']:.2f}. A script that only
-        counts takes {result['empty, us per event sample']:.2f}. Memory
-        ({memory['native'] / 2**20:.0f} and {memory['script'] / 2**20:.0f} MB) does not grow with
-        the number of samples once all functions were met.
+        {result['script to native']:.1f} times as long as `perf functions report`. perf hands a
+        group sample to a script as {rows[-2]['event samples'] / rows[-2]['group samples']:.2f}
+        samples of single events, on average. Our script takes
+        {result['script, us per event sample']:.2f} µs for each of these, and a script that only
+        counts them {result['empty, us per event sample']:.2f} µs. Memory
+        ({memory['native'] / 2**20:.0f} MB for `perf functions report`,
+        {memory['script'] / 2**20:.0f} MB for the script) does not grow with the number of samples
+        once each function has appeared.
     """
     return "\n".join([*lines, "", prose(after)])

@@ -145,18 +145,18 @@ def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
         prose(
-            "An instruction takes one nanosecond in the emulated machine, so the instructions that "
-            "an overflow executes are counted exactly, from the interrupt to the return:"
+            "Each instruction takes one nanosecond in the emulated machine. So the time of an "
+            "overflow, from the interrupt to the return, is an exact count of its instructions:"
         ),
         "",
         *table(
             result,
             {
                 "pristine": "without the series",
-                "unused": "the event does not alternate",
-                "used": "it alternates",
-                "jitter": "with jitter",
-                "stop-start": "stopped and started on each overflow, for comparison",
+                "unused": "with the series, the event does not alternate",
+                "used": "with the series, it alternates",
+                "jitter": "with the series, it alternates with jitter",
+                "stop-start": "for comparison: the PMU is stopped and started on each overflow",
             },
         ),
         "",
@@ -173,19 +173,19 @@ def report(result: dict) -> str:
         "| a context switch (`perf bench sched pipe`) | without the series | with it |",
         "|---|--:|--:|",
         f"| no event | {switch['none before']} | {switch['none']} |",
-        f"| an event of each thread | {switch['plain before']} | {switch['plain']} |",
-        f"| it alternates | | {switch['alternating']} |",
+        f"| each thread has an event | {switch['plain before']} | {switch['plain']} |",
+        f"| each thread has an event that alternates | | {switch['alternating']} |",
     ]
     switched = """
-        Threads that switch exchange their events, unless these alternate: then they are taken off
-        the PMU and put on it again.
+        The last two rows differ because the kernel lets the two threads exchange plain events, but
+        not events that alternate. It takes these off the PMU, and puts them on again.
     """
     after = f"""
-        An event that does not alternate pays for a load and a branch in the overflow handler. The
-        feature was first proposed with the PMU stopped and started on each overflow; that adds
-        {result['stop-start ratio']} times as much. A sample of `cpu-clock` executes
-        {clock['before']:.0f} instructions without the series and {clock['after']:.0f} with it: it
-        tells how many periods a late timer has skipped. Other compilers and configurations inline
-        differently and may differ by a few instructions.
+        For an event that does not alternate, the overflow handler executes one more load and one
+        more branch. The first proposal of the feature stopped and started the PMU on each overflow,
+        which adds {result['stop-start ratio']} times as many instructions. A sample of `cpu-clock`
+        executes {clock['before']:.0f} instructions without the series and {clock['after']:.0f} with
+        it, because the series records how many periods a late timer has skipped. Compilers and
+        configurations that inline other functions may change these numbers by a few instructions.
     """
     return "\n".join([*lines, "", prose(switched), "", prose(after)])

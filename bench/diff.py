@@ -79,15 +79,15 @@ def power(result: dict, row: dict) -> float:
 def report(result: dict) -> str:
     """The result as Markdown."""
     about = f"""
-        `perf functions report --before ... --after ...` compares simulated runs of two builds. A
+        `perf functions report --before ... --after ...` compares simulated runs of two builds. The
         program has {len(MANY)} functions with {min(MANY.values()):,} to {max(MANY.values()):,}
-        windows in each run. *Differ* is the standard deviation, from run to run of one build, of
-        each function's CPI, page faults and share. For false alarms both builds are equal, and a
-        cell is the share of comparisons in which perf marks a change of at least one function in
-        that column. For *found*, {len(CHANGED)} more functions, with
-        {' and '.join(f'{size:,}' for size in CHANGED.values())} windows, have a CPI that is
-        {100 * (SLOWER - 1):.0f} % higher in the second build, and the cell is the share of these
-        changes that perf marks. Each cell is of {result['comparisons']} comparisons, in percent.
+        windows in each run. *differ* is the standard deviation of each function's CPI, page faults
+        and share between runs of one build. For the columns *false*, both builds are equal. A cell
+        is the percentage of comparisons in which perf marks a change of at least one function. For
+        the column *found*, {len(CHANGED)} more functions with
+        {' and '.join(f'{size:,}' for size in CHANGED.values())} windows have a CPI that is
+        {100 * (SLOWER - 1):.0f} % higher in the second build. A cell is the percentage of these
+        changes that perf marks. Each cell comes from {result['comparisons']} comparisons.
     """
     lines = [
         prose(about),
@@ -103,8 +103,9 @@ def report(result: dict) -> str:
         ]
         lines.append(f"| {row['differ']} | {row['runs']} | {' | '.join(cells)} |")
     after = f"""
-        perf allows {100 * ALLOWED:.0f} % of false alarms in a column. The numbers are drawn from
-        normal and Poisson distributions, independently for each function, and are the same each
-        time. Runs of a real program may differ in other ways: all functions at once, or by a drift.
+        perf aims at false alarms in at most {100 * ALLOWED:.0f} % of the comparisons of a column.
+        The numbers are drawn from normal and Poisson distributions, independently for each
+        function, and are the same each time. Runs of a real program may differ in other ways: all
+        functions may change together, or drift.
     """
     return "\n".join([*lines, "", prose(after)])

@@ -167,7 +167,7 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
     """The tables of a result, as Markdown."""
     lines = [
         "| limit | recording | MB | samples | run time, s | script, s | native, s "
-        "| published: MB | of both events | script, s |",
+        "| published: MB | samples | script, s |",
         "|--:|---|" + "--:|" * 8,
     ]
     for limit, rows in result["limit"].items():
@@ -185,16 +185,17 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
             lines.append(f"| {limit} | {periods} | {' | '.join(cells)} |")
     lines += [
         "",
-        "| ratio | goal | published | measured | | of samples |",
+        "| ratio | goal | published | measured | | ratio of samples |",
         "|---|--:|--:|--:|---|--:|",
     ]
     for name in result["met"]:
         goal, most, theirs = GOALS[name]
         what, _, limit = name.partition(", ")
         text = (
-            f"{MEANING[what]}, limit {limit}: period=300 to alternate"
+            f"{'size' if what == 'file' else 'time'} of {MEANING[what]}, limit {limit}: period=300 "
+            "to alternate periods"
             if limit
-            else "run time: alternate to period=1000000"
+            else "run time: alternate periods to period=1000000"
         )
         samples = f"{result['ratios'][f'samples, {limit}']:.1f}" if limit else ""
         digits = 4 if most else 1
@@ -208,6 +209,8 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         [
             *lines,
             "",
-            f"Samples lost: {lost}. The published samples are counted for each of two events.",
+            f"Samples lost: {lost}. The published numbers of samples count each sample twice, once "
+            "for each",
+            "of the two events of the group.",
         ]
     )

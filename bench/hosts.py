@@ -20,7 +20,7 @@ from tests.harness.env import PERF, TOP, must
 
 TITLE = "Many hosts"
 PLOT = OUT / "hosts.svg"
-PICTURES = {PLOT: "Time for each host, and bytes of the merged sums, by the number of hosts"}
+PICTURES = {PLOT: "Time for each host, and size of the merged sums, by number of hosts"}
 WORKERS = 4
 RECORDED, SYNTHETIC = (1, 10, 100), 1000
 SAMPLES = 50_000
@@ -174,17 +174,18 @@ def plot(result: dict) -> None:
 def report(result: dict) -> str:
     """The result as Markdown."""
     about = f"""
-        What it costs to add up the recordings of many hosts on a Dask cluster
-        (`functions-report --cluster`) and in one process: ms of processor time for each host, all
-        processes together, from start to end. The cluster has {result['workers']} workers on
+        Processor time to add up the recordings of many hosts, or their sums files, on a Dask
+        cluster (`functions-report --cluster`) and in one process. Cells are milliseconds per host,
+        of all processes together. The cluster has {result['workers']} workers on
         {result['processors']} processors. A recording has {SAMPLES:,} samples
         ({result['bytes of a recording'] / 2**20:.1f} MB) in {OF_A_HOST} of {FUNCTIONS:,} functions.
-        The sums of {SYNTHETIC} hosts are synthetic, except those of the first {max(RECORDED)}.
+        Of the {SYNTHETIC} hosts, only the first {max(RECORDED)} have recordings; the sums of the
+        others are synthetic.
     """
     lines = [
         prose(about),
         "",
-        "| hosts | recordings, cluster | one process | sums files, cluster | one process "
+        "| hosts | recordings: cluster | one process | sums files: cluster | one process "
         "| functions | merged sums |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]
@@ -197,9 +198,12 @@ def report(result: dict) -> str:
             f"| {row['hosts']} | {' | '.join(cells)} | {row['functions']} "
             f"| {row['bytes'] / 1024:.0f} KB |"
         )
-    large = ", ".join(f"{number}: {seconds:.2f}" for number, seconds in result["spans"].items())
+    first, *others = (
+        f"{seconds:.2f} s with {number} task{'' if int(number) == 1 else 's'}"
+        for number, seconds in result["spans"].items()
+    )
     after = f"""
-        Processor time in seconds for one recording of {LARGE:,} samples, by the number of tasks
-        that read it: {large}.
+        On the cluster, several tasks can read one large recording together. For {LARGE:,} samples,
+        the processor time of all tasks is {', '.join([first, *others[:-1]])} and {others[-1]}.
     """
     return "\n".join([*lines, "", prose(after)])

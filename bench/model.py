@@ -11,7 +11,7 @@ from bench.guest import SHARE, UNTHROTTLED, recording
 from bench.markdown import prose
 from tests.harness.env import TOP, machine
 
-TITLE = "What the core model costs"
+TITLE = "Cost of the core model"
 RUNS = 3
 PLAIN = "none"
 # the most that a recording with a model may take, relative to the plain machine
@@ -50,8 +50,9 @@ def report(result: dict[str, float]) -> str:
     """The result as Markdown."""
     lines = [
         prose(
-            """The recording of `make demo`, with the truth written: processor time, in seconds and
-            relative to the machine without a model."""
+            """Processor time of a recording of the benchmark, the start of the machine included.
+            The machines with a model also write the truth. *ratio* compares with the machine
+            without a model (`none`)."""
         ),
         "",
         "| MODEL | seconds | ratio | goal | |",

@@ -55,9 +55,10 @@ def report(result: Table, iterations: int) -> str:
     """The result, of so many iterations, as Markdown."""
     lines = [
         prose(
-            f"""The published table of the benchmark, of a Neoverse-N1, beside that of the machine
-            with caches (`MODEL={MODEL}`, {iterations:,} iterations): published / here. The model is
-            not a Neoverse; what can be compared is which behaviour stands out in which column."""
+            f"""The next table compares the published table, from a Neoverse-N1, with a recording of
+            the benchmark in the machine with caches (`MODEL={MODEL}`, {iterations:,} iterations).
+            Each cell is *published / here*. The model is not a Neoverse, so the values differ;
+            compare which function stands out in each column."""
         ),
         "",
         f"| function | {' | '.join(COLUMNS)} |",
@@ -71,8 +72,15 @@ def report(result: Table, iterations: int) -> str:
         lines.append(f"| {name} | {' | '.join(cells)} |")
     theirs, ours = outstanding(PUBLISHED), outstanding(result)
     words = ", ".join(
-        f"{column}: {name}" + ("" if ours[column] == name else f" (here {ours[column]})")
+        f"{name} ({column}{'' if ours[column] == name else f'; here {ours[column]}'})"
         for column, name in theirs.items()
     )
-    lines += ["", prose(f"The highest value of each column that tells a behaviour: {words}.")]
+    both = "both tables" if ours == theirs else "the published table"
+    lines += [
+        "",
+        prose(
+            f"""In the columns that do not depend on how often a function is called, these functions
+            have the highest value in {both}: {words}."""
+        ),
+    ]
     return "\n".join(lines)

@@ -33,7 +33,7 @@ from tests.harness.env import PERF, SCRIPT, in_guest
 
 TITLE = "The published experiment"
 PLOT = OUT / "published.svg"
-PICTURES = {PLOT: "Bytes and run time of each recording"}
+PICTURES = {PLOT: "Size and run time of each recording"}
 PAPER = "https://lore.kernel.org/r/20250408171530.140858-1-mark.barnett@arm.com"
 SIBLINGS = ["instructions", "page-faults"]
 # The rate can be set only while there is a limit; the kernel lowers it when interrupts take long.
@@ -106,7 +106,7 @@ def plot(result: dict) -> None:
                 0.4,
             )
         axes[0].set(yscale="log", ylabel="perf.data, MB")
-        axes[1].set(yscale="log", ylabel="run time, to that with four samples")
+        axes[1].set(yscale="log", ylabel="run time / run time with four samples")
         for each in axes:
             each.set_xticks(
                 range(1, len(PERIODS)),
@@ -132,10 +132,10 @@ def longer(result: dict) -> str:
         enough = (goal - 1) * start / (each * (short - goal * alternate))
         lines.append(
             f"{ratio:.0f} for {MEANING[name]}"
-            + (f" ({goal} from {enough:.0f} times as long)" if enough > 0 else "")
+            + (f" (a ratio of {goal} takes a run {enough:.0f} times as long)" if enough > 0 else "")
         )
     return (
-        f"For a run {published:.0f} times as long, as the published one was, the ratio would be "
+        f"For a run {published:.0f} times as long, like the published one, the ratio would be "
         + " and ".join(lines)
         + "."
     )
@@ -146,26 +146,25 @@ def report(result: dict) -> str:
     few, alternate = (
         result["limit"]["25 %"][periods]["seconds"] for periods in (FEW_SAMPLES, ALTERNATE)
     )
-    start = " and ".join(
-        f"{100 * few[name] / alternate[name]:.0f} % of {MEANING[name]}" for name in COMMANDS
-    )
+    parts_of = {name: 100 * few[name] / alternate[name] for name in COMMANDS}
+    start = " and ".join(f"{part:.0f} % with {MEANING[name]}" for name, part in parts_of.items())
+    if max(parts_of.values()) > 100:
+        start += " (more than 100 % is chance)"
     about = f"""
-        Engineers of Arm proposed alternate periods in ["A mechanism for efficient support for
+        Engineers at Arm proposed alternate periods in ["A mechanism for efficient support for
         per-function metrics"]({PAPER}), with measurements on a Neoverse-N1 (N1SDP). The columns
-        *published* are theirs. Here the emulated machine repeats their experiment: the benchmark
-        ({result['iterations']:,} iterations) is recorded with each choice of periods. Sizes,
-        samples and run time are the emulated machine's. *script* is `generate-function-metrics.py`
-        and *native* is `perf functions report`; both columns are processor time of the computer
-        that runs the emulator. The recording *four samples* has so long a period that there are
-        only four samples, so its times are the start of perf, of Python and of the program. The
-        limit is `kernel.perf_cpu_time_max_percent`; its default is 25 %. The published run was some
-        33 times as long, and its samples are counted for each of the two events of its group.
+        *published* have their figures. We repeat their experiment in the emulated machine: it
+        records the benchmark ({result['iterations']:,} iterations) with each choice of periods.
+        Their run was some 33 times as long. The *limit* is the sysctl
+        `kernel.perf_cpu_time_max_percent`, by default 25 %. The columns *script* and *native* have
+        the processor time that `generate-function-metrics.py` and `perf functions report` take for
+        a table. The period of the recording *four samples* is so long that its table takes hardly
+        more than the start of perf and Python.
     """
     after = f"""
-        Without a limit the number of samples is the same in each run; sizes and run times are the
-        same to a percent. With the limit, the goals for tables are those of a long run. The run
-        here is short, so most of the time for a table of the alternate recording is the start of
-        the command: {start}. The time for each sample is the same. {longer(result)}
+        The goals for tables with the limit are from the long published run. Our run is short, so
+        the start of the command takes most of the time for a table of the alternate recording:
+        {start}. The time for each sample does not depend on the length of the run. {longer(result)}
     """
     parts = [prose(about), experiment.report(result), prose(after)]
     if "neoverse" in result:

@@ -119,10 +119,10 @@ def report(result: dict) -> str:
         )
 
     about = f"""
-        A loop of {result['loop']:,} instructions goes round exactly
-        {result['pair'] // result['loop']} times in a long period and its window, so without jitter
-        each window is at the same place. The columns {', '.join(NAMES)} are the shares of the
-        loop's three functions, in percent, beside the truth:
+        A loop of {result['loop']:,} instructions runs exactly {result['pair'] // result['loop']}
+        times in a long period and its window. So without jitter each window is at the same place of
+        the loop. The columns {', '.join(f'*{name}*' for name in NAMES)} have the shares of the
+        loop's three functions, in percent; the first row has the truth:
     """
     lines = [
         prose(about),
@@ -145,9 +145,9 @@ def report(result: dict) -> str:
         )
     columns = """
         *jitter* is the N of `alt-period-jitter=N`. *deviation* is the error of the share that is
-        furthest from the truth, and *standard error* is the deviation that chance explains. *worth*
-        is the number of windows at independent places that carry as much information. *any*: the
-        windows are worth less than one, so any deviation may come out. Rows with jitter differ from
-        run to run by their standard error.
+        furthest from the truth, and *standard error* is the error that chance explains. *worth* is
+        the number of windows at random, independent places that carry as much information. *any*:
+        all windows carry less information than one random window, so any deviation is possible.
+        Rows with jitter differ from run to run by their standard error.
     """
     return "\n".join([*lines, "", prose(columns)])

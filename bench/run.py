@@ -119,8 +119,8 @@ def older(trees: dict[str, dict[str, str]]) -> Iterator[str]:
     changed = {path for name in names for path in newest if trees[name].get(path) != newest[path]}
     if names:
         yield prose(
-            f"""Of an older state of the series, before a change of
-            {', '.join(f'`{path}`' for path in sorted(changed))}, are: {', '.join(names)}."""
+            f"""These measurements are older than the last change of
+            {', '.join(f'`{path}`' for path in sorted(changed))}: {', '.join(names)}."""
         )
 
 
@@ -132,16 +132,17 @@ def page(results: dict[str, Any], base: str) -> str:
     parts = [
         f"# What was measured on Linux {base}",
         prose(
-            f"""`{command}` measures all of this in {minutes:.0f} minutes and writes this page from
-            `results.json`. `bench/run.py --report results/{base}/results.json` writes it again."""
+            f"""`{command}` measures all of this in {minutes:.0f} minutes, and writes `results.json`
+            and this page. `bench/run.py --report results/{base}/results.json` writes the page from
+            the kept figures, without measuring."""
         ),
         prose(
-            f"""Recordings are made with Linux {kernel} in the emulated arm64 machine, where an
-            instruction takes one cycle of one nanosecond and there are no caches. Samples, sizes of
-            recordings and run times are measured inside it, on its virtual clock. Samples without a
-            limit and errors without jitter are the same in each run; sizes and run times are the
-            same to a percent. Times of tables are processor time of the computer that runs the
-            emulator, and differ from run to run."""
+            f"""The recordings were made with Linux {kernel} in the emulated arm64 machine. There,
+            each instruction takes one cycle of one nanosecond, and there are no caches. Samples,
+            sizes of recordings and run times are measured inside the machine, on its virtual clock.
+            The number of samples without a rate limit and the errors without jitter are the same in
+            each run; sizes and run times repeat to 1 %. The time that a table takes is processor
+            time of the computer that runs the emulator. It differs from run to run."""
         ),
     ]
     parts += older(results.get("tree", {}))
@@ -189,7 +190,7 @@ def keep() -> None:
             path for name in MEASUREMENTS for path in getattr(module_of(name), "PICTURES", ())
         ]
     else:
-        print(f"bench: {results} is not that of a whole `make bench`: only pictures are kept")
+        print(f"bench: {results} is not from a complete `make bench`: only pictures are kept")
     for name in APART:
         files += [path for path in (guest.OUT / f"{name}{end}" for end in ENDS) if path.is_file()]
     for path in files:
@@ -271,17 +272,17 @@ def main() -> None:
         "--report",
         type=Path,
         metavar="RESULTS.JSON",
-        help="measure nothing: write README.md and the plots beside this file",
+        help="measure nothing; write README.md and the plots into the folder of this file",
     )
     parser.add_argument(
         "--keep",
         action="store_true",
-        help="measure nothing: copy what the last run has left in build/BASE/bench to results/BASE",
+        help="measure nothing; copy the last run from build/BASE/bench to results/BASE",
     )
     parser.add_argument(
         "--findings",
         action="store_true",
-        help="measure nothing: write results/README.md and its plots from results/6.12",
+        help="measure nothing; write results/README.md and its plots from results/6.12",
     )
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in known]

@@ -23,7 +23,7 @@ from tests.harness.truth import read_truth
 
 TITLE = "Scaling"
 PLOT = OUT / "scaling.svg"
-PICTURES = {PLOT: "Time of tables by samples, and run time by threads"}
+PICTURES = {PLOT: "Time for a table by number of samples, and run time by number of threads"}
 ITERATIONS = 8000  # of all threads together
 CPUS, THREADS, SAMPLES = (1, 2, 4), (1, 10, 100, 1000), (10**4, 10**5, 10**6, 10**7)
 THREADS_OF_A_PROCESS = 250
@@ -193,7 +193,7 @@ def plot(result: dict) -> None:
             [row["to few samples"] for row in result["threads"]],
             ".-",
         )
-        run.set(xlabel="threads", ylabel="run time, to that with few samples")
+        run.set(xlabel="threads", ylabel="run time / run time with few samples")
 
 
 def report(result: dict) -> str:
@@ -213,32 +213,32 @@ def report(result: dict) -> str:
         return f"| {' | '.join(map(str, cells))} |"
 
     threads = f"""
-        The same work ({result['iterations']:,} iterations of the benchmark in all) is done by more
-        threads; 1000 threads run in four processes. The periods are {LONG:,} and {WINDOW}. Run time
-        is relative to a recording with few samples, errors are in percent, and the seconds for a
-        table are processor time of the computer that runs the emulator:
+        The same work ({result['iterations']:,} iterations of the benchmark in all) is done by 1 to
+        1000 threads; 1000 threads run in four processes. The periods are {LONG:,} and {WINDOW}.
+        *run time, ratio* compares with a recording of few samples. *script* and *native* are the
+        times for a table, as above. *discarded* and the errors are in percent:
     """
     why = """
-        Without jitter a thread begins with a long interval of full length. So short threads have
-        fewer windows than are due, and all of them at the same places of their lives: their shares
-        are not those of the program. With `alt-period-jitter` the first interval has any length.
-        Samples and errors are the same in each run.
+        Without jitter, each thread begins with a long period of full length. So short threads have
+        too few windows, and all threads have them at the same places. This makes the shares wrong.
+        With `alt-period-jitter` the first long period has a random length, and short threads have
+        as many windows as are due.
     """
     low = "".join(
-        f" The rate of `dcache_miss` comes out {-100 * row['rate error']:.0f} % too low with "
-        f"{row['cpus']}."
+        f" The rate of `dcache_miss` is then {-100 * row['rate error']:.0f} % too low."
         for row in result["cpus"][1:2]
     )
     processors = f"""
-        The same work in four threads, on more processors. The emulator runs one processor at a
-        time, and its one clock is the cycle counter of all of them. With two processors the cycles
-        of the other one count as well, there are twice as many samples, and a window does not hold
-        only the thread's own events.{low} So these rows tell what is lost and what recording costs;
-        accuracy needs real processors:
+        In the next table, four threads do the same work on one or more processors. The emulator
+        runs one processor at a time, and all processors use its one clock as their cycle counter.
+        With two processors, each therefore counts the cycles of the other one, too. So there are
+        twice as many samples, and a window also holds events of the other thread.{low} These rows
+        show only how many samples are lost and what the recording costs; accuracy needs real
+        processors:
     """
     samples = """
-        Time and memory for a table by the number of samples. The recordings are synthetic and the
-        same in each run; times are processor time of the computer that runs the emulator:
+        The last table has the time and memory for a table by the number of samples. These
+        recordings are synthetic and the same in each run:
     """
     common = "MB | samples | lost | run time, ratio | script, s | native, s |"
     lines = [
@@ -273,8 +273,8 @@ def report(result: dict) -> str:
         "",
         prose(samples),
         "",
-        "| group samples | MB | native, s | µs each | memory, MB "
-        "| script, s | µs each | memory, MB |",
+        "| group samples | MB | native, s | µs per sample | memory, MB "
+        "| script, s | µs per sample | memory, MB |",
         "|--:|" + "--:|" * 7,
     ]
     for row in result["samples"]:

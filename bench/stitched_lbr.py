@@ -62,12 +62,13 @@ def measure(samples: int = SAMPLES) -> dict:
 def report(result: dict) -> str:
     """The result as Markdown."""
     about = f"""
-        Call chains of a CPU's 32 last branch records can be stitched together. The published
-        program with a chain of 43 calls is written as such a CPU would record it
-        ({result['samples']:,} samples, {result['bytes'] / 1e6:.0f} MB, nearly all of them 43 levels
-        deep), then read with and without `perf report --stitch-lbr`. Times are processor time of
-        this computer. `perf functions report --by callchain --stitch-lbr` matches windows by these
-        chains.
+        A CPU's last branch records (LBR) hold only 32 levels of a call chain.
+        `perf report --stitch-lbr` makes longer chains from several samples. The columns *published*
+        have the figures of its author, Kan Liang (2020). The same program, with a chain of 43
+        calls, is written into a recording as such a CPU would record it ({result['samples']:,}
+        samples, {result['bytes'] / 1e6:.0f} MB, nearly all of them 43 levels deep), and read with
+        and without the option. `perf functions report --by callchain --stitch-lbr` uses these
+        chains to match windows.
     """
     lines = [
         prose(about),
@@ -81,7 +82,7 @@ def report(result: dict) -> str:
             f"{PUBLISHED['levels'][name]} | {PUBLISHED['seconds'][name]:.1f} |"
         )
     lines.append(
-        f"| more | {100 * result['more levels']:.1f} % | {100 * result['more time']:.0f} % | "
+        f"| increase | {100 * result['more levels']:.1f} % | {100 * result['more time']:.0f} % | "
         f"{100 * increase(PUBLISHED['levels']):.1f} % "
         f"| {100 * result['more time, published']:.0f} % |"
     )

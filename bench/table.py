@@ -34,9 +34,9 @@ def measure() -> dict:
 def report(result: dict) -> str:
     """The result as Markdown."""
     about = """
-        The table that `make demo MODEL=none` prints, and beside it the truth, which is counted one
-        instruction at a time without a PMU. Here the emulator takes each instruction for one cycle
-        and has no caches, so CPI is 1 everywhere; the rate of page faults is what differs.
+        `make demo MODEL=none` prints this table. The two columns on the right are the truth,
+        counted one instruction at a time without a PMU. Each instruction takes one cycle in this
+        machine, so every function has a CPI of 1. Only the rate of page faults differs.
     """
     text = "\n".join(line.removeprefix("  ") for line in result["text"].splitlines())
     return f"{prose(about)}\n\n```\n{text}\n```"

@@ -71,22 +71,22 @@ def measure() -> dict:
 def report(result: dict) -> str:
     """The result as Markdown."""
     about = f"""
-        Percent of one processor that `perf functions top -a` takes, with its `perf record`, where
-        all processors are busy with the benchmark. An instruction takes a nanosecond and a cycle,
-        and the default period is 999,700 cycles, so each processor takes 2,000 samples in a second.
-        Measured with tables each {DELAYS[0]} and {DELAYS[1]} seconds on one processor; the row of
-        {CPUS} processors is calculated.
+        Time that `perf functions top -a` and its `perf record` take from one processor while the
+        benchmark keeps all processors busy. In the emulated machine, a cycle is a nanosecond. The
+        default period is 999,700 cycles, so each processor takes 2,000 samples per second. The rows
+        with a table every {DELAYS[0]} and {DELAYS[1]} seconds were measured on one processor. The
+        others are calculated from them.
     """
     lines = [
         prose(about),
         "",
         "| | % of one processor |",
         "|---|--:|",
-        *(f"| a table each {delay} s | {share:.2f} |" for delay, share in result["shares"].items()),
-        f"| of this, samples of one processor | {result['samples']:.2f} |",
-        f"| a table each {DEFAULT} s, without samples | {result['tables']:.2f} |",
-        f"| {CPUS} processors, a table each {DEFAULT} s | {result['total']:.2f} |",
+        *(f"| a table every {time} s | {share:.2f} |" for time, share in result["shares"].items()),
+        f"| samples of one processor, without tables | {result['samples']:.2f} |",
+        f"| a table every {DEFAULT} s, without samples | {result['tables']:.2f} |",
+        f"| {CPUS} processors, a table every {DEFAULT} s | {result['total']:.2f} |",
         "",
-        f"Goal: at most {GOAL:.0f} %, {'met' if result['met'] else 'not met'}.",
+        f"Goal for {CPUS} processors: at most {GOAL:.0f} %, {'' if result['met'] else 'not '}met.",
     ]
     return "\n".join(lines)

@@ -30,7 +30,7 @@ from emulator.compare import SHARE as CYCLES
 from emulator.compare import Row, by_function, compare
 from tests.harness.env import BUILD, PERF
 
-TITLE = "Programs that nobody here wrote"
+TITLE = "Debian's programs compared with the truth"
 MODELS = {"own core": "small", "with the kernel": "small,kernel=on"}
 READINGS = {"": ("--share", "auto"), ", corrected": ("--share", "auto", "--correct")}
 ROOT = BUILD / "root/arm64-programs"
@@ -169,17 +169,17 @@ def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
     covered = right / max(number - marked, 1)
     return [
         (
-            f"error of {CYCLES} at most {CHANCE} times what chance makes of it",
+            f"error of {CYCLES} at most {CHANCE} times the error of chance",
             f"{within} of {len(programs)} programs",
             within == len(programs),
         ),
         (
-            f"{100 * COVERED:.0f} % of the intervals without a mark contain the truth",
+            f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
             f"{right} of {number - marked}, {100 * covered:.0f} %",
             covered >= COVERED,
         ),
         (
-            "at most a third of the values is marked or missing",
+            "at most a third of the values are marked or missing",
             f"{marked} of {number}, {100 * marked / number:.0f} %",
             marked <= MARKED * number,
         ),
@@ -190,20 +190,22 @@ def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
         prose(
-            f"""Debian's programs and the benchmark's nested calls in the machine with caches,
-            recorded with `{EVENTS}`. Functions with at least {LEAST:.0f} % of the true cycles are
-            compared with what the core model has counted. The first number of a cell is the error
-            in percent: for {CYCLES} the cycles given to a wrong function, for a rate the mean of
-            |recorded - true|, weighted by cycles, relative to the true mean. *Chance* is what
-            {CYCLES} would be off by the draw of the samples alone. The second number tells how
-            many of the 95 % intervals without a mark contain the truth. The other functions have a
-            value that is marked, or none."""
+            f"""Debian's programs and the benchmark with nested calls are recorded in the machine
+            with caches, with `{EVENTS}`. The core model counts the truth. The tables compare the
+            functions that have at least {LEAST:.0f} % of the true cycles. The first number of a
+            cell is the error in percent. For {CYCLES} it is the percentage of the cycles that went
+            to a wrong function. For a rate it is the mean of |recorded - true|, weighted by cycles,
+            relative to the true mean. *chance* is the error of {CYCLES} that the random choice of
+            samples alone would make. The second number counts the 95 % intervals that contain the
+            truth, of the values without a mark. The other functions have a marked value, or
+            none."""
         )
     ]
     titles = {
-        "own core": "The kernel leaves no traces in caches and predictors:",
+        "own core": "The kernel is not modelled. It leaves no traces in caches and predictors:",
         "own core, corrected": "The same recordings, read with `--correct`:",
-        "with the kernel": "With the kernel, and what the recording's own interrupts disturb:",
+        "with the kernel": "The kernel is modelled. The interrupts of the recording itself disturb "
+        "caches and predictors:",
         "with the kernel, corrected": "The same recordings, read with `--correct`:",
     }
     for model, programs in result.items():
@@ -230,11 +232,11 @@ def report(result: dict) -> str:
             for goal, found, is_met in goals(programs)
         ]
     why = """
-        What is missed, and why. %CY: an interrupt is taken some cycles after the overflow, when a
-        short function may have ended already. The benchmark's functions are long enough. Most
-        intervals that miss are those of %CY: they allow for the mean of this delay, not for its
-        tail. Marks: most functions of these programs are shorter than a window, or call others in
-        it. With the kernel, half of the cycles of a window of python3 are what its interrupt has
-        added, and no interval that covers this is narrow.
+        Why the goals are missed. *%CY*: the CPU takes an interrupt some cycles after the overflow.
+        By then a short function may have ended; the benchmark's functions are long enough.
+        *Intervals*: most of those that miss the truth are intervals of %CY. They allow for the mean
+        of this delay, but not for the longest delays. *Marks*: most functions of these programs are
+        shorter than a window, or call others in it. With the kernel, the interrupt adds half of the
+        cycles of a window of python3, and an interval that covers this is wide.
     """
     return "\n".join([*lines, "", prose(why)])

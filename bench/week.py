@@ -25,7 +25,7 @@ from tests.harness.env import PERF, TOP, must
 sys.path.insert(0, str(TOP / "report"))
 from functions_report import store  # noqa: E402 pylint: disable=import-error,wrong-import-position
 
-TITLE = "A week of a fleet in the store"
+TITLE = "Questions to a store with a week of sums"
 HOSTS, DAYS, HOURS = 200, 7, 24
 COMMON, SERVICES, OF_A_HOST = 12, 150, 18  # cgroups of all hosts, of some, and how many of these
 FUNCTIONS = 10  # of a cgroup
@@ -252,17 +252,18 @@ def measure() -> dict:
 def report(result: dict) -> str:
     """The result as Markdown."""
     about = f"""
-        A PostgreSQL store (`functions-report --store`) has the sums of {HOSTS} hosts, one file by
-        cgroup for each hour of {DAYS} days, and for the last day one by cgroup and function, too:
-        {sum(result['files'].values()):,} files. A host has {COMMON} cgroups that all hosts have and
-        {OF_A_HOST} of {SERVICES} others, with {FUNCTIONS} functions each; the group has
-        {len(fleet.EVENTS)} events. The store has {result['rows'] / 1e6:.1f} million rows and
-        {result['bytes'] / 1e6:,.0f} MB, of which those of hours and days, all hosts together, are
-        {result['rows of spans']:,} rows and {result['bytes of spans'] / 1e6:.0f} MB. Each question is
-        a `functions-report --from ... --top {TOP_N}` from its start to its end, on
-        {result['processors']} processors, with the server; each answer is the table that perf makes
-        of the sum of these files. The goal is {GOAL:.0f} s in the median of {RUNS} runs; the
-        computer may be busy with other work meanwhile.
+        A PostgreSQL store (`functions-report --store`) has the sums of {HOSTS} hosts for {DAYS}
+        days: {sum(result['files'].values()):,} files. Each host has stored a file by cgroup for
+        each hour, and on the last day also one by cgroup and function. A host has {COMMON} cgroups
+        that all hosts have and {OF_A_HOST} of {SERVICES} others, with {FUNCTIONS} functions each.
+        The group has {len(fleet.EVENTS)} events. The store takes {result['bytes'] / 1e6:,.0f} MB:
+        the sums of the files are {result['rows'] / 1e6:.1f} million rows, and the sums of each hour
+        and day over all hosts are {result['rows of spans']:,} rows
+        ({result['bytes of spans'] / 1e6:.0f} MB). Each question is a
+        `functions-report --from ... --top {TOP_N}`, timed from its start to its end, with the
+        server, on {result['processors']} processors. Each answer was equal to the table that perf
+        makes from the sum of the files. The goal is a median of {GOAL:.0f} s in {RUNS} runs. The
+        computer may have been busy with other work meanwhile.
     """
     lines = [
         prose(about),
@@ -276,7 +277,7 @@ def report(result: dict) -> str:
         lines.append(f"| {name} | {' | '.join(cells)} | {'' if middle <= GOAL else 'not '}met |")
     one, two = (result["loaded"][str(number)] for number in (1, 2))
     after = f"""
-        One loader stores {one:.0f} files in a second in the place of those that are there, two at
-        once {two:.0f}, on a server that does not wait for the disk.
+        One loader replaces {one:.0f} stored files per second, and two at once replace {two:.0f}, on
+        a server that does not wait for the disk.
     """
     return "\n".join([*lines, "", prose(after)])
