@@ -56,7 +56,7 @@ $(error no series for BASE=$(BASE); there is: $(BASES))
 endif
 
 ifneq ($(filter-out small,$(CONFIG)),)
-$(error CONFIG is Debian's, or small for the kernel of the emulated machine, not $(CONFIG))
+$(error CONFIG=$(CONFIG): only small is known; leave it out for Debian's options)
 endif
 
 PATCHES := patches/series $(wildcard patches/*/*.patch patches/$(BASE)/*/*.patch)
@@ -80,61 +80,61 @@ KERNEL_DEB = $(DEB)/kernel$(addprefix -,$(CONFIG)).built
 KERNEL = $(B)/kernel/$(ARCH)$(if $(DEBUG),-debug)/.built
 
 .PHONY: help
-help: ## this list
+help: ## show this list
 	@echo 'Per-function hardware metrics for Linux. Verbs:'
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | \
 		while read -r verb words; do printf '  make %-14s %s\n' "$$verb" "$$words"; done
 	@printf '\nSettings, as in make demo ARCH=x86_64:\n'
 	@sed -n 's/BASES/$(BASES)/; s/^#: /  /p' Makefile
 
-#: ARCH=arm64          the emulated machine, or what packages are for; also x86_64 riscv64 ppc64le
-#: BASE=6.12           version of Linux, of those that there is a series for: BASES
-#: LINUX=/path         a pristine tree or archive of that version, instead of Debian's source
-#: WORKLOAD="program"  what is recorded, with its arguments (demo, report, truth)
-#: EVENTS="{...}:uS"   events to record (demo, report, truth)
-#: MODEL=large         the core model, or small, or none: see emulator/README.md (demo, report, vm)
-#: ACCEL=kvm           the machine on this computer's own processor and PMU (demo, vm)
-#: RUN="command"       what to do in the machine (vm)
-#: TIMEOUT=600         seconds that the machine may run (demo, report, truth, vm)
-#: DEBUG=1             a kernel that checks itself (kernel, vm)
-#: SUITES="perf guide" tests to run (check, check-all, fresh)
-#: BENCH="cost"        experiments to run (bench)
-#: TOPIC=alternate     the topic to write, instead of all of them (series)
-#: CONFIG=small        options of the emulated machine's kernel, not Debian's (deb)
-#: SUITE=bookworm      the Debian to start from, or trixie (fresh)
-#: V=1                 show commands and what they print
+#: ARCH=arm64          the machine to emulate or to package for; also x86_64 riscv64 ppc64le
+#: BASE=6.12           the version of Linux; there is a series for: BASES
+#: LINUX=/path         an unpatched tree or archive of that version, instead of Debian's source
+#: WORKLOAD="program"  the program to record, with its arguments (demo, report, truth)
+#: EVENTS="{...}:uS"   the events to record (demo, report, truth)
+#: MODEL=large         the core model: large, small, none; see emulator/README.md (demo, report, vm)
+#: ACCEL=kvm           run the machine on this computer's own processor and PMU (demo, vm)
+#: RUN="command"       the command to run in the machine (vm)
+#: TIMEOUT=600         stop the machine after this many seconds (demo, report, truth, vm)
+#: DEBUG=1             use a kernel that checks its memory, locks and arithmetic (kernel, vm)
+#: SUITES="perf guide" run only these tests (check, check-all, fresh)
+#: BENCH="cost"        run only these experiments (bench)
+#: TOPIC=alternate     write only this topic (series)
+#: CONFIG=small        use the kernel options of the emulated machine, not Debian's (deb)
+#: SUITE=bookworm      the Debian release to start from: bookworm or trixie (fresh)
+#: V=1                 show each command and its output
 
 .PHONY: demo
-demo: ## the main job: record the benchmark in the emulated machine, print its table
+demo: ## record the benchmark in the emulated machine, and print its table
 demo: override MODEL := $(DEMO_MODEL)
 demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL))
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: truth
-truth: ## what each function of WORKLOAD really does: the core model's own counts
+truth: ## print the true counts of each function of WORKLOAD, from the core model
 truth: override MODEL := $(if $(filter none,$(DEMO_MODEL)),small,$(DEMO_MODEL))
 truth: $(B)/perf/.built $(call MACHINE,$(ARCH) emulator)
 	@SHOW=truth scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: report
-report: ## the same with call chains, and as a page: build/BASE/demo/report.html
+report: ## like demo, with call chains and an HTML page: build/BASE/demo/report.html
 report: override MODEL := $(DEMO_MODEL)
 report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL)) $(REPORT_BUILT)
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
 	@echo
-	@echo 'Open $(OUT)/report.html in a browser. It was made by'
+	@echo 'Open $(OUT)/report.html in a browser. This command made it:'
 	@echo
 	@echo '  $(strip $(addprefix BASE=,$(filter-out 6.12,$(BASE))) $(REPORT)) --html' \
 		'$(OUT)/report.html $(OUT)/perf.data'
 
 .PHONY: lint
-lint: | install-lint ## formatters, linters, links and figures; needs no build
+lint: | install-lint ## check style, code, links and figures; needs no build
 	@scripts/lint
 
 .PHONY: check
-check: ## the tests of every change; the last line counts them
+check: ## run the tests that each change has to pass; the last line counts them
 ifeq ($(SUITES),lint)
 check: lint
 else
@@ -143,7 +143,7 @@ check: install-check $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(CHECK_ARC
 endif
 
 .PHONY: check-all
-check-all: ## all tests, those that take hours too, on each base
+check-all: ## run all tests on each base; takes hours
 check-all: install-all $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(ALL_ARCHES))
 	@tests/run.py --all $(SUITES)
 ifeq ($(BASE)$(SUITES),6.12)
@@ -156,50 +156,50 @@ ifeq ($(BASE)$(SUITES),6.12)
 endif
 
 .PHONY: linux
-linux: $(B)/linux.built ## the prepared tree: Debian's source of Linux, our files, our patches
+linux: $(B)/linux.built ## prepare the tree: Debian's source of Linux with our files and patches
 
 .PHONY: perf
-perf: $(B)/perf/.built ## perf for this machine, with the new terms
+perf: $(B)/perf/.built ## build perf for this computer, with the new event terms
 
 .PHONY: kernel
-kernel: $(KERNEL) ## the kernel of an emulated machine (ARCH=arm64)
+kernel: $(KERNEL) ## build the kernel of the emulated machine
 
 .PHONY: vm
-vm: ## boot the emulated machine, RUN='command' in it (none: a shell)
+vm: ## boot the emulated machine, and run RUN='command' in it (none: a shell)
 vm: $(KERNEL) $(call GUEST,$(ARCH)) $(call WITH_MODEL,$(MODEL))
 	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$${MODEL:-none}" \
 		--accel "$$ACCEL" --timeout $(TIMEOUT) "$$RUN"
 
 .PHONY: emulator
-emulator: $(EMULATOR)/model.so ## QEMU with our patches, and the core model
+emulator: $(EMULATOR)/model.so ## build QEMU with our patches, and the core model
 
 .PHONY: dkms
-dkms: ## the module for kernels that cannot be rebuilt, as a package: build/dkms
+dkms: ## build a package of the module, for kernels you cannot replace: build/dkms
 	@scripts/debian/dkms.sh build/dkms
 	@ls build/dkms/*.deb
 
 .PHONY: series
-series: $(B)/linux.built ## the mail-ready series in build/BASE/series
+series: $(B)/linux.built ## write the mails of the series: build/BASE/series
 	@scripts/series.py mail $(B)/series --base $(BASE) $(addprefix --topic ,$(TOPIC))
 	@ls -d $(B)/series/*
 
 .PHONY: bench
-bench: ## the experiments: tables and JSON in build/BASE/bench
+bench: ## run the experiments: tables and JSON in build/BASE/bench
 bench: $(if $(filter candidates truth,$(BENCH)),$(B)/root/arm64-programs.cpio)
 bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,$(BENCH_ARCHES))
 	@bench/run.py $(BENCH)
 
 .PHONY: bench-collect
-bench-collect: ## one of them, for large recordings: the cost of a table, as ratios
+bench-collect: ## run one experiment: what the table of a large recording costs
 	@$(MAKE) bench BENCH=collect
 
 .PHONY: deb
-deb: ## Debian packages of kernel and perf for real machines: build/BASE/deb
+deb: ## build Debian packages of kernel and perf for real machines: build/BASE/deb
 deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built
 	@ls $(B)/deb/*.deb
 
 .PHONY: fresh
-fresh: | install-fresh ## demo, twice, and check in a clean Debian root, as a newcomer
+fresh: | install-fresh ## run demo (twice) and check in a clean Debian, as a newcomer would
 	@scripts/debian/fresh.sh $(SUITE) "$(SUITES)"
 
 .PHONY: clean

@@ -96,7 +96,8 @@ def print_rows(rows: list[Row]) -> None:
     known = [value for row in rows for value in row.values.values() if value.recorded is not None]
     missed = sum(value.missed for value in known)
     print(
-        f"\n{len(known) - missed} of {len(known)} intervals contain the truth; {MARK}: it does not"
+        f"\n{len(known) - missed} of {len(known)} intervals contain the truth; {MARK} marks the "
+        "others"
     )
 
 
@@ -104,10 +105,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("recorded", type=Path)
-    parser.add_argument("true", type=Path)
+    parser.add_argument("recorded", type=Path, help="the table of the recording")
+    parser.add_argument("true", type=Path, help="the table of its truth")
     parser.add_argument(
-        "--least", type=float, default=0.1, help="functions with so much %% of the cycles (0.1)"
+        "--least",
+        type=float,
+        default=0.1,
+        metavar="PERCENT",
+        help="show functions with at least this part of the true cycles (default: %(default)s)",
     )
     options = parser.parse_args()
     try:
@@ -115,7 +120,7 @@ def main() -> None:
     except OSError as error:
         sys.exit(f"compare: {error.filename}: {error.strerror}")
     except (ValueError, KeyError, TypeError):
-        sys.exit("compare: these are no tables of `perf functions report --json`")
+        sys.exit("compare: an input is not a table of `perf functions report --json`")
     print_rows(rows)
 
 

@@ -203,7 +203,7 @@ def columns(attr: Attr) -> tuple[str, ...]:
         event = None if attr.type in SOFTWARE_TYPES else config & 0xFFFF
     if event not in COLUMNS:
         event = f"type {attr.type}, config {attr.config:#x}"
-        fail(f"the core model does not count the event of {event}: leave it out", NO_TRUTH)
+        fail(f"the core model does not count the event with {event}: leave it out", NO_TRUTH)
     return COLUMNS[event]
 
 
@@ -212,7 +212,7 @@ def read_images(lines: Iterable[str]) -> Images:
     rows = iter(lines)
     names = next(rows, "").split()
     if names[:3] != ["thread", "image", "address"]:
-        fail("this is no table of the model")
+        fail("the table is not from the core model")
     images: Images = defaultdict(list)
     for row in rows:
         fields = row.split()
@@ -318,7 +318,7 @@ def samples(
     if leader.sample_type & ~(known | BRANCH_STACK | REGS_USER | IDENTIFIER) or not (
         leader.sample_type & IP and leader.sample_type & TID and leader.read_format & FORMAT_ID
     ):
-        fail("the samples of this recording have fields that are not known here")
+        fail("the samples of this recording have fields that cannot be read here")
     counted = False
     for thread, life in threads.items():
         # the last programs of both are the same
@@ -339,7 +339,7 @@ def samples(
                 left = nothing if counts[0] else counts
     if not counted:
         fail(
-            "the core model has counted none of these events; "
+            "the core model counted none of these events; "
             "it counts the kernel's with kernel=on (MODEL=small,kernel=on)",
             NO_TRUTH,
         )
@@ -368,7 +368,7 @@ def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> by
 def truth(data: bytes, lines: Iterable[str]) -> bytes:
     """Returns the recording @data with the counts of the model's table instead of its samples."""
     if data[:8] != b"PERFILE2":
-        fail("the recording is no perf.data of a little-endian machine")
+        fail("the recording is not a perf.data file of a little-endian machine")
     attrs = read_attrs(data)
     needed = TIME | TID
     if not attrs or attrs[0].sample_type & needed != needed:
@@ -386,9 +386,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("recording", type=Path, help="made in the machine, in the same run")
-    parser.add_argument("table", type=Path, help="what the model has written")
-    parser.add_argument("output", type=Path, help="the recording to make")
+    parser.add_argument("recording", type=Path, help="perf.data of the emulated machine")
+    parser.add_argument("table", type=Path, help="the counts of the core model in the same run")
+    parser.add_argument("output", type=Path, help="the recording to write")
     options = parser.parse_args()
     try:
         data = options.recording.read_bytes()

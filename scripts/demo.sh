@@ -75,7 +75,8 @@ if [ "$SHOW" = truth ]; then
 	"build/$BASE/perf/perf" functions report -i "$out/truth.data" "${symbols[@]}" | tr '?' ' '
 	exit
 fi
-printf '\nRecorded, in the emulated machine, by\n\n  %s\n\nand read, on this one, by\n\n ' "$record"
+printf '\nThis command recorded in the emulated machine:\n\n  %s\n\n' "$record"
+printf 'This command read the recording on this computer:\n\n '
 printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'
 cat "$out/functions.txt"
@@ -85,7 +86,7 @@ elif [ "$MODEL" = none ]; then
 	echo
 	machine about
 else
-	printf '\nBeside it the truth, which the core model has counted at each instruction:\n\n'
+	printf '\nThe values beside the truth, which the core model counted at each instruction:\n\n'
 	cat "$out/compared.txt"
 	echo
 	machine model_about

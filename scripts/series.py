@@ -24,17 +24,17 @@ def main() -> None:
     tree = commands.add_parser("tree", help="make or update the tree of a base")
     mails = commands.add_parser("mail", help="write the mails of all topics")
     export = commands.add_parser("export", help="write patches and new files back from a tree")
-    compare = commands.add_parser("compare", help="git range-diff between the trees of two bases")
+    compare = commands.add_parser("compare", help="compare the trees of two bases: git range-diff")
     for command in tree, mails, export:
-        command.add_argument("--base", default="6.12", help="release of Linux (%(default)s)")
+        command.add_argument("--base", default="6.12", help="version of Linux (%(default)s)")
     for command in tree, mails:
         command.add_argument("out", type=Path, help="folder to write")
     for command in mails, export:
-        command.add_argument("--tree", type=Path, help="git tree (build/BASE/linux)")
+        command.add_argument("--tree", type=Path, help="git tree to read (build/BASE/linux)")
     tree.add_argument(
-        "--linux", type=Path, help="pristine source: a folder or an archive (Debian's)"
+        "--linux", type=Path, help="unpatched source: a folder or an archive (Debian's)"
     )
-    mails.add_argument("--topic", help="write this topic alone")
+    mails.add_argument("--topic", help="write only this topic")
     compare.add_argument("bases", nargs=2, metavar="BASE")
     args, options = parser.parse_known_args()
     if options and args.command != "compare":

@@ -219,7 +219,8 @@ def emulator(arch: dict, args: argparse.Namespace) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog=f"machines: {' '.join(machines())}"
+        description="Runs a command in an emulated machine, and ends with its exit status.",
+        epilog=f"machines: {' '.join(machines())}",
     )
     parser.add_argument("--arch", default="arm64", help="machine to emulate (default: %(default)s)")
     parser.add_argument(
@@ -238,46 +239,52 @@ def main() -> int:
         "--timeout",
         type=float,
         default=600,
-        help="seconds until a hang ends (default: %(default)s)",
+        help="stop the machine after this many seconds (default: %(default)s)",
     )
     parser.add_argument("--smp", type=int, default=1, help="processors (default: %(default)s)")
     parser.add_argument(
         "--no-icount",
         action="store_true",
-        help="let the processors run at once, each as fast as it can: nothing is repeatable",
+        help="run all processors at the same time and at full speed; two runs then differ",
     )
     parser.add_argument(
         "--accel",
         choices=("tcg", "kvm"),
         default="tcg",
-        help="kvm: this computer's own processor and PMU, for a machine of its kind",
+        help="kvm: use this computer's own processor and PMU; the architecture must be the same",
     )
     parser.add_argument(
         "--model",
         default="none",
         metavar="PRESET[,NAME=VALUE...]",
-        help="the core model: small or large, and what differs from it (emulator/README.md); none: "
-        "each instruction takes one cycle (default)",
+        help="the core model: small or large, and values to change in it (emulator/README.md); "
+        "none: each instruction takes one cycle (default)",
     )
     parser.add_argument(
-        "--truth", type=Path, help="write there what the core model has counted, at the end"
+        "--truth",
+        type=Path,
+        metavar="FILE",
+        help="write the counts of the core model to this file at the end",
     )
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="the kernel of `make kernel DEBUG=1`, which checks itself: its first complaint ends "
+        help="use the kernel of `make kernel DEBUG=1`, which checks itself; its first warning stops "
         "the machine",
     )
     parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
-    parser.add_argument("--append", default="", help="more words for the kernel's command line")
+    parser.add_argument("--append", default="", help="append this to the kernel's command line")
     parser.add_argument(
-        "--qemu", type=shlex.split, default=[], help="more words for QEMU's command line"
+        "--qemu", type=shlex.split, default=[], help="append this to QEMU's command line"
     )
     parser.add_argument(
-        "--get", metavar="KEY", help="print one value of the machine's description and end"
+        "--get", metavar="KEY", help="print one value of the machine's description and exit"
     )
     parser.add_argument(
-        "command", nargs="?", default="", help="run by bash; none: a shell on this terminal"
+        "command",
+        nargs="?",
+        default="",
+        help="command for bash in the machine (default: a shell on this terminal)",
     )
     args = parser.parse_args()
 

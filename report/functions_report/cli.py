@@ -24,13 +24,13 @@ COLLECT = (
     ("--dso", "LIST", "only these DSOs"),
     ("--symbol", "LIST", "only these symbols"),
     ("--time", "START,STOP", "only this span of time"),
-    ("--symfs", "DIR", "look for files with symbols in this folder"),
+    ("--symfs", "DIR", "folder to search for files with symbols"),
     ("--vmlinux", "FILE", "the kernel's symbols"),
     ("--kallsyms", "FILE", "the kernel's symbols"),
-    ("--addr2line", "FILE", "program that tells lines and inlined functions"),
+    ("--addr2line", "FILE", "program that finds source lines and inlined functions"),
 )
 # ... and of the table itself
-SHOW = (("--metrics", "LIST", "metrics of the CPU's vendor as well"),)
+SHOW = (("--metrics", "LIST", "also metrics of the CPU's vendor"),)
 
 # the runs before and after
 Sides = tuple[Sequence[str], Sequence[str]]
@@ -66,80 +66,83 @@ def parser() -> argparse.ArgumentParser:
         prog="functions-report",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Makes a page, a picture or a table of recordings of per-function metrics, "
+        description="Makes a page, a picture or a table of per-function metrics from recordings, "
         "with perf functions report.",
     )
     result.add_argument(
         "inputs",
         nargs="*",
         metavar="INPUT",
-        help="recordings and files of sums, which are added up (default: perf.data)",
+        help="recordings and sums files, which are added up (default: perf.data)",
     )
-    output = result.add_argument_group("what is made (none: perf's table is printed)")
+    output = result.add_argument_group("output (default: print perf's table)")
     output.add_argument(
-        "--html", metavar="FILE", type=Path, help="a page that opens without a network"
+        "--html", metavar="FILE", type=Path, help="write an HTML page that works offline"
     )
-    output.add_argument("--plot", metavar="FILE", type=Path, help="a picture, .png or .svg")
+    output.add_argument("--plot", metavar="FILE", type=Path, help="write a picture, .png or .svg")
     output.add_argument(
         "--pprof",
         metavar="FILE",
         type=Path,
-        help="a profile for pprof: a sample type for each event; call chains if they were recorded",
+        help="write a profile for pprof, with a sample type for each event, and call chains if they "
+        "were recorded",
     )
     output.add_argument(
         "--openmetrics",
         metavar="FILE",
         type=Path,
-        help="the first functions as OpenMetrics text (-: to the standard output), "
-        "with --from of each build and host",
+        help="write the first functions as OpenMetrics text (-: to the standard output); "
+        "with --from, those of each build and host",
     )
-    output.add_argument("--sums", metavar="FILE", type=Path, help="a file of sums")
-    output.add_argument("--diff", action="store_true", help="compare two INPUTs, BEFORE and AFTER")
+    output.add_argument("--sums", metavar="FILE", type=Path, help="write a sums file")
+    output.add_argument("--diff", action="store_true", help="compare two INPUTs: BEFORE and AFTER")
     for side in "before", "after":
         output.add_argument(
             f"--{side}",
             metavar="RUN",
             nargs="+",
             action="extend",
-            help=f"compare several runs: those {side}",
+            help=f"compare several runs: the runs {side} the change",
         )
     output.add_argument(
         "--top",
         metavar="N",
         type=positive,
-        help="rows of the printed table (default: all), of a picture, functions of --openmetrics "
-        "(default: 20)",
+        help="number of rows in the printed table (default: all), or of functions in a picture or "
+        "with --openmetrics (default: 20)",
     )
     output.add_argument(
         "--fields",
         metavar="LIST",
-        help="columns of a picture (default: one share, three ratios); two fit in a paper's column",
+        help="columns of a picture (default: one share, three ratios); two fit the column of a paper",
     )
     choice = result.add_argument_group("options for perf functions report")
     choice.add_argument(
-        "--perf", metavar="PERF", help="the perf to use (default: that of `make perf`, else perf)"
+        "--perf",
+        metavar="PERF",
+        help="the perf to use (default: the one of `make perf`, else perf)",
     )
     choice.add_argument(
         "--interval",
         metavar="SECONDS",
         type=seconds,
-        help="with --html: a timeline of the first functions, in intervals of this length; "
-        "of one recording, or with --from",
+        help="with --html: add a timeline of the first functions, in intervals of this length, "
+        "for one recording or with --from",
     )
     by = choice.add_argument(
         "--by",
         metavar="KEY[,KEY...]",
         type=keys,
-        help=f"what the rows are, one or several of {', '.join(BY)} (default: symbol)",
+        help=f"make a row for each of these: one or several of {', '.join(BY)} (default: symbol)",
     )
     by.completer = next_keys  # argcomplete looks for it
     choice.add_argument(
         "--children",
         action="store_true",
-        help="functions with all that they call, of recordings with --call-graph fp",
+        help="count a function with all that it calls; needs recordings with --call-graph fp",
     )
     choice.add_argument(
-        "--inline", action="store_true", help="tell inlined functions from those which they are in"
+        "--inline", action="store_true", help="show inlined functions as functions of their own"
     )
     for name, metavar, text in COLLECT + SHOW:
         names = ("-M", name) if name == "--metrics" else (name,)

@@ -35,18 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         nargs="?",
         const="",
-        help="collect on the workers of this Dask scheduler "
-        "(tcp://HOST:8786), or without an address on the processors of this machine; the workers "
-        "need perf and see the files under the same names as this machine does",
+        help="collect on the workers of this Dask scheduler (tcp://HOST:8786), or without ADDRESS "
+        "on all processors of this machine; the workers need perf, and the same names for the files",
     )
     group.add_argument(
         "--slice-size",
         metavar="MB",
         type=megabytes,
         default=0,
-        help="let several tasks, each for a span of time, read a "
-        "recording that is larger than this (default: one task; each of them has to decode the "
-        "whole recording)",
+        help="read a recording that is larger than this in several tasks, each for a span of time; "
+        "each task decodes the whole recording (default: one task)",
     )
 
 

@@ -257,26 +257,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of this module."""
     group = parser.add_argument_group(
         "store",
-        "URL is that of a PostgreSQL database, postgresql://user@host/database. Times are "
-        "as in 2026-11-20 or 2026-11-20T19:30+01:00, those without a zone local. Sums that are "
-        "stored for the same build, host, time and --by once more take the place of the old ones.",
+        "URL names a PostgreSQL database: postgresql://user@host/database. A time is written "
+        "2026-11-20 or 2026-11-20T19:30+01:00; without a zone it is local time. New sums replace "
+        "stored sums of the same build, host, time and --by.",
     )
     group.add_argument(
-        "--store", metavar="URL", help="keep the sums of the inputs in this database"
+        "--store", metavar="URL", help="store the sums of the inputs in this database"
     )
     group.add_argument(
         "--from",
         dest="source",
         metavar="URL",
-        help="take sums from this database instead of inputs, all or those "
-        "of --build, --host, --since, --until",
+        help="read sums from this database instead of inputs; --build, --host, --since and --until "
+        "select them",
     )
-    group.add_argument("--build", help="what was running: a version or a build ID")
-    group.add_argument("--host", help="where it was recorded (--store: this machine unless said)")
+    group.add_argument("--build", help="the recorded build: a version or a build ID")
+    group.add_argument("--host", help="the recorded host (with --store, default: this machine)")
     group.add_argument(
         "--at",
         metavar="T",
-        help="when it was recorded (--store: when the last input was written unless said)",
+        help="time of the recording (default: when the last input was written)",
     )
     group.add_argument("--since", metavar="T", help="from this time on")
     group.add_argument("--until", metavar="T", help="before this time")

@@ -32,19 +32,21 @@ ARCH = {
     "hardware_events": "{cycles/period=999700,alt-period=300/,instructions,branch-misses,"
     "cache-misses}:uS",
     "about": """
-The emulated machine takes each instruction for one cycle and one nanosecond:
-cycles and instructions are exact, CPI is 1 everywhere. It has no caches and no
-branch predictor, so their events are not supported. What the table shows is
-that windows are attributed to the right function. A rate that differs between
-the functions of the benchmark is that of page faults (PF/KI); what it really is,
-and the shares, `make vm RUN='benchmark --truth --faults 0 1'` counts one
-instruction at a time. Real counters need real hardware: see README.md.
+In the emulated machine each instruction takes one cycle and one nanosecond, so
+each function has a CPI of 1. There are no caches and no branch predictor, and
+their events are not supported. The table shows that windows count for the right
+function: the functions differ in their page faults (PF/KI). This command counts
+the true page faults and shares, one instruction at a time:
+
+  make vm RUN='benchmark --truth --faults 0 1'
+
+Real counters need real hardware: see HARDWARE.md.
 """,
     "model_about": """
-The core model lets instructions wait for caches, TLBs, branches and slow units,
-and the emulated PMU counts why. A model's CPI is not that of a real core. What
-the table shows is that a number which differs between the functions for a known
-reason comes out as that number. emulator/README.md tells what the model is.
+In the core model, instructions wait for caches, TLBs, branches and slow units,
+and the emulated PMU counts why. The CPI is not that of a real core. The table
+shows that perf finds a known difference between functions. emulator/README.md
+describes the model.
 """,
     "kconfig": """
 CONFIG_64BIT=y

@@ -31,12 +31,15 @@ ARCH = {
     # return from the interrupt: a plain period of 300 hardly gets on.
     "events": "{cycles/period=999000,alt-period=1000/,instructions}:S",
     "about": """
-The emulated machine takes each instruction for one cycle and one nanosecond; its
-events of caches, branches and TLB count nothing. It counts in the kernel, too,
-and not all instructions of a return from an interrupt, with which each window
-begins: CPI is 1.1. What the shares of the instructions are,
-`make vm ARCH=ppc64le RUN='benchmark --truth 0 1'` counts one at a time. Real
-counters need real hardware: see README.md.
+In the emulated machine each instruction takes one cycle and one nanosecond. Its
+events of caches, branches and TLBs count nothing. It also counts in the kernel.
+Each window begins with the return from an interrupt, and some instructions of
+that are not counted, so CPI is 1.1. This command counts the true shares of the
+instructions, one instruction at a time:
+
+  make vm ARCH=ppc64le RUN='benchmark --truth 0 1'
+
+Real counters need real hardware: see HARDWARE.md.
 """,
     "kconfig": """
 CONFIG_PPC64=y

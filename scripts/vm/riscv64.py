@@ -27,13 +27,13 @@ ARCH = {
     "workload": "benchmark --faults 0 1",
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults,dTLB-load-misses}:uS",
     "about": """
-The emulated machine takes each instruction for one cycle and one nanosecond:
-cycles and instructions are exact, CPI is 1 everywhere. It has no caches and no
-branch predictor, but a TLB whose misses it counts: TM/KI differs between the
-functions as misses of a cache do. Each page that dcache_miss() comes to misses
-twice, when it faults and when the load is done again, so its TM/KI is twice its
-PF/KI; the other functions come to no new page. (An event of the TLB cannot be
-the leader: QEMU ends.) Real counters need real hardware: see README.md.
+In the emulated machine each instruction takes one cycle and one nanosecond, so
+each function has a CPI of 1. There are no caches and no branch predictor, but
+TLB misses are counted: TM/KI differs between the functions, as cache misses do
+on real hardware. Each new page of dcache_miss() misses twice: when it faults,
+and when the load is repeated. So its TM/KI is twice its PF/KI. The other
+functions use no new pages. (A TLB event cannot be the leader: QEMU would exit.)
+Real counters need real hardware: see HARDWARE.md.
 """,
     "kconfig": """
 CONFIG_64BIT=y

@@ -25,12 +25,16 @@ ARCH = {
     "hardware_events": "{cycles/period=999700,alt-period=300/,instructions,branch-misses,"
     "cache-misses}:uS",
     "about": """
-The emulated machine has no PMU: only software events count, and the leader is
-the CPU clock, for which each instruction takes one nanosecond. The clock has no
-window below 10 microseconds, so the calls of this benchmark are ten times as
-long. %CLK is the share of the time, that in the kernel included, which page
-faults take; they are all dcache_miss()'s. What the instructions are,
-`make vm ARCH=x86_64 RUN='benchmark --truth --faults 0 1'` counts one at a time.
+The emulated machine has no PMU, so only software events count. The leader is the
+CPU clock; each instruction takes one nanosecond. The shortest window of this
+clock is 10 microseconds, so the calls of this benchmark are ten times as long.
+%CLK is the share of the time. For dcache_miss() it includes the time that its
+page faults take in the kernel. Only dcache_miss() has page faults. This command
+counts the true shares of the instructions, one instruction at a time:
+
+  make vm ARCH=x86_64 RUN='benchmark --truth --faults 0 1'
+
+Real counters need real hardware: see HARDWARE.md.
 """,
     "kconfig": """
 CONFIG_64BIT=y
