@@ -64,11 +64,11 @@ def report(result: dict) -> str:
     about = f"""
         A CPU's last branch records (LBR) hold only 32 levels of a call chain.
         `perf report --stitch-lbr` makes longer chains from several samples. The columns *published*
-        have the figures of its author, Kan Liang (2020). The same program, with a chain of 43
-        calls, is written into a recording as such a CPU would record it ({result['samples']:,}
-        samples, {result['bytes'] / 1e6:.0f} MB, nearly all of them 43 levels deep), and read with
-        and without the option. `perf functions report --by callchain --stitch-lbr` uses these
-        chains to match windows.
+        have the figures of the patch that added the option (2020). The same program, with a chain
+        of 43 calls, is written into a recording as such a CPU would record it
+        ({result['samples']:,} samples, {result['bytes'] / 1e6:.0f} MB, nearly all of them 43 levels
+        deep), and read with and without the option.
+        `perf functions report --by callchain --stitch-lbr` uses these chains to match windows.
     """
     lines = [
         prose(about),

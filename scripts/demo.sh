@@ -86,7 +86,7 @@ elif [ "$MODEL" = none ]; then
 	echo
 	machine about
 else
-	printf '\nThe values beside the truth, which the core model counted at each instruction:\n\n'
+	printf '\nThe values beside the truth, which the core model counts at each instruction:\n\n'
 	cat "$out/compared.txt"
 	echo
 	machine model_about

@@ -269,8 +269,8 @@ def main() -> int:
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="use the kernel of `make kernel DEBUG=1`, which checks itself; its first warning stops "
-        "the machine",
+        help="use the kernel of `make kernel DEBUG=1`, which checks itself; its first warning "
+        "stops the machine",
     )
     parser.add_argument("--memory", default="2G", help="memory (default: %(default)s)")
     parser.add_argument("--append", default="", help="append this to the kernel's command line")

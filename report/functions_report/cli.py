@@ -84,8 +84,8 @@ def parser() -> argparse.ArgumentParser:
         "--pprof",
         metavar="FILE",
         type=Path,
-        help="write a profile for pprof, with a sample type for each event, and call chains if they "
-        "were recorded",
+        help="write a profile for pprof, with a sample type for each event, and with call chains "
+        "if they were recorded",
     )
     output.add_argument(
         "--openmetrics",
@@ -114,7 +114,7 @@ def parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--fields",
         metavar="LIST",
-        help="columns of a picture (default: one share, three ratios); two fit the column of a paper",
+        help="columns of a picture (default: one share, three ratios); a paper has room for two",
     )
     choice = result.add_argument_group("options for perf functions report")
     choice.add_argument(

@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         help="collect on the workers of this Dask scheduler (tcp://HOST:8786), or without ADDRESS "
-        "on all processors of this machine; the workers need perf, and the same names for the files",
+        "on all processors of this machine; the workers need perf, and see the files under the "
+        "same names",
     )
     group.add_argument(
         "--slice-size",
