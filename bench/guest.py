@@ -26,10 +26,14 @@ class Kernel(NamedTuple):
     options: tuple[object, ...] = ()  # of scripts/vm.py
 
 
-def program(name: str, *words: object, output: str = "") -> Path:
-    """Compiles NAME.c for the guest, where it is /share/OUTPUT. words: more for the compiler."""
+def program(name: str | Path, *words: object, output: str = "") -> Path:
+    """Compiles NAME.c, or the file NAME, for the guest, where it is /share/OUTPUT.
+
+    words: more for the compiler.
+    """
     SHARE.mkdir(parents=True, exist_ok=True)
-    made = SHARE / (output or name)
+    source = name if isinstance(name, Path) else HERE / f"{name}.c"
+    made = SHARE / (output or source.stem)
     must(
         f"{CROSS}gcc",
         "-O2",
@@ -40,7 +44,7 @@ def program(name: str, *words: object, output: str = "") -> Path:
         LINUX / "tools/include/uapi",
         "-o",
         made,
-        HERE / f"{name}.c",
+        source,
         *words,
     )
     return made

@@ -2,33 +2,39 @@
 """The pictures of README and report/README: the table in a terminal, the page in a browser.
 
 Nothing is measured. The benchmark is recorded with its call chains in the emulated
-machine; the page is made of the recording and photographed in headless Chromium, and
-the end of what `make demo` prints is drawn as text.
+machine; the page is made of the recording and photographed in headless Chromium. The end of
+what `make demo` prints, and the comparison of the guide's worked example, are drawn as text.
 """
 
 import os
 from html import escape
 from pathlib import Path
 
+from bench import layout
 from bench.guest import OUT
 from tests.harness.env import TOP, must
 
 TITLE = "Pictures"
-PAGE, TERMINAL = OUT / "page.png", OUT / "terminal.svg"
-PICTURES = {PAGE: "The page of the benchmark", TERMINAL: "What `make demo` prints"}
+PAGE, TERMINAL, COMPARISON = OUT / "page.png", OUT / "terminal.svg", OUT / "layout.svg"
+PICTURES = {
+    PAGE: "The page of the benchmark",
+    TERMINAL: "What `make demo` prints",
+    COMPARISON: "The comparison of the guide's worked example",
+}
 SIZE = 1200, 760  # of the window, in pixels
 FONT, WIDTH, HEIGHT, MARGIN = 14, 8.4, 20, 16  # of the text, in pixels
 BACKGROUND, PLAIN, STRONG = "#1d1f21", "#c5c8c6", "#b5bd68"
 
 
-def terminal(lines: list[str], strong: set[int]) -> str:
-    """Lines of text as SVG; strong: the numbers of those that stand out."""
+def terminal(lines: list[str]) -> str:
+    """Lines of text as SVG. Commands and the heads of tables stand out."""
+    strong = "$", ">", "symbol ", "recorded "
     width = round(2 * MARGIN + WIDTH * max(map(len, lines)))
     height = 2 * MARGIN + HEIGHT * len(lines)
     rows = [
         f'<text x="{MARGIN}" y="{MARGIN + HEIGHT * number + FONT}" xml:space="preserve" '
         f'textLength="{len(line) * WIDTH:.1f}" '
-        f'fill="{STRONG if number in strong else PLAIN}">{escape(line)}</text>'
+        f'fill="{STRONG if line.startswith(strong) else PLAIN}">{escape(line)}</text>'
         for number, line in enumerate(lines)
         if line
     ]
@@ -69,9 +75,10 @@ def measure() -> dict[str, int]:
     said = must("make", "demo", f"OUT={folder}").splitlines()
     first = next(number for number, line in enumerate(said) if line.startswith("symbol "))
     last = next(number for number, line in enumerate(said) if "intervals contain the truth" in line)
-    lines = ["$ make demo", "...", *said[first : last + 1]]
-    strong = [line.startswith(("$", "symbol ", "recorded ")) for line in lines]
-    TERMINAL.write_text(terminal(lines, {number for number, yes in enumerate(strong) if yes}))
+    TERMINAL.write_text(terminal(["$ make demo", "...", *said[first : last + 1]]))
+    command, printed = layout.session()[-1]
+    typed = ("$ " + command.replace("\n", "\n> ")).splitlines()
+    COMPARISON.write_text(terminal([*typed, *printed.splitlines()]))
     return {path.name: os.path.getsize(path) for path in PICTURES}
 
 

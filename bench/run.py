@@ -46,7 +46,7 @@ MEASUREMENTS = (
     "hosts",
 )
 # in the machine with caches
-MODELLED = ("bottlenecks", "bursts", "candidates", "model", "truth")
+MODELLED = ("bottlenecks", "bursts", "candidates", "layout", "model", "truth")
 # these, and three more: each has a page and a JSON file of its own, NAME.md and NAME.json
 APART = (*MODELLED, "diff", "week", "top")
 PICTURES = "pictures"  # shows, measures nothing

@@ -1,56 +1,102 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guide's examples: each command runs in the emulated machine and prints what the page says."""
+"""The guide's examples: each command runs in the emulated machine and prints what the page says.
+
+The worked example runs in the machine with caches. What it says is compared with what the core
+model has counted, and with the misses that follow from the layout of the program's data.
+"""
 
 import doctest
+import os
 import platform
 import unittest
 
-from tests.harness.env import BASE, TOP, in_guest
+from tests.harness import guide
+from tests.harness.env import BASE, CHECK, in_guest
 
-MACHINES = "arm64"
+OUT = CHECK / "guide"
+os.environ["BENCH_OUT"] = str(OUT)  # not where `make bench` leaves its own
 
-PAGE = TOP / "Documentation/admin-guide/perf/function-metrics.rst"
-MARK = "-- example --"
+from bench import layout  # pylint: disable=wrong-import-position
+
+MACHINES = "arm64 emulator"
+MINUTES = 1
+
 # its figures are those of Linux 6.12 and the benchmark as the compiler of Debian 12 builds them
 OF_THE_PAGE = (BASE, platform.freedesktop_os_release()["VERSION_CODENAME"]) == ("6.12", "bookworm")
 
 
-def examples() -> list[tuple[str, str]]:
-    """Commands and what they print, in the page's order."""
-    found: list[tuple[str, str]] = []
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("  $ "):
-            found.append((line[4:], ""))
-        elif line.startswith("  > "):
-            found[-1] = f"{found[-1][0]}\n{line[4:]}", ""
-        elif line.startswith("  ") and found and not found[-1][1].endswith("\n\n"):
-            found[-1] = found[-1][0], f"{found[-1][1]}{line[2:]}\n"
-        elif found and not found[-1][1].endswith("\n\n"):
-            found[-1] = found[-1][0], found[-1][1] + "\n\n"
-    return [(command, output.rstrip("\n")) for command, output in found]
-
-
-class Guide(unittest.TestCase):
+class Printed(unittest.TestCase):
     maxDiff = None
 
-    def test_examples(self):
+    def check(self, command: str, expected: str, actual: str) -> None:
         """To the last digit, for the machine is the same in each run; `...` stands for anything.
         Windows lie elsewhere in what is not built like the page's; the columns are the same.
         """
-        there = examples()
+        if not OF_THE_PAGE:
+            expected, actual = expected.partition("\n")[0], actual.partition("\n")[0]
+        with self.subTest(command):
+            same = doctest.OutputChecker().check_output(
+                expected, actual, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            )
+            self.assertTrue(same, f"\n{actual}")
+
+
+class Guide(Printed):
+    def test_examples(self):
+        page, _ = guide.parts()
+        there = guide.examples(page)
         self.assertGreater(len(there), 10)
-        commands = "\n".join(f"echo '{MARK}'\n{command}" for command, _ in there)
-        # as one sees it in a terminal of one's own, without colours
-        output = in_guest(f"cd /tmp\nset -e\n{{\n{commands}\n}} 2>&1 | cat")
-        printed = [part.strip("\n") for part in output.split(MARK + "\n")[1:]]
-        for (command, expected), actual in zip(there, printed, strict=True):
-            if not OF_THE_PAGE:
-                expected, actual = expected.partition("\n")[0], actual.partition("\n")[0]
-            with self.subTest(command):
-                same = doctest.OutputChecker().check_output(
-                    expected, actual, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-                )
-                self.assertTrue(same, f"\n{actual}")
+        output = in_guest("cd /tmp\n" + guide.commands_of(there))
+        for (command, expected), actual in zip(there, guide.printed(output), strict=True):
+            self.check(command, expected, actual)
+
+
+class WorkedExample(Printed):
+    @classmethod
+    def setUpClass(cls):
+        cls.printed = layout.session()
+        cls.result = layout.result()
+
+    def values(self, function: str, column: str) -> dict[str, dict]:
+        """Before, after, and the change."""
+        return {
+            row["which"]: row
+            for row in self.result["values"]
+            if (row["function"], row["column"]) == (function, column)
+        }
+
+    def test_example(self):
+        _, example = guide.parts()
+        there = guide.examples(example)
+        self.assertEqual(len(there), 4)
+        for (command, expected), (_, actual) in zip(there, self.printed, strict=True):
+            self.check(command, expected, actual)
+
+    def test_recorded_values_and_changes_are_true(self):
+        """The interval of each contains what the model has counted."""
+        self.assertEqual(len(self.result["values"]), 27)
+        for row in self.result["values"]:
+            low, high = row["interval"]
+            self.assertTrue(low <= row["true"] <= high, row)
+
+    def test_misses_are_those_of_the_layout(self):
+        """One for each 64-byte structure; one for each eight prices in an array."""
+        for build, each in ("before", 1), ("after", 1 / 8):
+            counted = self.result["counted"][build]
+            self.assertAlmostEqual(counted["cache-misses"] / layout.READ, each, delta=0.01 * each)
+            row = self.values("hash_prices", "CM/KI")[build]
+            thousands = counted["instructions"] / 1000 / layout.READ  # of one price
+            low, high = (bound * thousands for bound in row["interval"])
+            self.assertTrue(low <= each <= high, (build, low, high))
+
+    def test_only_the_other_layout_is_significant(self):
+        for column in "CPI", "CM/KI":
+            change = self.values("hash_prices", column)["change"]
+            self.assertTrue(change["significant"])
+            self.assertLess(change["interval"][1], 0)
+        for function in "count_odd", "mix":
+            change = self.values(function, "CPI")["change"]
+            self.assertFalse(change["significant"], change)
 
 
 if __name__ == "__main__":

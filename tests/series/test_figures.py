@@ -7,6 +7,7 @@ tree of Linux: `make lint` runs it.
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The worked example of the guide: a program, another layout of its data, and what has changed.
+
+Program and commands are those of the page. They run in the machine with caches, which counts
+what is true. How many lines of the cache the program reads follows from its layout.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+from subprocess import DEVNULL
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bench.guest import OUT, SHARE, program
+from bench.markdown import prose
+from tests.harness import guide
+from tests.harness.env import PERF, TOP, in_guest, must
+
+TITLE = "Another layout of the data"
+MODEL = "small"
+BUILDS = {"before": (), "after": ("-DSPLIT",)}
+RUNS = 1, 2, 3
+FUNCTIONS = "hash_prices", "count_odd", "mix"
+COLUMNS = "CPI", "CM/KI", "%CY"
+READ = len(RUNS) * 100 * 8192  # prices
+# bytes from one price to the next, bytes of a line of the cache
+STRIDE, LINE = {"before": 64, "after": 8}, 64
+
+
+def session() -> list[tuple[str, str]]:
+    """Runs the commands of the page; returns each with what it has printed.
+
+    Leaves the recordings in SHARE, each with its truth: before1.data, before1.true ...
+    """
+    source = OUT / "orders.c"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text(guide.listing())
+    for build, words in BUILDS.items():
+        program(source, "-g", *words, output=build)
+    commands = guide.examples(guide.parts()[1])
+    counted = SHARE / "orders.txt"
+    output = in_guest(
+        f"cp {' '.join(f'/share/{build}' for build in BUILDS)} /tmp; cd /tmp; settle\n"
+        + guide.commands_of(commands)
+        + "cp *.data /share\n",
+        *("--model", MODEL, "--truth", counted),
+        share=SHARE,
+    )
+    for data, true in zip(*(recordings(end) for end in ("data", "true"))):
+        must(TOP / "emulator/truth.py", data, counted, true)
+    counted.unlink()
+    texts = guide.printed(output)
+    return [(command, text) for (command, _), text in zip(commands, texts, strict=True)]
+
+
+def recordings(end: str, builds: Iterable[str] = tuple(BUILDS)) -> list[Path]:
+    """Those of some builds: data, or true."""
+    return [SHARE / f"{build}{run}.{end}" for build in builds for run in RUNS]
+
+
+def table(*words: object) -> dict[str, dict[str, Any]]:
+    """What perf says of each function."""
+    # the programs were in the guest's /tmp
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "tmp").mkdir()
+        for build in BUILDS:
+            shutil.copy(SHARE / build, Path(folder) / "tmp")
+        output = must(
+            *(PERF, "functions", "report", "-j", "--symfs", folder, *words), stderr=DEVNULL
+        )
+    return {row["symbol"]: row for row in json.loads(output)["functions"]}
+
+
+def compared(end: str) -> dict[str, dict[str, Any]]:
+    """What perf says of the change of each function."""
+    before, after = (recordings(end, [build]) for build in BUILDS)
+    return table("--before", *before, "--after", *after)
+
+
+def measure() -> dict:
+    """Runs the example, and reads it."""
+    session()
+    return result()
+
+
+def result() -> dict:
+    """What the recordings say, and what is true."""
+    tables = {
+        build: [table(*recordings(end, [build])) for end in ("data", "true")] for build in BUILDS
+    }
+    changes = [compared(end) for end in ("data", "true")]
+    values = []
+    for function, column in product(FUNCTIONS, COLUMNS):
+        for which, (recorded, true) in tables.items():
+            row = recorded[function]
+            interval = row["intervals"][column]
+            pair = [each[function]["metrics"][column] for each in (recorded, true)]
+            values.append((function, column, which, pair, interval, column in row["weak"]))
+        ours, theirs = (each[function]["metrics"][column] for each in changes)
+        pair = [each["change"] for each in (ours, theirs)]
+        values.append((function, column, "change", pair, ours["interval"], ours["significant"]))
+    counted = {
+        build: true[FUNCTIONS[0]]["sums"][0]["totals"] for build, (_, true) in tables.items()
+    }
+    return {
+        "counted": counted,
+        "values": [
+            {
+                "function": function,
+                "column": column,
+                "which": which,
+                "recorded": recorded,
+                "interval": interval,
+                "true": true,
+                "significant" if which == "change" else "weak": mark,
+            }
+            for function, column, which, (recorded, true), interval, mark in values
+        ],
+    }
+
+
+def report(found: dict) -> str:
+    """The result as Markdown."""
+    about = f"""
+        The worked example of the
+        [guide](../../Documentation/admin-guide/perf/function-metrics.rst): `{FUNCTIONS[0]}` reads
+        8 bytes of each of many structures. *Before*, a structure has {STRIDE['before']} bytes, as
+        many as a line of the cache. *After*, the bytes that are read have an array of their own.
+        The machine with caches (`MODEL={MODEL}`) ran each build {len(RUNS)} times. A row is of all
+        runs: the value that perf reports, its 95 % interval, and the value that the core model has
+        counted. A change is the one that `--before` and `--after` report.
+    """
+    lines = [
+        prose(about),
+        "",
+        "| function | metric | | recorded | 95 % interval | true |",
+        "|---|---|---|--:|--:|--:|",
+    ]
+    for row in found["values"]:
+        sign = "+" if row["which"] == "change" else ""
+        recorded, low, high, true = (
+            f"{value:{sign}.2f}" for value in (row["recorded"], *row["interval"], row["true"])
+        )
+        names = f"{row['function']} | {row['column']} | {row['which']}"
+        lines.append(f"| {names} | {recorded} | {low} to {high} | {true} |")
+    misses = {build: counts["cache-misses"] for build, counts in found["counted"].items()}
+    after = f"""
+        The layout alone tells how often `{FUNCTIONS[0]}` misses the cache: before, once for each
+        structure, and after, once for {LINE // STRIDE['after']} of them. It reads
+        {READ:,} in all. The core model has counted {misses['before']:,} misses before,
+        and {misses['after']:,} after.
+    """
+    return "\n".join([*lines, "", prose(after)])
