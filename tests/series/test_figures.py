@@ -323,7 +323,7 @@ class KernelPage(unittest.TestCase):
         switch = results["cost"]["switch"]
         for figure in (
             f"executes {switch['alternating']} instructions, and {switch['plain']} with one",
-            f" windows {worth} and ",
+            f" windows {worth} Without jitter, ",
             f"executes {added['used']:.0f} more, {added['jitter']:.0f} with jitter",
             f"6.12; {of_newer['used']:.0f} and {of_newer['jitter']:.0f} of",
         ):
