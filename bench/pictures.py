@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The pictures of README and report/README: the table in a terminal, the page in a browser.
+"""The pictures of the pages: tables in a terminal, the page in a browser.
 
 Nothing is measured. The benchmark is recorded with its call chains in the emulated
 machine; the page is made of the recording and photographed in headless Chromium. The end of

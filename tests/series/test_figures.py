@@ -263,7 +263,7 @@ class Readme(unittest.TestCase):
         """`make bench BENCH=pictures` makes all of them; they are small enough for a web page."""
         shown = {
             page.parent / name
-            for page in (TOP / "README.md", TOP / "report/README.md")
+            for page in (TOP / folder / "README.md" for folder in (".", "report", "emulator"))
             for name in re.findall(r"!\[[^]]+\]\((\S+)\)", page.read_text())
         }
         made = {TOP / "results/6.12" / path.name for path in pictures.PICTURES}
