@@ -33,14 +33,16 @@ class Fuzz(unittest.TestCase):
 
     def test_groups_that_share_the_counters(self):
         """Overflows arrive while perf changes what is counted: no counter runs then."""
-        in_guest(f"""
+        in_guest(
+            f"""
             echo 1 > /sys/bus/event_source/devices/armv8_pmuv3/perf_event_mux_interval_ms
             echo 1000000 > /proc/sys/kernel/perf_event_max_sample_rate
             echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
             perf record -q -o /dev/null -e '{{instructions/period=700/{MEMBERS}}}:S' \\
                 -e '{{instructions/period=777/{MEMBERS}}}:S' -- benchmark --iterations 3000 0 1
             {NO_COMPLAINT}
-        """)
+        """
+        )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ tree of Linux: `make lint` runs it.
 
 import json
 import math
-import os
 import re
 import subprocess
 import sys
