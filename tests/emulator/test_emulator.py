@@ -463,7 +463,7 @@ class Truth(Emulator):
             ("no recording", b"nonsense", good, "little-endian"),
             ("cut recording", data[:1500], good, "cut short"),
             ("cut header", data[: len(data) // 2], good, "cut short"),
-            ("no table", data, "nonsense\n", "no table"),
+            ("no table", data, "nonsense\n", "not from the core model"),
             ("cut table", data, good[: len(good) // 2].rsplit(" ", 3)[0], "cut short"),
         ):
             with self.subTest(name):
