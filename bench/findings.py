@@ -138,7 +138,7 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         known. The interrupt before each window disturbs the caches. This is the main cause of the
         mean error of a function's CPI (cycles per instruction): {span(errors(plain, 'CPI'))}.
         `--correct` subtracts what the interrupt adds, and {span(errors(corrected, 'CPI'))} remain.
-        Most functions of these programs are shorter than a window or call others in it. So of
+        Most functions of these programs return within a window, or call others in it. So of
         {values} values (shares of cycles, CPI and three rates of misses), perf marks {marked} as
         weak or prints none; with `--correct`, {marked_corrected}.""",
         f"""The 95 % intervals of the values without a mark contain the truth in
@@ -210,9 +210,9 @@ def comparisons(measured: dict[str, Any]) -> Finding:
         If that is 3 %, a comparison finds {100 * diff.power(result, hard[0]):.0f} % of the slower
         functions with {hard[0]['runs']} runs of each build, and
         {100 * diff.power(result, hard[-1]):.0f} % with {hard[-1]['runs']}. If both builds are
-        equal, perf aims at a false change in at most {100 * diff.ALLOWED:.0f} % of the columns
-        (CPI, page faults, share of cycles). On average over the three columns at most
-        {100 * most:.1f} % have one; in the worst single column {100 * worst:.1f} % have one.""",
+        equal, perf should mark a change of a metric (CPI, page faults, share of cycles) in at most
+        {100 * diff.ALLOWED:.0f} % of the comparisons. As a mean of the three metrics it marks one
+        in at most {100 * most:.1f} % of them, and for the worst metric in {100 * worst:.1f} %.""",
         f"""The runs are simulated, as only then the truth is known: {len(diff.MANY)} functions
         whose values differ from run to run independently, and {len(diff.CHANGED)} more that became
         slower, with {' and '.join(f'{size:,}' for size in diff.CHANGED.values())} windows in each

@@ -81,20 +81,20 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
             for depth in (1, 2)
         )
         yield bullet(
-            f"""With windows of 300 cycles and calls of 3,365 to 11,539 instructions, tables give
-            {percent(near['share error'])} % of the cycles to a wrong function (chance alone:
-            {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
-            {percent(abs(near['rate error']))} % off the truth. Where calls are an eighth as long,
-            the errors are {percent(far['share error'])} % and
-            {percent(abs(far['rate error']))} %. (`{command}accuracy`)"""
+            f"""Calls of the benchmark take 3,365 to 11,539 cycles. With windows of 300, tables give
+            {percent(near['share error'])} % of the cycles to a wrong function (chance alone would
+            give {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
+            {percent(abs(near['rate error']))} % off the truth. If calls are an eighth as long, the
+            errors are {percent(far['share error'])} % and {percent(abs(far['rate error']))} %.
+            (`{command}accuracy`)"""
         )
     if cost := results.get("cost"):
         added = cost["added"]
         yield bullet(
             f"""An overflow of arm_pmuv3, with its sample, executes
             {cost['instructions']['pristine']:.0f} instructions. The series adds
-            {added['unused']:.0f} where the event does not alternate, {added['used']:.0f} where it
-            does, and {added['jitter']:.0f} with jitter. (`{command}cost`)"""
+            {added['unused']:.0f} if the event does not alternate, {added['used']:.0f} if it does,
+            and {added['jitter']:.0f} if it does with jitter. (`{command}cost`)"""
         )
     if by_module := results.get("by_module"):
         added = by_module["added"]

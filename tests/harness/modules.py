@@ -240,7 +240,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         """
         self.assertGreater(self.read("plain").records[perfdata.RECORD_THROTTLE], 3)
         done = native(self.share / "plain.data", "--share", "discard", "--json")
-        self.assertRegex(done.stderr, r"throttled [1-9]\d* times: windows over it are discarded")
+        self.assertRegex(done.stderr, r"throttled [1-9]\d* times: the windows around it are disc")
         rates = measured_rates(
             {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}, "page-faults"
         )

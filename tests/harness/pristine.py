@@ -43,13 +43,14 @@ def pristine_kernel() -> None:
 def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
     """Puts Image, core.o and SYMBOLS of the kernel at commit into folder, once.
 
-    patch: a change on top that is not of the series.
+    patch: a change on top of it.
     """
 
     def build() -> None:
         try:
             if patch:
-                must("git", "-C", WALK, "apply", patch)
+                # what the patch was made on has other lines beside it
+                must("git", "-C", WALK, "apply", "-C1", patch)
             build_kernel()
         finally:
             must("git", "-C", WALK, "checkout", "--quiet", "--", ".")

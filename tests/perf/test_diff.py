@@ -39,7 +39,7 @@ from tests.harness.simulation import Libraries, recorded
 
 Function = tuple[str, str, str, Sequence[Window]]  # symbol, DSO, address, windows
 THREE = -math.log(0.05)
-ONE_RUN = "^perf functions: one run a side: runs were not compared[^\n]*\n"
+ONE_RUN = "^perf functions: with one run of each build, [^\n]*\n"
 
 
 def setUpModule() -> None:

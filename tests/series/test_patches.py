@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
 
-from tests.harness.env import TOP, must, run
+from tests.harness.env import LINUX, TOP, must, run
 
 MINUTES = 1
 
@@ -1125,6 +1125,10 @@ class Rules(unittest.TestCase):
         self.assertEqual(used, {patch.path for patch in self.patches})
         # the newest base's are at the top
         self.assertEqual([name for name in used if name.startswith(f"{self.newest}/")], [])
+
+    def test_patches_of_the_benchmark_apply(self):
+        for path in sorted((TOP / "bench").glob("*.patch")):
+            must("git", "-C", LINUX, "apply", "--check", path)
 
     def test_no_two_files_have_the_same_changes(self):
         found: dict[tuple, list[str]] = {}

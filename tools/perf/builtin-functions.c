@@ -416,7 +416,7 @@ static void print_effects(const struct function_table *table, const struct repor
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
 	if (function_table__skid(table, &skid) && skid.percentile_95)
-		pr_warning("perf functions: windows end late, by %llu events of the leader in the median and %llu in one of 20\n",
+		pr_warning("perf functions: windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more\n",
 			   (unsigned long long)skid.median,
 			   (unsigned long long)skid.percentile_95);
 	if (options->reading.correction && !is_known)
@@ -440,7 +440,7 @@ static void print_notes(const struct function_table *table, const struct report_
 		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
 			   (unsigned long long)table->lost);
 	if (table->throttled)
-		pr_warning("perf functions: throttled %llu times: windows over it are discarded (longer periods, or raise sysctl kernel.perf_event_max_sample_rate)\n",
+		pr_warning("perf functions: throttled %llu times: the windows around it are discarded (use longer periods, or raise sysctl kernel.perf_event_max_sample_rate)\n",
 			   (unsigned long long)table->throttled);
 
 	print_effects(table, options);
@@ -815,7 +815,7 @@ static void print_diff_notes(const struct function_diff *diff, const struct func
 	print_notes(before, options);
 	print_notes(after, options);
 	if (!diff->has_several_runs)
-		pr_warning("perf functions: one run a side: runs were not compared, so changes are significant (*) for these two runs only (more: --before A... --after B...)\n");
+		pr_warning("perf functions: with one run of each build, a * holds for these two runs only (give more runs: --before A... --after B...)\n");
 	for (unsigned int i = 0; i < before->nr_sets; i++) {
 		const struct event_set *old = before->sets[i];
 

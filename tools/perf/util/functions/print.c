@@ -242,7 +242,7 @@ const char *function_print__interval(const struct function_print *print,
 }
 
 #define THIS_RUN_NOTE \
-	"95 %: where windows of this run may have happened to lie, not what the next run says"
+	"95 %: for this run, whose windows could have fallen elsewhere (--ci=next: for the next run)"
 #define NEXT_RUN_NOTE "95 %: what the next run of the same program may say"
 
 /**
