@@ -81,27 +81,9 @@ static bool is_windows(const char *name)
 	return !strcmp(name, SAMPLES) || !strcmp(name, MATCHED) || !strcmp(name, DISCARDED);
 }
 
-/* The place of a name in a set: that of an event, one of these for windows, or -1. */
-enum {
-	PLACE_SAMPLES = -4,
-	PLACE_MATCHED,
-	PLACE_DISCARDED,
-};
-
-static int find_place(const struct event_set *set, const char *name)
-{
-	if (!strcmp(name, SAMPLES))
-		return PLACE_SAMPLES;
-	if (!strcmp(name, MATCHED))
-		return PLACE_MATCHED;
-	if (!strcmp(name, DISCARDED))
-		return PLACE_DISCARDED;
-	return event_set__find(set, name);
-}
-
 static bool set_has(const struct event_set *set, const char *name)
 {
-	return find_place(set, name) != -1;
+	return is_windows(name) || event_set__find(set, name) >= 0;
 }
 
 static bool is_auto(const struct function_sums *sums)
@@ -145,31 +127,37 @@ struct function_reading function_row__read(const struct function_row *row,
 }
 
 static struct u192 sum_of(const struct function_sums *sums,
-			  const struct function_reading *reading, int place)
+			  const struct function_reading *reading, const char *name)
 {
 	struct u192 number = {};
 
-	if (place >= 0)
-		return reading->values[place];
-	number.w[0] = place == PLACE_SAMPLES ? sums->samples :
-		      place == PLACE_MATCHED ? reading->windows : sums->samples - sums->matched;
+	if (!strcmp(name, SAMPLES))
+		number.w[0] = sums->samples;
+	else if (!strcmp(name, MATCHED))
+		number.w[0] = reading->windows;
+	else if (!strcmp(name, DISCARDED))
+		number.w[0] = sums->samples - sums->matched;
+	else
+		number = reading->values[event_set__find(sums->set, name)];
 	return number;
 }
 
 /* The product of two events, over windows or over blocks of time. */
 static struct u192 product_of(const struct function_sums *sums,
-			      const struct function_reading *reading, int a, int b,
-			      bool of_blocks)
+			      const struct function_reading *reading, const char *a,
+			      const char *b, bool of_blocks)
 {
 	const struct event_set *set = sums->set;
-	unsigned int place;
+	int first, second, place;
 
 	/* The number of windows is its own square: each window counts 0 or 1. */
-	if (b < 0)
+	if (is_windows(b))
 		return sum_of(sums, reading, a);
-	if (a < 0)
+	if (is_windows(a))
 		return sum_of(sums, reading, b);
-	place = event_set__product(set, min(a, b), max(a, b));
+	first = event_set__find(set, a);
+	second = event_set__find(set, b);
+	place = event_set__product(set, min(first, second), max(first, second));
 	if (of_blocks)
 		place += event_set__nr_values(set) - set->nr_events;
 	return reading->values[place];
@@ -183,9 +171,9 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 	return x > 0 ? x * x / u192__double(squares) : 0;
 }
 
-/* The windows of a function in a set, or their totals in each block of time; y and x are places. */
+/* The windows of a function in a set, or their totals in each block of time. */
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
-			   const struct function_reading *reading, int y, int x,
+			   const struct function_reading *reading, const char *y, const char *x,
 			   bool of_blocks, bool is_corrected)
 {
 	struct u192 number;
@@ -204,9 +192,11 @@ static void pair_sums__add(struct pair_sums *pair, const struct function_sums *s
 	number = product_of(sums, reading, x, x, of_blocks);
 	u192__add(&pair->xx, &number);
 	if (is_corrected) {
-		pair->added_y += function_effect__on(sums->set, reading->windows, y,
+		pair->added_y += function_effect__on(sums->set, reading->windows,
+						     event_set__find(sums->set, y),
 						     &pair->unsure_y);
-		pair->added_x += function_effect__on(sums->set, reading->windows, x,
+		pair->added_x += function_effect__on(sums->set, reading->windows,
+						     event_set__find(sums->set, x),
 						     &pair->unsure_x);
 	}
 }
@@ -220,10 +210,9 @@ static struct pair_sums pool_by(const struct function_row *row, const char *y, c
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 		struct function_reading reading = function_row__read(row, sums);
-		int place_y = find_place(sums->set, y), place_x = find_place(sums->set, x);
 
-		if (place_y != -1 && place_x != -1)
-			pair_sums__add(&pair, sums, &reading, place_y, place_x, of_blocks,
+		if (set_has(sums->set, y) && set_has(sums->set, x))
+			pair_sums__add(&pair, sums, &reading, y, x, of_blocks,
 				       row->options.correction);
 	}
 	return pair;
@@ -639,9 +628,10 @@ struct opened_total {
 	double squares;
 };
 
-static bool is_led(const struct function_sums *sums, const char *leader)
+/* Returns true if the set of sums has this leader and the event. */
+static bool is_led(const struct function_sums *sums, const char *leader, const char *event)
 {
-	return !strcmp(sums->set->events[0], leader);
+	return !strcmp(sums->set->events[0], leader) && event_set__find(sums->set, event) >= 0;
 }
 
 /* Returns the leader whose samples give the shares of an event, NULL if there is none. */
@@ -652,7 +642,7 @@ static const char *opening_leader(const struct function_row *total, const char *
 	for (size_t i = 0; i < total->nr_sums; i++) {
 		const char *leader = total->sums[i]->set->events[0];
 
-		if (!total->sums[i]->opened || event_set__find(total->sums[i]->set, event) < 0)
+		if (!total->sums[i]->opened || !is_led(total->sums[i], leader, event))
 			continue;
 		if (!found || !strcmp(leader, "cycles") ||
 		    (strcmp(found, "cycles") && strcmp(leader, found) < 0))
@@ -666,7 +656,7 @@ static double opened_of(const struct function_row *row, const char *leader)
 	double opened = 0;
 
 	for (size_t i = 0; i < row->nr_sums; i++) {
-		if (is_led(row->sums[i], leader))
+		if (is_led(row->sums[i], leader, leader))
 			opened += row->sums[i]->opened;
 	}
 	return opened;
@@ -681,10 +671,9 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 		struct function_reading reading = is_begun ? read_begun(sums) : read_matched(sums);
-		int place = is_led(sums, leader) ? event_set__find(sums->set, event) : -1;
 
-		if (place >= 0)
-			pair_sums__add(&pair, sums, &reading, place, /*x=*/0, of_blocks,
+		if (is_led(sums, leader, event))
+			pair_sums__add(&pair, sums, &reading, event, leader, of_blocks,
 				       row->options.correction);
 	}
 	return pair;
@@ -752,7 +741,7 @@ static void add_opened_products(const struct function_row *row, const char *lead
 		const struct function_sums *sums = row->sums[i];
 		const struct u192 *own = sums->values + event_set__opened(sums->set);
 
-		if (!is_led(sums, leader))
+		if (!is_led(sums, leader, leader))
 			continue;
 		u192__add(&products[0], &own[0]);
 		u192__add(&products[1], &own[1]);
@@ -859,7 +848,7 @@ static struct opened_total opened_total(const struct function_row *total, const 
 	if (!total->options.is_next_run)
 		return all;
 	for (size_t i = 0; i < total->nr_sums; i++) {
-		if (is_led(total->sums[i], leader))
+		if (is_led(total->sums[i], leader, leader))
 			all.blocks += total->sums[i]->set->blocks;
 	}
 	add_opened_products(total, leader, products);
@@ -880,7 +869,7 @@ static double moved_by_skid(const struct function_row *row, const char *leader, 
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 
-		if (!is_led(sums, leader) || !is_auto(sums))
+		if (!is_led(sums, leader, leader) || !is_auto(sums))
 			continue;
 		left += fmax((double)sums->begun - sums->matched, 0);
 		entered += sums->samples - sums->matched;
