@@ -20,6 +20,14 @@
 #define SAMPLES		"samples"
 #define MATCHED		"matched"
 #define DISCARDED	"discarded"
+/* What stands for the place of an event that is none of the set's. */
+enum {
+	PLACE_NONE = -1,	/* as of event_set__find() */
+	PLACE_SAMPLES = -2,
+	PLACE_MATCHED = -3,
+	PLACE_DISCARDED = -4,
+};
+
 /* function_column.per of a share. */
 #define TOTAL		"total"
 /* function_column.scale of a part of something, which cannot be more than 100. */
@@ -76,14 +84,32 @@ struct pair_sums {
 	double added_y, added_x, unsure_y, unsure_x;
 };
 
+/* Returns what stands for the place of a number of windows. */
+static int place_of_windows(const char *name)
+{
+	if (!strcmp(name, SAMPLES))
+		return PLACE_SAMPLES;
+	if (!strcmp(name, MATCHED))
+		return PLACE_MATCHED;
+	return !strcmp(name, DISCARDED) ? PLACE_DISCARDED : PLACE_NONE;
+}
+
 static bool is_windows(const char *name)
 {
-	return !strcmp(name, SAMPLES) || !strcmp(name, MATCHED) || !strcmp(name, DISCARDED);
+	return place_of_windows(name) != PLACE_NONE;
+}
+
+/* Returns the place of an event in a set, or what stands for one. */
+static int place_of(const struct event_set *set, const char *name)
+{
+	int place = place_of_windows(name);
+
+	return place == PLACE_NONE ? event_set__find(set, name) : place;
 }
 
 static bool set_has(const struct event_set *set, const char *name)
 {
-	return is_windows(name) || event_set__find(set, name) >= 0;
+	return place_of(set, name) != PLACE_NONE;
 }
 
 static bool is_auto(const struct function_sums *sums)
@@ -127,37 +153,34 @@ struct function_reading function_row__read(const struct function_row *row,
 }
 
 static struct u192 sum_of(const struct function_sums *sums,
-			  const struct function_reading *reading, const char *name)
+			  const struct function_reading *reading, int place)
 {
-	struct u192 number = {};
-
-	if (!strcmp(name, SAMPLES))
-		number.w[0] = sums->samples;
-	else if (!strcmp(name, MATCHED))
-		number.w[0] = reading->windows;
-	else if (!strcmp(name, DISCARDED))
-		number.w[0] = sums->samples - sums->matched;
-	else
-		number = reading->values[event_set__find(sums->set, name)];
-	return number;
+	switch (place) {
+	case PLACE_SAMPLES:
+		return (struct u192){ { sums->samples } };
+	case PLACE_MATCHED:
+		return (struct u192){ { reading->windows } };
+	case PLACE_DISCARDED:
+		return (struct u192){ { sums->samples - sums->matched } };
+	default:
+		return reading->values[place];
+	}
 }
 
 /* The product of two events, over windows or over blocks of time. */
 static struct u192 product_of(const struct function_sums *sums,
-			      const struct function_reading *reading, const char *a,
-			      const char *b, bool of_blocks)
+			      const struct function_reading *reading, int a, int b,
+			      bool of_blocks)
 {
 	const struct event_set *set = sums->set;
-	int first, second, place;
+	int place;
 
 	/* The number of windows is its own square: each window counts 0 or 1. */
-	if (is_windows(b))
+	if (b < 0)
 		return sum_of(sums, reading, a);
-	if (is_windows(a))
+	if (a < 0)
 		return sum_of(sums, reading, b);
-	first = event_set__find(set, a);
-	second = event_set__find(set, b);
-	place = event_set__product(set, min(first, second), max(first, second));
+	place = event_set__product(set, min(a, b), max(a, b));
 	if (of_blocks)
 		place += event_set__nr_values(set) - set->nr_events;
 	return reading->values[place];
@@ -173,7 +196,7 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 
 /* The windows of a function in a set, or their totals in each block of time. */
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
-			   const struct function_reading *reading, const char *y, const char *x,
+			   const struct function_reading *reading, int y, int x,
 			   bool of_blocks, bool is_corrected)
 {
 	struct u192 number;
@@ -192,11 +215,9 @@ static void pair_sums__add(struct pair_sums *pair, const struct function_sums *s
 	number = product_of(sums, reading, x, x, of_blocks);
 	u192__add(&pair->xx, &number);
 	if (is_corrected) {
-		pair->added_y += function_effect__on(sums->set, reading->windows,
-						     event_set__find(sums->set, y),
+		pair->added_y += function_effect__on(sums->set, reading->windows, y,
 						     &pair->unsure_y);
-		pair->added_x += function_effect__on(sums->set, reading->windows,
-						     event_set__find(sums->set, x),
+		pair->added_x += function_effect__on(sums->set, reading->windows, x,
 						     &pair->unsure_x);
 	}
 }
@@ -210,9 +231,10 @@ static struct pair_sums pool_by(const struct function_row *row, const char *y, c
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 		struct function_reading reading = function_row__read(row, sums);
+		int at_y = place_of(sums->set, y), at_x = place_of(sums->set, x);
 
-		if (set_has(sums->set, y) && set_has(sums->set, x))
-			pair_sums__add(&pair, sums, &reading, y, x, of_blocks,
+		if (at_y != PLACE_NONE && at_x != PLACE_NONE)
+			pair_sums__add(&pair, sums, &reading, at_y, at_x, of_blocks,
 				       row->options.correction);
 	}
 	return pair;
@@ -628,10 +650,10 @@ struct opened_total {
 	double squares;
 };
 
-/* Returns true if the set of sums has this leader and the event. */
-static bool is_led(const struct function_sums *sums, const char *leader, const char *event)
+/* Returns true if the set of sums has this leader. */
+static bool is_led(const struct function_sums *sums, const char *leader)
 {
-	return !strcmp(sums->set->events[0], leader) && event_set__find(sums->set, event) >= 0;
+	return !strcmp(sums->set->events[0], leader);
 }
 
 /* Returns the leader whose samples give the shares of an event, NULL if there is none. */
@@ -642,7 +664,7 @@ static const char *opening_leader(const struct function_row *total, const char *
 	for (size_t i = 0; i < total->nr_sums; i++) {
 		const char *leader = total->sums[i]->set->events[0];
 
-		if (!total->sums[i]->opened || !is_led(total->sums[i], leader, event))
+		if (!total->sums[i]->opened || event_set__find(total->sums[i]->set, event) < 0)
 			continue;
 		if (!found || !strcmp(leader, "cycles") ||
 		    (strcmp(found, "cycles") && strcmp(leader, found) < 0))
@@ -656,7 +678,7 @@ static double opened_of(const struct function_row *row, const char *leader)
 	double opened = 0;
 
 	for (size_t i = 0; i < row->nr_sums; i++) {
-		if (is_led(row->sums[i], leader, leader))
+		if (is_led(row->sums[i], leader))
 			opened += row->sums[i]->opened;
 	}
 	return opened;
@@ -671,9 +693,11 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 		struct function_reading reading = is_begun ? read_begun(sums) : read_matched(sums);
+		int place = event_set__find(sums->set, event);
 
-		if (is_led(sums, leader, event))
-			pair_sums__add(&pair, sums, &reading, event, leader, of_blocks,
+		/* The leader comes first. */
+		if (place >= 0 && is_led(sums, leader))
+			pair_sums__add(&pair, sums, &reading, place, 0, of_blocks,
 				       row->options.correction);
 	}
 	return pair;
@@ -741,7 +765,7 @@ static void add_opened_products(const struct function_row *row, const char *lead
 		const struct function_sums *sums = row->sums[i];
 		const struct u192 *own = sums->values + event_set__opened(sums->set);
 
-		if (!is_led(sums, leader, leader))
+		if (!is_led(sums, leader))
 			continue;
 		u192__add(&products[0], &own[0]);
 		u192__add(&products[1], &own[1]);
@@ -848,7 +872,7 @@ static struct opened_total opened_total(const struct function_row *total, const 
 	if (!total->options.is_next_run)
 		return all;
 	for (size_t i = 0; i < total->nr_sums; i++) {
-		if (is_led(total->sums[i], leader, leader))
+		if (is_led(total->sums[i], leader))
 			all.blocks += total->sums[i]->set->blocks;
 	}
 	add_opened_products(total, leader, products);
@@ -869,7 +893,7 @@ static double moved_by_skid(const struct function_row *row, const char *leader, 
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 
-		if (!is_led(sums, leader, leader) || !is_auto(sums))
+		if (!is_led(sums, leader) || !is_auto(sums))
 			continue;
 		left += fmax((double)sums->begun - sums->matched, 0);
 		entered += sums->samples - sums->matched;
