@@ -507,14 +507,8 @@ static struct function_value slope(const struct function_row *row, const char *y
 static struct function_value plain_rate(const struct function_column *column, const char *link,
 					const struct function_row *row, bool of_blocks)
 {
-	struct function_value value = {};
-	struct pair_sums own, other;
+	struct pair_sums own = pool_by(row, column->event, link ?: column->per, of_blocks), other;
 
-	if (row->options.correction == FUNCTION_CORRECT_OWN && !link && !of_blocks)
-		value = slope(row, column->event, column->per, column->scale);
-	if (value.is_defined)
-		return value;
-	own = pool_by(row, column->event, link ?: column->per, of_blocks);
 	if (!link)
 		return ratio(&own, own.number, column->scale);
 	other = pool_by(row, column->per, link, of_blocks);
@@ -528,24 +522,37 @@ static bool is_disturbed(const struct function_column *column, const char *link,
 	struct function_row corrected_row = *row;
 	struct function_value corrected;
 
+	if (row->options.correction || !value->has_interval)
+		return false;
 	corrected_row.options.correction = FUNCTION_CORRECT_ALL;
 	corrected = plain_rate(column, link, &corrected_row, /*of_blocks=*/false);
-	return value->has_interval && corrected.is_defined &&
+	return corrected.is_defined &&
 	       (corrected.value < value->low || corrected.value > value->high);
 }
 
-/* Returns one event per another with its interval. */
+/* Returns one event per another with its interval; own and whole are sums of the row and of all. */
 static struct function_value rate(const struct function_column *column, const char *link,
-				  const struct function_row *row, const struct function_row *total)
+				  const struct function_row *row, const struct pair_sums *own,
+				  const struct pair_sums *whole)
 {
-	const char *per = link ?: column->per;
-	struct pair_sums own = pool(row, column->event, per);
-	struct pair_sums whole = pool(total, column->event, per);
-	struct window_counts event = counts_of(own.number, &own.y, &own.yy);
-	struct window_counts below = counts_of(own.number, &own.x, &own.xx);
-	struct function_value value = plain_rate(column, link, row, /*of_blocks=*/false);
+	double crowd = u192__double(&whole->yy) / u192__double(&whole->y);
+	struct window_counts event = counts_of(own->number, &own->y, &own->yy);
+	struct window_counts below = counts_of(own->number, &own->x, &own->xx);
+	struct function_value value = {};
 	double x = below.total;
 
+	if (link) {
+		struct pair_sums other = pool(row, column->per, link);
+
+		value = linked_ratio(own, &other, column->scale);
+		below = counts_of(other.number, &other.y, &other.yy);
+		x *= below.total / u192__double(&other.x);
+	} else {
+		if (row->options.correction == FUNCTION_CORRECT_OWN)
+			value = slope(row, column->event, column->per, column->scale);
+		if (!value.is_defined)
+			value = ratio(own, own->number, column->scale);
+	}
 	if (!value.is_defined)
 		return value;
 	if (row->options.is_next_run) {
@@ -553,25 +560,15 @@ static struct function_value rate(const struct function_column *column, const ch
 
 		function_value__widen_by_blocks(&value, &by_blocks);
 	}
-	if (link) {
-		struct pair_sums other = pool(row, column->per, link);
-
-		below = counts_of(other.number, &other.y, &other.yy);
-		x *= below.total / u192__double(&other.x);
-	}
 	value.windows = fmin(event.windows, below.windows);
-	if (row->options.correction == FUNCTION_CORRECT_OWN || own.unsure_y || own.unsure_x) {
-		function_value__corrected_interval(&value, column->scale / x, &event,
-						   u192__double(&whole.yy) /
-						   u192__double(&whole.y));
-	} else {
-		function_value__rate_interval(&value, column->scale / x, &event, &below,
-					      u192__double(&whole.yy) / u192__double(&whole.y));
-	}
+	if (row->options.correction == FUNCTION_CORRECT_OWN || own->unsure_y || own->unsure_x)
+		function_value__corrected_interval(&value, column->scale / x, &event, crowd);
+	else
+		function_value__rate_interval(&value, column->scale / x, &event, &below, crowd);
 	/* The event is a part of the one that it is divided by. */
 	if (column->scale == PERCENT)
 		value.high = fmin(value.high, fmax(value.value, PERCENT));
-	value.is_disturbed = !row->options.correction && is_disturbed(column, link, row, &value);
+	value.is_disturbed = is_disturbed(column, link, row, &value);
 	return value;
 }
 
@@ -586,41 +583,43 @@ static struct function_value of_this_run(const struct function_row *row,
 	return value;
 }
 
-/* Returns the value of a column for a row; total is the row of all functions. */
+/* Adds up what a column needs: its event, and what that is divided by. */
+static struct pair_sums pool_column(const struct function_column *column, const char *link,
+				    const struct function_row *row)
+{
+	struct function_row matched = *row;
+
+	if (!function_column__is_share(column))
+		return pool(row, column->event, link ?: column->per ?: column->event);
+	/* Each matched window counts for one function. */
+	matched.is_left = false;
+	return pool(&matched, column->event, column->event);
+}
+
+/* Returns the value of a column for a row; total is the row of all functions, whole its sums. */
 static struct function_value column_value(const struct function_column *column,
 					  const char *link, const struct function_row *row,
-					  const struct function_row *total)
+					  const struct function_row *total,
+					  const struct pair_sums *whole)
 {
-	const char *event = column->event;
-	struct pair_sums own, whole;
+	struct pair_sums own = pool_column(column, link, row);
 
-	if (!column->per) {
-		own = pool(row, event, event);
+	if (!column->per)
 		return (struct function_value){
 			.is_defined = true,
 			.value = column->scale * u192__double(&own.y),
 		};
-	}
 	if (function_column__is_share(column) && total->is_inclusive)
-		return of_this_run(row, inclusive_share(row, total, event, column->scale));
+		return of_this_run(row, inclusive_share(row, total, column->event, column->scale));
 	if (function_column__is_share(column)) {
-		struct function_row matched = *row, all = *total;
-
-		/* Each matched window counts for one function. */
-		matched.is_left = false;
-		all.is_left = false;
-		own = pool(&matched, event, event);
-		whole = pool(&all, event, event);
 		/* A window of another function has y_i = 0. */
-		own.x = whole.x;
-		own.xx = whole.xx;
-		return of_this_run(row, share(&own, whole.number, column->scale));
+		own.x = whole->x;
+		own.xx = whole->xx;
+		return of_this_run(row, share(&own, whole->number, column->scale));
 	}
-	if (is_windows(event)) {
-		own = pool(row, event, column->per);
+	if (is_windows(column->event))
 		return of_this_run(row, share(&own, u192__double(&own.x), column->scale));
-	}
-	return rate(column, link, row, total);
+	return rate(column, link, row, &own, whole);
 }
 
 /*
@@ -727,23 +726,23 @@ static struct function_value rate_of_begun(const struct function_row *row, const
  * functions.
  */
 static struct function_value rate_of_leader(const struct function_row *row,
-					    const struct function_row *total, const char *leader,
+					    const struct function_row *total,
+					    const struct pair_sums *own, const char *leader,
 					    const char *event)
 {
 	struct function_value rate = { .is_defined = true, .value = 1 };
-	struct pair_sums own;
 
 	if (!strcmp(event, leader))
 		return rate;
-	own = pool_led(row, leader, event, /*is_begun=*/false, /*of_blocks=*/false);
-	rate = ratio(&own, own.number, 1);
-	if (rate.is_defined && own.number >= 3) {
+	rate = ratio(own, own->number, 1);
+	if (rate.is_defined && own->number >= 3) {
+		struct pair_sums blocks;
 		struct function_value by_blocks;
 
 		if (!row->options.is_next_run)
 			return rate;
-		own = pool_led(row, leader, event, /*is_begun=*/false, /*of_blocks=*/true);
-		by_blocks = ratio(&own, own.number, 1);
+		blocks = pool_led(row, leader, event, /*is_begun=*/false, /*of_blocks=*/true);
+		by_blocks = ratio(&blocks, blocks.number, 1);
 		function_value__widen_by_blocks(&rate, &by_blocks);
 		if (!rate.has_error)
 			rate.error = rate.value;
@@ -802,7 +801,7 @@ static struct opened_share opened_share(const struct function_row *row,
 					/*of_blocks=*/false);
 
 	share.variance = variance_of_p(row, leader, share.p, all);
-	share.rate = rate_of_leader(row, total, leader, event);
+	share.rate = rate_of_leader(row, total, &own, leader, event);
 	share.hit = fmax(u192__double(&whole->yy) / u192__double(&whole->y), 1) /
 		    fmax(u192__double(&own.x), 1);
 	return share;
@@ -1214,7 +1213,8 @@ static int set_values(struct function_columns *columns, unsigned int c,
 	const struct function_column *column = &columns->columns[c];
 	bool is_share = function_column__is_share(column);
 	const char *link = NULL, *leader = NULL;
-	struct function_value whole;
+	struct function_value value;
+	struct pair_sums whole;
 
 	if (is_share && !total->is_inclusive)
 		leader = opening_leader(total, column->event);
@@ -1222,10 +1222,12 @@ static int set_values(struct function_columns *columns, unsigned int c,
 		return -ENOMEM;
 	if (column->per && !is_share)
 		link = common_event(total->sums, total->nr_sums, column->event, column->per);
+	whole = pool_column(column, link, total);
 	for (size_t i = 0; !leader && i < columns->nr_rows; i++)
-		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total);
-	whole = column_value(column, link, total, total);
-	finish_values(columns, c, &whole, !is_share && !is_windows(column->event));
+		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total,
+							  &whole);
+	value = column_value(column, link, total, total, &whole);
+	finish_values(columns, c, &value, !is_share && !is_windows(column->event));
 	return 0;
 }
 
