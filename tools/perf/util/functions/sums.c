@@ -452,20 +452,26 @@ int event_set__add_desc(struct event_set *set, const struct function_group_desc 
 }
 
 /**
- * function_table__add_skid - add how late a window has ended
+ * function_table__add_skids - add how late windows have ended
  * @table: the table
- * @skid: how many events of the leader were counted after its overflow
+ * @skids: how many events of the leader were counted after each overflow
+ * @nr: their number
  *
  * Return: 0, or -ENOMEM.
  */
-int function_table__add_skid(struct function_table *table, u64 skid)
+int function_table__add_skids(struct function_table *table, const u64 *skids, unsigned int nr)
 {
-	if (!table->skids)
-		table->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*table->skids));
-	if (!table->skids)
+	u64 *all;
+
+	nr = min(nr, FUNCTION_MOST_SKIDS - table->nr_skids);
+	if (!nr)
+		return 0;
+	all = realloc(table->skids, (table->nr_skids + nr) * sizeof(*all));
+	if (!all)
 		return -ENOMEM;
-	if (table->nr_skids < FUNCTION_MOST_SKIDS)
-		table->skids[table->nr_skids++] = skid;
+	table->skids = all;
+	memcpy(all + table->nr_skids, skids, nr * sizeof(*all));
+	table->nr_skids += nr;
 	return 0;
 }
 
@@ -836,11 +842,8 @@ const char *function_table__add_part(struct function_table *table,
 		if (function_table__add_cpu(table, other->cpus[i]))
 			return "not enough memory";
 	}
-	for (unsigned int i = 0; i < other->nr_skids; i++) {
-		if (function_table__add_skid(table, other->skids[i]))
-			return "not enough memory";
-	}
-	if (function_table__add_sets(table, other))
+	if (function_table__add_skids(table, other->skids, other->nr_skids) ||
+	    function_table__add_sets(table, other))
 		return "not enough memory";
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
 		struct event_set *set = findnew_same_set(table, other->sets[i]);

@@ -206,7 +206,7 @@ bool function_by__is(const char *by, enum function_by key);
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
-int function_table__add_skid(struct function_table *table, u64 skid);
+int function_table__add_skids(struct function_table *table, const u64 *skids, unsigned int nr);
 int function_table__add_sets(struct function_table *table, const struct function_table *other);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
 struct function_sums *function_table__add_sums(struct function_table *table,

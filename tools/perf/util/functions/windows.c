@@ -1219,7 +1219,9 @@ static u64 add_reading(const struct metrics_group *group, const struct metrics_s
 		const u64 *numbers = blocks + block * block_size(group);
 		struct u192 *product = to + event_set__nr_values(set);
 
-		nr += !!numbers[in_block];
+		if (!numbers[in_block])
+			continue;
+		nr++;
 		for (unsigned int i = 0; i < set->nr_events; i++) {
 			unsigned int a = order[i] - group->slots;
 
@@ -1245,6 +1247,9 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 
 	if (!sums)
 		return -ENOMEM;
+	/* Many functions of earlier spans have no window in this one. */
+	if (!from->opened && !from->samples && !from->begun)
+		return 0;
 
 	sums->opened = from->opened;
 	sums->samples = from->samples;
@@ -1353,10 +1358,8 @@ int function_metrics__table(const struct function_metrics *metrics, struct funct
 		if (err)
 			return err;
 	}
-	for (unsigned int i = 0; i < metrics->nr_skids; i++) {
-		if (function_table__add_skid(table, metrics->skids[i]))
-			return -ENOMEM;
-	}
+	if (function_table__add_skids(table, metrics->skids, metrics->nr_skids))
+		return -ENOMEM;
 	if (function_table__sort(table))
 		return -ERANGE;
 	drop_addresses(table);
