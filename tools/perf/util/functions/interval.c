@@ -99,14 +99,17 @@ double student_t__tail(double t, double freedom)
  */
 double student_t__quantile(double freedom)
 {
-	/* Successive values of one row have the same degrees of freedom. */
-	static double last_freedom, last;
+	/* A row has the same degrees of freedom in most columns: its number of windows - 1. */
+	static struct {
+		double freedom, t;
+	} known[256], *last;
 	double t = NORMAL_95, log_scale, step;
 
 	if (freedom <= 0 || freedom > MAX_FREEDOM)
 		return t;
-	if (freedom == last_freedom)
-		return last;
+	last = &known[(unsigned int)freedom % ARRAY_SIZE(known)];
+	if (freedom == last->freedom)
+		return last->t;
 
 	/* Newton's method, from below: the tail falls ever more slowly. */
 	log_scale = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * M_PI) / 2;
@@ -117,8 +120,8 @@ double student_t__quantile(double freedom)
 		step = (student_t__tail(t, freedom) - 0.05) / (2 * density);
 		t += step;
 	} while (step > 4096 * DBL_EPSILON * t);
-	last_freedom = freedom;
-	last = t;
+	last->freedom = freedom;
+	last->t = t;
 	return t;
 }
 

@@ -609,6 +609,7 @@ static int compare_sums(const void *one, const void *other)
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other)
 {
 	bool fits = !check_add_overflow(sums->opened, other->opened, &sums->opened);
+	const unsigned int nr = nr_values(sums->set);
 
 	/* A row never has more matched windows than samples. */
 	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
@@ -618,7 +619,7 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 	fits = !check_add_overflow(sums->begun, other->begun, &sums->begun) && fits;
 	sums->begun_bursts += other->begun_bursts;
 	sums->begun_blocks += other->begun_blocks;
-	for (unsigned int i = 0; i < nr_values(sums->set); i++)
+	for (unsigned int i = 0; i < nr; i++)
 		fits = u192__add(&sums->values[i], &other->values[i]) && fits;
 	return fits;
 }
