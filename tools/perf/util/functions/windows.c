@@ -618,6 +618,12 @@ static u64 *metrics_sums__blocks(struct metrics_sums *sums, const struct metrics
 	return (u64 *)(sums->values + NR_CLASSES * nr_values(group));
 }
 
+/* Returns true if a function has neither windows nor blocks, as before its first sample. */
+static bool metrics_sums__is_empty(const struct metrics_sums *sums)
+{
+	return !sums->opened && !sums->samples && !sums->begun;
+}
+
 static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
 						   const struct metrics_group *group)
 {
@@ -1090,9 +1096,11 @@ void function_metrics__restart(struct function_metrics *metrics)
 	     function = function->next) {
 		for (const struct metrics_group *group = metrics->groups; group;
 		     group = group->next) {
-			if (group->index >= function->nr_sums || !function->sums[group->index])
-				continue;
-			memset(function->sums[group->index], 0, sums_size(group));
+			struct metrics_sums *sums = group->index < function->nr_sums ?
+						    function->sums[group->index] : NULL;
+
+			if (sums && !metrics_sums__is_empty(sums))
+				memset(sums, 0, sums_size(group));
 		}
 	}
 	for (struct metrics_group *group = metrics->groups; group; group = group->next) {
@@ -1248,7 +1256,7 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 	if (!sums)
 		return -ENOMEM;
 	/* Many functions of earlier spans have no window in this one. */
-	if (!from->opened && !from->samples && !from->begun)
+	if (metrics_sums__is_empty(from))
 		return 0;
 
 	sums->opened = from->opened;
@@ -1289,7 +1297,7 @@ static void count_opened(const struct function_metrics *metrics, const struct me
 		struct metrics_sums *sums = group->index < function->nr_sums ?
 					    function->sums[group->index] : NULL;
 
-		if (!sums)
+		if (!sums || metrics_sums__is_empty(sums))
 			continue;
 		metrics_sums__widen(sums, group);
 		for (unsigned int block = 0; block < NR_BLOCKS; block++)
