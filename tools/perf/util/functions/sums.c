@@ -820,9 +820,19 @@ int function_table__add_sets(struct function_table *table, const struct function
 	return 0;
 }
 
+/* Begins sums of a function of another table. */
+static struct function_sums *begin_same_sums(struct function_table *table,
+					     const struct function_sums *from)
+{
+	const u64 *address = from->has_address ? &from->address : NULL;
+	struct event_set *set = findnew_same_set(table, from->set);
+
+	return set ? function_table__add_sums(table, set, from->symbol, from->dso, address) : NULL;
+}
+
 /**
  * function_table__add_part - add the sums of another part of the same recording
- * @table: the table
+ * @table: the table, sorted
  * @other: the added table
  *
  * Each may lack groups: they are known from their first sample on.
@@ -832,6 +842,7 @@ int function_table__add_sets(struct function_table *table, const struct function
 const char *function_table__add_part(struct function_table *table,
 				     const struct function_table *other)
 {
+	const size_t nr = table->nr_sums;
 	bool fits = true;
 
 	if (!table->nr_sets) {
@@ -856,17 +867,13 @@ const char *function_table__add_part(struct function_table *table,
 
 	for (size_t i = 0; i < other->nr_sums; i++) {
 		const struct function_sums *from = other->sums[i];
-		const u64 *address = from->has_address ? &from->address : NULL;
-		struct function_sums *sums;
-		struct event_set *set;
+		struct function_sums **found = nr ? bsearch(&from, table->sums, nr, sizeof(from),
+							    compare_sums) : NULL;
+		struct function_sums *sums = found ? *found : begin_same_sums(table, from);
 
-		set = findnew_same_set(table, from->set);
-		if (!set)
-			return "not enough memory";
-		sums = function_table__add_sums(table, set, from->symbol, from->dso, address);
 		if (!sums)
 			return "not enough memory";
-		function_sums__add(sums, from);	/* to 0 */
+		fits = function_sums__add(sums, from) && fits;
 	}
 	table->lost = add_saturated(table->lost, other->lost);
 	table->throttled = add_saturated(table->throttled, other->throttled);
