@@ -19,29 +19,6 @@
 #include "text.h"
 
 /**
- * u192__add - add a number
- * @sum: the sum
- * @other: the number
- *
- * Return: false if the sum is too large. The largest number stands for it then.
- */
-bool u192__add(struct u192 *sum, const struct u192 *other)
-{
-	bool carry = false;
-
-	for (size_t i = 0; i < ARRAY_SIZE(sum->w); i++) {
-		u64 word = sum->w[i] + carry;
-
-		carry = word < carry;
-		sum->w[i] = word + other->w[i];
-		carry |= sum->w[i] < word;
-	}
-	if (carry)
-		memset(sum, 0xff, sizeof(*sum));
-	return !carry;
-}
-
-/**
  * u192__decimal - format a number
  * @number: the number
  * @buf: the output buffer

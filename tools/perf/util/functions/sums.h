@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <linux/kernel.h>
 #include <linux/types.h>
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
@@ -30,9 +32,28 @@ struct u192 {
 
 #define U192_DECIMAL_SIZE	59	/* 58 digits and the final 0 */
 
-bool u192__add(struct u192 *sum, const struct u192 *other);
 const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
 int u192__parse(struct u192 *number, const char *str);
+
+/*
+ * Adds a number. Returns false if the sum is too large: the largest number stands for it then. It
+ * is inline because each row needs many.
+ */
+static inline bool u192__add(struct u192 *sum, const struct u192 *other)
+{
+	bool carry = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sum->w); i++) {
+		u64 word = sum->w[i] + carry;
+
+		carry = word < carry;
+		sum->w[i] = word + other->w[i];
+		carry |= sum->w[i] < word;
+	}
+	if (carry)
+		memset(sum, 0xff, sizeof(*sum));
+	return !carry;
+}
 
 /* Adds the product of two numbers. It is inline because each sample needs many. */
 static inline void u192__add_product(struct u192 *sum, u64 a, u64 b)
