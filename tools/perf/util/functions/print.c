@@ -202,7 +202,7 @@ const char *function_print__number(const struct function_column *column, double 
  * @field: the field
  * @buf: the output buffer
  *
- * Return: @buf, or a constant.
+ * Return: @buf.
  */
 const char *function_print__cell(const struct function_print *print,
 				 const struct function_row *row, unsigned int field,
@@ -211,7 +211,7 @@ const char *function_print__cell(const struct function_print *print,
 	int column = print->fields[field];
 
 	if (!row->values[column].is_defined)
-		return "-";
+		return memcpy(buf, "-", sizeof("-"));
 	return function_print__number(&print->columns->columns[column], row->values[column].value,
 				      /*sign=*/false, buf);
 }
@@ -293,6 +293,7 @@ static void fit_labels(struct function_layout *layout)
 int function_layout__init(struct function_layout *layout, const struct function_print *print)
 {
 	char buf[FUNCTION_INTERVAL_SIZE];
+	size_t nr_cells = 0;
 
 	layout->print = print;
 	layout->key = print->table->by;
@@ -300,7 +301,8 @@ int function_layout__init(struct function_layout *layout, const struct function_
 	layout->widths = calloc(print->nr_fields ?: 1, sizeof(*layout->widths));
 	layout->interval_widths = calloc(print->nr_fields ?: 1, sizeof(*layout->interval_widths));
 	layout->labels = function_table__labels(print->table);
-	if (!layout->widths || !layout->interval_widths || !layout->labels) {
+	layout->cells = calloc(print->nr_rows * print->nr_fields + 1, sizeof(*layout->cells));
+	if (!layout->widths || !layout->interval_widths || !layout->labels || !layout->cells) {
 		function_layout__exit(layout);
 		return -ENOMEM;
 	}
@@ -316,7 +318,8 @@ int function_layout__init(struct function_layout *layout, const struct function_
 		layout->key_width = max(layout->key_width,
 					function_text__width(function_layout__label(layout, row)));
 		for (unsigned int i = 0; i < print->nr_fields; i++) {
-			const char *text = function_print__cell(print, row, i, buf);
+			const char *text = function_print__cell(print, row, i,
+								layout->cells[nr_cells++]);
 
 			layout->widths[i] = max(layout->widths[i], function_text__width(text));
 			if (!layout->interval_widths[i])
@@ -341,6 +344,7 @@ void function_layout__exit(struct function_layout *layout)
 	layout->labels = NULL;
 	zfree(&layout->widths);
 	zfree(&layout->interval_widths);
+	zfree(&layout->cells);
 }
 
 /**
@@ -408,6 +412,7 @@ static void print_row(const struct function_layout *layout, const struct functio
 {
 	const struct function_print *print = layout->print;
 	const char *label = function_layout__label(layout, row);
+	const size_t first = (row - print->columns->rows) * print->nr_fields;
 	char buf[FUNCTION_INTERVAL_SIZE];
 
 	fprintf(fp, "%s%*s", label, layout->key_width - function_text__width(label), "");
@@ -415,7 +420,7 @@ static void print_row(const struct function_layout *layout, const struct functio
 		const struct function_value *value = &row->values[print->fields[i]];
 
 		color_fprintf(fp, color_of(print, i, value), " %*s", layout->widths[i],
-			      function_print__cell(print, row, i, buf));
+			      layout->cells[first + i]);
 		if (marked[i])
 			fputs(value->is_weak ? "?" : i + 1 < print->nr_fields ? " " : "", fp);
 		if (layout->interval_widths[i])

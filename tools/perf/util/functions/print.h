@@ -40,6 +40,7 @@ struct function_layout {
 	int *widths;		/* by field */
 	int *interval_widths;	/* by field, 0 where there is none */
 	char **labels;		/* by place in the table */
+	char (*cells)[FUNCTION_CELL_SIZE];	/* by row and field */
 };
 
 const char *function_print__cell(const struct function_print *print,
