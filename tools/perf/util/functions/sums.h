@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <linux/kernel.h>
+#include <linux/overflow.h>
 #include <linux/types.h>
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
@@ -73,11 +74,14 @@ static inline void u192__add_product(struct u192 *sum, u64 a, u64 b)
 	low = a * b;
 	high = a1 * b1 + (cross >> 32) + (other >> 32);
 #endif
-	sum->w[0] += low;
 	/* The upper half of a product is at most 2^64 - 2. */
-	high += sum->w[0] < low;
-	sum->w[1] += high;
-	sum->w[2] += sum->w[1] < high;
+	if (check_add_overflow(sum->w[0], low, &sum->w[0]))
+		high++;
+	/* Counts are small, so there is seldom one. */
+	if (high) {
+		sum->w[1] += high;
+		sum->w[2] += sum->w[1] < high;
+	}
 }
 
 /* Adds numbers that only describe a recording, up to the largest one. */

@@ -624,11 +624,9 @@ static bool metrics_sums__is_empty(const struct metrics_sums *sums)
 	return !sums->opened && !sums->samples && !sums->begun;
 }
 
-static struct metrics_sums *metrics_function__sums(struct metrics_function *function,
-						   const struct metrics_group *group)
+static struct metrics_sums *metrics_function__new_sums(struct metrics_function *function,
+						       const struct metrics_group *group)
 {
-	struct metrics_sums *sums;
-
 	if (group->index >= function->nr_sums) {
 		struct metrics_sums **all = realloc(function->sums,
 						    (group->index + 1) * sizeof(*all));
@@ -639,13 +637,17 @@ static struct metrics_sums *metrics_function__sums(struct metrics_function *func
 		while (function->nr_sums <= group->index)
 			all[function->nr_sums++] = NULL;
 	}
+	function->sums[group->index] = zalloc(sums_size(group));
+	return function->sums[group->index];
+}
 
-	sums = function->sums[group->index];
-	if (!sums) {
-		sums = zalloc(sums_size(group));
-		function->sums[group->index] = sums;
-	}
-	return sums;
+/* It is inline because each sample needs it once or twice. */
+static inline struct metrics_sums *metrics_function__sums(struct metrics_function *function,
+							  const struct metrics_group *group)
+{
+	if (group->index < function->nr_sums && function->sums[group->index])
+		return function->sums[group->index];
+	return metrics_function__new_sums(function, group);
 }
 
 static u64 opened_in(struct metrics_sums *sums, const struct metrics_group *group,
@@ -724,16 +726,19 @@ static void add_to_burst(struct u192 *values, const struct metrics_group *group,
 
 static void add_alone(struct u192 *values, const struct metrics_group *group, const u64 *counts)
 {
+	const u64 *end = counts + group->nr_slots;
 	struct u192 *product = values + group->nr_slots;
 
-	for (unsigned int i = 0; i < group->nr_slots; i++) {
-		if (!counts[i]) {
-			product += group->nr_slots - i;
+	for (; counts < end; counts++, values++) {
+		const u64 count = *counts;
+
+		if (!count) {
+			product += end - counts;
 			continue;
 		}
-		u192__add_product(&values[i], counts[i], 1);
-		for (unsigned int j = i; j < group->nr_slots; j++)
-			u192__add_product(product++, counts[i], counts[j]);
+		u192__add_product(values, count, 1);
+		for (const u64 *other = counts; other < end; other++)
+			u192__add_product(product++, count, *other);
 	}
 }
 
