@@ -24,7 +24,7 @@
 static struct {
 	const char *path;
 	struct ui_progress_ops *before;
-	u64 samples;
+	const u64 *samples;
 	u64 begin;		/* of the whole file */
 	u64 start;		/* of the part that the estimate uses */
 	u64 shown;
@@ -53,7 +53,7 @@ static void progress__update(struct ui_progress *p)
 		return;
 	progress.shown = now;
 	fprintf(stderr, "%s: %llu samples", progress.path,
-		(unsigned long long)progress.samples);
+		(unsigned long long)*progress.samples);
 	/* The size of a pipe is unknown. */
 	if (p->total && p->curr && p->curr <= p->total) {
 		left = (now - progress.start) * (double)(p->total - p->curr) / p->curr;
@@ -80,27 +80,20 @@ static struct ui_progress_ops progress_ops = {
 /**
  * function_progress__begin - begin to show how far the reading of a file has come
  * @path: the file
+ * @samples: the number of samples read so far, until function_progress__end()
  */
-void function_progress__begin(const char *path)
+void function_progress__begin(const char *path, const u64 *samples)
 {
 	progress.before = NULL;
 	/* Debug messages would mix with the line. */
 	if (verbose > 0 || !isatty(STDERR_FILENO))
 		return;
 	progress.path = path;
-	progress.samples = 0;
+	progress.samples = samples;
 	progress.shown = 0;
 	progress.begin = now_ns();
 	progress.before = ui_progress__ops;
 	ui_progress__ops = &progress_ops;
-}
-
-/**
- * function_progress__count - count a sample
- */
-void function_progress__count(void)
-{
-	progress.samples++;
 }
 
 /**

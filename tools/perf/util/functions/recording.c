@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -91,6 +92,7 @@ struct recording {
 	/* The reason why it cannot be read has been printed. */
 	bool is_refused;
 	struct strlist *ignored;
+	u64 nr_samples;
 	u64 lost_records;
 	u64 lost_samples;
 	u64 throttled;
@@ -111,6 +113,8 @@ struct recording {
 struct functions_evsel {
 	struct metrics_group *group;	/* NULL: not in a group, not counted */
 	unsigned int slot;
+	/* The place of the period in its records, 0 if they have none. */
+	size_t period;
 };
 
 static bool is_tracepoint(const struct evsel *evsel)
@@ -177,6 +181,18 @@ static int ignore_event(struct recording *recording, struct evsel *evsel)
 	return err == -EEXIST ? 0 : err;
 }
 
+/* Returns the place of the period in the records of samples, 0 if they have none. */
+static size_t find_period(u64 sample_type)
+{
+	const u64 before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			   PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+			   PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+
+	if (!(sample_type & PERF_SAMPLE_PERIOD))
+		return 0;
+	return sizeof(struct perf_event_header) + hweight64(sample_type & before) * sizeof(u64);
+}
+
 static int add_event(struct recording *recording, struct metrics_group *group,
 		     struct evsel *evsel)
 {
@@ -206,6 +222,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 		return slot;
 	event->group = group;
 	event->slot = slot;
+	event->period = find_period(evsel->core.attr.sample_type);
 
 	if (metrics_group__nr_events(group) > recording->nr_counts) {
 		recording->nr_counts = metrics_group__nr_events(group);
@@ -250,8 +267,7 @@ static int read_counts(struct recording *recording, const struct functions_evsel
 	struct sample_read_value *v = sample->read.group.values;
 	struct functions_evsel *event;
 
-	memset(recording->counts, 0,
-	       metrics_group__nr_events(leader->group) * sizeof(*recording->counts));
+	memset(recording->counts, 0, recording->nr_counts * sizeof(*recording->counts));
 	recording->counts[leader->slot] = sample->period;
 	if (!(read_format & PERF_FORMAT_GROUP))
 		return 0;
@@ -267,7 +283,7 @@ static int read_counts(struct recording *recording, const struct functions_evsel
 		if (!member)
 			continue;
 		/* The header describes the groups, and is missing if the file is cut. */
-		if (evsel__leader(member) != evsel)
+		if (member->core.leader != &evsel->core)
 			return refuse(recording, member,
 				      "is not in the group that counts it: the file is cut short, record again");
 		event = member->priv;
@@ -424,17 +440,11 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 }
 
 /* Reads the period from the record: in the sample the session has replaced it by the count. */
-static u64 read_period(struct evsel *evsel, union perf_event *event)
+static u64 read_period(const struct functions_evsel *leader, const union perf_event *event)
 {
-	struct perf_sample raw;
-	u64 period = 0;
-
-	perf_sample__init(&raw, /*all=*/false);
-	if (evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD &&
-	    !evsel__parse_sample(evsel, event, &raw))
-		period = raw.period;
-	perf_sample__exit(&raw);
-	return period;
+	if (!leader->period || event->header.size < leader->period + sizeof(u64))
+		return 0;
+	return *(const u64 *)((const char *)event + leader->period);
 }
 
 /* Returns the PMU of the kind of core that counted a group, 0 if none is named. */
@@ -588,7 +598,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	struct functions_evsel *leader;
 	int err;
 
-	function_progress__count();
+	recording->nr_samples++;
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
 		pr_err("perf functions: samples without their call chains, which come later: record without 'defer'\n");
 		recording->is_refused = true;
@@ -623,8 +633,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.function = place->function,
 		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
-		.period = function_metrics__wants_period(recording->metrics) ?
-			  read_period(evsel, event) : 0,
+		.period = read_period(leader, event),
 		.time = sample->time,
 		.filtered = place->filtered || is_elsewhere(recording, sample),
 		.outside = is_outside(recording, sample),
@@ -830,7 +839,7 @@ static int recording__process(struct recording *recording, const char *path,
 
 	/* A progress line would mix with tables. */
 	if (!options->span && !options->is_due)
-		function_progress__begin(path);
+		function_progress__begin(path, &recording->nr_samples);
 	err = perf_session__process_events(session);
 	function_progress__end();
 	if (recording->is_refused)

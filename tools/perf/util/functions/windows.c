@@ -933,17 +933,6 @@ static int add_to_functions(struct metrics_stream *stream, const struct metrics_
 	return 0;
 }
 
-/**
- * function_metrics__wants_period - say whether samples are to have their periods
- * @metrics: the collector
- *
- * Return: true until enough is known of how late windows end.
- */
-bool function_metrics__wants_period(const struct function_metrics *metrics)
-{
-	return metrics->nr_skids < FUNCTION_MOST_SKIDS;
-}
-
 /*
  * A counter continues after its overflow until the handler reads it. The next interval is shorter
  * by these events, unless nothing would remain of it.
@@ -951,14 +940,17 @@ bool function_metrics__wants_period(const struct function_metrics *metrics)
 static int note_skid(struct function_metrics *metrics, struct metrics_stream *stream,
 		     const struct metrics_sample *sample, bool is_window, bool is_broken)
 {
+	if (stream->has_no_skid)
+		return 0;
 	/* The periods of lost samples are unknown. */
-	stream->has_no_skid |= !sample->period || (stream->seen && is_broken);
+	stream->has_no_skid = !sample->period || (stream->seen && is_broken) ||
+			      metrics->nr_skids == FUNCTION_MOST_SKIDS;
 	if (stream->has_no_skid)
 		return 0;
 	if (stream->skid >= (s64)sample->period)
 		stream->skid = 0;
 	stream->skid += sample->counts[0] - sample->period;
-	if (!is_window || stream->skid < 0 || metrics->nr_skids == FUNCTION_MOST_SKIDS)
+	if (!is_window || stream->skid < 0)
 		return 0;
 	if (!metrics->skids)
 		metrics->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*metrics->skids));

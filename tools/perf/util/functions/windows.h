@@ -67,7 +67,6 @@ int metrics_function__rename(struct metrics_function *function, const char *symb
 
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
 			     const struct metrics_sample *sample);
-bool function_metrics__wants_period(const struct function_metrics *metrics);
 void function_metrics__throttle(struct function_metrics *metrics, u64 id);
 void function_metrics__restart(struct function_metrics *metrics);
 void function_metrics__forget_idle(struct function_metrics *metrics);
