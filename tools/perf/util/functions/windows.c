@@ -905,17 +905,30 @@ static int add_interval(struct metrics_group *group, struct function_intervals *
 
 /*
  * Adds a window to the function at its end, if it counts there, and to the function in which it
- * begins. As long as both get the same windows, they share one burst and its sums.
+ * begins. As long as both get the same windows, they share one burst and its sums. @begin is the
+ * function in which it begins, NULL if unknown.
  */
 static int add_to_functions(struct metrics_stream *stream, const struct metrics_sample *sample,
-			    struct metrics_function *begin, bool counts, bool in_burst,
-			    bool in_run)
+			    struct metrics_function *begin, bool is_wanted)
 {
 	const struct metrics_group *group = stream->group;
-	u64 *begun_burst = stream->burst + (stream->one_burst && in_run ? 0 : group->nr_slots);
-	bool is_both = counts && begin && in_burst == in_run && (stream->one_burst || !in_run);
+	const enum function_share share = group->desc.share;
+	bool is_matched = !sample->nowhere && begin == sample->function;
+	bool counts = is_wanted && !sample->chain && (is_matched || share == FUNCTION_SHARE_NONE);
+	bool in_burst = is_matched && stream->in_burst, in_run, is_both;
 	struct metrics_sums *sums;
+	u64 *begun_burst;
 
+	if (share != FUNCTION_SHARE_AUTO || stream->last_filtered || sample->outside)
+		begin = NULL;	/* the window does not count there */
+	in_run = begin && stream->run == begin;
+	stream->in_burst = counts && group->alternates;
+	stream->run = begin;
+	if (!counts && !begin)
+		return 0;
+
+	begun_burst = stream->burst + (stream->one_burst && in_run ? 0 : group->nr_slots);
+	is_both = counts && begin && in_burst == in_run && (stream->one_burst || !in_run);
 	stream->one_burst = is_both;
 	if (counts) {
 		sums = metrics_function__sums(sample->function, group);
@@ -971,10 +984,8 @@ static int note_skid(struct function_metrics *metrics, struct metrics_stream *st
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
 			     const struct metrics_sample *sample)
 {
-	struct metrics_function *function = sample->nowhere ? NULL : sample->function;
-	bool is_known, is_window, is_opening, is_broken, is_wanted, is_matched, in_burst, in_run;
-	bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO, counts;
-	struct metrics_function *begin;	/* where the window begins, NULL if unknown */
+	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
+	bool is_window, is_broken, is_wanted, is_same;
 	struct metrics_stream *stream;
 	struct metrics_sums *sums;
 	unsigned int common = 0;
@@ -984,25 +995,16 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	if (!stream)
 		return -ENOMEM;
 
-	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
 	/* The interval of the first sample is unknown. */
-	is_known = stream->seen;
-	is_window = is_known && (!group->alternates || sample->counts[0] < group->limit);
-	is_opening = !is_window && is_auto;
-	begin = !is_broken && stream->last_thread == sample->thread ? stream->last_function : NULL;
-	is_matched = function && begin == function;
+	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
+	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
+	is_same = !is_broken && stream->last_thread == sample->thread;
 	/*
 	 * Members may have counted while the leader was throttled, so never use such an interval.
 	 */
 	is_wanted = !is_broken && !sample->filtered && !sample->outside;
-	counts = is_window && is_wanted && !sample->chain &&
-		 (is_matched || group->desc.share == FUNCTION_SHARE_NONE);
-	in_burst = is_matched && stream->in_burst;
-	if (!is_window || !is_auto || stream->last_filtered || sample->outside)
-		begin = NULL;	/* the window does not count there */
-	in_run = begin && stream->run == begin;
 	if (sample->chain) {
-		if (!is_broken && stream->last_thread == sample->thread)
+		if (is_same)
 			common = nr_common(&stream->last_chain, sample->chain);
 		if (function_chain__copy(&stream->last_chain, sample->chain))
 			return -ENOMEM;
@@ -1011,20 +1013,22 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	if (group->alternates && note_skid(metrics, stream, sample, is_window, is_broken))
 		return -ENOMEM;
 	function_metrics__set_block(metrics, sample->time);
+	if (!is_window) {
+		stream->in_burst = false;
+		stream->run = NULL;
+	} else if (add_to_functions(stream, sample, is_same ? stream->last_function : NULL,
+				    is_wanted)) {
+		return -ENOMEM;
+	}
 	stream->seen = ++metrics->now;
-	stream->in_burst = counts && group->alternates;
-	stream->run = begin;
-	stream->last_function = function;
+	stream->last_function = sample->nowhere ? NULL : sample->function;
 	stream->last_filtered = sample->filtered;
 	stream->last_thread = sample->thread;
 
-	if (is_auto && is_known && is_wanted &&
+	if (is_auto && is_wanted &&
 	    add_interval(group, is_window ? &group->windows : &group->longs, sample->counts))
 		return -ENOMEM;
-	if ((counts || begin) &&
-	    add_to_functions(stream, sample, begin, counts, in_burst, in_run))
-		return -ENOMEM;
-	if ((!is_window && !is_opening) || sample->filtered) {
+	if ((!is_window && !is_auto) || sample->filtered) {
 		stream->nr_bursts = 0;
 		return 0;
 	}
@@ -1037,8 +1041,9 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	/* The function exists even so, so that names agree and spans of a recording add up. */
 	if (sample->outside)
 		return 0;
-	sums->samples += is_window;
-	if (is_opening) {
+	if (is_window) {
+		sums->samples++;
+	} else {
 		sums->opened++;
 		metrics_sums__block(sums, group)[BLOCK_OPENED]++;
 	}
