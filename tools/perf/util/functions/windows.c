@@ -67,7 +67,8 @@ struct metrics_group {
 	struct metrics_slot *slots;
 	unsigned int nr_slots;
 	/*
-	 * Totals of all windows and of all other intervals, by slot; NULL before the first sample.
+	 * All windows and all other intervals. The values of a window that counts for the function
+	 * at its end are in the sums of the function instead, so that they are added once.
 	 */
 	struct function_intervals windows;
 	struct function_intervals longs;
@@ -83,7 +84,8 @@ enum window_class {
 
 /*
  * Sums of a function in a group: by class of windows, totals by slot and products of slots
- * a <= b.
+ * a <= b. Then the same without totals: by how much the products of bursts are larger than those
+ * of their windows.
  */
 struct metrics_sums {
 	u64 opened;
@@ -102,7 +104,7 @@ enum in_block {
 	BLOCK_OPENED,
 	BLOCK_MATCHED,
 	BLOCK_BEGUN,
-	BLOCK_COUNTS,	/* by class of windows and slot */
+	BLOCK_COUNTS,	/* by slot and class of windows */
 };
 
 struct metrics_function {
@@ -607,15 +609,28 @@ static unsigned int block_size(const struct metrics_group *group)
 	return BLOCK_COUNTS + NR_CLASSES * group->nr_slots;
 }
 
-static size_t sums_size(const struct metrics_group *group)
+static struct u192 *metrics_sums__values(struct metrics_sums *sums,
+					 const struct metrics_group *group, enum window_class class)
 {
-	return sizeof(struct metrics_sums) + NR_CLASSES * nr_values(group) * sizeof(struct u192) +
-	       NR_BLOCKS * block_size(group) * sizeof(u64);
+	return sums->values + class * nr_values(group);
+}
+
+static struct u192 *metrics_sums__bursts(struct metrics_sums *sums,
+					 const struct metrics_group *group, enum window_class class)
+{
+	return sums->values + (NR_CLASSES + class) * nr_values(group);
 }
 
 static u64 *metrics_sums__blocks(struct metrics_sums *sums, const struct metrics_group *group)
 {
-	return (u64 *)(sums->values + NR_CLASSES * nr_values(group));
+	return (u64 *)(sums->values + 2 * NR_CLASSES * nr_values(group));
+}
+
+static size_t sums_size(const struct metrics_group *group)
+{
+	return sizeof(struct metrics_sums) +
+	       2 * NR_CLASSES * nr_values(group) * sizeof(struct u192) +
+	       NR_BLOCKS * block_size(group) * sizeof(u64);
 }
 
 /* Returns true if a function has neither windows nor blocks, as before its first sample. */
@@ -697,33 +712,6 @@ static u64 *metrics_sums__block(struct metrics_sums *sums, const struct metrics_
 	return metrics_sums__blocks(sums, group) + group->metrics->block * block_size(group);
 }
 
-/*
- * Adds a window to values. The counts of its burst grow from x to y, and the product of two events
- * by y_i y_j - x_i x_j.
- */
-static void add_to_burst(struct u192 *values, const struct metrics_group *group,
-			 const u64 *counts, u64 *burst)
-{
-	struct u192 *product = values + group->nr_slots;
-
-	for (unsigned int i = 0; i < group->nr_slots; i++) {
-		u64 before = burst[i];
-
-		burst[i] += counts[i];
-		if (!burst[i]) {
-			product += group->nr_slots - i;
-			continue;
-		}
-		u192__add_product(&values[i], counts[i], 1);
-		u192__add_product(product++, counts[i], burst[i] + before);
-		for (unsigned int j = i + 1; j < group->nr_slots; j++, product++) {
-			u192__add_product(product, burst[i], counts[j]);
-			if (burst[j])
-				u192__add_product(product, counts[i], burst[j]);
-		}
-	}
-}
-
 static void add_alone(struct u192 *values, const struct metrics_group *group, const u64 *counts)
 {
 	const u64 *end = counts + group->nr_slots;
@@ -742,21 +730,27 @@ static void add_alone(struct u192 *values, const struct metrics_group *group, co
 	}
 }
 
-static void add_window(struct u192 *values, const struct metrics_group *group,
-		       const u64 *counts, u64 *burst, bool in_burst)
+/*
+ * The counts of a burst grow from x to x + n by a window. The product of two events grows by
+ * n_i n_j + x_i n_j + n_i x_j, of which add_alone() adds the first.
+ */
+static void add_to_burst(struct u192 *values, const struct metrics_group *group,
+			 const u64 *counts, u64 *burst)
 {
-	if (in_burst) {
-		add_to_burst(values, group, counts, burst);
-	} else {
-		memcpy(burst, counts, group->nr_slots * sizeof(*burst));
-		add_alone(values, group, counts);
-	}
-}
+	struct u192 *product = values + group->nr_slots;
 
-static void add_counts(u64 *totals, const struct metrics_group *group, const u64 *counts)
-{
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		if (!burst[i] && !counts[i]) {
+			product += group->nr_slots - i;
+			continue;
+		}
+		for (unsigned int j = i; j < group->nr_slots; j++, product++) {
+			u192__add_product(product, burst[i], counts[j]);
+			u192__add_product(product, counts[i], burst[j]);
+		}
+	}
 	for (unsigned int i = 0; i < group->nr_slots; i++)
-		totals[i] += counts[i];
+		burst[i] += counts[i];
 }
 
 /* Adds a window to its class and to its block of time. */
@@ -766,8 +760,13 @@ static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_gr
 {
 	u64 *block = metrics_sums__block(sums, group);
 
-	add_window(sums->values + class * nr_values(group), group, counts, burst, in_burst);
-	add_counts(block + BLOCK_COUNTS + class * group->nr_slots, group, counts);
+	add_alone(metrics_sums__values(sums, group, class), group, counts);
+	if (in_burst)
+		add_to_burst(metrics_sums__bursts(sums, group, class), group, counts, burst);
+	else
+		memcpy(burst, counts, group->nr_slots * sizeof(*burst));
+	for (unsigned int i = 0; i < group->nr_slots; i++)
+		block[BLOCK_COUNTS + i * NR_CLASSES + class] += counts[i];
 	if (class != WINDOWS_BEGUN) {
 		sums->matched++;
 		sums->bursts += !in_burst;
@@ -890,15 +889,14 @@ static int add_to_chain(struct metrics_stream *stream, const struct metrics_samp
 	return 0;
 }
 
-/* Adds an interval to the totals of its kind. */
-static int add_interval(struct metrics_group *group, struct function_intervals *intervals,
+/* Adds the values of an interval to those of its kind. */
+static int add_interval(const struct metrics_group *group, struct function_intervals *intervals,
 			const u64 *counts)
 {
 	if (!intervals->values)
 		intervals->values = calloc(nr_values(group), sizeof(*intervals->values));
 	if (!intervals->values)
 		return -ENOMEM;
-	intervals->number++;
 	add_alone(intervals->values, group, counts);
 	return 0;
 }
@@ -1025,9 +1023,14 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	stream->last_filtered = sample->filtered;
 	stream->last_thread = sample->thread;
 
-	if (is_auto && is_wanted &&
-	    add_interval(group, is_window ? &group->windows : &group->longs, sample->counts))
-		return -ENOMEM;
+	if (is_auto && is_wanted) {
+		struct function_intervals *intervals = is_window ? &group->windows : &group->longs;
+
+		intervals->number++;
+		/* It has begun or continued a burst if it counts for its function. */
+		if (!stream->in_burst && add_interval(group, intervals, sample->counts))
+			return -ENOMEM;
+	}
 	if ((!is_window && !is_auto) || sample->filtered) {
 		stream->nr_bursts = 0;
 		return 0;
@@ -1210,6 +1213,15 @@ static bool add_values(const struct metrics_group *group, const struct metrics_s
 	return fits;
 }
 
+/* Adds the values of a class, with the products of its bursts. */
+static void add_class(const struct metrics_group *group, const struct metrics_slot **order,
+		      const struct event_set *set, struct metrics_sums *from,
+		      enum window_class class, struct u192 *to)
+{
+	add_values(group, order, set, metrics_sums__values(from, group, class), to);
+	add_values(group, order, set, metrics_sums__bursts(from, group, class), to);
+}
+
 /*
  * Adds the windows of two classes, with the products of their totals in each block; @in_block gives
  * the number of windows in a block. Returns the number of blocks with windows.
@@ -1219,27 +1231,26 @@ static u64 add_reading(const struct metrics_group *group, const struct metrics_s
 		       enum window_class class, enum in_block in_block, struct u192 *to)
 {
 	const u64 *blocks = metrics_sums__blocks(from, group);
-	const unsigned int both = BLOCK_COUNTS + WINDOWS_BOTH * group->nr_slots;
-	const unsigned int own = BLOCK_COUNTS + class * group->nr_slots;
 	u64 nr = 0;
 
-	add_values(group, order, set, from->values + WINDOWS_BOTH * nr_values(group), to);
-	add_values(group, order, set, from->values + class * nr_values(group), to);
+	add_class(group, order, set, from, WINDOWS_BOTH, to);
+	add_class(group, order, set, from, class, to);
 	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
 		const u64 *numbers = blocks + block * block_size(group);
+		const u64 *counts = numbers + BLOCK_COUNTS;
 		struct u192 *product = to + event_set__nr_values(set);
 
 		if (!numbers[in_block])
 			continue;
 		nr++;
 		for (unsigned int i = 0; i < set->nr_events; i++) {
-			unsigned int a = order[i] - group->slots;
+			const u64 *a = counts + (order[i] - group->slots) * NR_CLASSES;
 
 			for (unsigned int j = i; j < set->nr_events; j++) {
-				unsigned int b = order[j] - group->slots;
+				const u64 *b = counts + (order[j] - group->slots) * NR_CLASSES;
 
-				u192__add_product(product++, numbers[both + a] + numbers[own + a],
-						  numbers[both + b] + numbers[own + b]);
+				u192__add_product(product++, a[WINDOWS_BOTH] + a[class],
+						  b[WINDOWS_BOTH] + b[class]);
 			}
 		}
 	}
@@ -1286,7 +1297,20 @@ static bool add_intervals(const struct metrics_group *group, const struct metric
 			  struct function_intervals *to)
 {
 	to->number += from->number;
-	return !from->number || add_values(group, order, set, from->values, to->values);
+	return !from->values || add_values(group, order, set, from->values, to->values);
+}
+
+/* Adds the windows that count for a function to all windows. */
+static bool add_matched(const struct metrics_group *group, const struct metrics_slot **order,
+			struct event_set *set, const struct metrics_function *function)
+{
+	struct metrics_sums *sums = function->sums[group->index];
+	struct u192 *to = set->windows.values;
+
+	if (group->desc.share != FUNCTION_SHARE_AUTO)
+		return true;
+	return add_values(group, order, set, metrics_sums__values(sums, group, WINDOWS_BOTH), to) &&
+	       add_values(group, order, set, metrics_sums__values(sums, group, WINDOWS_MATCHED), to);
 }
 
 /* Counts the opened samples of all functions by block, after all blocks have the same width. */
@@ -1318,8 +1342,11 @@ static int add_group(const struct function_metrics *metrics, const struct metric
 	count_opened(metrics, group, opened);
 	for (const struct metrics_function *function = metrics->functions; !err && function;
 	     function = function->next) {
-		if (group->index < function->nr_sums && function->sums[group->index])
-			err = add_to_table(group, order, set, function, opened, table);
+		if (group->index >= function->nr_sums || !function->sums[group->index])
+			continue;
+		err = add_to_table(group, order, set, function, opened, table);
+		if (!err && !add_matched(group, order, set, function))
+			err = -ERANGE;
 	}
 	for (unsigned int block = 0; !err && block < NR_BLOCKS; block++)
 		set->blocks += !!opened[block];
