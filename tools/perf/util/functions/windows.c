@@ -570,29 +570,35 @@ static struct metrics_leader *function_metrics__findnew_leader(struct function_m
 }
 
 /* A new stream has not seen a sample. */
-static struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
-							       const struct metrics_group *group,
-							       u64 id, u64 thread)
+static struct metrics_stream *function_metrics__new_stream(struct function_metrics *metrics,
+							   const struct metrics_group *group,
+							   u64 id, u64 thread)
 {
-	struct metrics_stream *stream = metrics->last_stream, key;
+	struct metrics_stream *stream = zalloc(sizeof(*stream) +
+					       2 * group->nr_slots * sizeof(*stream->burst));
 
-	if (stream && stream->id == id && stream->thread == thread && stream->group == group)
-		return stream;
-
-	key = (struct metrics_stream){ .id = id, .thread = thread, .group = group };
-	if (!hashmap__find(metrics->streams, &key, &stream)) {
-		stream = zalloc(sizeof(*stream) + 2 * group->nr_slots * sizeof(*stream->burst));
-		if (!stream)
-			return NULL;
-		stream->id = id;
-		stream->thread = thread;
-		stream->group = group;
-		stream->leader = function_metrics__findnew_leader(metrics, id);
-		if (!stream->leader || hashmap__add(metrics->streams, stream, stream)) {
-			free(stream);
-			return NULL;
-		}
+	if (!stream)
+		return NULL;
+	stream->id = id;
+	stream->thread = thread;
+	stream->group = group;
+	stream->leader = function_metrics__findnew_leader(metrics, id);
+	if (!stream->leader || hashmap__add(metrics->streams, stream, stream)) {
+		free(stream);
+		return NULL;
 	}
+	return stream;
+}
+
+/* Not inline, so that function_metrics__sample() has registers left where it is not needed. */
+static noinline struct metrics_stream *
+function_metrics__findnew_stream(struct function_metrics *metrics,
+				 const struct metrics_group *group, u64 id, u64 thread)
+{
+	struct metrics_stream key = { .id = id, .thread = thread, .group = group }, *stream;
+
+	if (!hashmap__find(metrics->streams, &key, &stream))
+		stream = function_metrics__new_stream(metrics, group, id, thread);
 	metrics->last_stream = stream;
 	return stream;
 }
@@ -835,6 +841,14 @@ static unsigned int nr_common(const struct function_chain *a, const struct funct
 	return nr;
 }
 
+/* Notes the chain of a sample, and how many of its frames are the same calls as before. */
+static noinline int follow_chain(struct metrics_stream *stream, const struct function_chain *chain,
+				 bool is_same, unsigned int *common)
+{
+	*common = is_same ? nr_common(&stream->last_chain, chain) : 0;
+	return function_chain__copy(&stream->last_chain, chain);
+}
+
 static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigned int nr)
 {
 	const size_t size = stream->group->nr_slots * sizeof(*stream->bursts);
@@ -856,7 +870,7 @@ static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigne
  * if the window is broken. A recursion counts once, for its first frame, which is there all the
  * time.
  */
-static int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
+static noinline int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
 			unsigned int common)
 {
 	const struct metrics_group *group = stream->group;
@@ -983,13 +997,15 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
+	struct metrics_stream *stream = metrics->last_stream;
 	bool is_window, is_broken, is_wanted, is_same;
-	struct metrics_stream *stream;
 	struct metrics_sums *sums;
+	const u64 thread = group->desc.inherit ? sample->thread : 0;
 	unsigned int common = 0;
 
-	stream = function_metrics__findnew_stream(metrics, group, sample->id,
-						  group->desc.inherit ? sample->thread : 0);
+	if (!stream || stream->id != sample->id || stream->thread != thread ||
+	    stream->group != group)
+		stream = function_metrics__findnew_stream(metrics, group, sample->id, thread);
 	if (!stream)
 		return -ENOMEM;
 
@@ -1001,12 +1017,8 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 	 * Members may have counted while the leader was throttled, so never use such an interval.
 	 */
 	is_wanted = !is_broken && !sample->filtered && !sample->outside;
-	if (sample->chain) {
-		if (is_same)
-			common = nr_common(&stream->last_chain, sample->chain);
-		if (function_chain__copy(&stream->last_chain, sample->chain))
-			return -ENOMEM;
-	}
+	if (sample->chain && follow_chain(stream, sample->chain, is_same, &common))
+		return -ENOMEM;
 
 	if (group->alternates && note_skid(metrics, stream, sample, is_window, is_broken))
 		return -ENOMEM;
