@@ -870,8 +870,8 @@ static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigne
  * if the window is broken. A recursion counts once, for its first frame, which is there all the
  * time.
  */
-static noinline int add_to_chain(struct metrics_stream *stream, const struct metrics_sample *sample,
-			unsigned int common)
+static noinline int add_to_chain(struct metrics_stream *stream,
+				 const struct metrics_sample *sample, unsigned int common)
 {
 	const struct metrics_group *group = stream->group;
 	unsigned int nr_bursts = stream->nr_bursts;
@@ -1317,12 +1317,13 @@ static bool add_matched(const struct metrics_group *group, const struct metrics_
 			struct event_set *set, const struct metrics_function *function)
 {
 	struct metrics_sums *sums = function->sums[group->index];
+	const struct u192 *both = metrics_sums__values(sums, group, WINDOWS_BOTH);
+	const struct u192 *matched = metrics_sums__values(sums, group, WINDOWS_MATCHED);
 	struct u192 *to = set->windows.values;
 
-	if (group->desc.share != FUNCTION_SHARE_AUTO)
-		return true;
-	return add_values(group, order, set, metrics_sums__values(sums, group, WINDOWS_BOTH), to) &&
-	       add_values(group, order, set, metrics_sums__values(sums, group, WINDOWS_MATCHED), to);
+	return group->desc.share != FUNCTION_SHARE_AUTO ||
+	       (add_values(group, order, set, both, to) &&
+		add_values(group, order, set, matched, to));
 }
 
 /* Counts the opened samples of all functions by block, after all blocks have the same width. */
