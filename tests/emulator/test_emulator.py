@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The machine with caches: its PMU counts what the core model counts, and tables say so.
+"""The emulated machine with the core model: its PMU counts what the model counts.
 
-What is true comes from the core model, which counts each instruction of each program
-(emulator/truth.py reads it); test_model.py tests that model. What perf counts and
-samples comes from the guest's arm_pmuv3.
+The true values come from the core model, which counts each instruction of each program
+(emulator/truth.py reads its table); test_model.py tests that model. The counts and samples of perf
+come from the guest's driver, arm_pmuv3.
 """
 
 import json
@@ -21,10 +21,10 @@ MACHINES = "arm64 emulator"
 MINUTES = 4
 
 OUT = CHECK / "emulator"
-os.environ["BENCH_OUT"] = str(OUT / "bench")  # not where `make bench` leaves its own
+os.environ["BENCH_OUT"] = str(OUT / "bench")  # do not overwrite the results of `make bench`
 from bench import bottlenecks, neoverse  # pylint: disable=wrong-import-position
 
-# perf's names, and the model's columns that they are
+# the model's columns that each of perf's events counts
 EVENTS = {
     "instructions": ["INST_RETIRED"],
     "cycles": ["INST_RETIRED", "STALL"],
@@ -76,7 +76,7 @@ def read_truth(name: str) -> list[dict[str, int]]:
 
 
 def of_program(name: str, thread: int) -> dict[str, int]:
-    """What the last program of a thread has counted in all."""
+    """The total counts of the last program of a thread."""
     rows = [row for row in read_truth(name) if row["thread"] == thread]
     last = max(row["image"] for row in rows)
     sums: dict[str, int] = {}
@@ -88,7 +88,7 @@ def of_program(name: str, thread: int) -> dict[str, int]:
 
 
 def counted(text: str) -> dict[str, int]:
-    """What perf stat -x, has printed."""
+    """The counts that perf stat -x, printed, by event."""
     fields = [line.split(",") for line in text.splitlines() if line.count(",") > 4]
     return {line[2].removesuffix(":u"): int(line[0]) for line in fields}
 
@@ -112,7 +112,7 @@ class Counts(Emulator):
             self.assertIn(name, listed)
 
     def test_members_count_what_the_model_counts(self):
-        """Each event, to the last one, of a program with page faults in the middle of blocks."""
+        """The counts are exact, even for a program with page faults in the middle of blocks."""
         names = list(EVENTS)
         groups = [names[at : at + COUNTERS - 1] for at in range(0, len(names), COUNTERS - 1)]
         command = "cd /tmp\n"
@@ -198,7 +198,7 @@ class Leaders(Emulator):
         return counts, of_program(name, stream[0].tid)
 
     def test_interrupts_come_at_the_event(self):
-        """As many as the events make, each within a block of instructions after its own."""
+        """Their number is exact; each comes within a block of instructions after its event."""
         for event, period in {
             "branch-misses": 100,
             "cache-misses": 500,
@@ -212,13 +212,13 @@ class Leaders(Emulator):
                 self.assertEqual(len(counts), total // period)
                 late = [count - period * number for number, count in enumerate(counts, 1)]
                 self.assertEqual(min(late), 0)
-                # a stall is many events at once
+                # a stall adds many events at once
                 self.assertLess(max(late), {"stall_backend": 200, "instructions": 1}.get(event, 20))
 
 
 class Processors(Emulator):
     def test_each_counts_its_own(self):
-        """Four at once, on four processors: each counts what it does alone."""
+        """Four programs run on four processors: each counts what it counts alone."""
         program = "benchmark --iterations 30 0 1"
         events = "instructions:u,branches:u,inst_spec:u"
         output = modelled(
@@ -247,7 +247,7 @@ class Processors(Emulator):
 
 
 class Tables(Emulator):
-    """The main job, on this machine."""
+    """The tables of recordings of this machine."""
 
     @classmethod
     def setUpClass(cls):
@@ -262,11 +262,11 @@ class Tables(Emulator):
         modelled(f"{RECORD} benchmark --iterations 4000 0 1; cp data /share/{name}.data", name)
 
     def test_rates_are_true(self):
-        """Those that windows inside of a call can show, within five standard errors."""
+        """Rates that windows inside of a call can show are within five standard errors."""
         for name in LEAVES:
             recorded, true = self.recorded[name], self.true[name]["metrics"]
             for metric in "CPI", "CM/KI", "BM/KI":
-                # mispredicts at the end of a loop are in windows that cross the call: discarded
+                # windows with the mispredicts at the end of a loop cross the call and are discarded
                 if metric == "BM/KI" and name != "branch_mispredicts":
                     self.assertLess(recorded["metrics"][metric], true[metric] + 0.2, name)
                     continue
@@ -288,7 +288,7 @@ class Tables(Emulator):
         )
 
     def test_two_runs_are_the_same(self):
-        """To the last count; where the host is busy, the kernel's own timers may part two runs."""
+        """Two of up to three runs have equal counts: timers of a busy host may disturb one."""
         runs = []
         for name in "first", "second", "third":
             if name == "third":
@@ -302,7 +302,7 @@ class Tables(Emulator):
 
 
 class Interrupts(Emulator):
-    """What the recording's own interrupts add, where the kernel is modelled, too."""
+    """What the recording's own interrupts add to windows when the model includes the kernel."""
 
     GROUPS = ",".join(
         f"{{cycles/period={50000 - window},alt-period={window},alt-period-jitter=14/,"
@@ -333,7 +333,7 @@ class Interrupts(Emulator):
 
     @staticmethod
     def errors(name: str, *options: str) -> dict[str, float]:
-        """How far CPI of each function is off, relative to the truth."""
+        """The relative error of each function's CPI."""
         true = table(OUT / f"{name}.true")
         rows = json.loads(native(OUT / f"{name}.data", "-j", *options).stdout)
         return {
@@ -356,9 +356,7 @@ class Interrupts(Emulator):
         self.assertLess(own, plain / 3)
 
     def test_shares_allow_for_skid(self):
-        """A sample may be as late as windows are: the interval is longer by as much, which sums do
-        not tell.
-        """
+        """The intervals of shares are longer by the mean skid, which a sums file does not hold."""
         path, sums = OUT / "quiet.data", OUT / "quiet.sums"
         native(path, "--sums", sums)
         own = json.loads(native(path, "-j").stdout)
@@ -374,13 +372,13 @@ class Interrupts(Emulator):
             self.assertAlmostEqual(row["intervals"]["%CY"][1], min(high + 100 * moved, 100))
 
     def test_disturbed_values_are_marked(self):
-        """CPI of functions whose windows are disturbed by more than their intervals."""
+        """The CPI of a function is marked where interrupts make it wrong."""
         for name, row in table(OUT / "noisy.data").items():
             if name in LEAVES and self.errors("noisy")[name] > self.LEAST:
                 self.assertIn("CPI", row["weak"], name)
 
     def test_correction_leaves_alone_what_is_not(self):
-        """Where the kernel leaves no traces, the values stay inside of their intervals."""
+        """Where the kernel is not modelled, the values stay inside of their intervals."""
         for options in ("--correct",), ("--correct=own",):
             rows = json.loads(native(OUT / "quiet.data", "-j", *options).stdout)
             corrected = {row["symbol"]: row for row in rows["functions"]}
@@ -393,7 +391,7 @@ class Interrupts(Emulator):
 
 
 class Behaviours(Emulator):
-    """Functions of which the bottleneck is known."""
+    """Functions whose bottleneck is known."""
 
     def test_each_bottleneck_stands_out(self):
         bottlenecks.program("bottlenecks")
@@ -402,7 +400,7 @@ class Behaviours(Emulator):
         for name, metric in bottlenecks.BOTTLENECKS.items():
             self.assertTrue(bottlenecks.stands_out(rates, name), name)
             recorded, true = rates[name][metric]
-            # a window of fixed cycles prefers what waits: branch_target reads a sixth low
+            # a window of fixed cycles holds more of what waits: branch_target reads a sixth low
             self.assertAlmostEqual(recorded / true, 1, delta=0.25, msg=name)
 
     def test_the_published_columns_tell_the_same(self):
@@ -491,7 +489,7 @@ class Arguments(unittest.TestCase):
             self.assertRegex(done.stdout, word)
 
     def test_kvm_works_or_says_why_not(self):
-        """Within the time of the probe."""
+        """The probe must not take long."""
         if not SLOW:
             self.skipTest("make check-all builds the machine that KVM would execute")
         start = time.monotonic()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The core model without QEMU: known geometries, known sequences, exact counts.
+"""Tests of the core model without QEMU: known geometries, known sequences, exact counts.
 
-trace.c runs what a test makes up through emulator/model. What must come out is
-computed by hand where it can be, else by the models below, which share nothing with
-the C code. What an instruction is, objdump says.
+trace.c runs the traces of these tests through emulator/model. The expected counts are computed by
+hand where that is possible, else by the models below, which share nothing with the C code. objdump
+tells what an instruction is.
 """
 
 import random
@@ -39,7 +39,7 @@ LINE, PAGE = 64, 4096
 
 
 class Lru:
-    """A set-associative memory: the second implementation."""
+    """A set-associative memory, implemented a second time."""
 
     def __init__(self, lines: int, ways: int) -> None:
         self.sets: list[OrderedDict[object, None]] = [OrderedDict() for _ in range(lines // ways)]
@@ -56,7 +56,7 @@ class Lru:
 
 
 class Gshare:
-    """Two-bit counters by address and the last outcomes: the second implementation."""
+    """Two-bit counters by address and the last outcomes, implemented a second time."""
 
     def __init__(self, bits: int, history_bits: int) -> None:
         self.counters: dict[int, int] = {}
@@ -91,7 +91,7 @@ class Trace(unittest.TestCase):
         )
 
     def run_trace(self, lines: Iterable[str], *arguments: str) -> tuple[list[str], dict[str, int]]:
-        """What each line has come to, and the counts."""
+        """The result of each line, and the counts."""
         done = must(self.program, *arguments, input="\n".join(lines) + "\n", stdin=None)
         *results, counts = done.splitlines()
         return results, {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", counts)}
@@ -109,7 +109,7 @@ class Caches(Trace):
         self.assertEqual((counts["L2D_CACHE"], counts["L2D_CACHE_REFILL"]), (512, 512))
 
     def test_one_line_too_many_misses_always(self):
-        """Least recently used is the worst order for a sweep over what does not fit."""
+        """A sweep over too many lines is the worst case of least recently used."""
         # 5 lines of one set of 4 ways: 128 sets are 8 KiB apart
         sweep = [f"l {line * 128 * LINE:#x} 8" for line in range(5)] * 100
         counts = self.counts(sweep, "l1d=32", "l1d_ways=4")
@@ -135,7 +135,7 @@ class Caches(Trace):
         self.assertEqual((counts["L1D_CACHE"], counts["L1D_CACHE_REFILL"]), (3, 2))
 
     def test_random_accesses(self):
-        """As the second implementation, of two processes and the kernel."""
+        """The model agrees with the second implementation, for two processes and the kernel."""
         chance = random.Random(1)
         l1d, l2, dtlb = Lru(256, 2), Lru(1024, 4), Lru(16, 4)
         lines, expected, space = [], {"L1D_CACHE_REFILL": 0, "L2D_CACHE_REFILL": 0}, 0
@@ -167,7 +167,7 @@ class Caches(Trace):
         self.assertEqual(counts["STALL_BACKEND"], 0)
 
     def test_stores_wait_when_their_buffer_is_full(self):
-        """Misses of 100 cycles, one each 10 cycles, and room for 4: after those each waits 90."""
+        """Each 10 cycles a store misses for 100: with 4 pending, each waits for 90."""
         lines = []
         for line in range(50):
             lines += ["x 10", f"s {line * LINE:#x} 8"]
@@ -181,7 +181,7 @@ class Caches(Trace):
 
 class Branches(Trace):
     def branches(self, outcomes: Iterable[tuple[int, bool]], *arguments: str) -> dict[str, int]:
-        """Conditional branches: address and outcome."""
+        """The counts of conditional branches, each with its address and outcome."""
         return self.counts(
             (
                 f"b {CONDITIONAL} {pc:#x} {pc + 64:#x} {pc + (64 if taken else 4):#x}"
@@ -191,19 +191,19 @@ class Branches(Trace):
         )
 
     def test_loops_of_ten(self):
-        """Without history each exit is mispredicted, and the way back is not after two tries."""
+        """Without history, each exit is mispredicted, and the branch back only twice."""
         loop = [(0x1000, number % 10 != 9) for number in range(1000)]
         counts = self.branches(loop, "history_bits=0")
         self.assertEqual((counts["BR_RETIRED"], counts["BR_MIS_PRED"]), (1000, 2 + 100))
 
     def test_history_learns_what_repeats(self):
-        """Taken, not taken, ...: never learnt without history; with it, within a few rounds."""
+        """Alternating outcomes are never learnt without history, and soon learnt with it."""
         alternating = [(0x1000, number % 2 == 0) for number in range(2000)]
         self.assertGreaterEqual(self.branches(alternating, "history_bits=0")["BR_MIS_PRED"], 1000)
         self.assertLess(self.branches(alternating, "history_bits=8")["BR_MIS_PRED"], 30)
 
     def test_random_branches(self):
-        """As the second implementation."""
+        """The model agrees with the second implementation."""
         chance = random.Random(2)
         outcomes = [
             (chance.randrange(0x1000, 0x9000, 4), chance.random() < 0.7) for _ in range(20000)
@@ -222,7 +222,7 @@ class Branches(Trace):
         self.assertEqual(counts["BR_MIS_PRED"], 3)
 
     def test_returns_go_back(self):
-        """The stack holds 16: of 20 calls in one another, the outer four are forgotten."""
+        """The return stack holds 16: of 20 nested calls, it forgets the outer four."""
         for depth, wrong in (16, 0), (20, 4):
             calls = [
                 f"b {CALL} {0x1000 * level:#x} {0x1000 * (level + 1):#x} {0x1000 * (level + 1):#x}"
@@ -275,7 +275,7 @@ class Arguments(Trace):
         self.assertEqual(large["L1D_CACHE_REFILL"], 1024)
 
     def test_readme_tells_all(self):
-        """With the value of each preset."""
+        """The page gives each option with its value in each preset."""
         source = (MODEL / "core.c").read_text()
         readme = (TOP / "emulator/README.md").read_text()
         names = re.findall(r"OPTION\((\w+), \d", source)
@@ -290,7 +290,7 @@ class Arguments(Trace):
 
 
 class Decoding(Trace):
-    """As objdump names instructions."""
+    """The decoder agrees with objdump."""
 
     KINDS = {
         r"b|bc?\.(al|nv)": DIRECT,
@@ -312,7 +312,7 @@ class Decoding(Trace):
 
     def test_random_instructions(self):
         chance = random.Random(3)
-        # such as have a kind, with random fields, and any
+        # instructions of each known kind with random fields, and random words
         bases = (0x14000000, 0x94000000, 0x54000000, 0x34000000, 0x36000000, 0xD61F0000)
         bases += (0xD63F0000, 0xD65F0000, 0x1AC00800, 0x1E201800, 0x1E21C000, 0x6E20FC00)
         bases += (0x2EA1F800, 0xD50330DF)
@@ -356,7 +356,7 @@ class Names(unittest.TestCase):
     """scripts/debian/name-functions.py"""
 
     def test_stripped_functions_get_names(self):
-        """Where the functions of the benchmark's kin began before it was stripped."""
+        """Functions get names at the addresses where they began before stripping."""
         folder = OUT / "names"
         folder.mkdir(parents=True, exist_ok=True)
         program = folder / "program"
@@ -389,7 +389,7 @@ class Names(unittest.TestCase):
         # a name that the program exports stays
         self.assertIn("main", after.values())
         self.assertEqual(loaded(), segments)
-        # and nothing is done twice
+        # a second run changes nothing
         text = program.read_bytes()
         must(TOP / "scripts/debian/name-functions.py", folder)
         self.assertEqual(program.read_bytes(), text)

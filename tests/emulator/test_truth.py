@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""emulator/truth.py and compare.py on what is made up here: no machine, no perf."""
+"""emulator/truth.py and compare.py on recordings and tables made up here: no machine, no perf."""
 
 import json
 import re
@@ -35,10 +35,10 @@ class Truth(unittest.TestCase):
     """A program that forks, a child that executes another program, a thread."""
 
     ROWS = (
-        # perf's own copy: nobody counted it
+        # the copy of perf before exec is not counted
         row(10, 0, 0x1000, INST_RETIRED=1000),
         row(10, 1, 0x2000, INST_RETIRED=10, STALL=3, STALL_BACKEND=3),
-        # what has no cycles goes with the next one
+        # events without cycles join the next row of the program
         row(10, 1, 0x2004, BR_MIS_PRED=1),
         row(10, 1, 0x2008, INST_RETIRED=20, BR_MIS_PRED=4),
         row(10, 1, KERNEL, INST_RETIRED=500),
@@ -112,7 +112,7 @@ class Truth(unittest.TestCase):
         return found
 
     def test_counts_and_times(self):
-        """Each program's instructions just before it ends."""
+        """Each program's counts come just before it ends."""
         self.assertEqual(
             self.counts(self.contents),
             {
@@ -139,7 +139,7 @@ class Truth(unittest.TestCase):
         self.assertEqual(counts[10, 69, KERNEL], [500, 500, 0])
 
     def test_events_of_the_kernel_alone(self):
-        """Have no truth, unless the kernel was modelled."""
+        """They have no truth unless the kernel was modelled."""
         writer = self.recording(flags=EXCLUDE_USER)
         rows = [row for row in self.ROWS if f"{KERNEL:x}" not in row]
         done = self.make(writer, rows)
@@ -165,7 +165,7 @@ class Compare(unittest.TestCase):
 
     @staticmethod
     def table(**functions: tuple[float, float, list[float]]) -> dict:
-        """Share, CPI and its interval."""
+        """A table of functions, each with its share, its CPI and the interval of that."""
         return {
             "functions": [
                 {

@@ -2,10 +2,18 @@
 /*
  * Runs a trace through the core model, without QEMU: usage: trace [NAME=VALUE...]
  *
- * Each line of the input is what one instruction does: x N (N are executed),
- * f ADDRESS, l ADDRESS SIZE, s ADDRESS SIZE, b KIND PC TARGET NEXT, u KIND,
- * p SPACE (another process), d WORD PC (decode). Numbers are as in C. Each
- * line of the output is what core.h says that it returns; the last one has the counts.
+ * Each line of the input is one step, with numbers as in C:
+ *
+ * x N                     N instructions are executed
+ * f ADDRESS               fetch
+ * l ADDRESS SIZE          load
+ * s ADDRESS SIZE          store
+ * b KIND PC TARGET NEXT   branch
+ * u KIND                  slow instruction
+ * p SPACE                 another process
+ * d WORD PC               decode
+ *
+ * Each line of the output is the value that the model returned; the last line has the counts.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Linked into a program with -Wl,--wrap=syscall,--wrap=access, this asks the
- * module for the alternate periods of its events, where perf puts them. What the
- * module cannot do is refused as perf does. That a PMU alternates, which the
- * kernel says in sysfs, is said here.
+ * Makes a test program ask the module for alternate periods: link this file into it with
+ * -Wl,--wrap=syscall,--wrap=access.
+ *
+ * The periods go where perf puts them for the module. Requests that the module cannot serve fail
+ * with the error that perf gives. A test looks in sysfs for whether a PMU alternates; access() says
+ * yes here.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

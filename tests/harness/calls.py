@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A program of short nested calls, whose true shares are known, and windows at random places of it.
+"""A program of short nested calls with known shares, and windows at random places of it.
 
 Functions work between two calls for fewer cycles than a window has, so most windows begin and end
 in different functions.
@@ -19,7 +19,7 @@ HEADER = (
     "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
     "group\tauto\t999700\t0\t300\t0\t16\t1\tcycles\tinstructions\n"
 ) + sumsfile.intervals(2)
-DEPTH, CALLEES = 3, 4  # of each function that calls
+DEPTH, CALLEES = 3, 4  # CALLEES: of each function that calls
 
 
 class Program:
@@ -29,7 +29,7 @@ class Program:
         draw = random.Random(seed)
         self.functions = [f"f{number:02}" for number in range(1 + CALLEES + CALLEES**2)]
         self.rates = {name: draw.uniform(0.25, 3) for name in self.functions}
-        # between two calls: mostly in the lower half of 30 to 500 cycles
+        # cycles between two calls: mostly in the lower half of 30 to 500
         typical = [round(30 * (500 / 30) ** draw.random()) for _ in self.functions]
         self.at: list[str] = []  # the function of each stretch between two calls
         lengths, stack = [], [0]
@@ -61,14 +61,14 @@ class Program:
         return {name: 100 * total / sum(totals.values()) for name, total in totals.items()}
 
     def instructions(self, time: int) -> float:
-        """How many were executed up to a time."""
+        """The number of instructions executed up to a time."""
         stretch = bisect.bisect_right(self.ends, time)
         return self.executed[stretch] - self.rates[self.at[stretch]] * (self.ends[stretch] - time)
 
     def windows(
         self, draw: random.Random, number: int, window: int
     ) -> Iterator[tuple[str, str, int]]:
-        """Where windows begin and end, and their instructions."""
+        """The functions in which windows begin and end, and the instructions of each window."""
         for _ in range(number):
             begin = draw.randrange(self.ends[-1] - window)
             end = begin + window
@@ -76,7 +76,7 @@ class Program:
             yield first, last, round(self.instructions(end) - self.instructions(begin))
 
     def write(self, path: Path, draw: random.Random, number: int, window: int = 300) -> Path:
-        """A sums file of windows, which have opened in share mode auto."""
+        """Writes the sums file, in share mode auto, of windows at random places."""
         opened: Counter[str] = Counter()
         matched: dict[str, list[tuple[int, int]]] = {}
         left: dict[str, list[tuple[int, int]]] = {}

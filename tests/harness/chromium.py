@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A page in headless Chromium, and what it asked of the network."""
+"""A page in headless Chromium, and the addresses that it asked for."""
 
 import json
 import tempfile
@@ -13,7 +13,7 @@ from selenium.webdriver.remote.webelement import WebElement
 
 
 class Browser:
-    """One window. It reads pages from files; nothing moves, so pictures are the same each time."""
+    """One window. It reads pages from files; animations are off, so screenshots are repeatable."""
 
     def __init__(self) -> None:
         self.profile = tempfile.TemporaryDirectory(prefix="chromium-")
@@ -40,7 +40,7 @@ class Browser:
         self.profile.cleanup()
 
     def window(self, width: int = 1200, height: int = 800, mobile: bool = False) -> None:
-        """The size of the page, on a phone's screen or another."""
+        """Sets the size of the page, on a phone's screen or another."""
         self.cdp(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -58,7 +58,7 @@ class Browser:
         self.driver.get(page.as_uri() + (f"#{fragment}" if fragment else ""))
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """What a function body returns."""
+        """The result of a function body."""
         return self.driver.execute_script(script, *arguments)
 
     def one(self, selector: str) -> WebElement:
@@ -73,7 +73,7 @@ class Browser:
             self.driver.switch_to.active_element.send_keys(key)
 
     def told(self) -> tuple[list[str], list[str]]:
-        """What the console says, and the addresses that were asked for, since the last call."""
+        """The messages of the console and the addresses asked for, since the last call."""
         console = [entry["message"] for entry in self.driver.get_log("browser")]
         asked = []
         for entry in self.driver.get_log("performance"):
@@ -83,5 +83,5 @@ class Browser:
         return console, asked
 
     def picture(self, path: Path) -> None:
-        """The page as it is seen."""
+        """Saves a screenshot."""
         self.driver.save_screenshot(str(path))

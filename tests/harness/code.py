@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Shared libraries for tests, and where their functions are."""
+"""Builds shared libraries for tests, and tells where their functions are."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tests.harness.env import must
 
 
 def assembly(*names: str) -> str:
-    """Functions of 64 bytes."""
+    """Assembler source of functions of 64 bytes."""
     return ".text\n" + "".join(
         f'.globl "{name}"\n.type "{name}", @function\n"{name}": .skip 64\n.size "{name}", 64\n'
         for name in names
@@ -32,6 +32,6 @@ def build(path: Path, source: str, *options: str) -> Path:
 
 
 def addresses(library: Path, *options: str) -> dict[str, int]:
-    """Where its symbols are."""
+    """The addresses of its symbols."""
     lines = (line.split() for line in must("nm", "--defined-only", *options, library).splitlines())
     return {words[2]: int(words[0], 16) for words in lines if len(words) == 3}

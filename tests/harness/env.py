@@ -22,7 +22,7 @@ SAID_TO_MAKE = set(
     "MAKEFLAGS MAKELEVEL MFLAGS V DEBUG SUITES TOPIC BENCH CONFIG WORKLOAD EVENTS RUN "
     "TIMEOUT".split()
 )
-# whom git knows as the sender, whoever else this machine's user is
+# the sender of the commits, whatever name this machine's user has
 IDENTITY = {
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "user.name",
@@ -44,7 +44,7 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
         "cwd": TOP,
         **options,
     }
-    # Debian's commands, whatever else is installed
+    # use Debian's commands, whatever else is installed
     own = {"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
     ours = {name: value for name, value in os.environ.items() if name not in SAID_TO_MAKE}
     options["env"] = {**ours, **own, **options.get("env", {})}
@@ -137,7 +137,7 @@ def words(table: str) -> list[list[str]]:
 
 
 def unquoted(item):
-    """What JSON has, with sums as numbers, which are strings where JavaScript would round them."""
+    """Parsed JSON with sums as numbers; they are strings where JavaScript would round them."""
     if isinstance(item, dict):
         return {name: unquoted(value) for name, value in item.items()}
     if isinstance(item, list):

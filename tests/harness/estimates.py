@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What perf functions estimates of windows, calculated once more without its code.
+"""The estimates that perf functions makes from windows, calculated a second time.
 
-Windows are drawn, or written as a line of a sums file; their estimates come from the
-equations that the documentation gives.
+Windows are drawn, or written as a line of a sums file; their estimates come from the equations that
+the documentation gives, not from perf's code.
 """
 
 import math
@@ -38,9 +38,11 @@ def opened_line(
     entered: int = 0,
     events: int = 2,
 ) -> str:
-    """The same in share mode auto: samples that end a long interval, matched windows, those that
-    begin here and end elsewhere, and how many begin elsewhere and end here. None is in a burst, and
-    blocks of time are not known.
+    """A function's line in share mode auto.
+
+    The arguments are samples that end a long interval, matched windows, windows that begin here and
+    end elsewhere, and the number of windows that begin elsewhere and end here. No window is in a
+    burst, and blocks of time are not known.
     """
     own, begun = len(matched), len(matched) + len(left)
     of_blocks = [0] * (events * (events + 1) // 2)
@@ -73,9 +75,11 @@ def quantile(freedom: float) -> float:
 
 
 def score(value: float, error: float, t: float, whole: float = math.inf) -> Bounds:
-    """The true values R for which value is not more than t standard errors off, if the variance is
-    as R (1 - R / whole): the solutions of (value - R)^2 = (t error)^2 R (1 - R / whole) / (value (1
-    - value / whole)).
+    """The true values R for which value is at most t standard errors off.
+
+    The variance is proportional to R (1 - R / whole), so R solves
+
+    (value - R)^2 = (t error)^2 R (1 - R / whole) / (value (1 - value / whole)).
     """
     slope = (t * error) ** 2 / (value * (1 - value / whole))
     square, half = 1 + slope / whole, value + slope / 2
@@ -97,7 +101,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(windows: Sequence[tuple[int, ...]], event: int, per: int) -> Estimate:
-    """One event of windows by another."""
+    """The ratio of one event of windows to another."""
     below, number = sum(window[per] for window in windows), len(windows)
     value = sum(window[event] for window in windows) / below
     squares = sum((window[event] - value * window[per]) ** 2 for window in windows)
@@ -105,13 +109,13 @@ def estimate(windows: Sequence[tuple[int, ...]], event: int, per: int) -> Estima
 
 
 def crowd(windows: Sequence[tuple[int, ...]], event: int) -> float:
-    """How many events windows hold which hold any, as an event sees it."""
+    """The mean number of events in the window of an event."""
     total = sum(window[event] for window in windows)
     return sum(window[event] ** 2 for window in windows) / total if total else 1.0
 
 
 def stretch(windows: Sequence[tuple[int, ...]], event: int) -> float:
-    """How much farther an interval reaches to where an event is more."""
+    """How much farther an interval reaches, as a power of its bound's ratio to the value."""
     mean = sum(window[event] for window in windows) / len(windows)
     return max(1.0, 2 - (1 + mean) / crowd(windows, event))
 
@@ -119,11 +123,12 @@ def stretch(windows: Sequence[tuple[int, ...]], event: int) -> float:
 def rate_bounds(
     windows: Sequence[tuple[int, ...]], event: int, per: int, everywhere: float = 1.0
 ) -> Bounds:
-    """The interval of one event of windows by another, where the windows of all functions have
-    so many events, as one of them sees it.
+    """The interval of the ratio of one event of windows to another.
+
+    everywhere: what crowd() gives for the windows of all functions.
     """
     one, below = estimate(windows, event, per), sum(window[per] for window in windows)
-    three = -math.log(0.05)  # windows, of which nothing was seen
+    three = -math.log(0.05)  # rule of three: so many may be unseen
     low, high = one.bounds
     return (
         min(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recordings of many hosts, and their sums, which the generator adds up in Python's integers.
+"""Recordings of many hosts, and their sums, which Python's integers add up.
 
-Each host has CPUs with one thread each. Windows follow long intervals, most of
-them in the same function; there are losses, throttles, and functions of one
-name in one library, of which some hosts see only one.
+Each host has CPUs with one thread each. Windows follow long intervals, most of them in the same
+function. There are losses and throttling. Some functions of one library share a name, and some
+hosts see only one of them.
 """
 
 import random
@@ -20,8 +20,8 @@ from tests.harness.env import must
 
 EVENTS = "cycles", "branch-misses", "instructions"  # the leader, then by name, as in a sums file
 PAIRS = len(EVENTS) * (len(EVENTS) + 1) // 2
-MATCHED, BEGUN = 2, 5  # where these are in the numbers of a function
-TOTALS = 8  # where the totals begin, behind the numbers of samples, bursts and blocks
+MATCHED, BEGUN = 2, 5  # their indices in the numbers of a function
+TOTALS = 8  # where the totals begin, after the numbers of samples, bursts and blocks
 VALUES = len(EVENTS) + 2 * PAIRS
 LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
@@ -30,8 +30,10 @@ Counts = tuple[int, ...]
 
 
 class Interval(NamedTuple):
-    """An interval of a CPU, and where it begins and ends: places of functions. Something may have
-    been lost or throttled in it, or it is the first one, whose beginning is not known.
+    """An interval of a CPU, and the functions in which it begins and ends.
+
+    It is broken if a record was lost or the event throttled in it, or if its beginning is not
+    known, as in the first interval.
     """
 
     time: int  # of its end
@@ -43,9 +45,9 @@ class Interval(NamedTuple):
 
 
 def library(path: Path, number: int = 40) -> list[str]:
-    """Makes a library of functions of 64 bytes.
+    """Makes a library of functions of 64 bytes, and returns their names.
 
-    The last fifth has names of others. Returns the names.
+    The last fifth of the functions repeat names of others.
     """
     unique = number - number // 5
     parts = [f"function_{place}" for place in range(unique)], [
@@ -158,17 +160,18 @@ class Host:
 
     @cached_property
     def block_width(self) -> int:
-        """Of at most 20 blocks of time, which are as short as powers of two can be."""
+        """The width of a block of time: the smallest power of two that makes at most 20 blocks."""
         span = self.intervals[-1].time - self.intervals[0].time
         return next(2**power for power in range(65) if span // 2**power < 20)
 
     def block_of(self, time: int) -> int:
-        """The block of a time."""
+        """The number of the block that a time is in."""
         return (time - self.intervals[0].time) // self.block_width
 
     def windows_of(self, windows: list[Interval]) -> tuple[list[int], list[int]]:
-        """Of windows, none of which is in a burst: their number, that of bursts and of blocks; and
-        their totals, products, and products of blocks.
+        """The numbers of windows, bursts and blocks; the totals, products, and products of blocks.
+
+        No window is in a burst, so windows and bursts are equally many.
         """
         blocks: dict[int, list[Counts]] = {}
         for window in windows:
@@ -213,7 +216,7 @@ class Host:
         return sums
 
     def all_intervals(self) -> list[int]:
-        """The numbers in both lines of all intervals: of windows, and of long ones."""
+        """The numbers in the lines of all intervals: of windows, and of long ones."""
         known = [one for one in self.intervals if not one.is_broken]
         blocks = {self.block_of(one.time) for one in self.intervals if not one.is_window}
         lines = sumsfile.intervals(
@@ -224,7 +227,7 @@ class Host:
         return [int(word) for word in lines.split() if word.isdigit()]
 
     def table(self) -> dict[Key, list[int]]:
-        """The sums by what a sums file calls the functions."""
+        """The sums by symbol, DSO and address as in a sums file."""
         sums = self.sums()
         seen = [self.names[place] for place in sums]
         return {

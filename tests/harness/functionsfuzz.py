@@ -11,7 +11,7 @@ from tests.harness.env import BASE
 from tests.harness.parserfuzz import build
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
-# compiled with the sanitizers; all else of perf is watched by its use of the heap
+# compiled with the sanitizers; of the rest of perf they only see its use of the heap
 SUMS = tuple(
     f"functions/{name}"
     for name in "columns diff diff-print effect interval json print sums text".split()
@@ -33,7 +33,7 @@ def build_recordings(folder: Path) -> Path:
 
 
 def sums_seeds(folder: Path) -> None:
-    """Sums files of one group and of two, and one of the version before."""
+    """Writes sums files of one group and of two, and one of the version before."""
     folder.mkdir(parents=True, exist_ok=True)
     begin = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ncpu\tcpu slots=4\n"
     one = "group\tauto\t999700\t0\t300\t4\t0\t1\tcycles\tinstructions\n"
@@ -73,7 +73,7 @@ def sums_seeds(folder: Path) -> None:
 
 
 def recording_seeds(folder: Path) -> None:
-    """Recordings in pipes, one for each way to tell rows apart. Beside folder: their features."""
+    """Writes recordings in pipes for each kind of row, and their features beside folder."""
     folder.mkdir(parents=True, exist_ok=True)
     features = b""
     for number, recording in enumerate((windows(), threads(), chains(), late_group())):
@@ -96,7 +96,7 @@ def records(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def windows() -> pw.Writer:
-    """Windows in three places, losses and throttling."""
+    """A recording with windows in three places, losses and throttling."""
     made = Windows()
     for address in (0x1000, 0x2000, 0x2000):
         made.window(address)
@@ -112,7 +112,7 @@ def windows() -> pw.Writer:
 
 
 def threads() -> pw.Writer:
-    """Two groups, of which the counts are inherited, on two threads."""
+    """Two groups with inherited counts, on two threads."""
     flags = pw.FLAG_INHERIT | pw.FLAG_SAMPLE_ID_ALL
     groups = [
         [
@@ -134,7 +134,7 @@ def threads() -> pw.Writer:
 
 
 def chains() -> pw.Writer:
-    """Call chains."""
+    """A recording with call chains."""
     kinds = pw.Event("", 0, 0, []).sample_type | pw.CALLCHAIN
     made = Recording(
         [[pw.Event("cycles", 0, 0, [1], 1000, sample_type=kinds), pw.Event("faults", 1, 2, [2])]]
@@ -145,7 +145,7 @@ def chains() -> pw.Writer:
 
 
 def late_group() -> pw.Writer:
-    """A tracepoint that comes into a group after the first samples."""
+    """A tracepoint that joins a group after the first samples."""
     leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW)
     member = pw.Event("sched:sched_switch", 2, 7, [2], 1)
     writer = pw.Writer([[leader]])

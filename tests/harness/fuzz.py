@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""fuzz_attr.c: built for the emulated machine, and what its output says."""
+"""Builds fuzz_attr.c for the emulated machine, and adds up its output."""
 
 import re
 import unittest
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.harness.env import ARCH, LINUX, TOP, machine, must
 
-# what its last line counts, in this order
+# the totals of its last line, in this order
 TOTALS = (
     "calls",
     "alternating events",
@@ -39,8 +39,8 @@ def build(folder: Path) -> None:
 def totals(test: unittest.TestCase, output: str) -> dict[str, int]:
     """The sums over all runs in the output, which must have gone deep and found nothing.
 
-    A third of the opens succeeds at least, and a tenth of them alternates;
-    there are samples, and each call has had some success.
+    At least a third of the opens succeeds, and a tenth of them alternates; there are samples, and
+    each call succeeds now and then.
     """
     last = re.findall(r"^seed \d+: \d+ calls, .*$", output, re.M)
     test.assertTrue(last, output)

@@ -205,7 +205,7 @@ static int start_thread(pthread_t *id, unsigned long loops)
 }
 
 /*
- * A breakpoint may trap again at the place to which the handler returns, forever: disable all that
+ * A breakpoint may trap forever at the place to which the handler returns: disable every event that
  * can be reached from here.
  */
 static void on_sigtrap(int sig)
@@ -230,7 +230,7 @@ static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int grou
 	return syscall(__NR_perf_event_open, attr, pid, cpu, group, flags);
 }
 
-/* 0 or -errno of opening an event, which is closed again. */
+/* Opens and closes an event; returns 0 or -errno. */
 static int try_open(enum kind kind, struct perf_event_attr *attr, pid_t pid, int cpu,
 		    int group, unsigned long flags)
 {
@@ -298,8 +298,8 @@ static int alternates(const struct perf_event_attr *attr)
 }
 
 /*
- * The model: returns the error that the new members and the size of the request must cause, 0 for
- * none. *attr is the request as the kernel understands it.
+ * The model: returns the error that the new members and the size of the request must cause, or 0.
+ * *attr becomes the request as the kernel understands it.
  */
 static int predict(struct perf_event_attr *attr)
 {
@@ -337,10 +337,7 @@ static int predict(struct perf_event_attr *attr)
 	}
 }
 
-/*
- * Is err the right answer, if the same attr without the new members gets the
- * answer without?
- */
+/* Is err the right answer? without is the answer to the same attr without the new members. */
 static bool right(int predicted, int without, int err)
 {
 	if (predicted == -E2BIG)
@@ -361,7 +358,7 @@ static int open_checked(struct perf_event_attr *attr, pid_t pid, int cpu, int gr
 	int fd, err, without, predicted = predict(attr);
 	struct perf_event_attr plain = *attr;
 
-	/* An unknown flag is refused before the attr is read. */
+	/* The kernel refuses an unknown flag before it reads the attr. */
 	if (flags >= PERF_FLAG_FD_CLOEXEC << 1)
 		predicted = -EINVAL;
 	if (config4_reserved)
@@ -370,7 +367,7 @@ static int open_checked(struct perf_event_attr *attr, pid_t pid, int cpu, int gr
 	plain.jitter_alternate_period = 0;
 	plain.alternative_sample_count = 0;
 
-	/* Between two calls a task may end or a CPU leave: ask again. */
+	/* Between two calls a task may end or a CPU go offline: ask again. */
 	for (int i = 0; ; i++) {
 		without = 0;
 		if (has_new_members(attr))
@@ -413,7 +410,7 @@ static void bend(struct perf_event_attr *attr)
 {
 	__u64 *word = (__u64 *)attr;
 
-	/* the type and the size are bent elsewhere */
+	/* the type and the size are changed elsewhere */
 	word += 1 + below(sizeof(*attr) / sizeof(*word) - 1);
 	switch (below(4)) {
 	case 0:
@@ -447,7 +444,7 @@ static void set_new_members(struct perf_event_attr *attr)
 {
 	static const __u32 jitters[] = { 31, 32, 63, 64, 255, 1U << 31, ~0U };
 
-	/* An event without a period of its own can have none of them. */
+	/* An event without a period cannot alternate: mostly do not try. */
 	if (one_in(3) || (!attr->sample_period && !one_in(8)))
 		return;
 	attr->alternative_sample_period = one_in(8) ? attr->sample_period : a_period();
@@ -470,7 +467,7 @@ static void set_sampling(struct perf_event_attr *attr)
 		attr->freq = 1;
 		attr->sample_freq = 1 + below(5000);
 	}
-	/* The identifier finds the event of a sample in any ring buffer. */
+	/* With the identifier, check_sample() finds the event in any ring buffer. */
 	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD;
 	if (one_in(2))
 		attr->sample_type |= rnd() &
@@ -490,7 +487,7 @@ static void set_sampling(struct perf_event_attr *attr)
 	attr->wakeup_events = below(4);
 }
 
-/* Makes an attr of the base's event alone. */
+/* Makes an attr of the base's event without any options. */
 static void make_plain(struct perf_event_attr *attr, const struct base *base)
 {
 	memset(attr, 0, sizeof(*attr));
@@ -566,7 +563,7 @@ static void make_request(bool sibling)
 		attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
 }
 
-/* A slot which is open, or free: any one, NULL if there is none. */
+/* Returns a random slot that is open, or free; NULL if there is none. */
 static struct slot *a_slot(bool open)
 {
 	int first = below(SLOTS);
@@ -622,7 +619,7 @@ static void unmap_slot(struct slot *slot)
 
 static void close_slot(struct slot *slot)
 {
-	/* The mapping may outlive the descriptor for a while: either order. */
+	/* The mapping may outlive the descriptor for a while: try both orders. */
 	bool first = one_in(2);
 
 	if (first)
@@ -792,7 +789,7 @@ static void drain(struct slot *slot)
 	struct perf_event_mmap_page *page = slot->page;
 	__u64 tail = page->data_tail, head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
-	/* A buffer that was first mapped read-only elsewhere is overwritten. */
+	/* A buffer that was first mapped read-only elsewhere may have been overwritten. */
 	while (tail < head && head - tail <= page->data_size) {
 		struct perf_event_header header;
 		__u64 record[16];
@@ -882,7 +879,7 @@ static void do_modify(void)
 		set_size();
 	if (!called(IOC_MODIFY_ATTRIBUTES,
 		    ioctl(slot->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &request))) {
-		/* Only a breakpoint can be modified, and not in how it alternates. */
+		/* Only a breakpoint can be modified, and its alternate periods cannot. */
 		predict(&attr);
 		if (attr.alternative_sample_period != slot->attr.alternative_sample_period ||
 		    attr.jitter_alternate_period != slot->attr.jitter_alternate_period)
@@ -1047,7 +1044,7 @@ static int set_online(int cpu, const char *online)
 	return ret;
 }
 
-/* The last CPU leaves and comes back; rare, it takes long. */
+/* Takes the last CPU offline and back; rarely, as it takes long. */
 static void do_hotplug(void)
 {
 	if (cpus < 2 || !one_in(10))

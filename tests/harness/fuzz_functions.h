@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Common code of the fuzzers of perf functions: prints a table in all forms and checks the output,
- * and has the numbers and names for mutations.
+ * Common code of the fuzzers of perf functions: it prints tables in all forms, checks the output,
+ * and draws the random numbers of mutations.
  */
 #ifndef FUZZ_FUNCTIONS_H
 #define FUZZ_FUNCTIONS_H
@@ -37,7 +37,7 @@ static void fail(const char *what, const char *text)
 	abort();
 }
 
-/* Returns the end of a character of UTF-8, NULL if there is none, by the table of RFC 3629. */
+/* Returns the end of a UTF-8 character by the table of RFC 3629, or NULL. */
 static const char *utf8_end(const char *text)
 {
 	static const struct {
@@ -209,7 +209,7 @@ static void end(struct output *output, void (*check)(const char *text))
 	free(output->text);
 }
 
-/* Returns all columns in their order; to be freed. */
+/* Returns all columns in their order; the caller frees them. */
 static int *all_fields(unsigned int nr)
 {
 	int *fields = calloc(nr + 1, sizeof(*fields));
@@ -241,7 +241,7 @@ static void print_table(const struct function_table *table, struct function_colu
 static void print_diff(const struct function_table *before, const struct function_table *after,
 		       struct function_columns *old, struct function_columns *new)
 {
-	/* A side has one run and the other two. */
+	/* One side has one run and the other has two. */
 	struct function_table tables[] = { *before, *after };
 	struct function_columns columns[] = { *old, *new };
 	const struct function_runs runs[] = {
@@ -278,7 +278,7 @@ static void print_diff(const struct function_table *before, const struct functio
 	function_diff__exit(&diff);
 }
 
-/* Prints a table in each form, or as choice says, the changes from it to another one. */
+/* Prints a table in the form that choice selects, or the changes from it to another one. */
 static void print_all(const struct function_table *table, const struct function_table *other,
 		      unsigned int choice)
 {
@@ -298,7 +298,7 @@ static void print_all(const struct function_table *table, const struct function_
 	function_columns__exit(&columns);
 }
 
-/* Returns the text of a sums file; to be freed. */
+/* Returns the text of a sums file; the caller frees it. */
 static char *write_table(const struct function_table *table)
 {
 	struct output output;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Input of libFuzzer to perf's parser of events, as perf record uses it.
+ * Fuzzes perf's parser of events with libFuzzer, as perf record uses it.
  *
- * The first byte chooses the options of perf record, the rest are the events.
- * parserfuzz.py builds this with clang and with perf's own objects, gives the two
- * functions that libFuzzer calls the names that it wants, and makes the sysfs and
- * the tracefs at which the parser looks.
+ * The first byte of an input chooses the options of perf record, the rest are the events.
+ * parserfuzz.py builds this with clang and perf's own objects, and renames the two functions for
+ * libFuzzer. It also makes the sysfs and the tracefs that the parser reads.
  */
 #include <limits.h>
 #include <stdio.h>

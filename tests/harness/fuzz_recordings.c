@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Input of libFuzzer to the reader of recordings: a byte that chooses options, and
- * a recording as perf record writes it to a pipe. What is read is printed in each
- * form, and is the same once it was written as a sums file.
+ * Fuzzes the reader of recordings with libFuzzer.
  *
- * What perf itself takes from a record before perf functions sees it is well formed:
- * its size, the end of its strings, the size of an attr, features, whose code is
- * mapped. Their order, all numbers, ids, names and groups are not.
+ * An input is a byte that chooses options, and a recording as perf record writes it to a pipe. The
+ * table of the recording is printed in each form. Written as a sums file and read again, it must be
+ * the same.
  *
- * Two of three mutations keep to records and to words of 64 bits in them.
- * functionsfuzz.py builds this and writes what it begins with.
+ * Inputs are well formed in what perf itself reads before perf functions does: the size of records
+ * and attrs, the end of strings, features, and whose code is mapped. The order of records and all
+ * numbers, ids, names and groups are random.
+ *
+ * Two of three mutations change whole records or their words of 64 bits. functionsfuzz.py builds
+ * this and writes the first inputs.
  */
 #include <sys/mman.h>
 #include <linux/perf_event.h>
@@ -24,7 +26,7 @@
 #define ATTR		64
 #define FEATURE		80
 #define MAX_RECORDS	256
-/* Those that the command looks at. */
+/* The sample types that the command reads. */
 #define SAMPLE_TYPES	((u64)(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
 			 PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID | \
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_STREAM_ID | \
@@ -32,15 +34,15 @@
 
 struct metrics_function;
 
-/* LeakSanitizer calls this: leaks that perf 6.12 has in every tool. */
+/* Names leaks to ignore; LeakSanitizer calls this. perf 6.12 has them in every tool. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-	/* A second fork of a thread without maps. */
+	/* A thread without maps leaks at its second fork. */
 	return "leak:maps__copy_from\n";
 }
 
-/* Features, record by record, as perf writes them. */
+/* The records of features, as perf writes them. */
 static u8 features[1 << 16];
 static size_t features_size;
 
@@ -50,7 +52,7 @@ int fuzz_initialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	/* The kernel of this machine is none of the recording's. */
+	/* Do not use this machine's kernel: the recording is of another one. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	symbol_conf.try_vmlinux_path = false;
 	symbol_conf.ignore_vmlinux = true;
@@ -63,10 +65,10 @@ int fuzz_initialize(int *argc, char ***argv)
 	return initialize();
 }
 
-/* Whether perf can take the record as one of its own. */
+/* Can perf take the record as one of its own? */
 static bool is_well_formed(const u8 *record, const struct perf_event_header *header)
 {
-	/* The least size of a type, and where its string begins. */
+	/* The least size of a record by type, and where its string begins. */
 	static const struct {
 		u16 size, string;
 	} forms[128] = {
@@ -91,19 +93,19 @@ static bool is_well_formed(const u8 *record, const struct perf_event_header *hea
 		return false;
 	least = forms[header->type].size;
 	string = forms[header->type].string;
-	/* Where the kernel wrote a record is read from its end: up to 48 bytes. */
+	/* The kernel's records end with up to 48 bytes that tell where they come from. */
 	if (header->type < ATTR && header->type != PERF_RECORD_SAMPLE && least)
 		least = least > 56 ? least : 56;
 	if (!least || header->size < least || header->size % 8)
 		return false;
-	/* After a string, there is what tells where the sample was taken. */
+	/* The string must end before the bytes that tell where the sample was taken. */
 	if (string && !memchr(record + string, 0, header->size - string))
 		return false;
 	/* perf 6.12 clones the map of a kernel among those of a program, and copies too much. */
 	if (header->type == PERF_RECORD_MMAP2 &&
 	    (header->misc != PERF_RECORD_MISC_USER || record[string] != '/'))
 		return false;
-	/* It puts a thread -1 once more than it gets it. */
+	/* perf puts the reference to a thread -1 once too often. */
 	if (header->type == PERF_RECORD_FORK && memmem(record + 8, 16, "\xff\xff\xff\xff", 4))
 		return false;
 	if (header->type == ATTR) {
@@ -114,7 +116,7 @@ static bool is_well_formed(const u8 *record, const struct perf_event_header *hea
 	return header->type != FEATURE || memmem(features, features_size, record, header->size);
 }
 
-/* Leave out what perf cannot take; returns the size of the rest. */
+/* Leaves out what perf cannot take; returns the size of the rest. */
 static size_t keep_well_formed(u8 *data, size_t size)
 {
 	size_t to = HEADER_SIZE;
@@ -150,7 +152,7 @@ static void read_recording(const u8 *data, size_t size, struct recording_options
 
 int fuzz_one_input(const u8 *data, size_t size)
 {
-	/* No srcline: addr2line for each line. */
+	/* Not srcline: perf would run addr2line for each line. */
 	static const char *const keys[] = {
 		"symbol", "dso", "comm", "thread", "cpu", "callchain", "children",
 		"thread,cgroup,callchain",
@@ -192,7 +194,7 @@ static u16 size_of(const u8 *record)
 	return header.size;
 }
 
-/* Another value for a word, or the value of another word. */
+/* Sets a word to a special value or to another word. */
 static void change_word(u8 *record, size_t size, const u8 *data, size_t data_size)
 {
 	size_t nr = size / sizeof(u64);
@@ -207,7 +209,7 @@ static void change_word(u8 *record, size_t size, const u8 *data, size_t data_siz
 	memcpy(record + sizeof(word) * (1 + random_below(nr - 1)), &word, sizeof(word));
 }
 
-/* Another type or size, or other flags. */
+/* Changes the type, the size or the flags. */
 static void change_header(u8 *record)
 {
 	static const u32 types[] = { 1, 2, 3, 4, 5, 6, 7, 9, 10, 13, 64, 68, 70, 74, 78, 80 };
@@ -244,7 +246,7 @@ static size_t mutate_records(u8 *data, size_t size, size_t most)
 	if (place + length > size)
 		length = size - place;
 	switch (random_below(5)) {
-	case 0:			/* once more, elsewhere */
+	case 0:			/* insert a copy elsewhere */
 		if (size + length > most)
 			return size;
 		copy = malloc(length + 1);
@@ -253,7 +255,7 @@ static size_t mutate_records(u8 *data, size_t size, size_t most)
 		memcpy(data + target, copy, length);
 		free(copy);
 		return size + length;
-	case 1:			/* away */
+	case 1:			/* remove it */
 		memmove(data + place, data + place + length, size - place - length);
 		return size - length;
 	case 2:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Input of libFuzzer to the reader of sums files: the text of one, as it would lie
- * on disk. A table that can be read is written, read again, added to itself, and
- * printed or compared.
+ * Fuzzes the reader of sums files with libFuzzer.
  *
- * Half of the mutations keep to lines and fields, so that most inputs get as far
- * as the numbers. functionsfuzz.py builds this.
+ * An input is the text of a sums file. If it can be read, the table is written, read again, added
+ * to itself, and printed or compared.
+ *
+ * Half of the mutations change whole lines or fields, so that most inputs get as far as the
+ * numbers. functionsfuzz.py builds this.
  */
 #include "fuzz_functions.h"
 
@@ -34,7 +35,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	}
 	check_round_trip(&table, &again);
 	check_round_trip(&table, &once);
-	/* Twice the sums, if they fit. */
+	/* Add the table to itself, if the sums fit. */
 	if (once.nr_sums)
 		print_all(&once, function_table__merge(&table, &again) ? &again : &table, size);
 out:
@@ -76,14 +77,14 @@ static const char *some_name(void)
 	return names[random_below(ARRAY_LENGTH(names))];
 }
 
-/* Values from one range of numbers: good and small ones, or those near the end of their range. */
+/* A range of numbers[]: valid and small ones, or those near a limit. */
 struct range {
 	unsigned int first, length;
 };
 
 static void write_values(FILE *fp, unsigned int nr, bool is_none, struct range range)
 {
-	/* Mostly 0 where there is nothing. */
+	/* Mostly write 0 where there are no windows. */
 	for (unsigned int i = 0; i < nr; i++)
 		fprintf(fp, "\t%s", is_none && random_below(8) ? "0" :
 			numbers[range.first + random_below(range.length)]);
@@ -152,7 +153,7 @@ static unsigned int write_group_line(FILE *fp)
 	return nr;
 }
 
-/* Write a line with another field. */
+/* Writes a line with one field changed. */
 static void write_with_other_field(FILE *fp, const char *line, size_t length)
 {
 	size_t nr = 1, which;
@@ -175,7 +176,7 @@ static void write_with_other_field(FILE *fp, const char *line, size_t length)
 	fputc('\n', fp);
 }
 
-/* Events of the group line, or those of the one before. */
+/* Returns the number of events of a group line, or before for other lines. */
 static unsigned int events_of(const char *line, size_t length, unsigned int before)
 {
 	unsigned int tabs = 0;

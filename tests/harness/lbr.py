@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The last branch records (LBRs) of a CPU in call-stack mode, and recordings that hold them.
 
-A call writes the next register, a return clears the last one and goes back by
-one. So where calls are deeper than there are registers, those of the outermost
-ones are overwritten, which a sample no longer tells.
+A call writes the next register; a return clears the last one and steps back by one. Calls deeper
+than there are registers overwrite those of the outermost callers, which a sample then lacks.
 """
 
 from collections.abc import Iterable
@@ -14,9 +13,9 @@ from tests.harness.code import addresses, assembly, build
 from tests.harness.recording import Recording
 
 REGISTERS, BASE, SPACE = 32, 0x10000000, 64
-# The program that was published with perf report --stitch-lbr: its work is in f31 and f43.
+# The program that was published with perf report --stitch-lbr; it works in f31 and f43.
 CHAIN = ("main", *(f"f{number}" for number in range(1, 44)))
-Pair = tuple[int, int]  # from where to where a call went
+Pair = tuple[int, int]  # addresses of a call and of the function called
 
 
 def library(path: Path, *names: str) -> dict[str, int]:
@@ -26,7 +25,7 @@ def library(path: Path, *names: str) -> dict[str, int]:
 
 
 class Thread:
-    """The functions that a thread is in, and the registers, of which `top` was written last."""
+    """The functions that a thread is in, and its registers; `top` is the one written last."""
 
     def __init__(self, starts: dict[str, int], top: int = 0, tid: int = 7) -> None:
         self.starts, self.top, self.tid = starts, top, tid
@@ -36,27 +35,25 @@ class Thread:
 
     @property
     def ip(self) -> int:
-        """Where it is."""
+        """The address in the current function."""
         return self.starts[self.names[-1]] + SPACE // 2
 
     def call(self, *names: str) -> None:
-        """Calls of functions, each by the one before it."""
+        """Calls these functions, each from the one before it."""
         for name in names:
             self.top = (self.top + 1) % REGISTERS
             self.registers[self.top] = (self.ip, self.starts[name])
             self.names.append(name)
 
     def leave(self, depth: int) -> None:
-        """Returns until there are so many callers."""
+        """Returns until this many callers are left."""
         while len(self.names) > depth + 1:
             self.registers[self.top] = None
             self.top = (self.top - 1) % REGISTERS
             self.names.pop()
 
     def read(self) -> tuple[int, list[Pair]]:
-        """What a sample tells: the index of the last register, and the registers, the last call
-        first.
-        """
+        """The index of the last register, and the calls in the registers, the last one first."""
         pairs = []
         for age in range(REGISTERS):
             pair = self.registers[(self.top - age) % REGISTERS]
@@ -66,7 +63,7 @@ class Thread:
         return self.top, pairs
 
     def chain(self, calls: Iterable[Pair]) -> str:
-        """What perf calls the chain of its function and these calls, the last one first."""
+        """The chain that perf makes of the current function and these calls, the last one first."""
         return ";".join((self.names[-1], *(self.functions[source] for source, _ in calls)))
 
 
@@ -106,16 +103,17 @@ class Branches(Recording):
         self.map(code, BASE)
 
     def take(self, thread: Thread, *counts: int) -> None:
-        """A sample where the thread is; counts are those of the events since the one before."""
+        """Takes a sample where the thread is. counts: those of the events since the last sample."""
         self.sample(thread.ip, *counts or (10000,), tid=thread.tid, branches=thread.read())
 
 
 def write_chain(
     path: Path, samples: int, index: bool = True, depth: int = REGISTERS, top: int = 0
 ) -> None:
-    """The published program, run again and again, with so many samples: the first one of each
-    thousand in f31, then those in f43, and one each in f42 and f41 to which it returns. top: the
-    register that main() finds written last.
+    """Writes so many samples of the published program, which runs again and again.
+
+    Of each thousand samples the first is in f31, the others are in f43, except one each in f42 and
+    f41, to which the program returns. top: the register written last before main().
     """
     code = path.with_suffix(".so")
     recording, starts = Branches(code, index, depth), library(code, *CHAIN)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What each emulated machine is tested for: a command goes in, its output and status come out;
-recordings alternate, and their tables say what the benchmark does; the series' selftest passes.
+"""The tests that each emulated machine must pass.
 
-A suite derives a class for a machine and gives it ARCH.
+A command goes in, and its output and status come out. Recordings alternate, and their tables agree
+with the benchmark. The selftests of the series pass. A suite derives a class for a machine and sets
+ARCH.
 """
 
 import re
@@ -15,17 +16,16 @@ from tests.harness import perfdata
 from tests.harness.env import BASE, CHECK, LINUX, TOP, functions, in_guest, machine, must, vm
 from tests.harness.truth import Rows, Truth, check_shares, read_truth
 
-# the selftests, with the number of tests that each has at least
+# the selftests, with the least number of tests that each must have
 PROGRAMS = {"alternate_period": 55, "alternate_software": 57}
 SELFTESTS = CHECK / "selftests"
-# for the compiler: the program asks the module for alternate periods
+# compiler options that make a program ask the module for alternate periods
 BY_MODULE = ("-Wl,--wrap=syscall,--wrap=access", TOP / "tests/harness/by_module.c")
 TWO_CPUS = "needs .*two CPUs"
 SKIPPED = f"({TWO_CPUS}{'|no attr in fdinfo' * (BASE == '6.12')})"
-# How many events there may be between an overflow and its sample: none, as the
-# emulated machines with one processor stop at the very instruction. Only the
-# driver of ppc64le lets an overflow that it finds when it stops the event come
-# with the next one.
+# The most events between an overflow and its sample. It is 0 on the emulated machines with one
+# processor, which stop at the very instruction. The driver of ppc64le may find an overflow when it
+# stops the event; it reports that one with the next event.
 SKID = {"ppc64le": 1}
 
 RECORD = """
@@ -92,11 +92,11 @@ class Guest(unittest.TestCase):
 
 
 class Recordings(Guest):
-    """What is recorded alternates, and the table says what the benchmark does."""
+    """Recordings alternate, and the table agrees with the benchmark."""
 
     LONG, WINDOW = 999700, 300
     LEADER = "cycles"
-    MOST = 0.98  # share of the functions of the truth, at least
+    MOST = 0.98  # the least share of the functions in the truth
     COMMANDS = ""
 
     @classmethod
@@ -137,9 +137,10 @@ class Recordings(Guest):
 def make_selftest(
     folder: Path, arch: str, *words: object, skid: bool = False, by_module: bool = False
 ) -> None:
-    """Makes the words in a folder, by the selftests' own Makefile, with nothing but cross compiler
-    and the tree's headers for the architecture. skid: for more than one processor; by_module: for
-    events that the module alternates.
+    """Makes selftests in a folder with their own Makefile and a cross compiler.
+
+    words: the programs; skid: allow skid, for more than one processor; by_module: the module
+    alternates the events.
     """
     headers, cross = folder / "headers", machine(arch, "cross_compile")
     flags = "-O2 -Werror"
@@ -167,11 +168,10 @@ def make_selftest(
 
 
 def in_memory(command: str) -> str:
-    """Shell commands that run a program of the share, and write what it says, without the machine
-    that the guest is on.
+    """Shell commands that run a program of the share without the share: output is shown at the end.
 
-    While an idle guest waits for that, its clock leaps from timer to timer, and
-    a test's time is over.
+    While an idle guest waits for the share, its clock leaps from timer to timer, and a test times
+    out.
     """
     program, *words = command.split()
     return (
@@ -184,15 +184,15 @@ class Selftest(unittest.TestCase):
     """The series' selftests of perf_event_open(2)."""
 
     ARCH = ""
-    SKIPPED_TESTS = SKIPPED  # reasons, or names, of tests that may be skipped
-    WITHOUT: dict[str, str] = {}  # the test of a program that is not run
+    SKIPPED_TESTS = SKIPPED  # reasons or names of tests that may be skipped
+    WITHOUT: dict[str, str] = {}  # a test to leave out, by program
 
     @classmethod
     def setUpClass(cls):
         make_selftest(SELFTESTS / cls.ARCH, cls.ARCH, *PROGRAMS)
 
     def selftest(self, command: str, *options: object) -> list[str]:
-        """The lines `ok ...` and `not ok ...` of a run: as many as were announced."""
+        """The lines `ok ...` and `not ok ...` of a run; the number of them is checked."""
         done = vm(in_memory(command), *options, arch=self.ARCH, share=SELFTESTS / self.ARCH)
         self.assertEqual(done.returncode, 0, done.stdout)
         lines = re.findall(r"^(?:not )?ok .*$", done.stdout, re.M)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the module for kernels that cannot be rebuilt is tested for, on any such kernel.
+"""The tests of the module for kernels that cannot be rebuilt, on any such kernel.
 
-A suite derives a class for a kernel, and says how to boot it and make the module for it.
-What the module does to recordings is judged as in test_recording.py. The selftest of the
-series, its periods moved to where the module finds them by by_module.c, says what happens
-to events.
+A suite derives a class for a kernel, and tells how to boot it and make the module for it. The tests
+of recordings are those of test_recording.py. The selftest of the series tests the events;
+by_module.c moves its periods to where the module finds them.
 """
 
 import json
@@ -29,7 +28,7 @@ PLAIN_WINDOW = 1000
 
 MODULE_RATE = "events with a period and one window at a time"
 MODULE_PERIODS = "periods of 3 or more and an 'alt-period' below 2^40"
-# what neither passes the probed function nor can be left to a short period, and how perf says it
+# what the module cannot alternate and a short period cannot replace, and the words of perf for it
 REFUSED = {
     "software": ("page-faults/period=7,alt-period=2/u", "the hardware events of a CPU"),
     "clock": ("cpu-clock/period=100000,alt-period=20000/u", "the hardware events of a CPU"),
@@ -115,15 +114,15 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     """Recordings by the module, what perf says, and events that are open when it goes."""
 
     share: Path
-    OPTIONS: tuple[object, ...] = ()  # of scripts/vm.py
-    COMMANDS = ""  # more of them, with the module
-    # tests of alternate_period that need the kernel: wide periods, signals, tasks that may not
-    # exchange events, bursts and frequencies
+    OPTIONS: tuple[object, ...] = ()  # for scripts/vm.py
+    COMMANDS = ""  # further commands with the module loaded
+    # tests of alternate_period that need the series' kernel: wide periods, signals, tasks that may
+    # not exchange events, bursts and frequencies
     NOT = (
         "extreme_values_open sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst"
         " frequency frequency_with_long_windows frequency_after_throttling"
     )
-    SELFTESTS = 31  # the others, at least
+    SELFTESTS = 31  # the least number of the other tests
 
     @classmethod
     def make(cls) -> None:
@@ -149,7 +148,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         return [sample.period for sample in self.read(name).stream()]
 
     def said(self, name: str) -> tuple[list[str], int]:
-        """The lines that a command wrote, and its exit status."""
+        """The lines that a command printed, and its exit status."""
         *lines, status = (self.share / f"{name}.out").read_text().splitlines()
         return [line for line in lines if line.strip()], int(status)
 
@@ -171,7 +170,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                 )
 
     def test_jitter(self):
-        """Bounds and mean of both intervals; both are drawn from a range wider than half of it."""
+        """Both have the right bounds and mean; each varies over more than half of its range."""
         found = self.periods("jitter")
         for nominal, drawn in ((JITTER_LONG, found[3::2]), (JITTER_WINDOW, found[2::2])):
             half = 1 << JITTER
@@ -234,9 +233,9 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                 )
 
     def test_without_either_a_plain_period_makes_the_table(self):
-        """The kernel throttles it, and says so.
+        """The kernel throttles it and says so.
 
-        Windows across that are discarded; the others have the rate.
+        Windows across a throttling are discarded; the others have the right rate.
         """
         self.assertGreater(self.read("plain").records[perfdata.RECORD_THROTTLE], 3)
         done = native(self.share / "plain.data", "--share", "discard", "--json")
@@ -246,7 +245,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         )
         truth = read_truth((self.share / "truth").read_text())
         for name in LEAVES:
-            # nearly all windows are there; only those across the begin or end of a call are missing
+            # only windows across the begin or end of a call are missing
             self.assertAlmostEqual(
                 rates[name][0], truth[name].faults / truth[name].length, delta=1e-4, msg=name
             )
@@ -276,7 +275,8 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
                     lines,
                 )
 
-    # events that are open when the module goes end their window; none keeps it as its period
+    # events that are open when the module is removed end their window, and go on with the long
+    # period
 
     def check_unloaded(self, found: list[int]) -> None:
         self.assertEqual(set(found), {SHORT_LONG, WINDOW})
@@ -301,7 +301,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertEqual(set(found), {SHORT_LONG, WINDOW})
         self.assertNotIn((WINDOW, WINDOW), pairwise(found))
         self.assertGreater(found.count(WINDOW), 100)
-        # it was away now and then
+        # the module was absent now and then
         self.assertGreater(
             len([pair for pair in pairwise(found[2:]) if pair == (SHORT_LONG, SHORT_LONG)]), 5
         )

@@ -29,7 +29,7 @@ FIXED = (
     ("period", 1 << 8),
 )
 SAMPLE_READ = 1 << 4
-# those at the end of other records (sample_id_all)
+# the fields at the end of other records (sample_id_all)
 TRAILER = tuple(
     (name, dict(FIXED)[name]) for name in ("tid", "time", "id", "stream_id", "cpu", "identifier")
 )
@@ -71,10 +71,9 @@ class Sample:
 
 @dataclass
 class Contents:
-    """What a file contains: the attrs, the samples in file order, and how many records of other
-    types there are.
+    """The attrs, the samples in file order, and the number of records of each type.
 
-    aux: the (time, size, flags) of the records of each CPU that announce AUX data; trace: its data.
+    aux: (time, size, flags) of the records that announce AUX data, by CPU; trace: that data.
     """
 
     attrs: list[Attr]
@@ -119,9 +118,7 @@ def read_attrs(data: bytes) -> list[Attr]:
 
 
 def event_of(words: Sequence[int], attrs: list[Attr]) -> Attr:
-    """The event of a sample whose body is these 64-bit words: by its id, which all have in the same
-    place.
-    """
+    """The event of a sample with these 64-bit words. All samples have its id in the same place."""
     common = attrs[0].sample_type
     place = 0
     if not common & IDENTIFIER:
@@ -157,7 +154,7 @@ def read_sample(body: bytes, attrs: list[Attr]) -> Sample:
 
 
 def read(path: Path) -> Contents:
-    """All samples of a perf.data file. Raises ValueError when it is none."""
+    """The contents of a perf.data file. Raises ValueError if it is not one."""
     data = path.read_bytes()
     if data[:8] != b"PERFILE2":
         raise ValueError(f"{path} is not a perf.data file")

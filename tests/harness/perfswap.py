@@ -2,8 +2,8 @@
 """Turns a perf.data file into the one that a machine of the other byte order would have written.
 
 The format is that of tools/perf/Documentation/perf.data-file-format.txt and of
-include/uapi/linux/perf_event.h. What our recordings do not have is refused, so
-that nothing is left as it was without being seen.
+include/uapi/linux/perf_event.h. The code refuses what our recordings do not have, so that no number
+stays unswapped without notice.
 """
 
 import struct
@@ -13,7 +13,7 @@ MAGIC = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 ATTR = "IIQQQQ", "IIQQQQIiQIHHIIQQQQII"  # before the flags and behind them
 SAMPLE_ID_ALL = 1 << 18
 WORDS = 1 << 4 | 1 << 5 | 1 << 12  # values, call chain and registers have 64 bits each
-# bits of sample_type, in the order of a sample and of what ends the other records
+# bits of sample_type, in the order of a sample, and in the order of what ends the other records
 FIXED = (
     (1 << 16, "Q"),
     (1 << 0, "Q"),
@@ -36,7 +36,7 @@ TRAILER = (
 SAMPLE, MMAP2, ID_INDEX, THREAD_MAP, CPU_MAP, EVENT_UPDATE = 9, 10, 69, 73, 74, 78
 UPDATE_CPUS = 3
 MISC_MMAP_BUILD_ID = 1 << 14
-# of the other records of the kernel and of perf: the numbers that they begin with
+# the numbers that other records begin with: those of the kernel and those of perf
 KERNEL = {
     1: "IIQQQ",
     2: "QQ",
@@ -49,7 +49,7 @@ KERNEL = {
     13: "Q",
 }
 OWN = {68: "", 79: "QQQQQ", 82: ""}
-# features that are a row of numbers and strings (s), and those that are a number and so many rows
+# features that are a row of numbers and strings (s); ROWS are a number and so many rows
 FEATURES = {
     3: "s",
     4: "s",
@@ -70,7 +70,7 @@ BUILD_ID, EVENT_DESC, CPU_TOPOLOGY, PMU_CAPS = 2, 12, 13, 31
 
 
 class Swapper:
-    """The bytes of a file, with all numbers up to `at` swapped, and those of the features."""
+    """The bytes of a file; all numbers up to `at` and those of features read are swapped."""
 
     def __init__(self, data: bytes) -> None:
         """Raises ValueError if this is no perf.data file."""
@@ -90,7 +90,7 @@ class Swapper:
         return values
 
     def row(self, form: str) -> tuple[int, ...]:
-        """Numbers and strings, which have their length before them; returns the numbers."""
+        """Swaps numbers, and skips strings, which follow their length; returns the numbers."""
         values: tuple[int, ...] = ()
         for letter in form:
             if letter == "s":
@@ -119,7 +119,7 @@ class Swapper:
         return sample_type, int.from_bytes(flags if self.old == "<" else turned, "little")
 
     def file(self) -> bytes:
-        """The whole file."""
+        """Swaps the whole file."""
         self.data[:8] = self.data[7::-1]
         self.at = 8
         _, attr_size, attrs_at, attrs_size, data_at, data_size, _, _ = self.numbers("8Q")
@@ -157,7 +157,7 @@ class Swapper:
             self.sample(end)
         elif kind in KERNEL:
             if kind == MMAP2 and misc & MISC_MMAP_BUILD_ID:
-                # bytes, where others have device and inode
+                # bytes of a build ID, where other records have device and inode
                 self.numbers("IIQQQ")
                 self.at += 24
                 self.numbers("II")
@@ -187,9 +187,9 @@ class Swapper:
         self.at = end
 
     def sample(self, end: int) -> None:
-        """A sample.
+        """Swaps a sample.
 
-        All behind the fixed part has 64 bits. If the sample types differ, the id is first.
+        Everything after the fixed part has 64 bits. If the sample types differ, the id comes first.
         """
         kinds = set(self.kinds.values())
         sample_type = (
@@ -211,7 +211,7 @@ class Swapper:
             number, size = self.numbers("HH")
             if size != 8:
                 raise ValueError("a mask of CPUs that has no 64-bit words")
-            self.at += 2  # to the next multiple of 8
+            self.at += 2  # skip to the next multiple of 8
             self.numbers(f"{number}Q")
         else:
             self.at += 2
@@ -243,7 +243,7 @@ class Swapper:
             raise ValueError(f"feature {feature}")
 
     def rows(self, form: str) -> None:
-        """A number, and so many rows."""
+        """Swaps a number, and so many rows."""
         for _ in range(self.numbers("I")[0]):
             self.row(form)
 

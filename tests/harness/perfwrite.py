@@ -96,8 +96,10 @@ class Where:
 
 @dataclass
 class Writer:
-    """The records of a recording, in the order of the file. Groups are lists of events, leader
-    first; times are those of the first and the last sample, if the header is to tell them.
+    """The records of a recording, in the order of the file.
+
+    groups: lists of events, leader first; times: those of the first and the last sample, for the
+    header.
     """
 
     groups: list[list[Event]]
@@ -105,9 +107,9 @@ class Writer:
     times: tuple[int, int] | None = None
     cpuid: str = ""
     arch: str = ""
-    slots: int = 0  # that the PMU tells of
+    slots: int = 0  # the number that the PMU reports
     branches: int = 0  # the depth of its branch records
-    threads: tuple[str, ...] = ()  # those of each core
+    threads: tuple[str, ...] = ()  # the threads of each core
 
     @property
     def leader(self) -> Event:
@@ -119,7 +121,7 @@ class Writer:
     def side(
         self, kind: int, body: bytes, where: Where, number: int = 0, misc: int = MISC_USER
     ) -> None:
-        """A record that is no sample; it ends with what of a sample tells where (sample_id_all)."""
+        """A record other than a sample; at its end stands where it comes from (sample_id_all)."""
         kinds = self.leader.sample_type
         trailer = b""
         for bit, value in (
@@ -147,9 +149,9 @@ class Writer:
         offset: int = 0,
         misc: int = MISC_USER,
     ) -> None:
-        """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are none.
+        """A mapping of code: PROT_READ | PROT_EXEC, MAP_PRIVATE; device and inode are 0.
 
-        The kernel's has pid -1.
+        A mapping of the kernel has pid -1.
         """
         pid = -1 if misc == MISC_KERNEL else where.pid
         self.side(
@@ -162,7 +164,7 @@ class Writer:
         )
 
     def task(self, kind: int, where: Where, parent: Where) -> None:
-        """FORK or EXIT."""
+        """A FORK or EXIT record."""
         self.side(
             kind,
             struct.pack("<IIIIQ", where.pid, parent.pid, where.tid, parent.tid, where.time),
@@ -175,7 +177,7 @@ class Writer:
         self.side(kind, struct.pack("<QQQ", where.time, number, number), where, number)
 
     def lost(self, where: Where, number: int, count: int) -> None:
-        """As the kernel tells it: the event with this id could not write."""
+        """A LOST record of the kernel: so many samples of the event with this id had no room."""
         self.side(LOST, struct.pack("<QQ", number, count), where, number)
 
     def cgroup(self, where: Where, number: int, path: str) -> None:
@@ -202,10 +204,11 @@ class Writer:
         registers: Sequence[int] = (),
         cgroup: int = 0,
     ) -> None:
-        """A sample of a group: values are (id, value), the leader's first; callers are return
-        addresses, last call first; branches are the index of the last one's register, and from
-        where to where they went, last one first; registers are those of sample_regs_user;
-        cgroup is its id.
+        """A sample of a group.
+
+        values: (id, value), the leader's first; callers: return addresses, last call first;
+        branches: the index of the last register, and (from, to) of each branch, last one first;
+        registers: those of sample_regs_user; cgroup: its id.
         """
         number = values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
@@ -247,7 +250,7 @@ class Writer:
         return struct.pack(f"<{len(words)}Q", *words)
 
     def write(self, path: Path) -> None:
-        """The whole file: header, ids, attrs, records, features."""
+        """Writes the whole file: header, ids, attrs, records, features."""
         events = [event for group in self.groups for event in group]
         ids_at, ids = 104, b""
         attrs = b""
@@ -276,7 +279,7 @@ class Writer:
             file.writelines((header, ids, attrs, *self.records, features))
 
     def write_pipe(self, path: Path) -> None:
-        """What perf record -o - would write: attrs and features are records, too."""
+        """Writes what perf record -o - would: attrs and features are records, too."""
         begin = Writer(self.groups)
         for group in self.groups:
             for event in group:
@@ -289,7 +292,7 @@ class Writer:
             file.writelines((struct.pack("<8sQ", b"PERFILE2", 16), *begin.records, *self.records))
 
     def features(self) -> dict[int, bytes]:
-        """What the header tells, by number of the feature."""
+        """The features of the header by number."""
         features = {
             HEADER_EVENT_DESC: self.event_desc(event for group in self.groups for event in group),
             HEADER_GROUP_DESC: self.group_desc(),
@@ -300,7 +303,7 @@ class Writer:
         return features
 
     def cpu(self) -> dict[int, bytes]:
-        """What is known of the CPUs."""
+        """The features that describe the CPUs."""
         features = {HEADER_NRCPUS: struct.pack("<II", 64, 64)}
         if self.arch:
             features[HEADER_ARCH] = sized(self.arch)
@@ -341,7 +344,7 @@ class Writer:
 
 
 def sections(at: int, *texts: bytes) -> bytes:
-    """The features of the header, at the end of the file: where each one is, then all of them."""
+    """The features at the end of the file: the place of each one, then all of them."""
     at += 16 * len(texts)
     table = b""
     for text in texts:
@@ -351,13 +354,13 @@ def sections(at: int, *texts: bytes) -> bytes:
 
 
 def padded(text: str) -> bytes:
-    """A string of a record: with its final 0, to the next multiple of 8."""
+    """A string of a record: it ends with 0 and is padded to a multiple of 8."""
     raw = text.encode(errors="surrogateescape") + b"\0"
     return raw + bytes(-len(raw) % 8)
 
 
 def sized(text: str) -> bytes:
-    """A string of the header: its length, padded to 64, and the string."""
+    """A string of the header: its length, padded to a multiple of 64, and the string."""
     raw = text.encode(errors="surrogateescape") + b"\0"
     raw += bytes(-len(raw) % 64)
     return struct.pack("<I", len(raw)) + raw

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recordings that tests make, sample by sample: what is in them is known."""
+"""Recordings with known content, which tests make sample by sample."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ LONG, WINDOW = 10000, 300
 
 
 class Recording:
-    """A recording of one process. Suites derive what decides where its samples are."""
+    """A recording of one process. Suites derive classes that choose where its samples are."""
 
     def __init__(
         self,
@@ -20,7 +20,7 @@ class Recording:
         comm: str = "program",
         **writer: object,
     ) -> None:
-        """groups: each with its leader first; writer: what else perfwrite.Writer takes."""
+        """groups: each with its leader first; writer: further fields of perfwrite.Writer."""
         self.groups = groups
         self.writer = pw.Writer(groups, **writer)
         self.pid = pid

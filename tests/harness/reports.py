@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Makes up tables as `perf functions report -j` prints them, sums files, a perf, and pages."""
+"""Makes up tables as `perf functions report -j` prints them, sums files, a fake perf, and pages."""
 
 import json
 import random
@@ -72,7 +72,7 @@ def columns() -> list[Table]:
 
 
 def sums(rng: random.Random) -> Table:
-    """The sums of a function, at random."""
+    """Random sums of a function."""
     samples = int(rng.paretovariate(0.6)) % 100000 + 1
     matched = rng.randrange(samples + 1)
     cycles = 300 * matched
@@ -161,9 +161,10 @@ def table(names: list[str], seed: int = 1) -> Table:
 
 
 def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None:
-    """Adds metrics of top-down analysis: names, each with that of the level above, first levels
-    first. Those of a level add up to the one above, the first ones to 100. Every so many values
-    are weak.
+    """Adds metrics of top-down analysis.
+
+    names: each with that of the level above, upper levels first. The metrics of a level add up to
+    the one above, those of the first level to 100. Every weak-th value is weak.
     """
     rng, number = random.Random(5), 0
     made["columns"] += [
@@ -232,9 +233,10 @@ def diff(before: Table, after: Table) -> Table:
 
 
 def weighed(rows: Sequence[Sequence[Table]]) -> list[Counter]:
-    """What profiles say of rows, each with its sums: what windows that count have counted. Where
-    samples have opened windows (share mode auto) the leader's counts go by these, and those of
-    other events by their rates.
+    """The counts that profiles give to rows, each with its sums: those of its matched windows.
+
+    In share mode auto, rows share the leader's counts by the samples that opened windows in them;
+    other events follow by their rates.
     """
     made = [Counter() for _ in rows]
     for leader in {sums["events"][0] for row in rows for sums in row}:
@@ -255,7 +257,7 @@ def weighed(rows: Sequence[Sequence[Table]]) -> list[Counter]:
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
     """A sums file by call chain: (windows, cycles, instructions, page-faults).
 
-    All windows are alike, and in blocks of their own.
+    All windows of a chain are alike, and each is in a block of its own.
     """
     version = re.search(
         r"^perf-function-sums \d+",
@@ -283,7 +285,7 @@ def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
                         0,
                         windows + 1,
                         *(windows,) * 3,
-                        *(0, 0, 0),  # in share mode discard no window counts where it begins
+                        *(0, 0, 0),  # windows by their beginning: none in share mode discard
                         *totals,
                         *products,
                         *products,
@@ -303,8 +305,10 @@ def fake_perf(
     chains: str = "perf record --call-graph fp,4",
     intervals: Sequence[Table] = (),
 ) -> Path:
-    """A perf that prints these tables; chains: what it says of call chains before it fails;
-    intervals: what it prints with --interval.
+    """A perf that prints these tables.
+
+    chains: the options that it asks for before it fails by call chain; intervals: its output of
+    --interval.
     """
     path.with_suffix(".intervals").write_text(
         "".join(f"{json.dumps(one, indent=1)}\n" for one in intervals), encoding="utf-8"
@@ -330,12 +334,12 @@ esac
 
 
 def report(*arguments: object, **options) -> subprocess.CompletedProcess:
-    """functions-report, its messages apart from its output."""
+    """Runs functions-report, with messages apart from output."""
     return run(REPORT, *arguments, **{"stderr": subprocess.PIPE, **options})
 
 
 def prepare() -> None:
-    """What the tests of reports stand on."""
+    """Makes what the tests of reports need."""
     DATA.mkdir(parents=True, exist_ok=True)
     must("make", "build/report/template.html")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Simulated runs of a program as sums files, and the comparison that perf makes of them.
 
-How far runs differ, and what has changed in a build, is known.
+It is known how far runs differ and what has changed between builds.
 """
 
 import json
@@ -16,27 +16,27 @@ from tests.harness.env import CHECK, PERF, run
 from tests.harness.estimates import HEADER, poisson
 
 DATA = CHECK / "diff"
-SPREAD = 40  # of the instructions in a window
-# as in programs: few functions have most windows
+SPREAD = 40  # standard deviation of the instructions in a window
+# as in real programs, few functions have most windows
 MANY = {f"f{number}": 5000 // number for number in range(1, 21)}
 COLUMNS = ("CPI", "PF/KI", "%CY")
 
 
 class Program(NamedTuple):
-    """What a run is drawn from."""
+    """A program of which runs are drawn."""
 
-    sizes: dict[str, int]  # windows, by function
+    sizes: dict[str, int]  # number of windows by function
     cpi: float = 1.5
-    folder: Path = DATA  # of the sums files
+    folder: Path = DATA  # where sums files go
 
     def run(
         self, draw: random.Random, deviation: float, together: float = 0, slower: float = 1
     ) -> dict[str, Sequence[int]]:
-        """The numbers of each function in a sums file; those named slow* are that much slower.
+        """The numbers of each function in a sums file.
 
-        CPI, page faults and share differ from run to run by a standard deviation, the part of
-        its variance that is given by one factor for all functions. The moments of normal windows
-        are drawn instead of the windows.
+        CPI, page faults and share differ from run to run by a standard deviation; together is the
+        part of the variance of CPI that all functions have in common. Functions named slow* are
+        slower by the factor slower. The moments of normal windows are drawn instead of the windows.
         """
         common = math.sqrt(together) * deviation * draw.gauss(0, 1)
         own = math.sqrt(1 - together) * deviation
@@ -85,7 +85,7 @@ class Program(NamedTuple):
 
 
 def poisson_or_normal(draw: random.Random, mean: float) -> int:
-    """A number of events, of which many are nearly normal."""
+    """A number of events by chance; many are nearly normal."""
     return poisson(draw, mean) if mean < 50 else round(draw.gauss(mean, math.sqrt(mean)))
 
 

@@ -10,7 +10,7 @@ WORDS = ("a", "_x", "main", "core", "9a", "Vec", "gödel", "α_ω", "铁锈", "�
 
 
 def base_62(number: int) -> str:
-    """0 is written as _, others as one less in digits."""
+    """A number of the scheme: 0 is _, others are one less in base 62, then _."""
     if not number:
         return "_"
     text, number = "_", number - 1
@@ -22,15 +22,15 @@ def base_62(number: int) -> str:
 
 
 class Mangler:
-    """Writes one name: each method the part that it is named for."""
+    """Writes one random name; each method writes the part in its name."""
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
         self.text = ""
         self.depth = 0
-        self.lifetimes = 0  # that binders have named
-        # the parts that can be referred to, by kind: where each begins, and how many lifetimes had
-        # names
+        self.lifetimes = 0  # number of lifetimes that binders have named
+        # the parts that can be referred to, by kind: where each begins, and the number of named
+        # lifetimes there
         self.written: dict[str, list[tuple[int, int]]] = {"path": [], "type": [], "const": []}
 
     def maybe(self, *write: Callable[[], None]) -> None:
@@ -39,7 +39,7 @@ class Mangler:
                 part()
 
     def put(self, *texts: str) -> None:
-        """One of them."""
+        """Writes one of these texts."""
         self.text += self.draw.choice(texts)
 
     def _number(self, tag: str, *numbers: int) -> None:
@@ -61,9 +61,7 @@ class Mangler:
         self.text += str(len(word)) + ("_" if word[:1] == "_" or word[:1].isdigit() else "") + word
 
     def _part(self, kind: str, *choices: Callable[[], None]) -> None:
-        """A reference to a part written before, or one of the choices; the first one where it is
-        deep.
-        """
+        """Writes a reference to an earlier part, or one of the choices: the first one when deep."""
         here, scope = len(self.text), self.lifetimes
         places = [place for place, lifetimes in self.written[kind] if lifetimes <= scope]
         self.depth += 1
@@ -135,7 +133,7 @@ class Mangler:
         self._part("const", self._value)
 
     def _value(self) -> None:
-        # c++filt has escapes for characters that need none, and none for quotes: not those
+        # c++filt escapes some characters without need, and does not escape quotes: leave those out
         characters = [f"c{ord(character):x}_" for character in "Az09+\t\n\r\x7fé🤦"]
         signed = [
             f"{letter}{sign}{number:x}_"
@@ -223,7 +221,7 @@ class Mangler:
 
 
 def mangled(draw: random.Random) -> str:
-    """A name, which may tell where it was instantiated and what a compiler has added to it."""
+    """A name, which may include where it was instantiated and a suffix of the compiler."""
     mangler = Mangler(draw)
     mangler.path()
     mangler.maybe(mangler.path)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Real servers on this machine: a Dask scheduler with workers, PostgreSQL.
 
-None outlives its block.
+Each server ends with its `with` block.
 """
 
 import json
@@ -20,9 +20,9 @@ NOBODY = 65534
 
 
 def until(what: str, found: Callable, seconds: float = 60):
-    """The first true result of a function.
+    """Waits for a true result of a function and returns it.
 
-    Raises AssertionError when there is none in this time.
+    Raises AssertionError when none comes in this time.
     """
     end = time.monotonic() + seconds
     while True:
@@ -94,7 +94,7 @@ class Dask:
             )
 
     def seconds(self) -> float:
-        """Processor time that scheduler, workers and what these have run to its end took so far."""
+        """Processor time so far of scheduler, workers and their finished children."""
         ticks = 0
         for process in self.processes:
             ticks += sum(
@@ -109,11 +109,11 @@ class Dask:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
-        """One worker dies, without a word."""
+        """Kills one worker without warning."""
         self.workers.pop().kill()
 
     def stop(self) -> None:
-        """All ends."""
+        """Stops all processes."""
         for process in reversed(self.processes):
             process.kill()
             process.wait()
@@ -135,13 +135,11 @@ def dask(folder: Path, workers: int) -> Iterator[Dask]:
 
 @contextmanager
 def postgresql() -> Iterator[str]:
-    """A server with an empty database, behind a socket in a folder of its own. Yields its URL."""
+    """Runs a server with an empty database, behind a socket in its own folder. Yields its URL."""
     commands = must(TOP / "scripts/debian/postgresql.sh").splitlines()[-1]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         be = []
-        if (
-            os.getuid() == 0
-        ):  # whom the server refuses: be nobody, who can still read what is only root's
+        if os.getuid() == 0:  # the server refuses root: be nobody, who may read all the same
             os.chown(folder, NOBODY, NOBODY)
             be = [
                 "setpriv",
@@ -187,11 +185,11 @@ def postgresql() -> Iterator[str]:
                 until("database", lambda: "ready" in status(data))
                 yield f"postgresql://test@/postgres?host={folder}"
             finally:
-                server.send_signal(signal.SIGQUIT)  # at once
+                server.send_signal(signal.SIGQUIT)  # stop at once
 
 
 def status(data: Path) -> str:
-    """The last line of the server's own notes on itself."""
+    """The last line of the server's status file."""
     file = data / "postmaster.pid"
     return (
         file.read_text(encoding="utf-8").splitlines()[-1]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Random recordings, and the sums that are in them.
+"""Random recordings, and the sums that a table of them must have.
 
-A recording is simulated interval by interval; the sums it must have are taken
-from the simulation by the rules of the specification, not by either collector.
+A recording is simulated interval by interval. The sums follow from the simulation by the rules of
+the specification, without the code of either collector.
 """
 
 import random
@@ -33,7 +33,7 @@ EVENTS = (
     ("my,own\tname", 8, 0x77),
 )
 BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup", "children")
-SEVERAL = (  # keys
+SEVERAL = (  # combinations of keys
     "comm,symbol",
     "symbol,thread",
     "cpu,dso,comm",
@@ -42,14 +42,14 @@ SEVERAL = (  # keys
     "symbol,dso,comm,thread,cpu,srcline,callchain,cgroup",
 )
 CGROUPS = {1: "/", 21: "/system.slice/a;b.service", 2**40: ""}  # paths by id; one is not known
-ALL, CUT = ("[all]", 0), ("[cut]", 0)  # what is below all frames
+ALL, CUT = ("[all]", 0), ("[cut]", 0)  # the rows below all frames
 MAX_STACK = 4  # frames, where chains are cut
 NOWHERE = ("", 0)  # the page of address 0, which Linux 7.3 writes for samples in the kernel
 LINE = "nop;" * 16 + "\n"
 
 
 class Libraries:
-    """ELF files with the functions above; in `one` a second, local `twice` follows."""
+    """ELF files with the functions above; after those of `one` follows a second, local `twice`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -81,7 +81,7 @@ class Libraries:
         must("gcc", *options, "-o", self.path(name), *sources)
 
     def symbols(self) -> dict[tuple[str, int], str]:
-        """(library, address) of each function: its name, as nm reads them."""
+        """The name that nm gives to each function, by (library, address)."""
         found = {}
         for name in LIBRARIES:
             for line in must("nm", "--defined-only", self.path(name)).splitlines():
@@ -91,7 +91,7 @@ class Libraries:
         return found
 
     def source_lines(self) -> dict[tuple[str, int], str]:
-        """(library, address of 16 bytes): file and line, as they were written."""
+        """File and line as they were written, by (library, address of 16 bytes)."""
         found = {}
         last = max(address for library, address in self.functions if library == "one")
         for (library, start), function in self.functions.items():
@@ -106,7 +106,7 @@ class Libraries:
 
 
 class Counted(NamedTuple):
-    """What a sample of a group has counted, by name of the event: in the interval that it ends."""
+    """The counts of a sample by event, in the interval that it ends."""
 
     group: int  # its place in the recording
     time: int
@@ -114,10 +114,10 @@ class Counted(NamedTuple):
 
 
 class Blocks:
-    """At most 20 blocks of time, which are as short as powers of two can be."""
+    """At most 20 blocks of time, whose width is the smallest power of two for that."""
 
     def __init__(self, times: Sequence[int]) -> None:
-        """times: those of all samples of groups."""
+        """times: those of the samples of all groups."""
         self.first = min(times)
         span = max(times) - self.first
         self.width = next(2**power for power in range(65) if span // 2**power < 20)
@@ -131,11 +131,11 @@ class Blocks:
         return blocks
 
     def numbers(self, counted: Sequence[Counted]) -> Counter[tuple[int, int]]:
-        """Their number."""
+        """The number of samples of each block of each group."""
         return Counter({block: len(some) for block, some in self.of(counted).items()})
 
     def values_of(self, events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict:
-        """What there is of bursts: their number, totals, products, and the same of blocks."""
+        """The numbers of bursts and blocks, the totals, and the products of both."""
         windows = [window for burst in bursts for window in burst]
         blocks = self.of(windows).values()
         return {
@@ -151,17 +151,15 @@ class Blocks:
 class Stream:
     """What the simulation knows of a leader on a thread or CPU."""
 
-    values: dict[int, int] = field(default_factory=dict)  # recorded last, by id
-    pending: Counter = field(
-        default_factory=Counter
-    )  # counted, but left out of the samples so far, by slot
+    values: dict[int, int] = field(default_factory=dict)  # last recorded values by id
+    pending: Counter = field(default_factory=Counter)  # counted, but not yet in a sample, by slot
     last: tuple | None = None  # thread, function, page and callers of the last sample
-    wanted: bool = False  # of the last sample
+    wanted: bool = False  # whether the table wants the last sample
     windows: int = 0  # since the last long interval
-    burst: list | None = None  # the windows up to the last sample that follow one another
-    run: tuple | None = None  # a function, and the last windows, which all began in it
-    frames: list = field(default_factory=list)  # of the last sample: function and address
-    bursts: dict = field(default_factory=dict)  # by function on the stack
+    burst: list | None = None  # the windows of the current burst, up to the last sample
+    run: tuple | None = None  # a function, and the latest windows, which all began in it
+    frames: list = field(default_factory=list)  # those of the last sample: function and address
+    bursts: dict = field(default_factory=dict)  # the current burst by function on the stack
     broken: bool = False
 
 
@@ -174,7 +172,7 @@ class Task:
 
 
 class Simulation:
-    """A random recording, and the sums that are in it."""
+    """A random recording, and the sums that a table of it must have."""
 
     def __init__(
         self,
@@ -185,14 +183,14 @@ class Simulation:
         by: str = "symbol",
         deferred: bool = False,
     ) -> None:
-        """events: one group, and the same one with every seed, of so many events; read: with their
-        values; by: what tells samples apart; deferred: all have call chains, and some of them their
-        ends in later records.
+        """events: make one group with so many events, the same for every seed; read: record their
+        values; by: the key of rows; deferred: all samples have call chains, and some end in later
+        records.
         """
         self.by, self.keys, self.deferred = by, by.split(","), deferred
-        # the windows of a task on a CPU
+        # whether the table wants the windows of a task on a CPU
         self.wants: Callable[[Task, int], bool] = lambda _task, _cpu: True
-        self.cpu = self.cgroup = 0  # of the sample at hand
+        self.cpu = self.cgroup = 0  # those of the current sample
         self.random = random.Random(seed)
         self.libraries = libraries
         self.nr_cpus = self.random.choice((1, 2, 4))
@@ -232,11 +230,11 @@ class Simulation:
         self.numbers = 0
         self.streams: dict[tuple, Stream] = {}
         self.sums: dict[tuple, dict] = {}
-        self.times: list[int] = []  # of all samples of groups
-        # in share mode auto, those of which all is known: windows, and long ones
+        self.times: list[int] = []  # times of the samples of all groups
+        # in share mode auto, the intervals that are fully known: windows, and long ones
         self.intervals: tuple[list[Counted], list[Counted]] = ([], [])
-        self.rows: dict[tuple, tuple] = {}  # what tells samples apart: symbol, DSO, address
-        self.called: dict[int, str] = {}  # threads
+        self.rows: dict[tuple, tuple] = {}  # symbol, DSO and address of each row, by its key
+        self.called: dict[int, str] = {}  # name of each thread
         self.lost = self.throttled = 0
         self.tasks = [self.new_task(100, 100, "program")]
         self.free: list[int] = []
@@ -273,7 +271,7 @@ class Simulation:
             others = [event for event in EVENTS if event != chosen[0]]
             chosen += self.random.sample(others, self.random.randrange(0, 6))
             if self.random.random() < 0.2:
-                chosen.append((f"{chosen[0][0]}:k", *chosen[0][1:]))  # the same once more
+                chosen.append((f"{chosen[0][0]}:k", *chosen[0][1:]))  # the same in the kernel
             periods = self.random.choice(
                 (
                     (10000, 300),
@@ -332,7 +330,7 @@ class Simulation:
         return pw.Where(self.time, task.pid, task.tid, cpu)
 
     def begin(self) -> None:
-        """The program and its mappings."""
+        """Writes the program and its mappings."""
         task = self.tasks[0]
         if self.any_thread:
             self.writer.any_thread()
@@ -352,7 +350,7 @@ class Simulation:
         self.tasks.append(task)
 
     def exit(self) -> None:
-        """Ends a task without threads, if there is one: perf forgets the maps with the process."""
+        """Ends a task without threads, if there is one: perf forgets the maps of a dead process."""
         ready = [
             task
             for task in self.tasks[1:]
@@ -366,7 +364,7 @@ class Simulation:
         self.free.append(task.tid)
 
     def interrupt(self) -> None:
-        """A throttle record of a leader, or a loss."""
+        """Writes a throttle record of a leader, or a loss."""
         cpu = self.random.randrange(self.nr_cpus)
         where = self.where(self.random.choice(self.tasks), cpu)
         leader = self.random.choice(self.groups)[0].ids[cpu]
@@ -384,12 +382,12 @@ class Simulation:
             stream.broken = True
 
     def sample(self) -> None:
-        """One interval of a group ends."""
+        """Ends one interval of a group."""
         group = self.random.choice(self.groups)
         leader = group[0]
         task, cpu = self.random.choice(self.tasks), self.random.randrange(self.nr_cpus)
         self.cpu = cpu
-        # a task moves now and then
+        # tasks move from cgroup to cgroup
         self.cgroup = list(CGROUPS)[(task.number + self.time // 5000) % len(CGROUPS)]
         stream = self.streams.setdefault(
             (leader.ids[cpu], task.number if self.inherit else 0), Stream()
@@ -426,7 +424,7 @@ class Simulation:
         self.write_sample(group, stream, cpu, task, counts, [address for *_, address in chain])
         counted = self._counted(group, counts)
         function = self.row(task, cpu, chain)
-        # address 0 tells neither the function nor its DSO
+        # address 0 identifies neither a function nor a DSO
         known = page != NOWHERE or not set(self.keys) - {"comm", "thread", "cpu", "cgroup"}
         stream.burst = self._count(group, stream, function, task, counted, is_long, known)
         is_known = stream.last and not stream.broken and self.wants(task, cpu)
@@ -445,10 +443,10 @@ class Simulation:
         counts: list[int],
         is_long: bool,
     ) -> None:
-        """The same with a stack that grows and shrinks at its top, and who was on it all the time.
+        """Ends an interval whose stack has grown and shrunk; finds who was on it all the time.
 
-        A frame is a function with the address in it. It is the call that it was if all below it is
-        as it was: its own address may be another one, for it goes on.
+        A frame is a function with the address in it. It is still the same call if all frames below
+        it are unchanged. Its own address may differ, as its code goes on.
         """
         before, was_cut = stream.frames, stream.frames[:1] == [(CUT, 0)]
         frames = [] if was_cut else list(before[1 : self.random.randrange(6) + 1])
@@ -458,7 +456,7 @@ class Simulation:
         for _ in range(self.random.randrange(4)):
             place = self.random.choice(self.pages)
             frames.append((place, self.address_in(*place)))
-        # the sample itself may be at address 0, callers are not
+        # a sample itself may be at address 0, its callers never are
         frames = [frame for frame in frames[:-1] if frame[1]] + frames[-1:]
         frames = frames or [(place := self.pages[0], self.address_in(*place))]
         addresses = [address for _, address in reversed(frames)]
@@ -493,7 +491,7 @@ class Simulation:
         stream.broken = False
 
     def _counted(self, group: list[pw.Event], counts: list[int]) -> Counted:
-        """What the sample that was written just now has counted."""
+        """The counts of the sample that was written last."""
         names = self.names(group)
         return Counted(self.groups.index(group), self.times[-1], Counter(dict(zip(names, counts))))
 
@@ -512,7 +510,7 @@ class Simulation:
         )
 
     def address_in(self, library: str, start: int | None) -> int:
-        """An address in a function, in a library without function, or in none."""
+        """An address in a function, in a library outside of functions, or outside of libraries."""
         if (library, start) == NOWHERE:
             return 0
         if not library:
@@ -532,9 +530,7 @@ class Simulation:
         counts: list[int],
         chain: list[int],
     ) -> None:
-        """Turn counts into values; a member is left out now and then, and its count comes with the
-        next.
-        """
+        """Writes counts as values; a member left out now and then counts in the next sample."""
         values = []
         for slot, event in enumerate(group):
             number = event.ids[cpu]
@@ -555,7 +551,7 @@ class Simulation:
         )
 
     def function_of(self, library: str, start: int | None, ip: int) -> tuple:
-        """Symbol, DSO, address, as the table has them."""
+        """Symbol, DSO and address of a function, as in the table."""
         if (library, start) in (ALL, CUT):
             return (library, "", 0)
         if not library:
@@ -566,7 +562,7 @@ class Simulation:
         return (self.libraries.functions[library, start], path, start)
 
     def row(self, task: Task, cpu: int, chain: list[tuple]) -> tuple:
-        """What tells this sample from others; notes what it is called."""
+        """The key of the row of this sample; notes its name."""
         frames = tuple(self.function_of(*place) for place in chain)
         (library, _, ip), function = chain[0], frames[0]
         path = Path(function[1])
@@ -588,7 +584,7 @@ class Simulation:
             ),
             "callchain": (frames, (name, *function[1:])),
         }
-        # a thread goes by the last of its names, in all its rows
+        # all rows of a thread have its last name
         self.called[task.number] = rows["thread"][1][0]
         if len(self.keys) == 1:
             identity, row = rows[self.by]
@@ -604,7 +600,7 @@ class Simulation:
         return identity
 
     def _named(self, row: tuple) -> tuple:
-        """The row with its name, when all threads have their last ones."""
+        """The name of a row, once the last names of all threads are known."""
         if isinstance(row[0], str):
             return row
         parts = (self.called.get(part, part) for part in row[0])
@@ -620,7 +616,7 @@ class Simulation:
         is_long: bool,
         known: bool,
     ) -> list | None:
-        """What the specification says of the interval. Returns the burst that it is in."""
+        """Counts the interval by the specification's rules. Returns the burst that it is in."""
         share = self._share_of(group)
         is_window = not is_long and stream.last is not None
         self._count_begun(group, stream, task, window, is_window and share == "auto")
@@ -646,7 +642,7 @@ class Simulation:
     def _count_begun(
         self, group: list[pw.Event], stream: Stream, task: Task, window: Counted, counts: bool
     ) -> None:
-        """Counts a window where it begins, if it counts there and that is known and wanted."""
+        """Counts a window where it begins, if that function is known and wanted."""
         run, stream.run = stream.run, None
         was_wanted, stream.wanted = stream.wanted, self.wants(task, self.cpu)
         if not (counts and was_wanted) or stream.broken or stream.last[0] != task.number:
@@ -675,9 +671,9 @@ class Simulation:
         return (first, *sorted(rest))
 
     def run(self, number: int, path: Path) -> None:
-        """A recording with this number of samples.
+        """Writes a recording with this number of samples.
 
-        In each round of the file, a CPU's records are together.
+        The records of each round are shuffled.
         """
         self.begin()
         first = len(self.writer.records)
@@ -703,7 +699,7 @@ class Simulation:
         self.writer.write(path)
 
     def expected(self) -> dict[tuple, dict]:
-        """By function and group what JSON must say."""
+        """The expected sums of the JSON object by function and group."""
         blocks = Blocks(self.times)
         opened: Counter[tuple[int, int]] = Counter()
         for sums in self.sums.values():
@@ -738,7 +734,7 @@ class Simulation:
         }
 
     def expected_intervals(self) -> list[dict]:
-        """What JSON must say of all intervals."""
+        """The expected sums of all intervals in the JSON object."""
         told, blocks = [], Blocks(self.times)
         for events in sorted({*map(self.key, self.groups)}):
             same = [
@@ -775,18 +771,18 @@ class Simulation:
 
 
 def part_of(key: str, symbol: str, dso: str, address: int) -> str:
-    """What a key says in the name of a row of several: with a ; between frames only."""
+    """The part of a row's name from one of several keys; a ; may only be between frames."""
     symbol = symbol or f"{address:#x} [{Path(dso).name or 'unknown'}]"
     return symbol if key == "callchain" else symbol.replace(";", ":")
 
 
 def has_name(function: tuple, addresses: dict[tuple, set]) -> bool:
-    """Whether its symbol and DSO tell a function from all others."""
+    """Whether no other function has its symbol and DSO."""
     return bool(function[0]) and len(addresses[function[:2]]) == 1
 
 
 def added(one: dict, other: dict) -> dict:
-    """The sums of two, number by number."""
+    """Adds two sums, number by number."""
     return {
         key: added(one.get(key, {}), value) if isinstance(value, dict) else one.get(key, 0) + value
         for key, value in other.items()
@@ -796,7 +792,7 @@ def added(one: dict, other: dict) -> dict:
 def common_calls(
     function_of: Callable[..., tuple], frames: Sequence[tuple], before: Sequence[tuple]
 ) -> set[tuple]:
-    """The functions of the calls that two stacks have in common."""
+    """The functions of the calls that are in both stacks."""
     found = set()
     for (place, address), (other_place, other_address) in zip(frames, before):
         function = function_of(*place, address)
@@ -808,14 +804,14 @@ def common_calls(
 
 
 def empty_sums() -> dict:
-    """What a simulation counts in a function: samples that open windows, windows, those that are
-    matched by the burst that they are in, and those that begin in it by their run.
+    """The sums of a function: samples that open windows, the number of windows, matched windows by
+    burst, and windows that begin in it by run.
     """
     return {"opened": [], "samples": 0, "bursts": [], "begun": []}
 
 
 def products_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict[str, int]:
-    """Products of bursts, or of blocks, each of which is one window."""
+    """The products of bursts, or of blocks; each counts as one window."""
     sums = [sum((window.counts for window in burst), Counter()) for burst in bursts]
     return {
         f"{a}*{b}": sum(burst[a] * burst[b] for burst in sums)
@@ -826,17 +822,20 @@ def products_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> d
 
 
 def unknown_line(path: Path, address: int) -> str:
-    """What perf prints in place of a line."""
+    """The text that perf prints in place of an unknown line."""
     return f"{path.name}[{address:x}]" if path.name else "??:0"
 
 
 def alternating(leader: pw.Event) -> bool:
-    """Whether its intervals differ: equal periods are plain ones with jitter."""
+    """Whether windows differ from long intervals: equal periods are plain, with jitter."""
     return leader.alternative_sample_period not in (0, leader.sample_period)
 
 
 def total_of_periods(leader: pw.Event) -> int:
-    """Intervals of half of it or more are long; at a frequency four windows stand for one."""
+    """The sum of both periods; an interval of at least half of it is long.
+
+    At a frequency, four windows stand for the long period.
+    """
     window = leader.alternative_sample_period
     return window + (4 * window if leader.flags & pw.FLAG_FREQ else leader.sample_period)
 
@@ -846,6 +845,6 @@ def task_of(task: Task) -> pw.Where:
 
 
 def recorded(path: Path, seed: int, libraries: Libraries, **options) -> Path:
-    """A recording of 1000 samples of one group, with every option of a simulation."""
+    """Writes a recording of 1000 samples; the options are those of Simulation."""
     Simulation(seed, libraries, **options).run(1000, path)
     return path

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recordings with call chains that are made up, and a program whose stack is known at each cycle.
-"""
+"""Recordings with made-up call chains, and a program whose stack is known at each cycle."""
 
 import functools
 import random
@@ -16,20 +15,20 @@ from tests.harness.simulation import LOADED, Libraries
 
 DATA = CHECK / "children"
 BASE = LOADED["one"]
-# of this process, for suites run side by side
+# each process has its own, as suites run side by side
 FOLDER = tempfile.TemporaryDirectory(prefix="stacks-")
 
 
 @functools.cache
 def library() -> Libraries:
-    """The library `one` has the functions alpha, beta, twice and gamma, each of 64 bytes."""
+    """The library `one` with the functions alpha, beta, twice and gamma, each of 64 bytes."""
     DATA.mkdir(parents=True, exist_ok=True)
     return Libraries(Path(FOLDER.name))
 
 
 @functools.cache
 def address(name: str, offset: int = 0) -> int:
-    """An address in a function of the library `one`; the first of those that have the name."""
+    """An address in a function of the library `one`; of two with the name, in the first."""
     found = (
         at
         for (which, at), symbol in library().functions.items()
@@ -66,7 +65,7 @@ class Stacks(Recording):
         return self.write(DATA / f"{name}.data")
 
 
-# What a call does: instructions of its own with the cycles of each, and calls.
+# The parts of a call: (instructions, cycles of each), or the name of a callee.
 Calls = dict[str, list[tuple[int, int] | str]]
 PROGRAM: Calls = {
     "gamma": [(40, 1), "beta", (5, 1), "beta", (300, 2), "twice"],
@@ -94,7 +93,7 @@ class Program:
     """A program in a loop, and windows at random places of it."""
 
     def __init__(self, calls: Calls | None = None) -> None:
-        """calls: what its functions do, of which `gamma` is the first."""
+        """calls: the parts of each function; `gamma` is called first."""
         calls = calls or PROGRAM
         self.done: dict[str, Counter] = {name: Counter() for name in (*calls, "[all]")}
         # by cycle: instructions so far, stack
@@ -108,7 +107,7 @@ class Program:
                 self.done[name] += Counter(cycles=cycles, instructions=1)
 
     def record(self, seed: int, windows: int, name: str = "program") -> Path:
-        """A recording of the program in a loop, of windows at random places."""
+        """Writes a recording of windows at random places of the program in a loop."""
         chosen = random.Random(seed)
         recording = Stacks()
         whole, length = self.done["[all]"]["instructions"], len(self.timeline)

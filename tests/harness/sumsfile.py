@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Lines of sums files, as perf-functions(1) has them in SUMS FILE."""
+"""Lines of sums files, in the format of SUMS FILE in perf-functions(1)."""
 
 from collections.abc import Sequence
 
 
 def values(windows: Sequence[Sequence[int]], events: int) -> list[int]:
-    """Totals and products of windows, each with what the events counted."""
+    """The totals and products of windows; each window is its events' counts."""
     return [
         *(sum(window[event] for window in windows) for event in range(events)),
         *(
@@ -22,8 +22,8 @@ def intervals(
     long: Sequence[Sequence[int]] = (),
     blocks: int = 0,
 ) -> str:
-    """The two lines of all intervals that follow the group lines in share mode auto. blocks are
-    those with a sample that ends a long interval.
+    """The two lines of all intervals that follow the group lines in share mode auto. blocks: the
+    number of those with a sample that ends a long interval.
     """
     lines = (
         ("windows", len(windows), *values(windows, events)),
@@ -33,14 +33,14 @@ def intervals(
 
 
 def without_blocks(text: str) -> str:
-    """A file with zeros for what blocks of time have, which no other number depends on."""
+    """A sums file with 0 for all numbers of blocks, which no other number depends on."""
     lines, events = [], 0
     for line in text.split("\n"):
         word, *fields = line.split("\t")
         if word == "group":
             events = len(fields) - 7
         pairs = events * (events + 1) // 2
-        half = events + 2 * pairs  # numbers of matched windows, and of those that begin
+        half = events + 2 * pairs  # numbers of matched windows; as many follow for those that begin
         of_blocks = {
             "long": [1],
             "sums": [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A sysfs and a tracefs of our own: a CPU's PMU with an alias, software events, a tracepoint."""
+"""A made-up sysfs and tracefs: a CPU's PMU with an alias, software events, a tracepoint."""
 
 from pathlib import Path
 
@@ -40,9 +40,9 @@ print fmt: "%d", REC->common_type
 
 
 def make_system(folder: Path) -> dict[str, str]:
-    """Makes a sysfs and a tracefs.
+    """Makes the files in a folder.
 
-    Returns an environment in which perf takes them, and a CPU that it knows.
+    Returns an environment that makes perf read them, with a CPU that it knows.
     """
     for name, text in FILES.items():
         path = folder / name

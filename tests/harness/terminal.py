@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A terminal for a command, and what is seen on its screen. A guest can import this, too."""
+"""A terminal for a command, and the text on its screen. Guests import this, too."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ TOKEN = re.compile(r"\x1b\[([?\d;]*)([@-~])|\x1b[()].|\x1b[=>78M]|[\s\S]")
 
 
 class Terminal:
-    """A command with a terminal, and its screen. It knows the sequences that a browser uses."""
+    """A command in a terminal, and its screen. It knows the escape sequences of perf's browser."""
 
     def __init__(self, *command: object, **environment: str) -> None:
         self.screen = [[" "] * COLUMNS for _ in range(LINES)]
@@ -39,7 +39,7 @@ class Terminal:
             os.execv(str(command[0]), [str(word) for word in command])
 
     def feed(self, text: str) -> None:
-        """Change the screen."""
+        """Writes to the screen."""
         for token in TOKEN.finditer(text):
             if token[2]:
                 self.control(
@@ -56,7 +56,7 @@ class Terminal:
                 self.column += 1
 
     def control(self, what: str, numbers: list[int]) -> None:
-        """One control sequence."""
+        """Obeys one control sequence."""
         if what == "H":
             self.line, self.column = numbers[0] - 1, (numbers + [1])[1] - 1
         elif what == "C":
@@ -75,7 +75,7 @@ class Terminal:
         return ["".join(line[:-1]).rstrip() for line in self.screen]
 
     def until(self, pattern: str) -> list[str]:
-        """The screen once it has this. Raises AssertionError if it does not come."""
+        """Waits until the screen matches; returns it. Raises AssertionError after a while."""
         end = time.monotonic() + PATIENCE
         while not re.search(pattern, "\n".join(self.lines()), re.M):
             if time.monotonic() > end or not self.read():
@@ -83,7 +83,7 @@ class Terminal:
         return self.lines()
 
     def read(self) -> bool:
-        """Take what the command has written; False when it has ended."""
+        """Reads what the command has written; returns False when it has ended."""
         if select.select([self.file], [], [], 1)[0]:
             try:
                 text = os.read(self.file, 65536).decode(errors="replace")
@@ -97,12 +97,12 @@ class Terminal:
         os.write(self.file, keys.encode())
 
     def resize(self, lines: int, columns: int) -> None:
-        """Make it smaller, with nothing on it."""
+        """Makes the screen smaller, and clears it."""
         self.screen = [[" "] * COLUMNS for _ in range(LINES)]
         fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def end(self) -> int:
-        """Wait for the end of the command, which does not get forever; its exit status."""
+        """Waits for the end of the command and returns its exit status; does not wait forever."""
         late = time.monotonic() + PATIENCE
         while self.read():
             if time.monotonic() > late:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The truth of the benchmark, and whether a table of metrics says so.
+"""The truth of the benchmark, and checks of tables of metrics against it.
 
-`benchmark --truth` counts it one instruction at a time, without a PMU. The rows
-of a table are those of generate-function-metrics.py --json, by symbol.
+`benchmark --truth` counts it one instruction at a time, without a PMU. The rows of a table are
+those of generate-function-metrics.py --json, by symbol.
 """
 
 import bisect
@@ -24,7 +24,7 @@ LEAVES = [
     "double_to_int",
     "dcache_miss",
 ]
-PAGES = 96  # that dcache_miss comes to in an iteration
+PAGES = 96  # touched by dcache_miss in an iteration
 Rows = dict[str, dict[str, Any]]
 
 
@@ -43,7 +43,7 @@ class Line(NamedTuple):
     length: int  # instructions of a call
     calls: int
     instructions: int
-    share: float  # of all instructions
+    share: float  # part of all instructions
     faults: int  # page faults in a call
 
 
@@ -51,7 +51,7 @@ Truth = dict[str, Line]
 
 
 def read_truth(text: str) -> Truth:
-    """The output of --truth by function."""
+    """Parses the output of --truth, by function."""
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {
         name: Line(int(length), int(calls), int(total), float(share) / 100, int(faults))
@@ -73,9 +73,11 @@ def check_shares(
     event: str = "cycles",
     most: float = 0.98,
 ) -> None:
-    """Asserts that shares of the event, the leader, are right within 4 standard errors, and that
-    the functions of the truth have most of it. Right in share mode auto, which the table tells by
-    its opened samples, is the truth, in the others what is predicted.
+    """Asserts that shares of the event, the leader, are right within 4 standard errors.
+
+    The functions of the truth must have at least this part of the whole. In share mode auto, where
+    samples have opened windows, the right shares are the truth; in the others predicted() gives
+    them.
     """
     sums = {name: row["sums"][0] for name, row in table.items()}
     if any(one["opened"] for one in sums.values()):
@@ -85,7 +87,7 @@ def check_shares(
         every = {name: one["totals"][event] for name, one in sums.items()}
         shares, weight = predicted(truth, window), window
     counts = {name: every.get(name, 0) for name in truth}
-    # start and end of the program take part in the table, not in the truth
+    # the table, but not the truth, includes start and end of the program
     case.assertGreater(sum(counts.values()), most * sum(every.values()))
     windows = sum(counts.values()) / weight
     for name, share in shares.items():
@@ -118,9 +120,10 @@ def measured_rates(
 
 
 def executed(log: str, symbols: str) -> dict[str, int]:
-    """How many instructions of each function QEMU's log of executed blocks (-d exec), of one
-    instruction each, holds. symbols is the output of `nm`; a block which QEMU stopped before is not
-    counted.
+    """The number of executed instructions of each function, from QEMU's log of blocks (-d exec).
+
+    Blocks must have one instruction each. symbols is the output of `nm`. A block does not count if
+    QEMU stopped before it.
     """
     starts = sorted(
         (int(address, 16), name)

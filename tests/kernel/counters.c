@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The functions of a PMU driver that no emulator has, with a counter that is
- * made of a variable. DRIVER is a file with their text, PMU the name of the
- * driver's variable.
+ * The functions of a PMU driver that no emulator runs, with a variable for a counter. DRIVER is a
+ * file with their text, PMU the name of the driver's variable.
  *
  * usage: counters BITS PERIOD PARTS OVERFLOWS
  *
- * Stops and starts the event so many times on the way to each overflow of the
- * counter, and prints the number of events that each sample ends.
+ * Stops and starts the event PARTS times on the way to each overflow of the counter, and prints the
+ * number of events between samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +75,7 @@ static struct {
 	void (*write_counter)(unsigned int idx, u64 value);
 } PMU = { .read_counter = read_counter, .write_counter = write_counter };
 
-/* Of MIPS: how the counter of one CPU is enabled. */
+/* What the MIPS driver needs to enable a counter on one CPU. */
 #define LOONGSON_PMU_TYPE2	2
 #define M_PERFCTL_EVENT(event)	(event)
 

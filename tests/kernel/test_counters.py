@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""PMU drivers that no emulator runs: what they make of a counter that is simulated."""
+"""PMU drivers that no emulator runs, with a simulated counter."""
 
 import re
 import tempfile
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.harness.env import LINUX, TOP, must
 
 PROGRAM = TOP / "tests/kernel/counters.c"
-# what the driver calls its PMU, its file, the bits of its counters
+# the driver's name for its PMU, its file, the bits of its counters
 DRIVERS = {
     "mipspmu": ("arch/mips/kernel/perf_event_mipsxx.c", (32, 48, 64)),
     "loongarch_pmu": ("arch/loongarch/kernel/perf_event.c", (64,)),
@@ -17,7 +17,7 @@ DRIVERS = {
 
 
 def function(text: str, name: str) -> str:
-    """A static function of a C file, with its last word for a name."""
+    """The text of a static function of a C file, renamed to what follows _event_."""
     found = re.search(rf"^static \w+ {name}\(.*?^}}$", text, re.M | re.S)
     assert found, name
     return found[0].replace(name, name.partition("_event_")[2], 1)
@@ -37,7 +37,7 @@ class Counters(unittest.TestCase):
             cls.programs.append(program)
 
     def check(self, bits: int, period: int, overflows: int, samples: int, parts: int = 0) -> None:
-        """There are so many samples, each at the end of a whole period."""
+        """There are so many samples, and each ends a whole period."""
         for program in self.programs:
             if bits not in DRIVERS[program.name][1]:
                 continue

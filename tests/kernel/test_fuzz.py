@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Random calls around alternating events, for some seconds, and what such calls have found.
+"""Random calls around alternating events, for some seconds, and tests of what they once found.
 
-test_stress.py makes more, where the kernel checks itself.
+test_stress.py makes more calls, on a kernel that checks itself.
 """
 
 import unittest

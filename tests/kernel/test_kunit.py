@@ -17,11 +17,11 @@ KUNITCONFIG = "kernel/events/.kunitconfig"
 
 class KUnit(unittest.TestCase):
     def test_alternate_periods(self):
-        """In the emulated machine's kernel, of which equal parts are not built again.
+        """They pass in the emulated machine's kernel, of which unchanged parts are not built again.
 
-        `make check-all` takes that of x86_64, too.
+        `make check-all` also runs them in the kernel of x86_64.
         """
-        # without what kunit.py (and what its serial ports select), the test or the compilers decide
+        # leave out the options that kunit.py and its serial ports, the test or the compilers set
         others = re.findall(r"^CONFIG_(\w+)=", (LINUX / KUNITCONFIG).read_text(), re.M)
         others += ["RUNTIME_TESTING_MENU", "(?:SERIAL|EEPROM|KUNIT|RUSTC)_.*"]
         option = rf"CONFIG_(?!(?:{'|'.join(others)})\b)\w+"

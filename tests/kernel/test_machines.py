@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The emulated machines that `make check-all` adds to arm64's."""
+"""Tests of the emulated machines that `make check-all` adds to arm64's."""
 
 import unittest
 from itertools import pairwise
@@ -20,7 +20,7 @@ class X86(machines.Recordings):
     ARCH = UNAME = "x86_64"
     LONG, WINDOW = 990000, 10000
     LEADER = "cpu-clock"
-    MOST = 0.9  # the program begins with page faults
+    MOST = 0.9  # page faults take time when the program begins
     COMMANDS = """
 benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS' benchmark --iterations 1650 0 1
@@ -28,7 +28,7 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000,alt-period-jitter=
 """
 
     def test_periods_strictly_alternate(self):
-        """Except for a window that ends in the kernel: it has no sample, and a long one follows."""
+        """Only a window that ends in the kernel has no sample; a long interval follows it."""
         periods = [sample.period for sample in self.read("alternate").stream()]
         self.assertGreater(len(periods), 1000)
         self.assertEqual(set(periods), {self.LONG, self.WINDOW})
@@ -38,9 +38,7 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000,alt-period-jitter=
         self.assertLess(pairs.count((self.LONG, self.LONG)), 0.05 * len(pairs))
 
     def test_reported_period_is_what_was_counted(self):
-        """Except for the time to the handler, and for the program's begin in the kernel, which has
-        no sample.
-        """
+        """The difference is the time to the handler; the start in the kernel has no sample."""
         stream = self.read("alternate").stream()
         values = [list(sample.values.values())[0] for sample in stream]
         differences = [
@@ -52,10 +50,11 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000,alt-period-jitter=
         )
 
     def test_page_faults(self):
-        """Windows hold them at the rate of the whole run.
+        """Windows have page faults at the rate of the whole run.
 
-        The kernel handles a fault for longer than dcache_miss() takes to the next one. So nearly
-        all windows of dcache_miss() end in the kernel, and all windows are taken together.
+        The kernel needs longer for a fault than dcache_miss() needs to the next one. So nearly all
+        windows of dcache_miss() end in the kernel, and the test adds up the windows of all
+        functions.
         """
         stream = self.read("faults").stream()
         counts = [list(sample.values.values()) for sample in stream]
@@ -68,7 +67,7 @@ record faults.data '{cpu-clock/period=990000,alt-period=10000,alt-period-jitter=
         ]
         self.assertGreater(len(windows), 50)
         time, seen = map(sum, zip(*windows))
-        # windows have many faults or none
+        # the error is that of faults in windows, which have many or none
         error = sum(number**2 for _, number in windows) ** 0.5 / time
         self.assertLess(abs(seen / time - faults / clock), 4 * error)
         self.assertLess(4 * error, faults / clock)
@@ -80,7 +79,7 @@ class X86Selftest(machines.Selftest):
 
 
 class Riscv64(machines.Recordings):
-    """A PMU that counts TLB misses, too."""
+    """The machine's PMU counts TLB misses, too."""
 
     ARCH = UNAME = "riscv64"
     COMMANDS = """
@@ -90,7 +89,7 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
 
     @classmethod
     def setUpClass(cls):
-        """Without PTRACE_SINGLESTEP it is QEMU that counts, one instruction at a time."""
+        """There is no PTRACE_SINGLESTEP: QEMU counts the truth, one instruction at a time."""
         super().setUpClass()
         program, tools = BUILD / "root" / cls.ARCH / "usr/bin/benchmark", machine(
             cls.ARCH, "cross_compile"
@@ -123,8 +122,10 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
         }
 
     def test_periods_strictly_alternate(self):
-        """After the first long interval, whose overflow QEMU may lose: that of a plain period, too.
-        The driver then begins the next interval when the program is scheduled again.
+        """Periods alternate from the first long interval on.
+
+        QEMU may lose the overflow of that one, even of a plain period. The driver then begins the
+        next interval when the program is scheduled again.
         """
         periods = [sample.period for sample in self.read("alternate").stream()]
         start = periods.index(self.LONG)
@@ -140,7 +141,7 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
         )
 
     def rate(self, event: str, per_page: int) -> None:
-        """dcache_miss() has so many events for each page that it comes to, the others none."""
+        """dcache_miss() has per_page such events for each page that it touches, others none."""
         expected = self.truth()
         found = measured_rates(self.table("alternate"), event)
         rate, error, number = found["dcache_miss"]
@@ -160,15 +161,15 @@ record alternate.data '{cycles/period=999700,alt-period=300/,instructions,page-f
 
 class Riscv64Selftest(machines.Selftest):
     ARCH = "riscv64"
-    # a throttled event goes on in Linux 6.12, the driver says why
+    # in Linux 6.12 a throttled event goes on; a comment in the driver says why
     SKIPPED_TESTS = f"({machines.SKIPPED}|breakpoint{'|no stop when throttled' * (BASE == '6.12')})"
-    # QEMU counts an event once. After an attempt to count it twice the next group, a plain one too,
-    # loses its first overflows
+    # QEMU cannot count an event twice at once. After an attempt the next group, even a plain one,
+    # loses its first overflows.
     WITHOUT = {"alternate_period": "multiplexing_keeps_rest_of_interval"}
 
 
 class Ppc64le(machines.Recordings):
-    """The PMU of a POWER10, as far as QEMU has it: no window below some 700 cycles."""
+    """The PMU of a POWER10 in QEMU, where no window is shorter than some 700 cycles."""
 
     ARCH = UNAME = "ppc64le"
     LONG, WINDOW = 999000, 1000

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every perf on every kernel: it records what was asked for or says what is missing, and nothing
-else.
+"""Every perf on every kernel: it records what was asked for, or says what is missing and ends.
 
-perfs: of the series on both bases, and the distribution's own. Kernels: both bases,
-with the series and without.
+The perfs are those of the series on both bases, and the distribution's own. The kernels are both
+bases, with the series and without.
 """
 
 import itertools
@@ -43,25 +42,26 @@ record plain period={LONG}
 record alternate period={LONG},alt-period={WINDOW}
 record jitter period={LONG},alt-period={WINDOW},alt-period-jitter=5
 """
-# where an attr has the fields that are the series': period, alternate period, its jitter
+# where an attr has the period, and the fields of the series: alternate period and jitter
 PERIOD, ALTERNATE = slice(16, 24), slice(144, 156)
 
 
 def image(base: str, kind: str) -> Path:
-    """A kernel of the emulated machine."""
+    """The image of a kernel for the emulated machine."""
     return BASES[base] / (
         "check/pristine/Image" if kind == PLAIN else f"kernel/{ARCH}/arch/arm64/boot/Image"
     )
 
 
 def recorded(perf: str, base: str, kind: str) -> Path:
-    """Where what a perf has recorded on a kernel is."""
+    """The folder of the recordings that a perf has made on a kernel."""
     return SHARE / f"{perf}-on-{base}-{kind}"
 
 
 def distribution(arch: str, seen_as: str | None = None) -> str:
-    """Fetches the distribution's perf for an architecture; the command that runs it, with its own
-    libraries, where its folder is seen as that.
+    """Fetches the distribution's perf for an architecture; returns the command that runs it.
+
+    The command uses the distribution's libraries. seen_as: the path of its folder where it runs.
     """
     out = CHECK / "distribution" / arch
     must(TOP / "scripts/debian/fetch.sh", out, machine(ARCH, "suite"), arch, "linux-perf")
@@ -104,7 +104,7 @@ def setUpModule() -> None:
 
 
 def recordings() -> Iterator[tuple[str, Path]]:
-    """Each recording that there is, and by which perf."""
+    """Each recording, and the perf that made it."""
     for perf, kernel, name in itertools.product(PERFS, KERNELS, ("plain", "alternate", "jitter")):
         recording = recorded(perf, *kernel) / f"{name}.data"
         if recording.exists() and recording.stat().st_size:
@@ -112,7 +112,7 @@ def recordings() -> Iterator[tuple[str, Path]]:
 
 
 def attr_of(path: Path) -> bytearray:
-    """The leader's attr, as long as its size says."""
+    """The leader's attr, in its own size."""
     leader = perfdata.read(path).leader()
     data = path.read_bytes()
     at = int.from_bytes(data[24:32], "little")
@@ -144,7 +144,7 @@ class Recorded(unittest.TestCase):
                 self.assertEqual({sample.period for sample in recording.stream()}, {LONG})
 
     def test_series_on_series(self):
-        """The event alternates, and no other field of its attr is set."""
+        """The event alternates, and its attr has no other field set."""
         for perf, base in itertools.product(BASES, BASES):
             where = recorded(perf, base, SERIES)
             for name, jitter in ("alternate", 0), ("jitter", 5):
@@ -172,7 +172,7 @@ class Recorded(unittest.TestCase):
                     self.assertEqual(alternate, plain)
 
     def test_series_on_kernel_without(self):
-        """One sentence says what is missing; nothing runs, nothing is recorded."""
+        """One sentence tells what is missing; the program does not run, and nothing is recorded."""
         for perf, base in itertools.product(BASES, BASES):
             where = recorded(perf, base, PLAIN)
             for name in "alternate", "jitter":
@@ -191,7 +191,7 @@ class Recorded(unittest.TestCase):
                     )
 
     def test_perf_without_the_terms(self):
-        """It names the first one that it does not know; nothing runs, nothing is recorded."""
+        """perf names the first term that it does not know; nothing runs, nothing is recorded."""
         for kernel in KERNELS:
             where = recorded(DISTRIBUTION, *kernel)
             for name in "alternate", "jitter":
@@ -205,7 +205,7 @@ class Recorded(unittest.TestCase):
 
 class Reading(unittest.TestCase):
     def sums(self, perf: str, recording: Path, maker: str) -> tuple[str, str]:
-        """What command and script of a perf make of a recording by another."""
+        """The sums of another perf's recording, from this perf's command and script."""
         root = BASES.get(maker, BASES["6.12"])
         program = BASES[perf] / "perf/perf"
         options = "-i", recording, "--symfs", root / "root" / ARCH
@@ -215,7 +215,7 @@ class Reading(unittest.TestCase):
         )
 
     def test_series(self):
-        """Both perfs, the command and the script, make the same of each recording."""
+        """The command and the script of both perfs make the same sums of each recording."""
         for perf, recording in recordings():
             with self.subTest(f"{recording.parent.name} {recording.stem}"):
                 first, *others = itertools.chain.from_iterable(
@@ -225,8 +225,9 @@ class Reading(unittest.TestCase):
                 self.assertEqual(others, [first] * 3)
 
     def test_distribution(self):
-        """It reads its own recordings: the report names functions, the script says which perf it
-        needs. It refuses those with a longer attr.
+        """It reads its own recordings, and refuses those with a longer attr.
+
+        The report names functions; the script names the perf it needs.
         """
         program = distribution(must("dpkg", "--print-architecture").strip()).split()
         root = BASES["6.12"] / "root" / ARCH
@@ -254,7 +255,7 @@ class Reading(unittest.TestCase):
                 )
                 if perf == DISTRIBUTION:
                     self.assertEqual(report.returncode, 0, report.stdout)
-                    # a fifth of the cycles; of 340 samples of two events four standard errors are
+                    # the share is a fifth; for 340 samples of two events, four standard errors are
                     # 13 points
                     (share,) = re.findall(
                         r"(?m)^ +(\d+\.\d+)%.* \[\.\] dcache_miss ", report.stdout

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The module for kernels that cannot be rebuilt, on Linux 6.12 without the series.
-
-It is built from its DKMS package.
-"""
+"""The module, built from its DKMS package, on Linux 6.12 without the series."""
 
 import json
 import unittest
@@ -19,10 +16,10 @@ MINUTES = 4
 LOCK = "trees"
 MACHINES = "arm64"
 
-# iterations: some hundred windows, of which the smallest share of a function has seven
+# iterations: enough for some hundred windows; the function with the smallest share has seven
 REPRODUCED = 2000
 
-# two processors: then the emulator's counters do not count instructions, and times are the host's
+# With two processors, the emulator's counters do not count instructions, and times are the host's.
 ON_TWO = f"""
 insmod /share/perf_alt_period.ko
 perf record -q -a -o /tmp/two.data -e cycles/period={SHORT_LONG},alt-period={WINDOW}/u -- \\
@@ -62,7 +59,7 @@ cp /tmp/reproduce/results.json /share/
         pack_reproduce(cls.share / "clone.tar")
 
     def test_children_and_threads_begin_at_the_beginning(self):
-        """Older kernels sample no group of those that inherit."""
+        """Older kernels do not open inherited groups that sample counts."""
         for name, number in ("children", 2), ("threads", 4):
             recording = self.read(name)
             streams = [

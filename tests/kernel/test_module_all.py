@@ -16,7 +16,7 @@ SLOW = True
 MINUTES = 30
 MACHINES = "arm64 x86_64"
 
-# what the emulated machine's console and shared folders need, as far as Debian has it as modules
+# what the emulated machine's console and shared folders need, where Debian has it as modules
 DRIVERS = (
     "virtio_ring",
     "virtio",
@@ -39,7 +39,7 @@ exec /init
 
 
 class Kernel:
-    """Debian's kernel for an emulated machine, and what builds modules for it; unpacked once."""
+    """Debian's kernel for an emulated machine and its headers for modules; unpacked once."""
 
     def __init__(self, arch: str):
         self.arch, self.kept = arch, CHECK / "debian-kernel" / arch
@@ -55,7 +55,7 @@ class Kernel:
         """Downloads and unpacks the packages."""
         apt = self.kept / "apt"
         wanted = {self.debian: ["image", "headers"]}
-        # the compiler's part of the headers runs here
+        # the programs among the headers run on this computer
         wanted.setdefault(must("dpkg", "--print-architecture").strip(), []).append("kbuild")
         for debian, names in wanted.items():
             (apt / debian).mkdir(parents=True)
@@ -85,7 +85,7 @@ class Kernel:
         )
 
     def make(self, source: Path, share: Path) -> None:
-        """Builds the module of a folder, puts it into the share."""
+        """Builds the module of a folder, and puts it into the share."""
         must(
             "make",
             "-C",
@@ -98,10 +98,7 @@ class Kernel:
             shutil.copy(module, share)
 
     def options(self) -> tuple[object, ...]:
-        """The options of scripts/vm.py that boot it.
-
-        Debian's drivers are loaded before the first process.
-        """
+        """The options of scripts/vm.py that boot it with Debian's drivers loaded."""
         more, out = self.kept / "more", self.kept / "root.cpio"
         (more / "drivers").mkdir(parents=True, exist_ok=True)
         there = {path.stem: path for path in self.root.glob("lib/modules/*/kernel/**/*.ko")}
@@ -122,7 +119,7 @@ class Kernel:
 
 class Debian(modules.Module):
     share = CHECK / "module-debian"
-    # Linux 6.1 opens no group that samples counts and is inherited
+    # Linux 6.1 does not open a group that samples counts and is inherited
     NOT = (
         modules.Module.NOT + " child_of_long_interval child_of_window grandchild_of_long_interval"
         " thread_of_long_interval thread_of_window ioc_period_and_children"
@@ -138,9 +135,9 @@ class Debian(modules.Module):
 
 
 class X86(unittest.TestCase):
-    """x86_64.
+    """The module on x86_64.
 
-    Its emulated machine has no PMU: clock_pmu.c is one; the probe of its overflows is real.
+    The emulated machine has no PMU, so clock_pmu.c is one; the probe of its overflows is real.
     """
 
     ARCH = "x86_64"
@@ -197,7 +194,7 @@ class X86(unittest.TestCase):
         self.assertEqual(set(found[3::2]), {self.LONG})
 
     def test_window_is_as_long_as_it_says(self):
-        """But for the time that the timer and the handler take."""
+        """The difference is the time of the timer and the handler."""
         stream = perfdata.read(self.share / "alternate.data").stream()
         counts = [list(sample.values.values())[0] for sample in stream]
         for sample, (early, late) in zip(stream[1:], pairwise(counts)):
@@ -221,7 +218,7 @@ class X86(unittest.TestCase):
 
 
 class Dkms(unittest.TestCase):
-    """The package on a Debian with that kernel: it builds the module, and leaves nothing behind."""
+    """On a Debian with that kernel, the package builds the module; its removal leaves nothing."""
 
     SCRIPT = """echo "Dpkg::Use-Pty 0;" > /etc/apt/apt.conf.d/no-pty
 apt-get install --yes --quiet=2 /*.deb

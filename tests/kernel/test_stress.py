@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A million random calls, and the selftest, with a kernel that checks itself.
+"""A million random calls, and the selftests, on a kernel that checks itself.
 
-Memory (KASAN, kmemleak), arithmetic (UBSAN), locks (lockdep), sleeping and
-preemption: a complaint ends the machine or is found in its log. Afterwards
-there must be as many events, tasks and open files as before.
+It checks memory (KASAN, kmemleak), arithmetic (UBSAN), locks (lockdep), sleeping and preemption. A
+complaint ends the machine or is found in its log. Afterwards there must be as many events, tasks
+and open files as before.
 """
 
 import os
@@ -21,9 +21,8 @@ MACHINES = "arm64"
 
 SHARE = CHECK / "stress"
 
-# Runs COMMAND. What is freed leaves late (RCU, KASAN's quarantine, the slab
-# allocator's own stock): what counts is the state that stays, after a minute
-# at most. Kernel threads come and go as they like.
+# Runs COMMAND. Freed memory leaves late (RCU, KASAN's quarantine, the slab allocator's stock), so
+# wait up to a minute for a steady state. Kernel threads may come and go.
 GUEST = """
 count() {
 	for cache in perf_event task_struct filp; do echo 1 > /sys/kernel/slab/$cache/shrink; done
@@ -61,8 +60,8 @@ exit $status
 """
 
 
-# Some samples at each tick, but not the processor's whole time for them; and
-# not fewer because such a machine takes long for each.
+# Some samples at each tick, but not so many that they take all of the processor's time; and no
+# fewer because this kernel needs long for each.
 RATE = """
 echo 500 > /proc/sys/kernel/perf_event_max_sample_rate
 echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
@@ -77,7 +76,7 @@ def setUpModule() -> None:
 
 class Stress(unittest.TestCase):
     def guest(self, command: str, *options: object) -> str:
-        """The command's output. The machine has not complained and has lost nothing."""
+        """The command's output; checks that the machine did not complain and lost nothing."""
         done = vm(GUEST.replace("COMMAND", command), "--debug", *options, share=SHARE, timeout=3600)
         self.assertEqual(done.returncode, 0, done.stdout)
         output, separator, end = done.stdout.partition("before: ")
@@ -86,7 +85,7 @@ class Stress(unittest.TestCase):
         return output
 
     def test_kunit_and_selftests(self):
-        """The logic's unit tests, which this kernel ran at its boot, and the system call's."""
+        """The unit tests, which the kernel runs at boot, and the system call's selftests pass."""
         output = self.guest(" && ".join(["dmesg", *(f"./{name}" for name in PROGRAMS)]))
         self.assertRegex(output, r"(?m)^ok \d+ perf_alt_period$")
         self.assertEqual(
@@ -96,7 +95,7 @@ class Stress(unittest.TestCase):
         )
 
     def test_one_processor(self):
-        """The same calls in each run; as many machines at once as there are processors for them."""
+        """The calls are the same in each run; machines run at once, one per processor."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             outputs = pool.map(
                 self.guest, [f"{RATE} ./fuzz_attr {seed} 250000" for seed in range(1, 5)]
@@ -105,7 +104,7 @@ class Stress(unittest.TestCase):
         self.assertGreaterEqual(fuzz.totals(self, output)["calls"], 1000000)
 
     def test_two_processors(self):
-        """Two of it at once; the processors, of which one comes and goes, run at once too."""
+        """Two fuzzers run at once on two processors; one processor comes and goes."""
         output = self.guest(
             RATE
             + """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series' selftests of perf_event_open(2) in the emulated machine: our kernel, pristine Linux.
-"""
+"""The selftests of perf_event_open(2) in the emulated machine, on our kernel and pristine Linux."""
 
 import unittest
 
@@ -35,7 +34,7 @@ class Arm64Selftest(machines.Selftest):
         )
 
     def test_passes_with_two_processors(self):
-        """What needs them; where QEMU counts the instructions of both, late."""
+        """The tests that need two CPUs pass with skid: QEMU counts both CPUs' instructions late."""
         machines.make_selftest(
             machines.SELFTESTS / ARCH / "skid", ARCH, "alternate_period", skid=True
         )

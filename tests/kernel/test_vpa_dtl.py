@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The dispatch trace log of ppc64le as the events of the PMU vpa_dtl, which Linux has since 6.18.
 
-QEMU accepts where the log is and never writes an entry; the module of tests/kernel/vpa_dtl does, of
-content that is calculated here a second time.
+QEMU accepts the place of the log and never writes an entry. The module of tests/kernel/vpa_dtl
+writes entries, whose content is calculated here a second time.
 """
 
 import errno
@@ -31,7 +31,7 @@ ARCH = "ppc64le"
 SHARE = CHECK / "vpa_dtl"
 KERNEL, KBUILD = BUILD / "kernel" / ARCH, CHECK / "vpa_dtl-kbuild"
 CPUS = 2
-RING = 4096 // 48  # entries that the log of a CPU holds, of which the last may be in the making
+RING = 4096 // 48  # entries that the log of a CPU holds, one of them perhaps still being written
 MILLION, SOME, STOPPED = 1_000_000, 5000, 6000
 PARTIAL = 4  # PERF_AUX_FLAG_PARTIAL
 
@@ -164,7 +164,7 @@ LAYOUT = struct.Struct(">BBHIIIQQQQ")
 
 
 def known_entry(cpu: int, number: int, function: int) -> Entry:
-    """What the module writes, but for the timebase."""
+    """The entry that the module writes, without the timebase."""
     return Entry(
         number % 11,
         (number % 3 + 1) * 2,
@@ -179,7 +179,7 @@ def known_entry(cpu: int, number: int, function: int) -> Entry:
 
 
 def chunks(entries: int, most: int) -> Iterator[range]:
-    """The numbers that the module writes at once."""
+    """The ranges of numbers that the module writes at once."""
     start = 0
     while start < entries:
         end = min(entries, start + start * 0x61C88647 % (1 << 32) % most + 1)
@@ -202,7 +202,7 @@ SWITCH = re.compile(r"prev_pid=(\d+) .*next_pid=(\d+)")
 
 
 class Printed(NamedTuple):
-    """A printed event of perf script; words: those of an entry, or the two threads of a switch."""
+    """A printed event of perf script. words: those of an entry, or the two threads of a switch."""
 
     name: str
     cpu: int
@@ -211,9 +211,9 @@ class Printed(NamedTuple):
 
 
 def printed(name: str) -> Iterator[Printed]:
-    """What perf script printed, in order.
+    """The events that perf script printed, in order.
 
-    Raises ValueError for what is neither an entry nor a switch.
+    Raises ValueError for anything but an entry or a switch.
     """
     with open(SHARE / f"{name}.script", encoding="utf-8") as lines:
         for line in lines:
@@ -235,9 +235,7 @@ def printed(name: str) -> Iterator[Printed]:
 
 
 class Wrote(NamedTuple):
-    """What the module wrote on a CPU: the thread, the number of entries, the sum of their
-    timebases.
-    """
+    """What the module wrote on a CPU: by which thread, how many entries, sum of timebases."""
 
     thread: int
     entries: int
@@ -245,7 +243,7 @@ class Wrote(NamedTuple):
 
 
 def wrote(name: str) -> dict[int, Wrote]:
-    """... by CPU."""
+    """What the module wrote, by CPU."""
     text = (SHARE / f"{name}.wrote").read_text()
     return {
         cpu: Wrote(*rest)
@@ -254,7 +252,7 @@ def wrote(name: str) -> dict[int, Wrote]:
 
 
 def make_module() -> None:
-    """The module, for the kernel, in the share."""
+    """Builds the module for the kernel, and puts it into the share."""
     if (
         not KBUILD.exists()
         or (KBUILD / "Module.symvers").read_bytes() != (KERNEL / SYMBOLS).read_bytes()
@@ -284,7 +282,7 @@ def setUpModule() -> None:
 
 @functools.cache
 def address() -> int:
-    """Where the entries come from: the address of plpar_hcall_norets."""
+    """The address that entries come from, that of plpar_hcall_norets."""
     return int(
         re.search(r"^(\w+) T plpar_hcall_norets$", (KERNEL / "System.map").read_text(), re.M)[1], 16
     )
@@ -296,7 +294,7 @@ class Log(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         in_guest(LOG + COMMANDS, "--smp", CPUS, arch=ARCH, share=SHARE, timeout=1200)
-        # this machine's perf, as the guest takes minutes for that
+        # use this computer's perf: the guest would take minutes
         must(
             "sh",
             "-c",
@@ -361,10 +359,10 @@ class Log(unittest.TestCase):
                 self.check_entry(entry, event, *struct.unpack_from("<QQ", recorded.trace[cpu]))
 
     def check_entry(self, raw: tuple[int, ...], event: Printed, boot: int, frequency: int) -> None:
-        """An entry is in the AUX data and of perf script what the module wrote."""
+        """An entry in the AUX data and in the output of perf script is as the module wrote it."""
         entry = known_entry(event.cpu, raw[3], address())
         self.assertEqual((*raw[:6], *raw[7:]), entry)
-        # perf calculates it as a double
+        # perf calculates the time as a double
         self.assertLessEqual(abs(event.time - (raw[6] - boot) * 10**9 // frequency), 1)
         time, dispatch, preempt, *numbers, ip, symbol = event.words
         self.assertEqual(
@@ -399,12 +397,12 @@ class Log(unittest.TestCase):
     def test_full_area(self):
         """Entries without room wait in the log.
 
-        The last ones are there when perf reads again; the others are a gap.
+        perf finds the last of them when it reads again; the others are a gap.
         """
         recorded = perfdata.read(SHARE / "full.data")
         room = (
             int((SHARE / "page").read_text()) // LAYOUT.size - 1
-        )  # beside boot time and frequency
+        )  # boot time and frequency take one entry
         for cpu in range(CPUS):
             _, *raw = LAYOUT.iter_unpack(recorded.trace[cpu])
             numbers = [entry[3] for entry in raw]
@@ -437,7 +435,7 @@ class Log(unittest.TestCase):
     # polling
 
     def polls(self, name: str, period: int) -> None:
-        """Data comes at multiples of the period, and mostly at the next one."""
+        """Data comes at multiples of the period, mostly one period later."""
         for aux in perfdata.read(SHARE / f"{name}.data").aux.values():
             late = [(second[0] - first[0]) / period for first, second in pairwise(aux[:-1])]
             self.assertGreater(len(late), 5)
@@ -472,10 +470,10 @@ class Log(unittest.TestCase):
             rf"# Samples: .* of event 'vpa-dtl'\n# Event count \(approx\.\): {CPUS * 2000}\n",
         )
 
-    # what is not in a recording's course
+    # enabling and complaints
 
     def test_disabled_and_enabled_again(self):
-        """All entries of the times when it was enabled, each once."""
+        """All entries of the enabled times are there, each once."""
         found = {cpu: [] for cpu in range(CPUS)}
         for event in printed("again"):
             found[event.cpu].append(int(event.words[3]))
@@ -492,7 +490,7 @@ class Log(unittest.TestCase):
 
 
 class AlternatePeriods(unittest.TestCase):
-    """Beside events that alternate: a kernel and a perf with the series."""
+    """The log beside events that alternate, with a kernel and a perf of the series."""
 
     @classmethod
     def setUpClass(cls):
@@ -530,9 +528,7 @@ class AlternatePeriods(unittest.TestCase):
             self.assertRegex(report, r"# Samples: .* of events? '.*cycles.*'\n")
 
     def test_function_table(self):
-        """What script and command say of the benchmark beside the kernel, which has a part of the
-        cycles.
-        """
+        """Script and command make the right table; the kernel has part of the cycles."""
         native = must(
             PERF,
             "functions",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The PMU of a CPU, for an emulated x86 that has none: cycles and instructions
- * are nanoseconds, and a timer is the interrupt of an overflow.
+ * A PMU for an emulated x86 CPU, which has none: cycles and instructions are nanoseconds, and a
+ * timer makes the interrupt of an overflow.
  *
- * As the drivers of real PMUs do, it reloads the period before the overflow is
- * handled. It counts the kernel's time, too, whatever an event excludes.
+ * Like the drivers of real PMUs, it reloads the period before the overflow is handled. It counts
+ * the kernel's time even if an event excludes that.
  */
 
 #include <linux/hrtimer.h>
@@ -13,7 +13,7 @@
 #include <linux/perf_event.h>
 #include <asm/irq_regs.h>
 
-/* not exported: the address is that of a probe */
+/* perf_event_overflow() is not exported: a probe gives its address */
 static typeof(perf_event_overflow) *overflow;
 static struct kprobe probe = { .symbol_name = "perf_event_overflow" };
 
@@ -31,7 +31,7 @@ static s64 set_period(struct hw_perf_event *hwc)
 {
 	s64 period = hwc->sample_period, left = local64_read(&hwc->period_left);
 
-	/* an interval that a stop has cut keeps its period and its rest */
+	/* an interval that was stopped keeps its period and the rest of it */
 	if (left <= 0) {
 		left = max(left + period, 1);
 		local64_set(&hwc->period_left, left);

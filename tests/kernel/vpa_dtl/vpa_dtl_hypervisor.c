@@ -2,14 +2,13 @@
 /*
  * The part of a PAPR hypervisor that QEMU lacks: it writes the dispatch trace log.
  *
- * QEMU accepts where the log of a processor is (H_REGISTER_VPA) and leaves it
- * alone. This module sees the hypercall and has entries of known content written
- * there, by a thread of the processor itself. So a log changes between the
- * sched_switch to that thread and the one that follows, and at no other time.
+ * QEMU accepts the place of a processor's log (H_REGISTER_VPA) and does no more. This module sees
+ * the hypercall, and a thread of that processor writes entries of known content to the log. So a
+ * log changes between the sched_switch to that thread and the next one, and at no other time.
  *
- * N into DEBUGFS/vpa_dtl_hypervisor/write: N entries for each processor, of which
- * those are written that its log is to have. That returns when the last interval
- * is over; the kernel's log tells what was written, and by which threads.
+ * Writing N to DEBUGFS/vpa_dtl_hypervisor/write makes N entries for each processor; only those that
+ * the log's mask enables are written. The write returns when the last interval is over. The
+ * kernel's log tells what was written, and by which threads.
  */
 
 #include <linux/debugfs.h>
@@ -65,7 +64,7 @@ static struct dtl_entry known_entry(u32 number)
 	};
 }
 
-/* Returns the entry's timebase, 0 when nothing was to be logged. */
+/* Returns the entry's timebase, 0 when the log does not want it. */
 static u64 log_entry(u32 number)
 {
 	struct dtl_entry entry = known_entry(number);
@@ -82,7 +81,7 @@ static u64 log_entry(u32 number)
 	return be64_to_cpu(entry.timebase);
 }
 
-/* Work of each processor. */
+/* Runs on each processor. */
 static void hypervisor(struct work_struct *work)
 {
 	u32 next = 0, chunk, written = 0;
