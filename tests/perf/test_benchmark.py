@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Is what `benchmark --truth` says true, and does each function do what its name says?
+"""Tests of the benchmark: `benchmark --truth` is true, and each function does what its name says.
 
-Built for this machine into a temporary directory; what an architecture may
-change is also looked at in the machine code of every compiler that is there.
-The last test compares with the counters of the emulated machine, if it is built.
+The program is built for this machine into a temporary directory. Where architectures may differ,
+the machine code of every installed compiler is checked, too. The last test compares with the
+counters of the emulated machine, if that is built.
 """
 
 import os
@@ -33,7 +33,7 @@ FLAGS = [
     "-DBENCHMARK_MAIN",
 ]
 PIECES = 8  # calls of a leaf per iteration at depth 2 and 3
-MEMORY = 64 << 20  # that it walks through
+MEMORY = 64 << 20  # bytes that the benchmark walks through
 STRAY = 16  # faults by which two runs differ: the kernel maps what is in its cache, and where the
 # stack begins is random; 290 iterations with --faults make thousands
 
@@ -182,7 +182,7 @@ class BenchmarkTest(unittest.TestCase):
 
     def test_faults(self) -> None:
         page = os.sysconf("SC_PAGESIZE")
-        passes = 3 * MEMORY // page // PAGES  # memory was given back twice
+        passes = 3 * MEMORY // page // PAGES  # enough to give the memory back twice
         for depth in "13":
             rows = self.truth("--faults", "--iterations", "1", "0", depth)
             self.assertEqual({name for name, row in rows.items() if row.faults}, {"dcache_miss"})
@@ -244,7 +244,7 @@ class BenchmarkTest(unittest.TestCase):
 
 
 class CodeTest(unittest.TestCase):
-    """What compilers make of it."""
+    """The code that compilers make of it."""
 
     def test_clang(self) -> None:
         if not shutil.which("clang"):
@@ -276,7 +276,7 @@ class CodeTest(unittest.TestCase):
                             self.assertNotRegex(code[name], unwanted)
 
     def has_library(self, prefix: str) -> bool:
-        """Whether there is a compiler that is not for kernels only."""
+        """Whether there is a compiler with a C library, for more than kernels."""
         return (
             bool(shutil.which(prefix + "gcc"))
             and subprocess.run(
@@ -300,7 +300,7 @@ class CodeTest(unittest.TestCase):
                 stdout=subprocess.PIPE,
                 text=True,
             ).stdout
-        text = re.sub(r"\n+[0-9a-f]+ <\.\w+>:\n", "\n", text)  # riscv's local labels
+        text = re.sub(r"\n+[0-9a-f]+ <\.\w+>:\n", "\n", text)  # drop riscv's local labels
         code = {}
         for name, body in re.findall(
             r"^[0-9a-f]+ <(\w+)>:\n((?:\s+[0-9a-f]+:.*\n|\s*\.\.\.\n)+)", text, re.MULTILINE

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf functions report --tui, at a terminal: the rows, the code of a function,
-sorting, names, and back. What is seen is held against the printed table."""
+"""perf functions report --tui at a terminal, compared with the printed table.
+
+The tests are of rows, the code of a function, sorting, names, and the way back.
+"""
 
 import contextlib
 import re
@@ -17,7 +19,7 @@ from tests.harness.terminal import Terminal
 DATA = CHECK / "browser"
 BASE = 0x10000000
 DOWN, ENTER = "\x1b[B", "\r"
-# the lines of a function's code come after its name, which newer perf has in the title alone
+# the lines of a function's code follow its name; newer perf has the name only in the title
 CODE = r"(<{0}>:|^{0}  .*)(\n.*{1}){{20}}"
 
 
@@ -27,7 +29,7 @@ def setUpModule() -> None:
 
 @contextlib.contextmanager
 def browser(*options: object) -> Iterator[Terminal]:
-    """The browser; it must be left by a q."""
+    """Runs the browser, which must end by a q."""
     terminal = Terminal(PERF, "functions", "report", "--tui", *options)
     try:
         yield terminal
@@ -57,7 +59,7 @@ class Browser(unittest.TestCase):
         cls.table = words(must(PERF, "functions", "report", "-i", cls.data, stderr=-1))
 
     def test_rows(self):
-        """Those of the table, in its order; of a sums file too."""
+        """The rows of a recording and of a sums file are those of the table, in its order."""
         for options in (("-i", self.data), (self.sums,)):
             with browser(*options) as terminal:
                 lines = terminal.until("^alpha .*\n*")
@@ -66,7 +68,7 @@ class Browser(unittest.TestCase):
                 self.assertEqual(lines[-1], "Press '?' for help on key bindings")
 
     def test_annotate(self):
-        """From the second row to its code, whose samples are at one instruction, and back."""
+        """ENTER opens the code of a row, whose samples are at one instruction; q closes it."""
         with browser("-i", self.data) as terminal:
             terminal.until("^alpha")
             terminal.press(DOWN + ENTER)
@@ -77,7 +79,7 @@ class Browser(unittest.TestCase):
             self.assertEqual([line for line in code if "100.00" in line], [code[8]])
             terminal.press("q")
             self.assertEqual(words("\n".join(terminal.until("^alpha")[1:6])), self.table)
-        # of several keys, one of which is a function
+        # with several keys, of which one is a function
         with browser("-i", self.data, "--by", "comm,symbol") as terminal:
             terminal.until("^program;alpha")
             terminal.press(DOWN + ENTER)
@@ -121,7 +123,7 @@ class Browser(unittest.TestCase):
                 self.assertNotIn(sequence, terminal.raw)
 
     def test_without_code(self):
-        """Why there is nothing to annotate."""
+        """A message tells why there is nothing to annotate."""
         for options, reason in (
             ((self.sums,), "a sums file has no code to annotate: open the recording"),
             (("-i", self.data, "--by", "comm"), "this row is not one function with a symbol"),
@@ -134,7 +136,7 @@ class Browser(unittest.TestCase):
                 terminal.until("^(alpha|program)")
 
     def test_notes(self):
-        """What is said of a table is in a window first, which n opens again; whole words."""
+        """Notes on a table come in a window first, in whole words; n opens it again."""
         recording = Windows()
         for _ in range(30):
             recording.window(BASE)
@@ -159,11 +161,11 @@ class Browser(unittest.TestCase):
 
     @staticmethod
     def plain(text: str) -> str:
-        """The words, without the lines around a window."""
+        """The words without the frame of the window."""
         return " ".join(re.sub(r"[^\w\s:,.()%-]", " ", text).split())
 
     def discarded(self) -> Path:
-        """Sums of share mode discard of other windows."""
+        """A sums file of share mode discard, with other windows."""
         path = DATA / "discard.sums"
         must(
             PERF, "functions", "report", self.data, "--share", "discard", "--sums", path, stderr=-1
@@ -171,7 +173,7 @@ class Browser(unittest.TestCase):
         return path
 
     def test_objdump(self):
-        """The code is what --objdump says."""
+        """The code comes from the tool of --objdump."""
         tool = DATA / "objdump"
         tool.write_text('#!/bin/sh\nobjdump "$@" | sed s/nop/pon/\n')
         tool.chmod(0o755)
@@ -183,7 +185,7 @@ class Browser(unittest.TestCase):
             terminal.until("^alpha")
 
     def test_made_the_default(self):
-        """By perf's configuration; --stdio has the last word."""
+        """perf's configuration makes the browser the default; --stdio has the last word."""
         config = DATA / "perfconfig"
         config.write_text("[tui]\nfunctions = true\n")
         terminal = Terminal(PERF, "functions", "report", "-i", self.data, PERF_CONFIG=str(config))
@@ -197,7 +199,7 @@ class Browser(unittest.TestCase):
             self.assertEqual(words("\n".join(terminal.lines()[:5])), self.table)
 
     def test_intervals(self):
-        """Those of the table, weak values are grey, and a line says what intervals are about."""
+        """Intervals are those of the table, weak values are grey, a line explains intervals."""
         note, *table = must(
             PERF, "functions", "report", "-i", self.data, "--ci", stderr=-1
         ).splitlines()
@@ -208,7 +210,7 @@ class Browser(unittest.TestCase):
             self.assertTrue(lines[-1].startswith(note.removeprefix("# ")), lines[-1])
 
     def test_values_without_support_are_grey(self):
-        """In the browser and in a table with colours, which has no marks then."""
+        """They are grey in the browser, and in a table with colours, which has no marks."""
         with browser("-i", self.data) as terminal:
             terminal.until("^alpha")
             self.assertIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)  # bold black, which is grey
@@ -218,7 +220,7 @@ class Browser(unittest.TestCase):
         self.assertNotIn("?", terminal.raw)
 
     def test_needs_a_terminal(self):
-        """Without one the table is printed; so are values with separators."""
+        """Without a terminal, or with separators, the table is printed."""
         done = run(PERF, "functions", "report", "--tui", "-i", self.data, stderr=-1)
         self.assertEqual((done.returncode, words(done.stdout)), (0, self.table))
         terminal = Terminal(PERF, "functions", "report", "--tui", "-x", ",", "-i", self.data)
@@ -227,14 +229,14 @@ class Browser(unittest.TestCase):
 
 
 class Progress(unittest.TestCase):
-    """How far the reading of a recording has come."""
+    """The progress of reading a recording."""
 
     def large(self, samples: int) -> Path:
-        """A recording of so many samples: windows that are all alike."""
+        """Writes a recording of so many samples; all windows are alike."""
         recording = Windows()
         recording.window(BASE)
         kinds = [recording.writer.records.pop() for _ in range(2)]
-        # behind the header: the event's id, address, thread, time
+        # the time follows the header and the event's id, address and thread
         time_at = 8 + 3 * 8
         for number in range(1, samples, 10000):
             recording.writer.records.append(
@@ -249,7 +251,7 @@ class Progress(unittest.TestCase):
         return recording.write(DATA / "large.data")
 
     def test_long_work(self):
-        """A line at the terminal, which is gone afterwards; without a terminal, nothing."""
+        """A terminal shows a line, which is gone afterwards; without a terminal there is none."""
         path = self.large(4000000)
         terminal = Terminal(PERF, "functions", "report", "-i", path)
         self.assertEqual(terminal.end(), 0)
@@ -262,7 +264,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(len(told), terminal.raw.count(" samples, "))
         samples, percents, _ = (list(map(int, column)) for column in zip(*told))
         self.assertEqual(samples, sorted(samples))
-        # when all is read, the last two rounds wait to be sorted: that has percents of its own
+        # at the end the last two rounds wait to be sorted, with percents of their own
         read = [sample for sample in samples if sample < 3980000]
         self.assertGreater(len(read), 0, told)
         for sample, percent in zip(read, percents):
@@ -273,7 +275,7 @@ class Progress(unittest.TestCase):
         self.assertIn(done.stdout.splitlines()[0].split(), words("\n".join(terminal.lines())))
 
     def test_short_work(self):
-        """Is over before anybody reads this."""
+        """It ends before anybody could read a line."""
         path = self.large(10000)
         terminal = Terminal(PERF, "functions", "report", "-i", path)
         self.assertEqual(terminal.end(), 0)

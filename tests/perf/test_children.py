@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """perf functions report --children: the windows of a function and of all that it calls.
 
-Programs that are made up take steps of one instruction with a known number of cycles; their
-stack is known after each of them, and so is what each function and its callees have done.
-test_functions.py compares the sums of random call chains. All that is said here of the command is
-true of the script, too: both make the same sums, to the digit.
+Made-up programs take steps of one instruction with a known number of cycles. Their stack is known
+after each step, and so are the sums of each function and its callees. test_functions.py compares
+the sums of random call chains. Command and script make the same sums, to the digit, so the tests of
+the command hold for the script.
 """
 
 import json
@@ -46,10 +46,10 @@ def numbers(path: Path, *options: object) -> dict[str, tuple[int, int]]:
 
 
 class Activations(unittest.TestCase):
-    """For which functions of a chain a window counts."""
+    """The functions of a call chain for which a window counts."""
 
     def check(self, first: Sequence[int], last: Sequence[int], expected: dict[str, int]) -> None:
-        """expected: for the names in the chain at the end, whether the window counts."""
+        """expected: whether the window counts, by function of the last chain."""
         recording = Stacks()
         recording.window(first, last)
         found = numbers(recording.save("window"))
@@ -64,13 +64,13 @@ class Activations(unittest.TestCase):
         )
 
     def test_call_and_return(self):
-        """The caller was on the stack all the time, what it called was not."""
+        """The caller was on the stack all the time; its callee was not."""
         inner, outer = [address("alpha", 4), address("beta", 8)], [address("beta", 12)]
         self.check(inner, outer, {"[all]": 1, "beta": 1})
         self.check(outer, inner, {"[all]": 1, "beta": 1, "alpha": 0})
 
     def test_another_call(self):
-        """beta has called alpha from two places: two calls. From one place, chains tell of one."""
+        """Calls from two places in beta are two calls. Calls from one place look like one."""
         first, second = (
             [address("alpha", 4), address("beta", at), address("gamma", 4)] for at in (8, 16)
         )
@@ -78,7 +78,7 @@ class Activations(unittest.TestCase):
         self.check(first, first, {"[all]": 1, "gamma": 1, "beta": 1, "alpha": 1})
 
     def test_another_caller(self):
-        """One activation of a function has one caller, whatever follows."""
+        """A call of beta from another place in gamma is another call; so are its own calls."""
         first = [address("alpha", 4), address("beta", 8), address("gamma", 4)]
         second = [address("alpha", 4), address("beta", 8), address("gamma", 12)]
         self.check(first, second, {"[all]": 1, "gamma": 1, "beta": 0, "alpha": 0})
@@ -90,15 +90,14 @@ class Activations(unittest.TestCase):
         self.check(again[1:], again, {"[all]": 1, "beta": 1, "alpha": 1})
 
     def test_no_address(self):
-        """Linux 7.3 writes address 0 for a sample whose interrupt came in the kernel: the callers
-        are known."""
+        """A sample at address 0, which Linux 7.3 writes in the kernel, still has its callers."""
         for chain in ([0, address("beta", 8)], [address("beta", 8)]):
             with self.subTest(chain):
                 self.check([0, address("beta", 8)], chain, {"[all]": 1, "beta": 1})
         self.check([0], [0], {"[all]": 1})
 
     def test_burst_is_one_window(self):
-        """For the caller, whose call goes on; what it calls in turn has windows of its own."""
+        """It is for the caller, whose call goes on; callees in turn have windows of their own."""
         recording = Stacks()
         recording.groups[0][0].alternative_sample_count = 3
         caller = address("beta", 8)
@@ -116,7 +115,7 @@ class Activations(unittest.TestCase):
 
 
 class LinkRegister(unittest.TestCase):
-    """arm64 leaves a function's caller out of the chain, where the function has no frame yet."""
+    """arm64 leaves a function's caller out of the chain while the function has no frame."""
 
     MASK = 1 << 30
 
@@ -133,14 +132,14 @@ class LinkRegister(unittest.TestCase):
         )
 
     def test_frame_is_there(self):
-        """After a call of its own, and at its begin when the frame is already there."""
+        """The function has its frame: it has made a call, or its frame comes first."""
         chain = [address("alpha", 4), address("gamma", 8)]
         for register in (address("alpha", 40), chain[1], 0, 0x1234):
             with self.subTest(f"{register:#x}"):
                 self.assertEqual(self.names(chain, register), {"alpha", "gamma"})
 
     def test_other_machine(self):
-        """There the same number is another register."""
+        """On another machine, the same number is another register."""
         self.assertEqual(
             self.names([address("alpha", 4), address("gamma", 8)], address("beta", 8), "riscv64"),
             {"alpha", "gamma"},
@@ -148,7 +147,7 @@ class LinkRegister(unittest.TestCase):
 
 
 class CutChains(unittest.TestCase):
-    """A chain of as many frames as the kernel writes has no root: whose it is, is not known."""
+    """A chain with as many frames as the kernel writes has no root; its callers are not known."""
 
     def test_cut(self):
         recording = Stacks(max_stack=3)
@@ -178,7 +177,7 @@ class CutChains(unittest.TestCase):
         )
 
     def test_default_depth(self):
-        """127 frames is what the kernel writes if it is not told otherwise."""
+        """By default, the kernel writes 127 frames."""
         for depth, root in ((126, "[all]"), (127, "[cut]")):
             recording = Stacks()
             chain = [address("alpha", 4)] * depth
@@ -240,7 +239,7 @@ class Refusals(unittest.TestCase):
         self.assertIn("[all]", must(PERF, "functions", "report", inclusive))
 
     def test_sums_without_a_root(self):
-        """A file that perf has not written: no share is known."""
+        """Without a root, as in a file that perf did not write, shares are not known."""
         sums = DATA / "rootless.sums"
         sums.write_text(
             "perf-function-sums 3\nby\tchildren\t0\nlost\t0\nthrottled\t0\n"
@@ -268,7 +267,7 @@ class InScript(unittest.TestCase):
         self.assertEqual(told.stderr, f"generate-function-metrics: {reason}\n")
 
     def test_table(self):
-        """It is that of the command, with the notes on stderr."""
+        """The table is that of the command, with the notes on stderr."""
         recording = Stacks(max_stack=3)
         chain = [address(name, 4) for name in ("alpha", "beta", "gamma")]
         recording.window(chain[1:], [address("beta", 8), chain[2]])
@@ -314,7 +313,7 @@ class InScript(unittest.TestCase):
         )
 
     def test_other_perf(self):
-        """One that does not know the handler does not call it: one line says so."""
+        """A perf that does not know the handler never calls it; one line says so."""
         text = SCRIPT.read_text()
         self.assertEqual(text.count("    call_chain_table = "), 1)
         unknown = DATA / "other-perf.py"
@@ -332,8 +331,7 @@ class InScript(unittest.TestCase):
         )
 
     def test_sums(self):
-        """Those of the command make the same table, of --children only, and add up with those of
-        the script."""
+        """The command's sums make the same table and add up; sums of other kinds are refused."""
         recording = Stacks()
         recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
         path = recording.save("script-sums")
@@ -372,11 +370,11 @@ class Program(unittest.TestCase):
         cls.done = cls.program.done
 
     def test_rates_and_shares(self):
-        """Those of each function with all that it calls; a table of functions alone has none of
-        the callers, whose calls leave no window in them alone.
+        """Rates and shares of each function with all that it calls are right.
 
-        What a window of `alpha` could tell is gone: it is longer than the function. Fewer windows
-        have what a call does first and last, so a rate is off by up to 3 % here.
+        A table of functions alone lacks the callers: their calls leave no window in them alone.
+        `alpha` has no rate, as a window is longer than the function. Fewer windows hold the begin
+        and end of a call, so a rate is off by up to 3 % here.
         """
         path = self.program.record(1, 4000)
         table = rows(path)
@@ -404,7 +402,7 @@ class Program(unittest.TestCase):
         self.assertLess(beta["sums"][0]["matched"], 0.1 * table["beta"]["sums"][0]["matched"])
 
     def test_interval_of_shares(self):
-        """95 of 100 intervals cover the truth; of 40, 34 or more do with all but certainty."""
+        """95 of 100 intervals cover the truth, so 34 of 40 almost certainly do."""
         covered: Counter = Counter()
         for seed in range(40):
             table = rows(self.program.record(seed, 150))
@@ -415,8 +413,9 @@ class Program(unittest.TestCase):
         self.assertGreaterEqual(min(covered.values()), 34, covered)
 
     def test_sums_add_up(self):
-        """Those of two recordings are those of both. So are those of spans of time, but for the
-        blocks that have parts in several spans.
+        """The sums of two recordings add up to those of both.
+
+        So do the sums of spans of time, except for blocks with parts in several spans.
         """
         one, other, both = DATA / "one.sums", DATA / "other.sums", DATA / "both.sums"
         path = self.program.record(3, 200)

@@ -2,9 +2,9 @@
 """Old and new together: perf and kernel with and without the series, recordings of the other byte
 order, and the ways that a recording can take.
 
-In the emulated machine a program executes the same instructions in each run and
-only those are counted, so however it is recorded, the sums of its functions are
-equal to the last digit. That they are right is known from test_recording.py.
+In the emulated machine a program executes the same instructions in each run, and only those are
+counted. So however it is recorded, the sums of its functions are equal to the last digit.
+test_recording.py tests that they are right.
 """
 
 import json
@@ -40,7 +40,7 @@ SHARE = CHECK / "compat"
 LONG, WINDOW = 99700, 300
 MEMBERS = "instructions,page-faults"
 WORK, LONGER_WORK = (f"benchmark --faults --iterations {number} 0 1" for number in (1000, 1600))
-# of a thread: three iterations, which are some five long periods
+# for each thread: three iterations, which are some five long periods
 THREAD_LONG, THREAD_ITERATIONS = 29700, 3
 MANY, CROWD, TEAMS, TEAM = 1000, 250, 15, 20
 SYMBOLS = "--symfs", BUILD / "root" / ARCH, "--kallsyms", BUILD / "kernel" / ARCH / "System.map"
@@ -144,8 +144,9 @@ def path(name: str) -> Path:
 
 
 def sums(recording: Path) -> str:
-    """The sums of a recording, of which script and command say the same. Blocks are left out, for
-    two runs that count the same have other times.
+    """The sums of a recording, on which script and command agree.
+
+    Blocks are left out: two runs that count the same differ in their times.
     """
     ours, theirs = native(recording, "--sums", "-"), script(recording, "--write-sums", "-")
     if ours.returncode or theirs.returncode or ours.stdout != theirs.stdout:
@@ -157,7 +158,7 @@ def sums(recording: Path) -> str:
 
 
 def said(perf: Path, recording: Path, *words: object, pipe: bool = False) -> str:
-    """What a perf says of a recording, on the standard output."""
+    """The standard output of a perf on a recording."""
     if not pipe:
         return must(perf, *words, "-i", recording, stderr=subprocess.PIPE)
     with subprocess.Popen(["cat", recording], stdout=subprocess.PIPE) as source:
@@ -166,7 +167,7 @@ def said(perf: Path, recording: Path, *words: object, pipe: bool = False) -> str
 
 SAMPLES = "script", *SYMBOLS, "-F", "ip,sym,event,period"
 REPORT = "report", *SYMBOLS, "--stdio", "-g", "none", "--no-children", "-s", "sym"
-# what a recording is read with, whoever made it
+# the commands that read a recording, whoever made it
 READERS = (
     ("evlist", "-v"),
     ("script", *SYMBOLS, "--show-mmap-events", "--show-task-events"),
@@ -179,7 +180,7 @@ READERS = (
 
 
 def windows(*recordings: Path) -> int:
-    """The windows of all functions in recordings that perf functions adds up."""
+    """The number of windows of all functions in recordings that perf functions adds up."""
     report = json.loads(
         must(PERF, "functions", "report", *SYMBOLS, "-j", *recordings, stderr=subprocess.PIPE)
     )
@@ -191,7 +192,7 @@ def truth() -> Truth:
 
 
 def facts(recording: Path) -> list[tuple]:
-    """What was sampled, without when and by which process."""
+    """The samples, without time and process."""
     return [
         (sample.ip, sample.fields.get("period"), *sample.values.values())
         for sample in perfdata.read(recording).samples
@@ -199,10 +200,10 @@ def facts(recording: Path) -> list[tuple]:
 
 
 class Ways(unittest.TestCase):
-    """The same run, recorded and passed on in another way."""
+    """The same run, recorded or passed on in other ways."""
 
     def test_plain_recording_is_true(self):
-        """What the others are compared with."""
+        """The other recordings are compared with this one."""
         recording = perfdata.read(path("plain"))
         periods = [sample.period for sample in recording.stream()]
         self.assertGreater(len(periods), 900)
@@ -237,9 +238,7 @@ class Ways(unittest.TestCase):
                 self.check(f"inject-{name}")
 
     def test_switch_output(self):
-        """The parts have all samples, and their sums add up, but the first sample of each follows
-        none.
-        """
+        """The parts have all samples and add up, except for the first sample of each."""
         parts = sorted(SHARE.glob("switched.data.*"))
         self.assertGreater(len(parts), 1)
         whole, number = [], 0
@@ -249,13 +248,13 @@ class Ways(unittest.TestCase):
             found = facts(part)
             whole += found
             number += sum(period == WINDOW for _ip, period, *_values in found[1:])
-        # the program is that of the plain recording, but for its end
+        # the run is that of the plain recording, except at its end
         same = facts(path("plain"))[:-10]
         self.assertTrue(whole[: len(same)] == same)
         self.assertEqual(windows(*parts), number)
 
     def test_archive(self):
-        """On a machine that has not the program."""
+        """The archive is enough on a machine without the program."""
         folder = SHARE / "debug"
         folder.mkdir()
         must("tar", "-x", "-C", folder, "-f", SHARE / "plain.data.tar.bz2")
@@ -279,7 +278,7 @@ class Ways(unittest.TestCase):
         self.assertNotIn("dcache_miss", report(SHARE / "none"))
 
     def test_diff(self):
-        """perf report says the same of alternating periods and of a plain one, within the error."""
+        """Alternating and plain periods have the same perf report, within the error."""
 
         def shares(recording: Path) -> dict[str, float]:
             text = said(
@@ -326,7 +325,7 @@ class Ways(unittest.TestCase):
             )
 
     def test_data_convert(self):
-        """JSON has the samples; what CTF needs is not built in, and perf says so."""
+        """JSON has the samples; CTF is not built in, and perf says so."""
         target = SHARE / "plain.json"
         must(PERF, "data", "convert", "--force", "--to-json", target, "-i", path("plain"))
         told = [
@@ -339,7 +338,7 @@ class Ways(unittest.TestCase):
             )
             for sample in json.loads(target.read_text())["samples"]
         ]
-        # perf tells the members of a group one by one
+        # perf writes each member of a group as a sample
         once = [sample for before, sample in pairwise([None, *told]) if sample != before]
         self.assertTrue(
             once
@@ -357,10 +356,10 @@ class Ways(unittest.TestCase):
 
 
 class Threads(unittest.TestCase):
-    """Many of them, and such that come and go."""
+    """Many threads, and threads that come and go."""
 
     def runs(self, name: str) -> Iterator[list[perfdata.Sample]]:
-        """The samples of each thread that has run, also of those with the same number."""
+        """The samples of each thread's run; several threads may have had the same number."""
         recording = perfdata.read(path(name))
         for stream in recording.streams(recording.leader()).values():
             begin = 0
@@ -373,13 +372,12 @@ class Threads(unittest.TestCase):
             yield stream[begin:]
 
     def check(self, name: str, number: int, repeats: int) -> list[list[perfdata.Sample]]:
-        """So many threads did all the same, each with its own alternation, and none is missing in
-        the table.
+        """So many threads did the same, each with its own alternation, and the table lacks none.
 
-        repeats: how often the program was run, as the order of work differs between its threads.
+        repeats: the number of runs of the program; the order of work differs between its threads.
         """
         counted = THREAD_ITERATIONS * sum(row.length for row in truth().values())
-        # a program's first thread only starts the others
+        # the first thread of a program only starts the others
         runs = [samples for samples in self.runs(name) if samples[0].tid != samples[0].pid]
         self.assertEqual(len(runs), number)
         for samples in runs:
@@ -387,7 +385,7 @@ class Threads(unittest.TestCase):
             periods = [sample.period for sample in samples]
             self.assertTrue([late - early for early, late in pairwise(values)] == periods)
             self.assertEqual((set(periods[::2]), set(periods[1::2])), ({THREAD_LONG}, {WINDOW}))
-            # to the last sample
+            # only the last interval of a thread has no sample
             self.assertLess(abs(counted - values[-1]), THREAD_LONG + WINDOW + 0.05 * counted)
         sums(path(name))
         self.assertEqual(
@@ -415,12 +413,12 @@ class Threads(unittest.TestCase):
 
     def test_come_and_go(self):
         runs = self.check("teams", TEAMS * TEAM, TEAMS)
-        # some have the number of one that was before
+        # some threads have the number of an earlier one
         self.assertLess(len({samples[0].tid for samples in runs}), TEAMS * TEAM)
 
 
 class AllCpus(unittest.TestCase):
-    """perf record -a: a stream is a CPU's."""
+    """perf record -a: each CPU has a stream."""
 
     def check(self, name: str, cpus: int) -> None:
         recording = perfdata.read(path(name))
@@ -455,7 +453,7 @@ class OldKernel(unittest.TestCase):
         in_guest(ON_OLD_KERNEL, "--kernel", IMAGE, share=SHARE, timeout=580)
 
     def test_plain_event(self):
-        """It works, with the same attr, and records the same as on the series' kernel."""
+        """It works, with the same attr and the same samples as on the series' kernel."""
         leader = perfdata.read(path("new-perf")).leader()
         self.assertEqual(
             (leader.size, leader.alternative_sample_period, leader.inherit), (160, 0, True)
@@ -465,7 +463,7 @@ class OldKernel(unittest.TestCase):
         self.assertEqual(sums(path("new-perf")), sums(path("long")))
 
     def test_alternating_event(self):
-        """One sentence, no program run, nothing recorded, never a silent fall-back."""
+        """One sentence tells; no program runs, nothing is recorded, nothing falls back."""
         for name in ("group", "single", "jitter", "functions"):
             with self.subTest(name):
                 *text, status = (SHARE / f"{name}.out").read_text().splitlines()
@@ -514,7 +512,7 @@ class OldPerf(unittest.TestCase):
                 )
 
     def test_reads_a_new_pipe(self):
-        """There it takes what it knows of an attr, and the samples are the same."""
+        """perf takes what it knows of an attr, and the samples are the same."""
         self.assertEqual(
             said(HOST, path("piped"), *SAMPLES, pipe=True),
             said(PERF, path("piped"), *SAMPLES, pipe=True),
@@ -565,8 +563,8 @@ class ByteOrder(unittest.TestCase):
             for words in READERS:
                 with self.subTest(name, words=words):
                     text = said(PERF, path(f"big-{name}"), *words)
-                    # newer perf lists only the build IDs of what has samples, as others are in the
-                    # maps
+                    # newer perf lists only build IDs of files with samples; the maps have the
+                    # others
                     self.assertGreater(
                         len(text.splitlines()),
                         0 if BASE != "6.12" and words == ("buildid-list",) else 1,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf functions report --diff: changes, their intervals and what of them is more than
-chance, computed once more here or known from the simulation; runs that differ; which
-functions are the same; --fail-on for scripts.
+"""perf functions report --diff: changes, their intervals and their significance.
+
+The expected values are computed here a second time or known from a simulation. Other tests are of
+runs that differ, of how functions are matched, and of --fail-on for scripts.
 """
 
 import csv
@@ -59,7 +60,7 @@ def write(name: str, functions: Sequence[Function], header: str = HEADER) -> Non
 
 
 def write_auto(name: str, functions: dict[str, tuple[int, Sequence[Window]]]) -> None:
-    """The same in share mode auto, with how many samples end a long interval in a function."""
+    """Writes sums in share mode auto; each function has some samples that end a long interval."""
     header = HEADER.replace(" 3\n", " 4\n").replace(
         "discard\t999700\t300\t0\t1", "auto\t999700\t0\t300\t1\t0\t1"
     )
@@ -99,8 +100,10 @@ def changes(before: Sequence[Function], after: Sequence[Function]) -> list[dict]
 
 
 def tail(t: float, freedom: float, steps: int = 2000) -> float:
-    """How often |t| is exceeded: t = sqrt(freedom) tan(angle), whose density is cos^(freedom - 1),
-    by Simpson's rule.
+    """The probability that |t| is exceeded in Student's t distribution.
+
+    With t = sqrt(freedom) tan(angle) the density is cos^(freedom - 1), integrated by Simpson's
+    rule.
     """
 
     def integral(low: float, high: float) -> float:
@@ -123,7 +126,7 @@ def drawn(draw: random.Random, number: int, cpi: float = 1.5, faults: float = 1.
 
 
 class Change(NamedTuple):
-    """Of a ratio: how much, its interval, how often chance does as much."""
+    """The change of a ratio, its interval, and the probability of such a change by chance."""
 
     change: float
     low: float
@@ -134,7 +137,7 @@ class Change(NamedTuple):
 def expected_change(
     before: dict[str, list[Window]], after: dict[str, list[Window]], name: str, event: int
 ) -> Change:
-    """That of event / instructions of a function, among all functions."""
+    """The change of event / instructions of a function, among all functions."""
     before_bounds, after_bounds = (
         rate_bounds(table[name], event, 1, crowd(list(itertools.chain(*table.values())), event))
         for table in (before, after)
@@ -153,7 +156,7 @@ def expected_change(
 
 
 def significant(chances: dict[str, float]) -> set[str]:
-    """Those of which 5 % are false (Benjamini and Hochberg)."""
+    """The significant ones, with 5 % false discoveries (Benjamini and Hochberg)."""
     ordered = sorted(chances.values())
     limit = max(
         (chance for rank, chance in enumerate(ordered, 1) if chance <= 0.05 * rank / len(ordered)),
@@ -209,7 +212,7 @@ class Changes(unittest.TestCase):
         self.assertTrue(low < -by_name["f"]["before"] < high < 0)
 
     def test_coverage(self):
-        """93 % of the intervals contain the true change, and no more than 97 % of many windows."""
+        """Over 93 % of the intervals contain the true change; for many windows, at most 97 %."""
         draw = random.Random(3)
         # number of windows, CPI, page faults in a window: before, after
         for name, before, after, most in (
@@ -238,7 +241,7 @@ class Changes(unittest.TestCase):
                     self.assertLessEqual(percent, most)
 
     def test_false_discoveries(self):
-        """One of 51 functions has changed: it is found, and seldom another one."""
+        """One of 51 functions has changed: it is found, and others seldom are."""
         draw = random.Random(4)
         found, false = 0, []
         for _ in range(200):
@@ -259,15 +262,12 @@ class Changes(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
-    """Which functions of two builds are the same."""
+    """Which functions of two builds are taken for the same."""
 
     def pairs(
         self, before: Sequence[tuple[str, str, str]], after: Sequence[tuple[str, str, str]]
     ) -> dict:
-        """The status of each function and its value before.
-
-        Its place is its windows' number of instructions.
-        """
+        """The status of each function and its place before, which its instructions encode."""
         rows = changes(
             [(*function, [(300, 100 + place, 1)] * 3) for place, function in enumerate(before)],
             [(*function, [(300, 300, 1)] * 3) for function in after],
@@ -291,7 +291,7 @@ class Functions(unittest.TestCase):
         )
 
     def test_moved_build(self):
-        """The file name of a DSO will do; if two have it, the path decides."""
+        """The file name of a DSO is enough; if two share it, the path decides."""
         self.assertEqual(
             self.pairs(
                 [("f", "/old/a", "-"), ("f", "/old/b", "-")],
@@ -315,7 +315,7 @@ class Functions(unittest.TestCase):
         )
 
     def test_renamed_program(self):
-        """The symbol alone, if no other function has it."""
+        """The symbol alone is enough if no other function has it."""
         self.assertEqual(
             self.pairs(
                 [("f", "/a-1", "-"), ("g", "/a-1", "-"), ("g", "/b-1", "-")],
@@ -331,7 +331,7 @@ class Functions(unittest.TestCase):
         )
 
     def test_twins(self):
-        """Functions of one name in one DSO, by the order of their addresses."""
+        """Functions with the same name and DSO are matched by the order of their addresses."""
         self.assertEqual(
             self.pairs(
                 [("f", "/a", "0x10"), ("f", "/a", "0x20")],
@@ -349,7 +349,7 @@ class Functions(unittest.TestCase):
         )
 
     def test_no_symbols(self):
-        """Nothing but the address: other ones are other functions."""
+        """A function without a symbol has only its address; another address is another function."""
         self.assertEqual(
             self.pairs(
                 [("", "/a", "0x10"), ("", "/a", "0x20")], [("", "/a", "0x20"), ("", "/a", "0x30")]
@@ -593,7 +593,7 @@ class Output(unittest.TestCase):
         (warm,) = (row["metrics"]["CPI"] for row in self.rows if row["symbol"] == "warm")
         between = (warm["interval"][0] + warm["change"]) / 2
         self.assertEqual(self.fail_on(f"CPI>{between}"), (0, []))
-        # what few windows say may be chance, however much it is
+        # a large change of few windows may be chance
         few = next(row["metrics"]["CPI"] for row in self.rows if row["symbol"] == "less")
         self.assertGreater(abs(few["change"]), 0.01 * few["before"])
         self.assertNotIn("CPI of less", self.fail_on("CPI>1%", "CPI<-1%")[1])
@@ -632,8 +632,10 @@ class Runs(unittest.TestCase):
         return by_column(done)
 
     def test_false_alarms(self):
-        """Nothing has changed, but runs differ: no more than 5 % of the intervals miss that, and no
-        more than 5 % of the comparisons have a significant change.
+        """Nothing has changed, but runs differ: few changes are significant.
+
+        At most 5 % of the intervals miss 0, and at most 5 % of the comparisons have a significant
+        change.
         """
         draw = random.Random(11)
         trials = 25
@@ -677,7 +679,7 @@ class Runs(unittest.TestCase):
                 )
 
     def test_power(self):
-        """A change of 5 or 10 % in 2 of 20 functions, by how far runs differ and their number."""
+        """The less runs differ, the more often a change of 5 or 10 % in 2 of 20 is found."""
         draw = random.Random(12)
         sizes = {**MANY, "slow": 2000, "slower": 1000}
         for deviation, slower, least in (
@@ -712,7 +714,7 @@ class Runs(unittest.TestCase):
                 self.assertTrue(all(map(operator.ge, powers, least)), powers)
 
     def test_function_that_differs_more(self):
-        """One of 20 differs from run to run by five times as much: not significant for that."""
+        """A function that differs from run to run five times as much is not significant."""
         draw = random.Random(13)
         wild, alarms = Program({"wild": 2000}), 0
         for _ in range(25):
@@ -728,7 +730,7 @@ class Runs(unittest.TestCase):
         self.assertLessEqual(alarms, 4)
 
     def test_function_without_chance(self):
-        """All windows of one function are alike, in all runs: its change is one, none is none."""
+        """All windows of a function are alike in all runs: only a change is significant."""
         draw = random.Random(21)
         sides = []
         for side, instructions in (("before", 300), ("after", 200)):
@@ -747,7 +749,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(compared(sides[0], sides[1], "--fail-on", "CPI>40%").returncode, 2)
 
     def test_values_are_those_of_all_windows(self):
-        """Before and after are what the sums of the runs say; the order of the runs is nothing."""
+        """Before and after are the values of all runs together, in any order."""
         draw = random.Random(14)
         before, after = (
             Program(MANY).runs(draw, 3, side, deviation=0.02) for side in ("before", "after")
@@ -768,7 +770,7 @@ class Runs(unittest.TestCase):
                     self.assertAlmostEqual(one, other)
 
     def test_spelling(self):
-        """What follows belongs to a side, as a shell spells it; one of each is --diff."""
+        """Files belong to the side named before them; one of each is the same as --diff."""
         draw = random.Random(15)
         before, after = (
             Program(MANY).runs(draw, 2, side, deviation=0.02) for side in ("before", "after")
@@ -845,7 +847,7 @@ class Runs(unittest.TestCase):
             self.assertGreater(fired[1.08], 30)
 
     def test_function_of_one_side(self):
-        """A function that appears has no more than 3 windows of all before."""
+        """A function that appears may have had up to 3 unseen windows before."""
         draw = random.Random(19)
         old = Program({"f": 1000, "g": 1000, "gone": 300})
         new = Program({"f": 1000, "g": 500, "new": 900, "few": 4})
@@ -870,7 +872,7 @@ class Runs(unittest.TestCase):
             self.assertLess(few["interval"][0], few["after"] - 100 * THREE / windows)
 
     def test_function_of_one_side_in_share_mode_auto(self):
-        """Then the limit comes from all samples that end a long interval, not from the windows."""
+        """The limit comes from all samples that end a long interval, not from the windows."""
         draw = random.Random(23)
         write_auto("before.sums", {"f": (500, drawn(draw, 50)), "g": (500, drawn(draw, 50))})
         shares = {"f": (49000, drawn(draw, 50)), "g": (49000, drawn(draw, 50))}
@@ -881,7 +883,7 @@ class Runs(unittest.TestCase):
         self.assertAlmostEqual(new["interval"][0], 2 - 100 * THREE / 1000, delta=0.1)
 
     def test_sides_of_other_share_modes(self):
-        """Those of discard are compared: old sums and new ones, of the same windows."""
+        """Shares of discard are compared: both sums have the same windows."""
         draw = random.Random(24)
         windows = {name: drawn(draw, 50) for name in "fg"}
         write("before.sums", plain(**windows))
@@ -941,8 +943,9 @@ class Measurement(unittest.TestCase):
     """`make bench BENCH=diff`, of a few comparisons."""
 
     def test_what_is_counted(self):
-        """Only chance hides a change of 5 % where runs do not differ; 3 runs that differ by 3 %
-        hide nearly all. The same numbers come out again.
+        """Changes of 5 % are found where runs are alike, and hardly with 3 runs that differ by 3 %.
+
+        The same numbers come out again.
         """
         result = bench_diff.measure(4)
         rows = {(row["differ"], row["runs"]): row for row in result["rows"]}

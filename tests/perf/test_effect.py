@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What interrupts add to windows, what is left without it, and what the next run says.
+"""What interrupts add to windows, the values without it, and the intervals of the next run.
 
-Programs are simulated here: the rates of their functions are known, and so is what each
-interrupt adds to the interval after it. Sums files are made of that.
+Programs are simulated here: the rates of their functions are known, and so is what each interrupt
+adds to the interval after it. The tests write sums files of that.
 """
 
 import json
@@ -21,13 +21,13 @@ DATA = CHECK / "effect"
 EVENTS = ("cycles", "branch-misses", "instructions")  # the leader, then by name
 LONG, WINDOW, OTHER_WINDOW = 50000, 300, 1200
 RECORDINGS = 40
-COVERED = 0.93  # of intervals of 95 %
+COVERED = 0.93  # least part of 95 % intervals that contain the truth
 METRICS = ("CPI", "BM/KI")
 N1 = "0x00000000410fd0c0"  # a CPU whose vendor has IPC among its metrics
 
 
 class Function(NamedTuple):
-    """A function: its part of the time, cycles per instruction, misses per 1000 of them."""
+    """A function: its share of the time, cycles per instruction, misses per 1000 instructions."""
 
     share: float
     cpi: float
@@ -35,7 +35,7 @@ class Function(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What an interrupt adds to the interval after it, in the mean."""
+    """What an interrupt adds to the interval after it, on average."""
 
     cycles: float = 0.0
     misses: float = 0.0
@@ -60,7 +60,7 @@ def poisson(draw: random.Random, mean: float) -> int:
 
 
 class Recording:
-    """What a recording of the program has: lines of a sums file, with all windows matched."""
+    """A recording of the program as the lines of a sums file; all windows are matched."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Recording:
 
     @staticmethod
     def window(draw: random.Random, name: str, length: int, added: Added) -> tuple[int, int, int]:
-        """One of a function."""
+        """One window of a function."""
         lost = min(max(draw.gauss(added.cycles, added.cycles / 5), 0), length - 1)
         instructions = round((length - lost) / FUNCTIONS[name].cpi * draw.gauss(1, 0.05))
         own = poisson(draw, FUNCTIONS[name].misses * instructions / 1000)
@@ -88,7 +88,7 @@ class Recording:
 
     @staticmethod
     def interval(draw: random.Random, added: Added) -> tuple[int, int, int]:
-        """A long one, in which each function has about its part of the time."""
+        """A long interval, in which each function has about its share of the time."""
         parts = [one.share * draw.gauss(1, 0.2) for one in FUNCTIONS.values()]
         length = draw.randint(LONG - 5000, LONG + 5000)
         work = [
@@ -116,12 +116,12 @@ class Recording:
 
 
 def report(recording: Recording, *options: str) -> dict:
-    """perf functions report -j."""
+    """Runs perf functions report -j."""
     return report_text(recording.text(), *options)
 
 
 def report_text(text: str, *options: str) -> dict:
-    """perf functions report -j of a sums file."""
+    """Runs perf functions report -j on a sums file."""
     DATA.mkdir(parents=True, exist_ok=True)
     path = DATA / "drawn.sums"
     path.write_text(text)
@@ -129,17 +129,17 @@ def report_text(text: str, *options: str) -> dict:
 
 
 def rows_of(result: dict) -> dict[str, dict]:
-    """By symbol."""
+    """The rows by symbol."""
     return {row["symbol"]: row for row in result["functions"]}
 
 
 def truth(name: str, metric: str) -> float:
-    """What the function does without interrupts."""
+    """The value of the function without interrupts."""
     return FUNCTIONS[name].cpi if metric == "CPI" else FUNCTIONS[name].misses
 
 
 def added_of(recording: Recording) -> list[float]:
-    """What interrupts add, of two equations: y = a + b x of windows and of long intervals."""
+    """What interrupts add, solved from y = a + b x for windows and for long intervals."""
     every = [window for windows in recording.windows.values() for window in windows]
     window, long = (
         [statistics.fmean(column) for column in zip(*intervals)]
@@ -153,7 +153,7 @@ class Effect(unittest.TestCase):
     maxDiff = None
 
     def test_equations(self):
-        """What is told is their solution, and its error the spread over recordings."""
+        """perf reports the equations' solution; its error is the spread over recordings."""
         draw, told, errors = random.Random(1), [], []
         for _ in range(RECORDINGS):
             recording = Recording(draw, SAME)
@@ -179,11 +179,11 @@ class Effect(unittest.TestCase):
                 seen += 1
                 continue
             self.assertEqual(rows_of(report(recording, "--correct")), rows_of(result))
-        # of 80 values, by more than three errors
+        # an effect is seen if one of 80 values is off by more than three errors
         self.assertLess(seen, 4)
 
     def covered(self, seed: int, added: dict[str, Added], **options) -> float:
-        """The part of the intervals that contain the truth, of values without a mark."""
+        """The fraction of intervals that contain the truth, of values without a mark."""
         draw, inside, all_of_them = random.Random(seed), 0, 0
         more = options.pop("options", ("--correct",))
         for _ in range(RECORDINGS):
@@ -199,12 +199,12 @@ class Effect(unittest.TestCase):
         return inside / all_of_them
 
     def test_corrected(self):
-        """As much is added to each function, or not."""
+        """Intervals contain the truth, whether interrupts add the same to each function or not."""
         self.assertGreaterEqual(self.covered(3, SAME), COVERED)
         self.assertGreaterEqual(self.covered(4, UNEQUAL), COVERED)
 
     def test_corrected_value(self):
-        """The error of CPI is a fifth of what it was, if all functions have the same added."""
+        """The error of CPI shrinks by more than 5 times if all functions have the same added."""
         draw, errors = random.Random(5), {(): 0.0, ("--correct",): 0.0}
         for _ in range(RECORDINGS // 4):
             recording = Recording(draw, SAME)
@@ -218,7 +218,7 @@ class Effect(unittest.TestCase):
         self.assertLess(corrected, plain / 5)
 
     def test_disturbed_values_are_marked(self):
-        """Where the effect is more than the interval; --correct takes the mark away."""
+        """Values are marked if the effect is more than the interval, but not with --correct."""
         recording = Recording(random.Random(6), SAME, number=4000)
         plain, corrected = (rows_of(report(recording, *more)) for more in ((), ("--correct",)))
         for name in FUNCTIONS:
@@ -229,7 +229,7 @@ class Effect(unittest.TestCase):
             self.assertNotIn("CPI", row["weak"])
 
     def test_own(self):
-        """By the lengths of windows each function is right, whatever is added to it."""
+        """Lengths of windows give each function its own correction, whatever is added to it."""
         for lengths in (WINDOW,), (WINDOW, OTHER_WINDOW):
             options = {"number": 6000, "lengths": lengths, "options": ("--correct=own",)}
             self.assertGreaterEqual(self.covered(7, UNEQUAL, **options), COVERED)
@@ -250,7 +250,7 @@ class Effect(unittest.TestCase):
             self.assertAlmostEqual(rows[name]["errors"]["CPI"], error, 6)
 
     def test_nothing_to_correct(self):
-        """A group without instructions does not tell."""
+        """A group without instructions cannot be corrected."""
         text = (
             "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
             "group\tauto\t999700\t0\t300\t0\t0\t1\tcycles\tpage-faults\n"
@@ -266,7 +266,7 @@ class Effect(unittest.TestCase):
         self.assertIn("nothing to correct", done.stderr)
 
     def test_metrics_of_vendors(self):
-        """IPC is 1 / CPI, with the same relative error, of this run and of the next one."""
+        """IPC is 1 / CPI with the same relative error, for this run and for the next one."""
         recording = Recording(random.Random(11), SAME, number=4000)
         one_by_one = (), ("--correct",)
         for options in *one_by_one, ("--ci=next",), ("--ci=next", "--correct"):
@@ -305,12 +305,12 @@ class Effect(unittest.TestCase):
 
 
 class Phases:
-    """A program in phases: of some windows each, drawn anew for each run."""
+    """A program in phases of some windows each, drawn anew for each run."""
 
     BLOCKS, WINDOWS = 20, 4000
 
     def __init__(self, draw: random.Random, functions: int, length: int) -> None:
-        """length: of a phase, in windows, in the mean."""
+        """length: the mean length of a phase, in windows."""
         self.lines, self.values = [], []
         self.opened: list[list[int]] = []
         for _ in range(functions):
@@ -319,7 +319,7 @@ class Phases:
             self.lines.append(windows)
 
     def windows(self, draw: random.Random, length: int) -> list[tuple[int, int]]:
-        """Cycles and instructions: two kinds of work take turns."""
+        """Cycles and instructions of two kinds of work that take turns."""
         found: list[tuple[int, int]] = []
         cpi = 1.0
         while len(found) < self.WINDOWS:
@@ -368,7 +368,7 @@ class NextRun(unittest.TestCase):
         )
 
     def test_coverage(self):
-        """The value that the next run has, where phases are shorter than a block of 200 windows."""
+        """Intervals contain the next run's value if phases are shorter than blocks."""
         draw = random.Random(9)
         for length in 1, 20, 60, 100:
             first, second = (Phases(draw, self.FUNCTIONS, length) for _ in range(2))
@@ -382,7 +382,7 @@ class NextRun(unittest.TestCase):
         self.assertLess(self.covered(plain, second.values), 0.5)
 
     def test_formula(self):
-        """The error is that of a ratio of the totals of blocks, of two runs."""
+        """The error is that of a ratio of blocks' totals, for two runs."""
         one = Phases(random.Random(10), 1, 60)
         ((low, high),) = self.intervals(one, "--ci=next")
         windows = one.lines[0]
@@ -402,7 +402,7 @@ class NextRun(unittest.TestCase):
         self.assertAlmostEqual(one.values[0] / low, math.exp(half * stretch), 4)
 
     def test_one_block_tells_nothing(self):
-        """Of the next run; of this one it does."""
+        """One block tells nothing about the next run."""
         one = Phases(random.Random(11), 1, 20)
         one.BLOCKS = 1
         DATA.mkdir(parents=True, exist_ok=True)

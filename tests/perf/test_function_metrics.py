@@ -209,7 +209,7 @@ class Matching(unittest.TestCase):
         self.assert_sums(recording.sums("g"), 2, 1, [300, 100, 1])
 
     def test_burst_is_one_in_products(self):
-        """Windows of a function that follow one another are one; others are not."""
+        """Consecutive windows in one function are one in the products; others are not."""
         recording = started()
         for counts in ((310, 100, 3), (290, 50, 0), (300, 7, 2)):
             recording.pair("f", *counts)
@@ -240,14 +240,14 @@ class Matching(unittest.TestCase):
         self.assertEqual(sums.bursts, 2)
 
     def test_plain_windows_are_no_burst(self):
-        """With one period windows follow one another, too, each for itself."""
+        """With one period, consecutive windows are separate ones."""
         recording = started("none", alternate=0)
         for _ in range(3):
             recording.sample("f", 300, 100, 1)
         self.assertEqual(recording.sums("f").product("cycles", "cycles"), 3 * 300**2)
 
     def test_boundary_with_jitter(self):
-        """Long intervals are down to half as long, windows up to one and a half times."""
+        """Jitter makes long intervals half as long at least, and windows 1.5 times at most."""
         limit = (LONG - LONG // 2 + WINDOW + WINDOW // 2) // 2
         for count, windows in ((limit - 1, 1), (limit, 0), (LONG - LONG // 2, 0)):
             recording = started(jitter=20)
@@ -258,7 +258,7 @@ class Matching(unittest.TestCase):
                 self.assertEqual(sums.samples if sums else 0, windows)
 
     def test_windows_at_a_frequency(self):
-        """The long period is not known: at most two and a half windows are one."""
+        """The long period is not known: windows are shorter than 2.5 alternate periods."""
         for count, windows in ((WINDOW * 5 // 2 - 1, 1), (WINDOW * 5 // 2, 0), (LONG, 0)):
             recording = started(period=0)
             recording.sample("f", LONG, 1)
@@ -327,7 +327,7 @@ class Matching(unittest.TestCase):
             self.assertEqual(sums.samples if sums else 0, windows)
 
     def test_boundary_odd(self):
-        """There is no rounding in it: periods of 7 and 4, d = 5 is long and a window is not."""
+        """Nothing is rounded: with periods of 7 and 4, d = 5 is a window and d = 6 is long."""
         for count, windows in ((5, 1), (6, 0)):
             recording = Feed()
             recording.group(*GROUP, period=7, alternate=4)
@@ -337,7 +337,7 @@ class Matching(unittest.TestCase):
             self.assertEqual(sums.samples if sums else 0, windows)
 
     def test_other_thread(self):
-        """A CPU's stream: another thread in the same function does not match."""
+        """In a CPU's stream, another thread in the same function does not match."""
         recording = started()
         recording.sample("f", LONG, 5000, thread=1)
         recording.sample("f", 300, 100, thread=2)
@@ -370,7 +370,7 @@ class Matching(unittest.TestCase):
         self.assert_sums(recording.sums("g"), 1, 1, [300, 200, 2])
 
     def test_throttled(self):
-        """Throttling or its end between the two samples; in another stream it is no matter."""
+        """Throttling or its end between two samples discards a window, but not in other streams."""
         for handler in "throttle", "unthrottle":
             for sample_id, matched in ((1, 0), (101, 1), (77, 1)):
                 recording = started()
@@ -383,7 +383,7 @@ class Matching(unittest.TestCase):
                 )
 
     def test_throttled_thread(self):
-        """With inherited counts all threads of the leader are suspect."""
+        """With inherited counts, any thread of the leader may have been throttled."""
         recording = started(inherit=1)
         recording.sample("f", LONG, thread=4)
         recording.collector.throttle(5, 1, 1, 0, 9, 9)
@@ -391,7 +391,7 @@ class Matching(unittest.TestCase):
         self.assert_sums(recording.sums("f"), 1, 0, [0, 0, 0])
 
     def test_throttled_before(self):
-        """Throttling before the long sample, or after the window, does not part the two."""
+        """Throttling before the long sample or after the window does not discard the window."""
         recording = started()
         recording.collector.throttle(5, 1, 1, 0, 9, 9)
         recording.pair("f", 300, 100, 1)
@@ -413,7 +413,7 @@ class Matching(unittest.TestCase):
             self.assert_sums(recording.sums("f"), 3, 1, [300, 100, 1])
 
     def test_lost_total(self):
-        """What perf record tells at its end has no time and is nowhere in the streams."""
+        """The total that perf record writes at its end has no time and discards no window."""
         recording = started()
         recording.sample("f", LONG)
         recording.collector.lost(0, 0, 3, -1, 0, 0)
@@ -431,9 +431,11 @@ class Matching(unittest.TestCase):
         )
 
     def test_jitter(self):
-        """Intervals up to half shorter or longer than their period are told apart. (Of the long
-        ones that are all but half as long, 1 in 6000, the rule makes windows. They follow a
-        window and so are unmatched.)"""
+        """Intervals that are half shorter or longer than their period are told apart.
+
+        One in 6000 long intervals is so short that the rule takes it for a window. It follows a
+        window, so it is unmatched.
+        """
         recording = started(jitter=20)
         for length, window in (((LONG + WINDOW) // 2, 450), (LONG * 3 // 2, 150), (LONG, 301)):
             recording.sample("f", length, 9999, 99)
@@ -482,7 +484,7 @@ class Matching(unittest.TestCase):
                 self.assert_sums(recording.sums("f"), 2, 1, [320, 120, 3])
 
     def test_share_none_break(self):
-        """The same with an alternate period."""
+        """Share mode none leaves out an interval over a throttle or lost record, too."""
         recording = started("none")
         recording.sample("f", LONG)
         recording.collector.throttle(5, 1, 1, 0, 9, 9)
@@ -592,12 +594,12 @@ class Opened(unittest.TestCase):
     """Share mode auto: samples that end a long interval."""
 
     def opened(self, recording):
-        """Their number in each function that has any sums."""
+        """The number of samples that end a long interval, by function with sums."""
         groups = recording.collector.table().functions
         return {key.symbol: sums.opened for key, value in groups.items() for sums in value.values()}
 
     def test_what_opens(self):
-        """The first sample of a stream and each that ends no window, whatever its window does."""
+        """The first sample of a stream does, and so does each sample that ends no window."""
         recording = started("auto")
         recording.pair("f", 300, 100, 1)
         recording.sample("g", LONG, 5000)
@@ -608,7 +610,7 @@ class Opened(unittest.TestCase):
         self.assertEqual(self.opened(recording), {"h": 1, "f": 2, "g": 1})
 
     def test_after_a_loss(self):
-        """Its place is as good as that of any other."""
+        """A sample that ends a long interval opens a window, whatever was lost."""
         recording = started("auto")
         recording.sample("f", 300, 100, 1)
         recording.collector.lost(5, 1, 3, 0, 9, 9)
@@ -616,7 +618,7 @@ class Opened(unittest.TestCase):
         self.assertEqual(self.opened(recording), {"h": 1, "f": 1})
 
     def test_address_0(self):
-        """It counts for the row that it is shown in."""
+        """A sample at address 0 counts for the row that shows it."""
         recording = started("auto")
         recording.sample("f", LONG, 5000, ip=0)
         self.assertEqual(self.opened(recording), {"h": 1, "f": 1})
@@ -630,8 +632,10 @@ class Opened(unittest.TestCase):
                 self.assertEqual(self.opened(recording), {"f": 0})
 
     def test_shares(self):
-        """Those of the opened samples, times the rate of the matched windows, even where CPI is
-        that of all windows that begin in the function, as in f."""
+        """Shares are those of the opened samples, times the rate of the matched windows.
+
+        That holds even where CPI is that of all windows that begin in the function, as in f.
+        """
         recording = started("auto")
         for _ in range(3):
             recording.pair("f", 300, 150)
@@ -661,7 +665,7 @@ class Begun(unittest.TestCase):
     AUTO = ("cycles", "instructions")
 
     def assert_begun(self, recording, function, bursts, windows):
-        """Compare with the counts of the bursts, each a sum of windows; no bursts: none begun."""
+        """bursts: their counts, none if no window has begun; windows: the number in all bursts."""
         begun = (recording.sums(function) or fm.Sums()).begun
         self.assertEqual(begun is None, not bursts)
         if not bursts:
@@ -678,7 +682,7 @@ class Begun(unittest.TestCase):
                     self.assertEqual(begun.product(one, other), products)
 
     def test_bursts(self):
-        """f f g g f h h: the run of f has the window that leaves it; matched windows are less."""
+        """f f g g f h h: a run in f includes the window that leaves f, which is not matched."""
         recording = started("auto")
         recording.sample("f", LONG, 5000, 50)
         for function, *counts in (
@@ -704,7 +708,7 @@ class Begun(unittest.TestCase):
         self.assertEqual([sums[event] for event in GROUP], [900, 108, 5])
 
     def test_what_ends_a_run(self):
-        """A long interval, and a window over a throttle record, which counts for no function."""
+        """A run ends with a long interval, or a window over a throttle record, counted nowhere."""
         recording = started("auto")
         recording.pair("f", 300, 1, 1)
         recording.pair("f", 301, 2, 2)
@@ -718,7 +722,7 @@ class Begun(unittest.TestCase):
         self.assert_begun(recording, "g", [], windows=0)
 
     def test_other_thread(self):
-        """A window that another thread ends began nowhere."""
+        """A window that ends in another thread counts for no function in which it begins."""
         recording = started("auto")
         recording.sample("f", LONG, 5000, thread=1)
         recording.sample("g", 300, 100, thread=2)
@@ -739,7 +743,7 @@ class Begun(unittest.TestCase):
                 self.assert_begun(recording, "f", bursts, windows=1)
 
     def test_other_modes(self):
-        """There is no second reading."""
+        """No window counts where it begins."""
         for share, options in (("discard", {}), ("none", {}), ("auto", {"alternate": 0})):
             recording = started(share, **options)
             for function in "ffgf":
@@ -749,7 +753,7 @@ class Begun(unittest.TestCase):
                     self.assert_begun(recording, function, [], windows=0)
 
     def test_many_windows(self):
-        """More than are kept at a time."""
+        """There may be more windows than are kept at a time."""
         recording = started("auto")
         number = fm.BATCH + 3
         for _ in range(number):
@@ -758,8 +762,10 @@ class Begun(unittest.TestCase):
         self.assert_begun(recording, "f", [(601, 13, 3)] * number, windows=2 * number)
 
     def values(self, matched, begun):
-        """Of f, with so many matched windows of CPI 2 and windows that begin in it of CPI 3; of g,
-        in which all stay, with CPI 1."""
+        """The values of f: so many matched windows of CPI 2, so many of CPI 3 that begin in it.
+
+        The windows of another function g all stay in it and have CPI 1.
+        """
         table = fm.Table()
         table.groups = [fm.GroupInfo(self.AUTO, "auto", LONG, 0, WINDOW, 0, 0, True)]
         for name, numbers in (("f", ((matched, 150), (begun, 100))), ("g", ((9, 300), (9, 300)))):
@@ -784,7 +790,7 @@ class Begun(unittest.TestCase):
                 self.assertEqual((values["#"], values["DIS"]), (matched, 0))
 
     def test_few_matched_windows(self):
-        """Fewer than 3 bursts: the share is by the rate of those that begin, the rate is not."""
+        """Fewer than 3 bursts: the share uses the rate of windows that begin, the rate does not."""
         values = self.values(2, 2)
         self.assertAlmostEqual(values["CPI"], 2)
         self.assertAlmostEqual(values["%I"], 100 / 4)
@@ -793,7 +799,7 @@ class Begun(unittest.TestCase):
         self.assertAlmostEqual(values["%I"], 100 / 4)
 
     def test_discarded(self):
-        """Added to sums of share mode discard they become such sums."""
+        """Added to sums of share mode discard, sums of auto become sums of discard."""
         recording = started("auto")
         recording.pair("f", 300, 100, 1)
         recording.sample("g", 300, 100, 1)
@@ -831,7 +837,7 @@ class Blocks(unittest.TestCase):
                 self.assertEqual(sums.block_products.get(pair, 0), product, pair)
 
     def test_width(self):
-        """Twenty blocks at most, the shortest ones that can be: powers of two."""
+        """There are at most twenty blocks; their width is the shortest power of two for that."""
         for span, blocks in (
             (0, [0]),
             (19, [0, 9, 19]),
@@ -855,7 +861,7 @@ class Blocks(unittest.TestCase):
                 self.assert_blocks(recording.sums("f"), block_of, windows)
 
     def test_random(self):
-        """Many functions and windows, in whatever order: as if the last width had always been."""
+        """Windows in any order make the blocks that the last width makes."""
         draw = random.Random(3)
         for share, spread, order in (
             ("auto", 3, sorted),
@@ -903,7 +909,7 @@ class Blocks(unittest.TestCase):
                 self.assertEqual(long.blocks, len(every))
 
     def test_many_widths(self):
-        """Blocks become one when they are many, whatever becomes of their width afterwards."""
+        """Blocks are merged when they are many, and still make those of the last width."""
         recording = started("auto")
         times = [0, *(number << shift for shift in range(50) for number in range(10, 20))]
         windows = [(time, 300, number, 1) for number, time in enumerate(times)]
@@ -919,7 +925,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(sums.opened_squares, sum(number**2 for number in own.values()))
 
     def test_origin(self):
-        """The first sample of any group, even if it counts nothing; what is before it, too."""
+        """The origin is the first sample of any group, counted or not; earlier samples join it."""
         other = ("cycles", "cache-misses")
         recording = Feed()
         recording.group(*GROUP)
@@ -938,7 +944,7 @@ class Blocks(unittest.TestCase):
         self.assert_blocks(recording.sums("f"), block_of, [(time, 300, 100, 1) for time in times])
 
     def test_no_time(self):
-        """perf gives each sample the largest one, with a sign: they are all in one block."""
+        """perf gives each sample the largest time, as a signed number: all are in one block."""
         recording = Feed("auto")
         recording.group(*GROUP)
         for count in 300, 310:
@@ -948,7 +954,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual((sums.opened, sums.opened_squares, sums.opened_all), (2, 4, 4))
 
     def test_late_times(self):
-        """Those from 2^63 on are negative numbers; they are as far from the others as they are."""
+        """Times from 2^63 on are negative numbers here; their distances are right."""
         recording = started(alternate=0)
         for time in (-(2**63), 2**63 - 1):
             recording.sample("h", 300, 1, 1, time=time)
@@ -962,7 +968,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(recording.sums("h").blocks, 2)
 
     def test_burst_over_blocks(self):
-        """Each of its windows is in the block in which it ends, and it is one in the products."""
+        """Each window of a burst is in the block where it ends; products have the burst as one."""
         recording = Feed("auto")
         recording.group(*GROUP)
         windows = [(4, 300, 100, 1), (8, 310, 90, 0), (8, 305, 7, 2), (19, 299, 3, 1)]
@@ -979,7 +985,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(sums.begun.product("cycles", "cycles"), 1517**2)
 
     def test_share_none(self):
-        """The windows that count are those that end in the function."""
+        """Matched windows are those that end in the function."""
         recording = started("none")
         recording.sample("f", 300, 100, 1, time=3)
         recording.sample("g", 310, 90, 0, time=5)
@@ -988,7 +994,7 @@ class Blocks(unittest.TestCase):
         self.assert_blocks(recording.sums("f"), {3: 3, 7: 7}, windows)
 
     def test_groups_of_the_same_events(self):
-        """Each has blocks of its own."""
+        """Each group has blocks of its own."""
         recording = Feed("auto")
         leaders = recording.group(*GROUP), recording.group(*GROUP)
         for leader in leaders:
@@ -1005,7 +1011,7 @@ class AllIntervals(unittest.TestCase):
     """Share mode auto: all intervals of a group, each for itself."""
 
     def assert_intervals(self, recording, windows, long):
-        """They are these, each with its counts."""
+        """The intervals are these, each given by its counts."""
         (told,) = recording.collector.table().intervals.values()
         for sums, intervals in zip(told, (windows, long)):
             self.assertEqual(sums.matched, len(intervals))
@@ -1016,7 +1022,7 @@ class AllIntervals(unittest.TestCase):
                     self.assertEqual(sums.product(one, other), product)
 
     def test_of_all_functions(self):
-        """Wherever a window begins and ends; in a burst, too, each for itself."""
+        """Intervals count wherever they begin and end, and one by one in a burst."""
         recording, windows, long = started("auto"), [], []
         draw = random.Random(4)
         for number in range(200):
@@ -1039,7 +1045,7 @@ class AllIntervals(unittest.TestCase):
         self.assert_intervals(recording, windows, [(LONG, 5000, 50)] * number)
 
     def test_beginning_that_is_not_known(self):
-        """The first sample of each stream."""
+        """The first interval of each stream is left out."""
         recording = Feed("auto")
         recording.group(*GROUP, inherit=1)
         for thread in 1, 2:
@@ -1049,7 +1055,7 @@ class AllIntervals(unittest.TestCase):
         self.assert_intervals(recording, [], [(LONG, 5000, 50)])
 
     def test_broken(self):
-        """Neither those over a throttle record nor those over a loss."""
+        """An interval over a throttle record or a loss is left out."""
         for handler in "throttle", "unthrottle", "lost":
             for counts in (300, 100, 1), (LONG, 5000, 50):
                 recording = started("auto")
@@ -1061,7 +1067,7 @@ class AllIntervals(unittest.TestCase):
                     self.assert_intervals(recording, [(300, 100, 1)], [])
 
     def test_address_0_and_other_thread(self):
-        """They tell nothing of a function, but as much of an interval."""
+        """These samples name no function, but their intervals are known."""
         recording = started("auto")
         for where in ({"ip": 0}, {}, {"thread": 2}, {"ip": 0}, {"thread": 3, "ip": 0}):
             recording.sample("f", LONG, 5000, 50, **where)
@@ -1076,7 +1082,7 @@ class AllIntervals(unittest.TestCase):
         self.assert_intervals(recording, [], [(2**64 - 5, 0, 0)])
 
     def test_blocks(self):
-        """Those of the samples that end a long interval, be it known or not."""
+        """The blocks are those of samples that end a long interval, known or not."""
         recording = Feed("auto")
         recording.group(*GROUP)
         for time in 0, 3, 3, 7, 19:
@@ -1085,7 +1091,7 @@ class AllIntervals(unittest.TestCase):
         self.assertEqual((long.matched, long.blocks), (3, 3))
 
     def test_other_modes(self):
-        """There are none."""
+        """Other share modes have no sums of all intervals."""
         for share, options in (("discard", {}), ("none", {}), ("auto", {"alternate": 0})):
             recording = started(share, **options)
             recording.pair("f", 300, 100, 1)
@@ -1093,7 +1099,7 @@ class AllIntervals(unittest.TestCase):
                 self.assertEqual(recording.collector.table().intervals, {})
 
     def test_groups_of_the_same_events(self):
-        """Their numbers are added up, those of a group in share mode none are not."""
+        """Their numbers are added; a group in share mode none adds nothing."""
         recording = started("auto")
         recording.group("cycles", "cache-misses")
         for options in ({}, {"alternate": 0}):
@@ -1134,7 +1140,7 @@ class Files(unittest.TestCase):
         return groups[self.EVENTS]
 
     def test_written(self):
-        """What is written is what is read, and prints the same JSON."""
+        """A written file is read as the same sums, which print the same JSON."""
         recording = started("auto")
         for function, time in zip("ffgfgg", (3, 3, 3, 5, 5, 7)):
             recording.pair(function, 300, 100, 1, time=time)
@@ -1236,7 +1242,7 @@ class Files(unittest.TestCase):
         self.assertEqual([*sums.block_products.values()], [100, 110, 121])
 
     def test_blocks_of_version_3(self):
-        """There is none without a window; it is not known where a total is that of several ones."""
+        """Without windows there are no blocks; they are unknown if a total may be of several."""
         sums = self.read(5, 0, 0, 0, 0, 0, 0, share="none", version=3)
         self.assertEqual((sums.blocks, any(sums.block_products.values())), (0, False))
         for cycles, blocks in ((2**64 - 1, 1), (2**64, 0)):
@@ -1247,9 +1253,9 @@ class Files(unittest.TestCase):
             self.assertEqual([*sums.block_products.values()], [*products])
 
     def test_refused(self):
-        """What no program writes."""
+        """Numbers that no program writes."""
         sums, none = (*self.WINDOWS, *self.BLOCKS), self.NONE
-        # matched and begun are no parts of another
+        # neither the matched windows nor those that begin are a part of the other
         self.read(9, 5, 4, 3, 2, 2, 1, 1, *sums, *sums, 7, 7)
         self.read(9, 5, 4, 3, 2, 0, 0, 0, *sums, *none, 7, 7)
         self.read(9, 5, 4, 3, 0, 2, 1, 0, *self.WINDOWS, 0, 0, 0, *self.WINDOWS, 0, 0, 0, 7, 7)
@@ -1321,7 +1327,7 @@ class Files(unittest.TestCase):
             ("auto", ["windows", long]),
             ("auto", [windows, "long"]),
             ("auto", [windows, "long\t0"]),
-            ("auto", [windows[:-1] + "1", long]),  # of no window
+            ("auto", [windows[:-1] + "1", long]),  # a total without a window
             ("auto", [windows, long[:-1] + "1"]),
             ("auto", [windows.replace("0", str(2**64), 1), long]),
             ("auto", [windows, long.replace("0\t0", f"0\t{2**64}", 1)]),
@@ -1337,7 +1343,7 @@ class Files(unittest.TestCase):
         windows, long = self.INTERVALS
 
         def row(place, number):
-            """A line of sums, of which one value is another one."""
+            """A line of sums with one value replaced."""
             values = [number if place == other else 1 for other in range(18)]
             return "\t".join(("sums", "f", "/x", "-", *map(str, (9, 5, 4, 3, 2, 2, 1, 1, *values))))
 
@@ -1440,7 +1446,7 @@ class Functions(unittest.TestCase):
         self.assertEqual([sums.discarded for sums in groups.values()], [1])
 
     def test_address_within_symbol(self):
-        """Within a symbol the address is no matter."""
+        """Within a symbol, the address does not matter."""
         recording = started()
         recording.raw_sample(1, LONG, 1, ip=0x1004)
         recording.raw_sample(1, 300, 1, ip=0x1008)
@@ -1451,7 +1457,7 @@ class Adding(unittest.TestCase):
     """Sums of recordings add up."""
 
     def test_sums(self):
-        """Of each number, event and product."""
+        """Each number, event and product is added."""
         one = fm.Sums(3, 2, 1, {"a": 5, "b": 1}, {("a", "a"): 13, ("a", "b"): 2, ("b", "b"): 1})
         two = fm.Sums(5, 1, 4, {"a": 7, "c": 2}, {("a", "a"): 49, ("a", "c"): 14, ("c", "c"): 4})
         self.assertEqual(
@@ -1487,7 +1493,7 @@ class Adding(unittest.TestCase):
         self.assertEqual(windows["cycles"], 5 * 300 + 3 * 301)
 
     def test_auto_and_discard(self):
-        """What is known in share mode auto only is gone, blocks of matched windows are not."""
+        """What only share mode auto knows is dropped; the blocks of matched windows are kept."""
         tables = []
         for share in "auto", "discard":
             recording = started(share)
@@ -1510,7 +1516,7 @@ class Adding(unittest.TestCase):
         )
 
     def test_recordings(self):
-        """Two recordings added are as one of both: order, and ids within them, are no matter."""
+        """Two recordings add up to one of both; their order and their ids do not matter."""
 
         def record(windows, first_thread):
             recording = started(inherit=1)
@@ -1661,7 +1667,7 @@ class EventNames(unittest.TestCase):
         self.same("clock-ticks", ("uncore_x/clock-ticks/", 12, 0x11))
 
     def test_others(self):
-        """Others keep their own names, without what is no part of them."""
+        """Other events keep their names, without periods and modifiers."""
         self.same("r00c5", ("r00c5:u", 4, 0xC5), ("r00c5/period=300/u", 4, 0xC5))
         self.same(
             "stall_backend",
@@ -1774,7 +1780,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(values["stall/KI"].value, 2.5)
 
     def test_division_by_zero(self):
-        """Not a number, and printed as a dash."""
+        """The value is not a number, and is printed as a dash."""
         table = table_of(
             ("cycles", "instructions", "branch-misses"), f=(1, 1, 300, 0, 1), g=(1, 0, 0, 0, 0)
         )
@@ -1817,7 +1823,7 @@ class Metrics(unittest.TestCase):
         self.assertIsNone(values[g]["CM/KI"].value)
 
     def test_two_groups_nothing_common(self):
-        """Without such an event, through the number of windows."""
+        """Without a common event, they are related through the number of windows."""
         table = fm.Table()
         f = fm.Function("f", "/bin/x")
         table.add(
@@ -1831,7 +1837,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(table.values(table.metrics())[f]["CM/KI"].value, 3)
 
     def test_two_groups_much_common(self):
-        """Cycles if there are several."""
+        """Of several common events, cycles relate them."""
         table = fm.Table()
         f = fm.Function("f", "/bin/x")
         table.add(
@@ -1851,7 +1857,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(table.values(table.metrics())[f]["CM/KI"].value, 3)
 
     def test_error_of_ratio(self):
-        """The standard error is the one over the windows, written down anew."""
+        """The standard error is that over the windows, calculated here a second time."""
         windows = {"f": [(300, 100), (310, 150), (290, 90), (305, 101)], "g": [(300, 50)] * 3}
         table = fm.Table()
         for name, counts in windows.items():
@@ -1961,14 +1967,14 @@ class Output(unittest.TestCase):
         )
 
     def test_sort(self):
-        """Largest first, names in their order; capital letters are no matter."""
+        """Largest first, names in their order; upper and lower case are the same."""
         self.assertEqual(self.names("--sort", "CPI"), ["h", "f", "g"])
         self.assertEqual(self.names("--sort", "dis"), ["g", "f", "h"])
         self.assertEqual(self.names("--sort", "#"), ["f", "g", "h"])
         self.assertEqual(self.names("--sort", "symbol"), ["f", "g", "h"])
 
     def test_sort_undefined_last(self):
-        """What is not defined comes last, after 0 too."""
+        """Undefined values come last, even after 0."""
         recording = started()
         recording.pair("f", 300, 0, 1)
         recording.pair("g", 300, 100, 0)
@@ -2072,7 +2078,7 @@ class Output(unittest.TestCase):
             self.report(started())
 
     def test_no_group(self):
-        """A recording of single events: how to record."""
+        """For a recording of single events, the message tells how to record."""
         recording = Feed()
         recording.collector.evsel_table(1, "cycles")
         recording.collector.attr_table(1, 1, attr(sample_type=0))
@@ -2096,7 +2102,7 @@ class Output(unittest.TestCase):
         self.assertEqual(recording.sums("f")["branch-misses"], 1)
 
     def test_tracepoint(self):
-        """perf does not hand out samples of a tracepoint as it does others: no column of 0."""
+        """perf hands out samples of a tracepoint in another way: there is no column of 0 for it."""
         recording = Feed()
         recording.group("cycles", "instructions")
         recording.collector.evsel_table(3, "sched:sched_switch")
@@ -2118,7 +2124,7 @@ class Output(unittest.TestCase):
             self.report(recording)
 
     def test_lost_and_throttled(self):
-        """A table, and a note."""
+        """There is a table, and a note."""
         recording = self.recording()
         table = self.report(recording)[0]
         recording.collector.throttle(5, 1, 1, 0, 9, 9)
@@ -2130,7 +2136,7 @@ class Output(unittest.TestCase):
         self.assertRegex(err, "throttled 1 times")
 
     def test_no_symbols(self):
-        """A note, as windows hardly ever match by address."""
+        """There is a note, as windows hardly ever match by address."""
         recording = self.recording()
         self.assertNotIn("symbol", self.report(recording)[1])
         recording.raw_sample(1, LONG, 0, ip=0x410)
@@ -2170,7 +2176,7 @@ class Output(unittest.TestCase):
         )
 
     def test_without_perf(self):
-        """Run by Python alone: help, or who runs it."""
+        """Run by Python alone, it prints help, or that perf has to run it."""
         run = subprocess.run(
             [sys.executable, SCRIPT, "--help"], capture_output=True, text=True, check=True
         )
@@ -2182,7 +2188,7 @@ class Output(unittest.TestCase):
 
 
 class Scripts(unittest.TestCase):
-    """`perf script record` and `report`: which perf they run (sh runs them, as perf does)."""
+    """The scripts of `perf script record` and `report`, which sh runs here as in perf."""
 
     GROUP = (
         "{cycles/period=999700,alt-period=300/,instructions,branch-misses,cache-references,"
@@ -2221,7 +2227,7 @@ class Scripts(unittest.TestCase):
         self.assertIn("CPI     cycles per instruction: cycles / instructions\n", run.stdout)
 
     def test_record(self):
-        """The default group; the command's own -e is no matter."""
+        """The default group is recorded; a -e of the program does not matter."""
         for options in ([], ["-o", "x"], ["--", "sh", "-e", "a b"]):
             self.assertEqual(
                 self.perf("generate-function-metrics-record", *options),
@@ -2229,7 +2235,7 @@ class Scripts(unittest.TestCase):
             )
 
     def test_record_other_events(self):
-        """Events of the user's."""
+        """The user's events replace the default group."""
         for options in (["-e", "{a,b}:S"], ["-a", "-e{a}:S"], ["--event={a}:S", "--", "x y"]):
             self.assertEqual(
                 self.perf("generate-function-metrics-record", *options),
@@ -2237,7 +2243,7 @@ class Scripts(unittest.TestCase):
             )
 
     def test_report(self):
-        """Options are the script's, save the file, which perf appends in live mode too."""
+        """Options are the script's, except for the file, which perf appends in live mode, too."""
         script = ["-s", "/exec/scripts/python/generate-function-metrics.py", "--"]
         self.assertEqual(self.perf("generate-function-metrics-report"), ["script", *script])
         self.assertEqual(

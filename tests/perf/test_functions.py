@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf functions: the same sums as generate-function-metrics.py and as what the
-recording was made of, on recordings that are made up at random; sums files,
-output and bad input.
+"""Tests of perf functions: sums, sums files, output and bad input.
 
-What is in the recordings, tests/harness/simulation.py knows.
+On random recordings it has the same sums as generate-function-metrics.py and as the simulation.
+tests/harness/simulation.py makes the recordings and knows their sums.
 """
 
 import csv
@@ -52,7 +51,7 @@ def sums_of(report: dict) -> dict[tuple, dict]:
 
 
 def without_skid(text: str) -> dict:
-    """A JSON report but for how late windows have ended, which only a recording tells."""
+    """A JSON report without the skid, which only recordings have."""
     report = json.loads(text)
     report.pop("skid", None)
     return report
@@ -60,7 +59,7 @@ def without_skid(text: str) -> dict:
 
 @functools.cache
 def libraries() -> Libraries:
-    """The code that the recordings are of."""
+    """The libraries that the recordings are of."""
     return Libraries(DATA)
 
 
@@ -129,7 +128,7 @@ class RandomRecordings(unittest.TestCase):
                 self.assertIn(
                     "call chains, which come later: record without 'defer'\n", told.stderr
                 )
-                # perf script does let them wait
+                # perf script waits for the ends
                 told = run(PERF, "script", "-i", DATA / "deferred.data", "-s", SCRIPT, stderr=-1)
                 self.assertGreater(told.returncode, 0)
                 self.assertIn("record without 'defer', or use perf functions\n", told.stderr)
@@ -139,7 +138,7 @@ class RandomRecordings(unittest.TestCase):
         self.check_rows(BY, RANDOM // len(BY))
 
     def test_rows_by_several_keys(self):
-        """The same, where each row is of one comm and of one symbol, say."""
+        """Rows of, say, one comm and one symbol have the right sums, too."""
         self.check_rows(SEVERAL, RANDOM // 20)
 
     def check_rows(self, kinds: Sequence[str], seeds: int) -> None:
@@ -197,7 +196,7 @@ class RandomRecordings(unittest.TestCase):
 
 
 def recording(name: str, seed: int, **options) -> Path:
-    """A recording of 1000 samples of one group."""
+    """A recording of 1000 samples; the options are those of Simulation."""
     return recorded(DATA / f"{name}.data", seed, libraries(), **options)
 
 
@@ -226,8 +225,10 @@ class Interval(unittest.TestCase):
 
     @staticmethod
     def named(report: dict) -> list[tuple]:
-        """Rows without the address, which is in names as soon as it has to be, and without blocks
-        of time, which a table of its own divides anew.
+        """The rows of a report without what an interval may have otherwise than a table of its own.
+
+        That is the address, which names have only where they need it, and blocks of time, which are
+        divided anew.
         """
         for sums in (sums for row in report["functions"] for sums in row["sums"]):
             for reading in sums, sums["begun"]:
@@ -240,7 +241,7 @@ class Interval(unittest.TestCase):
         )
 
     def test_sums(self):
-        """Of every kind of group, of bursts and call chains: the same as with --time."""
+        """Groups of every kind, bursts and call chains have the same sums as with --time."""
         path = DATA / "interval.data"
         for seed, by in itertools.product(range(8), ("symbol", "comm,cpu", "children")):
             simulation = Simulation(seed, libraries(), by=by)
@@ -290,7 +291,7 @@ class Interval(unittest.TestCase):
         begin, end = tables[3]["time"]
         self.assertAlmostEqual(begin, 2**64 / 1e9, delta=1)
         self.assertLessEqual(begin, end)
-        # one of a nanosecond is not nothing
+        # an interval of a nanosecond is allowed
         self.assertEqual(len(objects(self.report(path, "-j", "--interval", "1e-9"))), 6)
 
     def test_output(self):
@@ -348,7 +349,7 @@ class Interval(unittest.TestCase):
             self.assertIn(reason, done.stderr)
 
     def test_no_time(self):
-        """A recording whose samples have none."""
+        """The samples of a recording may have no time."""
         event = pw.Event("cycles", 0, 0, [1], 10000, 300)
         event.sample_type &= ~pw.TIME
         writer = pw.Writer([[event, pw.Event("instructions", 0, 1, [2])]])
@@ -403,7 +404,7 @@ class Address0(unittest.TestCase):
             self.assertEqual(found, rows)
 
     def test_alternate_period(self):
-        """A window between two of them is discarded; one in a function afterwards counts."""
+        """A window between two such samples is discarded; a later one in a function counts."""
         (alpha,) = self.addresses("alpha")
         path = self.write(
             300, (0, 300), (0, 10000), (0, 310), (alpha, 10000), (alpha, 320), (0, 10000), (0, 330)
@@ -426,7 +427,7 @@ class Address0(unittest.TestCase):
 
 
 class Versions(unittest.TestCase):
-    """Sums of share mode auto, and those that perf has written before there was one."""
+    """Sums of share mode auto, and those that older versions of perf wrote."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -437,7 +438,7 @@ class Versions(unittest.TestCase):
         return must(PERF, "functions", "report", *options, stderr=-1)
 
     def write_version_3(self, path: Path, data: Path) -> Path:
-        """The sums of share mode discard, as perf has written them before version 4."""
+        """The sums of share mode discard, as perf wrote them before version 4."""
 
         def older(line: str) -> str:
             word, *fields = line.split("\t")
@@ -464,7 +465,7 @@ class Versions(unittest.TestCase):
         )
 
     def test_auto_and_discard(self):
-        """Sums of one host that is not yet upgraded make those of all discard, with a note."""
+        """Sums of one host with an older perf make the total one of discard, with a note."""
         old = self.write_version_3(DATA / "old.sums", self.two)
         self.report(self.one, "--sums", DATA / "auto.sums")
         expected = self.report("-x", ",", old, self.one, "--share", "discard")
@@ -478,7 +479,7 @@ class Versions(unittest.TestCase):
             self.assertEqual(done.stderr.count("the shares are those of discard\n"), 1)
 
     def test_discard_of_sums(self):
-        """The sums of auto have those of discard in them."""
+        """The sums of auto contain those of discard."""
         self.report(self.one, "--sums", DATA / "auto.sums")
         options = "--share", "discard", "--sums", "-"
         self.assertEqual(self.report(DATA / "auto.sums", *options), self.report(self.one, *options))
@@ -487,7 +488,7 @@ class Versions(unittest.TestCase):
         self.assertNotIn("share modes", done.stderr)
 
     def by_script(self, option: str, *inputs: Path, form: str = ""):
-        """What the script says of sums files."""
+        """Runs the script on sums files."""
         option = (option, form) if form else (option,)
         done = run("/usr/bin/python3", SCRIPT, *option, "--sums", *inputs, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -527,7 +528,7 @@ class LikePerfReport(Case):
         return list(csv.DictReader(io.StringIO(self.report("-x", ",", *options))))
 
     def test_percent_limit(self):
-        """Those rows of the whole table that have this share, in whatever order."""
+        """Rows with at least this share of the whole table remain, in any order."""
         whole = self.values(self.one, "-s", "CPI")
         shares = sorted(float(row["%CY"]) for row in whole)
         limit = shares[len(shares) // 2]
@@ -547,7 +548,7 @@ class LikePerfReport(Case):
             self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
 
     def test_percent_limit_without_cycles(self):
-        """Then it is the share of the windows."""
+        """Without cycles, it is the share of windows."""
         path = recording("instructions", 5, events=3)
         sums = DATA / "instructions.sums"
         text = self.report(path, "--sums", "-").replace("cycles", "first")
@@ -559,7 +560,7 @@ class LikePerfReport(Case):
         self.assertEqual(self.values(sums, "--percent-limit", 10), some)
 
     def test_header(self):
-        """One for each recording, before the table: perf report's, but no terminal obeys it."""
+        """perf report's header comes first, once per recording, without control characters."""
         sums = DATA / "header.sums"
         self.report(self.two, "--sums", sums)
         told = self.report("--header", self.one, sums, self.two)
@@ -604,7 +605,7 @@ class LikePerfReport(Case):
         )
 
     def test_older_names_of_filters(self):
-        """Names are those of perf report; the older ones still do."""
+        """The names are those of perf report; the older ones still work."""
         for new, short, old, value in (
             ("--comms", "-c", "--comm", "sh"),
             ("--dsos", "-d", "--dso", libraries().path("two")),
@@ -731,18 +732,18 @@ class Report(Case):
         self.assert_refused("no column event=0xc5 ", named, "-F", f"#,{name}")
 
     def test_filter_leaves_matching_alone(self):
-        """What comes before a window is looked at, though it is filtered out itself."""
+        """The sample before a window is looked at, even if the filter leaves it out."""
         every = sums_of(json.loads(self.report("-j", self.one)))
         some = sums_of(json.loads(self.report("-j", self.one, "--symbol", "alpha")))
         for row in (*every.values(), *some.values()):
-            del row["opened_all"]  # a product with those of all functions that are wanted
+            del row["opened_all"]  # a product with the samples of all functions that are wanted
         self.assertEqual(some, {key: value for key, value in every.items() if key[0][0] == "alpha"})
         library = str(libraries().path("two"))
         some = sums_of(json.loads(self.report("-j", self.one, "--dso", library)))
         self.assertEqual(some.keys(), {key for key in every if key[0][1] == library})
 
     def test_source_lines(self):
-        """Short and full names of files; those that another addr2line says."""
+        """Names of files are short or full; another addr2line may give them."""
         short = {
             row[0][0] for row in sums_of(json.loads(self.report("-j", self.one, "--by", "srcline")))
         }
@@ -773,14 +774,14 @@ class Report(Case):
         )
 
     def test_help(self):
-        """With examples."""
+        """The help has examples."""
         told = run(PERF, "functions", "report", "-h")
         self.assertEqual(told.returncode, 129)
         self.assertIn("--diff <before> <after>", told.stdout)
         self.assertGreater(len(re.findall("^    perf functions report ", told.stdout, re.M)), 3)
 
     def test_filters_of_tasks(self):
-        """By comm at the time, pid, tid and CPU.
+        """Tasks are chosen by their comm at the time, pid, tid and CPU.
 
         Windows of others do not count, but they do change the streams.
         """
@@ -910,7 +911,7 @@ class Report(Case):
             self.assertIn("No such file", done.stderr.splitlines()[-1])
 
     def test_sums_that_cannot_be_written(self):
-        """What was there stays, and nothing else does."""
+        """An old file stays as it was, and no new file is left."""
         folder = DATA / "full"
         folder.mkdir(exist_ok=True)
         sums = folder / "all.sums"
@@ -921,17 +922,17 @@ class Report(Case):
             (PERF, "functions", "report", sums, "--sums", sums),
             ("/usr/bin/python3", SCRIPT, "--sums", sums, "--write-sums", sums),
         ):
-            # what it says goes through a pipe
+            # messages go through a pipe
             done = run("sh", "-c", *full, *command)
             self.assertNotEqual(done.returncode, 0)
             self.assertRegex(done.stdout, r"(?m)^[^\n]*: File too large\n\Z")
             self.assertEqual({path: path.read_text() for path in folder.iterdir()}, {sums: before})
 
     def test_cut_recording(self):
-        """However much is missing: a table of what is there, or a reason, and no signal."""
+        """Wherever it is cut, there is a table of the rest or a reason, and no signal."""
         raw = (
             self.two.read_bytes()
-        )  # whose last bytes perf needs, unlike those of a PMU's capabilities
+        )  # perf needs the last bytes of this one, unlike those of a PMU's capabilities
         cut = DATA / "cut.data"
         for size in [*range(0, len(raw), len(raw) // 20), len(raw) - 1, len(raw) - 300]:
             cut.write_bytes(raw[:size])
@@ -959,7 +960,7 @@ class Report(Case):
         self.assert_refused("no counter group: record with perf functions record, or -e '{", path)
 
     def test_pipe(self):
-        """From stdin: of a file that is none, as perf record -o - writes it, a reason."""
+        """A file on stdin must be as perf record -o - writes it; another one gives a reason."""
         done = run("sh", "-c", f"head -c 5000 {self.one} | {PERF} functions report -i -", stderr=-1)
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         self.assertIn("incompatible file format", done.stderr)
@@ -972,9 +973,10 @@ def rounds(
     cpuid: str = "",
     periods: Sequence[int] = (999_700, 999_700),
 ) -> Path:
-    """A recording of a hundred windows of each group in `alpha`. An event is its name, type,
-    config, and its period if it is a member that has one; the counts are those of a window, that of
-    the leader first.
+    """A recording of a hundred windows of each group in `alpha`.
+
+    groups: lists of (name, type, config, and the period of a member that samples); counts: those of
+    a window of each group, the leader's first.
     """
     # pylint: disable=too-many-locals
     numbers = itertools.count(1)
@@ -1124,7 +1126,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(told, there)
 
     def test_options_of_record(self):
-        """Those that are not perf record's, and some that are."""
+        """It lists the options that perf record lacks, and some that perf record has."""
         lists = [
             set(run(PERF, *command, "--list-opts").stdout.split())
             for command in (("functions", "record"), ("record",))
@@ -1136,7 +1138,7 @@ class Manual(unittest.TestCase):
         self.assertLessEqual(told - {"--no-window", "--no-jitter"}, lists[0])
 
     def test_columns(self):
-        """Those of the script, which has a table of them."""
+        """It has the columns of the script, which has a table of them."""
         spec = importlib.util.spec_from_file_location("metrics", SCRIPT)
         metrics = importlib.util.module_from_spec(spec)
         sys.modules["metrics"] = metrics
@@ -1152,10 +1154,10 @@ class Manual(unittest.TestCase):
 
 
 class Completion(unittest.TestCase):
-    """What bash makes of a line, by perf-completion.sh."""
+    """Completion of a line by bash with perf-completion.sh."""
 
     def complete(self, *words_: str) -> list[str]:
-        """The words that the last one, which may be empty, may become."""
+        """What the last word, which may be empty, can be completed to."""
         commands = (
             'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
             '_perf 2>/dev/null; echo "${COMPREPLY[*]}"'
@@ -1176,7 +1178,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("functions", "rec"), ["record"])
 
     def test_options(self):
-        """Those of the subcommand, though there is a command of its name."""
+        """The options are those of the subcommand, although perf has a command of that name."""
         there = run(PERF, "functions", "report", "--list-opts").stdout.split()
         self.assertEqual(self.complete("functions", "report", "--"), there)
         self.assertEqual(self.complete("functions", "report", "--ci", "--fa"), ["--fail-on"])
@@ -1187,7 +1189,7 @@ class Completion(unittest.TestCase):
         self.assertIn("--header", self.complete("report", "--hea"))
 
     def test_files(self):
-        """No words, so that bash looks for files."""
+        """There are no words, so that bash looks for files."""
         self.assertEqual(self.complete("functions", "report", ""), [])
         self.assertEqual(self.complete("functions", "report", "--diff", "re"), [])
 
@@ -1205,7 +1207,7 @@ class Record(unittest.TestCase):
             (("true",), "period=999700,"),
             (("--", "true"), "period=999700,"),
             (("true", "-e", "cycles"), "period=999700,"),
-            # which the terms of an event would overrule
+            # the terms of an event would overrule these options
             (("-F", "99", "--", "sh", "-e", "x"), ""),
             (("-c", "5000", "true"), ""),
         ):
@@ -1228,7 +1230,7 @@ class Record(unittest.TestCase):
         self.assertIn(f"{{cycles/period=999700,{windows}/", self.command("--burst=1", "true"))
 
     def test_bad_input(self):
-        """One line, and no record."""
+        """There is one line, and nothing is recorded."""
         for options, message in (
             ("--burst=0", "--burst takes a number from 1 to 255"),
             ("--burst=256", "--burst takes a number from 1 to 255"),
@@ -1255,7 +1257,7 @@ class Record(unittest.TestCase):
                 self.assertEqual(len(done.stdout.splitlines()), 1)
 
     def test_period_and_frequency(self):
-        """As perf record refuses them."""
+        """perf record refuses both together."""
         done = run(PERF, "functions", "record", "--period", "5000", "-F", "9", "true")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("cannot set frequency and period at the same time", done.stdout)
@@ -1272,7 +1274,7 @@ class Record(unittest.TestCase):
             self.assertNotIn("alt-period", self.command(*options))
 
     def test_arguments_are_as_they_were_given(self):
-        """Also those of options that were abbreviated, that may have none, or are negated."""
+        """Options are passed on, even if abbreviated, negated, or without their argument."""
         for given, passed in (
             ("--call-graph fp,4 --user-call true", "--call-graph=fp,4 --user-callchains true"),
             ("--no-inherit --inherit -- true -M ipc", "-i --inherit -- true -M ipc"),
@@ -1290,7 +1292,7 @@ class Record(unittest.TestCase):
             self.assertIn(f"Error: unknown option `{option[2:]}'", done.stdout)
 
     def test_help(self):
-        """That of this command, and its options first."""
+        """The help is that of this command, whose options come first."""
         done = run(PERF, "functions", "record", "-h")
         self.assertEqual(done.returncode, 129)
         self.assertRegex(done.stdout, r"^\s*Usage: perf functions record \[-M <metrics>\]")
@@ -1304,7 +1306,7 @@ class Record(unittest.TestCase):
         self.assertNotIn("--period", other)
 
     def test_period_of_perf_record(self):
-        """-P has its place, --period and what abbreviates it are this command's."""
+        """-P goes to perf record; --period and its abbreviations are this command's."""
         self.assertIn(" -P true", self.command("-P", "true"))
         self.assertTrue(self.command("--peri", "5000", "true").endswith(" -c 5000 true"))
 

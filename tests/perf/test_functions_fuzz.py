@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""libFuzzer on both readers of perf functions, of recordings and of sums files, with the
-sanitizers for addresses, undefined behaviour and leaks. `make check-all` gives a million inputs to
-each, and plants faults, which must be found.
+"""Fuzzes both readers of perf functions, of recordings and of sums files, with libFuzzer.
+
+The sanitizers look for bad addresses, undefined behaviour and leaks. `make check-all` gives each
+reader a million inputs, and plants faults, which must be found.
 """
 
 import re

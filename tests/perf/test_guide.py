@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The guide's examples: each command runs in the emulated machine and prints what the page says.
 
-The worked example runs in the machine with caches. What it says is compared with what the core
-model has counted, and with the misses that follow from the layout of the program's data.
+The worked example runs in the machine with the core model. Its values are compared with the model's
+counts, and with the misses that follow from the layout of the program's data.
 """
 
 import doctest
@@ -14,14 +14,15 @@ from tests.harness import guide
 from tests.harness.env import BASE, CHECK, in_guest
 
 OUT = CHECK / "guide"
-os.environ["BENCH_OUT"] = str(OUT)  # not where `make bench` leaves its own
+os.environ["BENCH_OUT"] = str(OUT)  # do not overwrite the results of `make bench`
 
 from bench import layout  # pylint: disable=wrong-import-position
 
 MACHINES = "arm64 emulator"
 MINUTES = 1
 
-# its figures are those of Linux 6.12 and the benchmark as the compiler of Debian 12 builds them
+# the figures on the page are those of Linux 6.12 and of the benchmark built with Debian 12's
+# compiler
 OF_THE_PAGE = (BASE, platform.freedesktop_os_release()["VERSION_CODENAME"]) == ("6.12", "bookworm")
 
 
@@ -29,8 +30,10 @@ class Printed(unittest.TestCase):
     maxDiff = None
 
     def check(self, command: str, expected: str, actual: str) -> None:
-        """To the last digit, for the machine is the same in each run; `...` stands for anything.
-        Windows lie elsewhere in what is not built like the page's; the columns are the same.
+        """Compares to the last digit, as the machine is the same in each run; `...` is anything.
+
+        A kernel or benchmark built in another way has windows in other places: only the first line,
+        with the columns, is compared then.
         """
         if not OF_THE_PAGE:
             expected, actual = expected.partition("\n")[0], actual.partition("\n")[0]
@@ -73,19 +76,19 @@ class WorkedExample(Printed):
             self.check(command, expected, actual)
 
     def test_recorded_values_and_changes_are_true(self):
-        """The interval of each contains what the model has counted."""
+        """The interval of each value and change contains the model's count."""
         self.assertEqual(len(self.result["values"]), 27)
         for row in self.result["values"]:
             low, high = row["interval"]
             self.assertTrue(low <= row["true"] <= high, row)
 
     def test_misses_are_those_of_the_layout(self):
-        """One for each 64-byte structure; one for each eight prices in an array."""
+        """There is one miss per 64-byte structure, and one per eight prices in an array."""
         for build, each in ("before", 1), ("after", 1 / 8):
             counted = self.result["counted"][build]
             self.assertAlmostEqual(counted["cache-misses"] / layout.READ, each, delta=0.01 * each)
             row = self.values("hash_prices", "CM/KI")[build]
-            thousands = counted["instructions"] / 1000 / layout.READ  # of one price
+            thousands = counted["instructions"] / 1000 / layout.READ  # instructions per price
             low, high = (bound * thousands for bound in row["interval"])
             self.assertTrue(low <= each <= high, (build, low, high))
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recordings and sums files that somebody has made up: names that a terminal would obey or JSON
-cannot have, numbers that no recording has, groups that come too late. And where they come from:
-files, stdin, pipes.
+"""Hostile recordings and sums files, from files, stdin and pipes.
 
-What perf functions prints of them, the script prints, too.
+They have names that a terminal would obey or JSON cannot hold, numbers that no recording has, and
+groups that come too late. The script must print what perf functions prints.
 """
 
 import csv
@@ -38,9 +37,11 @@ def setUpModule() -> None:
 
 
 def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]]]) -> Path:
-    """A sums file of groups: their events, and for each line of sums its name, numbers of windows
-    and of those that count, totals and products. No window is in a burst, none counts where it
-    begins, and blocks are not known.
+    """A sums file of groups.
+
+    A group has its events, and lines of sums with name, numbers of windows and of matched windows,
+    totals and products. No window is in a burst or counts where it begins, and blocks are not
+    known.
     """
 
     def line(*fields: object) -> str:
@@ -74,12 +75,12 @@ def script(*options: object, **more) -> subprocess.CompletedProcess:
 
 
 def loads(text: str) -> dict:
-    """What JSON says, which has no NaN and no Infinity."""
+    """Parses JSON, which has no NaN and no Infinity."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} in JSON")
 
-    text.encode()  # no surrogates either, that is no bytes that are not UTF-8
+    text.encode()  # raises for surrogates, which stand for bytes that are not UTF-8
     return json.loads(text, parse_constant=refuse)
 
 
@@ -105,7 +106,7 @@ def at_terminal(*command: object) -> str:
 
 class Refused(unittest.TestCase):
     def assert_refused(self, why: str, done: subprocess.CompletedProcess) -> None:
-        """One line says why."""
+        """One line tells why."""
         self.assertGreater(done.returncode, 0, done)
         self.assertEqual(done.stdout, "")
         self.assertIn(why, done.stderr)
@@ -119,10 +120,10 @@ class Recordings(Refused):
         self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
 
     def test_sample_without_values(self):
-        """Of a group, but with none of its events."""
+        """The sample is of a group, but has the value of no event."""
         leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_type=pw.READ | pw.IDENTIFIER)
         writer = pw.Writer([[leader]])
-        for _ in range(200):  # whatever comes behind them in memory
+        for _ in range(200):  # fill the memory after each sample
             writer.record(pw.SAMPLE, struct.pack("<QQ", 1, 0))
         writer.write_pipe(DATA / "empty.pipe")
         done = report(DATA / "empty.pipe")
@@ -130,7 +131,7 @@ class Recordings(Refused):
         self.assertIn("cannot be read to its end", done.stderr)
 
     def test_sample_of_no_event(self):
-        """In a pipe, before the first event."""
+        """In a pipe, the sample comes before the first event."""
         leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW)
         writer = pw.Writer([[leader]])
         writer.sample(leader, pw.Where(1, 100, 100), 0x1000, LONG, [(0, LONG)])
@@ -142,7 +143,7 @@ class Recordings(Refused):
         self.assertIn("cannot be read to its end", done.stderr)
 
     def test_group_without_end(self):
-        """There is a product of each two events: of 100,000 ones, more than 32 bits can count."""
+        """Each two events have a product: 32 bits cannot number those of 100,000 events."""
         events = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW)]
         events += [pw.Event(f"r{number:x}", 4, number, [number]) for number in range(2, 1100)]
         writer = pw.Writer([events])
@@ -152,7 +153,7 @@ class Recordings(Refused):
         self.assert_refused("is in too large a group", report(DATA / "large.data"))
 
     def test_losses_without_end(self):
-        """Their number does not begin at 0 again."""
+        """Their number does not wrap around."""
         windows = Windows()
         windows.window(0x1000)
         for _ in range(2):
@@ -190,7 +191,7 @@ class Numbers(Refused):
         return table
 
     def test_numbers_that_are_not_finite(self):
-        """The interval of a change that is made of the fourth power of the largest sums."""
+        """The interval of a change uses the fourth power of the largest sums, which is infinite."""
         events = "instructions", "page-faults"
         rows = (("f", "/x", "-", 2, 2, 1, SUM // part, SUM, 0, 0) for part in (1, 3))
         before, after = (
@@ -205,8 +206,9 @@ class Numbers(Refused):
         self.assertAlmostEqual(change["change"] / (1000 * (SUM // 3 - SUM)), 1)
 
     def test_no_sums_of_windows_that_do_not_fit(self):
-        """Instead of a total that began at 0 again: as one file and twice, of one function and of
-        two, by either reader.
+        """Sums that are too large are refused and do not wrap around.
+
+        They are in one file or two, of one function or two, and both readers see them.
         """
         full = ("f", "/x", "-", COUNT, 1, *ONE)
         heavy = ("f", "/x", "-", 1, 1, 1, SUM, *ONE[2:])
@@ -239,15 +241,15 @@ class Numbers(Refused):
             ("lost\t0", f"lost\t{COUNT + 1}"),
             ("-\t0\t1\t1", f"-\t0\t{COUNT + 1}\t1"),
             ("-\t0\t1\t1\t1" + 4 * "\t0" + "\t1", f"-\t0\t1\t1\t1\t0\t0\t0\t0\t{SUM + 1}"),
-            ("-\t0\t1\t1\t1", "-\t0\t1\t2\t1"),  # more windows count than there are
-            ("-\t0\t1\t1\t1", "-\t0\t2\t1\t2"),  # more bursts than windows that count
+            ("-\t0\t1\t1\t1", "-\t0\t1\t2\t1"),  # more matched windows than windows
+            ("-\t0\t1\t1\t1", "-\t0\t2\t1\t2"),  # more bursts than matched windows
             ("-\t0\t1\t1\t1", "-\t0\t1\t1\t0"),
             ("-\t0", "-\t1"),  # opened in share mode discard
             ("-\t0", f"-\t{COUNT + 1}"),
-            ("-\t0\t1\t1\t1\t0", "-\t0\t1\t1\t1\t2"),  # more blocks than windows that count
+            ("-\t0\t1\t1\t1\t0", "-\t0\t1\t1\t1\t2"),  # more blocks than matched windows
             ("-\t0\t1\t1\t1\t0\t0\t0", "-\t0\t1\t1\t1\t0\t1\t1"),  # counted where it begins
-            ("1" + 13 * "\t0" + "\nend", "1\t1" + 12 * "\t0" + "\nend"),  # of no block
-            ("0\t0\t0\nend", "1\t0\t0\nend"),  # counts of no window
+            ("1" + 13 * "\t0" + "\nend", "1\t1" + 12 * "\t0" + "\nend"),  # products of no block
+            ("0\t0\t0\nend", "1\t0\t0\nend"),  # totals of no window
             ("0\nend", "1\nend"),  # opened in share mode discard
             ("0\t0\nend", "1\t0\nend"),
             ("0\nend", "0\t0\nend"),
@@ -264,8 +266,9 @@ class Numbers(Refused):
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
 
     def test_lines_of_auto_that_do_not_fit(self):
-        """A window may begin where it does not end, and is of one burst and one block. Lines of all
-        intervals are where they belong.
+        """Windows may begin where they do not end, and each is of one burst and one block.
+
+        The lines of all intervals have to be where they belong.
         """
         begun = "300\t1\t90000\t300\t1"
         line = "sums\tf\t/x\t-\t1\t1\t0\t0\t0\t{}" + "\t0" * 8 + f"\t{begun}\t{{}}\t1\t1\n"
@@ -285,7 +288,7 @@ class Numbers(Refused):
             (f"{windows}\n{long}", f"{long}\n{windows}"),
             (windows, "lost\t0\n" + windows),
             (long, f"lost\t0\n{long}"),
-            (windows, windows.replace("\t1\t", "\t0\t", 1)),  # counts of no interval
+            (windows, windows.replace("\t1\t", "\t0\t", 1)),  # totals of no interval
             (long, long.replace("\t1\t", "\t0\t", 1)),
             (windows, windows + "\t0"),
             (windows, windows.rpartition("\t")[0]),
@@ -311,7 +314,7 @@ class Numbers(Refused):
                 self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
 
     def test_cells_have_the_number(self):
-        """Whatever its size: that of the JSON, as well as its digits allow."""
+        """Cells have the number of the JSON at any size, as far as their digits allow."""
         digits = {"CPI": 1, "%I": 1, "%CY": 1}
         for number in (10**15, 10**16, 10**31, 10**32, SUM):
             path = cycles("cell.sums", ("f", "/x", "-", COUNT, COUNT, number, 1, number, 1, 1))
@@ -333,7 +336,7 @@ class Numbers(Refused):
             self.assertTrue(math.isclose(float(line[2].strip("*")), 1 - number, rel_tol=0.05))
 
     def test_callers_without_squares(self):
-        """The product of two totals is 0, which no windows have."""
+        """The product of two totals is 0, which no windows can have."""
         path = cycles("callers.sums", ("[all]", "", "-", 2, 2, 600, 300, 0, 0, 0))
         path.write_text(path.read_text().replace("by\tsymbol", "by\tchildren"))
         for done in report("-j", path), script("--json", "--sums", path):
@@ -412,7 +415,7 @@ class Names(unittest.TestCase):
         self.assertIn(PRINTED[:20], ours)
 
     def test_separated_values_are_the_names(self):
-        """For programs that read them, all bytes are there."""
+        """Programs that read them get all bytes of names."""
         done = run(
             PERF, "functions", "report", "-x", ",", self.path, stderr=-1, errors="surrogateescape"
         )
@@ -436,7 +439,7 @@ class Inputs(unittest.TestCase):
         must(PERF, "functions", "report", cls.recording, "--sums", cls.sums)
 
     def bash(self, command: str) -> str:
-        """What a shell prints, in which report is perf functions report."""
+        """The output of a shell in which report is perf functions report."""
         commands = (
             f'report() {{ {PERF} functions report "$@"; }}; '
             f'script() {{ /usr/bin/python3 {SCRIPT} "$@"; }}; '

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What counts as one function: kernel and modules, JITs, C++ and Rust, vdso,
-inlined functions. The addresses in the recordings are chosen, so it is known
-what is there; the native command and the script have to agree."""
+"""Tests of what is one function: kernel and modules, JITs, C++ and Rust, vdso, inlined functions.
+
+The recordings have chosen addresses, so their functions are known. The command and the script have
+to agree.
+"""
 
 import ctypes
 import json
@@ -26,7 +28,7 @@ BASE = 0x10000000
 
 
 def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
-    """Symbol and DSO: samples and matched."""
+    """Samples and matched windows by symbol and DSO."""
     found = {}
     for row in json.loads(report)["functions"]:
         key = row["symbol"] or hex(row["address"]), row["dso"]
@@ -70,7 +72,7 @@ class Identity(unittest.TestCase):
         self.assertEqual(rows(script), expected)
 
     def test_kernel_and_modules(self):
-        """The same name in the kernel and in a module; a module that kallsyms does not have."""
+        """The kernel and a module share a name; kallsyms lacks another module."""
         text, module, other = 0xFFFF800008000000, 0xFFFF800001000000, 0xFFFF800002000000
         kallsyms = DATA / "kallsyms"
         kallsyms.write_text(
@@ -101,7 +103,7 @@ class Identity(unittest.TestCase):
         )
 
     def test_perf_map(self):
-        """/tmp/perf-PID.map, of which every process has its own."""
+        """Each process has its own /tmp/perf-PID.map."""
         pids = [
             subprocess.run(
                 ["sh", "-c", "echo $$"], capture_output=True, text=True, check=True
@@ -123,7 +125,7 @@ class Identity(unittest.TestCase):
         self.check(recording.write(DATA / "map.data"), expected)
 
     def test_jitdump(self):
-        """What perf inject --jit makes of a JIT's own notes."""
+        """perf inject --jit finds the functions in a JIT's dump."""
         pid = os.getpid()
         dump = DATA / f"jit-{pid}.dump"
         body = b"\x90" * 63 + b"\xc3"
@@ -171,7 +173,7 @@ class Identity(unittest.TestCase):
         )
 
     def test_demangling(self):
-        """C++, and Rust by both of its schemes."""
+        """Names are of C++, and of both schemes of Rust."""
         self.check_demangling(
             "mangled",
             {
@@ -193,7 +195,7 @@ class Identity(unittest.TestCase):
         )
 
     def test_any_rust_name(self):
-        """As binutils demangle them.
+        """perf demangles them as binutils do.
 
         Newer perf demangles by itself, and keeps the suffix of a part.
         """
@@ -218,9 +220,7 @@ class Identity(unittest.TestCase):
         )
 
     def test_stripped(self):
-        """A function is the range that unwind information has; without it an address is a function
-        of its own.
-        """
+        """The range in the unwind information is a function; without it, each address is one."""
         script = DATA / "stripped.map"
         script.write_text("{ global: shown; local: *; };")
         unwound = "".join(
@@ -268,8 +268,9 @@ class Identity(unittest.TestCase):
                 self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
 
     def test_perf_report_of_a_group(self):
-        """Each function of three libraries, and each address without one, has a row; addresses
-        alike are one.
+        """Each function of three libraries has a row, and so has each address outside of functions.
+
+        Equal addresses in several libraries share a row.
         """
         draw = random.Random(1)
         recording = Windows()
@@ -310,7 +311,7 @@ class Identity(unittest.TestCase):
         self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in found}, expected)
 
     def test_vdso(self):
-        """Of this machine: its own memory has the symbols."""
+        """This machine's vdso is used: its own memory has the symbols."""
         start, end = next(
             (
                 [int(part, 16) for part in line.split()[0].split("-")]
@@ -369,7 +370,7 @@ void other(void) { HERE(in_other); }
         return recording.write(DATA / "inlined.data")
 
     def rows(self, library: Path, *options: str) -> dict[str, tuple[int, int]]:
-        """By symbol, without those which are labels in the functions."""
+        """Rows by symbol, without the symbols of labels inside the functions."""
         return {
             symbol: counts
             for (symbol, _dso), counts in native(self.record(library), *options).items()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Do the 95 % intervals of `perf functions report` contain the truth, in 95 of 100 cases?
+"""Do the 95 % intervals of `perf functions report` contain the truth in 95 of 100 cases?
 
-Intervals are computed once more here, from the equations that they solve; windows
-of several distributions are drawn, whose truth is known; and one
-program is recorded 10 times (`make check-all`: 100), only the jitter of its periods differing.
+Intervals are computed here a second time, from the equations that they solve. Windows are drawn
+from several distributions with known rates. One program is recorded 10 times (`make check-all`:
+100), and only the jitter of its periods differs.
 """
 
 import csv
@@ -45,7 +45,7 @@ DATA = CHECK / "intervals"
 
 RECORDINGS = 100 if SLOW else 10
 LONG, WINDOW = 99700, 300
-# nothing is exchanged with this machine before the end: it would change what the guest draws
+# the machine exchanges nothing with this one before the end: that would change what it draws
 RECORD = f"""
 sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
 cd /tmp
@@ -60,7 +60,7 @@ mv truth *.data /share
 
 
 def report(*functions: str) -> dict[str, dict]:
-    """What perf functions makes of lines of a sums file, by symbol."""
+    """The rows that perf functions makes of lines of a sums file, by symbol."""
     DATA.mkdir(parents=True, exist_ok=True)
     path = DATA / "drawn.sums"
     path.write_text("\n".join([HEADER, *sorted(functions), "end\n"]))
@@ -68,10 +68,10 @@ def report(*functions: str) -> dict[str, dict]:
 
 
 def report_bursts(bursts: Sequence[Sequence[int]], windows: int) -> dict:
-    """The row of a function whose bursts have so many windows each."""
+    """The row of a function whose bursts have this many windows each."""
     DATA.mkdir(parents=True, exist_ok=True)
     fields = opened_line("f", len(bursts), bursts).split("\t")
-    for place in (5, 6, 9):  # windows that end here, matched ones, those that begin here
+    for place in (5, 6, 9):  # windows that end here, matched windows, windows that begin here
         fields[place] = str(windows * len(bursts))
     path = DATA / "bursts.sums"
     path.write_text("\n".join([OPENED_HEADER, "\t".join(fields), "end\n"]))
@@ -81,7 +81,7 @@ def report_bursts(bursts: Sequence[Sequence[int]], windows: int) -> dict:
 def report_groups(
     groups: dict[tuple[str, ...], dict[str, Sequence[Sequence[int]]]], *options: str, **more: object
 ) -> dict[str, dict]:
-    """The same of functions' windows of several groups of events."""
+    """The rows of functions with windows of several groups of events."""
     DATA.mkdir(parents=True, exist_ok=True)
     lines = HEADER.splitlines()[:-1]
     for events, functions in sorted(groups.items()):
@@ -120,7 +120,7 @@ class Method(unittest.TestCase):
             self.assertAlmostEqual(quantile(freedom), t, places=4)
 
     def test_rates_and_shares(self):
-        """Of few and many windows, with events that are frequent and rare."""
+        """Windows are few or many, and events frequent or rare."""
         draw = random.Random(1)
         windows = {
             f"f{number:03}": [
@@ -148,8 +148,9 @@ class Method(unittest.TestCase):
                 )
 
     def test_no_variance(self):
-        """No event, a single window, windows that are all alike: where chance had a part, an
-        interval has a width.
+        """Intervals have a width wherever chance had a part.
+
+        The cases are no event, a single window, and windows that are all alike.
         """
         some = [(300, 200, draw) for draw in (0, 4, 5, 1, 0, 0)]
         rows = report(
@@ -180,8 +181,9 @@ class Method(unittest.TestCase):
     def opened_shares(
         self, opened: Sequence[int], rates: Sequence[tuple[float, float]]
     ) -> list[tuple[float, float]]:
-        """Shares of an event and their standard errors, function by function: opened samples, and
-        the rate with its error. Term by term, as the definition has it.
+        """The share of an event and its standard error for each function, as the definition has it.
+
+        opened: samples that open windows; rates: each with its error.
         """
         number = sum(opened)
         parts = [count / number for count in opened]
@@ -197,7 +199,7 @@ class Method(unittest.TestCase):
         return shares
 
     def test_shares_of_opened_samples(self):
-        """Of functions that windows stay in, that they leave, with two windows, and with none."""
+        """Windows stay in a function or leave it; functions may have two windows, or none."""
         draw = random.Random(6)
         windows = {
             name: [(300, draw.randrange(50, 900)) for _ in range(number)]
@@ -238,7 +240,7 @@ class Method(unittest.TestCase):
             ("%CY", self.opened_shares(list(opened.values()), [(1, 0)] * 5)),
         ):
             for name, (share, error) in zip("abcde", wanted):
-                if (name, column) == ("e", "%I"):  # no window has told a rate of its own
+                if (name, column) == ("e", "%I"):  # it has no window to give a rate
                     self.assertIsNone(rows[name]["metrics"][column])
                     continue
                 with self.subTest(column, name=name):
@@ -255,8 +257,9 @@ class Method(unittest.TestCase):
             )
 
     def test_windows_that_leave(self):
-        """Where more than a tenth of the windows that begin in a function leave it, its rates are
-        those of all windows that begin there, and weak; its shares are not.
+        """Its rates are weak if more than a tenth of the windows that begin in a function leave it.
+
+        The rates are then those of all windows that begin there. Its shares are not weak.
         """
         draw = random.Random(7)
         stay, leave = ([(300, draw.randrange(200, 300)) for _ in range(n)] for n in (45, 6))
@@ -275,7 +278,7 @@ class Method(unittest.TestCase):
             self.assertAlmostEqual(told["errors"]["CPI"], value.error)
             self.assertEqual(told["weak"], ["CPI"] if is_left else [])
             self.assertEqual((told["metrics"]["#"], told["metrics"]["DIS"]), (65, 100 * 20 / 65))
-            # of share mode discard that is known of the windows that end there
+            # share mode discard knows it from the windows that end there
             path = DATA / "stay.sums"
             lines = [sums_line("f", [(*window, 1) for window in stay], discarded=number), "end\n"]
             path.write_text("\n".join([HEADER, *lines]))
@@ -315,8 +318,9 @@ class Method(unittest.TestCase):
         self.assert_bounds(row["intervals"]["CPI"], rate_bounds(bursts, 0, 1))
 
     def test_leaders(self):
-        """Samples of the groups that cycles leads, or of the first leader by name, and the rates
-        of those of them that have the event.
+        """Shares use samples of the groups that cycles leads, or else of the first leader by name.
+
+        Their rates come from those of these groups that have the event.
         """
         groups = {
             ("cycles", "cache-misses"): (5, (300, 3)),
@@ -334,7 +338,7 @@ class Method(unittest.TestCase):
         path = DATA / "leaders.sums"
         path.write_text("\n".join([*lines, "end\n"]))
         rows = rows_of(must(PERF, "functions", "report", "-j", path))
-        clock = 78 / 98  # both groups that it leads
+        clock = 78 / 98  # share of f in both groups that cpu-clock leads
         for column, share in (
             ("%CY", 15 / 35),
             ("%CLK", clock),
@@ -374,7 +378,7 @@ class Method(unittest.TestCase):
 
 
 class VendorMetrics(unittest.TestCase):
-    """-M: of events in several groups, by the delta method."""
+    """-M: metrics of events in several groups, by the delta method."""
 
     RATIO = "branch_misprediction_ratio"
     CPU = {"PERF_CPUID": "0x00000000410fd0c0"}
@@ -402,7 +406,7 @@ class VendorMetrics(unittest.TestCase):
         )
         low, high = rows["f"]["intervals"][self.RATIO]
         self.assertAlmostEqual((high - low) / 2 / (t * value * math.sqrt(sum(parts))), 1, 6)
-        # of one window nobody knows how much the next one differs
+        # one window does not tell how much the next one differs
         self.assertNotIn(self.RATIO, rows["once"]["errors"] | rows["once"]["intervals"])
         self.assertNotIn(self.RATIO, rows["f"]["weak"])
         self.assertIn(self.RATIO, rows["once"]["weak"])
@@ -430,7 +434,7 @@ class Printed(unittest.TestCase):
 
     def test_ci_of_the_table(self):
         note, table = self.table("--ci").split("\n", 1)
-        # of what the intervals are, and of what they are not
+        # the note tells what the intervals are about, and what they are not about
         self.assertRegex(note, "^# 95 %: .*this run.*next run")
         header, *lines = [
             re.split(" +", line)
@@ -502,7 +506,7 @@ class Printed(unittest.TestCase):
                     )
             self.assertEqual({column for name, column in marked if name == symbol}, {*row["weak"]})
         self.assertEqual(self.marked("--ci"), marked)
-        # there a number stays a number
+        # values for programs have no marks
         for options in (("-x", ","), ("-x", ",", "--ci"), ("-j",)):
             self.assertNotIn("?", self.table(*options))
 
@@ -529,7 +533,7 @@ class Printed(unittest.TestCase):
             self.assertEqual("CPI" in row["weak"], bursts < 20)
 
     def test_percentages_end_at_100(self):
-        """Of misses by accesses, which no true value exceeds."""
+        """A ratio of misses to accesses has no true value above 100 %."""
         events = ("cycles", "cache-misses", "cache-references")
         draw = random.Random(6)
         windows = [
@@ -549,8 +553,10 @@ def skidding(draw: random.Random) -> Window:
 
 
 class Drawn(NamedTuple):
-    """Windows of a function whose true rate is known, and the most intervals that contain it, in
-    percent: 97 where windows are many and their counts regular.
+    """Windows of a function whose true rate is known.
+
+    most: the highest percentage of intervals that may contain the rate; it is 97 where windows are
+    many and their counts regular.
     """
 
     column: str
@@ -653,7 +659,7 @@ def alike(
     draw: random.Random,
     *others: str,
 ) -> dict[str, dict]:
-    """A table of functions of so many windows each, and of others."""
+    """The table of functions with so many windows each, and of others."""
     return report(
         *others,
         *(
@@ -664,8 +670,9 @@ def alike(
 
 
 class Coverage(unittest.TestCase):
-    """Of drawn windows, 93 % of the intervals contain the truth, and at most 97 % where windows are
-    many and regular.
+    """At least 93 % of the intervals of drawn windows contain the truth.
+
+    At most 97 % do where windows are many and regular.
     """
 
     def assert_coverage(self, name: str, inside: Sequence[bool], most: float = 97) -> None:
@@ -686,7 +693,7 @@ class Coverage(unittest.TestCase):
                 )
 
     def test_few_or_bursty_windows(self):
-        """93 % contain the truth, or are marked: functions that are alike, beside quiet ones."""
+        """93 % of the intervals of like functions contain the truth or are marked."""
         quiet = [sums_line(f"quiet{number}", [(300, 300, 1)] * 200) for number in range(2)]
         for name, numbers in NUMBERS.items():
             column, truth, window = BURSTY[name]
@@ -708,8 +715,9 @@ class Coverage(unittest.TestCase):
                     self.assertGreaterEqual(percent, 93)
 
     def test_power(self):
-        """Not everything is marked: regular windows suffice if they are 20. Of many, the interval
-        is no wider than chance makes it.
+        """Not everything is marked: 20 regular windows are enough.
+
+        With many windows, the interval is no wider than chance makes it.
         """
         for name, (column, window) in REGULAR.items():
             draw = random.Random(10)
@@ -729,7 +737,7 @@ class Coverage(unittest.TestCase):
                 self.assertLess(sum(widths) / len(widths), 1.1)
 
     def test_shares_of_storms(self):
-        """Of events that few windows hold, shares are marked, however many windows there are."""
+        """Shares of events that few windows hold are right or marked, however many windows."""
         draw = random.Random(11)
         right = []
         for _ in range(100):
@@ -744,8 +752,9 @@ class Coverage(unittest.TestCase):
         self.assertGreaterEqual(sum(right), 93)
 
     def test_vendor_metrics(self):
-        """Of groups whose windows are others, related by their cycles: some of the events go
-        together, others do not.
+        """Events are in groups with separate windows, which their cycles relate.
+
+        Some of the events go together, others do not.
         """
 
         def ratio(draw: random.Random) -> tuple[tuple[int, ...], ...]:
@@ -812,8 +821,10 @@ class Coverage(unittest.TestCase):
                 )
 
     def test_shares(self):
-        """Of cycles, where each window weighs the same, and of instructions, where those of some
-        functions have more.
+        """Shares of cycles and of instructions have right intervals.
+
+        Each window has the same weight for cycles; windows of some functions have more
+        instructions.
         """
         draw = random.Random(4)
         whole = sum(share * instructions for share, instructions in SHARES.values())
@@ -847,8 +858,10 @@ class NestedCalls(unittest.TestCase):
         return sum(abs((told[name] or 0) - share) for name, share in truth.items()) / 2
 
     def test_errors(self):
-        """What discarding does to the shares of cycles is gone, and most of that to those of
-        instructions; the rates, of which the latter are made, are those of discard.
+        """The error that discarding makes in shares of cycles is gone.
+
+        Most of that in shares of instructions is gone, too; they also depend on the rates, which
+        are those of discard.
         """
         for window, most in ((300, 11), (100, 5)):
             program = Program(1)
@@ -877,9 +890,7 @@ class NestedCalls(unittest.TestCase):
                         self.assertEqual(auto[name]["metrics"][column], row["metrics"][column])
 
     def test_coverage(self):
-        """The intervals of the shares of cycles contain the truth, for functions with few samples
-        and with many.
-        """
+        """The intervals of shares of cycles contain the truth, for few and for many samples."""
         program = Program(3)
         truth = program.shares("%CY")
         draw, inside = random.Random(4), []
@@ -935,8 +946,8 @@ class Recordings(unittest.TestCase):
         for name, number in inside.items():
             print(f"{name}: {number} of {RECORDINGS} intervals contain the truth")
         for name, number in inside.items():
-            # of 95 % it would be less than this once in 80 times, of 10 recordings once in 15,000;
-            # a guest draws the same each time, until it is built anew
+            # With 95 % there would be fewer once in 80 times, and of 10 recordings once in 15,000;
+            # a guest draws the same numbers each time, until it is built anew.
             self.assertGreaterEqual(number, 90 if SLOW else 6, name)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The JSON of perf functions and of generate-function-metrics.py: every form of it is what
-perf-functions.schema.json says, and both programs print the same of one recording.
+"""The JSON of perf functions and of generate-function-metrics.py: its forms, and their agreement.
+
+Every form is as perf-functions.schema.json says, and both programs print the same for a recording.
 """
 
 import itertools
@@ -38,7 +39,7 @@ def setUpModule() -> None:
 
 @cache
 def libraries() -> Libraries:
-    """The code that the recordings are of."""
+    """The libraries that the recordings are of."""
     return Libraries(DATA)
 
 
@@ -50,14 +51,14 @@ def recording(name: str, seed: int) -> Path:
 
 @cache
 def validator(form: str) -> jsonschema.Draft202012Validator:
-    """What checks one form of the JSON."""
+    """The validator of one form of the JSON."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     chosen = {key: part for key, part in SCHEMA.items() if key != "oneOf"}
     return jsonschema.Draft202012Validator({**chosen, "$ref": f"#/$defs/{form}"})
 
 
 def once(pairs: Sequence[tuple[str, Any]]) -> dict:
-    """An object, no two members of which have one name."""
+    """An object whose members must all have different names."""
     item = dict(pairs)
     if len(item) < len(pairs):
         raise AssertionError(f"twice: {[name for name, _ in pairs]}")
@@ -81,7 +82,7 @@ def objects(text: str) -> list[dict]:
 
 
 def wholes(item: Any) -> Iterator[int | str]:
-    """Numbers that the schema calls whole: sums and what else is exact."""
+    """The numbers that the schema calls whole: sums and other exact numbers."""
     if isinstance(item, dict):
         for key, value in item.items():
             if key not in NO_WHOLES or (key == "intervals" and isinstance(value, list)):
@@ -135,7 +136,7 @@ class Case(unittest.TestCase):
         return self.only("table_of_script", done.stdout)
 
     def assert_same(self, ours: Any, theirs: Any, where: str = "", close: float = 0) -> None:
-        """Equal, but for the last digits of metrics."""
+        """Both are equal, except for the last digits of metrics."""
         if isinstance(ours, dict):
             self.assertEqual([*ours], [*theirs], where)
             for name, value in ours.items():
@@ -151,7 +152,7 @@ class Case(unittest.TestCase):
             self.assertEqual(ours, theirs, where)
 
     def assert_equal_tables(self, ours: dict, theirs: dict) -> None:
-        """All that the script knows, too, is the same."""
+        """The tables agree in all that the script knows."""
         self.assertEqual(theirs.pop("program"), "generate-function-metrics")
         self.assertEqual(ours["program"], "perf functions")
         rows = ours.pop("functions"), theirs.pop("functions")
@@ -169,7 +170,7 @@ class Case(unittest.TestCase):
 
 
 class Forms(Case):
-    """What the command prints with each option that shapes it."""
+    """The output of the command with each option that shapes it."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -218,7 +219,7 @@ class Forms(Case):
             self.assertLess(*table["time"])
 
     def test_metrics(self):
-        """A vendor's, and two lengths of windows, which --correct=own compares."""
+        """A vendor's metrics, and two lengths of windows, which --correct=own compares."""
         windows = Recording(
             [
                 [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])],
@@ -251,7 +252,7 @@ class Forms(Case):
         self.assertTrue(found["run_deviations"])
 
     def broken(self, item: Any, name: str = "") -> Iterator[str]:
-        """Breaks a table in each place, one after another: a member too many, one too few."""
+        """Breaks a table in each place in turn: a member too many, too few, or of another type."""
         if isinstance(item, list):
             for part in item[:1]:
                 yield from self.broken(part, name)
@@ -313,7 +314,7 @@ class BothPrograms(Case):
         self.assert_equal_tables(ours, self.by_script(path, "--children", "-s", "discard"))
 
     def test_large_numbers(self):
-        """Above 2^53 - 1 they are strings with all digits, addresses too."""
+        """Integers above 2^53 - 1 are strings with all digits, addresses too."""
         for count in EXACT, EXACT + 1, 2**60:
             group = [
                 pw.Event("cycles", 0, 0, [1], LONG, WINDOW),
@@ -339,7 +340,7 @@ class BothPrograms(Case):
             self.assert_equal_tables(self.table(path), self.by_script(path))
 
     def test_names(self):
-        """Of events, comms and files, whatever their bytes."""
+        """Names of events, comms and files may have any bytes."""
         nasty = r"\x80\xff\xed\xa0\x80ö" + '\u2028"\\'
         nasty = "ev\x1b]0;il\x07\x9b2J\x7f" + nasty
         group = [

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """perf functions -M: the metrics that vendors give for their CPUs, per function.
 
-Formulas of perf's tables are written down here once more and evaluated on the
-windows of recordings that are made up; a standard error is compared with that
-of leaving each window out in turn (the jackknife). That every metric of every
-CPU is the one of perf stat is what `perf test` compares, which runs here.
+Formulas of perf's tables are written down here a second time and evaluated on the windows of
+made-up recordings. A standard error is compared with that of the jackknife, which leaves out each
+window in turn. `perf test`, which runs here, compares every metric of every CPU with perf stat's.
 """
 
 import csv
@@ -32,7 +31,7 @@ TABLES = LINUX / "tools/perf/pmu-events/arch"
 N1, V1, N2_OLD, N2, V2 = (
     f"0x00000000{midr:08x}" for midr in (0x413FD0C1, 0x411FD401, 0x410FD490, 0x410FD493, 0x410FD4F0)
 )
-PLACES = (0x1000, 0x2000)  # of the two functions
+PLACES = (0x1000, 0x2000)  # addresses of the two functions
 Counts = dict[str, float]
 
 
@@ -95,7 +94,7 @@ class RandomWindows(Recording):
                     self.windows.setdefault((number, place), []).append(delta)
 
     def totals(self, place: int, without: int | None = None, group: int = 0) -> Counts:
-        """What a function has counted, in all windows or all but one."""
+        """The counts of a function, in all windows or all but one."""
         windows = [
             window for number, window in enumerate(self.windows[group, place]) if number != without
         ]
@@ -105,7 +104,7 @@ class RandomWindows(Recording):
         }
 
     def variance(self, place: int, formula: Callable[[Counts], float], group: int = 0) -> float:
-        """What the windows of a group bring in, by the jackknife."""
+        """The variance that the windows of a group add, by the jackknife."""
         number = len(self.windows[group, place])
         values = [formula(self.totals(place, without, group)) for without in range(number)]
         return (number - 1) * statistics.pvariance(values)
@@ -114,9 +113,10 @@ class RandomWindows(Recording):
 def topdown(
     slots: int, mispredict: int, skewed: bool = False, frontend: int = 0, backend: int = 0
 ) -> dict[str, Callable[[Counts], float]]:
-    """Arm's four shares of the slots. mispredict, frontend, backend: slots or cycles lost for each
-    mispredicted branch in the tables; skewed: of old versions of Neoverse N2, whose events count
-    too much.
+    """Arm's four shares of the slots.
+
+    mispredict, frontend, backend: slots or cycles lost for each mispredicted branch in the tables;
+    skewed: old versions of Neoverse N2, whose events count too much.
     """
 
     def lost(c: Counts, event: str) -> float:
@@ -143,7 +143,7 @@ def report(*options: object, **more: object) -> dict:
 
 
 def messages(errors: str) -> list[str]:
-    """Without the one that these recordings have no symbols."""
+    """The messages, without the one that these recordings have no symbols."""
     return [line for line in errors.splitlines() if "have no symbol" not in line]
 
 
@@ -156,7 +156,7 @@ class Metrics(unittest.TestCase):
         metrics: dict[str, Callable[[Counts], float]],
         *options: object,
     ) -> None:
-        """The columns of a recording are these, besides the windows and the discarded."""
+        """A recording has these columns besides the number of windows and the part discarded."""
         path = recording.write(DATA / "metrics.data")
         rows = {row["address"]: row for row in report("-i", path, *options)["functions"]}
         self.assertEqual(set(rows), set(PLACES))
@@ -181,7 +181,7 @@ class Metrics(unittest.TestCase):
                     )
 
     def test_topdown(self):
-        """Of each Neoverse CPU, in all its versions that the formulas tell apart."""
+        """Top-down analysis of each Neoverse CPU, in all versions that the formulas distinguish."""
         for cpuid, slots, formulas in (
             (V1, 8, topdown(8, 4, frontend=4)),
             (N2, 5, topdown(5, 4, frontend=1, backend=3)),
@@ -194,7 +194,7 @@ class Metrics(unittest.TestCase):
                 )
 
     def test_topdown_without_slots(self):
-        """Neoverse N1 has no slots; its first level is another group, which a line says."""
+        """Neoverse N1 has no slots; a line says that its first level is another group."""
         recording = RandomWindows(
             [[CYCLES, named("STALL_FRONTEND", 0x23), named("STALL_BACKEND", 0x24)]], cpuid=N1
         )
@@ -221,7 +221,7 @@ class Metrics(unittest.TestCase):
         )
 
     def test_ways_to_write_an_event(self):
-        """By name in either case, by number, with terms, or as the kernel's own."""
+        """By name in either case, by number, with terms, or as the kernel names it."""
         for event in (
             named("BR_RETIRED", 0x21),
             named("br_retired", 0x21),
@@ -271,7 +271,7 @@ class Metrics(unittest.TestCase):
             )
 
     def test_x86(self):
-        """By the events of the kernel and of Intel's and AMD's tables."""
+        """Events are the kernel's, or those of Intel's and AMD's tables."""
         for cpuid, metric, members in (
             ("GenuineIntel,6,85,4", "tma_info_thread_ipc", (("instructions", 0, 1),)),
             ("GenuineIntel,6,85,7", "tma_info_thread_ipc", (("INST_RETIRED.ANY", 4, 0xC0),)),
@@ -285,9 +285,7 @@ class Metrics(unittest.TestCase):
             )
 
     def test_threads_of_a_core(self):
-        """Metrics that refer to others, and ask whether the recorded machine's cores have several
-        threads.
-        """
+        """Metrics may refer to others, and ask whether the recorded cores have several threads."""
         members = [
             (name, 4, number)
             for number, name in enumerate(
@@ -350,7 +348,7 @@ class Metrics(unittest.TestCase):
                 self.assertEqual(name in row["weak"], few or high - low >= row["metrics"][name])
 
     def test_sums_files(self):
-        """They say which CPU it was, by either writer, and give the same table."""
+        """Sums of either writer name the CPU, and give the same table."""
         path, sums = (
             RandomWindows([TOPDOWN], cpuid=N2, slots=5, threads=("0", "1")).write(
                 DATA / "sums.data"
@@ -360,12 +358,13 @@ class Metrics(unittest.TestCase):
         must(PERF, "functions", "report", "-i", path, "--sums", sums)
         self.assertIn(f"\ncpu\t{N2} slots=5 smt_on=0\n", sums.read_text())
         recorded = report("-i", path, "-M", "TopdownL1")
-        del recorded["skid"]  # which sums do not tell
+        del recorded["skid"]  # sums do not have it
         self.assertEqual(report(sums, "-M", "TopdownL1"), recorded)
 
     def test_columns(self):
-        """Without --fields: windows, metrics and discarded; with it, any; `all`: those that can be
-        computed.
+        """The columns are windows, metrics and the part discarded, or those of --fields.
+
+        `all` stands for the metrics that can be computed.
         """
         path = RandomWindows([TOPDOWN], cpuid=V1, slots=8).write(DATA / "columns.data")
         for options, columns in (
@@ -409,8 +408,8 @@ class Metrics(unittest.TestCase):
 
 
 SKYLAKE = "GenuineIntel,6,85,4"
-MEMORY, FETCH = PLACES  # functions that wait: for memory, for the decoder
-# per window of 400 cycles, which are 1600 slots: those of MEMORY, those of FETCH
+MEMORY, FETCH = PLACES  # one function waits for memory, the other for the decoder
+# counts of a window of 400 cycles, or 1600 slots: in MEMORY and in FETCH
 SLOTS = {
     "IDQ_UOPS_NOT_DELIVERED.CORE": (80, 640),
     "UOPS_ISSUED.ANY": (400, 640),
@@ -425,12 +424,12 @@ STALLS = {
     "EXE_ACTIVITY.2_PORTS_UTIL": (0, 0),
     "CYCLE_ACTIVITY.STALLS_L1D_MISS": (120, 100),
 }
-# what Intel's method says of MEMORY: the values in percent, by hand
+# the values of MEMORY in percent by Intel's method, calculated by hand
 BACKEND = 100 * (1 - 80 / 1600 - (400 + 4 * 5) / 1600)
 IN_MEMORY = BACKEND * 200 / (220 + 20)
 
 
-CODES = {  # of Arm's events, of which both programs know some by these
+CODES = {  # codes of Arm's events; both programs know some events by code
     "STALL_FRONTEND": 0x23,
     "STALL_BACKEND": 0x24,
     "INST_RETIRED": 0x8,
@@ -441,7 +440,7 @@ CODES = {  # of Arm's events, of which both programs know some by these
 
 
 class Tree(unittest.TestCase):
-    """--tree opens what is above its threshold, and only that."""
+    """--tree opens the metrics above their thresholds, and no others."""
 
     def record(self, name: str, counts: dict[str, tuple[int, int]], **cpu: object) -> Path:
         """A recording of two functions with these counts in each window of 400 cycles."""
@@ -458,12 +457,12 @@ class Tree(unittest.TestCase):
         return recording.write(DATA / f"{name}.data")
 
     def tree(self, path: Path, *options: object) -> dict[int, list]:
-        """The trees of the JSON."""
+        """The trees in the JSON."""
         rows = report("-i", path, "--tree", *options)["functions"]
         return {row["address"]: row["tree"] for row in rows}
 
     def text(self, path: Path, *options: object) -> tuple[dict[str, list[str]], list[str]]:
-        """The lines below each function, and what was said."""
+        """The lines below each function, and the messages."""
         done = run(PERF, "functions", "report", "-i", path, "--tree", *options, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         trees: dict[str, list[str]] = {}
@@ -476,7 +475,7 @@ class Tree(unittest.TestCase):
 
     @staticmethod
     def names(tree: list) -> list:
-        """(metric, whether it is above, its parts)."""
+        """A tree as (metric, whether it is above its threshold, its parts)."""
         return [(node["metric"], node["above"], Tree.names(node["parts"])) for node in tree]
 
     def skylake(self) -> Path:
@@ -517,7 +516,7 @@ class Tree(unittest.TestCase):
         )
 
     def test_values(self):
-        """They are those of the method, and the text has the numbers, units and marks."""
+        """The values are those of the method; the text has the numbers, units and marks."""
         path = self.skylake()
         row = {
             row["address"]: row
@@ -555,7 +554,7 @@ class Tree(unittest.TestCase):
         self.assertEqual(len(said), 3)
 
     def test_intervals_and_weak_values(self):
-        """As in the table: --ci has the interval of each; a ? is behind what to distrust."""
+        """Both are as in the table: --ci gives each interval; a ? follows a weak value."""
         path = RandomWindows([TOPDOWN], windows=12, cpuid=V1, slots=8).write(DATA / "weak.data")
         trees, _ = self.text(path, "-M", "TopdownL1", "--ci")
         for row in report("-i", path, "-M", "TopdownL1")["functions"]:
@@ -569,7 +568,7 @@ class Tree(unittest.TestCase):
                 self.assertEqual(unit, ["percent", "of", "slots"])
 
     def test_all(self):
-        """--tree=all opens what is below, too."""
+        """--tree=all opens metrics below their thresholds, too."""
         trees = self.tree(self.skylake(), "-M", "TopdownL1", "--tree=all")
         (backend,) = [node for node in trees[FETCH] if node["metric"] == "tma_backend_bound"]
         self.assertEqual(
@@ -609,7 +608,7 @@ class Tree(unittest.TestCase):
         self.assertEqual(len(alone[0]["parts"]), 2)
 
     def test_arm(self):
-        """Its tables have no thresholds and no levels: the largest opens, as Arm's method says."""
+        """Arm's tables have no thresholds or levels: the largest metric opens, as Arm says."""
         counts = {
             "STALL_BACKEND": (240, 40),
             "STALL_FRONTEND": (20, 200),
@@ -664,7 +663,7 @@ class Tree(unittest.TestCase):
         )
 
     def test_amd(self):
-        """Levels, but no thresholds."""
+        """AMD's tables have levels, but no thresholds."""
         counts = {
             "DE_NO_DISPATCH_PER_SLOT.NO_OPS_FROM_FRONTEND": (100, 1500),
             "DE_NO_DISPATCH_PER_SLOT.BACKEND_STALLS": (1300, 200),
@@ -690,7 +689,7 @@ class Tree(unittest.TestCase):
         )
 
     def test_intervals_of_time_and_sums(self):
-        """Each table has its trees; those of sums are the same."""
+        """Each table of an interval has trees; sums have the same."""
         path = self.skylake()
         options = "--tree", "-M", "TopdownL1"
         text = must(PERF, "functions", "report", path, *options, "--interval", "3e-8", stderr=-1)
@@ -720,7 +719,7 @@ class Tree(unittest.TestCase):
 
 
 class Missing(unittest.TestCase):
-    """One line for what cannot be done."""
+    """One line tells what cannot be done."""
 
     def lines(self, path: Path, *options: object, **more: object) -> tuple[int, str, list[str]]:
         """Status, table and messages."""
@@ -758,7 +757,7 @@ class Missing(unittest.TestCase):
         )
 
     def test_events_of_the_kernel(self):
-        """Events without modifiers are not those of the kernel alone."""
+        """Without modifiers, events are not those of the kernel alone."""
         path = RandomWindows([[CYCLES, ("instructions", 0, 1)]], cpuid="GenuineIntel,6,85,4").write(
             DATA / "kernel.data"
         )
@@ -811,7 +810,7 @@ class Tables(unittest.TestCase):
     """perf's tables of all CPUs."""
 
     def metrics_of(self, folder: Path) -> list[str]:
-        """The metrics of a CPU, those that are the architecture's included."""
+        """The metrics of a CPU, and those of its architecture."""
         entries = [
             entry
             for file in sorted(folder.glob("*.json"))
@@ -855,9 +854,7 @@ class Tables(unittest.TestCase):
         self.assertGreater(same + undefined, 0.9 * number)
 
     def test_every_cpu_is_found(self):
-        """Asks for the last metric in the folder of each Arm CPU, and of some of x86, by a sums
-        file.
-        """
+        """A sums file gets the last metric in the folder of each Arm CPU and of some x86 CPUs."""
         rows = [
             line.split(",")
             for line in (TABLES / "arm64/mapfile.csv").read_text().splitlines()
@@ -891,7 +888,7 @@ class Tables(unittest.TestCase):
         self.assertGreater(asked, 12)
 
 
-# Replaces perf_event_open(2): opens any event, as many in a group as there are COUNTERS.
+# Replaces perf_event_open(2): opens any event, and up to COUNTERS of them in a group.
 COUNTERS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -937,7 +934,7 @@ perf functions record -M ipc true 2> unknown || true
 
 class Record(unittest.TestCase):
     def refused(self, *options: str) -> str:
-        """What is said instead of recording."""
+        """The message in place of a recording."""
         done = run(PERF, "functions", "record", *options, cwd=DATA)
         self.assertNotEqual(done.returncode, 0)
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("perf functions")]
@@ -956,8 +953,9 @@ class Record(unittest.TestCase):
         self.assertIn("-M takes names", self.refused("--metrics=", "true"))
 
     def test_in_the_emulated_machine(self):
-        """Groups for any number of counters hold each metric's events together where they fit; then
-        a real recording.
+        """Groups for any number of counters keep the events of a metric together where they fit.
+
+        Then the test makes a real recording.
         """
         for old in DATA.glob("messages*"):
             old.unlink()
@@ -1024,7 +1022,7 @@ class Record(unittest.TestCase):
             )
 
     def check_recording(self, leader: str) -> None:
-        """The machine takes an instruction for a cycle, stalls never and counts no branches."""
+        """The machine takes an instruction for a cycle, never stalls and counts no branches."""
         command = (DATA / "messages").read_text().splitlines()[0]
         self.assertRegex(
             command,

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""libFuzzer on perf's parser of events, with the sanitizers for addresses and undefined behaviour.
-"""
+"""Fuzzes perf's parser of events with libFuzzer, watched by two of clang's sanitizers."""
 
 import re
 import shutil

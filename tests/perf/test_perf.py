@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`perf test`: what was there before gives the result it gives without our
-patches, what is new passes, and skips with the reason where the kernel cannot."""
+"""`perf test`: old tests give the result that they give without our patches, new ones pass.
+
+New tests skip, with a reason, where the kernel cannot do what they test.
+"""
 
 import functools
 import os
@@ -21,7 +23,7 @@ MACHINES = "arm64"
 LINE = re.compile(r"^ *\d+(\.\d+)?: (.*?) *:(?: (Ok|Skip|FAILED!).*)?$", re.M)
 ATTR = (
     ("attr.py", "attr") if BASE == "6.12" else ("shell/lib/attr.py", "shell/attr")
-)  # program, expectations
+)  # the program, and the folder of its expectations
 PARSE_EVENTS = (
     "Test event parsing",
     "Parsing of alternate periods",
@@ -34,19 +36,19 @@ NEED_THE_KERNEL = (
 )
 ALL_METRICS = "perf all metrics test"
 PIPES = "perf pipe recording and injection test"
-# Without the series these tests never end, because their workload takes 0.1 or 0.01 s.
-# On Linux 6.12, root has another workload.
+# Without the series these tests never end, because their workload takes 0.1 or 0.01 s. Root has
+# another workload on Linux 6.12.
 if BASE == "6.12":
     SKIPPED_TESTS = {"root": (), "user": (ALL_METRICS,)}
 else:
     SKIPPED_TESTS = dict.fromkeys(("root", "user"), (ALL_METRICS, PIPES))
-# A third of the time of all tests in the emulated machine; this machine has it in each check.
+# in the emulated machine this test takes a third of the time; each check runs it on this machine
 SLOW_IN_GUEST = () if SLOW else (PIPES,)
 RECORD = "perf record -o /tmp/x -e cycles/period=100000,alt-period=300/u -- true"
 
 
 def results(output: str) -> dict[tuple[str, str], str]:
-    """Result of each test by the names of its suite and its own; those of one name are joined."""
+    """The result of each test, by the names of suite and test; results of one name are joined."""
     suite, found = "", {}
     for subtest, name, result in LINE.findall(output):
         suite = suite if subtest else name
@@ -114,13 +116,13 @@ def host_tests(perf: Path, tools: Path, *suites: str, skipped: Collection[str] =
 
 @functools.cache
 def patched_in_guest() -> str:
-    """What our perf's tests say in the emulated machine."""
+    """The output of our perf's tests in the emulated machine."""
     return guest_tests(skipped=SLOW_IN_GUEST)
 
 
 @functools.cache
 def patched_on_host() -> str:
-    """What our perf's tests say on this machine."""
+    """The output of our perf's tests on this machine."""
     return host_tests(PERF, LINUX / "tools")
 
 
@@ -163,17 +165,17 @@ def setUpModule() -> None:
 
 
 class BeforeAndAfter(unittest.TestCase):
-    """Every test that was there before."""
+    """The tests that were there before the series."""
 
     maxDiff = None
 
     def compare(
         self, old: dict, new: dict, before: functools.partial, after: Callable[..., str]
     ) -> None:
-        """Each test that is not skipped gives a result with our patches that it gives without them.
+        """Each test that is not skipped gives the same result with our patches and without them.
 
-        Some of perf's tests depend on the moment: suites in which the two differ
-        are run again with both, up to three times.
+        Some of perf's tests depend on timing: suites in which results differ are run again, up to
+        three times, until both have a result in common.
         """
         self.assertGreater(len(old), 100)
         seen = {
@@ -189,7 +191,7 @@ class BeforeAndAfter(unittest.TestCase):
             again = results(before(*suites)), results(after(*suites))
             for test, pair in different.items():
                 for results_so_far, more in zip(pair, again):
-                    # a test that did not run again has given no result that could be equal
+                    # only a test that ran again has another result
                     results_so_far.update({more[test]} if test in more else ())
         self.assertEqual(different, {}, "without the patches, with them")
 
@@ -199,7 +201,7 @@ class BeforeAndAfter(unittest.TestCase):
             prefix="rm -r /usr/libexec/perf-core; cp -r /share/root/. /",
             skipped=SKIPPED_TESTS["root"] + SLOW_IN_GUEST,
         )
-        # two machines, of which each needs a processor
+        # two machines need two processors
         with ThreadPoolExecutor() as pool:
             old, new = pool.map(lambda tests: results(tests()), (before, patched_in_guest))
         self.compare(old, new, before, guest_tests)
@@ -215,7 +217,7 @@ class BeforeAndAfter(unittest.TestCase):
         )
 
     def test_a_part_of_a_second(self):
-        """Is what the workload takes, and the test that asks for it ends."""
+        """The workload takes this part of a second, and the test that asks for it ends."""
         start = time.monotonic()
         must("timeout", 20, PERF, "test", "-w", "noploop", 0.3)
         self.assertGreater(time.monotonic() - start, 0.29)
@@ -233,9 +235,10 @@ class NewTests(unittest.TestCase):
             self.assertEqual(result_of(output, name), "Ok", said(output, name))
 
     def test_attr(self):
-        """What attr.py expects of the new terms holds; no other expectation fails for a new field.
+        """Expectations of attr.py for the new terms hold, and no other one fails for a new field.
 
-        In newer Linux, the test that starts attr.py ignores its end, and some expectations are old.
+        In newer Linux, the test that runs attr.py ignores its exit status, and some expectations
+        are old.
         """
         program, folder = ATTR
         done = vm(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf functions record: how its options sample the leaders of groups, and what it says where
-the kernel or the machine cannot.
+"""perf functions record: how its options sample the leaders of groups, and what it says where the
+kernel or the machine cannot.
 
-What is recorded, the attr in the recording tells, as perf evlist -v prints it. Other kernels and
-machines are a library in place of perf_event_open(2), in front of the kernel of the emulated
-machine, which alternates and has a PMU.
+perf evlist -v shows the attrs of a recording. Other kernels and machines are simulated: a library
+replaces perf_event_open(2) in front of the emulated machine's kernel, which alternates and has a
+PMU.
 """
 
 import json
@@ -25,8 +25,8 @@ PERIOD, WINDOW, JITTER, PLAIN = 999700, 300, 18, 1000
 N2 = "0x00000000410fd490"
 OWN = "-e '{{cycles/{}/,instructions}}:uS'"
 
-# options, and how the leader of each group is sampled: period, or frequency as text; window, jitter
-# and burst, 0 where there is none
+# options, and how they sample the leader of each group: period, or frequency as text; window,
+# jitter and burst, 0 where there is none
 CASES: tuple[tuple[str, list[tuple]], ...] = (
     ("", [(PERIOD, WINDOW, JITTER, 0)]),
     ("--period 50000", [(50000, WINDOW, JITTER, 0)]),
@@ -50,7 +50,7 @@ CASES: tuple[tuple[str, list[tuple]], ...] = (
     ("--kernel", [(PERIOD, WINDOW, JITTER, 0)]),
     ("--calibrate", [(PERIOD, WINDOW, JITTER, 0), (PERIOD, 4 * WINDOW, JITTER, 0)]),
     ("--calibrate --window 100 --no-jitter", [(PERIOD, 100, 0, 0), (PERIOD, 400, 0, 0)]),
-    # events of one's own without terms: all the same
+    # events without terms are sampled in the same way
     ("-e '{cycles,instructions}:uS'", [(PERIOD, WINDOW, JITTER, 0)]),
     ("-e cycles:uS", [(PERIOD, WINDOW, JITTER, 0)]),
     ("-e cpu-clock:uS --window 20000", [(PERIOD, 20000, JITTER, 0)]),
@@ -61,28 +61,28 @@ CASES: tuple[tuple[str, list[tuple]], ...] = (
     ),
     ("-e '{cycles,instructions}:uS' -F 500 --burst 2", [("500 Hz", WINDOW, JITTER, 2)]),
     ("-e '{cycles,instructions}:uS' --no-window", [(PLAIN, 0, 0, 0)]),
-    # with terms that say how it is sampled: these alone
+    # with terms that tell how an event is sampled: only these
     (OWN.format("period=5000"), [(5000, 0, 0, 0)]),
     (OWN.format("freq=500"), [("500 Hz", 0, 0, 0)]),
     (OWN.format("period=5000,alt-period=700"), [(5000, 700, 0, 0)]),
     (OWN.format("period=5000,alt-period=700,alt-period-count=3"), [(5000, 700, 0, 3)]),
     (OWN.format("alt-period=700"), [(PERIOD, 700, 0, 0)]),
     (OWN.format("alt-period=700,alt-period-jitter=5"), [(PERIOD, 700, 5, 0)]),
-    # ... and what is asked for
+    # ... options add to terms
     (OWN.format("period=5000") + " --window 700", [(5000, 700, 0, 0)]),
     (OWN.format("period=5000") + " --jitter 9", [(5000, WINDOW, 9, 0)]),
     (OWN.format("period=5000") + " --burst 2", [(5000, WINDOW, 0, 2)]),
     (OWN.format("freq=500") + " --window 700 --jitter 9", [("500 Hz", 700, 9, 0)]),
     (OWN.format("period=5000,alt-period=700") + " --burst 2 --jitter 9", [(5000, 700, 9, 2)]),
     (OWN.format("alt-period=700") + " --period 5000", [(5000, 700, 0, 0)]),
-    # ... but not in place of what they say
+    # ... but do not replace them
     (
         OWN.format("period=5000,alt-period=700,alt-period-jitter=5,alt-period-count=3")
         + " --period 9000 --window 300 --jitter 9 --burst 2",
         [(5000, 700, 5, 3)],
     ),
     (OWN.format("period=5000,alt-period=700") + " --no-window", [(5000, 700, 0, 0)]),
-    # each event for itself
+    # each event is sampled by its own terms
     (
         "-e '{cycles,instructions}:uS,{instructions/period=5000/,cycles}:uS' -e cycles:u",
         [(PERIOD, WINDOW, JITTER, 0), (5000, 0, 0, 0), (PERIOD, WINDOW, JITTER, 0)],
@@ -93,7 +93,7 @@ CASES: tuple[tuple[str, list[tuple]], ...] = (
     ("-M ipc --no-window --kernel", [(PLAIN, 0, 0, 0)]),
 )
 
-# Takes the place of perf_event_open(2): answers as the KERNEL would.
+# Replaces perf_event_open(2): answers as the KERNEL would.
 KERNELS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -226,19 +226,19 @@ def setUpModule() -> None:
 
 
 def attrs(name: str) -> list[dict[str, str]]:
-    """The attrs of a recording, as perf evlist -v says them."""
+    """The attrs of a recording, as perf evlist -v prints them."""
     text = must(PERF, "evlist", "-v", "-i", SHARE / f"{name}.data")
     lines = [line for line in text.splitlines() if ", size: " in line]
     return [dict(re.findall(r"([\w{][\w, ]*\}?): ([^,]*)", line)) for line in lines]
 
 
 def leaders(name: str) -> list[dict[str, str]]:
-    """Those that sample."""
+    """The attrs of events that sample."""
     return [attr for attr in attrs(name) if "{ sample_period, sample_freq }" in attr]
 
 
 def sampling(attr: dict[str, str]) -> tuple:
-    """As in CASES."""
+    """How an event samples, as in CASES."""
     rate = int(attr["{ sample_period, sample_freq }"])
     return (
         f"{rate} Hz" if "freq" in attr else rate,
@@ -249,27 +249,27 @@ def sampling(attr: dict[str, str]) -> tuple:
 
 
 def said(name: str) -> tuple[str, int]:
-    """What a command has said, and its exit status."""
+    """The output of a command, and its exit status."""
     *lines, status = (SHARE / f"{name}.said").read_text().splitlines()
     return "\n".join(lines), int(status)
 
 
 def windows(name: str) -> int:
-    """The windows that count in a report."""
+    """The number of matched windows in a report."""
     report = json.loads((SHARE / f"{name}.json").read_text())
     return sum(row["sums"][0]["matched"] for row in report["functions"])
 
 
 class Options(unittest.TestCase):
     def test_sampling(self):
-        """Each leader has what the options and its own terms say."""
+        """Each leader samples as the options and its own terms say."""
         for number, (options, expected) in enumerate(CASES):
             with self.subTest(options):
                 found = leaders(f"option-{number}")
                 self.assertEqual([sampling(attr) for attr in found], expected)
 
     def test_what_is_counted(self):
-        """User space of this machine; with --kernel its kernel, too; never a guest's."""
+        """User space counts, the kernel only with --kernel, and a guest never does."""
         for number, (options, _) in enumerate(CASES):
             if "-e" in shlex.split(options) or "--eve" in options:
                 continue
@@ -292,7 +292,7 @@ class Default(unittest.TestCase):
     """perf functions record -- PROGRAM"""
 
     def test_jitter(self):
-        """Intervals vary as the kernel's documentation says: evenly by 2^18 and half at most."""
+        """Intervals vary uniformly, as the kernel documents: by 2^18 and by half at most."""
         recording = perfdata.read(SHARE / "default.data")
         values = [list(sample.values.values())[0] for sample in recording.stream()]
         lengths = [late - early for early, late in pairwise(values)]
@@ -311,7 +311,7 @@ class Default(unittest.TestCase):
             self.assertLess(abs(mean - period), 4 * deviation / len(found) ** 0.5)
 
     def test_jitter_breaks_each_resonance_with_the_periods(self):
-        """Loops are at most as long as both periods; a quarter of that is enough."""
+        """Loops are at most as long as both periods; a jitter of a quarter of that is enough."""
         self.assertGreaterEqual(4 << JITTER, PERIOD + WINDOW)
         self.assertLess(4 << (JITTER - 1), PERIOD + WINDOW)
 
@@ -321,7 +321,7 @@ class Default(unittest.TestCase):
 
 
 class Children(unittest.TestCase):
-    """Where the kernel lets no child inherit a group with counts in its samples."""
+    """The kernel lets no child inherit a group with counts in its samples."""
 
     WARNING = "children and new threads of the program are not in this profile"
     NOTE = "recorded without new threads and children"
@@ -333,7 +333,7 @@ class Children(unittest.TestCase):
         self.assertEqual((SHARE / f"{name}.notes").read_text().count(self.NOTE), notes)
 
     def test_warns(self):
-        """The children do the work, and none of it is there."""
+        """The children do the work, but the recording has none of it."""
         self.check("children", True, True)
         self.assertIn("-a", said("children")[0].split(self.WARNING)[1])
         self.check("inherited", False, False)
@@ -343,17 +343,17 @@ class Children(unittest.TestCase):
 
     def test_does_not_where_they_are_there(self):
         self.check("childrena", False, False)
-        # in a group without counts in its samples, which has no table
+        # a group without counts in its samples is recorded; there is no table of it
         self.check("childrenecyclesinstructionsu", False, False)
 
     def test_does_not_where_none_was_asked_for(self):
-        """The recording lacks them all the same, which is noted."""
+        """The recording lacks children all the same, and a note says so."""
         for name in ("childrennoinherit", "childrenperthread"):
             self.check(name, False, True)
         self.check("childrenq", False, True)
 
     def test_note_is_of_recordings(self):
-        """Once where several are added up, and with a comparison."""
+        """Of several recordings, or of a comparison, there is one note."""
         one, other = SHARE / "inherited.data", SHARE / "running.data"
         for inputs in (one, other, other), ("--before", one, "--after", other):
             done = run(PERF, "functions", "report", *inputs, stderr=-1)
@@ -361,10 +361,10 @@ class Children(unittest.TestCase):
 
 
 class Ways(unittest.TestCase):
-    """What to do where it cannot alternate."""
+    """What to do where events cannot alternate."""
 
     def test_kernel_that_does_not_alternate(self):
-        """The packages, the module, and a command to copy, with what was asked for besides."""
+        """It names the packages, the module, and a command to copy with the other options."""
         text, status = said("plain")
         self.assertEqual(status, 255, text)
         self.assertEqual(text.count("does not know alternate sample periods"), 1)
@@ -393,12 +393,12 @@ class Ways(unittest.TestCase):
         self.assertIn(f"\n    {command}", said("plain-metrics")[0])
 
     def test_command_with_terms(self):
-        """Options do not change what the terms say."""
+        """Terms stay as they are."""
         text, _ = said("plain-terms")
         self.assertIn("    perf functions record -e '{cycles/period=1000/,instructions}:uS'", text)
 
     def test_other_errors(self):
-        """They are perf record's alone, and so is the status of a program."""
+        """Other errors are perf record's alone, and the status is the program's."""
         text, status = said("plain-file")
         self.assertNotEqual(status, 0)
         self.assertNotIn("perf functions", text)
@@ -413,7 +413,7 @@ class Ways(unittest.TestCase):
         self.assertNotIn("three ways", text)
 
     def test_virtual_machine_has_the_pmu(self):
-        """Linux 7.0 and later refuse events that count guests; those of this command do not."""
+        """Linux 7.0 and later refuse events that count guests; this command's events do not."""
         text, status = said("guests")
         self.assertEqual(status, 255)
         self.assertRegex(text, "a virtual machine has the counters .*modifier H")
@@ -428,7 +428,7 @@ class Ways(unittest.TestCase):
         self.assertIn("virtual machine", text)
 
     def test_no_pmu(self):
-        """The command that is named works."""
+        """The command in the message works."""
         text, status = said("none")
         self.assertEqual(status, 255)
         command = "perf functions record --window 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND"

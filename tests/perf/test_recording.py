@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recordings of the emulated machine: the alternation as the samples show it,
-the table against what the benchmark is known to do, threads and children.
+"""Recordings of the emulated machine: alternation, tables of the benchmark, threads and children.
 
-The samples are read by perfdata.py, not by perf; what the benchmark does is
-counted by `benchmark --truth`, one instruction at a time, without a PMU.
+perfdata.py reads the samples, not perf. `benchmark --truth` counts what the benchmark does, one
+instruction at a time, without a PMU.
 """
 
 import csv
@@ -43,12 +42,12 @@ SHARE = CHECK / "recording"
 LONG, WINDOW = 999700, 300
 MEMBERS = "instructions,page-faults"
 JITTER_LONG, JITTER_WINDOW, JITTER = 20000, 2000, 7
-# Fewer iterations where every window is recorded: they are 140,000 windows.
+# fewer iterations where every window is recorded: 140,000 windows
 SHORT = "--iterations 800"
-# Windows of a burst, and long intervals per second
+# numbers of windows in a burst, and rates of long intervals per second
 COUNTS, PERIOD = (1, 2, 4, 8), 99700
 RATES = 100, 1000
-# Programs that end before a long interval would, and a plain period that finds what they do.
+# Programs that end before a long interval would, and a plain period that samples the same.
 PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 9 0 1", 997
 
 COMMANDS = (
@@ -110,7 +109,7 @@ def read(name: str) -> perfdata.Contents:
 
 
 def truth() -> Truth:
-    """Per function of the benchmark: length of a call, share, page faults in a call."""
+    """Length of a call, share, and page faults in a call, by function of the benchmark."""
     return read_truth((SHARE / "truth").read_text())
 
 
@@ -146,7 +145,7 @@ class Alternation(unittest.TestCase):
 
 
 class Jitter(unittest.TestCase):
-    """Each interval is drawn uniformly from p - h ... p + h."""
+    """Each interval is drawn uniformly from p - h to p + h."""
 
     def test_bounds_mean_and_distribution(self):
         first, *periods = [sample.period for sample in read("jitter").stream()]
@@ -165,7 +164,7 @@ class Jitter(unittest.TestCase):
 
     @staticmethod
     def chi_square(drawn: list[int], low: int, width: int, bins: int) -> float:
-        """Of the numbers in equally wide bins against a uniform distribution of integers."""
+        """The chi-square of numbers in equal bins against a uniform distribution of integers."""
         seen, size = [0] * bins, [0] * bins
         for value in range(width):
             size[value * bins // width] += 1
@@ -205,13 +204,13 @@ class Bursts(unittest.TestCase):
                     self.assertEqual(table[name]["sums"][0]["matched"], windows[name])
 
     def test_number_of_matched_windows(self):
-        """A window fits in a call with probability 1 - window / length, the last of a burst too."""
+        """Any window of a burst stays in a call with probability 1 - window / length."""
         for number in COUNTS:
             table = functions(SHARE / f"burst-{number}.data", "-s", "discard")
             bursts = len(read(f"burst-{number}").stream()) // (number + 1)
             for name, row in truth().items():
                 share = row.share * max(0, 1 - WINDOW / row.length)
-                # those of a burst are together, at worst: count times the error of one of them
+                # at worst the windows of a burst share a call: number times the error of one window
                 error = number * math.sqrt(bursts * share * (1 - share))
                 found = table[name]["sums"][0]["matched"] if name in table else 0
                 with self.subTest(number=number, function=name):
@@ -219,7 +218,7 @@ class Bursts(unittest.TestCase):
 
 
 class Frequency(unittest.TestCase):
-    """The kernel chooses the long period, the windows are as long as they are told to be."""
+    """The kernel chooses the long period; the windows have the length asked for."""
 
     def test_windows_follow_each_long_interval(self):
         for rate, number in zip(RATES, (2, 1)):
@@ -232,7 +231,7 @@ class Frequency(unittest.TestCase):
     def test_rate_of_the_long_intervals(self):
         for rate, number in zip(RATES, (2, 1)):
             times = [sample.time for sample in read(f"frequency-{rate}").stream()][:: number + 1]
-            # until the kernel knows how fast the program counts
+            # skip the start: the kernel does not yet know how fast the program counts
             times = times[len(times) // 10 :]
             with self.subTest(rate=rate):
                 found = (len(times) - 1) / (times[-1] - times[0]) * 1e9
@@ -246,7 +245,7 @@ class Frequency(unittest.TestCase):
 class Processes(unittest.TestCase):
     """The windows of many short programs lie evenly over their lives."""
 
-    STARTUP = "benchmark_init"  # some 350,000 cycles of each
+    STARTUP = "benchmark_init"  # takes some 350,000 cycles of each program
 
     @classmethod
     def setUpClass(cls):
@@ -256,11 +255,11 @@ class Processes(unittest.TestCase):
         cls.streams = list(recording.streams(recording.leader()).values())
 
     def test_as_many_windows_as_are_due(self):
-        """None would be, if the first interval were as long as the others."""
+        """There would be none if the first interval were as long as the others."""
         due = self.cycles / (LONG + WINDOW)
         length = due / PROCESSES
         self.assertTrue(0.9 < length < 1, length)
-        # a program has none or one; the shell has some more
+        # each program has one window or none; the shell has some more
         error = math.sqrt(PROCESSES * length * (1 - length) + 1)
         self.assertLess(abs(sum(len(stream) // 2 for stream in self.streams) - due), 4 * error)
 
@@ -285,7 +284,7 @@ class Processes(unittest.TestCase):
         self.assertGreater(len(opened), 0.8 * PROCESSES)
         error = math.sqrt(share * (1 - share) / len(opened))
         self.assertLess(abs(inside(opened) / len(opened) - share), 4 * error)
-        # the table has them all, however short the interval before the window is
+        # the table has all windows, however short the interval before one is
         table = functions(SHARE / "processes.data", "-s", "discard")
         matched = {name: row["sums"][0]["matched"] for name, row in table.items()}
         windows = sum(matched.values())
@@ -296,7 +295,7 @@ class Processes(unittest.TestCase):
 
 
 class Measured(unittest.TestCase):
-    """The table says what the benchmark does."""
+    """The table agrees with the benchmark."""
 
     def check_shares(self, recording: str) -> None:
         check_shares(self, functions(SHARE / f"{recording}.data", "-s", "discard"), truth(), WINDOW)
@@ -305,7 +304,7 @@ class Measured(unittest.TestCase):
         self.check_shares("alternate")
 
     def test_true_shares(self):
-        """Share mode auto, the default: whatever becomes of the windows."""
+        """In share mode auto, the default, shares are right, whether windows match or not."""
         check_shares(self, functions(SHARE / "alternate.data"), truth(), WINDOW)
 
     def test_shares_of_a_plain_short_period(self):
@@ -446,7 +445,7 @@ class Script(unittest.TestCase):
 
 
 class Native(unittest.TestCase):
-    """perf functions report: what the script says of the same recordings."""
+    """perf functions report agrees with the script on the same recordings."""
 
     NAMES = (
         "alternate",
@@ -497,7 +496,7 @@ class NestedCalls(unittest.TestCase):
 
     @staticmethod
     def expected(depth: int) -> dict[str, tuple[float, float]]:
-        """Instructions and page faults below each function, as parts of an iteration's."""
+        """Instructions and page faults below each function, as parts of those of an iteration."""
         rows = read_truth((SHARE / f"truth-{depth}").read_text())
         own = {name: (row.share, row.faults * row.calls) for name, row in rows.items()}
         below = {name: own[name] for name in LEAVES}
@@ -507,7 +506,7 @@ class NestedCalls(unittest.TestCase):
 
         add("middle", 1, tuple(map(sum, zip(*(own[name] for name in LEAVES)))))
         if depth == 3:
-            # the second of its two calls takes its place on the stack, unless gcc has left it
+            # gcc may make the second of two calls a jump, which leaves no frame of the caller
             program = BUILD / f"root/{ARCH}/usr/bin/benchmark"
             objdump = f"{machine(ARCH, 'cross_compile')}objdump"
             code = must(objdump, "-d", "--disassemble=outer", program)
@@ -516,7 +515,7 @@ class NestedCalls(unittest.TestCase):
         return {name: (share, faults / total) for name, (share, faults) in below.items()}
 
     def test_callers(self):
-        """Shares and rates of callers and leaves are true; alone, callers have none."""
+        """Shares and rates of all functions are true; without --children, callers have none."""
         for depth in 2, 3:
             recording = SHARE / f"nested-{depth}.data"
             told = json.loads(native(recording, "--children", "-j").stdout)
@@ -530,7 +529,7 @@ class NestedCalls(unittest.TestCase):
                     measured = row["metrics"]["%CY"] / whole["metrics"]["%CY"]
                     self.assertLess(abs(measured - share), 4 * error + 1e-3)
                     self.assertAlmostEqual(row["metrics"]["CPI"], 1, delta=1e-3)
-                    # a window of a leaf is rarely at its ends, where it may fault less
+                    # windows of a leaf are rarely at its ends, where it may have fewer faults
                     if name not in LEAVES:
                         off = abs(row["metrics"]["PF/KI"] - 1000 * faults / share)
                         self.assertLess(off, 4 * row["errors"]["PF/KI"])
@@ -546,7 +545,7 @@ class NestedCalls(unittest.TestCase):
 
 
 class Threads(unittest.TestCase):
-    """All threads and children of a program, each with its own counts."""
+    """All threads and children of a program are there, each with its own counts."""
 
     def counted(self, name: str) -> list[int]:
         """The instructions that each busy thread counted, on all CPUs, sorted."""
@@ -558,7 +557,7 @@ class Threads(unittest.TestCase):
         return sorted(number for number in threads.values() if number > 10_000_000)
 
     def check(self, name: str, iterations: list[int]) -> None:
-        """One thread for each entry of iterations, with so many iterations of the benchmark."""
+        """There is a thread for each of these numbers of iterations of the benchmark."""
         counted = self.counted(name)
         length = sum(row.length for row in truth().values())
         self.assertEqual(len(counted), len(iterations))
@@ -574,7 +573,7 @@ class Threads(unittest.TestCase):
         self.check("threads", [500, 500, 500])
 
     def test_threads_on_two_cpus(self):
-        # not how much they counted: with several CPUs QEMU counts the instructions of all of them
+        # counts are not compared: with several CPUs, QEMU counts the instructions of all of them
         self.assertEqual(len(self.counted("two-cpus")), 3)
         self.assertEqual({sample.cpu for sample in read("two-cpus").samples}, {0, 1})
 
@@ -590,7 +589,7 @@ class Threads(unittest.TestCase):
                 for early, late in pairwise(list(sample.values.values())[1] for sample in stream)
             )
             out = must(PERF, "script", "-i", SHARE / f"{name}.data", "-F", "tid,cpu,event,period")
-            # a stream is a thread on a CPU, and its first sample only opens it
+            # each thread has a stream on each CPU, whose first sample only opens it
             told: dict[tuple[str, str], list[int]] = {}
             for thread, cpu, period in re.findall(r"(\d+) \[(\d+)\] +(\d+) +instructions", out):
                 told.setdefault((thread, cpu), []).append(int(period))
@@ -620,7 +619,7 @@ class Threads(unittest.TestCase):
 
 class Group(unittest.TestCase):
     def test_member_that_is_not_counted(self):
-        """perf refuses the group, or leaves it out of one that can be read."""
+        """perf refuses the group, or leaves it out of a table that it can make."""
         out = in_guest(
             "cd /tmp; if perf record -e '{page-faults,cache-misses,instructions}:S' -- true; then\n"
             "perf evlist -g; perf report --stdio; else echo refused; fi"

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf report --stitch-lbr, whose call chains are longer than a CPU has last branch records, and
-perf functions, which matches the ends of windows by them.
+"""perf report --stitch-lbr makes chains longer than the CPU's last branch records (LBRs); perf
+functions matches the ends of windows by them.
 
-The recordings are of known calls, as 32 registers would tell them. This file says once more what
-can be stitched, by the calls and not by perf's lists: if the outermost call of a sample is in the
-same register as in the sample before, the calls outside of it are those that were outside of it
-there.
+The recordings are of known calls, with 32 registers. The tests state the rule a second time, on
+calls, not on perf's lists: if the outermost call of a sample is in the same register as in the
+sample before, its outer calls are those of that sample.
 """
 
 import json
@@ -23,7 +22,7 @@ from tests.harness.env import CHECK, PERF, must, run
 
 DATA = CHECK / "lbr"
 LONG, WINDOW = 10000, 300
-# Two ways to c40, by which it has 43 and 44 callers; and calls from there.
+# Two ways to c40, with 43 and 44 callers, and calls from there.
 WAYS = {"a": ("a1", "a2", "a3"), "b": ("b1", "b2", "b3", "b4")}
 COMMON, DEEPER = (
     tuple(f"{letter}{number}" for number in range(1, most))
@@ -35,7 +34,7 @@ def process_event(sample):
           ";".join(node["sym"]["name"] for node in sample["callchain"]))
 """
 Sample = tuple[int, str, tuple[int, ...]]  # thread, chain, counts
-Rows = dict[str, list[int]]  # by chain: windows, matched ones, counts of these
+Rows = dict[str, list[int]]  # by chain: windows, matched windows, counts of these
 
 
 def setUpModule() -> None:
@@ -44,12 +43,12 @@ def setUpModule() -> None:
 
 
 def chain(*names: str) -> str:
-    """As perf names it: callees first."""
+    """A chain as perf names it: callees first."""
     return ";".join(reversed(names))
 
 
 def chains(path: Path, *options: str) -> Counter:
-    """How many samples perf report has of each chain."""
+    """The number of samples of each chain in perf report."""
     out = must(
         PERF,
         "report",
@@ -68,7 +67,7 @@ def chains(path: Path, *options: str) -> Counter:
 
 
 def native(source: object, *options: str, **more) -> Rows:
-    """The rows of perf functions."""
+    """The rows of perf functions report."""
     report = json.loads(
         must(
             PERF,
@@ -94,7 +93,7 @@ def native(source: object, *options: str, **more) -> Rows:
 
 
 def exported(path: Path, *options: str) -> list[Sample]:
-    """The samples that a script is given."""
+    """The samples that perf passes to a script."""
     samples: list[Sample] = []
     for line in must(
         PERF, "script", "-i", path, *options, "-s", DATA / "handler.py", stderr=-1
@@ -108,7 +107,7 @@ def exported(path: Path, *options: str) -> list[Sample]:
 
 
 def rows(samples: Iterable[Sample]) -> Rows:
-    """What the specification says of the samples of one stream."""
+    """The rows that the specification gives for the samples of one stream."""
     table: Rows = {}
     for before, (tid, names, counts) in pairwise(samples):
         if 2 * counts[0] < LONG + WINDOW:
@@ -120,14 +119,14 @@ def rows(samples: Iterable[Sample]) -> Rows:
 
 
 class Told:
-    """What the samples of a thread tell of its chain."""
+    """What the samples of a thread tell about its chain."""
 
     def __init__(self) -> None:
         self.top, self.number, self.calls = (
             0,
             0,
             [],
-        )  # of the sample before: registers, and calls with those stitched
+        )  # those of the last sample: registers, and calls including stitched ones
 
     def sample(self, thread: lbr.Thread) -> str:
         """Takes a sample; returns its chain."""
@@ -135,7 +134,7 @@ class Told:
         calls = list(own)
         place = (
             self.top - top + len(own) - 1
-        ) % lbr.REGISTERS  # of the outermost call, in the sample before
+        ) % lbr.REGISTERS  # place of the outermost call in the sample before
         if own and place < self.number and self.calls[place] == own[-1]:
             calls += self.calls[place + 1 :]
         self.top, self.number, self.calls = top, len(own), calls
@@ -147,9 +146,9 @@ class Report(unittest.TestCase):
 
     @staticmethod
     def expected(levels: int, runs: int) -> dict[str, int]:
-        """With so many callers of f43.
+        """The chains with so many callers of f43.
 
-        As f41 and f42 were returned to, their outermost caller is the same.
+        f41 and f42 are sampled after returns, so their outermost caller is the same.
         """
         return {
             chain(*lbr.CHAIN[43 - levels if depth > 31 else 0 : depth + 1]): number * runs
@@ -157,7 +156,7 @@ class Report(unittest.TestCase):
         }
 
     def test_levels(self):
-        """All 43 callers of f43, 32 without the option; a script is given the same."""
+        """f43 has all 43 callers, 32 without the option; a script gets the same."""
         lbr.write_chain(DATA / "chain.data", 3000)
         for levels, *options in (43, "--stitch-lbr"), (32,):
             self.assertEqual(chains(DATA / "chain.data", *options), self.expected(levels, 3))
@@ -175,7 +174,7 @@ class Report(unittest.TestCase):
         )
 
     def test_first_register_may_be_any(self):
-        """Wherever the index of the registers wraps."""
+        """The index of the registers may wrap anywhere."""
         for top in range(lbr.REGISTERS):
             lbr.write_chain(DATA / "top.data", 1000, top=top)
             self.assertEqual(chains(DATA / "top.data", "--stitch-lbr"), self.expected(43, 1), top)
@@ -217,12 +216,12 @@ class Functions(unittest.TestCase):
     """perf functions report --by callchain."""
 
     def check(self, path: Path, expected: Rows, *options: str) -> None:
-        """The rows of both implementations."""
+        """Both implementations have these rows."""
         self.assertEqual(native(path, *options), expected)
         self.assertEqual(rows(exported(path, *options)), expected)
 
     def test_matching(self):
-        """Pairs of samples whose ends only seem to be in one chain, or in two."""
+        """The ends of a window may only seem to be in one chain, or in two."""
         code, path = DATA / "ways.so", DATA / "ways.data"
         thread = lbr.Thread(lbr.library(code, "main", *WAYS["a"], *WAYS["b"], *COMMON, *DEEPER))
         recording = lbr.Branches(code, alternate=WINDOW)
@@ -244,12 +243,12 @@ class Functions(unittest.TestCase):
             window(instructions)
             thread.call(*COMMON[28:])
             long()
-            if instructions == 1:  # at both ends in the same chain
+            if instructions == 1:  # both ends are in the same chain
                 window(10)
                 long()
-                run_to(*WAYS["b"], *COMMON)  # the last 32 calls are the same, all 44 are not
+                run_to(*WAYS["b"], *COMMON)  # the last 32 calls are the same, but not all 44
             else:
-                thread.call(*DEEPER)  # which takes the LBRs of ten callers, so that 22 are left
+                thread.call(*DEEPER)  # it takes the LBRs of ten callers, which leaves 22
                 thread.leave(len(whole))
             window(1000 * instructions)
         recording.write(path)
@@ -264,9 +263,7 @@ class Functions(unittest.TestCase):
         )
 
     def simulate(self, seed: int, path: Path) -> tuple[Rows, Rows]:
-        """A recording of two threads at random, as a file and as a pipe; the rows without stitching
-        and with.
-        """
+        """A random recording of two threads as file and pipe; rows without and with stitching."""
         rng = random.Random(seed)
         names = [f"g{number}" for number in range(5)]
         starts = lbr.library(path.with_suffix(".so"), "main", *names)
@@ -274,10 +271,10 @@ class Functions(unittest.TestCase):
         told = {lbr.Thread(starts, rng.randrange(lbr.REGISTERS), tid): Told() for tid in (7, 8)}
         samples: tuple[list[Sample], list[Sample]] = ([], [])
         for number in range(500):
-            # mostly stay, so that there is something to match
+            # mostly stay in a chain, so that there are windows to match
             thread = rng.choice(list(told)) if number % 5 == 0 else thread
             depth = len(thread.names) - 1
-            # now and then go elsewhere, or be back from deeper calls
+            # sometimes go elsewhere, or return from deeper calls
             what = rng.choice(("go", "call", "stay", "stay"))
             if what == "go":
                 thread.leave(max(0, depth - rng.choice((3, 12, 40))))
@@ -309,13 +306,13 @@ class Functions(unittest.TestCase):
         self.assertGreater(gained, 100, "stitching makes no difference to what is tested")
 
     def test_from_a_pipe(self):
-        """Where the sample before is in memory that was freed."""
+        """From a pipe, the memory of the sample before has been freed."""
         _, stitched = self.simulate(1, DATA / "pipe.data")
         with (DATA / "pipe.pipe").open("rb") as file:
             self.assertEqual(native("-", "--stitch-lbr", stdin=file), stitched)
 
     def refusal(self, recording: lbr.Branches, *options: str) -> str:
-        """Why perf functions makes no table."""
+        """The reason why perf functions makes no table."""
         recording.take(lbr.Thread(lbr.library(DATA / "refused.so", "main")), LONG, 7)
         recording.write(DATA / "refused.data")
         done = run(
@@ -332,7 +329,7 @@ class Functions(unittest.TestCase):
         return done.stderr
 
     def test_refusals(self):
-        """Recordings that cannot be stitched; perf report would leave their chains as they are."""
+        """These recordings cannot be stitched; perf report would leave their chains as they are."""
         code = DATA / "refused.so"
         chains_alone = lbr.Branches(code, alternate=WINDOW)
         for event in chains_alone.groups[0]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The terms of alternate periods on the command line, for every kind of event.
 
-What perf asks of perf_event_open(2) is what `perf record -vv` prints before it
-opens an event: this needs neither a PMU nor a kernel that can alternate. The
-PMU, its aliases and the tracepoint are those of a sysfs and a tracefs of our own.
+`perf record -vv` prints the attr of an event before it opens it: that needs neither a PMU nor a
+kernel that can alternate. The PMU, its aliases and the tracepoint are in a made-up sysfs and
+tracefs.
 """
 
 import platform
@@ -61,15 +61,17 @@ class Terms(unittest.TestCase):
         return done.returncode, done.stdout
 
     def attrs(self, *options: str) -> list[tuple]:
-        """Each event that perf opened or tried to: period, or frequency as text; alternate period,
-        jitter, count, samples have periods.
+        """How each event samples that perf opened or tried to open.
+
+        That is the period, or the frequency as text; alternate period, jitter, count; and whether
+        samples have periods.
         """
         _, output = self.perf("record", "-vv", "-o", "/dev/null", *options)
         blocks = [
             dict(re.findall(r"^  (.*?)  +(.*)$", block, re.M))
             for block in re.findall(r"^perf_event_attr:\n((?:  .*\n)+)", output, re.M)
         ]
-        # without sample_type perf asks what the kernel can do
+        # an attr without sample_type only asks what the kernel can do
         found = [
             (
                 f"{values['{ sample_period, sample_freq }']} Hz"
@@ -87,7 +89,7 @@ class Terms(unittest.TestCase):
         return found
 
     def attr(self, *options: str) -> tuple:
-        """Of the first event."""
+        """How the first event samples."""
         return self.attrs(*options)[0]
 
     def refused(self, message: str, *words: str) -> str:
@@ -126,7 +128,7 @@ class Terms(unittest.TestCase):
                 )
 
     def test_frequency(self):
-        """By a term, which tracepoints do not take, or the command line. A period is stronger."""
+        """A term, which tracepoints lack, or the command line gives it. A period has precedence."""
         for kind, event in KINDS.items():
             with self.subTest(kind):
                 for terms in permutations(("freq=99", *TERMS[1:])):
@@ -150,7 +152,7 @@ class Terms(unittest.TestCase):
             self.assertEqual(self.attr("-e", event), (ALIAS_PERIOD, ALTERNATE, 0, 0, True))
 
     def test_counters_that_reload_each_other(self):
-        """Intel's hardware does, by a term that Linux 6.12 has not."""
+        """Intel's hardware does that, by a term that Linux 6.12 lacks."""
         message = (
             "unknown term 'ratio-to-prev'"
             if BASE == "6.12"
@@ -185,7 +187,7 @@ class Terms(unittest.TestCase):
         for kind, event in KINDS.items():
             if "alias" in kind:
                 continue
-            # verbose, it says what it opens
+            # with -vv perf prints what it opens
             for quiet in ("-vv",), ("-q",):
                 with self.subTest(kind):
                     output = self.refused(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf functions top in the emulated machine: at a terminal, and without one.
+"""perf functions top in the emulated machine, at a terminal and without one.
 
-What it says of the benchmark is held against the truth, which `benchmark --truth` counts.
+Its tables of the benchmark are compared with the truth, which `benchmark --truth` counts.
 """
 
 import collections
@@ -21,7 +21,7 @@ WINDOW = 300
 EVENTS = "{cycles,instructions,page-faults}:uS"
 GROUPS = "{cycles/period=999700/,instructions}:uS,{minor-faults/period=2000/,context-switches}:uS"
 
-# In the guest: what is seen on the screen after each step, by its name.
+# Runs in the guest; keeps what is seen on the screen after each step, by the step's name.
 AT_TERMINAL = r"""
 import json, os, re, shutil, signal, subprocess, sys, termios, time
 from terminal import Terminal
@@ -260,7 +260,7 @@ def setUpModule() -> None:
 
 
 def objects(text: str) -> list[dict]:
-    """JSON, one after the other."""
+    """JSON objects that follow one another."""
     found, decoder = [], json.JSONDecoder()
     while text.strip():
         one, end = decoder.raw_decode(text.lstrip())
@@ -270,7 +270,7 @@ def objects(text: str) -> list[dict]:
 
 
 def rows(lines: list[str]) -> dict[str, list[float]]:
-    """The values of a table on the screen, by function; lines: of the screen."""
+    """The values by function in a table on the screen, which is given as lines."""
     return {
         line[0]: [float(value) for value in line[1:]]
         for line in words("\n".join(lines))
@@ -279,7 +279,7 @@ def rows(lines: list[str]) -> dict[str, list[float]]:
 
 
 def said(name: str) -> tuple[list[str], int]:
-    """What a command has said, line by line, and its exit status."""
+    """The output of a command by line, and its exit status."""
     *lines, status = (SHARE / f"{name}.said").read_text().splitlines()
     return lines, int(status)
 
@@ -291,12 +291,12 @@ class WithoutTerminal(unittest.TestCase):
         self.truth = read_truth((SHARE / "truth").read_text())
 
     def test_program(self):
-        """The last object, of all, is true; the ones before are of its beginning."""
+        """The last object covers all and is true; earlier ones cover the beginning."""
         parts = objects((SHARE / "program.json").read_text())
         self.assertEqual((SHARE / "program.said").read_text(), "")
         self.assertGreaterEqual(len(parts), 2)
         numbers = [sum(row["metrics"]["#"] for row in part["functions"]) for part in parts]
-        # a table may come before there is more to tell
+        # the first two tables may be of the same windows
         self.assertEqual(numbers, sorted(numbers))
         self.assertLess(numbers[0], numbers[-1] / 2)
         self.assertEqual(len({part["time"][0] for part in parts}), 1)
@@ -309,7 +309,7 @@ class WithoutTerminal(unittest.TestCase):
         self.assertLess(abs(rate - line.faults / line.length), 4 * error)
 
     def test_tables(self):
-        """Each begins with its times, which reach farther and farther; --count ends them."""
+        """Each begins with its times, which end later and later; --count limits their number."""
         tables = (SHARE / "tables").read_text().split("\n\n")
         self.assertEqual((SHARE / "tables.said").read_text(), "")
         self.assertEqual(len(tables), 3)
@@ -329,13 +329,13 @@ class WithoutTerminal(unittest.TestCase):
         self.assertIn("benchmark", {line.split(",")[1] for line in lines[1:]})
 
     def test_ends(self):
-        """SIGINT is no error, a reader that has enough ends it."""
+        """SIGINT is no error, and a reader that closes the pipe ends it."""
         self.assertFalse((SHARE / "interrupted.status").exists())
         self.assertIn("dcache_miss", (SHARE / "interrupted").read_text())
         self.assertEqual(len((SHARE / "head").read_text().splitlines()), 3)
 
     def test_status(self):
-        """It is that of the program; what it prints goes to stderr."""
+        """The status is the program's; what that prints goes to stderr."""
         self.assertEqual(said("status")[1], 3)
         self.assertIn("dcache_miss", (SHARE / "status.out").read_text())
         lines, status = said("separate")
@@ -344,7 +344,7 @@ class WithoutTerminal(unittest.TestCase):
         self.assertNotIn("to std", (SHARE / "separate.out").read_text())
 
     def test_idle(self):
-        """A table comes once, and counts once; so each one is of more."""
+        """No table comes twice: each one has more windows."""
         lines, status = said("idle")
         self.assertEqual((lines, status), ([], 0))
         parts = objects((SHARE / "idle.out").read_text())
@@ -355,17 +355,17 @@ class WithoutTerminal(unittest.TestCase):
         self.assertGreater(max(b - a for a, b in zip(ends, ends[1:])), 2)
 
     def test_stdin(self):
-        """It is closed once: its number may then be that of another thread's file."""
+        """stdin is closed once: its number may then be that of another thread's file."""
         closed = collections.Counter((SHARE / "closed").read_text().split())
         self.assertEqual(max(closed.values()), 1, closed)
 
     def test_signal_comes_twice(self):
-        """A program has the time to end."""
+        """A program gets time to end."""
         self.assertEqual(said("timeout")[1], 0)
         self.assertTrue((SHARE / "ended").exists())
 
     def test_groups_that_come_and_go(self):
-        """A group is known from its first sample on, and has no window in some of the tables."""
+        """A group is known from its first sample on; some tables have no window of it."""
         for name in "late", "gone":
             with self.subTest(name):
                 lines, status = said(name)
@@ -394,7 +394,7 @@ class WithoutTerminal(unittest.TestCase):
                 lines, status = said(name)
                 self.assertNotEqual(status, 0)
                 self.assertRegex("\n".join(lines), reason)
-                # how an option is used may follow
+                # the usage of an option may follow
                 self.assertTrue(len(lines) == 1 or "Usage:" in lines[2], lines)
                 self.assertEqual((SHARE / f"{name}.out").read_text(), "")
         lines, status = said("output")
@@ -411,7 +411,7 @@ class WithoutTerminal(unittest.TestCase):
 
 
 class AtTerminal(unittest.TestCase):
-    """What is seen on the screen."""
+    """The screen."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -448,7 +448,7 @@ class AtTerminal(unittest.TestCase):
         self.assertIn("dcache_miss", rows(self.seen["large"]))
         before, after = self.seen["zeroed"]
         self.assertLess(after, before / 2)
-        # one second, or one slice more or less
+        # one second, within a slice
         seconds = float(re.search(r"top: ([\d.]+) s", self.seen["last"][0])[1])
         self.assertLess(seconds, 1.6)
 
@@ -462,7 +462,7 @@ class AtTerminal(unittest.TestCase):
         self.assertLessEqual(len([line for line in self.seen["tiny"] if line]), 3)
 
     def test_ends(self):
-        """The terminal is what it was, and the last table stays."""
+        """The terminal is restored, and the last table stays on it."""
         names = "q", "^C", "TERM", "HUP", "no field", "idle", "program", "q twice", "patience"
         for name in names:
             with self.subTest(name):
@@ -487,7 +487,7 @@ class AtTerminal(unittest.TestCase):
         self.assertTrue(self.seen["stopped"])
 
     def test_program_that_goes_on(self):
-        """It is killed at another q, or after 10 seconds, and so nothing of it is left."""
+        """Another q, or 10 seconds, kill it, so that nothing of it is left."""
         self.assertRegex(self.seen["ending"][0], r"windows  ending  q: at once$")
         self.assertLess(self.seen["q twice, seconds"], 8)
         self.assertGreater(self.seen["patience, seconds"], 8)
@@ -495,7 +495,7 @@ class AtTerminal(unittest.TestCase):
         self.assertEqual(self.seen["left"], "")
 
     def test_no_terminal_obeys(self):
-        """What a name says to it, on the screen or without one."""
+        """A terminal does not obey control characters in names, on the screen or without one."""
         for name in "evil", "evil csv":
             with self.subTest(name):
                 self.assertNotIn("\x1b[2J", self.seen[name]["raw"])

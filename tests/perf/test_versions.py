@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series on the oldest and the newest Linux of its base in any of Debian's suites."""
+"""The series on the oldest and the newest Linux of its base in Debian's suites."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ SUITES = (
     "trixie-backports",
     "sid",
 )
-# Files to which an older 6.12 does not take a change as it is, and why.
+# files that have other lines in an older 6.12, and why
 TOO_NEW = {
     "include/linux/perf_event.h": (
         "6.12.111 has no PERF_PMU_CAP_AUX_PREFER_LARGE, the last of the list to which the series"
@@ -52,7 +52,7 @@ class Versions(unittest.TestCase):
         cls.mail = sorted(mails.iterdir())
         must(TOP / "scripts/debian/apt.sh", cls.folder, "amd64", *SUITES)
         cls.apt = {"APT_CONFIG": str(cls.folder / "apt.conf")}
-        run("apt-get", "update", env=cls.apt)  # a suite that is no more is no failure
+        run("apt-get", "update", env=cls.apt)  # it is no failure if a suite is gone
         listed = [
             line.split("|")[1].strip()
             for line in must("apt-cache", "madison", PACKAGE, env=cls.apt).splitlines()
@@ -60,7 +60,7 @@ class Versions(unittest.TestCase):
         cls.versions = sorted(set(listed), key=numbers)
 
     def tree(self, version: str) -> Path:
-        """A git tree of the files of that Linux which the series changes."""
+        """A git tree with those files of a Linux that the series changes."""
         must("apt-get", "download", f"{PACKAGE}={version}", cwd=self.folder, env=self.apt)
         package = next(self.folder.glob(f"{PACKAGE}_*.deb"))
         tree = self.folder / version
@@ -99,7 +99,7 @@ class Versions(unittest.TestCase):
         return done
 
     def test_applies_without_fuzz(self):
-        """git am takes no fuzz: the lines around each change must be equal, wherever they are."""
+        """git am applies no fuzz: the lines around each change must be equal, at any place."""
         self.assertGreater(len(self.versions), 1)
         ours = numbers(must("make", "-s", "-C", LINUX, "kernelversion"))
         for version in (self.versions[0], self.versions[-1]):
