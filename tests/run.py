@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 DEFAULT = "6.12"  # base of Linux
 LANES = 2
-SLOWEST = 10  # suites that the end names
+SLOWEST = 10  # number of suites that the summary names
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Suite:
         return self.path.stem.removeprefix("test_")
 
     def is_wanted(self, base: str, everything: bool) -> bool:
-        """Whether a run that names no suite has this one."""
+        """Whether a run without suite names includes this one."""
         if not self.slow:
             return True
         bases = {DEFAULT: base == DEFAULT, "every": True, "newer": base != DEFAULT}
@@ -114,7 +114,7 @@ def selected(
 
 
 def ordered(suites: Collection[Suite]) -> list[Suite]:
-    """Quick suites first, so that a mistake is told early; then the longest first.
+    """Quick suites first, so that a mistake shows early; then the longest first.
 
     The suites with the same lock are as long as all of them together, because they take turns.
     """
@@ -161,11 +161,11 @@ def run(suite: Suite, logs: Path) -> Result:
 
 
 def result_of(suite: Suite, ended: unittest.TestResult, printed: str, seconds: float) -> Result:
-    """What unittest says about a suite. printed: what its tests have printed."""
+    """The result of a suite. printed: the output of its tests."""
     problems = {test.id(): text for test, text in ended.failures + ended.errors}
     problems.update({test.id(): "succeeded unexpectedly" for test in ended.unexpectedSuccesses})
     failed, skipped = len(problems), len(ended.skipped)
-    # a module whose set-up fails has run no test, and one failure
+    # a module whose set-up fails runs no test, and has one failure
     passed = max(0, ended.testsRun - failed - skipped)
     counts = f"{passed:4} passed {failed:3} failed {skipped:3} skipped {seconds:8.1f} s"
     lines = [f"  {suite.name:20} {counts}"]
@@ -178,7 +178,7 @@ def result_of(suite: Suite, ended: unittest.TestResult, printed: str, seconds: f
 
 
 class Status:
-    """On a terminal, a line that is written again and again: what is done and what runs."""
+    """On a terminal, a line that is rewritten all the time: what is done and what runs."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -199,7 +199,7 @@ class Status:
 
 
 def run_all(suites: list[Suite], logs: Path) -> list[Result]:
-    """Runs suites in this order, some at a time; prints how each ended as soon as it has."""
+    """Runs suites in this order, some at a time; prints each result as soon as it is there."""
     waiting, results = list(suites), []
     running: dict[Future, Suite] = {}
     status = Status(len(suites))
@@ -243,7 +243,7 @@ def main(arguments: list[str], tests: Path, base: str) -> int:
         return 0
     if everything:
         os.environ["CHECK_SLOW"] = "1"
-    # in place of this folder, which has packages of names that the top has, too
+    # sys.path must not have this folder, some of whose packages are named like packages at the top
     sys.path[0] = str(tests.parent)
     logs = tests.parent / "build" / base / "check"
     logs.mkdir(parents=True, exist_ok=True)

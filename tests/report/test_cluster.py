@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Collecting on a Dask cluster: the sums are those that the generator of the recordings adds up,
-whatever dies in the middle; and one line on what is wrong.
+"""Collecting on a Dask cluster: sums are right, whatever dies; one line tells what is wrong.
+
+The generator of the recordings adds up the sums that must come out.
 """
 
 import contextlib
@@ -24,8 +25,7 @@ MINUTES = 1
 DATA = CHECK / "cluster"
 REPORT = TOP / "report/functions-report"
 HOSTS, SAMPLES, LARGE = (200, 50_000, 1_000_000) if SLOW else (20, 2000, 40_000)
-# a perf that stops at its first call with a recording and at the first that adds up; it names its
-# caller
+# a perf that stops when it first gets a recording and when it first adds up; it names its caller
 STOPPING = """#!/bin/sh
 echo "$@" >> calls/all
 case "$*" in
@@ -54,7 +54,7 @@ def without_version(text: bytes) -> bytes:
 
 
 def idle(path: Path) -> None:
-    """A host that has no window, but one sample on each CPU."""
+    """Writes a host's recording without a window, with one sample on each CPU."""
     host = fleet.Host(10**6, DATA / "code.so", NAMES)
     host.write(path, fleet.CPUS)
     assert not any(interval.is_window for interval in host.intervals)
@@ -64,7 +64,7 @@ def idle(path: Path) -> None:
 NAMES: list[str] = []
 RECORDED: list[fleet.Host] = []
 FILES: list[Path] = []
-ONE = DATA / "one.sums"  # what one process makes of them
+ONE = DATA / "one.sums"  # the sums of them that one process makes
 
 
 def setUpModule() -> None:
@@ -105,29 +105,29 @@ class Workers(unittest.TestCase):
         return report("--cluster", self.dask.address, "--sums", self.out, *arguments, **options)
 
     def perf(self, text: str) -> Path:
-        """A perf of this text, run in Dask's folder."""
+        """A perf with this text, which runs in Dask's folder."""
         path = DATA / "perf"
         path.write_text(text.format(perf=PERF))
         path.chmod(0o755)
         return path
 
     def calls(self) -> list[str]:
-        """How that perf was called."""
+        """The calls of that perf."""
         return (self.dask.folder / "calls/all").read_text().splitlines()
 
     def assert_sums(self, done: subprocess.CompletedProcess, one: Path = ONE) -> None:
-        """The run has made the sums of one process, and had nothing to say."""
+        """The run made the sums that one process makes, and no message."""
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         self.assertEqual(self.out.read_bytes(), one.read_bytes())
 
     def assert_sums_of_spans(self, done: subprocess.CompletedProcess, one: Path) -> None:
-        """The same, but a block of time that has parts in several spans is several ones."""
+        """The same, except that a block of time with parts in several spans counts in each."""
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         parts, whole = (path.read_text() for path in (self.out, one))
         self.assertEqual(sumsfile.without_blocks(parts), sumsfile.without_blocks(whole))
 
     def refused(self, pattern: str, done: subprocess.CompletedProcess) -> None:
-        """One line, and no file."""
+        """There is one line, and no file."""
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, rf"\Afunctions-report: {pattern}\n\Z")
@@ -135,7 +135,7 @@ class Workers(unittest.TestCase):
 
 
 class Cluster(Workers):
-    """Where all live."""
+    """A cluster on which nothing dies."""
 
     @classmethod
     def setUpClass(cls):
@@ -157,7 +157,7 @@ class Cluster(Workers):
         self.assert_sums(self.cluster(half, *FILES[1::2]))
 
     def test_sums_of_an_older_perf(self):
-        """They are of share mode discard, and so are all sums with them: one line says so."""
+        """They are of share mode discard, and so are sums added to them; one line says so."""
         old, one = DATA / "old.sums", DATA / "mixed.sums"
         numbers = "3\t2\t600\t2\t900\t180000\t600\t270000\t2\t900\t405000"
         old.write_text(
@@ -176,9 +176,9 @@ class Cluster(Workers):
         self.assertIn(older, self.out.read_bytes())
 
     def test_spans_of_a_large_recording(self):
-        """Each window counts once, and so do losses and throttles.
+        """Each window counts once, and so do losses and throttling.
 
-        Functions of one name stay apart in all spans.
+        Functions with the same name stay apart in all spans.
         """
         large, whole = DATA / "large.data", DATA / "large.sums"
         host = fleet.Host(77, DATA / "code.so", NAMES)
@@ -199,7 +199,7 @@ class Cluster(Workers):
             self.assertEqual(sum("--time" in call for call in self.calls()), number)
 
     def test_spans_of_few_windows(self):
-        """Spans that see one of two functions of a name, or no window at all."""
+        """Spans may see one of two functions with the same name, or no window at all."""
         small, whole = DATA / "small.data", DATA / "small.sums"
         host = fleet.Host(78, DATA / "code.so", NAMES)
         host.write(small, 200)
@@ -210,7 +210,7 @@ class Cluster(Workers):
         )
 
     def spans_of_microseconds(self, times: bool) -> None:
-        """Samples at whole microseconds, where spans begin and end."""
+        """Spans begin and end at whole microseconds, where samples are."""
         path, whole, number, cycles = DATA / "micro.data", DATA / "micro.sums", 101, 0
         group = [pw.Event("cycles", 0, 0, [1], 10000, 300), pw.Event("instructions", 0, 1, [2])]
         writer = pw.Writer([group])
@@ -239,7 +239,7 @@ class Cluster(Workers):
         self.spans_of_microseconds(False)
 
     def test_bad_files(self):
-        """Named, with the host, and not tried again."""
+        """Bad files are named, with the host, and not tried again."""
         bad, here = DATA / "bad.data", socket.gethostname()
         bad.write_text("no recording")
         (DATA / "folder").mkdir(exist_ok=True)
@@ -266,7 +266,7 @@ class Cluster(Workers):
         )
 
     def test_sums_that_do_not_add_up(self):
-        """The message has the name of the user's file."""
+        """The message names the user's file."""
         other = DATA / "other.sums"
         must(PERF, "functions", "report", "--by", "dso", "--sums", other, *FILES)
         self.refused(
@@ -298,7 +298,7 @@ class Cluster(Workers):
         said = ""
         with os.fdopen(own, "rb", buffering=0) as terminal, contextlib.suppress(
             OSError
-        ):  # at its end
+        ):  # the terminal is closed
             while True:
                 said += terminal.read(4096).decode()
         self.assertEqual(done.returncode, 0)
@@ -309,16 +309,16 @@ class Cluster(Workers):
 
 
 class Deaths(Workers):
-    """What dies does so without a word."""
+    """Processes die without warning."""
 
     def setUp(self):
         self.start(self.addCleanup)
         super().setUp()
 
     def test_workers_killed_in_the_middle(self):
-        """One that collects, then one that adds up.
+        """One worker dies while it collects, then one while it adds up.
 
-        Their perf waits, so they are in the middle of it.
+        Their perf waits, so that they are in the middle of it.
         """
         perf = self.perf(STOPPING)
         with subprocess.Popen(
@@ -386,12 +386,12 @@ class Deaths(Workers):
 
 
 class Local(unittest.TestCase):
-    """Without a scheduler."""
+    """Without a scheduler, --cluster starts one."""
 
     def test_cluster_of_this_machine(self):
-        """Even where a scheduler has Dask's port for browsers."""
+        """It works even if Dask's port for browsers is taken."""
         out = DATA / "local.sums"
-        with contextlib.suppress(OSError):  # one that is taken does as well
+        with contextlib.suppress(OSError):  # another process may have it already
             self.enterContext(socket.create_server(("", 8787)))
         for arguments in (["--cluster", *FILES], [*FILES, "--cluster"]):
             done = report("--sums", out, *arguments)

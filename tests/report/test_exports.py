@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What functions-report writes for other programs, as these programs read it.
 
-pprof and speedscope open profiles, the parser of prometheus_client reads OpenMetrics text.
-What they show is held against what was simulated or written into a sums file.
+pprof and speedscope open profiles, the parser of prometheus_client reads OpenMetrics text. The
+expected values come from a simulation or from a sums file.
 """
 
 import base64
@@ -39,7 +39,7 @@ CHAINS = {
     "again;again;main": (5, 1500, 700, 0),
 }
 CHAIN_EVENTS = ("cycles", "instructions", "page-faults")
-EVERYTHING = ("-trim=false", "-nodecount=1000000")  # pprof leaves nothing out
+EVERYTHING = ("-trim=false", "-nodecount=1000000")  # options that make pprof leave out nothing
 
 
 def setUpModule() -> None:
@@ -48,7 +48,7 @@ def setUpModule() -> None:
 
 
 def pprof(profile: Path, *options: object) -> str:
-    """What pprof prints of a profile."""
+    """The output of pprof for a profile."""
     if not shutil.which("go"):
         raise unittest.SkipTest("pprof is a part of golang-go, which make check-all installs")
     home = {"HOME": str(DATA), "PPROF_TMPDIR": str(DATA)}
@@ -58,7 +58,7 @@ def pprof(profile: Path, *options: object) -> str:
 
 
 def top(profile: Path, event: str, unit: str = "minimum") -> dict[str, tuple[int, int]]:
-    """What pprof -top prints of an event: by function, its own and with what it calls."""
+    """The values of an event in pprof -top, by function: its own, and with its callees."""
     text = pprof(profile, "-top", *EVERYTHING, f"-sample_index={event}", f"-unit={unit}")
     found = {}
     for line in text.partition("cum%\n")[2].splitlines():
@@ -68,7 +68,7 @@ def top(profile: Path, event: str, unit: str = "minimum") -> dict[str, tuple[int
 
 
 def traces(profile: Path, event: str) -> Counter:
-    """What pprof -traces prints of an event: by chain, callees first."""
+    """The values of an event in pprof -traces, by chain, callees first."""
     text = pprof(profile, "-traces", *EVERYTHING, f"-sample_index={event}")
     found: Counter = Counter()
     for block in re.split(r"^-+\+-+\n", text, flags=re.M)[1:]:
@@ -80,7 +80,7 @@ def traces(profile: Path, event: str) -> Counter:
 
 
 def perf_table(*arguments: object) -> dict:
-    """What perf itself prints as JSON."""
+    """The JSON of perf itself."""
     return json.loads(
         must(PERF, "functions", "report", "-j", *arguments, stderr=subprocess.DEVNULL)
     )
@@ -93,7 +93,7 @@ def perf_names(*arguments: object) -> list[str]:
 
 
 def written_chains() -> dict[str, Counter]:
-    """By event, what CHAINS counts by function: its own, and that of what it calls, too."""
+    """The values of CHAINS by event and function: its own, and with its callees."""
     found = {}
     for place, event in enumerate(CHAIN_EVENTS, 1):
         own, total = Counter(), Counter()
@@ -117,7 +117,7 @@ class Case(unittest.TestCase):
         self.profile = self.dir / "profile.pb.gz"
 
     def refused(self, pattern: str, *command: object, status: int = 1) -> None:
-        """One line says why, and the folder is as it was."""
+        """One line says why, and the folder does not change."""
         before = sorted(self.dir.iterdir())
         done = run(*command, stderr=subprocess.PIPE)
         self.assertEqual((done.returncode, done.stdout), (status, ""), done)
@@ -171,7 +171,7 @@ class Pprof(Case):
                 for event, total in row.items():
                     wanted.setdefault(event, Counter())[name] += total
             for event, chains in wanted.items():
-                # a tab in the name of an event is a blank in pprof's own choice of it
+                # pprof cannot choose an event whose name has a tab
                 if "\t" not in event:
                     found = traces(self.profile, event)
                     self.assertEqual(found, Counter(+chains), event)
@@ -182,11 +182,11 @@ class Pprof(Case):
         must(REPORT, "--pprof", self.profile, self.chains)
         for event, functions in written_chains().items():
             self.assertEqual(top(self.profile, event), functions)
-        # what pprof shows if nothing is chosen
+        # cycles are shown if no event is chosen
         self.assertIn("\nType: cycles\n", pprof(self.profile, "-top"))
 
     def test_rows_that_were_asked_for(self):
-        """Of a recording that has call chains."""
+        """Rows may be asked for even if the recording has call chains."""
         simulation, path = self.recording(3, "--by", "comm", by="callchain")
         table = perf_table("--by", "comm", "--share", simulation.share, path)
         event = table["groups"][0]["events"][0]
@@ -199,7 +199,7 @@ class Pprof(Case):
         self.assertGreater(len(found), 1)
 
     def test_any_name(self):
-        """C++ too, whose arguments pprof leaves out of the names that it demangles itself."""
+        """Names of C++ are kept, although pprof drops arguments when it demangles by itself."""
         names = [name for name in (*reports.NASTY, "f(int)<T>::g") if ";" not in name]
         self.chains.write_text(
             reports.chain_sums({f"{name};main": (9, 2700, 900, 0) for name in names}),
@@ -217,7 +217,7 @@ class Pprof(Case):
         self.assertIn("2.70us", pprof(self.profile, "-top"))
 
     def test_largest_numbers(self):
-        """A number of the format has 63 bits, a total in a sums file has more."""
+        """Numbers of the format have 63 bits, totals in a sums file have more."""
         for number, fits in ((2**63 - 1, True), (2**63, False)):
             self.chains.write_text(
                 reports.chain_sums({"f;main": (1, 300, 0, 0)}).replace(
@@ -259,7 +259,7 @@ class Speedscope(Case):
     def setUpClass(cls):
         archive = DATA / f"speedscope-{SPEEDSCOPE}.tgz"
         if not archive.exists():
-            # whose npm may be from elsewhere
+            # npm may be an installation of the user's
             done = run(
                 *("npm", "pack", "--silent", f"speedscope@{SPEEDSCOPE}"),
                 cwd=DATA,
@@ -276,7 +276,7 @@ class Speedscope(Case):
         cls.addClassCleanup(cls.browser.close)
 
     def test_sandwich(self):
-        """Its table of functions, of the sample type that is shown first."""
+        """The sandwich view's table of functions has the values of the first sample type."""
         must(REPORT, "--pprof", self.profile, self.chains)
         script = self.dir / "profile.js"
         text = base64.b64encode(self.profile.read_bytes()).decode()
@@ -303,7 +303,7 @@ class OpenMetrics(Case):
     """The parser of prometheus_client reads the text."""
 
     def samples(self, text: str) -> dict[str, dict[frozenset, float]]:
-        """By family, each value by its labels. Each family says what it is."""
+        """Each value by its labels, by family; checks that families are gauges with a help text."""
         found = {}
         for family in text_string_to_metric_families(text):
             self.assertEqual(family.type, "gauge")
@@ -316,7 +316,7 @@ class OpenMetrics(Case):
 
     @staticmethod
     def of_host(host: fleet.Host, functions: set[fleet.Key], where: dict[str, str]) -> dict:
-        """What the generator says of these functions of a host, as samples() has it."""
+        """The generator's values of these functions of a host, in the form of samples()."""
         group = ("group", "cycles,branch-misses,instructions")
         found: dict = {"opening_samples": {}, "windows": {}, "matched_windows": {}, "events": {}}
         for (symbol, dso, address), numbers in host.table().items():
@@ -338,11 +338,11 @@ class OpenMetrics(Case):
         cycles: Counter = Counter()
         for host in hosts:
             for key, numbers in host.table().items():
-                cycles[key] += numbers[0]  # in share mode auto
+                cycles[key] += numbers[0]  # samples that open windows, in share mode auto
         return {key for key, _ in cycles.most_common(number)}
 
     def hosts(self, number: int) -> list[tuple[fleet.Host, Path]]:
-        """Recordings of hosts."""
+        """Writes recordings of hosts."""
         names = fleet.library(DATA / "code.so")
         found = []
         for place in range(number):
@@ -376,7 +376,7 @@ class OpenMetrics(Case):
         self.assertEqual((self.dir / "a.prom").read_text(), done.stdout)
 
     def test_metrics(self):
-        """Made of the generator's sums."""
+        """The metrics follow from the generator's sums."""
         (host, path), *_ = self.hosts(1)
         seen = self.samples(
             must(REPORT, "--openmetrics", "-", "--top", 1000, path, stderr=subprocess.DEVNULL)
@@ -390,7 +390,7 @@ class OpenMetrics(Case):
             wanted["share_of_the_cycles_percent"][known | {("column", "%CY")}] = (
                 100 * numbers[0] / opened
             )
-            # the functions' rates are those of all windows that begin there if many leave
+            # a function that many windows leave has the rates of all that begin in it
             first = fleet.TOTALS + (
                 fleet.VALUES if numbers[fleet.MATCHED] < 0.9 * numbers[fleet.BEGUN] else 0
             )
@@ -412,7 +412,7 @@ class OpenMetrics(Case):
             for key in seen["perf_functions_cycles_per_instruction_low"]
         ):
             self.assertTrue(low <= value <= high)
-        # one mark for each value that the table marks
+        # each mark of the table is a mark here
         rows = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))["functions"]
         weak = [
             value
@@ -424,7 +424,7 @@ class OpenMetrics(Case):
         self.assertEqual(sum(weak), sum(len(row["weak"]) for row in rows))
 
     def test_store(self):
-        """The first functions of all, for each build on each host."""
+        """The text has the first functions of all, for each build on each host."""
         with servers.postgresql() as url:
             hosts = self.hosts(3)
             places = [("v1", 'web"1\\'), ("v1", "web2"), ("v2", "web2")]
@@ -474,7 +474,7 @@ class OpenMetrics(Case):
 
 
 class Mistakes(Case):
-    """One line, and no file."""
+    """There is one line, and no file."""
 
     def test_wrong_inputs(self):
         bad = self.dir / "bad.data"
@@ -500,7 +500,7 @@ class Mistakes(Case):
         self.refused(message, REPORT, "--top=3", "--pprof", out, self.chains, status=2)
 
     def test_no_library(self):
-        """As if these packages were not installed."""
+        """These packages seem not to be installed."""
         for name in "google", "prometheus_client":
             (self.dir / f"{name}.py").write_text("raise ImportError\n")
         paths = "/usr/bin/env", "PYTHONDONTWRITEBYTECODE=1", f"PYTHONPATH={self.dir}", REPORT
@@ -514,8 +514,9 @@ class Mistakes(Case):
             )
 
     def test_disk_full(self):
-        """The old file stays if the new one has no room: no file may be longer than 70 KiB.
-        perf's table is shorter, and the new file is longer.
+        """The old file stays if there is no room for the new one.
+
+        No file may be longer than 70 KiB: perf's table is shorter, the new file would be longer.
         """
         perf = reports.fake_perf(self.dir / "perf", reports.table(reports.NAMES))
         out = self.dir / "out"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The page of functions-report in headless Chromium.
 
-Tables are made up in the form of perf functions report -j; what the page shows is
-held against values made here. What it looks like is left in build/BASE/check/report,
-for people to look at.
+Tables are made up in the form of perf functions report -j. The page must show the values that the
+tests calculate. Screenshots are left in build/BASE/check/report for people to look at.
 """
 
 import http.server
@@ -74,12 +73,12 @@ AMD = {
 
 
 def text(value: float | None, digits: int) -> str:
-    """As the page prints a value, and printf."""
+    """A value as the page prints it."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def classes(values: list[float]) -> dict[float, int]:
-    """The class of each value, of five: its place among the different ones (quantiles by R-7)."""
+    """One of five classes for each value, by its rank among different ones (quantiles by R-7)."""
     known = sorted(set(values))
     if len(known) < 2:
         return dict.fromkeys(known, 0)
@@ -96,7 +95,7 @@ def classes(values: list[float]) -> dict[float, int]:
 
 
 def luminance(color: str) -> float:
-    """Of rgb(...), by WCAG 2."""
+    """The luminance of rgb(...), by WCAG 2."""
     parts = [float(part) / 255 for part in re.findall(r"[\d.]+", color)[:3]]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
@@ -135,7 +134,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def make_intervals(cls) -> list[reports.Table]:
-        """Tables of 10 s each, with a gap; of two functions, one is not in each of them."""
+        """Tables of 10 s each, with a gap; one of the two functions is missing in some of them."""
         made = []
         for number in (0, 1, 2, 3, 6, 7):
             one = reports.table(NAMES, seed=20 + number)
@@ -159,7 +158,7 @@ class Case(unittest.TestCase):
         self.opened: list[str] = []
 
     def tearDown(self):
-        """Nothing is ever wrong, and nothing but the page itself is asked for."""
+        """The console has no message, and no address was opened but the page's."""
         if self.opened:
             console, asked = self.browser.told()
             self.assertEqual(console, [])
@@ -173,7 +172,7 @@ class Case(unittest.TestCase):
         self.opened = [path.as_uri()]
 
     def cells(self, panel: str = "table") -> list[list[str]]:
-        """The rows that are shown: their values without intervals."""
+        """The values of the rows that are shown, without intervals."""
         return self.browser.run(
             """const rows = document.querySelectorAll(`#${arguments[0]} .grid tbody tr.row`);
             return [...rows].map(row =>
@@ -192,7 +191,7 @@ class Case(unittest.TestCase):
         )
 
     def sorted_rows(self, name: str, up: bool, table: reports.Table | None = None) -> list[str]:
-        """What the order must be: undefined values last, equal ones as in perf's table."""
+        """The expected order: undefined values last, equal ones as in perf's table."""
         rows = (table or self.table)["functions"]
         known = [row for row in rows if row["metrics"][name] is not None]
         known.sort(key=lambda row: row["metrics"][name] * (1 if up else -1))
@@ -201,17 +200,17 @@ class Case(unittest.TestCase):
         ]
 
     def focus(self, what: str):
-        """A property of what has the focus."""
+        """A property of the focused element."""
         return self.browser.run(f"return document.activeElement.{what}")
 
     def focused(self) -> str:
-        """The name in the row that has the focus."""
+        """The name in the focused row."""
         return self.browser.run(
             "return document.activeElement.parentElement.firstChild.textContent"
         )
 
     def frames(self) -> dict[str, dict]:
-        """The frames of the flame graph by name, depth and place, when they have come to rest."""
+        """The frames of the flame graph by name, depth and place, after animations have ended."""
         WebDriverWait(self.browser.driver, 30).until(
             lambda _driver: self.browser.run(
                 "return ![...document.querySelectorAll('#flame .chart svg *')].some(element =>"
@@ -391,7 +390,7 @@ class Tables(Case):
         self.assertEqual(self.focused(), found[1])
         self.browser.keys(Keys.ESCAPE, Keys.ESCAPE)
         self.assertEqual((self.focus("type"), self.names()), ("search", every))
-        # to a header: it sorts
+        # to a header, which sorts
         for _ in range(40):
             self.browser.keys(Keys.TAB)
             if self.focus("textContent") == "CM/KI":
@@ -402,7 +401,7 @@ class Tables(Case):
         self.assertEqual(self.names(), self.sorted_rows("CM/KI", True))
         self.browser.keys("d")
         self.assertEqual(self.browser.run("return document.documentElement.dataset.theme"), "dark")
-        # what has the focus is below neither the head nor the names
+        # neither the head nor the names cover the focused cell
         self.browser.window(500, 500)
         self.browser.keys("/", Keys.ARROW_DOWN, Keys.PAGE_DOWN, Keys.END)
         for key in [Keys.ARROW_LEFT] * 5 + [Keys.ARROW_UP] * 15:
@@ -427,7 +426,7 @@ class Tables(Case):
         self.open(path)
         self.assertEqual(self.browser.one("#table .shown").text, "10000 functions")
         self.assertEqual(self.browser.one("#table .pages span").text, "1 / 100")
-        # a task of more than some seconds of this machine would be felt
+        # sorting may not take longer than some seconds on this machine
         took = self.browser.run(
             "const start = performance.now(); document.querySelectorAll('#table thead"
             " button')[2].click();return performance.now() - start"
@@ -476,7 +475,7 @@ class Thresholds(Case):
         )
 
     def expected(self, name: str, past) -> list[str]:
-        """Those that cells must have if past(value) tells that it is past the threshold."""
+        """The expected classes of cells; past(value) tells whether it is past the threshold."""
         result = []
         for row in self.table["functions"]:
             value = row["metrics"][name]
@@ -500,7 +499,7 @@ class Thresholds(Case):
         self.set("CPI", f"> {self.BOUND}")
         expected = self.expected("CPI", lambda value: value > self.BOUND)
         self.assertEqual(self.looks("CPI"), expected)
-        # a value to distrust is past the bound, and is as it was
+        # some weak value is past the threshold and keeps its looks
         self.assertLessEqual({"beyond", "perhaps", "weak", ""}, set(expected))
         self.assertTrue(
             any(
@@ -559,7 +558,7 @@ class Thresholds(Case):
         self.assertEqual(self.focus("textContent"), "Thresholds")
 
     def share_looks(self) -> list[str]:
-        """Cells of the share that are below 1: these have no bar; the others keep theirs."""
+        """The looks of shares if those below 1 are past the threshold; these have no bar."""
         return self.expected("%CY", lambda value: value < 1)
 
     def test_by_keyboard(self):
@@ -586,7 +585,7 @@ class Topdown(Case):
     """The tree of top-down analysis."""
 
     def rows(self) -> list[tuple]:
-        """Level, whether it is open, name, value."""
+        """The rows as (level, whether it is open, name, value)."""
         return [
             tuple(row)
             for row in self.browser.run(
@@ -662,7 +661,7 @@ class Topdown(Case):
         self.assertGreater(weak, 0)
 
     def test_marked_values_stay_marked(self):
-        """Also where a threshold is set."""
+        """A mark stays even with a threshold."""
         self.open(
             self.levels_page,
             "&".join(f"{name}=%3E0" for name in ("frontend_bound", "backend_bound", "retiring")),
@@ -694,7 +693,7 @@ class Topdown(Case):
             reports.add_levels(table, names)
             self.open(page(vendor, table))
             self.browser.one("#tab-topdown").click()
-            # from the end, so that what is opened does not move what is still to be opened
+            # from the end, so that rows still to be opened do not move
             at = 0
             while at < len(self.browser.all("#topdown tr.row")):
                 row = self.browser.all("#topdown tr.row")[at]
@@ -710,7 +709,7 @@ class Topdown(Case):
             self.tearDown()
 
     def test_the_tree_that_perf_tells(self):
-        """It wins over names, and a part that is no share of the slots has no bar."""
+        """perf's tree comes before names; a part that is no share of the slots has no bar."""
         table = reports.table(NAMES[:2])
         reports.add_levels(table, {**ARM, "odd_name": "retiring", "misses": "odd_name"})
         table["columns"][-1]["meaning"] = "misses (misses per 1000 instructions)"
@@ -744,7 +743,7 @@ class Timelines(Case):
     """The timeline."""
 
     def bars(self, panel_column: int) -> dict[str, list[tuple[float, float, str]]]:
-        """Of each function, where bars begin, how high they are, and what they look like."""
+        """Where the bars of each function begin, how high they are, and their looks."""
         result = {}
         for name, paths in self.browser.run(
             """return [...document.querySelectorAll('#timeline tr.row')].map(row => [
@@ -760,7 +759,7 @@ class Timelines(Case):
         return result
 
     def check(self, column: int, name: str) -> set[str]:
-        """Bars of a metric; returns their looks."""
+        """Checks the bars of a metric; returns their looks."""
         found, width, high = self.bars(column), 240, 30
         sure = [
             row["metrics"][name]
@@ -830,7 +829,7 @@ class Timelines(Case):
         self.assertEqual(self.browser.all("#timeline tr.detail"), [])
 
     def test_thresholds(self):
-        """They colour bars, but none that the data do not support."""
+        """Thresholds colour bars, except those that the data do not support."""
         self.open(self.timeline_page, "CPI=%3E6")
         self.browser.one("#tab-timeline").click()
         looks = self.check(2, "CPI")
@@ -856,8 +855,9 @@ class Timelines(Case):
         self.assertEqual(self.browser.all("#tab-timeline"), [])
 
     def test_two_functions_of_one_name(self):
-        """perf tells their addresses from the interval on that has the second one. Before, the
-        one of this name may be either, and is left out.
+        """perf gives addresses only from the interval on that has the second function.
+
+        Before, the name may stand for either function, and is left out.
         """
         table = reports.table(["same", "same", "other"])
         for place, row in enumerate(row for row in table["functions"] if row["symbol"] == "same"):
@@ -881,7 +881,7 @@ class Flames(Case):
     """The flame graph."""
 
     def inclusive(self) -> dict[tuple[str, int], list[int]]:
-        """Sums over the chains by their callers, outermost first, worked out here."""
+        """Sums over the chains by their callers, outermost first, calculated here."""
         sums: dict[tuple[str, ...], list[int]] = {}
         for chain, numbers in CHAINS.items():
             frames = tuple(reversed(chain.split(";")))
@@ -935,7 +935,7 @@ class Flames(Case):
             for chain, (_, _, instructions, faults) in expected.items()
             if instructions
         }
-        # in these sums each window is like the others, so every rate is certain
+        # in these sums all windows are alike, so every rate is certain
         places = classes([rate for chain, rate in rates.items() if chain])
         self.assertEqual(
             sorted(
@@ -961,9 +961,9 @@ class Flames(Case):
         self.browser.keys("middle")
         self.assertIn(
             "1 frames, 75.6 % of the cycles", self.browser.one("#flame .shown").text
-        )  # 51,000 of 67,500
+        )  # 51,000 of 67,500 cycles
         self.assertEqual(len(self.browser.all("#flame g.found")), 1)
-        self.browser.keys(Keys.ESCAPE, Keys.TAB)  # zooming out is not possible
+        self.browser.keys(Keys.ESCAPE, Keys.TAB)  # there is nothing to zoom out of
         self.assertEqual(self.focus("getAttribute('name')"), "all")
         self.browser.keys(Keys.ARROW_UP)
         self.assertEqual(self.focus("getAttribute('name')"), "0x7f00 [unknown]")
@@ -995,10 +995,10 @@ class Flames(Case):
 
 
 class Changes(Case):
-    """The comparison of two."""
+    """The comparison of two tables."""
 
     def expected(self) -> list[list[str]]:
-        """The rows, as they must be."""
+        """The expected rows."""
         rows = []
         for row in self.diff["functions"]:
             cells = [
@@ -1112,7 +1112,7 @@ class Whole(Case):
                 self.browser.run("return document.documentElement.dataset.theme"), theme
             )
             seen = set()
-            # the colour behind a text is that of the bar, the cell, or whatever is behind it
+            # the colour behind a text is that of the bar or the cell, or else of their background
             for kind, foreground, background, ground in self.browser.run(
                 """
                     const behind = element => { for (; element; element = element.parentElement) {
@@ -1139,7 +1139,7 @@ class Whole(Case):
         self.assertGreater(luminance(pages[1]), 0.8)
 
     def test_accessible(self):
-        """axe-core, the rules of WCAG and of good practice, finds nothing."""
+        """axe-core finds no fault by the rules of WCAG and of good practice."""
         axe = (TOP / "build/report/web/node_modules/axe-core/axe.min.js").read_text(
             encoding="utf-8"
         )
@@ -1201,10 +1201,10 @@ class Whole(Case):
                                 Boolean(one.closest('table'))]; })"""
                 ):
                     self.assertGreaterEqual(height, 38, what)
-                    # a table is scrolled in itself
+                    # a wide table scrolls in its own box
                     self.assertTrue(in_table or 0 <= left <= right <= 360, (what, left, right))
             self.tearDown()
-        # the names stay where they are while the values are scrolled
+        # names stay in place while values scroll
         self.open(self.page)
         where = (
             "return [document.querySelector('#table tbody th').getBoundingClientRect().left,"
@@ -1219,7 +1219,7 @@ class Whole(Case):
         self.assertEqual(self.browser.run("return document.documentElement.scrollWidth"), 360)
 
     def test_tab_reaches_everything(self):
-        """Each control, and it can be seen where the focus is."""
+        """Tab reaches each control, and the focused one is visible."""
         for path in (self.page, self.diff_page, self.levels_page, self.timeline_page):
             self.open(path)
             self.browser.one("#facts summary").click()

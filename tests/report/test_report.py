@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""functions-report: its command line, its pictures, its pages of recordings through the real perf.
-"""
+"""functions-report: its command line, its pictures, and its pages of real recordings."""
 
 import json
 import os
@@ -45,7 +44,7 @@ class Chains(unittest.TestCase):
 
     @classmethod
     def text(cls, *events: str, share: str = "auto") -> str:
-        """The lines of one group of one event each."""
+        """A sums file with a group for each of these events."""
         lines = []
         for event in events:
             lines.append(f"group\t{share}\t999700\t0\t300\t0\t0\t1\t{event}")
@@ -58,11 +57,11 @@ class Chains(unittest.TestCase):
         return "\n".join(("perf-function-sums 4", "by\tcallchain\t0", *lines, "end\n"))
 
     def rows(self, text: str) -> list[list[str]]:
-        """Its lines of sums."""
+        """The lines of sums in it."""
         return [line.split("\t") for line in text.split("\n") if line.startswith("sums\t")]
 
     def test_lines_of_all_intervals(self):
-        """They follow their groups at each depth, and are no chains."""
+        """They follow the group line at each depth, and are not taken for chains."""
         chains = flame.Chains.parse(self.text("cycles", "instructions"))
         self.assertEqual(chains.depth(), 2)
         expected = [
@@ -78,7 +77,7 @@ class Chains(unittest.TestCase):
                     self.assertEqual(words[number + 1 : number + 3], ["long", "sums"])
 
     def test_numbers(self):
-        """Each is added up."""
+        """Each number is added up."""
         for share in ("auto", "discard"):
             chains = flame.Chains.parse(self.text("cycles", share=share))
             both = [str(sum(numbers)) for numbers in zip(*self.NUMBERS.values())]
@@ -90,7 +89,7 @@ class Chains(unittest.TestCase):
 
 
 class Recordings(unittest.TestCase):
-    """Through the real perf."""
+    """Pages of recordings, made with the real perf."""
 
     @classmethod
     def setUpClass(cls):
@@ -108,8 +107,9 @@ class Recordings(unittest.TestCase):
 
     @staticmethod
     def simulated(simulation: Simulation, event: str) -> dict[tuple[str, ...], list[int]]:
-        """Counts of an event, and windows, by callers, outermost first. Counts of the leader go by
-        the samples that have opened windows, if any have (share mode auto).
+        """Counts of an event, and windows, by callers, outermost first.
+
+        If samples have opened windows (share mode auto), they divide the leader's counts.
         """
         sums: dict[tuple[str, ...], list[int]] = {}
         for ((name, *_), events), one in simulation.expected().items():
@@ -133,7 +133,7 @@ class Recordings(unittest.TestCase):
 
     @staticmethod
     def frames(root: list) -> dict[tuple[str, ...], list[int]]:
-        """The same of the tree in a page."""
+        """Counts and windows of the tree in a page."""
         seen, nodes = {}, [((), root)]
         while nodes:
             above, (_, value, windows, *_, children) = nodes.pop()
@@ -143,8 +143,9 @@ class Recordings(unittest.TestCase):
 
     @staticmethod
     def inclusive(simulation: Simulation, path: Path) -> dict[tuple[str, ...], int]:
-        """By callers, outermost first: the windows of functions with all that they call, of those
-        that only one path has called, as far as windows tell.
+        """The windows of functions with all that they call, by callers, outermost first.
+
+        Only functions that one path calls are in it, as far as windows show.
         """
         if simulation.share == "none":
             return {}
@@ -170,8 +171,9 @@ class Recordings(unittest.TestCase):
         }
 
     def test_random_recordings_with_call_chains(self):
-        """Frames are the sums over what was simulated below them; their windows are those of
-        --children, where this table has them.
+        """Frames have the sums that were simulated below them.
+
+        Their windows are those of --children, where inclusive() has them.
         """
         several = inclusive = 0
         for seed in range(6):
@@ -198,7 +200,7 @@ class Recordings(unittest.TestCase):
         self.assertGreater(inclusive, 2)
 
     def test_functions_with_all_that_they_call(self):
-        """The table has the rows of --children. So do sums of it, whose graph is what all have."""
+        """The table has the rows of --children, from sums too, whose graph has the root only."""
         simulation = Simulation(3, self.libraries, by="children")
         simulation.run(300, DATA / "children.data")
         made, sums = DATA / "children.html", DATA / "children.sums"
@@ -231,7 +233,7 @@ class Recordings(unittest.TestCase):
         self.assertIn("have windows in common", done.stderr)
 
     def nodes(self, path: Path, *options: object) -> dict[tuple[str, ...], dict]:
-        """The frames of a recording's page, as the rows of perf are told."""
+        """The frames of a recording's page, with what perf's rows have."""
         must(REPORT, "--html", DATA / "stacks.html", *options, path)
         graph = self.data(DATA / "stacks.html")["flame"]
         names = [column["name"] for column in graph["columns"]]
@@ -247,7 +249,7 @@ class Recordings(unittest.TestCase):
             nodes += [((*above, child[0]), child) for child in children]
         return found
 
-    # each call of beta's callees is as long as a window, which so ends in the other one
+    # each call of beta's callees is as long as a window, so a window ends in the other callee
     CALLS: stacks.Calls = {
         "gamma": [(1500, 1), "beta"],
         "beta": ["alpha", "twice"] * 2,
@@ -256,8 +258,9 @@ class Recordings(unittest.TestCase):
     }
 
     def test_frames_with_all_that_they_call(self):
-        """Their rates are true where no window stays in a callee: those of --children.
-        Frames that call none have the windows of their chains.
+        """Frames have the rates of --children, which are true where no window stays in a callee.
+
+        Frames without callees have the windows of their chains.
         """
         program = stacks.Program(self.CALLS)
         path, sums = program.record(1, 4000, "page"), DATA / "stacks.sums"
@@ -277,24 +280,25 @@ class Recordings(unittest.TestCase):
                 self.assertAlmostEqual(one["metrics"]["CPI"] / true, 1, delta=0.03)
         above = "gamma", "beta"
         self.assertGreater(found[above]["windows"], 800)
-        # what chains alone tell of it: windows that leave it, too
+        # chains alone have the rate of all windows that begin there, even those that leave
         self.assertEqual(of_chains[above]["windows"], 0)
         self.assertLess(of_chains[above]["metrics"]["CPI"], 3.4)
         for name in self.CALLS["beta"]:
             self.assertEqual(found[*above, name], of_chains[*above, name])
 
     def check_windows(self, recording: Stacks, expected: dict[str, int]) -> None:
-        """By callers, outermost first: windows of the frames."""
+        """Checks the number of windows of each frame, by callers, outermost first."""
         found = self.nodes(recording.save("frames"))
         self.assertEqual(
             {" ".join(above): one["windows"] for above, one in found.items()}, expected
         )
-        # what perf says of the rows of --children is of no use beside a table without them
+        # perf's messages on --children are left out, as the table has no such rows
         self.assertEqual(self.data(DATA / "stacks.html")["warnings"], [])
 
     def test_frame_of_one_path(self):
-        """beta calls alpha and twice in turn: it was on the stack all the time. Frames that call
-        none have the windows of their chains, of all calls together.
+        """beta calls alpha and twice in turn: it was on the stack all the time.
+
+        Frames without callees have the windows of their chains, of all calls together.
         """
         recording = Stacks()
         one = [address("alpha", 4), address("beta", 8)]
@@ -306,7 +310,7 @@ class Recordings(unittest.TestCase):
         )
 
     def test_frames_of_several_paths(self):
-        """The row of alpha is that of both of its calls, and so is neither's."""
+        """The row of alpha is of both of its calls, so it is used for neither."""
         recording = Stacks()
         for caller in "beta", "gamma":
             below = [address("alpha", 8), address(caller, 8)]
@@ -327,7 +331,7 @@ class Recordings(unittest.TestCase):
         )
 
     def test_frames_of_a_recursion(self):
-        """The row of a function is that of its first call."""
+        """The row of a recursive function is used for its outermost call."""
         recording = Stacks()
         first, second = (
             [address(leaf, 4), *[address("gamma", 8)] * 2, address("beta", 8)]
@@ -348,8 +352,9 @@ class Recordings(unittest.TestCase):
         )
 
     def test_frames_of_cut_chains(self):
-        """Nobody knows who has called the first frame of a cut chain. No row is that of a frame
-        with such chains, if only one path has the name or if several have it.
+        """The caller of the first frame of a cut chain is not known.
+
+        So a frame with such chains has no row, whether one path has its name or several do.
         """
         recording = Stacks(max_stack=3)
         chain = [address(name, 4) for name in ("alpha", "beta", "gamma")]
@@ -529,7 +534,7 @@ class CommandLine(unittest.TestCase):
         self.input.touch()
 
     def refused(self, pattern: str, *arguments: object, program: Path = REPORT) -> None:
-        """One line says why, and the folder is as it was."""
+        """One line says why, and the folder does not change."""
         before = sorted(self.dir.iterdir())
         done = run(program, *arguments, stderr=subprocess.PIPE)
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), done)
@@ -537,7 +542,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(sorted(self.dir.iterdir()), before)
 
     def test_several_runs(self):
-        """The table and the page of a comparison."""
+        """The table and the page are those of a comparison."""
         html = self.dir / "change.html"
         runs = ("--before", self.input, self.input, "--after", self.input)
         done = report("--perf", self.perf, *runs)
@@ -716,7 +721,7 @@ class CommandLine(unittest.TestCase):
         self.assertFalse((self.dir / "report.html").exists())
 
     def on_terminal(self, *command: object) -> tuple[str, str]:
-        """What a command writes to a terminal as its standard error, and its output."""
+        """The standard error of a command on a terminal, and its output."""
         ours, theirs = pty.openpty()
         with subprocess.Popen(
             [str(word) for word in command], stderr=theirs, stdout=subprocess.PIPE, text=True
@@ -734,7 +739,7 @@ class CommandLine(unittest.TestCase):
         return told.decode(), output
 
     def test_progress_is_for_terminals(self):
-        """perf's own is shown, too; what else it says is handed on when the work is done."""
+        """perf's progress is shown, too; its other messages come when the work is done."""
         (self.dir / "slow").write_text(
             f"""#!/bin/sh
 if [ -t 2 ]; then printf 'some.data: 5 samples, 40 %%, 1 s left\\033[K\\r' >&2; fi
@@ -786,7 +791,7 @@ exec {self.perf} "$@"
         shown = must(REPORT, "--help")
         examples = re.findall(r"^  functions-report (.*?)   *\w.*$", shown, re.M)
         self.assertGreater(len(examples), 5)
-        # sums are made of recordings, by a perf that can read them: suites cluster and store
+        # examples with --sums need real recordings: the suites cluster and store run them
         for example in (example for example in examples if "--sums" not in example):
             words = [str(self.perf) if word == "perf" else word for word in example.split()]
             for word in words:
@@ -896,7 +901,7 @@ class Plots(unittest.TestCase):
             png = (DATA / "plot.png").read_bytes()
             self.assertEqual(
                 (png[:8], int.from_bytes(png[16:20], "big")), (b"\x89PNG\r\n\x1a\n", 2100)
-            )  # 7 inches, 300 dots each
+            )  # 7 inches with 300 dots each
 
     def test_nothing_to_draw(self):
         with self.assertRaisesRegex(ReportError, "nothing to draw"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A continuous profile in PostgreSQL.
 
-What is asked for by build, host and time is what the generator of the recordings adds up.
+Answers by build, host and time must be the sums that the generator of the recordings adds up.
 """
 
 import itertools
@@ -38,7 +38,7 @@ def day(number: int) -> str:
 
 
 def build(number: int) -> str:
-    """What ran on a day."""
+    """The build that ran on a day."""
     return "v1" if number < 3 else "v2"
 
 
@@ -57,7 +57,7 @@ def setUpModule() -> None:
 
 
 class Store(unittest.TestCase):
-    """A server, of which each test has an empty database."""
+    """A server; each test has an empty database on it."""
 
     @classmethod
     def setUpClass(cls):
@@ -66,7 +66,7 @@ class Store(unittest.TestCase):
         cls.addClassCleanup(context.__exit__, None, None, None)
 
     def setUp(self):
-        """An empty database, whose name needs quotes."""
+        """Makes an empty database, whose name needs quotes."""
         name = f"profile {self._testMethodName}"
         self.sql(f'create database "{name}"', self.server)
         self.url = self.server.replace("/postgres?", f"/{name.replace(' ', '%20')}?")
@@ -88,7 +88,7 @@ class Store(unittest.TestCase):
         return rows
 
     def place(self, host: str, number: int) -> list[str]:
-        """Options for a host's sums of a day."""
+        """The options that store a host's sums of a day."""
         at = "--at", day(number)
         return ["--store", self.url, "--build", build(number), "--host", host, *at]
 
@@ -105,12 +105,12 @@ class Store(unittest.TestCase):
             self.put(host, number)
 
     def ask(self, *options: object) -> bytes:
-        """The sums file of what is asked for."""
+        """The sums file of a range."""
         self.assertEqual(must(REPORT, "--from", self.url, "--sums", self.out, *options), "")
         return self.out.read_bytes()
 
     def refused(self, pattern: str, *arguments: object) -> None:
-        """One line, and no file."""
+        """There is one line, and no file."""
         self.out.unlink(missing_ok=True)
         done = run(REPORT, *arguments, stderr=subprocess.PIPE)
         self.assertNotEqual(done.returncode, 0)
@@ -119,9 +119,7 @@ class Store(unittest.TestCase):
         self.assertFalse(self.out.exists())
 
     def check(self, wanted: list[tuple[str, int]], *options: object) -> None:
-        """The answer is the sum of these hosts by the generator, and byte for byte perf's sum of
-        their files.
-        """
+        """The answer is the generator's sum of these hosts, and byte for byte perf's."""
         found = self.ask(*options)
         self.assertEqual(found.partition(b"\n")[2], fleet.total(RECORDED[key] for key in wanted))
         must(
@@ -136,7 +134,7 @@ class Store(unittest.TestCase):
 
 
 class Range(Store):
-    """What is asked for."""
+    """What can be asked for."""
 
     def test_ranges(self):
         self.fill()
@@ -179,7 +177,7 @@ class Range(Store):
         )
 
     def test_timeline(self):
-        """An interval of a page is the sum of what was recorded in it."""
+        """An interval of a page is the sum of all that was recorded in it."""
         self.fill()
         must(
             *(REPORT, "--from", self.url, "--host", "host1", "--interval", 2 * 86400),
@@ -303,7 +301,7 @@ class Range(Store):
         self.check([("host0", 1)], "--host", "host0")
 
     def test_indices_are_used(self):
-        """Asking for a little does not read it all: planned for many profiles."""
+        """A small range does not read everything, in the query plan for many profiles."""
         self.put("host0", 1)
         self.sql(
             "insert into perf_functions.profile (build, host, time, rows, kind, lost, throttled)"
@@ -325,7 +323,7 @@ class Range(Store):
             self.assertIsNone(re.search("Seq Scan", plan), plan)
 
     def test_groups_of_other_periods_add_up(self):
-        """Several group lines of one set of events, in one file and in several."""
+        """One file or several have several group lines for the same events."""
         texts = []
         for number, periods in enumerate((("10000",), ("20000",), ("10000", "20000"))):
             groups = "".join(
@@ -361,7 +359,7 @@ class Range(Store):
         self.assertIn(f"\tcycles\n{every}\nsums\t".encode(), self.ask())
 
     def test_functions_that_are_called_as_the_lines(self):
-        """A function or its DSO may have the word of a line of all intervals as its name."""
+        """A function or its DSO may have the same name as a line of all intervals."""
         intervals = sumsfile.intervals(1, [(300,)], [(10000,)], 1)
         rows = "".join(
             f"sums\t{name}\t\t-\t1\t1\t1\t1\t1\t0\t0\t0\t{number}\t9\t9\t0\t0\t0\t1\t2\n"
@@ -376,7 +374,7 @@ class Range(Store):
         self.assertEqual(self.ask(), path.read_bytes())
 
     def test_sums_of_version_3(self):
-        """They stay apart, and add up with those of today as sums of share mode discard."""
+        """Sums of version 3 stay apart, and add up with newer ones as sums of discard."""
         rows = "by\tsymbol\t0\nlost\t0\nthrottled\t0\n"
         texts = (
             f"perf-function-sums 3\n{rows}group\tdiscard\t10000\t300\t0\t1\tcycles\n"
@@ -392,7 +390,7 @@ class Range(Store):
         for host, path, text in zip(hosts, paths, texts):
             path.write_text(text)
         must(REPORT, *self.place("h1", 1), paths[1])
-        # that host has an older perf, which writes what it read
+        # that host has an older perf, which stores what it read
         store.put(self.url, texts[0].encode(), "v1", "h0", datetime.fromisoformat(day(1)))
         must(
             PERF,
@@ -416,13 +414,13 @@ class Range(Store):
         self.assertEqual(
             {name: round(share, 6) for name, share in shares.items()}, {"f": 91, "g": 9}
         )
-        # each alone is what it was
+        # each profile alone has not changed
         for host, path in zip(hosts, paths):
             must(PERF, "functions", "report", "--sums", DATA / "one.sums", path)
             self.assertEqual(self.ask("--host", host), (DATA / "one.sums").read_bytes())
 
     def test_rows_of_several_keys(self):
-        """And the first ones of all hosts."""
+        """The store keeps their sums, and gives the first rows of all hosts."""
         paths = []
         for host in range(3):
             paths.append(DATA / f"keys{host}.sums")
@@ -446,7 +444,7 @@ class Range(Store):
         )
 
     def test_group_of_many_events(self):
-        """As many as there are no sums of hours and days for."""
+        """So many events have no sums of hours and days."""
         events = 20
         pairs = events * (events + 1) // 2
         head = "by\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t10000\t0\t300\t0\t0\t1"
@@ -468,12 +466,12 @@ class Range(Store):
 
     @staticmethod
     def first_line() -> bytes:
-        """That of the sums files of this perf."""
+        """The first line of the sums files of this perf."""
         must(PERF, "functions", "report", "--sums", DATA / "version.sums", path_of("host0", 1))
         return (DATA / "version.sums").read_bytes().partition(b"\n")[0] + b"\n"
 
     def test_names_and_numbers_to_the_last_digit(self):
-        """Of any bytes, of any length; beyond what floating point can tell."""
+        """Names have any bytes and any length; numbers have more digits than floating point."""
         large = 3 * 10**57 + 7
         names = (
             b"\xff\xfe bytes",
@@ -517,7 +515,7 @@ class Range(Store):
 
 
 class Spans(Store):
-    """The sums of hours and days, which the database keeps. The model has what is stored."""
+    """The sums of hours and days, which the database keeps. The model has all stored profiles."""
 
     TIMES = (
         *("01T00:00:00", "01T00:59:59.999999", "01T01:00:00", "01T13:37:00", "01T23:59:59.999999"),
@@ -533,7 +531,7 @@ class Spans(Store):
             self.keep(f"v{number % 3}", host, moment, next(hosts))
 
     def keep(self, *place, window: int = fleet.WINDOW) -> None:
-        """Stores sums with windows of this length, as --store does; and in the model."""
+        """Stores sums with windows of this length, as --store does, and adds them to the model."""
         *where, host = place
         text = b"perf-function-sums 4\n" + fleet.total([host])
         text = text.replace(b"\t%d\t0\t0\t0\t" % fleet.WINDOW, b"\t%d\t0\t0\t0\t" % window)
@@ -542,11 +540,11 @@ class Spans(Store):
 
     @staticmethod
     def sums_in(text: bytes) -> list[bytes]:
-        """The lines of a file but those that tell how long windows are."""
+        """The lines of a file except those with the length of windows."""
         return [line for line in text.split(b"\n") if not line.startswith(b"group\t")]
 
     def agree(self, number: int = 12, unit: timedelta = timedelta(microseconds=1)) -> None:
-        """Spans of time have the sums of the model. Their ends are whole units."""
+        """Spans of time have the sums of the model. Their ends are multiples of unit."""
         rand, first = random.Random(1), datetime(2026, 11, 1, tzinfo=timezone.utc)
         ends: list[datetime | None] = [None, *(time for _, _, time in self.model)]
         ends += [first + timedelta(hours=rand.randrange(100)) for _ in range(20)]
@@ -596,14 +594,14 @@ class Spans(Store):
         self.agree()
 
     def test_sums_that_are_replaced(self):
-        """By others of the same group, and of another one."""
+        """The new sums are of the same group or of another one."""
         for number, place in enumerate(list(self.model)[::2]):
             sums = list(RECORDED.values())[-1 - number]
             self.keep(*place, sums, window=fleet.WINDOW + number % 2)
         self.agree()
 
     def test_program_that_knows_of_no_spans(self):
-        """It puts a profile first, of another kind than before, then takes the old sums away."""
+        """An older program changes the kind of a profile first, then replaces its sums."""
         (old, _), (other, sums), *_ = list(self.model.items())[3:]
         self.keep(*old, RECORDED["host1", 2], window=fleet.WINDOW + 1)
         to, since = (
@@ -635,14 +633,14 @@ class Spans(Store):
         self.agree()
 
     def test_whole_hours_and_days_need_no_profiles(self):
-        """They are asked for in a store that has lost the sums of profiles."""
+        """A store without the sums of profiles still answers for whole hours and days."""
         self.sql(
             "alter table perf_functions.sums disable trigger user; delete from perf_functions.sums"
         )
         self.agree(unit=timedelta(hours=1))
 
     def test_store_of_an_older_program(self):
-        """The next one who stores makes the sums of hours and days."""
+        """The next program that stores makes the sums of hours and days."""
         self.sql(
             "drop table perf_functions.span; drop function perf_functions.add_to_spans, "
             "perf_functions.remove_sums, perf_functions.recount_moved, perf_functions.recount, "
@@ -655,7 +653,7 @@ class Spans(Store):
         self.test_whole_hours_and_days_need_no_profiles()
 
     def test_user_with_rights_of_before(self):
-        """On the tables that an older program knows: its sums are in those of hours and days."""
+        """The user may use only the tables of an older program; spans still get the sums."""
         tables = ", ".join(
             f"perf_functions.{name}" for name in ("version", "kind", "function", "profile", "sums")
         )
@@ -676,7 +674,7 @@ class Trouble(Store):
     """Deaths, crowds and mistakes."""
 
     def test_killed_in_the_middle(self):
-        """The old sums are there, whole."""
+        """The old sums are still there, whole."""
         self.put("host0", 1)
         blocker = self.connect()
         blocker.autocommit = False
@@ -709,7 +707,7 @@ class Trouble(Store):
         self.check([("host0", 1)])
 
     def test_many_at_once(self):
-        """Into a database without tables, with the same functions; each twice."""
+        """Many programs fill a database without tables, with the same functions, twice each."""
         children = [
             subprocess.Popen(
                 [str(word) for word in self.put_command(*key)],
@@ -724,7 +722,7 @@ class Trouble(Store):
         self.check(list(RECORDED))
 
     def test_from_a_cluster(self):
-        """Collected on a cluster, then kept."""
+        """The sums of a cluster go to the store."""
         keys = [key for key in RECORDED if key[1] == 1]
         must(
             REPORT,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`make bench`: the goals that it measures, its arithmetic, the same numbers twice."""
+"""Tests of `make bench`: the goals that it measures, its arithmetic, the same numbers twice."""
 
 import json
 import math
@@ -17,7 +17,7 @@ MINUTES = 60
 MACHINES = "arm64 emulator"
 
 OUT = CHECK / "bench"
-os.environ["BENCH_OUT"] = str(OUT)  # not where `make bench` leaves its own
+os.environ["BENCH_OUT"] = str(OUT)  # do not overwrite the results of `make bench`
 # pylint: disable=wrong-import-position
 from bench import (
     accuracy,
@@ -33,8 +33,8 @@ from bench import (
 )
 from tests.harness.truth import Line
 
-OTHERS = "cost resonance collect hosts"  # the measurements that are not tested in a small form
-# of 800 iterations, 827 pairs: what is left to chance is four standard deviations
+OTHERS = "cost resonance collect hosts"  # experiments without a small form to test
+# 800 iterations have 827 pairs; the limits are four standard deviations
 RATE_ERROR = {"alternate": 0.04, "jitter": 0.07}
 WINDOWS_DIFFER = {"alternate": 32, "jitter": 32}
 
@@ -49,8 +49,9 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(cost.per_overflow("\n".join(f"{n} {time}" for n, time in blocks)), 70)
 
     def test_what_jittered_windows_are_worth(self):
-        """Against random walks: the mean of cos(2 pi place / loop) has the error of so many
-        independent windows.
+        """Random walks confirm the number of independent windows.
+
+        The mean of cos(2 pi place / loop) over jittered windows has the error of so many of them.
         """
         generator, windows, length, pair = random.Random(1), 400, 2700, 100 * 2700
         for jitter in 8, 9:
@@ -65,9 +66,10 @@ class Arithmetic(unittest.TestCase):
             self.assertAlmostEqual(statistics.stdev(means) / math.sqrt(0.5 / worth), 1, delta=0.12)
 
     def test_a_longer_run(self):
-        """A table takes 1 s to start and 1 µs for each sample.
+        """The estimate for the published run is right.
 
-        The published run is as long as this one.
+        A table takes 1 s to start and 1 µs for each sample; this run is as long as the published
+        one.
         """
 
         def row(samples: int, seconds: float) -> dict:
@@ -83,7 +85,7 @@ class Arithmetic(unittest.TestCase):
             {"limit": {"25 %": limited, "none": {experiment.SHORT: row(10**6, 2)}}}
         )
         self.assertIn("For a run 1 times as long", text)
-        # 4.5 s to 1.05 s; 118 times that long it is 1 + 413 to 1 + 5.9
+        # 4.5 s to 1.05 s; for a run 118 times as long, 1 + 413 to 1 + 5.9
         found = re.findall(r" 4 for \S[^(]* \(a ratio of 60 takes a run 118 times as long\)", text)
         self.assertEqual(len(found), 2, text)
 
@@ -94,7 +96,7 @@ class Arithmetic(unittest.TestCase):
 class Published(unittest.TestCase):
     """A short form of the published experiment."""
 
-    ITERATIONS, LENGTH = 1500, 51_700  # of a call of iteration()
+    ITERATIONS, LENGTH = 1500, 51_700  # LENGTH: instructions of a call of iteration()
 
     @classmethod
     def setUpClass(cls):
@@ -102,7 +104,7 @@ class Published(unittest.TestCase):
         cls.again = published.measure(cls.ITERATIONS)
 
     def test_samples_are_as_many_as_the_periods_say(self):
-        """Without a limit, of the benchmark's own instructions; its start adds up to a tenth."""
+        """There is no limit; the start of the benchmark adds up to a tenth to its samples."""
         for periods, samples in {
             experiment.LONG: 1e-6,
             "period=1000": 1e-3,
@@ -128,7 +130,7 @@ class Published(unittest.TestCase):
         )
 
     def test_goals(self):
-        """Of so short a run, a turn of perf's own is some percent."""
+        """In so short a run, one turn of perf itself is some percent."""
         self.assertTrue(self.result["met"]["file, none"], self.result["ratios"])
         for limit, rows in self.result["limit"].items():
             self.assertLess(
@@ -146,12 +148,12 @@ class Published(unittest.TestCase):
             self.assertGreater(self.result["ratios"][f"{name}, none"], 3)
 
     def test_same_again(self):
-        """Samples of the user's instructions, to the last one; times, except for a turn of perf."""
+        """Samples of user instructions are exactly as many; times differ by a turn of perf."""
         for limit, rows in self.result["limit"].items():
             for periods, row in rows.items():
                 other = self.again["limit"][limit][periods]
-                # with a limit, it depends on where in a tick of 100,000 / HZ samples the program
-                # starts
+                # with a limit, their number depends on where the program starts in a tick of
+                # 100,000 / HZ samples
                 differ = 2 * 400 if row["throttled"] else 0
                 self.assertAlmostEqual(
                     row["samples"], other["samples"], delta=differ, msg=f"{limit}, {periods}"
@@ -177,9 +179,7 @@ class Accuracy(unittest.TestCase):
         return found
 
     def test_errors_of_a_known_table(self):
-        """Arithmetic: two functions, a twentieth of the cycles and a fifth of the page faults with
-        the wrong one.
-        """
+        """A twentieth of the cycles and a fifth of the page faults are in the wrong function."""
         truth = {
             "dcache_miss": Line(100, 1, 100, 0.5, 10),
             "nops": Line(100, 1, 100, 0.5, 0),
@@ -203,7 +203,7 @@ class Accuracy(unittest.TestCase):
         self.assertAlmostEqual(found["spill"], 0.2)
 
     def test_every_window_kept_has_the_true_shares(self):
-        """An exhaustive recording has no sampling error to hide a wrong one."""
+        """A recording of every window has no sampling error that could hide a wrong share."""
         for depth in 1, 2:
             self.assertLess(self.row("plain", 300, "none", depth)["share error"], 0.002)
 
@@ -228,7 +228,7 @@ class Accuracy(unittest.TestCase):
         )
 
     def test_rate(self):
-        """A short window has the rate; without windows, all functions have the mean."""
+        """Short windows have the rate; without windows, all functions have the mean."""
         for kind in "alternate", "jitter":
             self.assertLess(abs(self.row(kind, 300, "discard")["rate error"]), 0.04)
             self.assertEqual(self.row(kind, 300, "discard")["spill"], 0)
@@ -242,7 +242,7 @@ class Accuracy(unittest.TestCase):
         self.assertEqual(self.result["best"]["1"], 300)
 
     def test_same_again(self):
-        """All but jitter."""
+        """All rows are the same but those with jitter."""
         for row, other in zip(self.result["rows"], self.again["rows"], strict=True):
             if row["kind"] != "jitter":
                 self.assertEqual(row, other)
@@ -280,8 +280,9 @@ class ByModule(unittest.TestCase):
             self.assertAlmostEqual(module["run_time"], series["run_time"], delta=0.005)
 
     def test_errors(self):
-        """Those of the series but for chance: the module's windows begin 300 cycles earlier, as its
-        first one follows two long intervals.
+        """They are those of the series, except for chance.
+
+        The module's windows begin 300 cycles earlier, as its first one follows two long intervals.
         """
         for (kind, mode), row in self.rows["module"].items():
             self.assertLess(abs(row["rate error"]), RATE_ERROR[kind], row)
@@ -304,7 +305,7 @@ class Scaling(unittest.TestCase):
         )
 
     def test_threads(self):
-        """Each thread begins with a long period."""
+        """Each thread begins with a long interval."""
         one, many = self.result["threads"]
         pairs = 2000 * 51_700 / (scaling.LONG + scaling.WINDOW)
         self.assertTrue(0.97 * pairs < one["windows"] < 1.1 * pairs, one)
@@ -324,7 +325,7 @@ class Scaling(unittest.TestCase):
         self.assertGreater(row["windows"], 100)
 
     def test_time_grows_with_samples_memory_of_the_command_does_not(self):
-        """That the tables say what was written, measure() itself has checked."""
+        """measure() itself checks that the tables have what was written."""
         few, many = self.result["samples"]
         for name in scaling.COMMANDS:
             self.assertLess(many["seconds"][name], 20 * few["seconds"][name])
@@ -388,7 +389,7 @@ class Bench(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertEqual([row for row in rows if f"\n{row}\n" not in readme], [])
 
     def test_loop_is_as_long_as_its_functions(self):
-        """The PMU counts what the symbols' sizes say, and the few instructions of the loop."""
+        """The PMU counts the instructions by the symbols' sizes, and the few of the loop itself."""
         truth, length = self.resonance["truth"], self.resonance["loop"]
         own = length - round(sum(truth.values()) * length)
         self.assertTrue(0 < own < 10, own)
@@ -439,7 +440,7 @@ class Bench(unittest.TestCase):  # pylint: disable=too-many-public-methods
             self.assertLess(ratio, 1.25, name)
 
     def test_call_chains_cost_next_to_nothing(self):
-        """Per group sample, against the smallest recording without; to resolve one takes 28 us."""
+        """Chains add little per group sample to the smallest recording; resolving takes 28 us."""
         row, plain = self.collect["call chains"], self.collect["sizes"][0]
         for name in "native", "script":
             more = (
@@ -455,7 +456,7 @@ class Bench(unittest.TestCase):  # pylint: disable=too-many-public-methods
             self.assertLess(many[name] / many["hosts"], 1.5 * one[name], name)
 
     def test_sums_of_many_hosts_are_as_large_as_their_functions(self):
-        """Sums stop growing when all functions are in them: more hosts add digits, not lines."""
+        """Sums stop growing once they have all functions: more hosts add digits, not lines."""
         one, *_, many, synthetic = self.hosts["rows"]
         self.assertEqual(synthetic["hosts"], 1000)
         self.assertGreater(many["bytes"], 3 * one["bytes"])

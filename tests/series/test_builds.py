@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What no emulated machine runs is at least built: every architecture with a PMU.
+"""Builds the series for every architecture with a PMU, even if no emulated machine runs it.
 
-gcc's W=1, sparse and coccinelle say something about pristine Linux as well: what
-is compared is what each of them says about one object, with and without the
-series.
+gcc's W=1, sparse and coccinelle also complain about pristine Linux. So the tests compare their
+complaints about one object with the series and without it.
 """
 
 import os
@@ -25,9 +24,10 @@ MINUTES = 90
 LOCK = "trees"
 ON_BASES = "every"
 
-# name | Debian packages of the compiler | make's variables | configuration, what is set over it |
+# name | Debian packages of the compiler | make's variables | configuration, options set over it |
 # objects
-# (scripts/debian/install.sh takes the packages from here)
+#
+# scripts/debian/install.sh reads the packages from here.
 TABLE = """
 x86_64 | gcc | ARCH=x86_64 | allmodconfig | kernel/events/ kernel/trace/trace_event_perf.o arch/x86/events/ drivers/perf/
 arm64 | gcc-aarch64-linux-gnu | ARCH=arm64 | allmodconfig | kernel/events/ drivers/perf/ arch/arm64/kernel/perf_callchain.o
@@ -52,13 +52,12 @@ arc | gcc-arc-linux-gnu | ARCH=arc | allnoconfig ISA_ARCV2 | kernel/events/ arch
 loongarch | clang-19 lld-19 llvm-19 | ARCH=loongarch LLVM=-19 | allnoconfig 64BIT | kernel/events/ arch/loongarch/kernel/perf_event.o
 xtensa | gcc-xtensa-lx106 | ARCH=xtensa CROSS_COMPILE=xtensa-lx106-elf- | allnoconfig XTENSA_VARIANT_CUSTOM XTENSA_VARIANT_CUSTOM_NAME="test_kc705_hifi" XTENSA_VARIANT_HAVE_PERF_EVENTS XTENSA_VARIANT_MMU | arch/xtensa/kernel/perf_event.s
 """
-# riscv (C=0): Debian's sparse does not know its instruction sets.
-# xtensa: Debian's compiler is for a core without the PMU's instructions, it cannot assemble them.
-# Every other architecture has no PMU, or no compiler in Debian:
+# riscv has C=0, as Debian's sparse does not know its instruction sets. xtensa is compiled to
+# assembler only: Debian's compiler is for a core without the PMU's instructions. Every other
+# architecture has no PMU, or no compiler in Debian:
 UNBUILT = {"csky": "Debian has no compiler for it"}
-# What the table has as it is in Linux 6.12, and what it is in another base.
-# 7.3 has one driver for s390's two PMUs of that kind and no MPC85xx_CDS. Debian's sparse cannot
-# read one of its headers for MIPS.
+# Cells of the table that differ in another base than 6.12. Linux 7.3 has one driver for s390's two
+# PMUs of that kind and no MPC85xx_CDS. Debian's sparse cannot read one of its headers for MIPS.
 OTHERWISE = {
     "7.3": {
         "perf_pai_crypto.o arch/s390/kernel/perf_pai_ext.o": "perf_pai.o",
@@ -67,7 +66,7 @@ OTHERWISE = {
     }
 }
 
-# What every configuration has; and what only makes allmodconfig slow, or needs more packages.
+# Options of every configuration; and those that only slow allmodconfig, or need more packages.
 EVERYWHERE = ["PERF_EVENTS=y", "KUNIT=y", "RUNTIME_TESTING_MENU=y", "PERF_ALT_PERIOD_KUNIT_TEST=y"]
 WITHOUT = [
     "DEBUG_INFO_NONE=y",
@@ -126,12 +125,12 @@ def machines() -> list[Machine]:
 
 
 def where_no_matter(line: str, tree: Path) -> str:
-    """A message without lines and columns, and without the folder that the tree is in."""
+    """A message without lines, columns, and the folder of the tree."""
     return re.sub(r":\d+(:\d+(-\d+)?)?:|\bline \d+", ":", line.replace(f"{tree}/", ""))
 
 
 def compile_objects(tree: Path, machine: Machine, objects: list[str]) -> dict[str, Counter]:
-    """What gcc and sparse complain of, by object. Raises AssertionError if one does not compile."""
+    """The complaints of gcc and sparse by object. Raises AssertionError if one does not compile."""
     with tempfile.TemporaryDirectory(dir=CHECK) as out:
         make = ["make", "-C", tree, f"O={out}", "W=1", "C=1", *machine.variables]
         wanted = [f"CONFIG_{option}" for option in EVERYWHERE + machine.options]
@@ -143,7 +142,7 @@ def compile_objects(tree: Path, machine: Machine, objects: list[str]) -> dict[st
             raise AssertionError(
                 f"{machine.name}: not to be had in this configuration: {' '.join(absent)}"
             )
-        # not parallel: what is said is said about the object that was announced last
+        # not parallel: a complaint is about the object that was announced last
         output = must(*make, *objects)
     said, name = {}, ""
     for line in output.splitlines():
@@ -159,13 +158,13 @@ def compile_objects(tree: Path, machine: Machine, objects: list[str]) -> dict[st
 
 
 def new_complaints(machine: Machine) -> tuple[set[str], list[str]]:
-    """The objects that were compiled, and what is said of them but not of pristine Linux's."""
+    """The compiled objects, and complaints about them that pristine Linux does not have."""
     ours = compile_objects(LINUX, machine, machine.objects)
-    # not what `make prepare` compiles
+    # leave out what `make prepare` compiles
     loud = [name for name, said in ours.items() if said and name.startswith(tuple(machine.objects))]
     known = [name for name in loud if (WALK / name).with_suffix(".c").is_file()]
     theirs = compile_objects(WALK, machine, known) if known else {}
-    # of a new file only that is new which is said of no other: the rest is about headers
+    # complaints about a new file may be about headers: those of any other file are not new
     anywhere = reduce(or_, theirs.values(), Counter())
     return set(ours), [
         text for name in loud for text in (ours[name] - theirs.get(name, anywhere)).elements()
@@ -181,7 +180,7 @@ def changed() -> list[str]:
 
 
 def coccinelle(tree: Path, check: Path) -> Counter:
-    """What one of Linux's coccinelle checks reports about the changed files."""
+    """The reports of one of Linux's coccinelle checks about the changed files."""
     with tempfile.TemporaryDirectory(dir=CHECK) as only:
         for name in changed():
             if (tree / name).exists():
@@ -211,7 +210,7 @@ def setUpModule() -> None:
 
 class Builds(unittest.TestCase):
     def test_every_architecture(self):
-        """No new warning of gcc or sparse; and no C file of the series that nobody compiled."""
+        """gcc and sparse have no new warning; each C file of the series is compiled somewhere."""
         compiled = set()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             jobs = {machine.name: pool.submit(new_complaints, machine) for machine in machines()}
@@ -230,7 +229,7 @@ class Builds(unittest.TestCase):
                 )
 
     def test_coccinelle(self):
-        """Linux's own checks, but for two that need an OCaml compiler."""
+        """All of Linux's own checks but two, which need an OCaml compiler."""
         checks = [
             path
             for path in (LINUX / "scripts/coccinelle").rglob("*.cocci")

@@ -27,8 +27,8 @@ MACHINES = "arm64 x86_64"
 
 OUT = CHECK / "deb"
 HOME = "usr/lib/perf-alt-period"
-# The packages are installed by the guest's dpkg, and only the package has perf
-# and the benchmark. Debian's root has no man and no manual.
+# The guest's dpkg installs the packages; nothing else there has perf or the benchmark. Debian's
+# root has no man and no manual.
 INSTALL = """
 dpkg --install *.deb > installed 2>&1 || { cat installed; exit 1; }
 dpkg-query --show --showformat '${Package} ${db:Status-Abbrev}\\n' linux-image-$(uname -r) linux-perf-alt-period
@@ -64,7 +64,7 @@ def field(package: Path, name: str) -> str:
 
 
 def files(package: Path) -> set[str]:
-    """The paths that a package installs, but folders."""
+    """The paths that a package installs, without folders."""
     lines = [
         line.split(maxsplit=5) for line in must("dpkg-deb", "--contents", package).splitlines()
     ]
@@ -76,13 +76,13 @@ def files(package: Path) -> set[str]:
 
 
 def database(folder: Path, package: str) -> Path:
-    """The list of the paths of a package that scripts/debian/fetch.sh has unpacked."""
+    """The list of paths of a package that scripts/debian/fetch.sh has unpacked."""
     info = folder / "var/lib/dpkg/info"
     return next(info.glob(f"{package}:*.list"), info / f"{package}.list")
 
 
 class Packages(unittest.TestCase):
-    """What is in them, for the architecture that is not this machine's."""
+    """The content of the packages, for the architecture that is not this machine's."""
 
     @classmethod
     def setUpClass(cls):
@@ -107,7 +107,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(field(self.kernel, "Package"), f"linux-image-{linux}-alt-period-small")
 
     def test_programs_find_their_libraries(self):
-        """Each that the loader will ask for is in a package which perf's depends on."""
+        """Each library that the loader asks for is in a package on which perf's depends."""
         names = {
             re.split(r"[ (]", words.strip())[0] for words in field(self.perf, "Depends").split(",")
         }
@@ -151,7 +151,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(files(self.perf) & theirs, set())
 
     def test_paths_have_the_names_of_the_packages(self):
-        """So that no other kernel and no other perf has them."""
+        """No other kernel and no other perf uses these paths."""
         for package, name in (self.perf, "perf-alt-period"), (
             self.kernel,
             field(self.kernel, "Package").removeprefix("linux-image-"),
@@ -159,9 +159,9 @@ class Packages(unittest.TestCase):
             self.assertEqual([path for path in files(package) if name not in path], [])
 
     def test_kernel_starts_from_uefi(self):
-        """GRUB and UEFI start no compressed image on arm64.
+        """GRUB and UEFI cannot start a compressed image on arm64.
 
-        Documentation/arch/arm64/booting.rst says how an uncompressed one begins.
+        Documentation/arch/arm64/booting.rst tells how an uncompressed one begins.
         """
         image = OUT / "kernel"
         must("dpkg-deb", "--extract", self.kernel, image)
@@ -207,8 +207,8 @@ class DebiansConfiguration(unittest.TestCase):
         "arm64": ("kernel/events/", "drivers/perf/"),
         "x86_64": ("kernel/events/", "drivers/perf/", "arch/x86/events/"),
     }
-    # debug information and its readers, names and abilities of compilers and libraries, options
-    # that need another compiler
+    # options that may get lost: debug information and its readers, names and abilities of compilers
+    # and libraries, options for another compiler
     LOST = (
         "CONFIG_("
         + "|".join(
@@ -331,7 +331,7 @@ class Installed(unittest.TestCase):
 
 
 class InstalledArm64(Installed):
-    """With a PMU, what the benchmark does is known."""
+    """The machine has a PMU, so the table must agree with the benchmark."""
 
     def test_shares(self):
         check_shares(
@@ -345,7 +345,7 @@ class InstalledArm64(Installed):
         self.assertLess(abs(rate - PAGES / length), 4 * error)
 
     def test_the_published_experiment(self):
-        """A long period gives one sample, a pair two, over the events of the truth.
+        """Over the events of the truth, a long period gives one sample, a pair of periods two.
 
         perf's start adds a few samples; the last interval is cut off.
         """
@@ -364,7 +364,7 @@ class InstalledArm64(Installed):
         )
         self.assertAlmostEqual(samples[experiment.ALTERNATE], 2 * samples[experiment.LONG], delta=4)
         self.assertGreater(rows[experiment.SHORT]["throttled"], 0)
-        # at the most it is any: where an idle guest waits, its clock leaps
+        # there is no upper limit: while an idle guest waits, its clock leaps
         self.assertGreater(rows[experiment.LONG]["run_time"], events / 1e9)
         self.assertLessEqual(set(LEAVES), {row["symbol"] for row in result["functions"]})
         text = (self.share / "results.md").read_text()
@@ -373,7 +373,7 @@ class InstalledArm64(Installed):
 
 
 class InstalledX86(Installed):
-    """Built natively; software events only."""
+    """It is built natively, and has software events only."""
 
     ARCH = "x86_64"
     EVENTS = "{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS"
@@ -389,7 +389,7 @@ tar -xf clone.tar -C /tmp
         )
 
 
-del Installed  # the others derive from it
+del Installed  # unittest would run it, too
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`make demo`: the same table twice, programs nobody here wrote, clear words for bad input."""
+"""`make demo`: the same table twice, programs of others, clear messages for bad input."""
 
 import json
 import re
@@ -17,7 +17,7 @@ DATA, TABLE = OUT / "perf.data", OUT / "functions.txt"
 
 
 def demo(workload: str = "", events: str = "", model: str = "") -> str:
-    """The output of make demo."""
+    """The output of `make demo`."""
     settings = {"WORKLOAD": workload, "EVENTS": events, "MODEL": model}
     return must(
         "make",
@@ -28,12 +28,12 @@ def demo(workload: str = "", events: str = "", model: str = "") -> str:
 
 
 def tables(said: str) -> str:
-    """What make demo prints of a recording."""
+    """The tables in the output of `make demo`."""
     return said[said.index("\nsymbol ") :]
 
 
 def symbols() -> list[str]:
-    """First column of the table."""
+    """The first column of the table."""
     return [line.split()[0] for line in TABLE.read_text().splitlines()[1:]]
 
 
@@ -52,7 +52,7 @@ class Demo(unittest.TestCase):
         second = demo()
         again = second if tables(second) == tables(first) else demo()
         self.assertIn(tables(again), (tables(first), tables(second)))
-        # and nothing is built again
+        # nothing is built again
         steps = re.findall(r"^  (\w.*?) +\d+\.\d s$", second, re.M)
         self.assertEqual(
             steps, ["record in the emulated machine", "table of metrics", "truth of the core model"]
@@ -97,11 +97,11 @@ class Demo(unittest.TestCase):
             "dd if=/dev/zero of=/dev/null bs=64k count=4000",
             "{cycles/period=99700,alt-period=300/,instructions}:kS",
         )
-        # of which the model counts nothing
+        # the model does not count the kernel
         self.assertRegex(said, r"\ntruth: .* it counts the kernel's with kernel=on")
         # newer Linux clears in read_zero() itself, on a processor with FEAT_MOPS
         self.assertRegex(" ".join(symbols()), "clear_user|read_zero")
-        # without pseudo-NMI all samples would be where interrupts are enabled again
+        # without pseudo-NMI, all samples would be where interrupts are enabled again
         self.assertGreater(len(symbols()), 3)
 
     def test_page(self):

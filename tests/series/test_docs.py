@@ -32,7 +32,7 @@ class Documentation(unittest.TestCase):
         self.assertEqual([line for line in output.splitlines() if ours.search(line)], [])
 
     def test_man_pages_are_made_without_a_warning(self):
-        """Those of perf that the series writes or changes."""
+        """The man pages of perf that the series adds or changes."""
         folder = LINUX / "tools/perf/Documentation"
         pages = [
             Path(name).name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Figures in pages are those that `make bench` has measured.
+"""The figures in pages are those that `make bench` measured.
 
-results/BASE/results.json is what one run has left. This needs no perf, no kernel and no
-tree of Linux: `make lint` runs it.
+results/BASE/results.json is the result of one run. The tests need no perf, no kernel and no tree of
+Linux, so `make lint` runs them.
 """
 
 import json
@@ -25,12 +25,12 @@ PAGE = TOP / "Documentation/admin-guide/perf/alternate-period.rst"
 
 
 def results_of(base: str) -> dict:
-    """What was measured on a base."""
+    """The results of a base."""
     return json.loads((TOP / "results" / base / "results.json").read_text())
 
 
 def words(path: Path) -> str:
-    """A text in one line."""
+    """The text of a file as one line."""
     return " ".join(path.read_text().split())
 
 
@@ -47,7 +47,7 @@ class ResultsPages(unittest.TestCase):
                 )
 
     def test_another_figure_makes_another_page(self):
-        """... or a page that says too little would pass."""
+        """Otherwise a page without the figure would pass."""
         results = results_of("6.12")
         before = run.page(results, "6.12")
         for change in (
@@ -74,7 +74,7 @@ class ResultsPages(unittest.TestCase):
                 self.assertTrue(path.with_name(name).is_file(), f"{path.parent.name}/{name}")
 
     def test_whole_run(self):
-        """All measurements, within an hour on a busy computer. Missed goals are those of README."""
+        """All measurements took less than an hour. Missed goals are those of README."""
         for path in RESULTS:
             results = json.loads(path.read_text())
             self.assertLessEqual(set(run.MEASUREMENTS), set(results))
@@ -84,7 +84,7 @@ class ResultsPages(unittest.TestCase):
             self.assertLessEqual(set(missed), {"file, 25 %", "script, 25 %", "native, 25 %"})
 
     def test_what_the_page_says_of_every_result(self):
-        """Sentences of the page that no figure of it is in."""
+        """Sentences of the page that hold for every result, but have no figure."""
         for path in RESULTS:
             results = json.loads(path.read_text())
             # the module opens the first window a long interval later
@@ -101,7 +101,7 @@ class ResultsPages(unittest.TestCase):
             self.assertIn("33 times as long", published.longer(results["published"]))
 
     def test_the_page_needs_no_library(self):
-        """numpy and matplotlib are for measuring and drawing."""
+        """Only measuring and drawing need numpy and matplotlib."""
         code = "import sys; from bench import run; " + (
             "[run.module_of(name) for name in run.MEASUREMENTS]; "
             "print(*{'numpy', 'matplotlib', 'selenium'} & set(sys.modules))"
@@ -112,7 +112,7 @@ class ResultsPages(unittest.TestCase):
         self.assertEqual(done.stdout.strip(), "")
 
     def test_pages_of_their_own(self):
-        """They are made of the results beside them. Candidates need numpy, which is not here."""
+        """They are made of the results beside them. candidates needs numpy, which is not here."""
         names = [name for name in run.APART if name != "candidates"]
         made = [path for name in names for path in TOP.glob(f"results/*/{name}.json")]
         self.assertGreaterEqual(len(made), len(names))
@@ -146,7 +146,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(self.page, findings.page(findings.read()))
 
     def test_another_figure_makes_another_page(self):
-        """... or a page that says too little would pass."""
+        """Otherwise a page without the figure would pass."""
         measured = findings.read()
         published_, resonance = (measured["results"][name] for name in ("published", "resonance"))
         xz = measured["truth"][findings.WITH_KERNEL]["xz"]
@@ -218,7 +218,7 @@ class Findings(unittest.TestCase):
 
 class Truth(unittest.TestCase):
     def test_marks_and_goals(self):
-        """Three functions: one that is known, one that is marked, one without a rate."""
+        """One function is right, one is marked, and one has no rate."""
 
         def row(symbol: str, share: float, cpi: float | None, weak: list[str]) -> dict:
             known = {} if cpi is None else {"CPI": cpi}
@@ -271,7 +271,7 @@ class Readme(unittest.TestCase):
             self.assertTrue(10 < path.stat().st_size / 100 < 3000, path)
 
     def test_terminal(self):
-        """The tables of the seven functions, in which what is recorded is near the truth."""
+        """The tables of the seven functions have recorded values near the true ones."""
         drawn = unescape((TOP / "results/6.12/terminal.svg").read_text())
         lines = re.findall(r">([^<]*)</text>", drawn)
         for name in LEAVES:
@@ -288,7 +288,7 @@ class Readme(unittest.TestCase):
 
 class Module(unittest.TestCase):
     def test_cost(self):
-        """What the module's page says of its cost."""
+        """The cost in the module's page is the measured one."""
         page, results = words(TOP / "module/README.md"), results_of("6.12")["by_module"]
         added = results["added"]
         for figure in (
@@ -331,7 +331,7 @@ class KernelPage(unittest.TestCase):
 
 class Messages(unittest.TestCase):
     def test_cost(self):
-        """What the messages of the series say of its cost is that of 6.12."""
+        """The cost in the messages of the series is that of 6.12."""
         cost = results_of("6.12")["cost"]
         executed, switch = cost["instructions"], cost["switch"]
         for name, figures in {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What may import what: suites and the bench share code by tests/harness only."""
+"""Which modules may import which: suites and the bench share only the code of tests/harness."""
 
 import ast
 import unittest
@@ -23,7 +23,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def forbidden(path: Path) -> list[str]:
-    """The modules of tests/ that a file imports, but for the harness and run.py."""
+    """The modules of tests/ that a file imports, except the harness and run.py."""
     return [
         name
         for name in imported(path)

@@ -20,7 +20,7 @@ SETTINGS = (
 SPDX = "# SPDX-License-Identifier: GPL-2.0\n"
 C = "// SPDX-License-Identifier: GPL-2.0\n"
 LONG = " ".join(f"word{number}" for number in range(20))
-# a file, what is in it, and the line and the words of the finding
+# a file, its text, and the line and the words of the finding
 FAULTS = {
     "format.py": (SPDX + '"""A module."""\n\nX = [1,2]\n', 4, "black formats"),
     "imports.py": (
@@ -46,7 +46,7 @@ FAULTS = {
     "file.rst": ("===\nOne\n===\n\nSee `two <missing.rst>`_.\n", 5, "missing.rst"),
     "page.rst": ("===\nOne\n===\n\nSee :doc:`two <missing>`.\n", 5, "missing"),
 }
-# what looks like a fault and is none
+# files that look faulty and are not
 GOOD = {
     "good.md": "# A `name` of (two), and more\n\n"
     "[Up](#a-name-of-two-and-more), [page](good.rst#one),\n"
@@ -92,7 +92,7 @@ class Planted(unittest.TestCase):
         return done.returncode, done.stdout
 
     def test_each_fault_is_found(self):
-        """All of them in one run, which fails; no other line of their files is a finding."""
+        """One run finds all of them and fails; no other line of these files is a finding."""
         status, output = self.lint()
         self.assertEqual((status, re.findall(r"^.*:\d+: .*", output, re.M)), (0, []))
         files = [self.folder / "part" / name for name in FAULTS]
@@ -109,7 +109,7 @@ class Planted(unittest.TestCase):
                 found = re.findall(rf"^part/{re.escape(name)}:(\d+): (.*)", output, re.M)
                 self.assertTrue(any(re.search(words, text) for _, text in found), output)
                 self.assertEqual({int(at) for at, _ in found}, {line}, found)
-        # no finding is of a good file
+        # good files have no finding
         self.assertEqual(
             set(re.findall(r"^part/([^:]+):", output, re.M)) - set(FAULTS), set(), output
         )

@@ -34,7 +34,7 @@ print "Main Tainer <main\\@example.org> (maintainer:EVERYTHING)\\n";
 print "list\\@example.org (open list:EVERYTHING)\\n";
 """
 
-# The text of files by path; that of an executable one has a * behind its path, as in `ls -F`.
+# The texts of files by path; the path of an executable file ends with *, as in `ls -F`.
 Files = dict[str, str]
 # Lines of files to replace: path, old lines, new lines.
 Edits = list[tuple[str, str, str]]
@@ -63,7 +63,7 @@ class Change:
     edits: Edits = field(default_factory=list)
     new: Files = field(default_factory=dict)
     only: str | None = None
-    older_edits: Edits | None = None  # the older base has a patch of its own
+    older_edits: Edits | None = None  # edits of the older base, if it has a patch of its own
     tags: str = ""
 
     @property
@@ -90,7 +90,7 @@ class Change:
 
 
 def there(base: str, path: str) -> str:
-    """Where a base has a file: one folder of the older one has another name."""
+    """The path of a file in a base: one folder has another name in the older one."""
     return path.replace("tools/shell/attr/", "tools/attr/") if base == OLDER else path
 
 
@@ -119,13 +119,13 @@ def held(tree: Path, commit: str) -> Files:
 
 
 class House:
-    """A repository with scripts/, patches/, new files and, in build/, trees; two Linux sources."""
+    """A repository with scripts/, patches/, new files and trees in build/; two Linux sources."""
 
     def __init__(self, folder: Path, sources: dict[str, Files], changes: list[Change]) -> None:
         self.folder, self.top, self.sources, self.changes = folder, folder / "top", sources, changes
 
     def build(self) -> "House":
-        """Writes all but the trees."""
+        """Writes everything but the trees."""
         for base, files in self.sources.items():
             put(self.folder / f"linux-{base}", files)
         scripts = "store.py", "series.py", "mail.py", "version"
@@ -171,7 +171,7 @@ class House:
         return self
 
     def write_patch(self, base: str, change: Change, before: Files, after: Files) -> None:
-        """Writes a patch and its new files, made by git in a repository beside all others."""
+        """Writes a patch and its new files, made with git in a separate repository."""
         put(self.top, change.new)
         added = {there(base, path): text for path, text in change.new.items()}
         trees = [self.scratch_tree(files) for files in (before | added, after)]
@@ -182,7 +182,7 @@ class House:
         path.write_text(f"Subject: {change.message}\n\n---\n{new}{diff}")
 
     def scratch_tree(self, files: Files) -> str:
-        """git's name for files."""
+        """git's id of a tree of these files."""
         work = self.folder / "scratch.work"
         shutil.rmtree(work, ignore_errors=True)
         put(work, files)
@@ -220,13 +220,13 @@ class House:
         return self
 
     def export(self, base: str) -> dict[str, str]:
-        """Exports; says what became of each file that changed."""
+        """Runs the export; returns what became of each file that changed."""
         before = self.files()
         self.must("export", "--base", base)
         return self.changed(before)
 
     def files(self) -> dict[str, tuple[bytes, bool]]:
-        """What a user has written or will commit: all but build/."""
+        """The files that a user writes or commits: all but build/."""
         return {
             str(path.relative_to(self.top)): (path.read_bytes(), bool(path.stat().st_mode & 0o100))
             for path in self.top.rglob("*")
@@ -243,13 +243,13 @@ class House:
         }
 
     def commits(self, base: str) -> dict[str, str]:
-        """The commits of a tree by the patch that each names, in order."""
+        """The commits of a tree in order, by the patch that each one names."""
         log = git(self.tree(base), "log", "--reverse", "--format=%H%n%B%x00", "pristine..series")
         entries = [entry.strip().split("\n") for entry in log.split("\0")[:-1]]
         return {entry[-1].removeprefix("Patch: "): entry[0] for entry in entries}
 
     def expected(self, base: str) -> dict[str, Files]:
-        """What the commit of each patch must hold."""
+        """The files that the commit of each patch must have."""
         files, found = self.sources[base], {}
         for change in self.of(base):
             files = found[change.name] = change.on(base, files)
@@ -292,7 +292,7 @@ SOURCES = {
         drivers__last=lines("last"),
     )
     | {"tools/shell/attr/Build": lines("build")},
-    # other lines before and between the changes
+    # the older base has other lines before and between the changes
     OLDER: linux(
         OLDER,
         kernel__core=lines("before", 7) + lines("core").replace("core 12\n", "older 12\n"),
@@ -346,7 +346,7 @@ LETTERS = {
     "user": "Subject: a user of the feature\nNeeds: feature\n\nIt uses the feature.\n",
 }
 
-WORK = Path()  # set below
+WORK = Path()  # setUpModule() sets it
 
 
 def setUpModule() -> None:
@@ -359,9 +359,9 @@ class Case(unittest.TestCase):
         return Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def house(self, *bases: str) -> House:
-        """A repository, with the trees of these bases.
+        """A repository with the trees of these bases.
 
-        It is built once, and then copied to the same path: a tree knows that of its source.
+        It is built once, and then copied to the same path, as a tree has the path of its source.
         """
         house = House(WORK / "house", SOURCES, list(CHANGES))
         saved = WORK / f"saved {bases}"
@@ -383,7 +383,7 @@ class Case(unittest.TestCase):
 
     @contextlib.contextmanager
     def nothing_written(self, house: House, *bases: str) -> Iterator[None]:
-        """Neither a file of the repository, nor a tree of these bases."""
+        """No file of the repository changes, and no tree of these bases."""
         trees = [house.tree(base) for base in bases]
 
         def state() -> list[object]:
@@ -395,7 +395,7 @@ class Case(unittest.TestCase):
         self.assertEqual(state(), before)
 
     def assertTree(self, house: House, base: str) -> None:
-        """Each commit of a tree, and its working files, are what the changes say."""
+        """Each commit of a tree, and its working files, are as the changes say."""
         tree, commits, expected = house.tree(base), house.commits(base), house.expected(base)
         self.assertEqual(list(commits), list(expected))
         for change in house.of(base):
@@ -409,7 +409,7 @@ class Case(unittest.TestCase):
 
 
 def stamps(tree: Path) -> dict[str, int]:
-    """When each file of a work tree was written, in ns."""
+    """The modification time of each file of a work tree, in ns."""
     found = {
         str(path.relative_to(tree)): path.stat().st_mtime_ns
         for path in tree.rglob("*")
@@ -538,7 +538,7 @@ class Export(Case):
 
     def test_edited_commit_changes_just_its_patch(self):
         house = self.house(*BASES)
-        # three patches change kernel/core.c: this one has line numbers of others behind it
+        # three patches change kernel/core.c: line numbers of later patches change with this one
         for name, path, old, new in (
             ("core/first.patch", "kernel/core.c", "first\n", "first\nsecond\n"),
             ("other/alone.patch", "drivers/other.c", "other 30\n", "thirty\n"),
@@ -551,7 +551,7 @@ class Export(Case):
             for what in "series^{tree}", "pristine^{tree}":
                 trees = out, house.tree(NEWEST)
                 self.assertEqual(*(git(tree, "rev-parse", what) for tree in trees))
-        # and the older base, which has other lines there, follows
+        # the older base, which has other lines there, follows
         house.make(OLDER)
         core = (house.tree(OLDER) / "kernel/core.c").read_text()
         self.assertIn("core 10\nfirst\nsecond\ncore 11\nolder 12\n", core)
@@ -569,7 +569,7 @@ class Export(Case):
         self.assertEqual(house.export(NEWEST), {"patches/core/insert.patch": "added"})
         text = house.patch(NEWEST, "core/insert.patch").read_text()
         self.assertRegex(text, r"\ASubject: core: Insert\n\n---\ndiff --git a/kernel/core.c ")
-        # from the second to the last
+        # move the second patch to the end
         house.changes.append(house.changes.pop(1))
         house.write_series()
         house.make(NEWEST)
@@ -626,7 +626,7 @@ class Export(Case):
         self.assertEqual(house.export(NEWEST), {name: "changed"})
         self.assertIn("run 6\nseven\nrun 8\n", (house.top / name).read_text())
         self.assertEqual((house.top / name).stat().st_mode & 0o111, 0o111)
-        # shared by the older base
+        # the older base shares it
         house.make(OLDER)
         self.assertIn("seven\n", (house.tree(OLDER) / "tools/attr/run.sh").read_text())
         self.assertEqual(house.export(OLDER), {})
@@ -704,7 +704,7 @@ class Context(Case):
         return text
 
     def check(self, cases: dict[str, tuple[Edits, str]]) -> None:
-        """No change (edits, text of the older base) needs a file; each is to another file."""
+        """No change (edits, text of the older base) needs a file; each changes another one."""
         changes, names = [], {case: f"kernel/{case}.c" for case in cases}
         sources = {base: linux(base) for base in BASES}
         for case, (edits, older) in cases.items():
@@ -717,7 +717,7 @@ class Context(Case):
         removed = {f"patches/6.12/{change.name}": "removed" for change in changes}
         self.assertEqual(house.export(OLDER), removed)
         self.assertEqual(house.export(OLDER), {})
-        # nor is there one to begin with
+        # a tree made anew without these files is the same
         house.must(*house.tree_args(OLDER, house.folder / "again"))
         trees = house.folder / "again", house.tree(OLDER)
         self.assertEqual(*(git(tree, "rev-parse", "series") for tree in trees))
@@ -759,7 +759,7 @@ class Context(Case):
         self.check(cases)
 
     def check_own(self, edits: Edits, older: str, older_edits: Edits) -> House:
-        """The older base needs the file that it has."""
+        """The older base still needs its own patch file."""
         house = self.small(edits, older, older_edits).make(OLDER)
         self.assertTree(house, OLDER)
         self.assertEqual(house.export(OLDER), {})
@@ -776,7 +776,7 @@ class Context(Case):
         self.assertEqual(twice.splitlines()[19], "core 20")
         own = [("kernel/core.c", "older 19\ncore 20\n", "older 19\nchanged\n")]
         house = self.check_own(self.REPLACED, twice, own)
-        # the shared patch would apply
+        # the shared patch would apply, at the wrong place
         house.patch(OLDER, "core/change.patch").unlink()
         house.make(OLDER)
         self.assertIn("older 19\ncore 20\n", (house.tree(OLDER) / "kernel/core.c").read_text())
@@ -809,7 +809,7 @@ class Errors(Case):
             self.assertRefused(house.series(*house.tree_args(base)), *words)
 
     def edited(self, *bases: str) -> House:
-        """With a change that export would write."""
+        """A repository with a change that export would write."""
         house = self.house(*bases)
         for base in bases:
             house.edit(base, "core/first.patch", "kernel/core.c", "first\n", "begin\n")
@@ -896,7 +896,7 @@ class Errors(Case):
 
 class Mail(Case):
     def mails(self, folder: Path) -> dict[str, Message]:
-        """By name, in order."""
+        """The mails by name, in order."""
         paths = sorted(folder.iterdir())
         return {path.name: email.message_from_string(path.read_text()) for path in paths}
 
@@ -933,7 +933,7 @@ class Mail(Case):
         letters = {topic: (out / topic / "0000-cover-letter.patch").read_text() for topic in topics}
         self.assertIn("\n\nOn Linux 7.3.4.\n", letters["core"])
         self.assertIn("\n\nVersion 4.5.6.\n", letters["feature"])
-        # who mails maintains
+        # the sender of the mails is the maintainer
         maintained = (out / "other/0002-other-Do-maintained.patch").read_text()
         self.assertIn(f"\n+M:\t{MAILER}\n+F:\tinclude/logic.h\n", maintained)
         self.assertNotIn("Our Own", maintained)
@@ -968,7 +968,7 @@ class Mail(Case):
                         files = change.on(base, files)
                     tree = house.tree(base)
                     self.assertEqual(held(tree, f"topic/{topic}"), files)
-                    # the mails give the same to whom they reach, but for who maintains
+                    # mails give the same files to those who get them, except for the maintainer
                     own = sum(change.name.startswith(f"{topic}/") for change in below)
                     git(tree, "checkout", "--quiet", "--detach", f"topic/{topic}~{own}")
                     git(tree, "am", "--quiet", *sorted((out / topic).iterdir())[1:])
@@ -1078,7 +1078,7 @@ class Stored:
         return Stored(str(path.relative_to(TOP / "patches")), message, names, rest[len(new) :])
 
     def changed(self, folders: dict[str, str]) -> list[tuple[str, str]]:
-        """Added and removed lines with their files, those of the newest base."""
+        """Added and removed lines with their files, by the paths of the newest base."""
         name, found = "", [(new, "new") for new in self.new]
         for line in self.diff.splitlines():
             if line.startswith("diff --git "):
@@ -1099,14 +1099,14 @@ class Rules(unittest.TestCase):
         rows = [line.split("#")[0].split() for line in text.splitlines()]
         cls.bases = {row[1]: row[2:] for row in rows if row[:1] == ["base"]}
         cls.newest = next(iter(cls.bases))
-        # TOPIC/NAME.patch, the bases that have it
+        # TOPIC/NAME.patch, and the bases that have it
         cls.entries = [
             (row[0], [row[1].removeprefix("only=")] if row[1:] else list(cls.bases))
             for row in rows
             if row and row[0] != "base"
         ]
         paths = (TOP / "patches").rglob("*.patch")
-        # the manual page is another project's
+        # the manual page belongs to another project
         cls.patches = [Stored.read(path) for path in sorted(paths) if "man-pages" not in path.parts]
 
     def used(self, base: str) -> list[str]:
@@ -1123,7 +1123,7 @@ class Rules(unittest.TestCase):
             self.assertLessEqual(set(bases), set(self.bases))
         used = {name for base in self.bases for name in self.used(base)}
         self.assertEqual(used, {patch.path for patch in self.patches})
-        # the newest base's are at the top
+        # the patches of the newest base are at the top
         self.assertEqual([name for name in used if name.startswith(f"{self.newest}/")], [])
 
     def test_patches_of_the_benchmark_apply(self):
@@ -1156,7 +1156,7 @@ class Rules(unittest.TestCase):
         self.assertGreater(len(everything), 50)
         tracked = set(must("git", "ls-files").split("\n"))
         self.assertLessEqual(everything, tracked)
-        # nor is a file for Linux left out of the series
+        # every file for Linux is in the series
         ours = r"(?:arch|drivers|include|kernel|lib|tools|Documentation)/"
         self.assertEqual({name for name in tracked if re.match(ours, name)} - everything, set())
 
@@ -1168,7 +1168,7 @@ class Rules(unittest.TestCase):
 
     def test_names_have_no_numbers(self):
         for name, _ in self.entries:
-            # no number of a place in an order, but v6 and the like may be in a name
+            # no number that orders patches; v6 and the like may be in a name
             self.assertRegex(name, r"^[a-z][a-z0-9-]*/[a-z][a-z0-9-]*\.patch$")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""scripts/reproduce: what it reads of recordings, what it says where it cannot record."""
+"""scripts/reproduce: what it reads from recordings, and its message where it cannot record."""
 
 import tempfile
 import unittest
@@ -12,7 +12,7 @@ from tests.harness.env import PERF, run
 
 class Rows(unittest.TestCase):
     def test_records_of_a_recording(self):
-        """One second and a half from the exec to the exit of the last of two threads."""
+        """It takes 1.5 s from the exec to the exit of the last of two threads."""
         leader = perfwrite.Event("cycles", 0, 0, [1], 999700, 300)
         writer = perfwrite.Writer([[leader]])
 
@@ -81,7 +81,7 @@ class Rows(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """One line, and no results."""
+    """There is one line, and no results."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -95,7 +95,7 @@ class Refusals(unittest.TestCase):
         self.assertFalse((self.dir / "out").exists())
 
     def stand_in(self, text: str) -> Path:
-        """A perf that has the series and says something to `perf stat` and `perf record`."""
+        """A perf that has the series and answers `perf stat` and `perf record` with this text."""
         perf = self.dir / "perf"
         perf.write_text(f"#!/bin/sh\ncase $1 in functions) echo record report;; {text} esac\n")
         perf.chmod(0o755)
@@ -120,7 +120,7 @@ class Refusals(unittest.TestCase):
         )
 
     def test_kernel_without_the_series(self):
-        """perf's own sentence."""
+        """The message is perf's own sentence."""
         self.refused(
             "cycles: this kernel does not know .*",
             self.stand_in(
@@ -156,7 +156,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, f"reproduce: {taken}: File exists\n"))
 
     def test_this_machine(self):
-        """Ends with one line or with results: nothing else."""
+        """It ends with one line or with results, and nothing else."""
         done = run(
             "scripts/reproduce", "--perf", PERF, "--out", self.dir / "out", "--iterations", "200"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""tests/run.py: which suites it runs, in which order, and what it says of them."""
+"""tests/run.py: which suites it runs, in which order, and what it prints."""
 
 import os
 import pty
@@ -24,7 +24,7 @@ class Case(unittest.TestCase):
 """
 FAILING = PASSING.replace("pass\n", "self.assertEqual(6 * 9, 42)\n")
 SKIPPING = PASSING.replace("pass\n", "self.skipTest('no such processor')\n")
-# what it says is true, and it takes half a second
+# a suite whose declaration is true, and which takes half a second
 SLEEPING = """
 import time
 import unittest
@@ -41,7 +41,7 @@ class Case(unittest.TestCase):
 
 
 class Copy(unittest.TestCase):
-    """A copy of run.py that has other suites."""
+    """A copy of run.py with made-up suites."""
 
     def setUp(self):
         self.dir = Path(tempfile.mkdtemp(prefix="run-"))
@@ -133,7 +133,7 @@ class Selection(Copy):
 
 
 class Results(Copy):
-    """What is said of them."""
+    """What is printed about suites."""
 
     def test_failure(self):
         self.suite("bad", body=FAILING)
@@ -229,7 +229,7 @@ class Order(unittest.TestCase):
     """Which suite comes first, and which may start."""
 
     def named(self, **minutes: int) -> list[runner.Suite]:
-        """Suites; those whose names begin with tree have a lock."""
+        """Suites; those with tree in their names have a lock."""
         return [
             runner.Suite(Path(f"test_{name}.py"), minutes=number, lock="trees" * ("tree" in name))
             for name, number in minutes.items()

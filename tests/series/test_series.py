@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series as the maintainers get it: applies, builds at each commit, is clean."""
+"""The series as maintainers get it: it applies, builds at each commit, and is clean."""
 
 import email
 import email.utils
@@ -53,7 +53,7 @@ def tearDownModule() -> None:
 
 
 class Mails(unittest.TestCase):
-    """Each topic is a thread of its own."""
+    """Each topic is a mail thread of its own."""
 
     def topics(self) -> list[Path]:
         found = sorted(path for path in MAIL.iterdir() if path.is_dir())
@@ -62,7 +62,7 @@ class Mails(unittest.TestCase):
         return found
 
     def test_topics_apply_with_git_am_one_after_the_other(self):
-        """Each applies to what it needs, and gives the tree that was mailed."""
+        """Each topic applies to the topics that it needs, and gives the tree that was mailed."""
         self.addCleanup(run, "git", "-C", WALK, "am", "--abort")
         for topic in self.topics():
             with self.subTest(topic.name):
@@ -73,7 +73,7 @@ class Mails(unittest.TestCase):
                 git(*who, "am", "--quiet", *patches)
                 mailed = git("rev-parse", f"topic/{topic.name}^{{tree}}")
                 differ = git("diff", "--name-only", "HEAD", mailed).split()
-                # MAINTAINERS names who mails
+                # MAINTAINERS names the sender
                 self.assertIn(differ, ([], ["MAINTAINERS"]))
 
     def test_mails_are_from_and_signed_off_by_the_mailer(self):
@@ -126,14 +126,14 @@ class Mails(unittest.TestCase):
             if path.name.startswith("0000-"):
                 continue
             with self.subTest(path.name):
-                # the commits that Fixes: names are not in this tree, which begins with Debian's;
-                # MAINTAINERS is one commit, the last of its topic; the letter of core-fixes says
-                # which patch has no Fixes: and why
+                # The commits that Fixes: names are not in this tree, which begins with Debian's.
+                # MAINTAINERS is one commit, the last of its topic. The letter of core-fixes tells
+                # which patch has no Fixes:, and why.
                 ignored = "--ignore=UNKNOWN_COMMIT_ID,FILE_PATH_CHANGES,MISSING_FIXES_TAG"
                 output = run(
                     "scripts/checkpatch.pl", "--strict", "--quiet", ignored, path, cwd=LINUX
                 ).stdout
-                # the names of the C interfaces of Python and libelf are theirs
+                # Python and libelf name their C interfaces
                 output = re.sub(
                     r"(?m)^CHECK: Avoid CamelCase: <(Py|G?Elf)\w*>\n#.*\n.*\n\n", "", output
                 )
@@ -164,9 +164,9 @@ def folders_of(files: list[str]) -> set[str]:
 
 
 def build(files: list[str]) -> list[str]:
-    """Builds what these files change of the work tree: kernels, perf; returns which kernels.
+    """Builds what these files change of the work tree: kernels, perf; returns the kernels.
 
-    Only `make check-all` builds whole kernels, and that for x86_64.
+    Only `make check-all` builds whole kernels, and the kernel for x86_64.
     """
     arches = ("arm64", "x86_64")[: 1 + SLOW]
     folders = {"arm64": "arm64", "x86_64": "x86"}
@@ -190,12 +190,12 @@ class Commits(unittest.TestCase):
     """The first class by name: after `git am` in the work tree, make would build more again."""
 
     def test_each_builds(self):
-        """perf for this machine where a commit touches tools, the kernel for arm64 where it does.
+        """Builds perf where a commit touches tools, and the kernel for arm64 where it touches that.
 
         `make check` stops at the end of each topic that is mailed, and compiles the folders of the
-        kernel that the topic touches; what the whole series gives, `make` has built.
-        `make check-all` stops at each commit: it builds whole kernels, for x86_64, too; the one for
-        arm64 boots, and passes each of the series' selftests that any kernel before it passed.
+        kernel that the topic touches; `make` has built the whole series. `make check-all` stops at
+        each commit: it builds whole kernels, for x86_64, too. The kernel for arm64 boots, and
+        passes each selftest of the series that an earlier one passed.
         """
         machines.make_selftest(SELFTESTS, ARCH, *machines.PROGRAMS)
         passed: set[str] = set()
@@ -210,13 +210,13 @@ class Commits(unittest.TestCase):
             git("checkout", "--quiet", "--force", "--detach", commit)
             with self.subTest(f"{topic}: {subject}"):
                 kernels = build(files)
-                # not one that was built before the walk: it may have the whole series
+                # not a kernel built before the walk, which may have the whole series
                 if SLOW and "arm64" in kernels:
                     passed = self.passing(passed)
         self.assertEqual(bool(passed), SLOW)
 
     def passing(self, before: set[str]) -> set[str]:
-        """The selftests that pass in the kernel just built: at least those that passed before."""
+        """The selftests that pass in the kernel just built; none that passed before may fail."""
         done = vm(
             "; ".join(map(machines.in_memory, machines.PROGRAMS)) + "; true",
             "--kernel",
@@ -231,9 +231,9 @@ class Commits(unittest.TestCase):
 
 class Sources(unittest.TestCase):
     def test_kernel_doc(self):
-        """Linux's own check of its comments finds nothing new.
+        """Linux's own check of kernel-doc comments finds nothing new.
 
-        It may miss one more member of a struct of which it misses every member today.
+        A struct of which it misses every member may have one more member that it misses.
         """
         git("checkout", "--quiet", "--detach", "pristine")
 
@@ -249,7 +249,7 @@ class Sources(unittest.TestCase):
         self.assertIn("include/linux/perf_event.h", names)
         new = git("diff", "--name-only", "--diff-filter=A", "pristine", "series").split()
         for name in names:
-            # perf's own files have no kernel-doc to speak of
+            # perf's own files hardly have kernel-doc
             if not name.startswith("tools/") or name in new:
                 known = complaints(WALK, name) if (WALK / name).exists() else set()
                 self.assertEqual(complaints(LINUX, name) - known, set(), name)
@@ -262,7 +262,7 @@ class Sources(unittest.TestCase):
 class ManPage(unittest.TestCase):
     def test_patch_applies_to_the_page_and_leaves_no_warning(self):
         folder, debian = CHECK / "man", CHECK / "man/debian"
-        # Debian 12's, which the patch is for; a small system has no installed pages
+        # fetch Debian 12's pages, which the patch is for; a small system has none installed
         must(
             TOP / "scripts/debian/fetch.sh",
             debian,

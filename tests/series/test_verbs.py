@@ -35,7 +35,7 @@ class BadInput(unittest.TestCase):
         self.dir = Path(temporary.name)
 
     def refused(self, pattern: str, *command: object, **options) -> None:
-        """The command fails, and its last line but make's own says why."""
+        """The command fails, and its last line, not counting make's own, says why."""
         done = run(*command, **options)
         self.assertNotEqual(done.returncode, 0)
         lines = [
@@ -45,7 +45,7 @@ class BadInput(unittest.TestCase):
         self.assertNotIn("Traceback", done.stdout)
 
     def in_namespace(self, *lines: str) -> list[str]:
-        """A command which runs shell lines where mounts are its own."""
+        """A command that runs shell lines with mounts of its own."""
         sudo = [] if os.getuid() == 0 else ["sudo", "-n"]
         return [*sudo, "unshare", "--mount", "sh", "-ec", "\n".join(lines)]
 
@@ -55,7 +55,7 @@ class BadInput(unittest.TestCase):
         self.assertFalse((BUILD / "kernel/vax").exists())
 
     def test_unknown_suite(self):
-        """Before anything is installed or built."""
+        """It is refused before anything is installed or built."""
         for verb in ("check", "check-all", "fresh"):
             self.refused(r"run.py: no suite none; .* lint ", "make", verb, "SUITES=lint none")
 
@@ -131,7 +131,7 @@ class BadInput(unittest.TestCase):
         )
 
     def emulator(self, version: str) -> dict[str, str]:
-        """Where there is an emulator of this version, and no package source."""
+        """An environment with an emulator of this version, and without a package source."""
         must("cp", "-r", "scripts", self.dir)
         for name, output in (
             ("qemu-system-riscv64", f"QEMU emulator version {version}"),
@@ -156,7 +156,7 @@ class BadInput(unittest.TestCase):
         self.assertFalse((self.dir / "build").exists())
 
     def without_source(self) -> dict[str, str]:
-        """In a copy, where there is nobody to install anything and Debian has no source."""
+        """Makes a copy, in which nothing can be installed and Debian has no source."""
         copy_files(self.dir)
         for name, shell in (
             (
@@ -172,7 +172,7 @@ class BadInput(unittest.TestCase):
         return {"PATH": f"{self.dir}/bin:/usr/bin:/bin"}
 
     def test_base_without_source(self):
-        """Every verb that needs it says so, in one line."""
+        """Every verb that needs the source says so, in one line."""
         base, env = bases()[0], self.without_source()
         reason = (
             f"source: Debian has no linux-source-{base} any more; "
@@ -193,7 +193,7 @@ class BadInput(unittest.TestCase):
                 self.assertEqual([path for path in made if "/build/log/" not in path], [])
 
     def test_no_mirror(self):
-        """A source that cannot be looked up is not one that Debian has no more."""
+        """A source that cannot be looked up is not said to be gone."""
         base, env = bases()[0], self.without_source()
         (self.dir / "bin/apt-get").write_text("#!/bin/sh\n")
         done = run("make", "linux", f"BASE={base}", cwd=self.dir, env={**env, "LINUX": ""})
@@ -217,7 +217,7 @@ class BadInput(unittest.TestCase):
             folders += [f"6.12/kernel/{arch}", f"6.12/perf-{arch}"]
         for folder in folders:
             (self.dir / "build" / folder).mkdir(parents=True)
-        # what is built is there
+        # everything is built already
         step = self.dir / "scripts/step"
         step.rename(self.dir / "scripts/real-step")
         step.write_text('#!/bin/sh\ncase "$*" in *source.sh*) scripts/real-step "$@" ;; esac\n')
@@ -242,7 +242,7 @@ class BadInput(unittest.TestCase):
 
 
 class Vm(machines.Guest):
-    """`make vm`, and what it calls."""
+    """`make vm` and the commands that it calls."""
 
     ARCH, UNAME = ARCH, "aarch64"
 
@@ -263,7 +263,7 @@ class Clean(unittest.TestCase):
 
 
 class Version(unittest.TestCase):
-    """One number: the newest release of CHANGELOG.md."""
+    """The version is the newest release of CHANGELOG.md."""
 
     def test_is_that_of_the_newest_release(self):
         text = (TOP / "CHANGELOG.md").read_text()
@@ -274,7 +274,7 @@ class Version(unittest.TestCase):
         self.assertEqual(must("scripts/version"), released[0] + "\n")
 
     def test_is_that_of_the_module(self):
-        """Of its package, and of the folder that DKMS builds it in."""
+        """The package has it, and the folder in which DKMS builds it."""
         version = must("scripts/version").strip()
         with tempfile.TemporaryDirectory() as temporary:
             out = Path(temporary) / "dkms"
@@ -287,7 +287,7 @@ class Version(unittest.TestCase):
             must("dpkg-deb", "--extract", package, out)
             source = out / f"usr/src/perf-alt-period-{version}"
             self.assertTrue((source / "perf_alt_period.c").is_file())
-            # as Linux's make reads it
+            # read it as Linux's make does
             flags = must(
                 "make",
                 "-s",
@@ -303,7 +303,7 @@ class Version(unittest.TestCase):
 
 class Debug(unittest.TestCase):
     def test_is_what_is_said_to_make(self):
-        """DEBUG=1 is for the verbs kernel and vm; one that a shell happens to have is not ours."""
+        """DEBUG=1 is for the verbs kernel and vm; a variable of the shell is not meant."""
         kernel = f"{BUILD.relative_to(TOP)}/kernel/{ARCH}-debug"
         self.assertIn(kernel, must("make", "-nB", "kernel", "DEBUG=1"))
         self.assertIn("--debug", must("make", "-nB", "vm", "DEBUG=1", "RUN=true"))
@@ -314,7 +314,7 @@ class Debug(unittest.TestCase):
 class Step(unittest.TestCase):
     """scripts/step: a line for each step, which moves on a terminal while a step lasts."""
 
-    # what Linux's make and apt-get print; a step that takes 13 seconds
+    # the output of Linux's make and apt-get, and a step that takes 13 seconds
     OBJECTS = """echo 'step: about 20 objects'
 for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
 """
@@ -334,7 +334,7 @@ for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
 
     @classmethod
     def setUpClass(cls):
-        """Runs all steps at a time."""
+        """Runs all steps at the same time."""
         with tempfile.TemporaryDirectory() as copy, ThreadPoolExecutor(8) as runs:
             must("cp", "-r", "scripts", copy)
             step = Path(copy) / "scripts/step"
@@ -346,7 +346,7 @@ for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
 
     @classmethod
     def on_terminal(cls, step: Path, name: str) -> bytes:
-        """All that the step wrote there."""
+        """All that the step wrote to the terminal."""
         terminal, end = pty.openpty()
         command = [step, f"step {name}", "sh", "-c", cls.LONG[name]]
         with subprocess.Popen(command, stdout=end, stderr=end) as _:
@@ -355,13 +355,13 @@ for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
             try:
                 while more := os.read(terminal, 4096):
                     said += more
-            except OSError:  # nobody has the terminal any more
+            except OSError:  # the other end is closed
                 pass
         os.close(terminal)
         return said
 
     def lines(self, name: str) -> list[str]:
-        """What the line said, one after the other."""
+        """The texts of the moving line, one after the other."""
         said = self.said[name].decode()
         self.assertEqual(said.count("\n"), 1)
         self.assertTrue(said.endswith(" s\r\n"), said)
@@ -381,7 +381,7 @@ for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
         self.assertIn(seconds[0], (10, 11))
         self.assertEqual(seconds, sorted(set(seconds)))
         self.assertRegex(last, r"^  step objects +1[3-9]\.\d s$")
-        # as wide as the last one, which hides it
+        # as wide as the last line, which then hides it
         self.assertEqual({len(line) for line in moving}, {len(last)})
 
     def test_packages(self):
@@ -406,7 +406,7 @@ for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
         self.assertRegex(self.without, r"\A  no terminal +1[3-9]\.\d s\n\Z")
 
     def test_expected_objects(self):
-        """The numbers of scripts/build.sh are within 10 % of what was built."""
+        """The numbers in scripts/build.sh are within 10 % of those built."""
         text = (TOP / "scripts/build.sh").read_text()
         expected = dict(re.findall(r"\[(\w+)\]=(\d+)", text))
         self.assertLessEqual({path.stem for path in TOP.glob("scripts/vm/*.py")}, set(expected))
