@@ -5,7 +5,7 @@ ARCH ?= arm64
 SUITE ?= bookworm
 TIMEOUT ?= 600
 BASE ?= 6.12
-# what is made for a base; build/ itself has what all bases share
+# files made for a base; build/ itself has those that all bases share
 B := build/$(BASE)
 OUT ?= $(B)/demo
 ACCEL ?= tcg
@@ -13,7 +13,7 @@ ACCEL ?= tcg
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
 ifdef SUITES
-# ... or why there are none
+# the machines, or the message why there are none
 CHECK_ARCHES := $(shell tests/run.py --machines $(SUITES) 2>&1)
 ifneq ($(.SHELLSTATUS),0)
 $(error $(CHECK_ARCHES))
@@ -27,11 +27,11 @@ endif
 MODELLED := published bottlenecks bursts candidates layout model truth pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
-# what the user wrote is for the guest's shell: make does not expand it
+# these are for the guest's shell: make does not expand them
 override WORKLOAD := $(value WORKLOAD)
 override EVENTS := $(value EVENTS)
 override RUN := $(value RUN)
-# of the verbs kernel and vm, said to make: not what a shell happens to have
+# only for the verbs kernel and vm, and only if said to make: a shell may have a DEBUG of its own
 override DEBUG := $(and $(filter kernel vm,$(MAKECMDGOALS)), \
 	$(filter command,$(origin DEBUG)),$(DEBUG))
 export V WORKLOAD EVENTS RUN TIMEOUT DEBUG BASE MODEL ACCEL
@@ -61,7 +61,7 @@ endif
 
 PATCHES := patches/series $(wildcard patches/*/*.patch patches/$(BASE)/*/*.patch)
 NEW_FILES := $(shell sed -n 's/^new: //p' $(PATCHES))
-# what it takes to run machines: root file system, an emulator where Debian's own is too old, kernel
+# files that a machine needs: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio \
 	$(if $(shell grep qemu_version scripts/vm/$(1).py),build/qemu/$(1).built)
 MACHINE = $(foreach arch,$(filter-out emulator,$(1)),\
@@ -69,7 +69,7 @@ MACHINE = $(foreach arch,$(filter-out emulator,$(1)),\
 	$(if $(filter emulator,$(1)),$(EMULATOR)/model.so)
 # QEMU with the core model: it is built once for all bases
 EMULATOR := build/emulator
-# arm64 is what the core model is of; make vm and what this computer executes itself have none
+# The core model is of arm64. By default, make vm and machines that KVM runs have no model.
 DEMO_MODEL = $(or $(MODEL),$(if $(filter arm64-tcg,$(ARCH)-$(ACCEL)),small,none))
 WITH_MODEL = $(if $(filter-out none,$(1)),$(EMULATOR)/model.so)
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
@@ -206,7 +206,7 @@ fresh: | install-fresh ## run demo (twice) and check in a clean Debian, as a new
 clean: ## empty build/
 	@rm -rf build
 
-# What the verbs stand on. A stamp is remade when what it depends on changed.
+# The files that the verbs need. A stamp is remade when a file that it depends on has changed.
 
 INSTALL_lint = lint
 INSTALL_build = build $(ARCH)
@@ -223,7 +223,7 @@ INSTALLS := $(addprefix install-,lint build emulator report check all bench deb 
 $(INSTALLS): install-%:
 	@scripts/debian/install.sh $(INSTALL_$*)
 
-# Debian 12 and 13 have Linux 6.12; the source of another is fetched
+# Debian 12 and 13 have Linux 6.12; the source of another Linux is fetched
 SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter-out 6.12,$(BASE))))
 
 build/source/linux-source-%.tar.xz: | install-build
@@ -268,7 +268,7 @@ $(DEB)/perf.built: scripts/debian/deb.sh scripts/build.sh
 	@$(STEP) "package of perf for $(ARCH)" scripts/debian/deb.sh perf $(ARCH)
 	@touch $@
 
-# ... of one machine each
+# files of one machine each
 .SECONDARY:
 OPTIONS := scripts/vm/common.config
 FETCH := scripts/debian/fetch.sh scripts/debian/apt.sh
@@ -300,7 +300,7 @@ build/qemu/%.built: scripts/debian/qemu.sh $(FETCH) scripts/vm/%.py | install-bu
 	@$(STEP) "emulator for $*" scripts/debian/qemu.sh $*
 	@touch $@
 
-# ... of the emulator; what is fetched is kept
+# files of the emulator; fetched files are kept
 
 $(EMULATOR)/fetched/.done: scripts/debian/emulator.sh scripts/debian/apt.sh | install-emulator
 	@$(STEP) "Debian's source of QEMU" scripts/debian/emulator.sh $(@D)

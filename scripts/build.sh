@@ -10,7 +10,7 @@
 # TREE is a Linux tree; only OUT is written.
 set -euo pipefail
 
-# what was said to our make (ARCH=...) is not for Linux's
+# settings of our make (ARCH=...) are not for Linux's
 unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL ARCH CONFIG CROSS_COMPILE LINUX O KBUILD_OUTPUT
 
 top=$(realpath "$(dirname "$0")/..")
@@ -24,15 +24,15 @@ machine() {
 	"$top/scripts/vm.py" --arch "$arch" --get "$1"
 }
 
-# How many files *.o a build makes where there were none, for scripts/step.
+# The number of *.o files in a build from scratch, for scripts/step.
 declare -A objects=([perf]=530 [arm64]=900 [x86_64]=1200 [riscv64]=940 [ppc64le]=960)
 announce() {
 	[ -n "$(find "$out" -name '*.o' -print -quit)" ] ||
 		echo "step: about ${objects[$1]} objects"
 }
 
-# Everything that this project does not use stays out, so that the build is the
-# same whatever else is installed; python is Debian's, whatever is first in PATH.
+# The build uses nothing that this project does not need, so that it is the same whatever else is
+# installed. Python is Debian's, whatever is first in PATH.
 perf_options=(BUILD_BPF_SKEL=0 NO_CAPSTONE=1 NO_JVMTI=1 NO_LIBBABELTRACE=1 NO_LIBCAP=1
 	NO_LIBCRYPTO=1 NO_LIBDEBUGINFOD=1 NO_LIBLLVM=1 NO_LIBNUMA=1 NO_LIBPERL=1 NO_LIBPFM4=1
 	NO_LIBUNWIND=1 NO_RUST=1 NO_SDT=1 PYTHON=/usr/bin/python3)
@@ -43,11 +43,11 @@ perf() {
 
 build_perf() {
 	announce perf
-	# setup.py links Python's module again only where there is none
+	# setup.py links Python's module only if there is none
 	rm -rf "$out/python_ext_build/lib"
 	if [ -z "$arch" ]; then
-		# the metrics of every CPU, for recordings of other machines; not made anew by
-		# Linux's make where those of this machine were made before
+		# For recordings of other machines, perf needs the metrics of every CPU. Linux's
+		# make keeps a file with those of this machine only, so remove it.
 		local events=$out/pmu-events/pmu-events.c
 		grep -q '[.]arch = "arm64"' "$events" 2> /dev/null || rm -f "$events"
 		perf JEVENTS_ARCH=all PYTHON_CONFIG="/usr/bin/$(gcc -dumpmachine)-python3-config"
@@ -58,8 +58,8 @@ build_perf() {
 	triplet=$(machine multiarch)
 	sysroot=$top/build/sysroot/$arch
 	export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig PKG_CONFIG_SYSROOT_DIR=$sysroot
-	# Python's binding is made by setuptools for this machine's version: without
-	# them there is none where the guest has another one.
+	# setuptools builds Python's binding for this machine's version. If the guest has another
+	# one, hide setuptools, and perf is built without the binding.
 	python=$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 	if [ ! -d "$sysroot/usr/include/$python" ]; then
 		mkdir -p "$out/without-setuptools"

@@ -49,7 +49,7 @@ class Letter:
 
     @staticmethod
     def read(series: Store, base: str, topic: str) -> "Letter":
-        """Raises SystemExit if there is none, or one without a subject."""
+        """Reads a letter. Raises SystemExit if there is none, or if it has no subject."""
         path = series.path(base, f"{topic}/cover-letter")
         try:
             header, body = path.read_text().split("\n\n", 1)
@@ -141,9 +141,9 @@ def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
 
 
 def add_topic(series: Store, base: str, tree: Path, topic: str) -> tuple[str, str]:
-    """Makes the commits of a topic and its needs; returns the topic's first parent and its last.
+    """Makes the commits of a topic and its needs; returns the topic's first parent and its end.
 
-    The branch topic/NAME of the tree is the end.
+    The branch topic/NAME of the tree is that end.
     """
     names = names_of(series, base, topic)
     before = [name for name in names if not name.startswith(f"{topic}/")]

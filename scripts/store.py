@@ -65,7 +65,7 @@ NOBODY = identity("series", "series@invalid", "2024-11-17T22:15:08Z")
 
 @dataclass
 class Base:
-    """A release of Linux, and the folders of ours that it has elsewhere."""
+    """A release of Linux, and the folders that have other names there, by their names here."""
 
     name: str
     folders: dict[str, str] = field(default_factory=dict)
@@ -310,7 +310,7 @@ def unpack(source: Path, base: str, tree: Path) -> None:
         git(part, "init", "--quiet", "--initial-branch", SERIES)
         git(part, "config", "gc.auto", "0")
         git(part, "config", "core.looseCompression", "1")
-        # the tests link the files into trees of their own
+        # tests hard-link the files into trees of their own, which changes their ctime
         git(part, "config", "core.trustctime", "false")
         git(part, "config", "series.source", identify(source))
         git(part, "add", "--force", "--all", ".")
@@ -415,7 +415,7 @@ def export(series: Store, base: str, tree: Path) -> None:
         ]
         where = f"{differ[0]} is in one of them" if differ else "their order differs"
         sys.exit(f"series: patches/series and the commits of {tree} disagree: {where}")
-    shared = set()  # the patches of the newest base that give what this base has
+    shared = set()  # patches of the newest base that make the same tree here
     for name, head in found.items():
         if series.path(base, name).exists():
             Patch.read(series.path(base, name))
@@ -446,7 +446,7 @@ def export(series: Store, base: str, tree: Path) -> None:
         diff = git(tree, "diff", *options)
         new = [path for path in new if (TOP / path).exists()]
         patch = Patch(message_of(tree, head), new, diff + "\n" if diff else "")
-        # line numbers alone, which change with each patch before it, are no reason to write it
+        # do not write a patch again for line numbers alone, which change with each patch before it
         if not patch.equals(file) or not gives(tree, linux, file, head, exact=True):
             patch.write(file)
     git(tree, "config", "series.made", git(tree, "rev-parse", SERIES))

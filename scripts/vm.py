@@ -33,9 +33,9 @@ TIMED_OUT, DIED = 124, 125
 KVM = Path("/dev/kvm")
 PROBE_SECONDS = 5
 COMPLAINT = re.compile(r"\b(BUG|WARNING|INFO|UBSAN|Oops|Kernel panic)\b.*:")
-# A warning is shown and ends the machine; an emulated processor may be slow,
-# and no memory is merged with another kind's, so that it can be counted. Newer
-# kernels run unit tests at boot only where they are told to.
+# Show warnings, and end the machine at one. Allow for a slow processor. Keep slabs of each kind
+# apart, so that objects can be counted. Run unit tests at boot, which newer kernels do only if told
+# to.
 DEBUG_CMDLINE = (
     "loglevel=5 panic_on_warn=1 rcupdate.rcu_cpu_stall_timeout=300 slab_nomerge kunit.autorun=1"
 )
@@ -204,7 +204,7 @@ def use_kvm(arch: dict, args: argparse.Namespace) -> None:
 def emulator(arch: dict, args: argparse.Namespace) -> str:
     """Returns the QEMU to start. Raises SystemExit with one line if it is missing."""
     if args.model == "none":
-        # prefer the one that scripts/debian/qemu.sh has fetched
+        # prefer the QEMU that scripts/debian/qemu.sh fetched
         path = f"{TOP}/build/qemu/bin:{os.environ.get('PATH', os.defpath)}"
         found = shutil.which(arch["emulator"], path=path)
         return found or sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")

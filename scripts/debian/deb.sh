@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # usage: deb.sh kernel ARCH [small]     linux-image-VERSION-alt-period
 #        deb.sh perf ARCH               linux-perf-alt-period
-# Debian packages in build/BASE/deb of the prepared tree, cross-built where ARCH is not
-# this machine's. They install beside Debian's own, whose files they do not touch.
-# The kernel has Debian's configuration for ARCH without debug information, or that
-# of the emulated machine (small). perf has a folder of its own, and is started by
-# perf-alt-period.
+# Builds Debian packages of the prepared tree in build/BASE/deb, with a cross compiler if ARCH is
+# not this machine's. They install beside Debian's own packages, whose files they do not touch. The
+# kernel has Debian's configuration for ARCH without debug information, or that of the emulated
+# machine (small). perf has a folder of its own; the command is perf-alt-period.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -24,7 +23,7 @@ maintainer=$(sed -n 's/^M:\t//p' MAINTAINERS | head -n 1)
 email=${maintainer##*<}
 email=${email%>}
 linux=$(make -s -C "$tree" kernelversion)
-# the minute of the newest commit: what is built of a later one upgrades it
+# the minute of the newest commit, so that a package of a later one is an upgrade
 version=$linux+$(scripts/version)-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M)
 
 debian_config() {
@@ -39,7 +38,7 @@ debian_config() {
 		exit 1
 	}
 	xz -dc "$file"
-	# most of what a build writes
+	# debug information would be most of what the build writes
 	echo CONFIG_DEBUG_INFO_NONE=y
 }
 
@@ -67,7 +66,7 @@ kernel() {
 	mv "$out"/linux-image-*.deb "$build/deb/"
 }
 
-# what programs need, by the libraries of the system root that they were built with
+# prints the packages that programs need, by the libraries in the system root that they link
 depends() {
 	local sysroot=$PWD/build/sysroot/$arch file
 	mkdir -p "$sysroot/DEBIAN" "$out/debian"

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # usage: emulator.sh DIR
-# Fetches what emulator/build.sh builds from into the folder DIR: the source of QEMU
-# 10, of this Debian or its backports, and the Python packages that build it, in
-# DIR/tools. Nothing is installed.
+# Fetches the sources of emulator/build.sh into the folder DIR: QEMU 10, of this Debian or its
+# backports, and, in DIR/tools, the Python packages that build it. Nothing is installed.
 set -euo pipefail
 
 needed=10

@@ -19,7 +19,7 @@ mapfile -t suites < <(printf '%s\n' "${suite%-backports}" "$suite" | uniq)
 "$(dirname "$0")/apt.sh" "$apt" "$arch" "${suites[@]}"
 export APT_CONFIG=$apt/apt.conf
 apt-get --quiet --quiet update
-# its words, and those below, tell scripts/step how far this is
+# scripts/step reads these messages, and those below, to show the progress
 apt-get --quiet --yes --target-release "$suite" --download-only install "${packages[@]}"
 
 rm -rf "$dir"
@@ -43,7 +43,7 @@ for package in "$apt"/archives/*.deb; do
 	rm -r "$apt/control"
 	echo "Setting up $package"
 done
-# a suite whose packages have all in /usr leaves these links to its base system
+# in suites with everything in /usr, the base system has these links, not a package
 for link in bin sbin lib lib64; do
 	[ -e "$dir/$link" ] || [ ! -e "$dir/usr/$link" ] || ln -s "usr/$link" "$dir/$link"
 done

@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # usage: fresh.sh SUITE [TESTS]
-# Both README commands as a newcomer types them: in a clean Debian root that has
-# only git, make and sudo beside what the installer leaves, as a user with sudo,
-# in a clone of the committed repository. The log is build/fresh-SUITE.log. TESTS
-# are the suites of `make check`, all of them by default. With BASE other than 6.12
-# it is said to make, as by one who wants that. What failures point to, the logs of
-# the clone, is kept in build/fresh-SUITE.logs/.
+# Runs both README commands as a newcomer would: in a clean Debian root that has only git, make and
+# sudo beside what the installer leaves, as a user with sudo, in a clone of the committed
+# repository. The log is build/fresh-SUITE.log. TESTS are the suites of `make check`, all of them by
+# default. A BASE other than 6.12 is passed to make. The logs of the clone, which messages of
+# failures name, are kept in build/fresh-SUITE.logs/.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -35,14 +34,14 @@ leave
 mkdir -p "${root%/*}"
 "${SUDO[@]}" mmdebstrap --quiet --variant=important \
 	--include=ca-certificates,git,make,sudo "$suite" "$root"
-# a mount point like any root, so that it can have mount namespaces
+# a chroot can have mount namespaces only on a mount point
 "${SUDO[@]}" mount --bind "$root" "$root"
 for dir in proc sys dev dev/pts dev/shm; do
 	"${SUDO[@]}" mount --bind "/$dir" "$root/$dir"
 done
 "${SUDO[@]}" git clone --quiet --no-hardlinks . "$root/clone"
 
-# the package managers reach their servers, and trust them, as they do outside
+# package managers need the servers and certificates of this machine
 for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
 	"${SUDO[@]}" cp "$file" "$root$file"
 done

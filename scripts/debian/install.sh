@@ -13,7 +13,7 @@ fail() {
 
 need_gb=0	# 4 for builds, and 2 for each machine
 
-# what emulates a machine and compiles for it; for this machine's own kind gcc and libc6-dev do
+# Prints the packages that emulate a machine and compile for it; gcc and libc6-dev do for this kind.
 machine() {
 	local own
 	own=$(dpkg --print-architecture)
@@ -36,12 +36,12 @@ declare -A packages_for=(
 		pkg-config python3 python3-setuptools libpython3-dev libelf-dev libdw-dev
 		libtraceevent-dev libzstd-dev libslang2-dev zlib1g-dev"
 	[emulator]="bzip2 ninja-build patch python3-venv libglib2.0-dev libfdt-dev libattr1-dev"
-	# pprof's profile.proto and what makes Python code of it; what writes OpenMetrics;
-	# whoever has npm from elsewhere cannot have Debian's as well
+	# pprof's profile.proto, its compiler for Python, and the writer of OpenMetrics; Debian's
+	# npm conflicts with one from elsewhere
 	[report]="python3-argcomplete golang-github-google-pprof-dev protobuf-compiler
 		python3-protobuf python3-prometheus-client
 		$(command -v npm > /dev/null || echo nodejs npm)"
-	# checkpatch.pl is Linux's; pylint looks into what the scripts import
+	# checkpatch.pl comes with Linux; pylint reads what the scripts import
 	[lint]="linux-source-6.12 xz-utils git python3 black isort pylint shellcheck codespell perl
 		hunspell hunspell-en-gb
 		$(command -v node > /dev/null || echo nodejs)

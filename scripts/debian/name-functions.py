@@ -24,7 +24,7 @@ def output(*command: object) -> str:
 
 
 def is_stripped(path: Path) -> bool:
-    """A program or library of arm64 that has functions, and no names for them."""
+    """Whether this is a program or library of arm64 whose functions have no names."""
     with open(path, "rb") as file:
         header = file.read(20)
     if header[:4] != ELF or int.from_bytes(header[18:20], "little") != AARCH64:

@@ -23,7 +23,7 @@ scripts/debian/fetch.sh "$dir/debian" "$VERSION_CODENAME" "$debian" postgresql >
 	exit 1
 }
 
-# with its own libraries, but this machine's libc, which goes with its loader
+# use the server's own libraries, but this machine's libc, which goes with its loader
 dpkg-query -L libc6 | grep '\.so[.0-9]*$' | while read -r file; do
 	rm -f "$dir/debian$file"
 done

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # usage: qemu.sh ARCH
-# Sees to it that there is an emulator for ARCH: the one of this machine if it is
-# new enough (qemu_version in scripts/vm/ARCH.py), else Debian's backport,
-# unpacked in build/qemu with its libraries and started by build/qemu/bin/NAME.
-# Nothing is installed.
+# Provides an emulator for ARCH: this machine's own if it is new enough (qemu_version in
+# scripts/vm/ARCH.py), else Debian's backport, unpacked in build/qemu with its libraries and started
+# by build/qemu/bin/NAME. Nothing is installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -35,7 +34,7 @@ scripts/debian/fetch.sh "$dir" "$backports" "$debian" qemu-system-riscv,qemu-sys
 	exit 1
 }
 
-# with its own libraries and their loader: they need not fit this machine's
+# use its own libraries and their loader, which need not fit this machine's
 loader=$(readlink -f "$(find "$dir"/lib*/ -name 'ld-linux*.so*' | head -n 1)")
 libraries=$dir/usr/lib/$(gcc -dumpmachine)
 # With this folder beside it, QEMU does not look into this machine's folders, whose modules

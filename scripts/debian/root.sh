@@ -9,8 +9,7 @@
 # debian:  the same without ours, but with dpkg, in build/BASE/root/ARCH-debian.cpio
 # programs: guest, and programs to record, in build/BASE/root/ARCH-programs.cpio
 #
-# Nothing of the other architecture is run, and the host's package database
-# is not touched.
+# No program of the other architecture runs, and the host's package database is not touched.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -35,7 +34,7 @@ sysroot() {
 	done
 }
 
-# a folder with Debian's packages, and what a running system has beside them
+# makes a folder with Debian's packages, and what a running system has beside them
 unpack() {
 	local dir=$build/root/$1
 	scripts/debian/fetch.sh "build/debian/$1" "$suite" "$debian" "$2"

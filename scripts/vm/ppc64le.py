@@ -11,9 +11,9 @@ ARCH = {
     "console": "hvc0",
     "packages": "gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross",
     "qemu_version": "10",
-    # x-vof: SLOF, the firmware that there is otherwise, takes longer than all the
-    # rest. cap-*: no warnings that TCG lacks these mitigations, and none by Linux
-    # in place of them, which take 400 cycles at each return from an interrupt.
+    # x-vof: the default firmware, SLOF, takes longer than all the rest. cap-*: TCG lacks these
+    # mitigations; QEMU does not warn of that, and Linux uses none of its own instead, which take
+    # 400 cycles at each return from an interrupt.
     "qemu": [
         "qemu-system-ppc64",
         "-M",
@@ -26,9 +26,9 @@ ARCH = {
     # the virtio console comes after the machine's own
     "cmdline": "output=hvc1 mitigations=off",
     "workload": "benchmark 0 1",
-    # QEMU counts in the kernel whatever is asked for: without :u its functions
-    # have their names in the table. The first 290 cycles of a window are the
-    # return from the interrupt: a plain period of 300 hardly gets on.
+    # QEMU counts the kernel even with :u; without :u its functions have names in the table. The
+    # first 290 cycles of a window are the return from the interrupt, so a plain period of 300 makes
+    # hardly any progress.
     "events": "{cycles/period=999000,alt-period=1000/,instructions}:S",
     "about": """
 In the emulated machine each instruction takes one cycle and one nanosecond. Its

@@ -6,14 +6,14 @@ ARCH = {
     "suite": "trixie",
     "kernel_arch": "riscv",
     "cross_compile": "riscv64-linux-gnu-",
-    # with it the compiler links the library that has the atomics of 16 bits, if they are used
+    # links the library of 16-bit atomics if the program uses them
     "compiler_options": "-pthread",
     "multiarch": "riscv64-linux-gnu",
     "image": "arch/riscv/boot/Image",
     "console": "ttyS0",
     "packages": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
     "qemu_version": "10",
-    # many counters, but of two for one event QEMU lets only one count
+    # QEMU has many counters, but lets only one of them count an event
     "qemu": [
         "qemu-system-riscv64",
         "-M",

@@ -16,12 +16,12 @@ ARCH = {
     # -icount: 1 instruction = 1 ns, so that two runs of one command are the same
     "qemu": ["qemu-system-x86_64", "-M", "q35", "-cpu", "max", "-icount", "shift=0,sleep=off"],
     "cmdline": "",
-    # the CPU clock is not sampled more often than every 10 us, which are 10,000
-    # instructions here: calls ten times as long
+    # The CPU clock is sampled at most once in 10 us, which are 10,000 instructions here: make
+    # calls ten times as long.
     "benchmark": "-DPIECES=80",
     "workload": "benchmark --iterations 500 --faults 0 1",
     "events": "{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS",
-    # of a real PMU: ACCEL=kvm
+    # for a real PMU: ACCEL=kvm
     "hardware_events": "{cycles/period=999700,alt-period=300/,instructions,branch-misses,"
     "cache-misses}:uS",
     "about": """
