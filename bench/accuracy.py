@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How near the table is to the truth, by window, share mode, depth of calls and jitter.
+"""Measures how near the table comes to the truth, by window, share mode, depth of calls and jitter.
 
-What the benchmark does is counted by `benchmark --truth` one instruction at a time,
-without a PMU: how long a call of each function is, the share of each in the instructions,
-and the page faults in a call, which only dcache_miss has. The errors are
+`benchmark --truth` counts what the benchmark does one instruction at a time, without a PMU: how
+long a call of each function is, the share of each in the instructions, and the page faults in a
+call, which only dcache_miss has. The errors are
 
  shares    half the sum of |share - truth| of all functions: the part of the cycles that the
            table gives to a wrong function
- rate      of the page faults per instruction of dcache_miss, to the true rate
- spill     of all page faults, the part that the table gives to other functions
+ rate      that of the page faults per instruction of dcache_miss, relative to the true rate
+ spill     the part of all page faults that the table gives to other functions
 
 A share of n windows has a standard error, and from those of all functions follows how large
 the first error is by chance alone: a mean of |x| is sqrt(2 / pi) standard errors.
@@ -89,12 +89,12 @@ def table_of(path: Path, mode: str) -> Rows:
 
 
 def half_sum(one: dict[str, float], other: dict[str, float]) -> float:
-    """Of the differences of shares."""
+    """Half the sum of the differences between shares."""
     return sum(abs(one[name] - other[name]) for name in other) / 2
 
 
 def errors(table: Rows, truth: Truth) -> dict[str, Any]:
-    """What a table says of the benchmark, against the truth."""
+    """The errors of a table of the benchmark."""
 
     def total(event: str) -> dict[str, int]:
         return {
@@ -165,7 +165,7 @@ def expected(truth: Truth, window: int) -> dict[str, float]:
 
 
 def rows_of(name: str, wanted: dict[tuple[str, int], str], truth: Truth) -> list[dict]:
-    """The errors of the tables of recordings, which are removed."""
+    """The errors of the tables of recordings; removes the recordings."""
     rows = []
     for kind, window in wanted:
         path = SHARE / file_of(kind, window, name)
@@ -322,7 +322,7 @@ def plot_functions(axes: "Axes", result: dict, depth: int) -> None:
             )
     axes.tick_params("x", rotation=45)
     axes.set_yscale("symlog", linthresh=1)
-    # above them, there is room for the legend
+    # leave room for the legend
     axes.set(
         ylim=(-30, 1000),
         xlabel="window (x: with jitter)",

@@ -2,10 +2,10 @@
 """Do bursts of windows give narrower intervals for the same number of interrupts?
 
 The benchmark is recorded in the machine with caches, with bursts of 1, 2, 4 and 8 windows and long
-periods that make the interrupts equally frequent. A burst is what the collectors make of it: the
-windows of one function that follow one another. Their counts are summed up before the error of a
-metric is taken, so that the error does not depend on how alike they are. This module takes it a
-second time, as if each window stood for itself, and says how alike they are.
+periods that make the interrupts equally frequent. As in the collectors, a burst is a run of windows
+in one function. Their counts are added up before the error of a metric is calculated, so that the
+error does not depend on how alike they are. This module calculates it a second time, with each
+window by itself, and prints how alike they are.
 """
 
 from collections.abc import Iterable, Sequence
@@ -80,7 +80,7 @@ def residuals(bursts: list[list[Counts]], event: str, per: str) -> list[list[flo
 
 
 def error(parts: Iterable[float], windows: int) -> float:
-    """The relative standard error of a ratio, of the residuals of its independent parts."""
+    """The relative standard error of a ratio, from the residuals of its independent parts."""
     return sqrt(windows / (windows - 1) * sum(part * part for part in parts)) / windows
 
 

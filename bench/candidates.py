@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which windows the rates of a function should come from, and which leader should end them.
+"""Compares choices of windows for the rates of a function, and of leaders that end the windows.
 
 A window is known by its two ends. The programs of truth.py are recorded with several leaders
 and lengths, and each recording is read in several ways, which differ in the function that a
@@ -126,7 +126,7 @@ def samples_of(text: str) -> Iterator[tuple[str, Function, dict[str, int]]]:
 
 
 def windows_of(text: str, leader: str, numbers: dict[Function, int]) -> Windows:
-    """The windows of what perf script prints. numbers: of functions; the others have the next."""
+    """The windows in perf script's output. numbers: of functions; all others share the next one."""
     before: dict[str, Function] = {}
     found = []
     for thread, function, counts in samples_of(text):
@@ -150,9 +150,7 @@ def selected(windows: Windows, which: np.ndarray) -> Windows:
 
 
 def not_negative(matrix: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Rates that solve normal equations best: non-negative least squares, by projected
-    gradients.
-    """
+    """Rates that solve normal equations best: non-negative least squares by projected gradients."""
     number = len(target)
     scale = np.sqrt(np.maximum(np.diag(matrix), 1))
     matrix /= np.outer(scale, scale)
@@ -178,7 +176,7 @@ def regressed(windows: Windows, leader: str, counts: np.ndarray, number: int) ->
 
 
 def ends_of(windows: Windows, number: int) -> np.ndarray:
-    """By function, in which functions the windows end that begin there, as parts of 1."""
+    """The parts of the windows that begin in a function, by the function in which they end."""
     ends = np.zeros((number, number))
     np.add.at(ends, (windows.start, windows.end), 1)
     without = ends.sum(1) == 0
@@ -204,9 +202,9 @@ def simpson(
 def totals_of(
     windows: Windows, halves: Windows | None, leader: str, number: int
 ) -> dict[str, dict[str, np.ndarray]]:
-    """By reading, and by event: the events of each function, as far as windows count for it.
+    """The events of each function in the windows that count for it, by reading and event.
 
-    Those with too few windows have none.
+    A function with too few windows has none.
     """
     start, end = windows.start, windows.end
     same, each = start == end, np.ones(len(start))

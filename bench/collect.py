@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What it costs to make the table of a large recording, against a pure decode of the same file.
+"""Measures the cost of the table of a large recording, against a pure decode of the same file.
 
-The emulated machine records groups with short alternating periods, so that
-there are millions of samples, in three sizes; a smaller recording has call
-chains as well, which neither command looks at. Each command is run on this
-machine and takes the processor time that the kernel accounts to it; its memory
-is what it has allocated, without the pages of the file. Ratios compare runs on
-the same file.
+The emulated machine records groups with short alternating periods, so that there are millions of
+samples, in three sizes. A smaller recording also has call chains, which neither command looks at.
+Each command runs on this machine; its time is the processor time that the kernel accounts to it,
+its memory is what it allocates, without the pages of the file. Ratios compare runs on the same
+file.
 """
 
 import math
@@ -24,7 +23,7 @@ from tests.harness.env import ARCH, BUILD, PERF, SCRIPT
 TITLE = "Cost of a table"
 PLOT = OUT / "collect.svg"
 PICTURES = {PLOT: "Time of each command by group samples"}
-START = 1  # a command on its recording takes the time of its start
+START = 1  # iterations of a recording that takes a command no more than its start
 ITERATIONS = 4000, 8000, 16000  # the last one makes two million group samples
 CHAINS = 1000
 RUNS = 3

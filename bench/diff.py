@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How often a comparison of two builds is wrong, and how often it finds a true change.
+"""Measures how often a comparison of two builds is wrong, and how often it finds a true change.
 
 The runs are simulated, so it is known what has changed and how far runs differ: between two
 runs of one build, the CPI, the page faults and the share of each function differ by chance,
@@ -42,7 +42,7 @@ def significant(
 
 
 def row_of(differ: int, number: int, comparisons: int, folder: Path) -> dict:
-    """Comparisons of equal builds, and of builds of which one is slower."""
+    """Compares equal builds, and builds of which one is slower."""
     draw = random.Random(1000 * differ + number)
     equal, changed = (Program(sizes, folder=folder) for sizes in (MANY, MANY | CHANGED))
     alarms: Counter[str] = Counter(dict.fromkeys(COLUMNS, 0))
@@ -56,7 +56,7 @@ def row_of(differ: int, number: int, comparisons: int, folder: Path) -> dict:
 
 
 def measure(comparisons: int = COMPARISONS) -> dict:
-    """All numbers of runs, and all differences between them."""
+    """Compares builds with all numbers of runs, and all differences between runs."""
     with TemporaryDirectory() as folder:
         rows = [
             row_of(differ, number, comparisons, Path(folder))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""usage: perf script -s empty_sample_table.py
+"""Counts samples, no more: its time is what perf needs to call a script for each sample.
 
-Does nothing but count: its time is what perf itself needs to call a script for each sample.
+usage: perf script -s empty_sample_table.py
 """
 
 perf_db_export_mode = True  # pylint: disable=invalid-name
@@ -9,10 +9,10 @@ COUNT = [0]
 
 
 def sample_table(*_arguments: object) -> None:
-    """A sample of one event."""
+    """Counts a sample of one event."""
     COUNT[0] += 1
 
 
 def trace_end() -> None:
-    """All samples were seen."""
+    """Prints the number of samples."""
     print(f"event samples: {COUNT[0]}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The published experiment: one program, recorded with a long, a short, and both periods.
 
-The options of a recording, the reader, and the comparison, on an
-emulated machine as on a real one: this needs nothing but Python.
+This module has the options of a recording, its reader, and the comparison, for emulated and for
+real machines. It needs nothing but Python.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 # The recordings whose sizes were published had no call chains; their group was
 # {cycles,instructions}.
 OPTIONS = "-T", "--sample-cpu"
-# those of the published table, of a Neoverse-N1
+# the events of the published table, of a Neoverse-N1
 SIBLINGS = ["instructions", "branch-misses", "cache-references", "cache-misses"]
 ITERATIONS = 16500
 LONG, SHORT, ALTERNATE = "period=1000000", "period=300", "period=999700,alt-period=300"
@@ -33,7 +33,7 @@ PUBLISHED = {
     ALTERNATE: (4.923, 107_512, 0.578),
 }
 PUBLISHED_EVENTS = 2
-# what a goal is about: the least or the most it may be, whether it is the most, what was published
+# the limit of each goal, whether it is an upper limit, the published value
 GOALS = {
     "file, 25 %": (62, False, 61.8),
     "file, none": (1000, False, None),
@@ -129,7 +129,7 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
 
 def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
     """A recording's table from `perf functions report --json`. Raises CalledProcessError."""
-    # the published value
+    # the published tables have this share mode
     words = perf, "functions", "report", "--share", "discard", *options, "-i", path, "--json"
     command = [str(word) for word in words]
     return json.loads(
@@ -153,7 +153,7 @@ def ratios(rows: dict[str, dict[str, dict]]) -> dict[str, float]:
 
 
 def result_of(iterations: int, rows: dict[str, dict[str, dict]]) -> dict[str, Any]:
-    """What results.json has, of the rows by limit and recording."""
+    """The result as results.json has it, from the rows by limit and recording."""
     found = ratios(rows)
     met = {
         name: found[name] <= goal if most else found[name] >= goal

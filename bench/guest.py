@@ -13,14 +13,14 @@ HERE = TOP / "bench"
 OUT = Path(os.environ.get("BENCH_OUT", BUILD / "bench"))  # set by the tests and by run.py --report
 SHARE = OUT / "share"  # the guest's /share
 CROSS = "aarch64-linux-gnu-"
-# Overflows as fast as they come
+# no limit on the rate of overflows
 UNTHROTTLED = (
     "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
 )
 
 
 class Kernel(NamedTuple):
-    """What is booted: the kernel with the series, unless something else is said."""
+    """The kernel to boot; by default the one with the series."""
 
     setup: str = ""  # commands, before all others
     options: tuple[object, ...] = ()  # of scripts/vm.py
@@ -29,7 +29,7 @@ class Kernel(NamedTuple):
 def program(name: str | Path, *words: object, output: str = "") -> Path:
     """Compiles NAME.c, or the file NAME, for the guest, where it is /share/OUTPUT.
 
-    words: more for the compiler.
+    words: further options of the compiler.
     """
     SHARE.mkdir(parents=True, exist_ok=True)
     source = name if isinstance(name, Path) else HERE / f"{name}.c"

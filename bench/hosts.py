@@ -131,7 +131,7 @@ def measure() -> dict:
     with servers.dask(DATA / "dask", WORKERS) as dask:
         must(
             REPORT, "--cluster", dask.address, "--sums", DATA / "cluster.sums", *files[:WORKERS]
-        )  # workers are there and warm
+        )  # the workers have started
         result = {
             "processors": len(os.sched_getaffinity(0)),
             "workers": WORKERS,

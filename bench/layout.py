@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The worked example of the guide: a program, another layout of its data, and what has changed.
 
-Program and commands are those of the page. They run in the machine with caches, which counts
-what is true. How many lines of the cache the program reads follows from its layout.
+The program and its commands are those of the page. They run in the machine with caches, which
+counts the truth. The number of cache lines that the program reads follows from its layout.
 """
 
 import json
@@ -57,12 +57,12 @@ def session() -> list[tuple[str, str]]:
 
 
 def recordings(end: str, builds: Iterable[str] = tuple(BUILDS)) -> list[Path]:
-    """Those of some builds: data, or true."""
+    """The recordings of some builds; end: data, or true."""
     return [SHARE / f"{build}{run}.{end}" for build in builds for run in RUNS]
 
 
 def table(*words: object) -> dict[str, dict[str, Any]]:
-    """What perf says of each function."""
+    """perf's row of each function."""
     # the programs were in the guest's /tmp
     with TemporaryDirectory() as folder:
         (Path(folder) / "tmp").mkdir()
@@ -75,7 +75,7 @@ def table(*words: object) -> dict[str, dict[str, Any]]:
 
 
 def compared(end: str) -> dict[str, dict[str, Any]]:
-    """What perf says of the change of each function."""
+    """perf's comparison of the builds, by function."""
     before, after = (recordings(end, [build]) for build in BUILDS)
     return table("--before", *before, "--after", *after)
 

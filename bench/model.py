@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures the cost of the core model: the demo's recording with and without it.
 
-Processor time of this computer, the start of the machine included, the least of several
-runs that take turns. A modelled program takes about three times as many cycles. So its
+The cost is the processor time of this computer, including the start of the machine: the least of
+several runs that take turns. A modelled program takes about three times as many cycles. So its
 period is three times as long, and all recordings have about as many samples.
 """
 

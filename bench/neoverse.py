@@ -38,7 +38,7 @@ def measure(iterations: int) -> Table:
     )
     functions = functions_of(SHARE / name, PERF, "--symfs", BUILD / "root/arm64")
     rows = {row["symbol"]: row["metrics"] for row in functions}
-    # a ratio to nothing is none
+    # an undefined ratio counts as 0
     return {name: [rows[name][column] or 0.0 for column in COLUMNS] for name in PUBLISHED}
 
 

@@ -92,7 +92,7 @@ static int perf_event_open(struct perf_event_attr *attr)
 	return syscall(__NR_perf_event_open, attr, 0, -1, -1, 0);
 }
 
-/* The kernel answers it to an attr in which there is more than it knows. */
+/* The kernel writes the size that it knows into an attr with more than it knows. */
 static int print_attr_size(void)
 {
 	union {

@@ -50,7 +50,7 @@ def terminal(lines: list[str]) -> str:
 
 
 def photograph(page: Path, path: Path) -> None:
-    """The page as a browser shows it. Raises AssertionError if it says that something is wrong."""
+    """Takes a picture of the page in a browser. Raises AssertionError for any of its messages."""
     # only this needs a browser
     from tests.harness.chromium import Browser  # pylint: disable=import-outside-toplevel
 

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The published experiment: costs of four choices of periods, with the kernel's limit and without.
 
-The recordings are those of the series' first posting, where they were made on a
-Neoverse-N1; here they are made in the emulated machine, of a shorter run. What is
-published is beside what is measured. The kernel's limit (kernel.perf_cpu_time_max_percent)
-is 25 % by default and cuts short periods off; it was in force when the published sizes
-were measured.
+The recordings are those of the series' first posting, which were made on a Neoverse-N1. Here the
+emulated machine makes them, of a shorter run. Published values stand beside measured ones. The
+kernel's limit (kernel.perf_cpu_time_max_percent) is 25 % by default and cuts short periods off; it
+was in force when the published sizes were measured.
 
-Samples, bytes and run time are the emulated machine's. What a table takes is processor time
-of this machine. As the run is shorter than the published one, the start of
-perf and of Python is a larger part of it: it is measured by a recording of four samples.
+Samples, bytes and run time are the emulated machine's. The cost of a table is processor time of
+this machine. As the run is shorter than the published one, the start of perf and of Python is a
+larger part of it: a recording of four samples measures it.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +43,7 @@ LIMITS = {"25 %": LIMITED, "none": LIMITED + UNTHROTTLED}
 
 
 def path_of(limit: str, periods: str) -> Path:
-    """A recording."""
+    """The path of a recording."""
     return SHARE / f"limit {limit}, {periods}.data"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which jitter breaks a resonance between a loop and the alternation.
+"""Measures which jitter breaks a resonance between a loop and the alternation.
 
 The loop of resonance.c goes round exactly 37 times in a long interval and a
 window, so that without jitter each window is at the same place. The shares of
@@ -37,7 +37,7 @@ done
 
 
 def independent(windows: int, length: int, pair: int, jitter: int) -> float:
-    """What windows are worth: how many independent ones say as much (see the text above)."""
+    """The number of independent windows that tell as much as these (see the text above)."""
     correlation = 1.0
     for period in (pair - WINDOW, WINDOW) if jitter else ():
         width = 2 * min(1 << jitter, period // 2) + 1
@@ -46,7 +46,7 @@ def independent(windows: int, length: int, pair: int, jitter: int) -> float:
 
 
 def windows_of(name: str) -> dict[str, int]:
-    """How many windows end in each function."""
+    """The number of windows that end in each function."""
     out = must(
         PERF,
         "script",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What grows with processors, threads and samples.
+"""Measures what grows with processors, threads and samples.
 
 The same work is done by 1 to 1000 threads, and on 1 to 4 processors of the emulated
 machine, which runs one at a time. Recordings of up to ten million samples are written
@@ -59,7 +59,7 @@ def workload(threads: int, iterations: int) -> str:
 
 
 def guest_row(threads: int, cpus: int, iterations: int) -> dict:
-    """What a recording of the work is, and what it costs."""
+    """The size, the errors and the cost of a recording of the work."""
     command = workload(threads, iterations)
     out = unthrottled(
         "benchmark --truth --faults 0 1\n"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures the cost of stitching LBR call stacks, and compares it with the published one.
 
-The program that was published, with a chain of 43 calls, is recorded by
-tests/harness/lbr.py as the 32 LBRs of a CPU would tell it; perf report reads the same
-file with and without --stitch-lbr, and takes the processor time that the
-kernel accounts to it.
+tests/harness/lbr.py writes a recording of the published program, which has a chain of 43 calls,
+with the 32 LBRs of a CPU. perf report reads the file with and without --stitch-lbr; its time is the
+processor time that the kernel accounts to it.
 """
 
 import re

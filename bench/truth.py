@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures the error of the table for programs from Debian.
 
-They are Debian's, for arm64, and run in the machine with caches (emulator/README.md), whose
+The programs are Debian's, for arm64, and run in the machine with caches (emulator/README.md), whose
 core model counts what each of their functions really does. The benchmark's nested calls are
-beside them. Each is recorded twice: with a core of its own that the kernel leaves no traces
-in, and with everything modelled, so that the interrupts of the recording itself disturb
-caches and predictors, as they do on hardware. Each recording is read twice, the second
-time with --correct.
+measured beside them. Each program is recorded twice: with a core of its own in which the kernel
+leaves no traces, and with everything modelled, so that the interrupts of the recording itself
+disturb caches and predictors, as they do on hardware. Each recording is read twice, the second time
+with --correct.
 
 All functions that have at least 1 % of the true cycles are compared:
 
@@ -93,7 +93,7 @@ def root_of(program: str) -> Path:
 
 
 def recordings_of(program: str, model: str, events: str, more: str = "") -> tuple[Path, Path]:
-    """Records a program; returns the recording and its truth. more: of their names."""
+    """Records a program; returns the recording and its truth. more: an end of their names."""
     return with_truth(
         file_name(program, model) + more,
         events,

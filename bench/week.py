@@ -72,12 +72,12 @@ def cgroups_of(number: int) -> list[str]:
 
 
 def factor(number: int, hour: int) -> int:
-    """How much a host does in an hour: as many windows as a busy one has."""
+    """The multiple of a host's own sums in an hour, which has as many windows as a busy hour."""
     return SCALE * (1 if hour in (0, LAST_DAY) else 1 + (7 * number + 5 * hour) % 9)
 
 
 def add(numbers: Iterable[list[int]]) -> list[int]:
-    """Adds them up."""
+    """Adds up lists, number by number."""
     return [sum(each) for each in zip(*numbers)]
 
 
@@ -131,7 +131,7 @@ class Week:
         store.put(self.url, sums, "v1", f"host{number}", START + timedelta(hours=hour))
 
     def fill(self) -> None:
-        """The hours in their order: the first one as hosts do, the others in the database."""
+        """Stores the hours in order: the first one as hosts do, the others inside the database."""
         for by, first in ("cgroup", 0), (BOTH, LAST_DAY):
             for number in range(HOSTS):
                 self.put(by, number, first)
@@ -140,7 +140,7 @@ class Week:
         self.rows("analyze")  # the server does this by itself after a while
 
     def copy(self, by: str, first: int, hour: int) -> None:
-        """Sums of an hour, multiples of those of the first hour."""
+        """Stores an hour: multiples of the sums of the first hour."""
         with store.database(self.url, writes=True) as cursor:
             cursor.execute(
                 "select id, host from perf_functions.profile where time = %s and rows = %s",

@@ -321,7 +321,7 @@ def samples(
         fail("the samples of this recording have fields that cannot be read here")
     counted = False
     for thread, life in threads.items():
-        # the last programs of both are the same
+        # both lists end with the same program
         executed = images.get(thread, [])[-len(life.ends) :]
         stream = Stream(leader, members)
         nothing = [0] * len(members)
