@@ -15,7 +15,7 @@ from .table import Perf, Table, check_folder, is_diff, paths, replacing
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup")
-# options that are passed on to `perf functions report`: the windows, the place of symbols ...
+# options for `perf functions report` that choose windows, the place of symbols ...
 COLLECT = (
     ("--share", "MODE", "windows that count: auto, none or discard"),
     ("--comm", "LIST", "only these comms"),
@@ -29,7 +29,7 @@ COLLECT = (
     ("--kallsyms", "FILE", "the kernel's symbols"),
     ("--addr2line", "FILE", "program that finds source lines and inlined functions"),
 )
-# ... and of the table itself
+# ... and those that change the table
 SHOW = (("--metrics", "LIST", "also metrics of the CPU's vendor"),)
 
 # the runs before and after
@@ -272,8 +272,9 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
 
 
 def tree_of_metrics(perf: Perf, inputs: Sequence[str], by: Sequence[str]) -> list[Table]:
-    """What metrics of -M consist of, as --tree tells it; empty if perf does not, and then the page
-    goes by their names.
+    """The parts of the metrics of -M, from --tree.
+
+    The list is empty if perf does not know them; then the page goes by the metrics' names.
     """
     warnings = list(perf.warnings)
     try:
@@ -329,8 +330,10 @@ def compare(perf: Perf, sides: Sides, by: Sequence[str]) -> Table:
 
 
 def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> bytes | None:
-    """The sums that are asked for, None if perf is to read the inputs for each output. Raises
-    ReportError, and ValueError for what perf cannot read."""
+    """The requested sums, None if perf is to read the inputs for each output.
+
+    Raises ReportError, and ValueError for inputs that perf cannot read.
+    """
     if arguments.source:
         text, notes = store.ask(arguments, perf.program)
         perf.warnings += sorted(notes)
@@ -418,7 +421,7 @@ def make(arguments: argparse.Namespace) -> None:
 def labelled(
     arguments: argparse.Namespace, perf: Perf, table: Table
 ) -> Iterator[tuple[openmetrics.Labels, Table]]:
-    """The tables whose values OpenMetrics tells: with --from that of each build and host."""
+    """The tables for OpenMetrics; with --from there is one for each build on each host."""
     if not arguments.source:
         yield {}, table
         return

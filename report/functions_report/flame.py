@@ -192,8 +192,8 @@ def inclusive_rows(perf: Perf, inputs: Sequence[str | Path]) -> dict[str, Table]
 
 
 def make_inclusive(nodes: dict[str, Node], rows: dict[str, Table]) -> None:
-    """Gives inner nodes, which go by their chains, the rows of their functions with all that they
-    call.
+    """Gives inner nodes the rows of their functions with all that they call, in place of their
+    chains'.
 
     A row is a node's if all its windows end below this node: the function is called on no other
     path, and none of its chains was cut. Of a recursion the first call has the row.
@@ -222,7 +222,7 @@ def why_none(error: ReportError) -> str:
 
 
 def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[str | None, Node]:
-    """The same, of call chains, with inlined functions or without.
+    """The event that is the width, and the tree of call chains, with inlined functions or without.
 
     Raises ReportError if there are no call chains.
     """

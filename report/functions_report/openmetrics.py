@@ -97,7 +97,7 @@ class Families:
         self.families[name].add_sample(name, where, value)
 
     def collect(self) -> Iterable[Any]:
-        """For the library."""
+        """Returns the families, for the library."""
         return self.families.values()
 
     def add_sums(self, where: Labels, function: Table) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A report as one HTML file that needs nothing but a browser.
 
-The page itself is the template that `make report` builds of report/web; here its
-data is put into it: JSON in which nothing can end the element it is in.
+`make report` builds the template of the page from report/web. This module adds the data: JSON that
+cannot end the element it is in.
 """
 
 import html

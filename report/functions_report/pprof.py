@@ -124,7 +124,7 @@ class Builder:
 
 
 def totals_of(sums: list[Table], opened: int, counted: int) -> Counter:
-    """What the windows of a row that count have counted, in groups of one leader, by event.
+    """The counts of the windows that count in a row, by event, for groups with the same leader.
 
     In share mode auto the leader's counts are spread over the rows as perf does, by the samples
     that end a long interval, and other events follow their rates in the row's windows. opened and

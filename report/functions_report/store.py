@@ -9,9 +9,9 @@ and throttled; per function its numbers, and those of all intervals of a group.
 Lines are kept as bytes, as they are in the file, for names have no encoding.
 Numbers are exact.
 
-The database keeps the sums of each hour and day (UTC), too, over all hosts: triggers do, so hosts
-with an older program may store. What is asked for of all hosts is made of whole days and, at the
-ends of the span of time, of hours and of profiles.
+The database also keeps the sums of each hour and day (UTC), over all hosts. Triggers do that, so
+hosts with an older program may store. A query of all hosts adds up whole days and, at the ends of
+its span of time, hours and profiles.
 """
 
 import argparse
@@ -524,7 +524,7 @@ def spans_of(asked: dict) -> dict[str, datetime | None] | None:
 
 
 def sums_of(cursor, asked: dict, lines: bytes) -> list[tuple]:
-    """Lines before it, name and totals of each function of a kind, and that these are whole."""
+    """The functions of a kind: lines before each, its name and totals, whether these are whole."""
     cursor.execute(
         "select exists (select from pg_class where oid = to_regclass('perf_functions.span') "
         "and has_table_privilege(oid, 'select'))"

@@ -58,7 +58,7 @@ class Perf:
             yield output
 
     def run(self, *arguments: str | Path, what: str) -> str:
-        """The same as text."""
+        """The same output as text."""
         with self.output(*arguments, what=what) as output:
             return output.read().decode("utf-8", "replace")
 
@@ -90,7 +90,7 @@ class Perf:
         return self.run(*self.collect, *self.show, *options, *paths(inputs), what="reading")
 
     def read(self, *arguments: str | Path, what: str) -> Table:
-        """A table."""
+        """The table that perf makes with these arguments."""
         return self.parse(self.run(*arguments, what=what))
 
     def parse(self, text: str) -> Table:

@@ -51,7 +51,7 @@ function groupsTable(groups) {
 	);
 }
 
-// how often something happened that there should be none of
+// the number of times that something unwanted happened
 function trouble(name, counts) {
 	return fact(
 		name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-// A table that is sorted, filtered and walked in. What is shown of which rows is
-// table-core's business, how it looks the view's.
+// A table that can be sorted, filtered and walked in. table-core decides which rows are shown, the
+// view decides how they look.
 
 import {
 	createTable,
@@ -269,7 +269,7 @@ export function grid(
 		body.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
 		cell.tabIndex = 0;
 		focused = there.indexOf(line);
-		// not below the head or the names, which stay where they are
+		// scroll the cell out from under the head and the names, which stay in place
 		const left = cell === line.firstChild ? 0 : line.firstChild.offsetWidth;
 		scroller.style.scrollPadding = `${head.offsetHeight}px 0 0 ${left}px`;
 		cell.focus({ preventScroll: true });
@@ -348,7 +348,7 @@ export function grid(
 		match = found ?? (() => false);
 		focused = 0;
 		table.setPageIndex(0);
-		// a new value each time: the function that looks at it is another one
+		// a new object each time, as the filter's function has changed
 		table.setGlobalFilter(filter.value === '' ? undefined : { text: filter.value });
 	});
 	filter.addEventListener('keydown', event => {
@@ -398,7 +398,7 @@ export function grid(
 			else filter.focus();
 		}
 	});
-	// the row that one of a tree is below
+	// the row above one in the tree
 	function above(row) {
 		const there = lines();
 		const levelOf = line => Number(line.getAttribute('aria-level'));
@@ -438,7 +438,7 @@ export function grid(
 		render();
 	});
 	return {
-		// values that rows are sorted by may be others
+		// the values by which rows are sorted may have changed
 		redraw: () => {
 			table.setOptions(before => ({ ...before, data: [...rows] }));
 			render();

@@ -96,7 +96,7 @@ export function levels(columns) {
 		return best;
 	}
 	const parents = columns.map((_, i) => (first.includes(names[i]) ? -1 : parent(i)));
-	// from the first level on: what is in a circle is in no level
+	// from the first level down; metrics in a circle are in no level
 	const node = (i, root) => ({
 		i,
 		root,

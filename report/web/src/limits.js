@@ -61,8 +61,8 @@ addEventListener('hashchange', () => {
 
 /*
  * Where a value lies, as it is printed: 'beyond' the threshold of its column with all of its
- * interval, 'perhaps' if the interval reaches across, else ''. Of a value that the data do not
- * support nothing is said. undefined without a threshold.
+ * interval, 'perhaps' if the interval reaches across, else ''. Always '' for a value that the data
+ * do not support. undefined without a threshold.
  */
 export function judge(column, value, bounds, weak) {
 	const limit = limits.get(column.name);
@@ -76,7 +76,7 @@ export function judge(column, value, bounds, weak) {
 	return !bounds || bounds.every(isPast) ? 'beyond' : 'perhaps';
 }
 
-// The same in words.
+// The place of a value in words.
 export function sayJudged(column, value, bounds, weak) {
 	const limit = limits.get(column.name);
 	const judged = judge(column, value, bounds, weak);

@@ -25,7 +25,7 @@ export function topdownView(panel, table) {
 	const hasUnit = i => unit(columns[i]) === unit(columns[first[0].i]);
 	const values = columns.map((column, i) => valueColumn(column, i, rows));
 	const share = values[columns.findIndex(({ kind }) => kind === 'share')];
-	const opened = new Map(); // what is below a row stays the same, as it may be open
+	const opened = new Map(); // keep the rows below a row, as they may be open
 
 	function below(item) {
 		if (!opened.has(item))

@@ -17,7 +17,7 @@ export const ROWS = {
 	children: 'functions with all that they call',
 };
 
-// As printf rounds: of two that are as near, the even one.
+// Rounds as printf does: of two equally near values, to the even one.
 function fixed(value, digits) {
 	const near = value.toFixed(digits);
 	const tail = value.toFixed(digits + 30).slice(-30);
