@@ -34,7 +34,7 @@ number()
     done
 }
 
-# What comes from a perf that knew the first 64 bytes of an attr: the ids, which
+# A recording of a perf that knew only the first 64 bytes of an attr: the ids, which
 # follow, are where today's attr has config2 to sig_data and more.
 recording()
 {

@@ -37,7 +37,7 @@ fail()
 	exit 1
 }
 
-# Whatever the machine can count.
+# Needs no event that the machine can count.
 test_bad_input()
 {
 	for input in /dev/null "$0" "${temp_dir}/missing"; do
@@ -53,8 +53,8 @@ test_bad_input()
 	fi
 }
 
-# Of some 4000 windows the seven functions have all but a few, and each has its
-# own share within five standard errors and what its rate is off.
+# The seven functions have all but a few of some 4000 windows. Each share is right
+# within five standard errors and the error of its rate.
 test_shares()
 {
 	perf functions report -i "${perf_data}" -x , > "${table}" 2> "${errors}" ||
@@ -132,7 +132,7 @@ test_rows()
 	grep -q '^perf' "${table}" || fail "no row of the comm perf"
 }
 
-# The sums against themselves, and against ones of half of the instructions.
+# Compares the sums with themselves, and with sums of half of the instructions.
 test_diff()
 {
 	perf functions report --diff "${perf_data}" "${temp_dir}/one.sums" --fail-on 'CPI>0.1%' \
@@ -168,7 +168,7 @@ test_diff()
 	fi
 }
 
-# A vendor's metric: of Neoverse N1, if perf was built with its tables.
+# Checks a metric of a vendor, Neoverse N1's, if perf was built with its tables.
 test_metrics()
 {
 	n1_sums="${temp_dir}/n1.sums"

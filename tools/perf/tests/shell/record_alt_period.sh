@@ -157,7 +157,7 @@ test_burst()
         fail "no burst of three windows"
 }
 
-# The long intervals are what the kernel chooses, the windows between them are not.
+# The kernel chooses the long intervals, but not the windows between them.
 test_frequency()
 {
     record "alt-period=${window},freq=200" perf test -w noploop 1 ||

@@ -53,8 +53,8 @@ perf record -o "${perf_data}" -T --sample-cpu \
 perf script -i "${perf_data}" -s "${script}" -- -s discard --csv > "${table}" 2> "${errors}" ||
 	fail "the script ended with status $?"
 
-# Shares of instructions: of some 4000 windows the seven functions have all but a
-# few, and each has its own within five standard errors and what discarding moves.
+# Shares of instructions: the seven functions have all but a few of some 4000 windows.
+# Each share is right within five standard errors and what discarding moves.
 awk -F '[ ,]+' '
 	NR == FNR && !/^#/ { share[$1] = $5 }
 	NR == FNR { next }
