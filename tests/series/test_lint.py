@@ -36,7 +36,6 @@ FAULTS = {
     "long.c": (C + f"\n/* {LONG} */\n", 3, "too long"),
     "words.txt": ("Nobody has rec" + "ieved it.\n", 1, "received"),
     "long.txt": (f"Two\n{LONG}\n", 2, "too long"),
-    "topic/cover-letter": (f"Two\n{LONG}\n", 2, "too long"),
     "space.txt": ("One \n", 1, "white space"),
     "end.txt": ("One\nTwo", 2, "no newline"),
     "file.md": ("# One\n\nSee [two](missing.md).\n", 3, "missing.md"),
