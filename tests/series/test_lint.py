@@ -33,7 +33,7 @@ FAULTS = {
     "fault.sh": ("#!/bin/sh\n" + SPDX + "rm $1\n", 3, "SC2086"),
     "fault.js": ("const one = 1;\none = = 2;\n", 2, "SyntaxError"),
     "style.c": (C + "\nint one(void)\n{\n\treturn(1);\n}\n", 5, "parentheses"),
-    "long.c": (C + f"\n/* {LONG} */\n", 3, "too long"),
+    "long.c": (C + f"\n/* {LONG} */\n", 3, "100 columns"),
     "words.txt": ("Nobody has rec" + "ieved it.\n", 1, "received"),
     "long.txt": (f"Two\n{LONG}\n", 2, "too long"),
     "space.txt": ("One \n", 1, "white space"),
