@@ -49,7 +49,7 @@ def keep_kernel(folder: Path, commit: str, patch: Path | None = None) -> None:
     def build() -> None:
         try:
             if patch:
-                # what the patch was made on has other lines beside it
+                # a patch that was made on another base has other lines beside its changes
                 must("git", "-C", WALK, "apply", "-C1", patch)
             build_kernel()
         finally:

@@ -20,14 +20,6 @@
 #define SAMPLES		"samples"
 #define MATCHED		"matched"
 #define DISCARDED	"discarded"
-/* What stands for the place of an event that is none of the set's. */
-enum {
-	PLACE_NONE = -1,	/* as of event_set__find() */
-	PLACE_SAMPLES = -2,
-	PLACE_MATCHED = -3,
-	PLACE_DISCARDED = -4,
-};
-
 /* function_column.per of a share. */
 #define TOTAL		"total"
 /* function_column.scale of a part of something, which cannot be more than 100. */
@@ -44,6 +36,14 @@ enum {
 #define MOST_RETURNS	0.01
 /* The least relative spread of window lengths from which a slope can be computed. */
 #define LEAST_SPREAD	0.1
+
+/* What place_of() returns for a name that is no event of the set. */
+enum {
+	PLACE_NONE = -1,	/* event_set__find() returns it, too */
+	PLACE_SAMPLES = -2,
+	PLACE_MATCHED = -3,
+	PLACE_DISCARDED = -4,
+};
 
 static const struct function_column known_columns[] = {
 #define FUNCTION_METRIC(...) { __VA_ARGS__ },
@@ -84,7 +84,7 @@ struct pair_sums {
 	double added_y, added_x, unsure_y, unsure_x;
 };
 
-/* Returns what stands for the place of a number of windows. */
+/* Returns the PLACE of a number of windows. */
 static int place_of_windows(const char *name)
 {
 	if (!strcmp(name, SAMPLES))
@@ -99,7 +99,7 @@ static bool is_windows(const char *name)
 	return place_of_windows(name) != PLACE_NONE;
 }
 
-/* Returns the place of an event in a set, or what stands for one. */
+/* Returns the place of an event in a set, or a PLACE. */
 static int place_of(const struct event_set *set, const char *name)
 {
 	int place = place_of_windows(name);
