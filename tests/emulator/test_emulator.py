@@ -310,6 +310,7 @@ class Interrupts(Emulator):
         for window in (300, 1200)
     )
     LEAST = 0.03  # error of CPI that interrupts make
+    STAYS = 0.9  # a function that ends fewer of the windows that it begins is marked for that
 
     @classmethod
     def setUpClass(cls):
@@ -330,6 +331,17 @@ class Interrupts(Emulator):
             TOP / "emulator/truth.py",
             *(OUT / f"{name}.{end}" for end in ("data", "truth", "true")),
         )
+
+    def stays(self, recording: Path) -> dict[str, dict]:
+        """The rows of most leaves: of those whose values only interrupts can have marked."""
+        rows = {}
+        for name, row in table(recording).items():
+            begun = sum(sums["begun"]["windows"] for sums in row["sums"])
+            matched = sum(sums["matched"] for sums in row["sums"])
+            if name in LEAVES and matched >= self.STAYS * begun:
+                rows[name] = row
+        self.assertGreater(len(rows), len(LEAVES) // 2)
+        return rows
 
     @staticmethod
     def errors(name: str, *options: str) -> dict[str, float]:
@@ -373,8 +385,9 @@ class Interrupts(Emulator):
 
     def test_disturbed_values_are_marked(self):
         """The CPI of a function is marked where interrupts make it wrong."""
-        for name, row in table(OUT / "noisy.data").items():
-            if name in LEAVES and self.errors("noisy")[name] > self.LEAST:
+        errors = self.errors("noisy")
+        for name, row in self.stays(OUT / "noisy.data").items():
+            if errors[name] > self.LEAST:
                 self.assertIn("CPI", row["weak"], name)
 
     def test_correction_leaves_alone_what_is_not(self):
@@ -382,12 +395,11 @@ class Interrupts(Emulator):
         for options in ("--correct",), ("--correct=own",):
             rows = json.loads(native(OUT / "quiet.data", "-j", *options).stdout)
             corrected = {row["symbol"]: row for row in rows["functions"]}
-            for name, row in table(OUT / "quiet.data").items():
-                if name in LEAVES:
-                    self.assertNotIn("CPI", row["weak"], name)
-                    low, high = corrected[name]["intervals"]["CPI"]
-                    value = row["metrics"]["CPI"]
-                    self.assertTrue(0.99 * low <= value <= 1.01 * high, (options, name))
+            for name, row in self.stays(OUT / "quiet.data").items():
+                self.assertNotIn("CPI", row["weak"], name)
+                low, high = corrected[name]["intervals"]["CPI"]
+                value = row["metrics"]["CPI"]
+                self.assertTrue(0.99 * low <= value <= 1.01 * high, (options, name))
 
 
 class Behaviours(Emulator):
