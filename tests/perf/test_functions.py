@@ -214,6 +214,7 @@ class Interval(unittest.TestCase):
     """report --interval: each table is that of --time, which reads the recording for it alone."""
 
     STEP = 10000  # ns
+    MOST_SKIDS = 10000  # of a table
 
     def report(self, *options: object) -> str:
         """What is printed."""
@@ -265,15 +266,15 @@ class Interval(unittest.TestCase):
                             windows[table is whole] += sums["samples"]
                 self.assertEqual(windows[True], windows[False])
 
-    def write(self, *times: int) -> Path:
-        """A recording of windows that end at these times."""
+    def write(self, *times: int, skid: int = 0) -> Path:
+        """A recording of windows that end at these times, late by so many cycles."""
         group = [pw.Event("cycles", 0, 0, [1], 10000, 300), pw.Event("instructions", 0, 1, [2])]
         writer, values = pw.Writer([group]), [0, 0]
         writer.comm(pw.Where(1, 100, 100), "program")
         for time in times:
-            for end, cycles in ((time - 1, 10000), (time, 300)):
+            for end, cycles, late in ((time - 1, 10000, 0), (time, 300, skid)):
                 values = [values[0] + cycles, values[1] + cycles]
-                pairs = list(zip((1, 2), values))
+                pairs = [(1, values[0] + late), (2, values[1])]
                 writer.sample(group[0], pw.Where(end, 100, 100), 0x1000, cycles, pairs)
         path = DATA / "gap.data"
         writer.write(path)
@@ -293,6 +294,19 @@ class Interval(unittest.TestCase):
         self.assertLessEqual(begin, end)
         # an interval of a nanosecond is allowed
         self.assertEqual(len(objects(self.report(path, "-j", "--interval", "1e-9"))), 6)
+
+    def test_skid(self):
+        """Each interval tells it of its own windows, also after one with more than a table keeps."""
+        times = *range(2, 2 * (self.MOST_SKIDS + 2), 2), 110000, 110010
+        path = self.write(*times, skid=20)
+        tables = objects(self.report(path, "-j", "--interval", "5e-5"))
+        self.assertEqual(
+            [table["skid"] for table in tables],
+            [
+                {"windows": number, "mean": 20, "median": 20, "percentile_95": 20}
+                for number in (self.MOST_SKIDS, 2)
+            ],
+        )
 
     def test_output(self):
         """Text and CSV have the rows of the objects, and what precedes all of them does so once."""

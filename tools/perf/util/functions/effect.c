@@ -104,11 +104,11 @@ static int compare_skids(const void *one, const void *other)
  */
 double function_table__mean_skid(const struct function_table *table)
 {
-	double mean = 0;
+	double total = 0;
 
 	for (unsigned int i = 0; i < table->nr_skids; i++)
-		mean += (double)table->skids[i] / table->nr_skids;
-	return mean;
+		total += table->skids[i];
+	return table->nr_skids ? total / table->nr_skids : 0;
 }
 
 /**

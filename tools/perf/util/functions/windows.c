@@ -968,14 +968,13 @@ static int note_skid(struct function_metrics *metrics, struct metrics_stream *st
 	if (stream->has_no_skid)
 		return 0;
 	/* The periods of lost samples are unknown. */
-	stream->has_no_skid = !sample->period || (stream->seen && is_broken) ||
-			      metrics->nr_skids == FUNCTION_MOST_SKIDS;
+	stream->has_no_skid = !sample->period || (stream->seen && is_broken);
 	if (stream->has_no_skid)
 		return 0;
 	if (stream->skid >= (s64)sample->period)
 		stream->skid = 0;
 	stream->skid += sample->counts[0] - sample->period;
-	if (!is_window || stream->skid < 0)
+	if (!is_window || stream->skid < 0 || metrics->nr_skids == FUNCTION_MOST_SKIDS)
 		return 0;
 	if (!metrics->skids)
 		metrics->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*metrics->skids));
