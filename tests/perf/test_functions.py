@@ -296,7 +296,7 @@ class Interval(unittest.TestCase):
         self.assertEqual(len(objects(self.report(path, "-j", "--interval", "1e-9"))), 6)
 
     def test_skid(self):
-        """Each interval tells it of its own windows, also after one with more than a table keeps."""
+        """Each interval tells it of its own windows, also after one with more than are kept."""
         times = *range(2, 2 * (self.MOST_SKIDS + 2), 2), 110000, 110010
         path = self.write(*times, skid=20)
         tables = objects(self.report(path, "-j", "--interval", "5e-5"))
