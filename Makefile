@@ -71,6 +71,8 @@ MACHINE = $(foreach arch,$(filter-out emulator,$(1)),\
 EMULATOR := build/emulator
 # The core model is of arm64. By default, make vm and machines that KVM runs have no model.
 DEMO_MODEL = $(or $(MODEL),$(if $(filter arm64-tcg,$(ARCH)-$(ACCEL)),small,none))
+# whether KVM can be used is checked before anything is built
+KVM = $(if $(filter kvm,$(ACCEL)),kvm)
 WITH_MODEL = $(if $(filter-out none,$(1)),$(EMULATOR)/model.so)
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map
 # the page, and the code for profiles
@@ -107,7 +109,7 @@ help: ## show this list
 .PHONY: demo
 demo: ## record the benchmark in the emulated machine, and print its table
 demo: override MODEL := $(DEMO_MODEL)
-demo: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL))
+demo: $(KVM) $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL))
 	@scripts/demo.sh $(ARCH) $(OUT)
 
 .PHONY: truth
@@ -119,7 +121,7 @@ truth: $(B)/perf/.built $(call MACHINE,$(ARCH) emulator)
 .PHONY: report
 report: ## like demo, with call chains and an HTML page: build/BASE/demo/report.html
 report: override MODEL := $(DEMO_MODEL)
-report: $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL)) $(REPORT_BUILT)
+report: $(KVM) $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL)) $(REPORT_BUILT)
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
@@ -166,9 +168,13 @@ kernel: $(KERNEL) ## build the kernel of the emulated machine
 
 .PHONY: vm
 vm: ## boot the emulated machine, and run RUN='command' in it (none: a shell)
-vm: $(KERNEL) $(call GUEST,$(ARCH)) $(call WITH_MODEL,$(MODEL))
+vm: $(KVM) $(KERNEL) $(call GUEST,$(ARCH)) $(call WITH_MODEL,$(MODEL))
 	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$${MODEL:-none}" \
 		--accel "$$ACCEL" --timeout $(TIMEOUT) "$$RUN"
+
+.PHONY: kvm
+kvm: | install-build
+	@scripts/vm.py --arch $(ARCH) --accel kvm --model "$${MODEL:-none}" --check
 
 .PHONY: emulator
 emulator: $(EMULATOR)/model.so ## build QEMU with our patches, and the core model

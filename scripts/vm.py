@@ -168,11 +168,8 @@ def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> i
         shutil.rmtree(control, ignore_errors=True)
 
 
-def use_kvm(arch: dict, args: argparse.Namespace) -> None:
-    """Changes the machine so that this computer's own processor and PMU run it.
-
-    Raises SystemExit with one line when that does not work here.
-    """
+def check_kvm(arch: dict, args: argparse.Namespace) -> None:
+    """Raises SystemExit with one line if KVM cannot run the machine, whatever its files are."""
     if Path(arch["qemu"][0]).name.removeprefix("qemu-system-") != platform.machine():
         sys.exit(
             f"vm: KVM executes {platform.machine()} here: leave --accel out, or choose that ARCH"
@@ -181,6 +178,13 @@ def use_kvm(arch: dict, args: argparse.Namespace) -> None:
         sys.exit("vm: under KVM the processor is real: leave --accel or --model out")
     if not os.access(KVM, os.R_OK | os.W_OK):
         sys.exit(f"vm: {KVM} cannot be used: load the module kvm, or ask for access to it")
+
+
+def use_kvm(arch: dict, args: argparse.Namespace) -> None:
+    """Changes the machine so that this computer's own processor and PMU run it.
+
+    Raises SystemExit with one line when that does not work here.
+    """
     args.no_icount = True
     arch["qemu"] = [
         {"max": "host", "virt,gic-version=3": "virt,gic-version=host"}.get(word, word)
@@ -281,6 +285,11 @@ def main() -> int:
         "--get", metavar="KEY", help="print one value of the machine's description and exit"
     )
     parser.add_argument(
+        "--check",
+        action="store_true",
+        help="check what needs no file of the machine, and exit",
+    )
+    parser.add_argument(
         "command",
         nargs="?",
         default="",
@@ -291,6 +300,10 @@ def main() -> int:
     arch = machine(args.arch)
     if args.get:
         print(str(arch.get(args.get, "")).strip())
+        return 0
+    if args.accel == "kvm":
+        check_kvm(arch, args)
+    if args.check:
         return 0
     if args.debug:
         args.append = f"{DEBUG_CMDLINE} {args.append}"

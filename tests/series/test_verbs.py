@@ -2,6 +2,7 @@
 """The Makefile's verbs: bad input ends with one clear line and leaves nothing behind."""
 
 import os
+import platform
 import pty
 import re
 import subprocess
@@ -53,6 +54,16 @@ class BadInput(unittest.TestCase):
         for verb in ("demo", "kernel", "vm"):
             self.refused(r"no machine for ARCH=vax; there is: .*arm64", "make", verb, "ARCH=vax")
         self.assertFalse((BUILD / "kernel/vax").exists())
+
+    def test_kvm_is_checked_first(self):
+        """Another machine than this computer is refused before anything is built for it."""
+        other = "x86_64" if platform.machine() == "aarch64" else "arm64"
+        for verb in ("demo", "report", "vm"):
+            self.refused(
+                f"^vm: KVM executes {platform.machine()} here",
+                *("make", verb, f"ARCH={other}", "ACCEL=kvm", "RUN=true", f"B={self.dir}"),
+            )
+        self.assertEqual(list(self.dir.iterdir()), [])
 
     def test_unknown_suite(self):
         """It is refused before anything is installed or built."""
