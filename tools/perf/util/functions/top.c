@@ -45,6 +45,8 @@
 /* What slices a table is made of, at most: older ones than the newest make longer ones. */
 #define MOST_SLICES	32
 #define LINE_SIZE	64
+/* Bytes in the pipe from perf record: as many as anybody may have, see pipe(7). */
+#define PIPE_SIZE	1048576
 /* perf record and its command have this long to end, then they are killed. */
 #define MOST_TO_END	(10 * NSEC_PER_SEC)
 /* timeout(1) sends its signal twice: within this time, both are one. */
@@ -876,6 +878,8 @@ static int start_child(struct function_top *top, const int control[2], const sig
 
 	if (pipe2(data, O_CLOEXEC))
 		return -errno;
+	/* So that perf record rarely waits for this process. It works with less, too. */
+	fcntl(data[1], F_SETPIPE_SZ, PIPE_SIZE);
 	fflush(stdout);
 	fflush(stderr);
 	top->control = control[1];
