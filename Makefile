@@ -121,7 +121,8 @@ truth: $(B)/perf/.built $(call MACHINE,$(ARCH) emulator)
 .PHONY: report
 report: ## like demo, with call chains and an HTML page: build/BASE/demo/report.html
 report: override MODEL := $(DEMO_MODEL)
-report: $(KVM) $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL)) $(REPORT_BUILT)
+report: $(KVM) $(B)/perf/.built $(call MACHINE,$(ARCH)) $(call WITH_MODEL,$(DEMO_MODEL)) \
+	$(REPORT_BUILT)
 	@scripts/demo.sh $(ARCH) $(OUT) --call-graph fp,4 --user-callchains
 	@echo
 	@$(STEP) "page" $(REPORT) --html $(OUT)/report.html $(OUT)/perf.data
