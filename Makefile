@@ -173,10 +173,6 @@ vm: $(KVM) $(KERNEL) $(call GUEST,$(ARCH)) $(call WITH_MODEL,$(MODEL))
 	@scripts/vm.py --arch $(ARCH) $(if $(DEBUG),--debug) --model "$${MODEL:-none}" \
 		--accel "$$ACCEL" --timeout $(TIMEOUT) "$$RUN"
 
-.PHONY: kvm
-kvm: | install-build
-	@scripts/vm.py --arch $(ARCH) --accel kvm --model "$${MODEL:-none}" --check
-
 .PHONY: emulator
 emulator: $(EMULATOR)/model.so ## build QEMU with our patches, and the core model
 
@@ -226,9 +222,12 @@ INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh
 INSTALLS := $(addprefix install-,lint build emulator report check all bench deb fresh)
 
-.PHONY: always $(INSTALLS)
+.PHONY: always kvm $(INSTALLS)
 $(INSTALLS): install-%:
 	@scripts/debian/install.sh $(INSTALL_$*)
+
+kvm: | install-build
+	@scripts/vm.py --arch $(ARCH) --accel kvm --model "$${MODEL:-none}" --check
 
 # Debian 12 and 13 have Linux 6.12; the source of another Linux is fetched
 SOURCE := $(or $(LINUX),$(patsubst %,build/source/linux-source-%.tar.xz,$(filter-out 6.12,$(BASE))))
