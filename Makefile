@@ -71,7 +71,7 @@ MACHINE = $(foreach arch,$(filter-out emulator,$(1)),\
 EMULATOR := build/emulator
 # The core model is of arm64. By default, make vm and machines that KVM runs have no model.
 DEMO_MODEL = $(or $(MODEL),$(if $(filter arm64-tcg,$(ARCH)-$(ACCEL)),small,none))
-# whether KVM can be used is checked before anything is built
+# kvm looks for what KVM needs, before anything is built
 KVM = $(if $(filter kvm,$(ACCEL)),kvm)
 WITH_MODEL = $(if $(filter-out none,$(1)),$(EMULATOR)/model.so)
 REPORT = report/functions-report --symfs $(B)/root/$(ARCH) --kallsyms $(B)/kernel/$(ARCH)/System.map

@@ -7,8 +7,8 @@ tables tell what samples take and what tables take. On four processors there are
 many samples, and as many tables as on one.
 
 A real processor executes more than one instruction in a nanosecond, but also more cycles. So top
-also runs on this computer, with as many samples per second as four processors of 3 GHz take. They
-are of a clock, because the kernel of this computer may not alternate.
+also runs on this computer, with as many samples per second as four processors of 3 GHz take. These
+are samples of a clock, because the kernel of this computer may not alternate.
 
 Times are those of both processes' clocks, in user and in kernel mode, from 5 seconds after the
 start.
@@ -109,15 +109,13 @@ def here() -> dict:
     busy = (str(PERF), "test", "-w", "benchmark", "--", "--iterations", "100000000", "0", "1")
     programs = [subprocess.Popen(busy, stdout=subprocess.DEVNULL) for _ in range(processors)]
     try:
-        done = run(
-            sys.executable, program, output, json.dumps([DEFAULT]), PERF, *COMMAND, "-e", events
-        )
+        run(sys.executable, program, output, json.dumps([DEFAULT]), PERF, *COMMAND, "-e", events)
     finally:
         for one in programs:
             one.kill()
             one.wait()
     if not output.exists():
-        return {"reason": done.stdout.strip().splitlines()[-1]}
+        return {"reason": "perf functions top -a printed no table"}
     return json.loads(output.read_text(encoding="utf-8"))[str(DEFAULT)]
 
 
