@@ -11,7 +11,7 @@ also runs on this computer, with as many samples per second as four processors o
 are samples of a clock, because the kernel of this computer may not alternate.
 
 Times are those of both processes' clocks, in user and in kernel mode, from 5 seconds after the
-start.
+start. The buffers of all processors together are as large as those of four.
 """
 
 import json
@@ -102,6 +102,7 @@ def here() -> dict:
     """Percent of a processor of this computer, and samples in a second; why not, if not."""
     processors = os.cpu_count() or 1
     period = round(1e9 * processors / (CPUS * 2 * HERTZ / PERIOD))  # ns
+    buffers = f"{1 << max(CPUS // processors, 1).bit_length() - 1}M"
     events = f"{{cpu-clock/period={period}/,page-faults,minor-faults,major-faults,cs}}:uS"
     program, output = OUT / "measure.py", OUT / "top-here.json"
     output.unlink(missing_ok=True)
@@ -109,7 +110,8 @@ def here() -> dict:
     busy = (str(PERF), "test", "-w", "benchmark", "--", "--iterations", "100000000", "0", "1")
     programs = [subprocess.Popen(busy, stdout=subprocess.DEVNULL) for _ in range(processors)]
     try:
-        run(sys.executable, program, output, json.dumps([DEFAULT]), PERF, *COMMAND, "-e", events)
+        top = PERF, *COMMAND, "-m", buffers, "-e", events
+        run(sys.executable, program, output, json.dumps([DEFAULT]), *top)
     finally:
         for one in programs:
             one.kill()

@@ -7,10 +7,12 @@ groups that come too late. The script must print what perf functions prints.
 
 import csv
 import io
+import itertools
 import json
 import math
 import os
 import pty
+import re
 import resource
 import struct
 import subprocess
@@ -481,6 +483,30 @@ class Inputs(unittest.TestCase):
         slow = "(sleep 0.3; head -c 1 {0}; sleep 0.3; tail -c +2 {0})"
         for path in self.sums, self.pipe:
             self.assertEqual(self.bash(f"report <{slow.format(path)}"), self.table)
+
+    def test_short_queue(self):
+        """perf report delivers all samples, however few may wait for their turn."""
+        windows = Windows()
+        # as from two CPUs whose buffers are written one after the other
+        for first in 2000, 2001:
+            windows.clock = itertools.count(first, 2)
+            for _ in range(1500):
+                windows.window(0x1000)
+        windows.writer.write_pipe(DATA / "queue.pipe")
+        windows.write(DATA / "queue.data")
+        for size in "80K", "200K", "1M":
+            config = DATA / "queue.config"
+            config.write_text(f"[report]\n\tqueue-size = {size}\n")
+            for source in "- < queue.pipe", "queue.data":
+                with self.subTest(size=size, source=source):
+                    rows = must(
+                        *("bash", "-c", f"{PERF} report --stdio -F sample -s pid -i {source}"),
+                        env={**os.environ, "PERF_CONFIG": str(config)},
+                        cwd=DATA,
+                        stderr=-1,
+                    )
+                    numbers = re.findall(r"^ +(\d+)", rows, re.MULTILINE)
+                    self.assertEqual(set(numbers), {"6001"}, rows)
 
     def test_script(self):
         table = self.bash(f"script --sums {self.sums}")

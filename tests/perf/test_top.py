@@ -189,6 +189,16 @@ for name, options in ("evil", ()), ("evil csv", ("-x", ";")):
 json.dump(seen, open("/share/seen.json", "w"))
 """
 
+CAP_IPC_LOCK = 14
+# usage: drop_capability.py CAPABILITY COMMAND...
+DROP_CAPABILITY = """
+import ctypes, os, sys
+
+PR_CAPBSET_DROP = 24
+ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, int(sys.argv[1]))
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
 COMMANDS = f"""
 sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0
 cp /share/terminal.py /share/at_terminal.py /tmp
@@ -224,6 +234,9 @@ try by perf functions top --by nonsense
 try field perf functions top -F FOO -- benchmark 0 1
 try output perf functions top -o file
 try both perf functions top -M ipc -e cycles
+try buffers perf functions top -v -p 999999
+try own perf functions top -v -p 999999 -m 64K
+try locked python3 /share/drop_capability.py {CAP_IPC_LOCK} perf functions top -v -p 999999
 try tracepoint perf functions top -e '{{cycles,instructions}}:uS,sched:sched_switch' -- \
 	benchmark 0 1
 try separate perf functions top --stdio -- sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
@@ -265,6 +278,7 @@ def setUpModule() -> None:
         old.unlink()
     shutil.copy(TOP / "tests/harness/terminal.py", SHARE)
     (SHARE / "at_terminal.py").write_text(AT_TERMINAL)
+    (SHARE / "drop_capability.py").write_text(DROP_CAPABILITY)
     in_guest(COMMANDS, share=SHARE, timeout=580)
 
 
@@ -409,6 +423,16 @@ class WithoutTerminal(unittest.TestCase):
         lines, status = said("output")
         self.assertNotEqual(status, 0)
         self.assertIn("unknown switch `o'", lines[0])
+
+    def test_buffers(self):
+        """They are larger, if they may be and the user has not chosen their size."""
+        for name, size in ("buffers", "-m 1M .*-p"), ("own", "-m 1M .*-m 64K"), ("locked", None):
+            calling = said(name)[0][0]
+            self.assertTrue(calling.startswith("calling: perf record "), calling)
+            if size:
+                self.assertRegex(calling, size)
+            else:
+                self.assertNotIn("-m", calling.split())
 
     def test_completion(self):
         self.assertEqual((SHARE / "commands").read_text().split(), ["record", "report", "top"])

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <linux/capability.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/time64.h>
@@ -20,6 +21,7 @@
 #include "builtin.h"
 #include "util/annotate.h"
 #include "util/cache.h"
+#include "util/cap.h"
 #include "util/debug.h"
 #include "util/functions/columns.h"
 #include "util/functions/diff.h"
@@ -1760,6 +1762,12 @@ static int parse_last(const struct option *opt, const char *str, int unset)
 	return unset ? -EINVAL : parse_number(opt, str, 0, FUNCTION_TOP_MOST_SECONDS);
 }
 
+/*
+ * perf record wakes up when a buffer is half full. Without the right to lock as much
+ * memory as this takes, each buffer is as large as the user may have it.
+ */
+static const char *const buffers_of_top[] = { "-m", "1M", NULL };
+
 static int run_top(struct top_command *command, struct function_top_options *top, int argc,
 		   const char **argv, const struct option *options)
 {
@@ -1769,6 +1777,7 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	const struct function_recorder recorder = {
 		.name = "top", .usage = functions_top_usage, .options = options,
 		.without = not_of_top, .arguments = arguments,
+		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers_of_top : NULL,
 	};
 	int fds[2];
 

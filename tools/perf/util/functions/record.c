@@ -456,8 +456,9 @@ static char *plain_command(const struct function_recorder *recorder, const struc
 
 /* Adds the arguments of perf record; the command to run comes last. */
 static void add_arguments(struct function_record *record, const struct parsed *parsed,
-			  const char *const *last, int argc, const char **argv)
+			  const struct function_recorder *recorder, int argc, const char **argv)
 {
+	const char *const *first = recorder->defaults, *const *last = recorder->arguments;
 	int nr = 0;
 
 	record->argv[nr++] = "record";
@@ -467,6 +468,8 @@ static void add_arguments(struct function_record *record, const struct parsed *p
 		record->argv[nr++] = "-e";
 		record->argv[nr++] = record->group;
 	}
+	while (first && *first)
+		record->argv[nr++] = *first++;
 	for (int i = 0; i < parsed->argc; i++)
 		record->argv[nr++] = parsed->argv[i];
 	if (parsed->count) {
@@ -549,7 +552,7 @@ int function_record__init(struct function_record *record, struct option *options
 		}
 	}
 	record->plain = plain_command(recorder, &parsed, argc, argv);
-	add_arguments(record, &parsed, recorder->arguments, argc, argv);
+	add_arguments(record, &parsed, recorder, argc, argv);
 	if (parsed.is_verbose)
 		print_verbose(record, &parsed, terms);
 	free(terms);

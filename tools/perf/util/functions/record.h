@@ -10,8 +10,10 @@ struct function_recorder {
 	const char *const *usage;
 	/* Its own options, which take names away from those of perf record; NULL: none. */
 	const struct option *options;
-	/* Options of perf record that it refuses, and arguments to add; NULL: none. */
+	/* Options of perf record that it refuses; NULL: none. */
 	const char *const *without;
+	/* Arguments to add before and after those of the user; NULL: none. */
+	const char *const *defaults;
 	const char *const *arguments;
 };
 

@@ -672,7 +672,7 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 }
 
 #ifdef HAVE_LIBTRACEEVENT
-/* perf reads tracing data from the pipe itself, but stdio has already read ahead. */
+/* perf reads tracing data from the pipe itself, but some may have been read ahead. */
 static int refuse_tracing_data(const struct perf_tool *tool __maybe_unused,
 			       struct perf_session *session, union perf_event *event __maybe_unused)
 {
@@ -960,8 +960,7 @@ int recording__read(const char *path, const struct recording_options *options,
 		.path	= path,
 		.mode	= PERF_DATA_MODE_READ,
 		.force	= options->force,
-		/* stdio reads many events per system call. */
-		.file.use_stdio = options->is_due,
+		.read_ahead = options->is_due,
 	};
 	recording->session = perf_session__new(&recording->data, &recording->tool);
 	if (IS_ERR(recording->session)) {

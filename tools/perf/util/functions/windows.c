@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/err.h>
+#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
@@ -43,6 +44,7 @@
 #include "../hashmap.h"
 
 #define NR_BLOCKS	20
+#define RECENT_BITS	6
 
 /* An event of a group; its index is the slot of its counts. */
 struct metrics_slot {
@@ -159,8 +161,8 @@ struct function_metrics {
 	struct metrics_function *functions;
 	struct hashmap *leaders;
 	struct hashmap *streams;
-	/* Successive samples often come from the same stream. */
-	struct metrics_stream *last_stream;
+	/* By hash, because samples come from a few streams in turn, such as one for each CPU. */
+	struct metrics_stream *recent[1 << RECENT_BITS];
 	/* Counts samples and interruptions, so that it gives their order. */
 	u64 now;
 	u64 lost;
@@ -590,6 +592,11 @@ static struct metrics_stream *function_metrics__new_stream(struct function_metri
 	return stream;
 }
 
+static struct metrics_stream **recent_stream(struct function_metrics *metrics, u64 id, u64 thread)
+{
+	return &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
+}
+
 /* Not inline, so that function_metrics__sample() has registers left where it is not needed. */
 static noinline struct metrics_stream *
 function_metrics__findnew_stream(struct function_metrics *metrics,
@@ -599,7 +606,7 @@ function_metrics__findnew_stream(struct function_metrics *metrics,
 
 	if (!hashmap__find(metrics->streams, &key, &stream))
 		stream = function_metrics__new_stream(metrics, group, id, thread);
-	metrics->last_stream = stream;
+	*recent_stream(metrics, id, thread) = stream;
 	return stream;
 }
 
@@ -996,12 +1003,13 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
-	struct metrics_stream *stream = metrics->last_stream;
+	struct metrics_stream *stream;
 	bool is_window, is_broken, is_wanted, is_same;
 	struct metrics_sums *sums;
 	const u64 thread = group->desc.inherit ? sample->thread : 0;
 	unsigned int common = 0;
 
+	stream = *recent_stream(metrics, sample->id, thread);
 	if (!stream || stream->id != sample->id || stream->thread != thread ||
 	    stream->group != group)
 		stream = function_metrics__findnew_stream(metrics, group, sample->id, thread);
@@ -1156,7 +1164,7 @@ void function_metrics__forget_idle(struct function_metrics *metrics)
 		free_chain(stream);
 		free(stream);
 	}
-	metrics->last_stream = NULL;
+	memset(metrics->recent, 0, sizeof(metrics->recent));
 	metrics->looked = metrics->now;
 }
 
