@@ -161,7 +161,9 @@ struct function_metrics {
 	struct metrics_function *functions;
 	struct hashmap *leaders;
 	struct hashmap *streams;
-	/* By hash, because samples come from a few streams in turn, such as one for each CPU. */
+	/* Successive samples often come from the same stream. */
+	struct metrics_stream *last_stream;
+	/* By hash, because others come in turn, such as one for each CPU. */
 	struct metrics_stream *recent[1 << RECENT_BITS];
 	/* Counts samples and interruptions, so that it gives their order. */
 	u64 now;
@@ -592,22 +594,19 @@ static struct metrics_stream *function_metrics__new_stream(struct function_metri
 	return stream;
 }
 
-static struct metrics_stream **recent_stream(struct function_metrics *metrics, u64 id, u64 thread)
-{
-	return &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
-}
-
 /* Not inline, so that function_metrics__sample() has registers left where it is not needed. */
 static noinline struct metrics_stream *
 function_metrics__findnew_stream(struct function_metrics *metrics,
 				 const struct metrics_group *group, u64 id, u64 thread)
 {
-	struct metrics_stream key = { .id = id, .thread = thread, .group = group }, *stream;
+	struct metrics_stream key = { .id = id, .thread = thread, .group = group };
+	struct metrics_stream **recent = &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
 
-	if (!hashmap__find(metrics->streams, &key, &stream))
-		stream = function_metrics__new_stream(metrics, group, id, thread);
-	*recent_stream(metrics, id, thread) = stream;
-	return stream;
+	if ((!*recent || !equal_stream((long)*recent, (long)&key, NULL)) &&
+	    !hashmap__find(metrics->streams, &key, recent))
+		*recent = function_metrics__new_stream(metrics, group, id, thread);
+	metrics->last_stream = *recent;
+	return *recent;
 }
 
 /* Returns the number of totals and products of a class of windows. */
@@ -1003,13 +1002,12 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 			     const struct metrics_sample *sample)
 {
 	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
-	struct metrics_stream *stream;
+	struct metrics_stream *stream = metrics->last_stream;
 	bool is_window, is_broken, is_wanted, is_same;
 	struct metrics_sums *sums;
 	const u64 thread = group->desc.inherit ? sample->thread : 0;
 	unsigned int common = 0;
 
-	stream = *recent_stream(metrics, sample->id, thread);
 	if (!stream || stream->id != sample->id || stream->thread != thread ||
 	    stream->group != group)
 		stream = function_metrics__findnew_stream(metrics, group, sample->id, thread);
@@ -1164,6 +1162,7 @@ void function_metrics__forget_idle(struct function_metrics *metrics)
 		free_chain(stream);
 		free(stream);
 	}
+	metrics->last_stream = NULL;
 	memset(metrics->recent, 0, sizeof(metrics->recent));
 	metrics->looked = metrics->now;
 }
