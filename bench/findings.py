@@ -93,7 +93,7 @@ def run_time(measured: dict[str, Any]) -> Finding:
         f"a sample every 300 cycles it runs {slow:.0f} times as long",
         "Run time of the recorded program by period",
         f"""The recordings are those of finding 1. Both are compared with one sample every million
-        cycles (`{LONG}`), which is a usual profile: the program then runs
+        cycles (`{LONG}`), a usual profile, with which the program runs
         {free[LONG]['run_time']:.2f} s. With alternate periods it runs {100 * added:.1f} % longer.
         With a sample every 300 cycles it runs
         {free[SHORT]['run_time']:.2f} s, or {limited[SHORT]['run_time']:.2f} s where the kernel's
@@ -130,8 +130,8 @@ def against_truth(measured: dict[str, Any]) -> Finding:
     return Finding(
         "truth",
         f"In {len(plain)} programs from Debian, {span(errors(plain, truth.CYCLES), 1)} of the "
-        f"cycles go to a wrong function, and perf distrusts {100 * marked / values:.0f} % of the "
-        "values",
+        f"cycles go to a wrong function, and perf marks or omits {100 * marked / values:.0f} % of "
+        "the values",
         "Errors of the share of cycles and of CPI by program",
         f"""QEMU runs the programs with a model of a CPU that has caches, TLBs and branch
         predictors. The model itself counts the events of each function, so the true values are
@@ -169,15 +169,15 @@ def resonance(measured: dict[str, Any]) -> Finding:
         f"{100 * none['largest deviation']:.0f} percentage points; jitter reduces that to "
         f"{100 * wide['largest deviation']:.1f}",
         "Error of the share that is furthest off, by jitter",
-        f"""A loop of {found['loop']:,} cycles goes round exactly
-        {found['pair'] // found['loop']} times in a long period and its window, together
-        {found['pair']:,} cycles, so each window is at the same place of the loop.
+        f"""A long period and its window have {found['pair']:,} cycles, exactly
+        {found['pair'] // found['loop']} rounds of a loop of {found['loop']:,}. So each window is at
+        the same place of the loop.
         The table gives {100 * none['shares'][wrong]:.0f} % of the cycles to
         a function that has {100 * found['truth'][wrong]:.0f} %. With `alt-period-jitter={n}` the
         kernel makes each long period longer or shorter by a random number of up to 2^{n} cycles,
         and each window by up to half of its length. The error is then
-        {100 * wide['largest deviation']:.1f} points; the standard error of chance alone is
-        {100 * wide['standard error']:.1f}.""",
+        {100 * wide['largest deviation']:.1f} points; chance alone has a
+        standard error of {100 * wide['standard error']:.1f} points.""",
         """The loop was written to be in step, and how often real programs are was not measured. A
         longer loop needs more jitter: 2^N has to be at least a quarter of its length.
         `perf functions record` uses jitter unless told otherwise, `perf record` does not.""",
@@ -211,8 +211,8 @@ def comparisons(measured: dict[str, Any]) -> Finding:
         functions with {hard[0]['runs']} runs of each build, and
         {100 * diff.power(result, hard[-1]):.0f} % with {hard[-1]['runs']}. If both builds are
         equal, perf should mark a change of a metric (CPI, page faults, share of cycles) in at most
-        {100 * diff.ALLOWED:.0f} % of the comparisons. As a mean of the three metrics it marks one
-        in at most {100 * most:.1f} % of them, and for the worst metric in {100 * worst:.1f} %.""",
+        {100 * diff.ALLOWED:.0f} % of the comparisons. As a mean of the three metrics it does so
+        in up to {100 * most:.1f} %. For the worst metric it is {100 * worst:.1f} %.""",
         f"""The runs are simulated, as only then the truth is known: {len(diff.MANY)} functions
         whose values differ from run to run independently, and {len(diff.CHANGED)} more that became
         slower, with {' and '.join(f'{size:,}' for size in diff.CHANGED.values())} windows in each

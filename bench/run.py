@@ -81,9 +81,10 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
             for depth in (1, 2)
         )
         yield bullet(
-            f"""Calls of the benchmark take 3,365 to 11,539 cycles. With windows of 300, tables give
-            {percent(near['share error'])} % of the cycles to a wrong function (chance alone would
-            give {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
+            f"""Calls of the benchmark take 3,365 to 11,539 cycles. With windows of 300 and `--share
+            discard`, tables give {percent(near['share error'])} % of the cycles to a wrong function
+            (chance alone would give {percent(near['by chance'])} %), and the page-fault rate of
+            `dcache_miss` is
             {percent(abs(near['rate error']))} % off the truth. If calls are an eighth as long, the
             errors are {percent(far['share error'])} % and {percent(abs(far['rate error']))} %.
             (`{command}accuracy`)"""
