@@ -152,6 +152,12 @@ def report(result: dict) -> str:
         emulator, with as many samples of a clock as {CPUS} processors of {HERTZ / 1e9:.0f} GHz
         take.
     """
+    goal = f"""
+        Goal for {CPUS} processors: at most {GOAL:.0f} %. It is {met(result["total"])} in the
+        emulated machine.
+    """
+    if "share" in result["here"]:
+        goal += f"It is {met(result['here']['share'])} on this computer."
     lines = [
         prose(about),
         "",
@@ -163,9 +169,6 @@ def report(result: dict) -> str:
         f"| {CPUS} processors, a table every {DEFAULT} s | {result['total']:.2f} |",
         of_here(result["here"]),
         "",
-        f"Goal for {CPUS} processors: at most {GOAL:.0f} %. It is {met(result['total'])} in the "
-        "emulated machine.",
+        prose(goal),
     ]
-    if "share" in result["here"]:
-        lines[-1] += f" It is {met(result['here']['share'])} on this computer."
     return "\n".join(lines)
