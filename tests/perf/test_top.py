@@ -411,7 +411,7 @@ class WithoutTerminal(unittest.TestCase):
             ("by", "no --by nonsense, there are: symbol"),
             ("field", "no column FOO in this recording, there are: symbol # CPI"),
             ("both", "-M chooses the events"),
-            ("tracepoint", "top does not count tracepoints"),
+            ("tracepoint", "top takes neither tracepoints nor AUX data"),
         ):
             with self.subTest(name):
                 lines, status = said(name)

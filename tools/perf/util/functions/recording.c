@@ -671,19 +671,17 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
-#ifdef HAVE_LIBTRACEEVENT
-/* perf reads tracing data from the pipe itself, but some may have been read ahead. */
-static int refuse_tracing_data(const struct perf_tool *tool __maybe_unused,
-			       struct perf_session *session, union perf_event *event __maybe_unused)
+/* perf reads this data from the pipe itself, but some may have been read ahead. */
+static int refuse_other_data(const struct perf_tool *tool __maybe_unused,
+			     struct perf_session *session, union perf_event *event __maybe_unused)
 {
 	struct recording *recording = container_of(session->tool, struct recording, tool);
 
-	pr_err("perf functions: top does not count tracepoints: leave them out, or use perf functions record\n");
+	pr_err("perf functions: top takes neither tracepoints nor AUX data (intel_pt, arm_spe): leave them out, or use perf functions record\n");
 	recording->is_refused = true;
 	session_done = 1;
 	return 0;
 }
-#endif
 
 static int process_throttle(const struct perf_tool *tool, union perf_event *event,
 			    struct perf_sample *sample __maybe_unused,
@@ -775,11 +773,14 @@ static void recording__init_tool(struct perf_tool *tool, bool is_asked)
 	tool->build_id		= perf_event__process_build_id;
 	tool->id_index		= perf_event__process_id_index;
 #ifdef HAVE_LIBTRACEEVENT
-	tool->tracing_data	= is_asked ? refuse_tracing_data :
-					     perf_event__process_tracing_data;
+	tool->tracing_data	= perf_event__process_tracing_data;
 #endif
-	if (is_asked)
-		tool->finished_round = process_round;
+	if (is_asked) {
+		tool->tracing_data	= refuse_other_data;
+		tool->auxtrace_info	= refuse_other_data;
+		tool->finished_round	= process_round;
+		tool->read_ahead	= true;
+	}
 	tool->ordering_requires_timestamps = true;
 	tool->dont_split_sample_group = true;
 	/* A sample that waits for its call chain would come after later ones. */
@@ -960,7 +961,6 @@ int recording__read(const char *path, const struct recording_options *options,
 		.path	= path,
 		.mode	= PERF_DATA_MODE_READ,
 		.force	= options->force,
-		.read_ahead = options->is_due,
 	};
 	recording->session = perf_session__new(&recording->data, &recording->tool);
 	if (IS_ERR(recording->session)) {
