@@ -289,7 +289,7 @@ class Options(unittest.TestCase):
 
 
 class Default(unittest.TestCase):
-    """perf functions record -- PROGRAM"""
+    """perf functions record -- COMMAND"""
 
     def test_jitter(self):
         """Intervals vary uniformly, as the kernel documents: by 2^18 and by half at most."""
