@@ -149,7 +149,8 @@ def report(result: dict) -> str:
         prose(
             "Each instruction takes one nanosecond in the emulated machine. So the time of an "
             "overflow, from the interrupt to the return, is an exact count of its instructions. "
-            "All kernels have the series' fix of arm_pmuv3 (topic arm-pmu), which any event needs:"
+            "All kernels have the series' fix of arm_pmuv3 (topic arm-pmu), which any event needs. "
+            "Differences are those of the numbers before they were rounded:"
         ),
         "",
         *table(

@@ -117,6 +117,16 @@ def errors(programs: dict[str, dict], metric: str) -> list[float]:
     return [row[metric]["error"] for row in programs.values()]
 
 
+def unmarked_rates(programs: dict[str, dict]) -> int:
+    """How many values, other than shares of cycles, have no mark."""
+    return sum(
+        row[metric]["values"] - row[metric]["marked"]
+        for row in programs.values()
+        for metric in truth.METRICS
+        if metric != truth.CYCLES
+    )
+
+
 def against_truth(measured: dict[str, Any]) -> Finding:
     """Programs that nobody here wrote."""
     plain, corrected = (strangers(measured, name) for name in (WITH_KERNEL, CORRECTED))
@@ -140,7 +150,10 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         `--correct` subtracts what the interrupt adds, and {span(errors(corrected, 'CPI'))} remain.
         Most functions of these programs return within a window, or call others in it. So of
         {values} values (shares of cycles, CPI and three rates of misses), perf marks {marked} as
-        weak or prints none; with `--correct`, {marked_corrected}.""",
+        weak or prints none; with `--correct`, {marked_corrected}. Among the values
+        without a mark are {unmarked_rates(plain)} CPIs and rates; with `--correct`,
+        {unmarked_rates(corrected)}. So read CPI and rates of such programs with `--correct`
+        only.""",
         f"""The 95 % intervals of the values without a mark contain the truth in
         {100 * right / (values - marked):.0f} % of the cases, with `--correct` in
         {100 * right_corrected / (values - marked_corrected):.0f} %, not in 95 %. The programs were

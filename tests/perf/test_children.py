@@ -215,7 +215,7 @@ class Refusals(unittest.TestCase):
         )
 
     def test_recordings_without_whole_chains(self):
-        lacks = "cycles was recorded without what this takes: perf record --call-graph fp"
+        lacks = "cycles was recorded without what these options need: perf record --call-graph fp"
         plain = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])]
         self.check(lacks, "-i", Recording([plain]).write(DATA / "plain.data"), "--children")
 
@@ -283,7 +283,7 @@ class InScript(unittest.TestCase):
         self.assertEqual([row[0] for row in table], ["children", "[all]", "beta", "gamma", "[cut]"])
 
     def test_refused(self):
-        lacks = "cycles was recorded without what this takes: perf record --call-graph fp"
+        lacks = "cycles was recorded without what these options need: perf record --call-graph fp"
         for name, kinds in (
             ("plain", 0),
             ("lbr", pw.CALLCHAIN | pw.BRANCH_STACK),

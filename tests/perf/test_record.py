@@ -352,6 +352,15 @@ class Children(unittest.TestCase):
             self.check(name, False, True)
         self.check("childrenq", False, True)
 
+    def test_sums_keep_the_note(self):
+        """So do several sums, and JSON has it."""
+        whole, part = SHARE / "inherited.sums", SHARE / "children.sums"
+        for sums, notes in ((whole, 0), (part, 1)):
+            must(PERF, "functions", "report", sums.with_suffix(".data"), "--sums", sums)
+            done = run(PERF, "functions", "report", whole, sums, "-j", stderr=-1)
+            self.assertEqual((done.returncode, done.stderr.count(self.NOTE)), (0, notes))
+            self.assertIs(json.loads(done.stdout)["lacks_children"], bool(notes))
+
     def test_note_is_of_recordings(self):
         """Of several recordings, or of a comparison, there is one note."""
         one, other = SHARE / "inherited.data", SHARE / "running.data"
@@ -402,6 +411,10 @@ class Ways(unittest.TestCase):
         text, status = said("plain-file")
         self.assertNotEqual(status, 0)
         self.assertNotIn("perf functions", text)
+        for options in ("-p 999999", "-C 99", "-F 0", "-c 1000 -F 1000"):
+            done = run(PERF, "functions", "record", *options.split(), "true", stderr=-1)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertNotIn("perf functions", done.stderr)
         self.assertEqual(said("status"), ("", 3))
         self.assertNotIn("perf functions", said("program")[0])
 

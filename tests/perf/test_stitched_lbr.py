@@ -335,7 +335,7 @@ class Functions(unittest.TestCase):
         for event in chains_alone.groups[0]:
             event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
         lacks = (
-            "perf functions: cycles was recorded without what this takes: perf record"
+            "perf functions: cycles was recorded without what these options need: perf record"
             " --call-graph lbr"
         )
         self.assertEqual(

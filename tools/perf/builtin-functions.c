@@ -313,7 +313,7 @@ static void print_no_window(const char *path, const struct report_options *optio
 	const char *filter = find_filter(options);
 
 	if (filter)
-		pr_err("perf functions: %s: no window is one that --%s chooses: leave it out to see which there are\n",
+		pr_err("perf functions: %s: --%s chooses no window: leave it out to see what there is\n",
 		       path, filter);
 	else
 		report_error(path,
@@ -418,7 +418,7 @@ static void print_effects(const struct function_table *table, const struct repor
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
 	if (function_table__skid(table, &skid) && skid.percentile_95)
-		pr_warning("perf functions: windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more\n",
+		pr_warning("perf functions: windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more (if this is near the length of the windows, choose longer ones with --window)\n",
 			   (unsigned long long)skid.median,
 			   (unsigned long long)skid.percentile_95);
 	if (options->reading.correction && !is_known)
@@ -435,7 +435,7 @@ static void print_notes(const struct function_table *table, const struct report_
 	if (has_several_periods(table))
 		pr_warning("perf functions: recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period apart)\n");
 	if (table->was_mixed)
-		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard\n");
+		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard (report those of each mode apart)\n");
 	if (table->lacks_children)
 		pr_warning("perf functions: recorded without new threads and children: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)\n");
 	if (table->lost)
@@ -1522,7 +1522,7 @@ static const struct option *end_of_group(const struct option *group)
 	return group;
 }
 
-/* The first group with the title of another one, NULL if there is none. */
+/* Returns the first group with the same title as @other, NULL if there is none. */
 static const struct option *find_group(const struct option *options, const struct option *other)
 {
 	for (; options->type != OPTION_END; options = end_of_group(options)) {
@@ -1540,8 +1540,8 @@ static struct option *copy_options(struct option *to, const struct option *begin
 }
 
 /*
- * The options of both, all of which are in groups; NULL without memory. In groups that both
- * have, the second's options follow those of the first.
+ * Joins two arrays of options, all of which are in groups. In groups that both have, the
+ * second's options follow those of the first. Returns NULL without memory.
  */
 static struct option *join_options(const struct option *first, const struct option *second)
 {
@@ -1607,7 +1607,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_CALLBACK(0, "after", &report, "file...", "the runs to compare with those of --before",
 		     add_after),
 	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
-		     "exit status 2 if a function has changed by more than column>number[%] or column<-number[%]",
+		     "exit status 2 if a metric of a function has surely risen (column>number[%]) or fallen (column<-number[%]) by more than this",
 		     add_limits),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING(0, "sums", &report.sums, "file",
@@ -1658,14 +1658,24 @@ struct top_command {
 	char *sort;
 };
 
+/*
+ * Calls perf record, which returns -1 if an event does not open, another negative
+ * number if something else fails, or the exit status of the command that it ran.
+ */
+static int record_and_explain(const struct function_record *record)
+{
+	int ret = cmd_record(record->argc, record->argv);
+
+	if (ret == -1)
+		function_leaders__explain(record->plain);
+	return ret;
+}
+
 static int record_for_top(void *data)
 {
 	struct top_command *command = data;
-	int ret = cmd_record(command->record.argc, command->record.argv);
 
-	if (ret < 0)
-		function_leaders__explain(command->record.plain);
-	return ret;
+	return record_and_explain(&command->record);
 }
 
 static int read_for_top(void *data, struct function_top *top)
@@ -1840,22 +1850,25 @@ static int cmd_functions_record(int argc, const char **argv)
 	const struct function_recorder recorder = {
 		.name = "record", .usage = functions_record_usage,
 	};
-	struct function_record record;
-	int ret = function_record__init(&record, record_options, &recorder, argc, argv);
+	struct function_record arguments;
+	int ret = function_record__init(&arguments, record_options, &recorder, argc, argv);
 
-	if (!ret) {
-		ret = cmd_record(record.argc, record.argv);
-		/* Other values are the exit status of the command. */
-		if (ret < 0)
-			function_leaders__explain(record.plain);
-	}
-	function_record__exit(&record);
+	if (!ret)
+		ret = record_and_explain(&arguments);
+	function_record__exit(&arguments);
 	return ret;
 }
 
 int cmd_functions(int argc, const char **argv)
 {
-	const char *functions_usage[2] = {};
+	/* The first one is made of the subcommands. */
+	const char *functions_usage[] = {
+		NULL,
+		"perf functions record -- make -j4   record short windows while a command runs",
+		"perf functions report               print the metrics of each function",
+		"perf functions top                  show the metrics of what runs now",
+		NULL
+	};
 	const struct option options[] = {
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_END()

@@ -1229,7 +1229,10 @@ class Collector:
                 or attr["sample_type"] & PERF_SAMPLE_STACK_USER
                 or attr["branch_sample_type"] & PERF_SAMPLE_BRANCH_CALL_STACK
             ):
-                fail(f"{name} was recorded without what this takes: perf record --call-graph fp")
+                fail(
+                    f"{name} was recorded without what these options need: "
+                    "perf record --call-graph fp"
+                )
             self.groups[evsel] = Group(attr, self.share, self.blocks)
             self.cpus.setdefault(cpu, set()).add(core_of(attr))
         if leader in self.groups and not is_tracepoint:

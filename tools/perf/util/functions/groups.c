@@ -210,14 +210,14 @@ static int add_metric(struct event_groups *groups, const struct function_expr *e
 		struct evsel *evsel = expr->expr->metric_events[i];
 
 		if (evsel__is_tool(evsel) || evsel->core.attr.exclude_user) {
-			pr_warning("perf functions: the metric %s is left out: functions have no %s\n",
+			pr_warning("perf functions: the metric %s is left out: %s is not counted per function\n",
 				   name, function_expr__id(expr, i));
 			goto out;
 		}
 	}
 	missing = uncountable(events, groups->modifiers);
 	if (missing) {
-		pr_warning("perf functions: the metric %s is left out: this machine does not count %s\n",
+		pr_warning("perf functions: the metric %s is left out: this machine does not count %s in a group that cycles lead\n",
 			   name, missing);
 		goto out;
 	}
@@ -250,7 +250,7 @@ static char *own_cpu(void)
 
 	if (!id)
 		pr_err("perf functions: -M: the CPU of this machine is not known: choose one with PERF_CPUID=, see perf list metric\n");
-	/* What a metric takes is the same whatever the number of slots is. */
+	/* A metric needs the same events, however many slots there are. */
 	else if (asprintf(&own, "%s slots=%g smt_on=%d", id, slots >= 1 ? slots : 1,
 			  smt_on()) < 0)
 		own = NULL;
@@ -314,7 +314,7 @@ char *function_groups__of_metrics(const char *leader, const char *modifiers, con
 	if (!err && groups.nr)
 		list = join_groups(leader, &groups);
 	else if (!err)
-		pr_err("perf functions: -M %s: this machine does not count its events: choose another metric, see perf list metric\n",
+		pr_err("perf functions: -M %s: this machine does not count its events in a group that cycles lead: choose another metric, see perf list metric\n",
 		       names);
 	for (unsigned int i = 0; i < groups.nr; i++)
 		strlist__delete(groups.group[i]);

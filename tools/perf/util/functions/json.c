@@ -93,6 +93,7 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 	}
 	json_number("\n ],\n \"throttled\": ", table->throttled, fp);
 	json_number(",\n \"lost\": ", table->lost, fp);
+	fprintf(fp, ",\n \"lacks_children\": %s", table->lacks_children ? "true" : "false");
 }
 
 /* Prints totals of the events of a set. */

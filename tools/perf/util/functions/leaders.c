@@ -293,7 +293,7 @@ static bool explain_leader(const struct perf_event_attr *leader, const char *pla
 			"perf functions: a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: add the modifier H, as in :uHS\n");
 	} else if (lacks_pmu(&attr)) {
 		fprintf(stderr,
-			"perf functions: this machine has no PMU for this event, as a virtual machine may have none: record by the clock, with windows in nanoseconds:\n"
+			"perf functions: this machine has no PMU for this event, like many virtual machines: record by the clock, with windows in nanoseconds:\n"
 			"    perf functions record --window 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND\n");
 	} else {
 		return false;

@@ -142,20 +142,26 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 	       (arg ? add_argument(parsed, "%s", arg) : 0);
 }
 
+static bool parse_u64(const char *arg, u64 *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(arg, &end, 10);
+	return !errno && isdigit(*arg) && !*end;
+}
+
 /* Errors are reported when all options are known. */
 static int take_number(const struct option *opt, const char *arg, int unset)
 {
 	struct number *number = opt->value;
-	char *end;
 
 	number->is_given = true;
 	if (unset) {
 		number->value = number->least;
 		return 0;
 	}
-	errno = 0;
-	number->value = strtoull(arg, &end, 10);
-	number->is_wrong = errno || !isdigit(*arg) || *end || number->value < number->least ||
+	number->is_wrong = !parse_u64(arg, &number->value) || number->value < number->least ||
 			   number->value > number->most;
 	return 0;
 }
@@ -291,8 +297,14 @@ static bool refuse_numbers(const struct parsed *parsed)
 /* Returns true, after a message, if options contradict each other. */
 static bool refuse_options(const struct parsed *parsed)
 {
+	u64 period = parsed->freq || parsed->has_events ? 0 : DEFAULT_PERIOD;
+
 	if (refuse_numbers(parsed))
 		return true;
+	if (parsed->count && (!parse_u64(parsed->count, &period) || !period)) {
+		pr_err("perf functions: -c takes a period of at least 1\n");
+		return true;
+	}
 	if (parsed->metrics && !*parsed->metrics) {
 		pr_err("perf functions: -M takes names of metrics or groups: see perf list metric\n");
 		return true;
@@ -316,14 +328,13 @@ static bool refuse_options(const struct parsed *parsed)
 		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window: leave that out\n");
 		return true;
 	}
-	if (parsed->window.value && parsed->count &&
-	    parsed->window.value > strtoull(parsed->count, NULL, 10)) {
+	if (parsed->window.value && period && parsed->window.value > period) {
 		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
 		       (unsigned long long)parsed->window.value);
 		return true;
 	}
 	if (parsed->kernel && !perf_event_paranoid_check(1)) {
-		pr_err("perf functions: --kernel takes root, CAP_PERFMON or sysctl kernel.perf_event_paranoid=1\n");
+		pr_err("perf functions: --kernel needs more rights: run as root, or set sysctl kernel.perf_event_paranoid=1\n");
 		return true;
 	}
 	return false;

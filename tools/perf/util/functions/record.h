@@ -8,7 +8,7 @@ struct option;
 struct function_recorder {
 	const char *name;
 	const char *const *usage;
-	/* Its own options, which take names away from those of perf record; NULL: none. */
+	/* Its own options, NULL if none. An option of perf record with the same name has none then. */
 	const struct option *options;
 	/* Options of perf record that it refuses; NULL: none. */
 	const char *const *without;

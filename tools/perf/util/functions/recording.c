@@ -151,7 +151,7 @@ static bool refuse_leader(struct recording *recording, struct evsel *leader)
 		lacks = "-T";
 	if (!lacks)
 		return false;
-	scnprintf(reason, sizeof(reason), "was recorded without what this takes: perf record %s",
+	scnprintf(reason, sizeof(reason), "was recorded without what these options need: perf record %s",
 		  lacks);
 	refuse(recording, leader, reason);
 	return true;
@@ -600,7 +600,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 
 	recording->nr_samples++;
 	if (sample->deferred_callchain && symbol_conf.use_callchain) {
-		pr_err("perf functions: samples without their call chains, which come later: record without 'defer'\n");
+		pr_err("perf functions: deferred call chains are not supported: record without ',defer' in --call-graph\n");
 		recording->is_refused = true;
 		return -EINVAL;
 	}
@@ -817,6 +817,16 @@ static void recording__delete(struct recording *recording)
 	free(recording);
 }
 
+/* Returns true if the file ends within its events, which perf would map nevertheless. */
+static bool is_cut(const struct perf_session *session)
+{
+	u64 end;
+
+	return !perf_data__is_pipe(session->data) &&
+	       (check_add_overflow(session->header.data_offset, session->header.data_size, &end) ||
+		end > perf_data__size(session->data));
+}
+
 static int recording__process(struct recording *recording, const char *path,
 			      const struct recording_options *options)
 {
@@ -841,7 +851,7 @@ static int recording__process(struct recording *recording, const char *path,
 	/* A progress line would mix with tables. */
 	if (!options->span && !options->is_due)
 		function_progress__begin(path, &recording->nr_samples);
-	err = perf_session__process_events(session);
+	err = is_cut(session) ? -EINVAL : perf_session__process_events(session);
 	function_progress__end();
 	if (recording->is_refused)
 		return -EINVAL;

@@ -1012,6 +1012,8 @@ int function_table__write(const struct function_table *table, FILE *fp)
 	fprintf(fp, "by\t%s\t%d\n", table->by, table->inlines);
 	fprintf(fp, "lost\t%llu\n", (unsigned long long)table->lost);
 	fprintf(fp, "throttled\t%llu\n", (unsigned long long)table->throttled);
+	if (table->lacks_children)
+		fputs("lacks-children\n", fp);
 	for (unsigned int i = 0; i < table->nr_cpus; i++) {
 		fputs("cpu", fp);
 		write_name(table->cpus[i], fp);
@@ -1353,6 +1355,10 @@ static int read_line(struct reader *reader, struct fields *fields)
 		return parse_u64(fields->field[1], 10, &table->lost);
 	if (fields->nr == 2 && !strcmp(word, "throttled"))
 		return parse_u64(fields->field[1], 10, &table->throttled);
+	if (fields->nr == 1 && !strcmp(word, "lacks-children")) {
+		table->lacks_children = true;
+		return 0;
+	}
 	if (fields->nr == 2 && !strcmp(word, "cpu"))
 		return read_cpu(table, fields->field[1]);
 	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;

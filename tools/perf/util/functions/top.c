@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables of what runs now: perf record writes to a pipe, this process reads it.
+ * Tables of what runs now: perf record writes to a pipe, and this process reads it.
  *
- * - perf record writes when a buffer is half full, or when its control pipe says
- *   something. So it gets a word four times from one table to the next.
- * - The main thread reads. After a round of perf record it hands over the sums that
- *   have come, if they are wanted. The other thread adds them up, prints, and waits
- *   for keys and signals. It never looks at what is being read.
- * - A table is of the last slices of time, each of which has sums of its own.
+ * - perf record writes when a buffer is half full, or when something comes through its
+ *   control pipe. So this process sends it a word four times from one table to the next.
+ * - The main thread reads. After a round of perf record it hands over the sums, if a
+ *   table is due. The other thread adds them up, prints, and waits for keys and
+ *   signals. It does not touch the session that is being read.
+ * - Time is divided into slices, each with its own sums. A table adds up the last ones.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,17 +39,17 @@
 #include "text.h"
 #include "top.h"
 
-/* A word to perf record's control pipe, to which it need not answer. */
+/* What is sent through perf record's control pipe. It need not answer. */
 #define WORD		"ping\n"
 #define WORDS		4	/* from one table to the next */
-/* What slices a table is made of, at most: older ones than the newest make longer ones. */
+/* A table adds up at most so many slices. Older slices are joined to longer ones. */
 #define MOST_SLICES	32
 #define LINE_SIZE	64
-/* Bytes in the pipe from perf record: as many as anybody may have, see pipe(7). */
+/* Size of the pipe from perf record in bytes: the most that each user may have, see pipe(7). */
 #define PIPE_SIZE	1048576
-/* perf record and its command have this long to end, then they are killed. */
+/* If perf record and its command have not ended after this time, they are killed. */
 #define MOST_TO_END	(10 * NSEC_PER_SEC)
-/* timeout(1) sends its signal twice: within this time, both are one. */
+/* timeout(1) sends its signal twice. Within this time, the second one does not count. */
 #define SAME_STOP	(NSEC_PER_SEC / 2)
 
 #define ENTER_SCREEN	"\033[?1049h\033[?25l"
@@ -280,7 +280,7 @@ static bool add_part(struct function_table *table, const struct function_table *
 	const char *reason = function_table__add_part(table, part);
 
 	if (reason)
-		pr_err("perf functions: top cannot go on: %s\n", reason);
+		pr_err("perf functions: top cannot go on: %s (start it again, with a shorter --last if it has run for long)\n", reason);
 	return !reason;
 }
 
@@ -734,7 +734,7 @@ static void send_word(struct function_top *top, u64 now)
 	top->next_word = now + top->options.delay * NSEC_PER_SEC / WORDS;
 }
 
-/* What there is to do at this time, until the end. Returns when there is more. */
+/* Sends a word or prints a table if it is time. Returns the time of the next one. */
 static u64 make_tables(struct function_top *top, u64 now)
 {
 	const u64 delay = top->options.delay * NSEC_PER_SEC;
@@ -753,7 +753,7 @@ static u64 make_tables(struct function_top *top, u64 now)
 	mutex_lock(&top->mutex);
 	is_handed = top->is_handed;
 	mutex_unlock(&top->mutex);
-	/* Where nothing runs there is nothing to come. */
+	/* While nothing runs, perf record has nothing to write, so do not wait for it. */
 	if (top->is_asked && (is_handed || now >= top->next_table + delay / WORDS)) {
 		top->is_asked = false;
 		top->next_table = max(top->next_table + delay, now + delay / WORDS);
@@ -771,7 +771,7 @@ static u64 make_tables(struct function_top *top, u64 now)
 						   top->next_table);
 }
 
-/* Do what is due. Returns the milliseconds until there is more to do, or -1. */
+/* Does what is due. Returns the milliseconds until the next thing is, or -1. */
 static int keep_time(struct function_top *top)
 {
 	const u64 now = now_ns();
@@ -811,11 +811,11 @@ static void *show_tables(void *data)
 			has_ended = top->has_ended;
 			is_unreadable = top->is_unreadable;
 			mutex_unlock(&top->mutex);
-			/* perf record would go on. */
+			/* Nobody reads what perf record writes. */
 			if (is_unreadable && !top->is_stopping)
 				stop_and_show(top);
 		}
-		/* Before a signal that stops this: a shell may read them then. */
+		/* First the keys: after a signal that stops this process, a shell may read them. */
 		if (fds[2].revents)
 			read_keys(top, fds[2].revents);
 		if (fds[1].revents)
@@ -824,7 +824,7 @@ static void *show_tables(void *data)
 	return NULL;
 }
 
-/* Print what perf record has said, but for what it has written where. */
+/* Prints the messages of perf record, except how much it has written. */
 static void print_said(struct function_top *top)
 {
 	size_t size = 0;
@@ -838,7 +838,7 @@ static void print_said(struct function_top *top)
 	free(line);
 }
 
-/* The last table, which stays. */
+/* Prints the last table, which stays on the screen. */
 static int finish(struct function_top *top)
 {
 	int err = take_up(top);
@@ -878,7 +878,7 @@ static int start_child(struct function_top *top, const int control[2], const sig
 
 	if (pipe2(data, O_CLOEXEC))
 		return -errno;
-	/* So that perf record rarely waits for this process. It works with less, too. */
+	/* With a large pipe, perf record rarely waits for this process. A small one works, too. */
 	fcntl(data[1], F_SETPIPE_SZ, PIPE_SIZE);
 	fflush(stdout);
 	fflush(stderr);
@@ -929,7 +929,7 @@ static int begin(struct function_top *top, const int control[2])
 	return start_child(top, control, &before);
 }
 
-/* Whether perf record ends by itself, which is why there is nothing to read. */
+/* Returns true if reading failed because perf record has ended by itself. */
 static bool has_ended_soon(const struct function_top *top)
 {
 	const struct timespec while_ending = { .tv_nsec = NSEC_PER_SEC / 100 };
@@ -939,7 +939,7 @@ static bool has_ended_soon(const struct function_top *top)
 
 		if (waitid(P_PID, top->child, &info, WEXITED | WNOHANG | WNOWAIT))
 			return true;
-		/* It has still written where nobody reads. */
+		/* SIGPIPE ends perf record if it writes after this process has closed the pipe. */
 		if (info.si_pid)
 			return info.si_code != CLD_KILLED || info.si_status != SIGPIPE;
 		nanosleep(&while_ending, NULL);
@@ -972,7 +972,7 @@ static int read_all(struct function_top *top)
 	err = -pthread_create(&thread, NULL, show_tables, top);
 	if (err) {
 		restore_terminal();
-		/* perf record does not wait for a reader that there is not. */
+		/* perf record would wait for a reader. */
 		close(STDIN_FILENO);
 		stop(top);
 		return err;
@@ -982,7 +982,7 @@ static int read_all(struct function_top *top)
 	err = top->options.read(top->options.data, top);
 	if (err && !has_ended_soon(top))
 		tell(top, &top->is_unreadable);
-	/* The other thread sees to it that there is an end. */
+	/* The other thread ends perf record. */
 	while (waitid(P_PID, top->child, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
 	tell(top, &top->has_ended);

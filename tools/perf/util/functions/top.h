@@ -15,21 +15,21 @@ struct function_top;
 #define FUNCTION_TOP_LAST		30
 #define FUNCTION_TOP_MOST_SECONDS	1e6
 
-/* Where one table of many goes, and what it is. */
+/* One table of many: where it is printed, and which time it covers. */
 struct function_view {
 	FILE *fp;
-	/* Of a screen; 0 elsewhere, where there is room for all. */
+	/* Size of the screen; 0 if there is none, then all rows are printed. */
 	unsigned int nr_rows;
 	int width;
-	/* Times of the recording that it is of, ns. */
+	/* The time that the table covers, in ns of the recording. */
 	u64 begin;
 	u64 end;
 };
 
-/* What the user has chosen, and what the commands are that it takes. */
+/* The user's options, and the functions that record, read and print. */
 struct function_top_options {
 	double delay;		/* seconds from one table to the next */
-	double last;		/* seconds that a table is of, 0: all */
+	double last;		/* seconds that a table covers, 0: all */
 	unsigned int count;	/* of tables, 0: no end */
 	bool stdio;
 	/* Record to stdout, until there is a signal: run in a process of its own. */
@@ -38,9 +38,9 @@ struct function_top_options {
 	int (*read)(void *data, struct function_top *top);
 	int (*print)(void *data, const struct function_table *table,
 		     const struct function_view *view);
-	/* What there is to say of the last table. */
+	/* Print the notes about the last table. */
 	void (*note)(void *data, const struct function_table *table);
-	/* Change what a key is for. Returns NULL, or why it cannot be so, to be freed. */
+	/* Make the choice of a key. Returns NULL, or the reason why not, to be freed. */
 	char *(*choose)(void *data, const struct function_table *table, char key,
 			const char *text);
 	void *data;

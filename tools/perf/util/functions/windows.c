@@ -1044,7 +1044,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_gr
 		struct function_intervals *intervals = is_window ? &group->windows : &group->longs;
 
 		intervals->number++;
-		/* It has begun or continued a burst if it counts for its function. */
+		/* Windows that count for a function are added by add_matched(), at the end. */
 		if (!stream->in_burst && add_interval(group, intervals, sample->counts))
 			return -ENOMEM;
 	}
