@@ -418,7 +418,9 @@ class Output(unittest.TestCase):
             list(whole)[2:],
             ["by", "inline", "before", "after", "columns", "run_deviations", "functions"],
         )
-        self.assertEqual(list(whole["after"]), ["runs", "groups", "throttled", "lost"])
+        self.assertEqual(
+            list(whole["after"]), ["runs", "groups", "throttled", "lost", "lacks_children"]
+        )
         self.assertEqual(whole["run_deviations"], {})
         self.assertEqual([column["name"] for column in whole["columns"]], ["#", "CPI"])
         new = next(row for row in whole["functions"] if row["symbol"] == "new")

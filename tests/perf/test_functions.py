@@ -125,9 +125,7 @@ class RandomRecordings(unittest.TestCase):
                 )
                 told = native(DATA / "deferred.data", "--by", "callchain")
                 self.assertGreater(told.returncode, 0)
-                self.assertIn(
-                    "record without ',defer' in --call-graph\n", told.stderr
-                )
+                self.assertIn("record without ',defer' in --call-graph\n", told.stderr)
                 # perf script waits for the ends
                 told = run(PERF, "script", "-i", DATA / "deferred.data", "-s", SCRIPT, stderr=-1)
                 self.assertGreater(told.returncode, 0)
@@ -880,13 +878,9 @@ class Report(Case):
                 "leave --share out, or write them anew from the recording\n",
             ),
         )
-        self.assert_refused(
-            "--comms chooses no window: leave it out", self.one, "-c", "nobody"
-        )
+        self.assert_refused("--comms chooses no window: leave it out", self.one, "-c", "nobody")
         self.assert_refused("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x")
-        self.assert_refused(
-            "--cpu chooses no window: leave it out", self.one, "-C", "63"
-        )
+        self.assert_refused("--cpu chooses no window: leave it out", self.one, "-C", "63")
         self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")

@@ -28,7 +28,8 @@ EXACT = 2**53 - 1  # the largest whole number that JavaScript never rounds
 # objects whose members are named by events or columns
 MAPS = "totals", "products", "block_products", "metrics", "errors", "run_deviations", "added"
 OPTIONAL = "time", "skid", "tree"
-OF_COMMAND = "interrupts", "corrected", "intervals_of", "skid"  # the script does not know them
+# the script does not know them
+OF_COMMAND = "lacks_children", "interrupts", "corrected", "intervals_of", "skid"
 NO_WHOLES = "symbol", "dso", "columns", "metrics", "errors", "intervals", "run_deviations", "time"
 NASTY = 'ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcff\udced\udca0\udc80ö\u2028"\\'
 

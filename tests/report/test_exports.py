@@ -481,7 +481,7 @@ class Mistakes(Case):
         bad.write_text("no recording")
         for option in "--pprof", "--openmetrics":
             out = self.dir / "out"
-            self.refused("incompatible file format .*", REPORT, option, out, bad)
+            self.refused("perf functions: .*neither a recording nor .*", REPORT, option, out, bad)
             self.refused(
                 ".*there is no such folder", REPORT, option, self.dir / "none/out", self.chains
             )

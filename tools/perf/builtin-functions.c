@@ -36,6 +36,7 @@
 #include "util/functions/top.h"
 #include "util/functions/tree.h"
 #include "util/functions/vendor-metrics.h"
+#include "util/header.h"
 #include "util/hist.h"
 #include "util/record.h"
 #include "util/srcline.h"
@@ -320,20 +321,40 @@ static void print_no_window(const char *path, const struct report_options *optio
 			     "the recording has no window: record for longer, or with a shorter --period");
 }
 
+/* Returns true, after a message, if a file can be neither a recording nor sums. */
+static bool refuse_file(const char *path, int fd)
+{
+	struct stat st;
+	u64 magic;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && is_perf_magic(magic)))
+		return false;
+	report_error(path, "neither a recording nor a sums file: see perf functions record");
+	return true;
+}
+
 static int read_table(const char *path, struct report_options *options,
 		      struct function_table *table)
 {
 	const char *file = strcmp(path, "-") ? path : "/dev/stdin";
 	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
 	struct stat st;
-	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
+	bool is_pipe;
 
+	if (fd < 0) {
+		pr_err("perf functions: %s: %m: name a file that perf functions record has written\n",
+		       path);
+		return -EINVAL;
+	}
+	is_pipe = !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 	if (has_sums(fd, is_pipe))
 		err = read_chosen_sums(path, fd, options, table);
+	else if (refuse_file(path, fd))
+		err = -EINVAL;
 	else
-		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
-	if (fd >= 0)
-		close(fd);
+		err = read_recording(file, is_pipe ? fd : -1, options, table);
+	close(fd);
 
 	if (!err && (options->by_name || options->children) &&
 	    strcmp(table->by, options->recording.by)) {
@@ -435,7 +456,7 @@ static void print_notes(const struct function_table *table, const struct report_
 	if (has_several_periods(table))
 		pr_warning("perf functions: recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period apart)\n");
 	if (table->was_mixed)
-		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard (report those of each mode apart)\n");
+		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard\n");
 	if (table->lacks_children)
 		pr_warning("perf functions: recorded without new threads and children: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)\n");
 	if (table->lost)
@@ -1862,7 +1883,7 @@ static int cmd_functions_record(int argc, const char **argv)
 int cmd_functions(int argc, const char **argv)
 {
 	/* The first one is made of the subcommands. */
-	const char *functions_usage[] = {
+	const char *functions_usage[4 + 1] = {
 		NULL,
 		"perf functions record -- make -j4   record short windows while a command runs",
 		"perf functions report               print the metrics of each function",

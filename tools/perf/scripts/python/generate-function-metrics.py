@@ -637,6 +637,7 @@ class Table:
         self.intervals: Dict[Events, Intervals] = {}  # of the groups in share mode auto
         self.cpus: Set[str] = set()  # the kinds of CPUs that counted
         self.lost = self.throttled = 0
+        self.lacks_children = False  # sums say so; recordings do not tell the script
         self.was_mixed = False  # auto was added to discard, so the result has the latter only
 
     def add(self, function: Function, events: Events, sums: Sums) -> None:
@@ -708,6 +709,7 @@ class Table:
                     table.add(function, events, sums)
             for events, intervals in part.intervals.items():
                 table.add_intervals(events, intervals)
+        table.lacks_children = self.lacks_children or other.lacks_children
         table.was_mixed = self.was_mixed or other.was_mixed
         if {"auto", "discard"} <= table.shares():
             table.discard()
@@ -1732,6 +1734,8 @@ def write_sums(table: Table, out: TextIO) -> None:
     line("by", table.by, int(table.inline))
     line("lost", table.lost)
     line("throttled", table.throttled)
+    if table.lacks_children:
+        line("lacks-children")
     for cpu in sorted(table.cpus):
         line("cpu", cpu)
     for events, infos in groupby(table.recorded(), key=attrgetter("events")):
@@ -1873,6 +1877,20 @@ def group_of_line(fields: Sequence[str], version: int) -> GroupInfo:
     )
 
 
+def read_fact(table: Table, word: str, fields: List[str]) -> None:
+    """A line that tells of the whole recording. Raises ValueError if it is none."""
+    if word == "by" and len(fields) == 2 and is_by(fields[0]) and fields[1] in ("0", "1"):
+        table.by, table.inline = fields[0], fields[1] == "1"
+    elif word in ("lost", "throttled") and len(fields) == 1:
+        setattr(table, word, natural(fields[0]))
+    elif word == "lacks-children" and not fields:
+        table.lacks_children = True
+    elif word == "cpu" and len(fields) == 1:
+        table.cpus.add(printable(fields[0]))
+    else:
+        raise ValueError
+
+
 def read_sums(lines: Sequence[str], version: int) -> Table:
     """The table in the lines of a sums file, without the first. Raises ValueError for one that
     is none."""
@@ -1902,14 +1920,8 @@ def read_sums(lines: Sequence[str], version: int) -> Table:
             long = intervals_of_line(events, number, values)
             long.blocks = natural(blocks)
             table.intervals[events] = Intervals(windows, long)
-        elif word == "by" and len(fields) == 2 and is_by(fields[0]) and fields[1] in ("0", "1"):
-            table.by, table.inline = fields[0], fields[1] == "1"
-        elif word in ("lost", "throttled") and len(fields) == 1:
-            setattr(table, word, natural(fields[0]))
-        elif word == "cpu" and len(fields) == 1:
-            table.cpus.add(printable(fields[0]))
         else:
-            raise ValueError
+            read_fact(table, word, fields)
     if not table.groups or table.auto() != {*table.intervals}:
         raise ValueError
     return table
@@ -1987,6 +1999,8 @@ def notes(table: Table) -> List[str]:
         )
     if table.was_mixed:
         texts.append("share modes auto and discard are added up: the shares are those of discard")
+    if table.lacks_children:
+        texts.append("recorded without new threads and children: these did not inherit the events")
     if table.lost:
         texts.append(
             f"{table.lost} records were lost: windows over a loss are discarded "

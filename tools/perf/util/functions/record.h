@@ -8,7 +8,7 @@ struct option;
 struct function_recorder {
 	const char *name;
 	const char *const *usage;
-	/* Its own options, NULL if none. An option of perf record with the same name has none then. */
+	/* Its own options, NULL if none. They take names away from those of perf record. */
 	const struct option *options;
 	/* Options of perf record that it refuses; NULL: none. */
 	const char *const *without;

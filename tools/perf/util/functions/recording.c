@@ -151,8 +151,8 @@ static bool refuse_leader(struct recording *recording, struct evsel *leader)
 		lacks = "-T";
 	if (!lacks)
 		return false;
-	scnprintf(reason, sizeof(reason), "was recorded without what these options need: perf record %s",
-		  lacks);
+	scnprintf(reason, sizeof(reason),
+		  "was recorded without what these options need: perf record %s", lacks);
 	refuse(recording, leader, reason);
 	return true;
 }

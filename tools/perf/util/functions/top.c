@@ -280,7 +280,8 @@ static bool add_part(struct function_table *table, const struct function_table *
 	const char *reason = function_table__add_part(table, part);
 
 	if (reason)
-		pr_err("perf functions: top cannot go on: %s (start it again, with a shorter --last if it has run for long)\n", reason);
+		pr_err("perf functions: top cannot go on: %s (start it again, with a shorter --last if it has run for long)\n",
+		       reason);
 	return !reason;
 }
 

@@ -467,7 +467,8 @@ int function_expr__init(struct function_expr *expr, const struct pmu_metrics_tab
 		return -ENOMEM;
 	for (unsigned int i = 0; i < expr->nr_ids && !expr->lacks; i++) {
 		if (evsel__is_tool(expr->expr->metric_events[i]) &&
-		    asprintf(&expr->lacks, "%s is not counted per function", function_expr__id(expr, i)) < 0)
+		    asprintf(&expr->lacks, "%s is not counted per function",
+			     function_expr__id(expr, i)) < 0)
 			return -ENOMEM;
 	}
 	return 0;
