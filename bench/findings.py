@@ -150,9 +150,9 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         `--correct` subtracts what the interrupt adds, and {span(errors(corrected, 'CPI'))} remain.
         Most functions of these programs return within a window, or call others in it. So of
         {values} values (shares of cycles, CPI and three rates of misses), perf marks {marked} as
-        weak or prints none; with `--correct`, {marked_corrected}. Among the values
-        without a mark are {unmarked_rates(plain)} CPIs and rates; with `--correct`,
-        {unmarked_rates(corrected)}. So read CPI and rates of such programs with `--correct`
+        weak or prints none; with `--correct`, {marked_corrected}.
+        {unmarked_rates(plain) or 'None'} of the CPIs and rates is without a mark; with `--correct`,
+        {unmarked_rates(corrected)} are. So read CPI and rates of such programs with `--correct`
         only.""",
         f"""The 95 % intervals of the values without a mark contain the truth in
         {100 * right / (values - marked):.0f} % of the cases, with `--correct` in

@@ -14,6 +14,8 @@ import json
 import math
 import os
 import re
+import socket
+import subprocess
 import sys
 import unittest
 from collections import Counter
@@ -973,6 +975,23 @@ class Report(Case):
         path = recording("single", 4, events=1, read=False)
         self.assert_refused("no counter group: record with perf functions record, or -e '{", path)
 
+    def test_socket(self):
+        """A socket on stdin, which cannot be opened by a name, is read like a pipe."""
+        simulation = Simulation(1, libraries(), events=3)
+        simulation.run(100, DATA / "socket.data")
+        simulation.writer.write_pipe(DATA / "socket.pipe")
+        ours, stdin = socket.socketpair()
+        with stdin:
+            reader = subprocess.Popen(
+                (PERF, "functions", "report", "-"), stdin=stdin, stdout=subprocess.PIPE, text=True
+            )
+        with ours, reader:
+            ours.sendall((DATA / "socket.pipe").read_bytes())
+            ours.shutdown(socket.SHUT_WR)
+            table = reader.stdout.read()
+        self.assertEqual(reader.returncode, 0)
+        self.assertEqual(table, self.report(DATA / "socket.data"))
+
     def test_pipe(self):
         """A file on stdin must be as perf record -o - writes it; another one gives a reason."""
         done = run("sh", "-c", f"head -c 5000 {self.one} | {PERF} functions report -i -", stderr=-1)
@@ -1262,8 +1281,9 @@ class Record(unittest.TestCase):
             ("--period 299", "a window of 300 is longer than the period"),
             ("-c 299", "a window of 300 is longer than the period"),
             ("--window 999701", "a window of 999701 is longer than the period"),
-            ("-c 0", "-c takes a period of at least 1"),
-            ("-c x", "-c takes a period of at least 1"),
+            ("--window 249926 --calibrate", "is longer than the period"),
+            ("-c 0", f"-c takes a number from 1 to {2**64 - 1}"),
+            ("-c x", "-c takes a number from 1"),
             ("--kernel -e cycles", "--kernel does not go with -e"),
             ("-M ipc -e cycles", "-M chooses the events, so it does not go with -e"),
         ):

@@ -1004,13 +1004,13 @@ class Record(unittest.TestCase):
         none = (DATA / "messages.1").read_text().splitlines()
         self.assertIn(
             "perf functions: the metric branch_mpki is left out: "
-            "this machine does not count BR_MIS_PRED_RETIRED in a group that cycles lead",
+            "this machine does not count BR_MIS_PRED_RETIRED in a group led by cycles",
             none,
         )
         self.assertEqual(
             none[-1],
             "perf functions: -M branch,cache: this machine does not count its events in "
-            "a group that cycles lead: choose another metric, see perf list metric",
+            "a group led by cycles: choose another metric, see perf list metric",
         )
         self.check_recording(leader)
         members = ["instructions", "branch-misses", "cache-references", "cache-misses"]

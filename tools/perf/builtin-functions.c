@@ -325,10 +325,21 @@ static void print_no_window(const char *path, const struct report_options *optio
 static bool refuse_file(const char *path, int fd)
 {
 	struct stat st;
+	ssize_t size;
 	u64 magic;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && is_perf_magic(magic)))
+	/* perf reads a socket on stdin, which has no name to open. */
+	if (fd < 0 && !strcmp(path, "-"))
+		return false;
+	if (fd < 0 && stat(path, &st)) {
+		pr_err("perf functions: %s: %m: name a file that perf functions record has written\n",
+		       path);
+		return true;
+	}
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	size = pread(fd, &magic, sizeof(magic), 0);
+	if (size < 0 || (size == sizeof(magic) && is_perf_magic(magic)))
 		return false;
 	report_error(path, "neither a recording nor a sums file: see perf functions record");
 	return true;
@@ -340,21 +351,16 @@ static int read_table(const char *path, struct report_options *options,
 	const char *file = strcmp(path, "-") ? path : "/dev/stdin";
 	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
 	struct stat st;
-	bool is_pipe;
+	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 
-	if (fd < 0) {
-		pr_err("perf functions: %s: %m: name a file that perf functions record has written\n",
-		       path);
-		return -EINVAL;
-	}
-	is_pipe = !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 	if (has_sums(fd, is_pipe))
 		err = read_chosen_sums(path, fd, options, table);
 	else if (refuse_file(path, fd))
 		err = -EINVAL;
 	else
-		err = read_recording(file, is_pipe ? fd : -1, options, table);
-	close(fd);
+		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
+	if (fd >= 0)
+		close(fd);
 
 	if (!err && (options->by_name || options->children) &&
 	    strcmp(table->by, options->recording.by)) {
@@ -1680,8 +1686,8 @@ struct top_command {
 };
 
 /*
- * Calls perf record, which returns -1 if an event does not open, another negative
- * number if something else fails, or the exit status of the command that it ran.
+ * Calls perf record. It returns -1 if an event does not open (and seldom for another reason),
+ * other negative numbers for other errors, or the exit status of the command that it ran.
  */
 static int record_and_explain(const struct function_record *record)
 {
@@ -1883,11 +1889,13 @@ static int cmd_functions_record(int argc, const char **argv)
 int cmd_functions(int argc, const char **argv)
 {
 	/* The first one is made of the subcommands. */
-	const char *functions_usage[4 + 1] = {
+	const char *functions_usage[6 + 1] = {
 		NULL,
-		"perf functions record -- make -j4   record short windows while a command runs",
-		"perf functions report               print the metrics of each function",
-		"perf functions top                  show the metrics of what runs now",
+		"",
+		"Examples:",
+		"perf functions record -- make -j4   # record short windows while a command runs",
+		"perf functions report               # print the metrics of each function",
+		"perf functions top                  # show the metrics of what runs now",
 		NULL
 	};
 	const struct option options[] = {

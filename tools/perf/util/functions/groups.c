@@ -217,7 +217,7 @@ static int add_metric(struct event_groups *groups, const struct function_expr *e
 	}
 	missing = uncountable(events, groups->modifiers);
 	if (missing) {
-		pr_warning("perf functions: the metric %s is left out: this machine does not count %s in a group that cycles lead\n",
+		pr_warning("perf functions: the metric %s is left out: this machine does not count %s in a group led by cycles\n",
 			   name, missing);
 		goto out;
 	}
@@ -314,7 +314,7 @@ char *function_groups__of_metrics(const char *leader, const char *modifiers, con
 	if (!err && groups.nr)
 		list = join_groups(leader, &groups);
 	else if (!err)
-		pr_err("perf functions: -M %s: this machine does not count its events in a group that cycles lead: choose another metric, see perf list metric\n",
+		pr_err("perf functions: -M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric\n",
 		       names);
 	for (unsigned int i = 0; i < groups.nr; i++)
 		strlist__delete(groups.group[i]);

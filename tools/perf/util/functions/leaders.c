@@ -21,11 +21,14 @@
 #include "../../perf-sys.h"
 #include "leaders.h"
 
+/* A window that each PMU which alternates takes. */
+#define PROBE_WINDOW	1000
+
 /* State for the callback of perf record's option -e. */
 static struct {
 	int (*parse)(const struct option *opt, const char *arg, int unset);
 	struct function_sampling sampling;
-	/* The leaders, without their periods. */
+	/* The leaders, without their periods, and with PROBE_WINDOW if they alternate. */
 	struct perf_event_attr *attrs;
 	unsigned int nr;
 	/* The terms of an event of -e already alternate, so options cannot change it. */
@@ -173,7 +176,10 @@ static int add_leader(struct evsel *evsel)
 	if (!attrs)
 		return -ENOMEM;
 	leaders.attrs = attrs;
-	attrs[leaders.nr++] = evsel->core.attr;
+	attrs[leaders.nr] = evsel->core.attr;
+	/* The term gets into evsel's attr later. */
+	attrs[leaders.nr++].alternative_sample_period =
+		has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD) ? PROBE_WINDOW : 0;
 	return 0;
 }
 
@@ -247,6 +253,7 @@ static struct perf_event_attr probe_of(const struct perf_event_attr *leader)
 
 	attr.freq = 0;
 	attr.sample_period = 1000000;
+	attr.alternative_sample_period = 0;
 	attr.read_format = 0;
 	attr.disabled = 1;
 	return attr;
@@ -278,7 +285,7 @@ static bool explain_leader(const struct perf_event_attr *leader, const char *pla
 	struct perf_event_attr attr = probe_of(leader), alternate = attr, host = attr;
 	int err = try_open(attr);
 
-	alternate.alternative_sample_period = 1000;
+	alternate.alternative_sample_period = leader->alternative_sample_period;
 	host.exclude_guest = 1;
 
 	if (!err && try_open(alternate) == EOPNOTSUPP) {
@@ -305,8 +312,8 @@ static bool explain_leader(const struct perf_event_attr *leader, const char *pla
  * function_leaders__explain - say how to record where perf record could not
  * @plain: command that records without alternate periods
  *
- * perf record has said which event did not open. Nothing is printed if that had
- * another reason than the kernel and the machine.
+ * perf record has said what failed. Nothing is printed if that had another reason
+ * than the kernel and the machine.
  */
 void function_leaders__explain(const char *plain)
 {

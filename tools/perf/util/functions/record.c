@@ -302,7 +302,8 @@ static bool refuse_options(const struct parsed *parsed)
 	if (refuse_numbers(parsed))
 		return true;
 	if (parsed->count && (!parse_u64(parsed->count, &period) || !period)) {
-		pr_err("perf functions: -c takes a period of at least 1\n");
+		pr_err("perf functions: -c takes a number from 1 to %llu\n",
+		       (unsigned long long)UINT64_MAX);
 		return true;
 	}
 	if (parsed->metrics && !*parsed->metrics) {
@@ -328,7 +329,8 @@ static bool refuse_options(const struct parsed *parsed)
 		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window: leave that out\n");
 		return true;
 	}
-	if (parsed->window.value && period && parsed->window.value > period) {
+	if (parsed->window.value && period &&
+	    parsed->window.value > period / (parsed->calibrate ? CALIBRATION : 1)) {
 		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
 		       (unsigned long long)parsed->window.value);
 		return true;

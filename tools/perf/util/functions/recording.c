@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/hash.h>
@@ -820,11 +821,12 @@ static void recording__delete(struct recording *recording)
 /* Returns true if the file ends within its events, which perf would map nevertheless. */
 static bool is_cut(const struct perf_session *session)
 {
+	struct stat st;
 	u64 end;
 
-	return !perf_data__is_pipe(session->data) &&
+	return !perf_data__is_pipe(session->data) && !fstat(perf_data__fd(session->data), &st) &&
 	       (check_add_overflow(session->header.data_offset, session->header.data_size, &end) ||
-		end > perf_data__size(session->data));
+		end > (u64)st.st_size);
 }
 
 static int recording__process(struct recording *recording, const char *path,
