@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series on the oldest and the newest Linux of its base in Debian's suites."""
+"""The series on the newest Linux of its base in Debian's suites; README promises no older one."""
 
 import re
 import subprocess
@@ -23,16 +23,6 @@ SUITES = (
     "trixie-backports",
     "sid",
 )
-# files that have other lines in an older 6.12, and why
-TOO_NEW = {
-    "include/linux/perf_event.h": (
-        "6.12.111 has no PERF_PMU_CAP_AUX_PREFER_LARGE, the last of the list to which the series"
-        " adds"
-    ),
-    "tools/perf/tests/workloads/Build": (
-        "6.12.107 has no CFLAGS_traploop, the last of a list too short to keep away from it"
-    ),
-}
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -100,31 +90,17 @@ class Versions(unittest.TestCase):
 
     def test_applies_without_fuzz(self):
         """git am applies no fuzz: the lines around each change must be equal, at any place."""
-        self.assertGreater(len(self.versions), 1)
-        ours = numbers(must("make", "-s", "-C", LINUX, "kernelversion"))
-        for version in (self.versions[0], self.versions[-1]):
-            if numbers(version) == ours:
-                continue
-            with self.subTest(version):
-                tree = self.tree(version)
-                refused = {}
-                for patch in self.mail:
-                    if self.git(tree, "am", "--quiet", patch).returncode:
-                        self.git(tree, "am", "--abort")
-                        self.git(tree, "apply", "--reject", patch)
-                        left = list(tree.rglob("*.rej"))
-                        refused.update(
-                            {str(rest.relative_to(tree))[:-4]: patch.name for rest in left}
-                            or {"": patch.name}
-                        )
-                        for rest in left:
-                            rest.unlink()
-                        self.git(tree, "add", "--force", "--all")
-                        self.git(tree, "commit", "--quiet", "--allow-empty", "-m", patch.name)
-                excused = TOO_NEW if numbers(version) < ours else {}
-                self.assertEqual(
-                    {name: patch for name, patch in refused.items() if name not in excused}, {}
-                )
+        ours = must("make", "-s", "-C", LINUX, "kernelversion").strip()
+        newest = self.versions[-1]
+        if numbers(newest) <= numbers(ours):
+            self.skipTest(f"Debian has no Linux {BASE} after {ours}")
+        tree = self.tree(newest)
+        refused = []
+        for patch in self.mail:
+            if self.git(tree, "am", "--quiet", patch).returncode:
+                self.git(tree, "am", "--abort")
+                refused.append(patch.name)
+        self.assertEqual(refused, [], newest)
 
 
 if __name__ == "__main__":
