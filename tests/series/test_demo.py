@@ -48,10 +48,11 @@ class Demo(unittest.TestCase):
                 rf"^{name} +\S+ / \S+ [ !] +(\S+) / (\S+)", first, re.M
             )
             self.assertLess(abs(float(recorded) / float(true) - 1), 0.02, name)
-        # on a busy host, two runs may differ in one sample
-        second = demo()
-        again = second if tables(second) == tables(first) else demo()
-        self.assertIn(tables(again), (tables(first), tables(second)))
+        # on a busy host, runs may differ in one sample
+        runs = [tables(first), tables(demo())]
+        while len(set(runs)) == len(runs) and len(runs) < 6:
+            runs.append(tables(demo()))
+        self.assertLess(len(set(runs)), len(runs), runs)
         # nothing is built again
         steps = re.findall(r"^  (\w.*?) +\d+\.\d s$", second, re.M)
         self.assertEqual(
