@@ -445,7 +445,7 @@ static void print_effects(const struct function_table *table, const struct repor
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
 	if (function_table__skid(table, &skid) && skid.percentile_95)
-		pr_warning("perf functions: windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more (if this is near the length of the windows, choose longer ones with --window)\n",
+		pr_warning("perf functions: windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more\n",
 			   (unsigned long long)skid.median,
 			   (unsigned long long)skid.percentile_95);
 	if (options->reading.correction && !is_known)

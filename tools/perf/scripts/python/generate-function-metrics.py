@@ -529,6 +529,14 @@ def ratio(
     return Value(value, scale * (number * max(squares, 0) / ((number - 1) * x**4)) ** 0.5)
 
 
+def rounded_sum(values: Iterable[float]) -> float:
+    """The sum, rounded after each value, as perf functions has it and sum() before Python 3.12."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
 def opening_leader(total: Groups, event: str) -> str:
     """Return the leader whose opened samples give the shares of an event; `` if there is none."""
     leaders = {events[0] for events, sums in total.items() if event in events and sums.opened}
@@ -584,8 +592,8 @@ def opened_shares(
         p = led(groups, leader, leader).opened / number
         (rate, error), is_own = opened_rate(groups, total, auto, leader, event)
         parts[function] = (p * rate, p * rate**2 / number + (p * error) ** 2, is_own)
-    both = sum(part[0] for part in parts.values())
-    variance = sum(part[1] for part in parts.values())
+    both = rounded_sum(part[0] for part in parts.values())
+    variance = rounded_sum(part[1] for part in parts.values())
     shares = {}
     for function, (part, own_variance, is_known) in parts.items():
         shares[function] = Value(None)
