@@ -149,7 +149,9 @@ def sums(recording: Path) -> str:
     Blocks are left out: two runs that count the same differ in their times.
     """
     ours, theirs = native(recording, "--sums", "-"), script(recording, "--write-sums", "-")
-    if ours.returncode or theirs.returncode or ours.stdout != theirs.stdout:
+    # the script does not learn from a recording that children are missing
+    text = ours.stdout.replace("\nlacks-children\n", "\n")
+    if ours.returncode or theirs.returncode or text != theirs.stdout:
         raise AssertionError(
             f"{recording}: {ours.returncode} {theirs.returncode}\n{ours.stderr}{theirs.stderr}"
             f"{ours.stdout}{theirs.stdout}"

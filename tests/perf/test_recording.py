@@ -48,7 +48,7 @@ SHORT = "--iterations 800"
 COUNTS, PERIOD = (1, 2, 4, 8), 99700
 RATES = 100, 1000
 # Programs that end before a long interval would, and a plain period that samples the same.
-PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 9 0 1", 997
+PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 8 0 1", 997
 
 COMMANDS = (
     RECORD
@@ -258,7 +258,7 @@ class Processes(unittest.TestCase):
         """There would be none if the first interval were as long as the others."""
         due = self.cycles / (LONG + WINDOW)
         length = due / PROCESSES
-        self.assertTrue(0.9 < length < 1, length)
+        self.assertTrue(0.8 < length < 1, length)
         # each program has one window or none; the shell has some more
         error = math.sqrt(PROCESSES * length * (1 - length) + 1)
         self.assertLess(abs(sum(len(stream) // 2 for stream in self.streams) - due), 4 * error)
@@ -281,7 +281,7 @@ class Processes(unittest.TestCase):
         share = PROCESSES * PLAIN * inside(read("process").stream()) / self.cycles
         self.assertTrue(0.2 < share < 0.5, share)
         opened = [sample for stream in self.streams for sample in stream[::2]]
-        self.assertGreater(len(opened), 0.8 * PROCESSES)
+        self.assertGreater(len(opened), 0.7 * PROCESSES)
         error = math.sqrt(share * (1 - share) / len(opened))
         self.assertLess(abs(inside(opened) / len(opened) - share), 4 * error)
         # the table has all windows, however short the interval before one is
@@ -541,7 +541,7 @@ class NestedCalls(unittest.TestCase):
             alone = json.loads(native(recording, "-j").stdout)
             matched = {row["symbol"]: row["sums"][0]["matched"] for row in alone["functions"]}
             self.assertLess(matched["middle"], 5)
-            self.assertGreater(table["middle"]["sums"][0]["matched"], 0.9 * samples)
+            self.assertGreater(table["middle"]["sums"][0]["matched"], 0.88 * samples)
 
 
 class Threads(unittest.TestCase):
