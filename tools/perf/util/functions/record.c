@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Turns the arguments of perf functions record into arguments of perf record. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "groups.h"
 #include "leaders.h"
 #include "record.h"
+#include "text.h"
 
 #define DEFAULT_PERIOD	999700
 #define DEFAULT_WINDOW	300
@@ -142,15 +142,6 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 	       (arg ? add_argument(parsed, "%s", arg) : 0);
 }
 
-static bool parse_u64(const char *arg, u64 *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(arg, &end, 10);
-	return !errno && isdigit(*arg) && !*end;
-}
-
 /* Errors are reported when all options are known. */
 static int take_number(const struct option *opt, const char *arg, int unset)
 {
@@ -161,8 +152,8 @@ static int take_number(const struct option *opt, const char *arg, int unset)
 		number->value = number->least;
 		return 0;
 	}
-	number->is_wrong = !parse_u64(arg, &number->value) || number->value < number->least ||
-			   number->value > number->most;
+	number->is_wrong = function_text__u64(arg, 10, &number->value) ||
+			   number->value < number->least || number->value > number->most;
 	return 0;
 }
 
@@ -301,7 +292,7 @@ static bool refuse_options(const struct parsed *parsed)
 
 	if (refuse_numbers(parsed))
 		return true;
-	if (parsed->count && (!parse_u64(parsed->count, &period) || !period)) {
+	if (parsed->count && (function_text__u64(parsed->count, 10, &period) || !period)) {
 		pr_err("perf functions: -c takes a number from 1 to %llu\n",
 		       (unsigned long long)UINT64_MAX);
 		return true;

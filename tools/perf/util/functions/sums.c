@@ -1085,17 +1085,6 @@ static int fields__split(struct fields *fields, char *line)
 	return 0;
 }
 
-static int parse_u64(const char *str, int base, u64 *value)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)*str))
-		return -EINVAL;
-	errno = 0;
-	*value = strtoull(str, &end, base);
-	return errno || *end ? -EINVAL : 0;
-}
-
 /* group SHARE PERIOD FREQ ALTERNATE COUNT JITTER INHERIT LEADER MEMBER... */
 static int read_group(struct function_table *table, struct fields *fields,
 		      struct event_set **set, int version)
@@ -1125,7 +1114,7 @@ static int read_group(struct function_table *table, struct fields *fields,
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		*numbers[i].value = 0;
 		if (version >= numbers[i].since &&
-		    (parse_u64(*field++, 10, numbers[i].value) ||
+		    (function_text__u64(*field++, 10, numbers[i].value) ||
 		     *numbers[i].value > numbers[i].most))
 			return -EINVAL;
 	}
@@ -1169,8 +1158,8 @@ static int read_intervals(const struct event_set *set, struct function_intervals
 	const unsigned int nr = event_set__nr_values(set), before = blocks ? 3 : 2;
 
 	if (fields->nr != before + nr || intervals->number ||
-	    parse_u64(fields->field[1], 10, &intervals->number) ||
-	    (blocks && parse_u64(fields->field[2], 10, blocks)) ||
+	    function_text__u64(fields->field[1], 10, &intervals->number) ||
+	    (blocks && function_text__u64(fields->field[2], 10, blocks)) ||
 	    parse_values(intervals->values, fields->field + before, nr) ||
 	    (!intervals->number && !is_zero(intervals->values, nr)))
 		return -EINVAL;
@@ -1212,7 +1201,8 @@ static int read_old_numbers(struct function_sums *sums, char *const *field)
 {
 	const struct event_set *set = sums->set;
 
-	if (parse_u64(field[0], 10, &sums->samples) || parse_u64(field[1], 10, &sums->matched) ||
+	if (function_text__u64(field[0], 10, &sums->samples) ||
+	    function_text__u64(field[1], 10, &sums->matched) ||
 	    parse_values(sums->values, field + 2, event_set__nr_values(set)) ||
 	    sums->matched > sums->samples)
 		return -EINVAL;
@@ -1234,7 +1224,7 @@ static int read_numbers(struct function_sums *sums, char *const *field)
 	bool is_auto = event_set__has_share(set, FUNCTION_SHARE_AUTO);
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-		if (parse_u64(field[i], 10, counts[i]))
+		if (function_text__u64(field[i], 10, counts[i]))
 			return -EINVAL;
 	}
 	if (parse_values(sums->values, field + ARRAY_SIZE(counts), nr_values(set)) ||
@@ -1262,7 +1252,7 @@ static int read_sums(struct function_table *table, struct fields *fields,
 						 8 + nr_values(set)))
 		return -EINVAL;
 	has_address = strcmp(field[3], "-");
-	if (has_address && parse_u64(field[3], 16, &address))
+	if (has_address && function_text__u64(field[3], 16, &address))
 		return -EINVAL;
 
 	sums = function_table__add_sums(table, set, field[1], field[2],
@@ -1279,7 +1269,7 @@ static int read_by(struct function_table *table, struct fields *fields)
 	enum function_by keys[FUNCTION_BY_MAX];
 	u64 inlines;
 
-	if (fields->nr != 3 || parse_u64(fields->field[2], 10, &inlines) || inlines > 1)
+	if (fields->nr != 3 || function_text__u64(fields->field[2], 10, &inlines) || inlines > 1)
 		return -EINVAL;
 	if (function_by__parse(fields->field[1], keys) < 0)
 		return -EINVAL;
@@ -1352,9 +1342,9 @@ static int read_line(struct reader *reader, struct fields *fields)
 	if (!strcmp(word, "by"))
 		return read_by(table, fields);
 	if (fields->nr == 2 && !strcmp(word, "lost"))
-		return parse_u64(fields->field[1], 10, &table->lost);
+		return function_text__u64(fields->field[1], 10, &table->lost);
 	if (fields->nr == 2 && !strcmp(word, "throttled"))
-		return parse_u64(fields->field[1], 10, &table->throttled);
+		return function_text__u64(fields->field[1], 10, &table->throttled);
 	if (fields->nr == 1 && !strcmp(word, "lacks-children")) {
 		table->lacks_children = true;
 		return 0;

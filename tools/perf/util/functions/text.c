@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes names from files safe for a terminal and for JSON. */
+/* Makes names from files safe for a terminal and for JSON, and reads numbers. */
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,4 +77,23 @@ char *function_text__printable(const char *text)
 	if (copy)
 		*to = '\0';
 	return copy;
+}
+
+/**
+ * function_text__u64 - read a number
+ * @str: its digits, without a sign, and nothing else
+ * @base: 10 or 16
+ * @value: set to the number
+ *
+ * Return: 0, or -EINVAL.
+ */
+int function_text__u64(const char *str, int base, u64 *value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*str))
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(str, &end, base);
+	return errno || *end ? -EINVAL : 0;
 }
