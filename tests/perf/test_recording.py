@@ -48,7 +48,7 @@ SHORT = "--iterations 800"
 COUNTS, PERIOD = (1, 2, 4, 8), 99700
 RATES = 100, 1000
 # Programs that end before a long interval would, and a plain period that samples the same.
-PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 8 0 1", 997
+PROCESSES, PROCESS, PLAIN = 150, "benchmark --iterations 7 0 1", 997
 
 COMMANDS = (
     RECORD
