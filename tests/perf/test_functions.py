@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -938,6 +939,28 @@ class Report(Case):
             self.assertRegex(done.stdout, r"(?m)^[^\n]*: File too large\n\Z")
             self.assertEqual({path: path.read_text() for path in folder.iterdir()}, {sums: before})
 
+    def test_sums_behind_a_link(self):
+        """The file is replaced, not the link to it nor another file."""
+        folder, given = DATA / "linked", DATA / "given.sums"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        self.report(self.one, "--sums", given)
+        link, target, other = (folder / name for name in ("link", "target", "link.new"))
+        link.symlink_to(target)
+        other.write_text("another")
+        for command in (
+            (PERF, "functions", "report", given, "--sums", link),
+            ("/usr/bin/python3", SCRIPT, "--sums", given, "--write-sums", link),
+        ):
+            target.write_text("old")
+            old = target.stat().st_ino
+            must(*command)
+            self.assertTrue(link.is_symlink())
+            self.assertNotEqual(target.stat().st_ino, old)
+            self.assertEqual(target.read_text(), given.read_text())
+            self.assertEqual({*folder.iterdir()}, {link, target, other})
+            self.assertEqual(other.read_text(), "another")
+
     def test_cut_recording(self):
         """Wherever it is cut, there is a table of the rest or a reason, and no signal."""
         raw = (
@@ -1246,8 +1269,8 @@ class Record(unittest.TestCase):
         ):
             self.assertRegex(
                 self.command(*options),
-                rf" -T --sample-cpu -e \{{cycles/{period}alt-period=300,alt-period-jitter=18/"
-                r"[a-z,-]*\}:uS -v -o .*" + " ".join(options),
+                rf" -T --sample-cpu -e '\{{cycles/{period}alt-period=300,alt-period-jitter=18/"
+                r"[a-z,-]*\}:uS' -v -o .*" + " ".join(options),
             )
 
     def test_burst(self):
@@ -1261,6 +1284,8 @@ class Record(unittest.TestCase):
             self.command("-F99", "--burst=255", "true"),
         )
         self.assertIn(f"{{cycles/period=999700,{windows}/", self.command("--burst=1", "true"))
+        corrected = self.command("--window=x", "--no-window", "true")
+        self.assertIn("{cycles/period=1000/", corrected)
 
     def test_bad_input(self):
         """There is one line, and nothing is recorded."""
@@ -1271,9 +1296,9 @@ class Record(unittest.TestCase):
             ("--jitter=31", "--jitter takes a number from 0 to 30"),
             ("--jitter=-1", "--jitter takes a number from 0 to 30"),
             ("--jitter=", "--jitter takes a number from 0 to 30"),
-            ("--window=3x", f"--window takes a number from 0 to {2**63 - 1}"),
-            (f"--window={2**63}", f"--window takes a number from 0 to {2**63 - 1}"),
-            (f"--window={2**64}", f"--window takes a number from 0 to {2**63 - 1}"),
+            ("--window=3x", f"--window takes a number from 0 to {2**61 - 1}"),
+            (f"--window={2**61}", f"--window takes a number from 0 to {2**61 - 1}"),
+            (f"--window={2**64}", f"--window takes a number from 0 to {2**61 - 1}"),
             ("--period=0", f"--period takes a number from 1 to {2**63 - 1}"),
             ("--period=0x10", f"--period takes a number from 1 to {2**63 - 1}"),
             ("--no-window --burst 2", "do not go with --no-window"),
@@ -1281,7 +1306,8 @@ class Record(unittest.TestCase):
             ("--period 299", "a window of 300 is longer than the period"),
             ("-c 299", "a window of 300 is longer than the period"),
             ("--window 999701", "a window of 999701 is longer than the period"),
-            ("--window 249926 --calibrate", "is longer than the period"),
+            ("--window 249926 --calibrate", "a window of 999704 is longer than the period"),
+            (f"-F 99 --calibrate --window={2**62}", "--window takes a number from 0"),
             ("-c 0", f"-c takes a number from 1 to {2**64 - 1}"),
             ("-c x", "-c takes a number from 1"),
             ("--kernel -e cycles", "--kernel does not go with -e"),

@@ -1015,9 +1015,9 @@ class Record(unittest.TestCase):
         self.check_recording(leader)
         members = ["instructions", "branch-misses", "cache-references", "cache-misses"]
         for number in 1, 3, 5:
-            group = ",".join([leader, *members[: number - 1]])
+            group = "{" + ",".join([leader, *members[: number - 1]]) + "}:uS"
             self.assertIn(
-                f"calling: perf record -T --sample-cpu -e {{{group}}}:uS -v -o /dev/null -- true\n",
+                f"calling: perf record -T --sample-cpu -e '{group}' -v -o /dev/null -- true\n",
                 (DATA / f"default.{number}").read_text(),
             )
 

@@ -8,6 +8,7 @@ import collections
 import json
 import re
 import shutil
+import signal
 import unittest
 
 from tests.harness.env import CHECK, TOP, in_guest, words
@@ -154,6 +155,8 @@ for name, keys in (("^C", "\x03"), ("TERM", signal.SIGTERM), ("HUP", signal.SIGH
     leave(name, terminal, keys)
 terminal = top("-p", busy.pid, "-F", "FOO")
 leave("no field", terminal, "")
+terminal = top("-p", busy.pid, "--count", "2")
+leave("count", terminal, "")
 busy.kill()
 busy.wait()
 # where nothing runs, from the first moment on
@@ -244,6 +247,8 @@ quiet='i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done'
 faults="benchmark --faults --iterations 3000 0 1"
 try late perf functions top --stdio -d 0.5 --last 0.5 -e '{GROUPS}' -- \
 	sh -c "$quiet; $faults; $quiet"
+try gone-csv perf functions top -x , -d 0.5 --last 0.5 -F %MIN -e '{GROUPS}' -- \
+	sh -c "$faults; $quiet"
 try gone perf functions top --stdio -d 0.5 --last 0.5 --sort %MIN -e '{GROUPS}' -- \
 	sh -c "$faults; $quiet"
 # where nothing runs for a while
@@ -253,6 +258,14 @@ perf record -q -o /tmp/closed.data -e syscalls:sys_enter_close --filter 'fd == 0
 	perf functions top --stdio -- benchmark 0 1 > /dev/null
 perf script -i /tmp/closed.data -F pid > /share/closed
 # timeout(1) sends its signal twice: to the command and to its group
+perf functions top --stdio -- benchmark --iterations 10000000 0 1 \
+	> /share/killed.out 2> /share/killed.said &
+killed=$!
+until pgrep benchmark > /dev/null; do sleep 0.1; done
+kill -KILL $(pgrep -P $killed)
+status=0
+wait $killed || status=$?
+echo $status >> /share/killed.said
 setsid perf functions top --stdio -- sh -c \
 	'trap "sleep 1; > /tmp/ended; exit" TERM; > /tmp/begun; while :; do :; done' \
 	> /share/twice.out 2> /share/twice.said < /dev/null &
@@ -399,6 +412,17 @@ class WithoutTerminal(unittest.TestCase):
                 self.assertIn(False, with_faults)
                 if name == "late":
                     self.assertFalse(with_faults[0])
+        lines, status = said("gone-csv")
+        self.assertEqual(status, 0, lines)
+        titles = re.findall("(?m)^time.*", (SHARE / "gone-csv.out").read_text())
+        self.assertEqual([line.split(",")[3:] for line in titles][:2], [["%MIN"], ["#"]])
+
+    def test_record_killed(self):
+        """Nobody but this process can say it."""
+        lines, status = said("killed")
+        self.assertEqual(status, 128 + signal.SIGKILL)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], "because perf record was killed: Killed$")
 
     def test_refused(self):
         """One line says what is wrong."""
@@ -496,8 +520,8 @@ class AtTerminal(unittest.TestCase):
 
     def test_ends(self):
         """The terminal is restored, and the last table stays on it."""
-        names = "q", "^C", "TERM", "HUP", "no field", "idle", "program", "q twice", "patience"
-        for name in names:
+        ends = "q", "^C", "TERM", "HUP", "count", "no field", "idle", "program"
+        for name in *ends, "q twice", "patience":
             with self.subTest(name):
                 end = self.seen[name]
                 self.assertTrue(end["restored"])

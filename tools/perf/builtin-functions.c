@@ -353,6 +353,7 @@ static int read_table(const char *path, struct report_options *options,
 	struct stat st;
 	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 
+	options->recording.name = path;
 	if (has_sums(fd, is_pipe))
 		err = read_chosen_sums(path, fd, options, table);
 	else if (refuse_file(path, fd))
@@ -675,18 +676,21 @@ static int make_columns(struct function_columns *columns, const struct function_
 	return err;
 }
 
-static int add_metrics(const struct report_options *options, struct function_columns *columns,
-		       const struct function_table *table, struct function_tree *tree)
+/* If @is_silent, prints errors only. */
+static int add_metrics(struct function_columns *columns, const struct function_table *table,
+		       const struct report_options *options, struct function_tree *tree,
+		       bool is_silent)
 {
-	const int told = verbose;
-	int err;
+	if (!options->metrics)
+		return 0;
+	return function_exprs__add_columns(columns, table, options->metrics, tree, is_silent);
+}
 
-	/* The same warnings were printed for the previous interval. */
-	if (options->titles && verbose <= 0)
-		verbose = -1;
-	err = function_exprs__add_columns(columns, table, options->metrics, tree);
-	verbose = told;
-	return err;
+static int make_all_columns(struct function_columns *columns, const struct function_table *table,
+			    const struct report_options *options, bool is_silent)
+{
+	return make_columns(columns, table, options) ?:
+	       add_metrics(columns, table, options, NULL, is_silent);
 }
 
 static int drop_small(struct function_columns *columns, const struct function_table *table,
@@ -726,7 +730,7 @@ static int print_table(struct report_options *options, const struct function_pri
 {
 	int err = options->nr_tables ? 0 : print_headers(options);
 
-	if (options->nr_tables++ && !print->width)
+	if (options->nr_tables && !print->width)
 		fputc('\n', fp);
 	if (err || print->tree)
 		return err ?: function_tree__print(print->tree, print, fp);
@@ -752,8 +756,10 @@ static int print_report(struct report_options *options, const struct function_ta
 
 	err = make_columns(&columns, table, options);
 	first = columns.nr_columns;
-	if (!err && options->metrics)
-		err = add_metrics(options, &columns, table, options->tree ? &tree : NULL);
+	/* The same warnings were printed for the previous table. */
+	if (!err)
+		err = add_metrics(&columns, table, options, options->tree ? &tree : NULL,
+				  options->nr_tables);
 	if (!err && options->percent_limit)
 		err = drop_small(&columns, table, options);
 	if (!err)
@@ -798,6 +804,7 @@ static int print_report(struct report_options *options, const struct function_ta
 		function_print__csv(&print, options->separator, fp);
 	else
 		err = print_table(options, &print, fp);
+	options->nr_tables++;
 	if (!err && !options->view)
 		err = flush_table();
 out:
@@ -1006,16 +1013,6 @@ static int read_run(const char *path, struct report_options *options, struct fun
 	return reason ? print_no_sum(path, reason) : 0;
 }
 
-static int make_all_columns(struct function_columns *columns, const struct function_table *table,
-			    const struct report_options *options)
-{
-	int err = make_columns(columns, table, options);
-
-	if (err || !options->metrics)
-		return err;
-	return function_exprs__add_columns(columns, table, options->metrics, NULL);
-}
-
 /* Reads the recordings of one side. */
 static int read_runs(const struct inputs *inputs, struct report_options *options,
 		     struct function_runs *runs)
@@ -1053,16 +1050,12 @@ static void unify_shares(struct function_runs *before, struct function_runs *aft
 
 static int make_columns_of_runs(const struct report_options *options, struct function_runs *runs)
 {
-	int err = make_all_columns(&runs->all, &runs->table, options);
-	const int told = verbose;
+	int err = make_all_columns(&runs->all, &runs->table, options, false);
 
 	if (!err && options->percent_limit)
 		function_columns__mark_small(&runs->all, &runs->table, options->percent_limit);
-	/* The messages about the metrics were printed before. */
-	verbose = -1;
 	for (unsigned int i = 0; !err && i < runs->nr; i++)
-		err = make_all_columns(&runs->columns[i], &runs->tables[i], options);
-	verbose = told;
+		err = make_all_columns(&runs->columns[i], &runs->tables[i], options, true);
 	return err;
 }
 
@@ -1107,20 +1100,23 @@ static int write_sums_to(const char *path, const struct function_table *table)
 	return err;
 }
 
-/* Replaces a sums file when the new one is complete. */
+/* Replaces a sums file, to which @path may link, when the new one is complete. */
 static int replace_sums(const char *path, const struct function_table *table)
 {
-	char *new;
+	char *target = realpath(path, NULL), *new;
 	int err;
 
-	if (asprintf(&new, "%s.new", path) < 0)
+	if (asprintf(&new, "%s.%d.new", target ?: path, getpid()) < 0) {
+		free(target);
 		return -ENOMEM;
+	}
 	err = write_sums_to(new, table);
-	if (!err && rename(new, path))
+	if (!err && rename(new, target ?: path))
 		err = -errno;
 	if (err)
 		unlink(new);
 	free(new);
+	free(target);
 	return err;
 }
 
@@ -1131,7 +1127,7 @@ static int write_sums(const char *path, const struct function_table *table)
 
 	if (!strcmp(path, "-"))
 		err = function_table__write(table, stdout);
-	else if (lstat(path, &st) || S_ISREG(st.st_mode))
+	else if (stat(path, &st) || S_ISREG(st.st_mode))
 		err = replace_sums(path, table);
 	else
 		err = write_sums_to(path, table);	/* for example a pipe */
@@ -1746,16 +1742,12 @@ static bool has_column(const struct report_options *report, const struct functio
 		       const char *name)
 {
 	struct function_columns columns;
-	const int told = verbose;
 	bool is_there;
 
 	if (!strcasecmp(name, "symbol") || !strcmp(name, table->by))
 		return true;
-	/* Messages would disturb the screen. */
-	verbose = -1;
-	is_there = !make_all_columns(&columns, table, report) &&
+	is_there = !make_all_columns(&columns, table, report, true) &&
 		   function_columns__find(&columns, name, strlen(name)) >= 0;
-	verbose = told;
 	function_columns__exit(&columns);
 	return is_there;
 }
@@ -1818,8 +1810,10 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	};
 	int fds[2];
 
-	if (pipe2(fds, O_CLOEXEC))
-		return -errno;
+	if (pipe2(fds, O_CLOEXEC)) {
+		pr_err("perf functions: cannot start: %m\n");
+		return -1;
+	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
 	if (function_record__init(&command->record, record_options, &recorder, argc, argv))
 		return -1;

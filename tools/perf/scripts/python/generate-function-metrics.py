@@ -89,7 +89,6 @@ import json
 import os
 import re
 import signal
-import stat
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -1780,9 +1779,10 @@ def write_sums(table: Table, out: TextIO) -> None:
 
 def write_sums_file(table: Table, path: str) -> None:
     """Write a sums file. An existing one is replaced when the new one is complete."""
+    path = os.path.realpath(path)
     # for example, a pipe is written to
-    is_file = not os.path.lexists(path) or stat.S_ISREG(os.lstat(path).st_mode)
-    new = f"{path}.new" if is_file else path
+    is_file = not os.path.exists(path) or os.path.isfile(path)
+    new = f"{path}.{os.getpid()}.new" if is_file else path
     try:
         with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
             write_sums(table, file)

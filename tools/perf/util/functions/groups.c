@@ -302,7 +302,8 @@ char *function_groups__of_metrics(const char *leader, const char *modifiers, con
 	char *own = own_cpu(), *list = NULL;
 	struct event_groups groups = { .modifiers = modifiers, };
 	struct function_exprs exprs = {};
-	int err = own ? function_exprs__init(&exprs, own, names, /*with_parts=*/false) :
+	int err = own ? function_exprs__init(&exprs, own, names, /*with_parts=*/false,
+					       /*is_silent=*/false) :
 		  -EINVAL;
 
 	/* Recording is about this machine. */

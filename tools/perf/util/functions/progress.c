@@ -5,7 +5,6 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
@@ -14,6 +13,7 @@
 
 #include "../../ui/progress.h"
 #include "../debug.h"
+#include "../time-utils.h"
 #include "progress.h"
 
 /* Nobody can read a line that is shown for less time. */
@@ -30,24 +30,16 @@ static struct {
 	u64 shown;
 } progress;
 
-static u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-}
-
 static void progress__init(struct ui_progress *p)
 {
 	p->step = p->total / 1000 ?: 1;
 	p->next = p->step;
-	progress.start = now_ns();
+	progress.start = rdclock();
 }
 
 static void progress__update(struct ui_progress *p)
 {
-	u64 now = now_ns(), left;
+	u64 now = rdclock(), left;
 
 	if (now - progress.begin < QUIET_NS || now - progress.shown < BETWEEN_NS)
 		return;
@@ -91,7 +83,7 @@ void function_progress__begin(const char *path, const u64 *samples)
 	progress.path = path;
 	progress.samples = samples;
 	progress.shown = 0;
-	progress.begin = now_ns();
+	progress.begin = rdclock();
 	progress.before = ui_progress__ops;
 	ui_progress__ops = &progress_ops;
 }

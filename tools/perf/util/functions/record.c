@@ -149,6 +149,7 @@ static int take_number(const struct option *opt, const char *arg, int unset)
 
 	number->is_given = true;
 	if (unset) {
+		number->is_wrong = false;
 		number->value = number->least;
 		return 0;
 	}
@@ -288,6 +289,7 @@ static bool refuse_numbers(const struct parsed *parsed)
 /* Returns true, after a message, if options contradict each other. */
 static bool refuse_options(const struct parsed *parsed)
 {
+	const u64 longest = parsed->window.value * (parsed->calibrate ? CALIBRATION : 1);
 	u64 period = parsed->freq || parsed->has_events ? 0 : DEFAULT_PERIOD;
 
 	if (refuse_numbers(parsed))
@@ -320,10 +322,9 @@ static bool refuse_options(const struct parsed *parsed)
 		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window: leave that out\n");
 		return true;
 	}
-	if (parsed->window.value && period &&
-	    parsed->window.value > period / (parsed->calibrate ? CALIBRATION : 1)) {
+	if (period && longest > period) {
 		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
-		       (unsigned long long)parsed->window.value);
+		       (unsigned long long)longest);
 		return true;
 	}
 	if (parsed->kernel && !perf_event_paranoid_check(1)) {
@@ -491,17 +492,6 @@ static void add_arguments(struct function_record *record, const struct parsed *p
 	record->argc = nr;
 }
 
-static void print_verbose(const struct function_record *record, const struct parsed *parsed,
-			  const char *terms)
-{
-	if (parsed->has_events && *terms)
-		pr_info("events without periods of their own have: %s\n", terms);
-	pr_info("calling: perf");
-	for (int i = 0; i < record->argc; i++)
-		pr_info(" %s", record->argv[i]);
-	pr_info("\n");
-}
-
 /**
  * function_record__init - make the arguments of perf record
  * @record: the arguments, to be freed by function_record__exit() in any case
@@ -519,7 +509,7 @@ int function_record__init(struct function_record *record, struct option *options
 {
 	struct parsed parsed = {
 		.period = { .least = 1, .most = INT64_MAX },
-		.window = { .value = DEFAULT_WINDOW, .most = INT64_MAX },
+		.window = { .value = DEFAULT_WINDOW, .most = INT64_MAX / CALIBRATION },
 		.jitter = { .value = DEFAULT_JITTER, .most = 30 },
 		.burst	= { .value = 1, .least = 1, .most = 255 },
 	};
@@ -557,14 +547,16 @@ int function_record__init(struct function_record *record, struct option *options
 	}
 	record->plain = plain_command(recorder, &parsed, argc, argv);
 	add_arguments(record, &parsed, recorder, argc, argv);
-	if (parsed.is_verbose)
-		print_verbose(record, &parsed, terms);
-	free(terms);
-	if (parsed.metrics && !recorder->arguments) {
-		command = quote_all("perf", record->argc, record->argv);
-		fprintf(stderr, "%s\n", command);
-		free(command);
+	command = quote_all("perf", record->argc, record->argv);
+	if (parsed.is_verbose) {
+		if (parsed.has_events && *terms)
+			pr_info("events without periods of their own have: %s\n", terms);
+		pr_info("calling: %s\n", command);
 	}
+	if (parsed.metrics && !recorder->arguments)
+		fprintf(stderr, "%s\n", command);
+	free(command);
+	free(terms);
 	return 0;
 }
 

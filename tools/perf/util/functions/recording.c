@@ -102,7 +102,7 @@ struct recording {
 	const struct recording_options *options;
 	bool has_begun;
 	u64 begin;
-	u64 last;		/* sample, if there is somebody to ask after each round */
+	u64 last;		/* sample, if it is live */
 	u64 forgot;		/* when idle streams were last searched */
 	u64 told_lost;
 	struct perf_time_interval *ranges;
@@ -516,7 +516,12 @@ static int make_table(struct recording *recording, u64 lost, struct function_tab
 	table->lacks_children = lacks_children(recording);
 	scnprintf(table->by, sizeof(table->by), "%s", recording->options->by);
 	table->inlines = recording->options->inlines;
-	return err ?: add_cpus(recording, table);
+	err = err ?: add_cpus(recording, table);
+	if (err)
+		pr_err("perf functions: cannot make the table: %s\n", err == -ERANGE ?
+		       "the counts are too large to add up: record for a shorter time" :
+		       "not enough memory");
+	return err;
 }
 
 /* Passes on the sums of a span, and begins the next one without any. */
@@ -539,12 +544,16 @@ static int end_span(struct recording *recording, u64 lost)
 	u64 end = add_saturated(recording->begin, recording->options->span - 1);
 	struct function_table own = {};
 	int err = hand_over(recording, lost, end, &own);
+	const char *reason;
 
 	/* Groups become known with their first samples. */
 	if (!err && recording->table->nr_sets)
 		err = function_table__add_sets(recording->table, &own);
-	if (!err && function_table__merge(recording->table, &own))
-		err = -ENOMEM;
+	reason = err ? NULL : function_table__merge(recording->table, &own);
+	if (reason) {
+		pr_err("perf functions: cannot add up the intervals: %s\n", reason);
+		err = -EINVAL;
+	}
 	function_table__exit(&own);
 	return err;
 }
@@ -751,7 +760,7 @@ static int process_thread_map(const struct perf_tool *tool __maybe_unused,
 	return 0;
 }
 
-static void recording__init_tool(struct perf_tool *tool, bool is_asked)
+static void recording__init_tool(struct perf_tool *tool, bool is_live)
 {
 	perf_tool__init(tool, /*ordered_events=*/true);
 	tool->sample		= process_sample;
@@ -776,7 +785,7 @@ static void recording__init_tool(struct perf_tool *tool, bool is_asked)
 #ifdef HAVE_LIBTRACEEVENT
 	tool->tracing_data	= perf_event__process_tracing_data;
 #endif
-	if (is_asked) {
+	if (is_live) {
 		tool->tracing_data	= refuse_other_data;
 		tool->auxtrace_info	= refuse_other_data;
 		tool->finished_round	= process_round;
@@ -829,7 +838,7 @@ static bool is_cut(const struct perf_session *session)
 		end > (u64)st.st_size);
 }
 
-static int recording__process(struct recording *recording, const char *path,
+static int recording__process(struct recording *recording, const char *name,
 			      const struct recording_options *options)
 {
 	struct perf_session *session = recording->session;
@@ -852,14 +861,14 @@ static int recording__process(struct recording *recording, const char *path,
 
 	/* A progress line would mix with tables. */
 	if (!options->span && !options->is_due)
-		function_progress__begin(path, &recording->nr_samples);
+		function_progress__begin(name, &recording->nr_samples);
 	err = is_cut(session) ? -EINVAL : perf_session__process_events(session);
 	function_progress__end();
 	if (recording->is_refused)
 		return -EINVAL;
 	if (err) {
 		pr_err("perf functions: %s: cannot be read to its end: the file is cut short or damaged, record again\n",
-		       path);
+		       name);
 		return err;
 	}
 
@@ -867,7 +876,7 @@ static int recording__process(struct recording *recording, const char *path,
 	if (options->is_due && strlist__empty(recording->ignored))
 		return 0;
 	if (!recording->has_group) {
-		pr_err("perf functions: %s: %s\n", path,
+		pr_err("perf functions: %s: %s\n", name,
 		       strlist__empty(recording->ignored) ?
 		       "no samples: record for longer, or with a shorter period" :
 		       "no counter group: record with perf functions record, or -e '"
@@ -901,15 +910,15 @@ static bool has_code(const char *by)
 	       function_by__is(by, FUNCTION_BY_CHILDREN);
 }
 
-static void recording__print_header(struct recording *recording, const char *path, FILE *fp)
+static void recording__print_header(struct recording *recording, const char *name, FILE *fp)
 {
 	/* In a pipe the parts of the header come with the samples. */
 	if (perf_data__is_pipe(&recording->data)) {
 		pr_warning("perf functions: %s: a pipe has no header to print: record to a file for --header\n",
-			   path);
+			   name);
 		return;
 	}
-	fprintf(fp, "# recording: %s\n", path);
+	fprintf(fp, "# recording: %s\n", name);
 	perf_session__fprintf_info(recording->session, fp, /*full=*/false);
 }
 
@@ -960,11 +969,12 @@ int recording__read(const char *path, const struct recording_options *options,
 		    struct function_table *table, struct recording **kept)
 {
 	struct recording *recording = recording__new(options);
+	const char *name = options->name ?: path;
 	u64 lost;
 	int err;
 
 	if (!recording) {
-		pr_err("perf functions: %s: not enough memory\n", path);
+		pr_err("perf functions: %s: not enough memory\n", name);
 		return -ENOMEM;
 	}
 
@@ -982,8 +992,8 @@ int recording__read(const char *path, const struct recording_options *options,
 	}
 
 	if (options->header)
-		recording__print_header(recording, path, options->header);
-	err = recording__process(recording, path, options);
+		recording__print_header(recording, name, options->header);
+	err = recording__process(recording, name, options);
 	if (err)
 		goto out;
 

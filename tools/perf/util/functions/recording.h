@@ -17,6 +17,7 @@ typedef int (*recording_take_t)(void *data, const struct function_table *table, 
 
 /* Selects the windows of a recording that count, and their rows. */
 struct recording_options {
+	const char *name;	/* for messages, NULL: the path */
 	enum function_share share;
 	const char *by;		/* names of keys, separated by commas */
 	const char *time;	/* spans of time, NULL: all */

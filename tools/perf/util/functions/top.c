@@ -26,8 +26,10 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/zalloc.h>
+#include <internal/lib.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -35,6 +37,7 @@
 #include "../debug.h"
 #include "../mutex.h"
 #include "../term.h"
+#include "../time-utils.h"
 #include "sums.h"
 #include "text.h"
 #include "top.h"
@@ -105,6 +108,7 @@ struct function_top {
 	bool is_due;
 	bool is_handed;
 	bool is_unreadable;	/* what perf record writes */
+	bool is_unable;		/* to add up the sums */
 	bool has_ended;
 	struct slice *handed;
 
@@ -141,33 +145,12 @@ static struct {
 	struct termios before;
 } terminal;
 
-static u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-}
-
-static void write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, text, size);
-
-		if (written < 0 && errno != EINTR)
-			return;
-		written = max_t(ssize_t, written, 0);
-		text += written;
-		size -= written;
-	}
-}
-
 static void restore_terminal(void)
 {
 	if (terminal.pid != getpid())
 		return;
 	if (terminal.has_screen)
-		write_all(STDOUT_FILENO, LEAVE_SCREEN, strlen(LEAVE_SCREEN));
+		writen(STDOUT_FILENO, LEAVE_SCREEN, strlen(LEAVE_SCREEN));
 	if (terminal.is_changed)
 		tcsetattr(terminal.fd, TCSANOW, &terminal.before);
 	terminal.has_screen = false;
@@ -195,7 +178,7 @@ static void set_terminal(const struct function_top *top)
 		terminal.is_changed = !tcsetattr(top->keys, TCSANOW, &silent);
 	}
 	terminal.has_screen = true;
-	write_all(STDOUT_FILENO, ENTER_SCREEN, strlen(ENTER_SCREEN));
+	writen(STDOUT_FILENO, ENTER_SCREEN, strlen(ENTER_SCREEN));
 }
 
 /*
@@ -304,11 +287,15 @@ int function_top__take(void *data, const struct function_table *table, u64 begin
 		top->handed = zalloc(sizeof(*top->handed));
 		if (top->handed)
 			top->handed->begin = begin;
+		else
+			pr_err("perf functions: top cannot go on: not enough memory\n");
 	}
-	if (!top->handed || !add_part(&top->handed->table, table))
+	if (!top->handed || !add_part(&top->handed->table, table)) {
+		top->is_unable = true;
 		err = -EINVAL;
-	else
+	} else {
 		top->handed->end = end;
+	}
 	top->is_due = false;
 	top->is_handed = true;
 	mutex_unlock(&top->mutex);
@@ -531,7 +518,7 @@ static int draw(struct function_top *top)
 		fputs(ERASE_BELOW, screen);
 		add_bottom(top, screen, &size);
 		fclose(screen);
-		write_all(STDOUT_FILENO, all, length);
+		writen(STDOUT_FILENO, all, length);
 	}
 	free(all);
 	free(text);
@@ -559,7 +546,7 @@ static int print(struct function_top *top)
 /* End perf record, which ends its command. If that takes too long, both are killed. */
 static void stop(struct function_top *top)
 {
-	const u64 now = now_ns();
+	const u64 now = rdclock();
 
 	if (!top->is_stopping) {
 		kill(top->child, SIGINT);
@@ -607,7 +594,7 @@ static void choose(struct function_top *top, char key, const char *text)
 	else if (asprintf(&top->message, "this takes a number of seconds from %g on", least) < 0)
 		top->message = NULL;
 	top->next_table = min_t(u64, top->next_table,
-				now_ns() + (u64)(options->delay * NSEC_PER_SEC));
+				rdclock() + (u64)(options->delay * NSEC_PER_SEC));
 	top->next_word = min(top->next_word, top->next_table);
 }
 
@@ -666,7 +653,7 @@ static void take_key(struct function_top *top, char key)
 	case 'z':
 		forget(top);
 		top->is_zeroed = true;
-		top->next_table = min(top->next_table, now_ns());
+		top->next_table = min_t(u64, top->next_table, rdclock());
 		break;
 	default:
 		if (!had_help)
@@ -775,7 +762,7 @@ static u64 make_tables(struct function_top *top, u64 now)
 /* Does what is due. Returns the milliseconds until the next thing is, or -1. */
 static int keep_time(struct function_top *top)
 {
-	const u64 now = now_ns();
+	const u64 now = rdclock();
 	u64 next = top->is_stopping ? 0 : make_tables(top, now);
 
 	if (top->is_stopping) {
@@ -794,7 +781,7 @@ static void *show_tables(void *data)
 	bool has_ended = false, is_unreadable;
 	u64 number;
 
-	top->next_word = now_ns();
+	top->next_word = rdclock();
 	top->next_table = top->next_word + top->options.delay * NSEC_PER_SEC;
 	if (top->has_screen)
 		show(top);
@@ -846,7 +833,7 @@ static int finish(struct function_top *top)
 	struct winsize size;
 	char *text;
 
-	if (err || top->err || top->is_counted)
+	if (err || top->err || (top->is_counted && !top->has_screen))
 		return err ?: top->err;
 	if (!top->has_screen)
 		return print(top);
@@ -870,7 +857,11 @@ static int wait_for_child(struct function_top *top)
 	}
 	if (top->is_stopping)
 		return 0;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	pr_err("perf functions: top has ended, because perf record was killed: %s\n",
+	       strsignal(WTERMSIG(status)));
+	return 128 + WTERMSIG(status);
 }
 
 static int start_child(struct function_top *top, const int control[2], const sigset_t *mask)
@@ -914,12 +905,14 @@ static int begin(struct function_top *top, const int control[2])
 {
 	sigset_t signals, before;
 	const char *term = getenv("TERM");
+	int said;
 
 	top->has_screen = !top->options.stdio && isatty(STDOUT_FILENO) && term &&
 			  strcmp(term, "dumb");
 	top->keys = top->has_screen && isatty(STDIN_FILENO) ?
 		    fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
-	top->said = tmpfile();
+	said = memfd_create("perf record", MFD_CLOEXEC);
+	top->said = said < 0 ? NULL : fdopen(said, "w+");
 	top->notes = open_memstream(&top->noted, &top->noted_size);
 	top->event = eventfd(0, EFD_CLOEXEC);
 	catch_signals(&signals, &before);
@@ -973,6 +966,8 @@ static int read_all(struct function_top *top)
 	err = -pthread_create(&thread, NULL, show_tables, top);
 	if (err) {
 		restore_terminal();
+		pr_err("perf functions: cannot start: %s\n", strerror(-err));
+		top->err = err;
 		/* perf record would wait for a reader. */
 		close(STDIN_FILENO);
 		stop(top);
@@ -996,7 +991,7 @@ static int read_all(struct function_top *top)
 /**
  * function_top__run - print tables of what runs
  * @options: the user's and the command's choice
- * @control: pipe of which perf record has the end that is read; both are closed in the end
+ * @control: pipe of which perf record has the end that is read
  *
  * Return: 0, the exit status of the command that perf record has run or its own, or -1.
  */
@@ -1010,7 +1005,7 @@ int function_top__run(const struct function_top_options *options, const int cont
 	err = begin(&top, control);
 	if (err) {
 		pr_err("perf functions: cannot start: %s\n", strerror(-err));
-		return err;
+		return -1;
 	}
 	read_err = read_all(&top);
 	status = wait_for_child(&top);
@@ -1018,7 +1013,7 @@ int function_top__run(const struct function_top_options *options, const int cont
 	print_said(&top);
 	fclose(top.notes);
 	/* What the user has ended may be cut. */
-	if (top.is_stopping && !top.is_unreadable)
+	if (top.is_stopping && !top.is_unreadable && !top.is_unable)
 		read_err = 0;
 	/* If perf record has failed, it has said why. */
 	if (err || (read_err && !status))

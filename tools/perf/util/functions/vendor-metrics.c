@@ -849,6 +849,7 @@ struct selection {
 	unsigned int nr;
 	unsigned int nr_matches;	/* of the current name */
 	bool has_all;
+	bool is_silent;
 };
 
 /* Returns true if a metric is in one of the groups, which are separated by semicolons. */
@@ -1020,8 +1021,9 @@ static int select_metrics(struct selection *selection, const char *names)
 		 */
 		if (!strcasecmp(name, "TopdownL1") &&
 		    select_by(selection, "Cycle_Accounting", is_named)) {
-			pr_warning("perf functions: the top-down level 1 of the CPU %s is Cycle_Accounting\n",
-				   cpu.id);
+			if (!selection->is_silent)
+				pr_warning("perf functions: the top-down level 1 of the CPU %s is Cycle_Accounting\n",
+					   cpu.id);
 			continue;
 		}
 		print_unknown(name);
@@ -1085,14 +1087,15 @@ void function_exprs__exit(struct function_exprs *exprs)
  * @description: the CPU, as perf_env__describe_cpu() gives it
  * @names: names of metrics and groups
  * @with_parts: add their parts, too
+ * @is_silent: print errors only, because the same warnings were printed before
  *
  * Return: 0, or an error after a message.
  */
 int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names,
-			 bool with_parts)
+			 bool with_parts, bool is_silent)
 {
 	unsigned int nr_named, nr_parts;
-	struct selection selection = {};
+	struct selection selection = { .is_silent = is_silent };
 	int err = find_cpu(description);
 
 	memset(exprs, 0, sizeof(*exprs));
@@ -1117,11 +1120,12 @@ int function_exprs__init(struct function_exprs *exprs, const char *description, 
 			exprs->expr[exprs->nr].is_part = i >= nr_named;
 			exprs->expr[exprs->nr++].is_hidden = i >= nr_parts;
 		}
-		if (err == -EINVAL) {
+		if (err != -EINVAL)
+			continue;
+		if (!is_silent)
 			pr_warning("perf functions: the metric %s is left out: this perf cannot parse it\n",
 				   selection.metrics[i].metric_name);
-			err = 0;
-		}
+		err = 0;
 	}
 	free(selection.metrics);
 	return err;
@@ -1251,16 +1255,20 @@ static void print_lacks(const struct function_exprs *exprs)
  * @table: the table of the columns
  * @names: names of metrics and groups
  * @tree: set to these metrics and their parts, to be freed; or NULL
+ * @is_silent: print errors only, because the same warnings were printed before
  *
  * Return: 0, or an error after a message.
  */
 int function_exprs__add_columns(struct function_columns *columns,
 				const struct function_table *table, const char *names,
-				struct function_tree *tree)
+				struct function_tree *tree, bool is_silent)
 {
 	char *description = choose_cpu(table);
 	struct function_exprs exprs = {};
-	int err = description ? function_exprs__init(&exprs, description, names, tree) : -EINVAL;
+	int err = -EINVAL;
+
+	if (description)
+		err = function_exprs__init(&exprs, description, names, tree, is_silent);
 
 	for (unsigned int i = 0; !err && i < exprs.nr; i++) {
 		struct function_expr *expr = &exprs.expr[i];
@@ -1277,7 +1285,7 @@ int function_exprs__add_columns(struct function_columns *columns,
 		err = link_parts(tree, &exprs);
 	if (!err && tree)
 		err = function_tree__judge(tree, table, columns);
-	if (!err && !exprs.has_all)
+	if (!err && !exprs.has_all && !is_silent)
 		print_lacks(&exprs);
 	function_exprs__exit(&exprs);
 	free(description);

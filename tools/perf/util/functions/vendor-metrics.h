@@ -48,11 +48,11 @@ struct function_value function_expr__value(const struct function_expr *expr,
 					   const struct function_row *row);
 
 int function_exprs__init(struct function_exprs *exprs, const char *description, const char *names,
-			 bool with_parts);
+			 bool with_parts, bool is_silent);
 void function_exprs__exit(struct function_exprs *exprs);
 char *function_exprs__event_key(const char *name);
 int function_exprs__add_columns(struct function_columns *columns,
 				const struct function_table *table, const char *names,
-				struct function_tree *tree);
+				struct function_tree *tree, bool is_silent);
 
 #endif /* __PERF_FUNCTIONS_VENDOR_METRICS_H */
