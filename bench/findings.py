@@ -248,8 +248,9 @@ def page(measured: dict[str, Any]) -> str:
             example, `cycles/{ALTERNATE}/` takes a sample after 999,700 cycles and
             the next one 300 cycles later. These 300 cycles are the *window*. The sample before it
             names the function that runs, and the sample after it has what the other events of the
-            group have counted in the window. `perf functions report` adds up the windows whose two
-            samples are in the same function, and prints a row for each function."""
+            group have counted in the window. `perf functions report` prints a row for each
+            function. The rates come from the windows whose two samples are in this function, the
+            shares of cycles from the samples that end long periods."""
         ),
         prose(
             f"""No finding comes from a real CPU. Findings 1, 2 and 4 were measured in an emulated

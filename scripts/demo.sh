@@ -67,12 +67,15 @@ if [ "$MODEL" != none ]; then
 	rm -f "$new"/{truth.txt,perf.json,truth.json}
 fi
 mkdir -p "$out"
+# those of an earlier recording
+rm -f "$out"/{truth.data,compared.txt,report.html}
 mv "$new"/* "$out/"
 
 if [ "$SHOW" = truth ]; then
 	echo
 	# counts are exact, however few windows they are made of
-	"build/$BASE/perf/perf" functions report -i "$out/truth.data" "${symbols[@]}" | tr '?' ' '
+	"build/$BASE/perf/perf" functions report -i "$out/truth.data" "${symbols[@]}" \
+		--percent-limit 0.1 | tr '?' ' '
 	exit
 fi
 printf '\nThis command recorded in the emulated machine:\n\n  %s\n\n' "$record"
@@ -91,3 +94,6 @@ else
 	echo
 	machine model_about
 fi
+printf '\nThis command prints the table of perf functions. A ? marks a doubtful value:\n\n '
+printf ' %s' "build/$BASE/perf/perf" functions report -i "$out/perf.data" "${symbols[@]}"
+echo

@@ -172,7 +172,7 @@ def check_kvm(arch: dict, args: argparse.Namespace) -> None:
     """Raises SystemExit with one line if KVM cannot run the machine, whatever its files are."""
     if Path(arch["qemu"][0]).name.removeprefix("qemu-system-") != platform.machine():
         sys.exit(
-            f"vm: KVM executes {platform.machine()} here: leave --accel out, or choose that ARCH"
+            f"vm: KVM executes {platform.machine()} here: leave ACCEL=kvm out, or choose that ARCH"
         )
     if args.model != "none":
         sys.exit("vm: under KVM the processor is real: leave --accel or --model out")
@@ -200,9 +200,9 @@ def use_kvm(arch: dict, args: argparse.Namespace) -> None:
         output.seek(0)
         said = output.readline().strip() or f"nothing happened in {PROBE_SECONDS} seconds"
     if status in (TIMED_OUT, DIED):
-        sys.exit(f"vm: no guest starts under KVM here ({said}): leave --accel out")
+        sys.exit(f"vm: no guest starts under KVM here ({said}): leave ACCEL=kvm out")
     if status:
-        sys.exit("vm: KVM gives guests no PMU here (on x86: kvm.enable_pmu=1): leave --accel out")
+        sys.exit("vm: KVM gives guests no PMU here (on x86: kvm.enable_pmu=1): leave ACCEL=kvm out")
 
 
 def emulator(arch: dict, args: argparse.Namespace) -> str:

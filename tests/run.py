@@ -24,6 +24,7 @@ Each suite declares its own needs, as constants of its module; all of them can b
                          the core model
 """
 
+import argparse
 import ast
 import contextlib
 import io
@@ -227,21 +228,27 @@ def summary(results: Collection[Result]) -> str:
 
 
 def main(arguments: list[str], tests: Path, base: str) -> int:
-    options = ("--machines", "--all")
-    reasons = [word.removeprefix("--skip=") for word in arguments if word.startswith("--skip=")]
-    names = [word for word in arguments if word not in options and not word.startswith("--skip=")]
-    everything = "--all" in arguments
+    parser = argparse.ArgumentParser(
+        usage=argparse.SUPPRESS,
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for option in "--machines", "--all":
+        parser.add_argument(option, action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--skip", help=argparse.SUPPRESS)
+    parser.add_argument("suites", nargs="*", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
     suites = [declared(path) for path in sorted(tests.glob("*/test_*.py"))]
-    wanted = ordered(selected(suites, names, base, everything))
-    if "--machines" in arguments:
+    wanted = ordered(selected(suites, given.suites, base, given.all))
+    if given.machines:
         print(*sorted({arch for suite in wanted for arch in suite.machines.split()}))
         return 0
-    if reasons:
+    if given.skip:
         for suite in wanted:
-            print(f"  {suite.name:20} skipped: {reasons[0]}")
+            print(f"  {suite.name:20} skipped: {given.skip}")
         print(f"0 passed, 0 failed, {len(wanted)} skipped")
         return 0
-    if everything:
+    if given.all:
         os.environ["CHECK_SLOW"] = "1"
     # sys.path must not have this folder, some of whose packages are named like packages at the top
     sys.path[0] = str(tests.parent)
