@@ -266,6 +266,22 @@ kill -KILL $(pgrep -P $killed)
 status=0
 wait $killed || status=$?
 echo $status >> /share/killed.said
+# where nobody reads
+mkfifo /tmp/unread
+sleep 1000 < /tmp/unread &
+reader=$!
+perf functions top -j -d 0.1 -e '{EVENTS}' -- benchmark --iterations 10000000 0 1 \
+	> /tmp/unread 2> /share/unread.said &
+unread=$!
+sleep 8
+kill $unread
+(sleep 60; kill -KILL $unread) &
+begun=$(date +%s)
+status=0
+wait $unread || status=$?
+echo $(($(date +%s) - begun)) >> /share/unread.said
+echo $status >> /share/unread.said
+kill $reader $!
 setsid perf functions top --stdio -- sh -c \
 	'trap "sleep 1; > /tmp/ended; exit" TERM; > /tmp/begun; while :; do :; done' \
 	> /share/twice.out 2> /share/twice.said < /dev/null &
@@ -416,6 +432,13 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(status, 0, lines)
         titles = re.findall("(?m)^time.*", (SHARE / "gone-csv.out").read_text())
         self.assertEqual([line.split(",")[3:] for line in titles][:2], [["%MIN"], ["#"]])
+
+    def test_nobody_reads(self):
+        """A signal ends it, after as long as perf record would have."""
+        (said_why, seconds), status = said("unread")
+        self.assertRegex(said_why, "cannot write the table: Connection timed out")
+        self.assertEqual(status, 255)
+        self.assertTrue(9 <= int(seconds) <= 15, seconds)
 
     def test_record_killed(self):
         """Nobody but this process can say it."""

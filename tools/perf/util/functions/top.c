@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -525,22 +526,73 @@ static int draw(struct function_top *top)
 	return text ? 0 : top->err ?: -ENOMEM;
 }
 
+static void read_signal(struct function_top *top);
+
+static int milliseconds_to(u64 time, u64 now)
+{
+	return time > now ? (int)((time - now) / NSEC_PER_MSEC) + 1 : 0;
+}
+
+/* Returns the milliseconds until all has to end, or -1. */
+static int time_to_end(const struct function_top *top)
+{
+	return top->is_stopping ? milliseconds_to(top->stopped + MOST_TO_END, rdclock()) : -1;
+}
+
+/*
+ * Writes text in parts that a pipe takes at once, so that a signal is seen even if nobody reads.
+ * Then the reader has as long to go on as perf record has to end.
+ */
+static int write_text(struct function_top *top, const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left) {
+		struct pollfd fds[] = {
+			{ .fd = STDOUT_FILENO, .events = POLLOUT },
+			{ .fd = top->signals, .events = POLLIN },
+		};
+		int ready = poll(fds, ARRAY_SIZE(fds), time_to_end(top));
+		ssize_t written = min(ready, 0);
+
+		if (!ready)
+			return -ETIMEDOUT;
+		if (ready > 0 && fds[1].revents)
+			read_signal(top);
+		if (ready > 0 && fds[0].revents)
+			written = write(STDOUT_FILENO, text, min_t(size_t, left, PIPE_BUF));
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		written = max_t(ssize_t, written, 0);
+		text += written;
+		left -= written;
+	}
+	return 0;
+}
+
 /* Print a table where there is no screen, unless it is the same as before. */
 static int print(struct function_top *top)
 {
 	char *text;
+	int err;
 
 	if (!top->has_news)
 		return 0;
 	text = make_text(top, NULL);
 	if (!text)
 		return top->err ?: -ENOMEM;
-	fputs(text, stdout);
+	err = write_text(top, text);
 	free(text);
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	pr_err("perf functions: cannot write the table: %m\n");
-	return -EIO;
+	if (err)
+		pr_err("perf functions: cannot write the table: %s\n", strerror(-err));
+	return err;
+}
+
+/* It may have ended already. */
+static void end_child(const struct function_top *top, int sig)
+{
+	if (top->child > 0)
+		kill(top->child, sig);
 }
 
 /* End perf record, which ends its command. If that takes too long, both are killed. */
@@ -549,11 +601,11 @@ static void stop(struct function_top *top)
 	const u64 now = rdclock();
 
 	if (!top->is_stopping) {
-		kill(top->child, SIGINT);
 		top->is_stopping = true;
 		top->stopped = now;
+		end_child(top, SIGINT);
 	} else if (now - top->stopped >= SAME_STOP) {
-		kill(top->child, SIGKILL);
+		end_child(top, SIGKILL);
 	}
 }
 
@@ -764,15 +816,13 @@ static int keep_time(struct function_top *top)
 {
 	const u64 now = rdclock();
 	u64 next = top->is_stopping ? 0 : make_tables(top, now);
+	int left = time_to_end(top);
 
-	if (top->is_stopping) {
-		next = top->stopped + MOST_TO_END;
-		if (now >= next) {
-			kill(top->child, SIGKILL);
-			return -1;
-		}
-	}
-	return next > now ? (int)((next - now) / NSEC_PER_MSEC) + 1 : 0;
+	if (!left)
+		end_child(top, SIGKILL);
+	if (top->is_stopping)
+		return left ?: -1;
+	return milliseconds_to(next, now);
 }
 
 static void *show_tables(void *data)
@@ -855,6 +905,7 @@ static int wait_for_child(struct function_top *top)
 		if (errno != EINTR)
 			return -1;
 	}
+	top->child = 0;		/* its number may be that of another process soon */
 	if (top->is_stopping)
 		return 0;
 	if (WIFEXITED(status))
