@@ -273,7 +273,7 @@ reader=$!
 perf functions top -j -d 0.1 -e '{EVENTS}' -- benchmark --iterations 10000000 0 1 \
 	> /tmp/unread 2> /share/unread.said &
 unread=$!
-sleep 8
+sleep 4
 kill $unread
 (sleep 60; kill -KILL $unread) &
 begun=$(date +%s)
@@ -308,7 +308,7 @@ def setUpModule() -> None:
     shutil.copy(TOP / "tests/harness/terminal.py", SHARE)
     (SHARE / "at_terminal.py").write_text(AT_TERMINAL)
     (SHARE / "drop_capability.py").write_text(DROP_CAPABILITY)
-    in_guest(COMMANDS, share=SHARE, timeout=580)
+    in_guest(COMMANDS, share=SHARE, timeout=900)
 
 
 def objects(text: str) -> list[dict]:
