@@ -175,7 +175,7 @@ def check_kvm(arch: dict, args: argparse.Namespace) -> None:
             f"vm: KVM executes {platform.machine()} here: leave ACCEL=kvm out, or choose that ARCH"
         )
     if args.model != "none":
-        sys.exit("vm: under KVM the processor is real: leave --accel or --model out")
+        sys.exit("vm: under KVM the processor is real: leave ACCEL=kvm or MODEL out")
     if not os.access(KVM, os.R_OK | os.W_OK):
         sys.exit(f"vm: {KVM} cannot be used: load the module kvm, or ask for access to it")
 
