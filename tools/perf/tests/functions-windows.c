@@ -68,15 +68,24 @@ static void fixture__exit(struct fixture *fix)
 	function_metrics__delete(fix->metrics);
 }
 
+/* Takes a sample of the leader with this id. */
+static int take_sample(struct fixture *fix, u64 id, const struct metrics_sample *sample)
+{
+	struct metrics_stream *stream = function_metrics__stream(fix->metrics, fix->group, id,
+								 sample->thread);
+
+	return stream ? function_metrics__sample(fix->metrics, stream, sample) : -ENOMEM;
+}
+
 static int take(struct fixture *fix, u64 id, u64 thread, struct metrics_function *function,
 		u64 cycles, u64 instructions)
 {
 	const u64 counts[] = { cycles, instructions };
 	const struct metrics_sample sample = {
-		.id = id, .thread = thread, .function = function, .counts = counts,
+		.thread = thread, .function = function, .counts = counts,
 	};
 
-	return function_metrics__sample(fix->metrics, fix->group, &sample);
+	return take_sample(fix, id, &sample);
 }
 
 /* Takes a long interval and a window after it, which end in the function at this time. */
@@ -85,22 +94,22 @@ static void take_pair_at(struct fixture *fix, u64 time, struct metrics_function 
 {
 	const u64 before[] = { LONG, 5000 }, counts[] = { WINDOW, instructions };
 	struct metrics_sample sample = {
-		.id = LEADER, .thread = 1, .function = function, .counts = before, .time = time,
+		.thread = 1, .function = function, .counts = before, .time = time,
 	};
 
-	function_metrics__sample(fix->metrics, fix->group, &sample);
+	take_sample(fix, LEADER, &sample);
 	sample.counts = counts;
-	function_metrics__sample(fix->metrics, fix->group, &sample);
+	take_sample(fix, LEADER, &sample);
 }
 
 static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
 {
 	const u64 counts[] = { cycles, instructions };
 	const struct metrics_sample sample = {
-		.id = LEADER, .thread = 1, .function = fix->f, .counts = counts, .nowhere = true,
+		.thread = 1, .function = fix->f, .counts = counts, .nowhere = true,
 	};
 
-	function_metrics__sample(fix->metrics, fix->group, &sample);
+	take_sample(fix, LEADER, &sample);
 }
 
 /* Returns the sums of a function, NULL if it has none. */

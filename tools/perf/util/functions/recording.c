@@ -260,36 +260,61 @@ static int add_events(struct recording *recording, struct evsel *evsel)
 	return evsel->priv ? 0 : -EINVAL;
 }
 
-/* Sets the counts of each event since the previous sample. */
-static int read_counts(struct recording *recording, const struct functions_evsel *leader,
+/* Returns the slot of a member of a group, -ENOENT if it has none, or -EINVAL after a message. */
+static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
+{
+	struct evsel *member = evlist__id2evsel_strict(recording->session->evlist, id);
+	const struct functions_evsel *event;
+
+	if (!member)
+		return -ENOENT;
+	/* The header describes the groups, and is missing if the file is cut. */
+	if (member->core.leader != &leader->core)
+		return refuse(recording, member,
+			      "is not in the group that counts it: the file is cut short, record again");
+	event = member->priv;
+	return event && event->group ? (int)event->slot : -ENOENT;
+}
+
+/*
+ * Sets the counts of each event since the previous sample of the stream. Members usually come in
+ * the order of their slots.
+ */
+static int read_counts(struct recording *recording, struct metrics_stream *stream,
 		       struct evsel *evsel, struct perf_sample *sample)
 {
-	u64 read_format = evsel->core.attr.read_format, delta;
+	const u64 read_format = evsel->core.attr.read_format;
+	const struct functions_evsel *leader = evsel->priv;
+	const int nr_slots = metrics_group__nr_events(leader->group);
+	struct metrics_value *values = metrics_stream__values(stream);
 	struct sample_read_value *v = sample->read.group.values;
-	struct functions_evsel *event;
+	int slot = leader->slot;
 
 	memset(recording->counts, 0, recording->nr_counts * sizeof(*recording->counts));
-	recording->counts[leader->slot] = sample->period;
+	recording->counts[slot] = sample->period;
 	if (!(read_format & PERF_FORMAT_GROUP))
 		return 0;
 
 	for (u64 i = 1; i < sample->read.group.nr; i++) {
-		struct evsel *member;
-
 		v = next_sample_read_value(v, read_format);
-		member = evlist__read_member_delta(recording->session->evlist, evsel, sample, v,
-						   &delta);
-		if (IS_ERR(member))
-			return PTR_ERR(member);
-		if (!member)
-			continue;
-		/* The header describes the groups, and is missing if the file is cut. */
-		if (member->core.leader != &evsel->core)
-			return refuse(recording, member,
-				      "is not in the group that counts it: the file is cut short, record again");
-		event = member->priv;
-		if (event && event->group)
-			recording->counts[event->slot] = delta;
+		slot++;
+		if (slot >= nr_slots || !v->id || values[slot].id != v->id) {
+			int found = find_slot(recording, evsel, v->id);
+
+			if (found == -EINVAL)
+				return found;
+			if (found < 0) {
+				slot--;
+				continue;
+			}
+			slot = found;
+			if (values[slot].id != v->id)
+				values[slot] = (struct metrics_value){ .id = v->id };
+		}
+		/* A value below the one before belongs to a new thread. */
+		recording->counts[slot] = v->value < values[slot].value ?
+					  v->value : v->value - values[slot].value;
+		values[slot].value = v->value;
 	}
 	return 0;
 }
@@ -329,25 +354,28 @@ static int note_symbol(struct recording *recording, const struct metrics_functio
 }
 
 /* Like perf annotate, assigns the counts of the interval to the instruction at its end. */
-static int annotate_sample(struct recording *recording, struct evsel *leader,
-			   struct perf_sample *sample, struct addr_location *al)
+static int annotate_sample(struct recording *recording, struct machine *machine,
+			   struct evsel *leader, struct perf_sample *sample)
 {
-	struct addr_map_symbol ams = {
-		.ms		= { .thread = al->thread, .map = al->map, .sym = al->sym },
-		.addr		= sample->ip,
-		.al_addr	= al->addr,
-		.al_level	= al->level,
-	};
+	struct addr_map_symbol ams;
+	struct addr_location al;
 	struct evsel *evsel;
+	int err = 0;
 
-	if (!al->map || !al->sym || !*al->sym->name)
-		return 0;
+	addr_location__init(&al);
+	if (machine__resolve(machine, &al, sample) < 0 || !al.map || !al.sym || !*al.sym->name)
+		goto out;
+	ams = (struct addr_map_symbol){
+		.ms		= { .thread = al.thread, .map = al.map, .sym = al.sym },
+		.addr		= sample->ip,
+		.al_addr	= al.addr,
+		.al_level	= al.level,
+	};
 
 	for_each_group_evsel(evsel, leader) {
 		struct functions_evsel *event = evsel->priv;
 		struct perf_sample part = *sample;
 		struct hists *hists = evsel__hists(evsel);
-		int err;
 
 		if (!event || !event->group || !recording->counts[event->slot])
 			continue;
@@ -356,10 +384,14 @@ static int annotate_sample(struct recording *recording, struct evsel *leader,
 		hists__inc_nr_samples(hists, /*filtered=*/false);
 		hists->stats.total_period += part.period;
 		err = addr_map_symbol__inc_samples(&ams, &part);
-		if (err && err != -ERANGE)
-			return err;
+		if (err == -ERANGE)
+			err = 0;
+		if (err)
+			break;
 	}
-	return 0;
+out:
+	addr_location__exit(&al);
+	return err;
 }
 
 /* Returns true if a sample is outside of the spans of time that the user wants to see. */
@@ -405,12 +437,8 @@ static int look_up(struct recording *recording, struct machine *machine, struct 
 		.function	= function_finder__find(recording->finder, evsel, sample, &al),
 	};
 	err = place->function ? 0 : -ENOMEM;
-	if (!err && recording->symbols) {
+	if (!err && recording->symbols)
 		err = note_symbol(recording, place->function, &al);
-		if (!err && !al.filtered && !is_outside(recording, sample) &&
-		    !is_elsewhere(recording, sample))
-			err = annotate_sample(recording, evsel, sample, &al);
-	}
 out:
 	addr_location__exit(&al);
 	return err;
@@ -605,6 +633,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 {
 	const struct place *place;
 	struct metrics_sample metrics_sample;
+	struct metrics_stream *stream;
 	struct functions_evsel *leader;
 	int err;
 
@@ -622,14 +651,20 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	leader = evsel->priv;
 	if (!leader->group)
 		return 0;
-	err = follow_spans(recording, sample->time) ?:
-	      read_counts(recording, leader, evsel, sample);
+	err = follow_spans(recording, sample->time);
 	if (err)
 		return err;
 
 	place = find_place(recording, machine, evsel, sample);
 	if (!place)
 		return -EINVAL;
+	stream = function_metrics__stream(recording->metrics, leader->group, sample->id,
+					  place->thread);
+	if (!stream)
+		return -ENOMEM;
+	err = read_counts(recording, stream, evsel, sample);
+	if (err)
+		return err;
 	if (recording->has_chain) {
 		err = function_finder__chain(recording->finder, evsel, sample, machine,
 					     place->thread, place->function, &recording->chain);
@@ -638,7 +673,6 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	}
 
 	metrics_sample = (struct metrics_sample){
-		.id = sample->id,
 		.thread = place->thread,
 		.function = place->function,
 		.chain = recording->has_chain ? &recording->chain : NULL,
@@ -649,7 +683,12 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.outside = is_outside(recording, sample),
 		.nowhere = place->nowhere,
 	};
-	return function_metrics__sample(recording->metrics, leader->group, &metrics_sample);
+	if (recording->symbols && !metrics_sample.filtered && !metrics_sample.outside) {
+		err = annotate_sample(recording, machine, evsel, sample);
+		if (err)
+			return err;
+	}
+	return function_metrics__sample(recording->metrics, stream, &metrics_sample);
 }
 
 static int process_sample(const struct perf_tool *tool, union perf_event *event,

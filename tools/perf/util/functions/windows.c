@@ -131,7 +131,8 @@ struct metrics_stream {
 	u64 id;
 	u64 thread;		/* 0 for the stream of a CPU */
 	struct metrics_leader *leader;
-	const struct metrics_group *group;
+	struct metrics_group *group;
+	struct metrics_value *values;	/* by slot */
 	/* Events of the leader since its last overflow, if known. */
 	s64 skid;
 	bool has_no_skid;
@@ -575,14 +576,16 @@ static struct metrics_leader *function_metrics__findnew_leader(struct function_m
 
 /* A new stream has not seen a sample. */
 static struct metrics_stream *function_metrics__new_stream(struct function_metrics *metrics,
-							   const struct metrics_group *group,
+							   struct metrics_group *group,
 							   u64 id, u64 thread)
 {
-	struct metrics_stream *stream = zalloc(sizeof(*stream) +
-					       2 * group->nr_slots * sizeof(*stream->burst));
+	struct metrics_stream *stream = zalloc(sizeof(*stream) + group->nr_slots *
+					       (2 * sizeof(*stream->burst) +
+						sizeof(*stream->values)));
 
 	if (!stream)
 		return NULL;
+	stream->values = (struct metrics_value *)(stream->burst + 2 * group->nr_slots);
 	stream->id = id;
 	stream->thread = thread;
 	stream->group = group;
@@ -594,10 +597,10 @@ static struct metrics_stream *function_metrics__new_stream(struct function_metri
 	return stream;
 }
 
-/* Not inline, so that function_metrics__sample() has registers left where it is not needed. */
+/* Not inline, so that function_metrics__stream() is short where it is not needed. */
 static noinline struct metrics_stream *
-function_metrics__findnew_stream(struct function_metrics *metrics,
-				 const struct metrics_group *group, u64 id, u64 thread)
+function_metrics__findnew_stream(struct function_metrics *metrics, struct metrics_group *group,
+				 u64 id, u64 thread)
 {
 	struct metrics_stream key = { .id = id, .thread = thread, .group = group };
 	struct metrics_stream **recent = &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
@@ -607,6 +610,38 @@ function_metrics__findnew_stream(struct function_metrics *metrics,
 		*recent = function_metrics__new_stream(metrics, group, id, thread);
 	metrics->last_stream = *recent;
 	return *recent;
+}
+
+/**
+ * function_metrics__stream - find the stream of a sample
+ * @metrics: the collector
+ * @group: the group
+ * @id: id of the leader
+ * @thread: a unique number of the thread
+ *
+ * Return: the stream until function_metrics__forget_idle(), NULL without memory.
+ */
+struct metrics_stream *function_metrics__stream(struct function_metrics *metrics,
+						struct metrics_group *group, u64 id, u64 thread)
+{
+	struct metrics_stream *stream = metrics->last_stream;
+
+	if (!group->desc.inherit)
+		thread = 0;
+	if (stream && stream->id == id && stream->thread == thread && stream->group == group)
+		return stream;
+	return function_metrics__findnew_stream(metrics, group, id, thread);
+}
+
+/**
+ * metrics_stream__values - values of the events in the last sample of a stream
+ * @stream: the stream
+ *
+ * Return: as many values as the group has events, by slot, for the caller to set.
+ */
+struct metrics_value *metrics_stream__values(struct metrics_stream *stream)
+{
+	return stream->values;
 }
 
 /* Returns the number of totals and products of a class of windows. */
@@ -993,26 +1028,19 @@ static int note_skid(struct function_metrics *metrics, struct metrics_stream *st
 /**
  * function_metrics__sample - take a sample of a group
  * @metrics: the collector
- * @group: the group
+ * @stream: the stream
  * @sample: the sample; those of a stream come in the order of time
  *
  * Return: 0, or -ENOMEM.
  */
-int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
+int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
 			     const struct metrics_sample *sample)
 {
+	struct metrics_group *group = stream->group;
 	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
-	struct metrics_stream *stream = metrics->last_stream;
 	bool is_window, is_broken, is_wanted, is_same;
 	struct metrics_sums *sums;
-	const u64 thread = group->desc.inherit ? sample->thread : 0;
 	unsigned int common = 0;
-
-	if (!stream || stream->id != sample->id || stream->thread != thread ||
-	    stream->group != group)
-		stream = function_metrics__findnew_stream(metrics, group, sample->id, thread);
-	if (!stream)
-		return -ENOMEM;
 
 	/* The interval of the first sample is unknown. */
 	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);

@@ -10,6 +10,7 @@
 struct function_metrics;
 struct metrics_function;
 struct metrics_group;
+struct metrics_stream;
 struct perf_event_attr;
 
 /* A function that runs or waits for its callee, and the address in it. */
@@ -34,9 +35,14 @@ struct function_name {
 	u64 address;
 };
 
+/* The value of an event in the last sample of a stream. */
+struct metrics_value {
+	u64 id;		/* of the event, 0 before its first value */
+	u64 value;
+};
+
 /* A sample of a group: the end of an interval. */
 struct metrics_sample {
-	u64 id;				/* of the leader */
 	u64 thread;			/* a unique number of the thread */
 	struct metrics_function *function;
 	const struct function_chain *chain;	/* if not NULL, each of its functions is a row */
@@ -65,7 +71,10 @@ struct metrics_function *function_metrics__find(const struct function_metrics *m
 struct function_name metrics_function__name(const struct metrics_function *function);
 int metrics_function__rename(struct metrics_function *function, const char *symbol);
 
-int function_metrics__sample(struct function_metrics *metrics, struct metrics_group *group,
+struct metrics_stream *function_metrics__stream(struct function_metrics *metrics,
+						struct metrics_group *group, u64 id, u64 thread);
+struct metrics_value *metrics_stream__values(struct metrics_stream *stream);
+int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
 			     const struct metrics_sample *sample);
 void function_metrics__throttle(struct function_metrics *metrics, u64 id);
 void function_metrics__restart(struct function_metrics *metrics);
