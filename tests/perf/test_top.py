@@ -97,6 +97,13 @@ press(terminal, "s", "column to sort by")
 seen["no column"] = press(terminal, "FOO\r", "there is no column FOO")
 press(terminal, "s", "column to sort by")
 seen["sorted"] = press(terminal, "symbolx\x7f\r", r"^branch_mispredicts.*\ndcache_miss")
+press(terminal, "e", "number of rows")
+seen["no number"] = press(terminal, "-1\r", "a whole number of rows")
+press(terminal, "e", "number of rows")
+press(terminal, "3\r", r"\A(?![\s\S]*isb)")
+seen["few"] = terminal.lines()
+press(terminal, "e", "number of rows")
+press(terminal, "0\r", "isb")
 press(terminal, "f", "least share")
 seen["refused"] = press(terminal, "101\r", "from 0 to 100")
 press(terminal, "f", "least share")
@@ -146,7 +153,7 @@ terminal.resize(30, 110)
 os.kill(terminal.pid, signal.SIGCONT)
 press(terminal, "h", "^q  quit")
 press(terminal, "x", "^dcache_miss")
-leave("q", terminal, "q")
+leave("q", terminal, "Q")
 seen["goes on"] = busy.poll() is None
 
 for name, keys in (("^C", "\x03"), ("TERM", signal.SIGTERM), ("HUP", signal.SIGHUP)):
@@ -516,13 +523,14 @@ class AtTerminal(unittest.TestCase):
 
     def test_help(self):
         keys = [line[0] for line in self.seen["help"][1:] if line]
-        self.assertEqual(keys, list("dlzsfhq"))
+        self.assertEqual(keys, list("dlzsefhq"))
         self.assertIn("(0: all since the start or since z)", "\n".join(self.seen["help"]))
         self.assertIn("dcache_miss", "\n".join(self.seen["after help"]))
 
     def test_keys(self):
         names = [line.split()[0] for line in self.seen["sorted"][2:] if line]
         self.assertEqual([name for name in names if name in LEAVES], sorted(LEAVES))
+        self.assertEqual(list(rows(self.seen["few"])), sorted(LEAVES)[:3])
         for _, _, share, _ in rows(self.seen["large"]).values():
             self.assertGreaterEqual(share, 15)
         self.assertIn("dcache_miss", rows(self.seen["large"]))

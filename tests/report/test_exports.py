@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What functions-report writes for other programs, as these programs read it.
 
-pprof and speedscope open profiles, the parser of prometheus_client reads OpenMetrics text. The
-expected values come from a simulation or from a sums file.
+pprof and speedscope open profiles. The parser of prometheus_client and Prometheus' node exporter
+read OpenMetrics text. The expected values come from a simulation or from a sums file.
 """
 
 import base64
@@ -16,8 +16,10 @@ import tempfile
 import unittest
 from collections import Counter
 from pathlib import Path
+from urllib.request import urlopen
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as of_prometheus
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.harness import fleet, reports, servers
@@ -457,7 +459,33 @@ class OpenMetrics(Case):
             self.of_host(last, self.most([last], 3), {"build": "v2", "host": "web2"}),
         )
 
-    def test_any_name(self):
+    def test_node_exporter(self):
+        """Prometheus' node exporter finds the same values, with any name."""
+        program, why = servers.fetch_node_exporter(DATA)
+        if why:
+            self.skipTest(why)
+        (_, path), *_ = self.hosts(1)
+        self.write_names()
+        for source in path, self.chains:
+            must(REPORT, "--openmetrics", self.dir / "a.prom", "--top", 1000, source)
+            with servers.node_exporter(program, self.dir) as url, urlopen(url, timeout=30) as page:
+                text = page.read().decode()
+            # an empty label is the same as none
+            seen = {
+                family.name: {
+                    frozenset(item for item in sample.labels.items() if item[1]): sample.value
+                    for sample in family.samples
+                }
+                for family in of_prometheus(text)
+            }
+            self.assertEqual(seen["node_textfile_scrape_error"], {frozenset(): 0})
+            self.assertEqual(
+                {name: values for name, values in seen.items() if "perf_functions" in name},
+                self.samples((self.dir / "a.prom").read_text(encoding="utf-8")),
+            )
+
+    def write_names(self) -> list[str]:
+        """Writes sums of functions with all kinds of names."""
         names = [name for name in (*reports.NASTY, 'quote"back\\slash\nline') if ";" not in name]
         escaped = [name.replace("\\", r"\\").replace("\n", r"\n") for name in names]
         self.chains.write_text(
@@ -466,6 +494,10 @@ class OpenMetrics(Case):
             ),
             encoding="utf-8",
         )
+        return names
+
+    def test_any_name(self):
+        names = self.write_names()
         text = must(REPORT, "--openmetrics", "-", "--top", 100, self.chains)
         found = [
             dict(labels)["function"] for labels in self.samples(text)["perf_functions_windows"]

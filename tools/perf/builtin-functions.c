@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <linux/capability.h>
+#include <linux/ctype.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/time64.h>
@@ -1759,8 +1760,16 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 	struct top_command *command = data;
 	struct report_options *report = &command->report;
 	char *message = NULL, *end, *copy;
+	unsigned long rows;
 	double percent;
 
+	if (key == 'e') {
+		rows = strtoul(text, &end, 10);
+		if (!isdigit(*text) || *end || rows > UINT_MAX)
+			return strdup("this takes a whole number of rows, or 0");
+		report->limit = rows;
+		return NULL;
+	}
 	if (key == 's') {
 		if (!has_column(report, table, text))
 			return asprintf(&message, "there is no column %s", text) < 0 ? NULL :

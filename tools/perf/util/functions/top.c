@@ -71,9 +71,10 @@ static const char *const help[] = {
 	"l  seconds that a table is of (0: all since the start or since z)",
 	"z  forget what was counted so far",
 	"s  column to sort by",
+	"e  number of rows (0: all that fit)",
 	"f  percent limit: no functions with a smaller share",
 	"h  these keys",
-	"q  quit",
+	"q  quit (or Q)",
 	NULL
 };
 
@@ -659,6 +660,7 @@ static void ask(struct function_top *top, char key)
 		{ 'd', "seconds from one table to the next" },
 		{ 'l', "seconds that a table is of (0: all since the start or since z)" },
 		{ 's', "column to sort by" },
+		{ 'e', "number of rows (0: all that fit)" },
 		{ 'f', "least share to print, in percent" },
 	};
 
@@ -700,6 +702,7 @@ static void take_key(struct function_top *top, char key)
 	top->has_help = !had_help && (key == 'h' || key == '?');
 	switch (key) {
 	case 'q':
+	case 'Q':
 		stop(top);
 		break;
 	case 'z':
