@@ -76,7 +76,7 @@ def recording_seeds(folder: Path) -> None:
     """Writes recordings in pipes for each kind of row, and their features beside folder."""
     folder.mkdir(parents=True, exist_ok=True)
     features = b""
-    for number, recording in enumerate((windows(), threads(), chains(), late_group())):
+    for number, recording in enumerate((windows(), threads(), chains(), late_group(), late_leader())):
         recording.write_pipe(folder / "pipe")
         text = (folder / "pipe").read_bytes()
         for by in range(7):
@@ -158,4 +158,22 @@ def late_group() -> pw.Writer:
     group = pw.Writer([[leader, member]]).group_desc()
     writer.record(pw.HEADER_FEATURE, struct.pack("<Q", pw.HEADER_GROUP_DESC) + group, 0)
     writer.sample(member, pw.Where(4, 100, 100), 0x1000, 1, [(2, 1)])
+    return writer
+
+
+def late_leader() -> pw.Writer:
+    """A group that gets another leader after the samples of both."""
+    leader, first = (pw.Event("cycles", 0, 0, [number], LONG, WINDOW) for number in (1, 2))
+    group = [first, *(pw.Event("instructions", 0, 1, [number]) for number in (3, 4))]
+    writer = pw.Writer([[leader], group])
+    writer.comm(pw.Where(1, 100, 100), "program")
+    for time in (2, 3):
+        where = pw.Where(time, 100, 100)
+        writer.sample(first, where, 0x1000, LONG, [(2, time), (3, time), (4, time)])
+        writer.sample(leader, where, 0x1000, LONG, [(1, time)])
+    writer.finished_round()
+    writer.finished_round()  # now these samples are read
+    late = pw.Writer([[leader, *group]]).group_desc()
+    writer.record(pw.HEADER_FEATURE, struct.pack("<Q", pw.HEADER_GROUP_DESC) + late, 0)
+    writer.sample(leader, pw.Where(4, 100, 100), 0x1000, LONG, [(1, 4), (4, 4)])
     return writer

@@ -217,7 +217,7 @@ def fetch_node_exporter(folder: Path) -> tuple[Path, str]:
 @contextmanager
 def node_exporter(program: Path, folder: Path) -> Iterator[str]:
     """The URL of the metrics that a node exporter reads from the files of a folder."""
-    with tempfile.TemporaryFile("w+") as log:
+    with tempfile.NamedTemporaryFile() as log:
         with subprocess.Popen(
             [
                 program,
@@ -230,8 +230,9 @@ def node_exporter(program: Path, folder: Path) -> Iterator[str]:
         ) as process:
 
             def address() -> re.Match | None:
-                log.seek(0)
-                return re.search(r"Listening on.*address=(\S+)", log.read())
+                text = Path(log.name).read_text(encoding="utf-8")
+                assert process.poll() is None, text
+                return re.search(r"Listening on.*address=(\S+)", text)
 
             try:
                 yield f"http://{until('node exporter', address)[1]}/metrics"

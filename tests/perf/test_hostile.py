@@ -121,6 +121,47 @@ class Recordings(Refused):
         functionsfuzz.late_group().write_pipe(DATA / "late.pipe")
         self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
 
+    def test_leader_that_comes_late(self):
+        """In a pipe, a group gets another leader, which was sampled before with fewer events."""
+        functionsfuzz.late_leader().write_pipe(DATA / "late.pipe")
+        self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
+
+    def test_values_of_another_event(self):
+        """The first value of a sample is of an event that reads values in another form."""
+        for own, other in (
+            (pw.FORMAT_ID | pw.FORMAT_GROUP, pw.FORMAT_ID | pw.FORMAT_GROUP | pw.FORMAT_LOST),
+            (pw.FORMAT_ID, pw.FORMAT_ID | pw.FORMAT_GROUP),
+        ):
+            events = [
+                pw.Event("cycles", 0, 0, [number], LONG, WINDOW, read_format=form)
+                for number, form in ((1, own), (2, other))
+            ]
+            writer = pw.Writer([[event] for event in events])
+            writer.comm(pw.Where(1, 100, 100), "program")
+            for time in (2, 3):
+                values = [(2, 2**40 + time), *((3, time) for _ in range(4000))]
+                writer.sample(events[0], pw.Where(time, 100, 100), 0x1000, LONG, values)
+                # the sample itself is of the first event
+                head = writer.records[-1]
+                writer.records[-1] = head[:8] + struct.pack("<Q", 1) + head[16:]
+            writer.write(DATA / "values.data")
+            with self.subTest(own=own):
+                self.assert_refused(
+                    "has a sample with the values of another event", report(DATA / "values.data")
+                )
+
+    def test_member_of_another_group(self):
+        """A sample has the value of an event that is not in its group."""
+        events = [pw.Event("cycles", 0, 0, [number], LONG, WINDOW) for number in (1, 2)]
+        writer = pw.Writer([[event] for event in events])
+        writer.comm(pw.Where(1, 100, 100), "program")
+        writer.sample(events[0], pw.Where(2, 100, 100), 0x1000, LONG, [(1, LONG), (2, 1)])
+        writer.write(DATA / "member.data")
+        self.assert_refused(
+            "is not in the group that counts it: the file is cut short, record again",
+            report(DATA / "member.data"),
+        )
+
     def test_sample_without_values(self):
         """The sample is of a group, but has the value of no event."""
         leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_type=pw.READ | pw.IDENTIFIER)

@@ -230,7 +230,7 @@ class Identity(unittest.TestCase):
         )
         library = build(
             "stripped.s",
-            f".globl shown\n{assembly('gone')}{unwound}",
+            f".globl shown\n{assembly('gone')}{unwound}{assembly('behind')}",
             f"-Wl,--version-script={script}",
         )
         at = addresses(library)
@@ -246,6 +246,8 @@ class Identity(unittest.TestCase):
             (("shown", 3), ("shown", 127)),
             (("gone", 0), ("gone", 0)),
             (("gone", 0), ("gone", 4)),
+            (("behind", 8), ("behind", 8)),
+            (("behind", 8), ("behind", 4)),
         ):
             recording.window(BASE + at[opens[0]] + opens[1], BASE + at[closes[0]] + closes[1])
         path = recording.write(DATA / "stripped.data")
@@ -258,9 +260,12 @@ class Identity(unittest.TestCase):
                 ("shown", str(library)): (1, 1),
                 (hex(at["gone"]), str(library)): (1, 1),
                 (hex(at["gone"] + 4), str(library)): (1, 0),
+                (hex(at["behind"] + 8), str(library)): (1, 1),
+                (hex(at["behind"] + 4), str(library)): (1, 0),
             },
         )
         labels = [f"{two} [stripped.so]", "shown", f"{at['gone']:#x} [stripped.so]"]
+        labels += [f"{at['behind'] + 8:#x} [stripped.so]"]
         for table in must(PERF, "functions", "report", "-i", path), must(
             PERF, "script", "-i", path, "-s", SCRIPT
         ):

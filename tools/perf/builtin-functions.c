@@ -1753,18 +1753,18 @@ static bool has_column(const struct report_options *report, const struct functio
 	return is_there;
 }
 
-/* Handles the keys s and f. */
+/* Handles the keys e, s and f. */
 static char *choose_for_top(void *data, const struct function_table *table, char key,
 			    const char *text)
 {
 	struct top_command *command = data;
 	struct report_options *report = &command->report;
 	char *message = NULL, *end, *copy;
-	unsigned long rows;
+	unsigned long long rows;
 	double percent;
 
 	if (key == 'e') {
-		rows = strtoul(text, &end, 10);
+		rows = strtoull(text, &end, 10);
 		if (!isdigit(*text) || *end || rows > UINT_MAX)
 			return strdup("this takes a whole number of rows, or 0");
 		report->limit = rows;

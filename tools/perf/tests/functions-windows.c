@@ -71,8 +71,8 @@ static void fixture__exit(struct fixture *fix)
 /* Takes a sample of the leader with this id. */
 static int take_sample(struct fixture *fix, u64 id, const struct metrics_sample *sample)
 {
-	struct metrics_stream *stream = function_metrics__stream(fix->metrics, fix->group, id,
-								 sample->thread);
+	struct metrics_stream *stream = function_metrics__findnew_stream(fix->metrics, fix->group,
+									 id, sample->thread);
 
 	return stream ? function_metrics__sample(fix->metrics, stream, sample) : -ENOMEM;
 }
@@ -340,6 +340,28 @@ static int check_bursts(struct fixture *fix)
 			      10000 + 100 + 100);
 }
 
+/* A stream keeps the values of its events, and the counts of its bursts, apart from others. */
+static int check_values(struct fixture *fix)
+{
+	static const struct metrics_value none[2], some[2] = { { 1, ~0ULL }, { 2, ~1ULL } };
+	struct metrics_stream *stream, *other;
+
+	stream = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 1);
+	other = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 2);
+	TEST_ASSERT_VAL("streams", stream && other && stream != other);
+	TEST_ASSERT_VAL("no values", !memcmp(metrics_stream__values(stream), none, sizeof(none)));
+	memcpy(metrics_stream__values(stream), some, sizeof(some));
+	TEST_ASSERT_EQUAL("samples", check_begun(fix), TEST_OK);
+	TEST_ASSERT_VAL("same stream", stream == function_metrics__findnew_stream(fix->metrics,
+										  fix->group,
+										  LEADER, 1));
+	TEST_ASSERT_VAL("same values", !memcmp(metrics_stream__values(stream), some,
+					       sizeof(some)));
+	TEST_ASSERT_VAL("other values", !memcmp(metrics_stream__values(other), none,
+						sizeof(none)));
+	return TEST_OK;
+}
+
 /* The long period is unknown: an interval shorter than two and a half windows is a window. */
 static int check_frequency(struct fixture *fix)
 {
@@ -465,6 +487,8 @@ static int test__streams(struct test_suite *test __maybe_unused, int subtest __m
 	TEST_ASSERT_EQUAL("blocks", run(check_blocks, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
 			  TEST_OK);
 	TEST_ASSERT_EQUAL("bursts", run(check_bursts, discard, WINDOW, false, 0), TEST_OK);
+	TEST_ASSERT_EQUAL("values", run(check_values, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
+			  TEST_OK);
 	TEST_ASSERT_EQUAL("frequency", run(check_frequency, discard, WINDOW, true, 0), TEST_OK);
 	TEST_ASSERT_EQUAL("jitter", run(check_jitter, discard, WINDOW, false, 30), TEST_OK);
 	TEST_ASSERT_EQUAL("interruptions", run(check_interruptions, discard, WINDOW, false, 0),

@@ -55,8 +55,9 @@ def call_chain_table(sample_id, frames, is_cut, *x):
     global before
     assert before is None, 'two chains for one sample'
     before = sample_id, frames
-    # the link register of arm64 is one more, which does not count
-    assert (len(frames) > most) <= is_cut <= (len(frames) >= most), (is_cut, len(frames))
+    # the link register of arm64 is one more, which does not count; an address of 0 counts, but
+    # is no frame
+    assert (len(frames) > most) <= is_cut <= (len(frames) + 1 >= most), (is_cut, len(frames))
     print(*(f'{ip & (1 << 64) - 1:016x}' for _, _, ip in frames))
     for symbol_id, dso_id, _ in frames:
         assert (symbol_id in names) == (dso_id > 0), 'a symbol comes before its frame'

@@ -235,17 +235,22 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	return 0;
 }
 
+/* perf record does not write this: earlier samples belonged to another group. */
+static int refuse_late(struct recording *recording, struct evsel *evsel)
+{
+	return refuse(recording, evsel,
+		      "has come into its group after the first samples: record again");
+}
+
 /* Adds an event with its whole group, before its first sample. */
 static int add_events(struct recording *recording, struct evsel *evsel)
 {
 	struct evsel *leader = evsel__leader(evsel), *pos;
 	struct metrics_group *group;
 
-	/* perf record does not write this: earlier samples belonged to another group. */
 	for_each_group_evsel(pos, leader) {
 		if (pos->priv)
-			return refuse(recording, evsel,
-				      "has come into its group after the first samples: record again");
+			return refuse_late(recording, evsel);
 	}
 
 	group = new_group(recording, leader);
@@ -261,7 +266,8 @@ static int add_events(struct recording *recording, struct evsel *evsel)
 }
 
 /* Returns the slot of a member of a group, -ENOENT if it has none, or -EINVAL after a message. */
-static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
+static int find_slot(struct recording *recording, struct evsel *leader,
+		     const struct metrics_group *group, u64 id)
 {
 	struct evsel *member = evlist__id2evsel_strict(recording->session->evlist, id);
 	const struct functions_evsel *event;
@@ -273,7 +279,22 @@ static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
 		return refuse(recording, member,
 			      "is not in the group that counts it: the file is cut short, record again");
 	event = member->priv;
-	return event && event->group ? (int)event->slot : -ENOENT;
+	if (!event || !event->group)
+		return -ENOENT;
+	if (event->group != group)
+		return refuse_late(recording, member);
+	return event->slot;
+}
+
+/* In a damaged file, the values may be of an event that reads them in another form. */
+static bool has_values(const union perf_event *event, const struct perf_sample *sample,
+		       u64 read_format)
+{
+	size_t begin = (size_t)sample->read.group.values - (size_t)event;
+
+	return begin <= event->header.size &&
+	       sample->read.group.nr <= (event->header.size - begin) /
+					sample_read_value_size(read_format);
 }
 
 /*
@@ -281,7 +302,8 @@ static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
  * the order of their slots.
  */
 static int read_counts(struct recording *recording, struct metrics_stream *stream,
-		       struct evsel *evsel, struct perf_sample *sample)
+		       struct evsel *evsel, const union perf_event *event,
+		       struct perf_sample *sample)
 {
 	const u64 read_format = evsel->core.attr.read_format;
 	const struct functions_evsel *leader = evsel->priv;
@@ -294,19 +316,22 @@ static int read_counts(struct recording *recording, struct metrics_stream *strea
 	recording->counts[slot] = sample->period;
 	if (!(read_format & PERF_FORMAT_GROUP))
 		return 0;
+	if (!has_values(event, sample, read_format))
+		return refuse(recording, evsel,
+			      "has a sample with the values of another event: the file is damaged, record again");
 
 	for (u64 i = 1; i < sample->read.group.nr; i++) {
 		v = next_sample_read_value(v, read_format);
 		slot++;
 		if (slot >= nr_slots || !v->id || values[slot].id != v->id) {
-			int found = find_slot(recording, evsel, v->id);
+			int found = find_slot(recording, evsel, leader->group, v->id);
 
-			if (found == -EINVAL)
-				return found;
-			if (found < 0) {
+			if (found == -ENOENT) {
 				slot--;
 				continue;
 			}
+			if (found < 0)
+				return found;
 			slot = found;
 			if (values[slot].id != v->id)
 				values[slot] = (struct metrics_value){ .id = v->id };
@@ -353,7 +378,10 @@ static int note_symbol(struct recording *recording, const struct metrics_functio
 	return 0;
 }
 
-/* Like perf annotate, assigns the counts of the interval to the instruction at its end. */
+/*
+ * Like perf annotate, assigns the counts of the interval to the instruction at its end. This looks
+ * it up again, because the counts are those of a stream, which depends on the thread.
+ */
 static int annotate_sample(struct recording *recording, struct machine *machine,
 			   struct evsel *leader, struct perf_sample *sample)
 {
@@ -658,11 +686,11 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	place = find_place(recording, machine, evsel, sample);
 	if (!place)
 		return -EINVAL;
-	stream = function_metrics__stream(recording->metrics, leader->group, sample->id,
-					  place->thread);
+	stream = function_metrics__findnew_stream(recording->metrics, leader->group, sample->id,
+						  place->thread);
 	if (!stream)
 		return -ENOMEM;
-	err = read_counts(recording, stream, evsel, sample);
+	err = read_counts(recording, stream, evsel, event, sample);
 	if (err)
 		return err;
 	if (recording->has_chain) {

@@ -597,10 +597,10 @@ static struct metrics_stream *function_metrics__new_stream(struct function_metri
 	return stream;
 }
 
-/* Not inline, so that function_metrics__stream() is short where it is not needed. */
+/* Not inline, because most samples are of the same stream as the one before. */
 static noinline struct metrics_stream *
-function_metrics__findnew_stream(struct function_metrics *metrics, struct metrics_group *group,
-				 u64 id, u64 thread)
+function_metrics__change_stream(struct function_metrics *metrics, struct metrics_group *group,
+				u64 id, u64 thread)
 {
 	struct metrics_stream key = { .id = id, .thread = thread, .group = group };
 	struct metrics_stream **recent = &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
@@ -613,16 +613,17 @@ function_metrics__findnew_stream(struct function_metrics *metrics, struct metric
 }
 
 /**
- * function_metrics__stream - find the stream of a sample
+ * function_metrics__findnew_stream - find the stream of a sample, or begin one
  * @metrics: the collector
  * @group: the group
  * @id: id of the leader
  * @thread: a unique number of the thread
  *
- * Return: the stream until function_metrics__forget_idle(), NULL without memory.
+ * Return: the stream, valid until function_metrics__forget_idle(); NULL without memory.
  */
-struct metrics_stream *function_metrics__stream(struct function_metrics *metrics,
-						struct metrics_group *group, u64 id, u64 thread)
+struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
+							struct metrics_group *group, u64 id,
+							u64 thread)
 {
 	struct metrics_stream *stream = metrics->last_stream;
 
@@ -630,7 +631,7 @@ struct metrics_stream *function_metrics__stream(struct function_metrics *metrics
 		thread = 0;
 	if (stream && stream->id == id && stream->thread == thread && stream->group == group)
 		return stream;
-	return function_metrics__findnew_stream(metrics, group, id, thread);
+	return function_metrics__change_stream(metrics, group, id, thread);
 }
 
 /**

@@ -35,7 +35,7 @@ struct function_name {
 	u64 address;
 };
 
-/* The value of an event in the last sample of a stream. */
+/* The value of an event in the last sample of a stream that has one. */
 struct metrics_value {
 	u64 id;		/* of the event, 0 before its first value */
 	u64 value;
@@ -71,8 +71,9 @@ struct metrics_function *function_metrics__find(const struct function_metrics *m
 struct function_name metrics_function__name(const struct metrics_function *function);
 int metrics_function__rename(struct metrics_function *function, const char *symbol);
 
-struct metrics_stream *function_metrics__stream(struct function_metrics *metrics,
-						struct metrics_group *group, u64 id, u64 thread);
+struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
+							struct metrics_group *group, u64 id,
+							u64 thread);
 struct metrics_value *metrics_stream__values(struct metrics_stream *stream);
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
 			     const struct metrics_sample *sample);
