@@ -76,7 +76,8 @@ def recording_seeds(folder: Path) -> None:
     """Writes recordings in pipes for each kind of row, and their features beside folder."""
     folder.mkdir(parents=True, exist_ok=True)
     features = b""
-    for number, recording in enumerate((windows(), threads(), chains(), late_group(), late_leader())):
+    recordings = windows(), threads(), chains(), late_group(), late_leader()
+    for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
         text = (folder / "pipe").read_bytes()
         for by in range(7):
