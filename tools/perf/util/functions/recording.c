@@ -266,11 +266,10 @@ static int add_events(struct recording *recording, struct evsel *evsel)
 }
 
 /* Returns the slot of a member of a group, -ENOENT if it has none, or -EINVAL after a message. */
-static int find_slot(struct recording *recording, struct evsel *leader,
-		     const struct metrics_group *group, u64 id)
+static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
 {
 	struct evsel *member = evlist__id2evsel_strict(recording->session->evlist, id);
-	const struct functions_evsel *event;
+	const struct functions_evsel *event, *own = leader->priv;
 
 	if (!member)
 		return -ENOENT;
@@ -281,7 +280,7 @@ static int find_slot(struct recording *recording, struct evsel *leader,
 	event = member->priv;
 	if (!event || !event->group)
 		return -ENOENT;
-	if (event->group != group)
+	if (event->group != own->group)
 		return refuse_late(recording, member);
 	return event->slot;
 }
@@ -310,10 +309,10 @@ static int read_counts(struct recording *recording, struct metrics_stream *strea
 	const int nr_slots = metrics_group__nr_events(leader->group);
 	struct metrics_value *values = metrics_stream__values(stream);
 	struct sample_read_value *v = sample->read.group.values;
-	int slot = leader->slot;
+	int slot = leader->slot + 1;
 
 	memset(recording->counts, 0, recording->nr_counts * sizeof(*recording->counts));
-	recording->counts[slot] = sample->period;
+	recording->counts[leader->slot] = sample->period;
 	if (!(read_format & PERF_FORMAT_GROUP))
 		return 0;
 	if (!has_values(event, sample, read_format))
@@ -322,14 +321,11 @@ static int read_counts(struct recording *recording, struct metrics_stream *strea
 
 	for (u64 i = 1; i < sample->read.group.nr; i++) {
 		v = next_sample_read_value(v, read_format);
-		slot++;
 		if (slot >= nr_slots || !v->id || values[slot].id != v->id) {
-			int found = find_slot(recording, evsel, leader->group, v->id);
+			int found = find_slot(recording, evsel, v->id);
 
-			if (found == -ENOENT) {
-				slot--;
+			if (found == -ENOENT)
 				continue;
-			}
 			if (found < 0)
 				return found;
 			slot = found;
@@ -339,7 +335,7 @@ static int read_counts(struct recording *recording, struct metrics_stream *strea
 		/* A value below the one before belongs to a new thread. */
 		recording->counts[slot] = v->value < values[slot].value ?
 					  v->value : v->value - values[slot].value;
-		values[slot].value = v->value;
+		values[slot++].value = v->value;
 	}
 	return 0;
 }
@@ -379,8 +375,9 @@ static int note_symbol(struct recording *recording, const struct metrics_functio
 }
 
 /*
- * Like perf annotate, assigns the counts of the interval to the instruction at its end. This looks
- * it up again, because the counts are those of a stream, which depends on the thread.
+ * Like perf annotate, assigns the counts of the interval to the instruction at its end. look_up()
+ * has already found this instruction, but the counts were not known then: their stream depends on
+ * the thread that look_up() finds. So this function resolves the sample again.
  */
 static int annotate_sample(struct recording *recording, struct machine *machine,
 			   struct evsel *leader, struct perf_sample *sample)
