@@ -10,8 +10,10 @@ PMU.
 import json
 import re
 import shlex
+import tempfile
 import unittest
 from itertools import pairwise
+from pathlib import Path
 
 from tests.harness import perfdata
 from tests.harness.env import CHECK, PERF, SCRIPT, functions, in_guest, must, run
@@ -423,6 +425,22 @@ class Ways(unittest.TestCase):
             self.assertNotIn("perf functions", done.stderr)
         self.assertEqual(said("status"), ("", 3))
         self.assertNotIn("perf functions", said("program")[0])
+
+    def test_output_is_a_directory(self):
+        """A recording may be one, and is kept as FILE.old. Another stays where it is."""
+        with tempfile.TemporaryDirectory() as folder:
+            other, recording = Path(folder, "other"), Path(folder, "recording")
+            other.mkdir()
+            (other / "file").touch()
+            command = PERF, "functions", "record", "-e", "{cpu-clock,page-faults}:uS"
+            done = run(*command, "-o", other, "true", stderr=-1)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f"{other} is a directory without a recording: ", done.stderr)
+            for _ in range(2):
+                must(PERF, "record", "-q", "--threads", "-o", recording, "true")
+            found = {path.name: path.is_dir() for path in Path(folder).iterdir()}
+            self.assertEqual(found, {"other": True, "recording": True, "recording.old": True})
+            self.assertTrue((other / "file").exists())
 
     def test_pmu_that_does_not_alternate(self):
         text, status = said("pmu")
