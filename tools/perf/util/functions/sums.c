@@ -620,6 +620,16 @@ static bool event_set__add(struct event_set *set, const struct event_set *other)
 	return !check_add_overflow(set->blocks, other->blocks, &set->blocks) && fits;
 }
 
+/* Returns true if each row is less than the next one. */
+static bool is_sorted(const struct function_table *table)
+{
+	for (size_t i = 1; i < table->nr_sums; i++) {
+		if (compare_sums(&table->sums[i - 1], &table->sums[i]) >= 0)
+			return false;
+	}
+	return true;
+}
+
 /**
  * function_table__sort - sort a table and add up equal rows
  * @table: the table
@@ -636,7 +646,7 @@ int function_table__sort(struct function_table *table)
 		      sizeof(*table->sets[i]->descs), compare_descs);
 	}
 
-	if (!table->nr_sums)
+	if (is_sorted(table))
 		return 0;
 
 	qsort(table->sums, table->nr_sums, sizeof(*table->sums), compare_sums);
@@ -810,7 +820,7 @@ static struct function_sums *begin_same_sums(struct function_table *table,
 /**
  * function_table__add_part - add the sums of another part of the same recording
  * @table: the table, sorted
- * @other: the added table
+ * @other: the added table, sorted
  *
  * Each may lack groups: they are known from their first sample on.
  *
@@ -842,12 +852,15 @@ const char *function_table__add_part(struct function_table *table,
 		fits = event_set__add(set, other->sets[i]) && fits;
 	}
 
-	for (size_t i = 0; i < other->nr_sums; i++) {
+	/* Rows that only the other table has come after those of this one until they are sorted. */
+	for (size_t i = 0, own = 0; i < other->nr_sums; i++) {
 		const struct function_sums *from = other->sums[i];
-		struct function_sums **found = nr ? bsearch(&from, table->sums, nr, sizeof(from),
-							    compare_sums) : NULL;
-		struct function_sums *sums = found ? *found : begin_same_sums(table, from);
+		struct function_sums *sums;
+		int order = 1;
 
+		while (own < nr && (order = compare_sums(&table->sums[own], &from)) < 0)
+			own++;
+		sums = order ? begin_same_sums(table, from) : table->sums[own];
 		if (!sums)
 			return "not enough memory";
 		fits = function_sums__add(sums, from) && fits;
