@@ -188,8 +188,9 @@ class Simulation:
         records.
         """
         self.by, self.keys, self.deferred = by, by.split(","), deferred
-        # whether the table wants the windows of a task on a CPU
-        self.wants: Callable[[Task, int], bool] = lambda _task, _cpu: True
+        # whether the table wants the windows of a task, and those on a CPU
+        self.wants_task: Callable[[Task], bool] = lambda _: True
+        self.wants_cpu: Callable[[int], bool] = lambda _: True
         self.cpu = self.cgroup = 0  # those of the current sample
         self.random = random.Random(seed)
         self.libraries = libraries
@@ -321,6 +322,10 @@ class Simulation:
             )
         return group
 
+    def wants(self, task: Task, cpu: int) -> bool:
+        """Whether the table wants the windows of a task on a CPU."""
+        return self.wants_task(task) and self.wants_cpu(cpu)
+
     def new_task(self, pid: int, tid: int, comm: str) -> Task:
         self.numbers += 1
         return Task(self.numbers, pid, tid, comm)
@@ -427,8 +432,10 @@ class Simulation:
         # address 0 identifies neither a function nor a DSO
         known = page != NOWHERE or not set(self.keys) - {"comm", "thread", "cpu", "cgroup"}
         stream.burst = self._count(group, stream, function, task, counted, is_long, known)
-        is_known = stream.last and not stream.broken and self.wants(task, cpu)
-        if is_known and self._share_of(group) == "auto":
+        # in the stream of a CPU, a long interval is of several tasks
+        is_shared = not self.inherit
+        is_counted = self.wants_cpu(cpu) and (is_shared or self.wants_task(task))
+        if stream.last and not stream.broken and is_counted and self._share_of(group) == "auto":
             self.intervals[is_long].append(counted)
         stream.windows = 0 if is_long or not stream.last else stream.windows + 1
         stream.last = (task.number, function if known else None, page, callers)

@@ -11,8 +11,11 @@ import random
 import statistics
 import unittest
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from tests.harness import perfwrite as pw
+from tests.harness import recording as pw_recording
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.estimates import quantile
@@ -249,6 +252,18 @@ class Effect(unittest.TestCase):
             error = math.sqrt(2 * variance * sum(one[0] ** 2 for one in away)) / slope
             self.assertAlmostEqual(rows[name]["errors"]["CPI"], error, 6)
 
+    def test_own_needs_lengths(self):
+        """With windows of one length, however late they end, the same is subtracted from all."""
+        text = Recording(random.Random(13), SAME).text().replace("\t14\t1\t", "\t0\t1\t")
+        result = report_text(text, "--correct")
+        self.assertEqual(report_text(text, "--correct=own"), result)
+        self.assertEqual(result["corrected"], "all")
+        done = run(PERF, "functions", "report", "--correct=own", DATA / "drawn.sums", stderr=-1)
+        self.assertIn("own needs windows of different lengths", done.stderr)
+        shorter = "group\tauto\t50000\t0\t150\t0\t0\t1\t" + "\t".join(EVENTS) + "\nlong"
+        self.assertEqual(text.count("\nwindows"), 1)
+        del shorter
+
     def test_nothing_to_correct(self):
         """A group without instructions cannot be corrected."""
         text = (
@@ -302,6 +317,59 @@ class Effect(unittest.TestCase):
         done = run(PERF, "functions", "report", "--ci=next", "--diff", DATA / "a", DATA / "b")
         self.assertGreater(done.returncode, 0)
         self.assertIn("--ci=next does not go with a comparison: compare several runs", done.stdout)
+
+
+class Filters(unittest.TestCase):
+    """Half of the time goes to a function of CPI 1, the rest to one of CPI 10."""
+
+    def write(self, flags: int) -> Path:
+        """A recording of two threads: an interrupt adds 30 cycles in one, 60 in the other."""
+        group = [
+            pw.Event("cycles", 0, 0, [1], pw_recording.LONG, WINDOW, flags=flags),
+            pw.Event("instructions", 0, 1, [2]),
+        ]
+        recording = pw_recording.Recording([group])
+        where = recording.where(200)
+        recording.writer.task(pw.FORK, where, recording.where(100))
+        recording.writer.comm(where, "other")
+        recording.map("/fast", 0x10000)
+        recording.map("/slow", 0x30000)
+        if flags & pw.FLAG_INHERIT:  # each thread has its own values
+            values = {tid: dict(recording.values) for tid in (100, 200)}
+        else:
+            values = dict.fromkeys((100, 200), recording.values)
+        for number in range(100):
+            for tid, added in (100, 30), (200, 60):
+                address, cpi = ((0x10000, 1), (0x30000, 10))[number % 2]
+                recording.values = values[tid]
+                work = (pw_recording.LONG - added) * 0.55
+                recording.sample(address, pw_recording.LONG, round(work), tid=tid)
+                recording.sample(address, WINDOW, round((WINDOW - added) / cpi), tid=tid)
+        DATA.mkdir(parents=True, exist_ok=True)
+        return recording.write(DATA / "filters.data")
+
+    @staticmethod
+    def added(path: Path, *options: str) -> float:
+        """How many cycles an interrupt adds, as perf functions report -j has it."""
+        result = json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
+        (interrupts,) = result["interrupts"]
+        return interrupts["added"]["cycles"]["added"]
+
+    def test_functions(self):
+        """The rate of the functions that are shown does not change what interrupts add."""
+        path = self.write(pw.FLAG_SAMPLE_ID_ALL)
+        for options in (), ("-d", "/fast"), ("-d", "/slow"), ("-S", "0x30000"):
+            with self.subTest(options=options):
+                self.assertAlmostEqual(self.added(path, *options), 45, 0)
+
+    def test_threads(self):
+        """The counts of a thread tell what was added to it, those of a CPU do not."""
+        path = self.write(pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT)
+        self.assertAlmostEqual(self.added(path), 45, 0)
+        self.assertAlmostEqual(self.added(path, "-c", "program"), 30, 0)
+        self.assertAlmostEqual(self.added(path, "--tid", "200", "-d", "/slow"), 60, 0)
+        path = self.write(pw.FLAG_SAMPLE_ID_ALL)
+        self.assertAlmostEqual(self.added(path, "-c", "program"), 45, 0)
 
 
 class Phases:

@@ -798,17 +798,18 @@ class Report(Case):
     def test_filters_of_tasks(self):
         """Tasks are chosen by their comm at the time, pid, tid and CPU.
 
-        Windows of others do not count, but they do change the streams.
+        Windows of others do not count, but they do change the streams. In a stream of several tasks
+        they tell what interrupts add.
         """
         filters = {
-            "--comm": ("sh,my worker", lambda task, _: task.comm in ("sh", "my worker")),
-            "--pid": ("100", lambda task, _: task.pid == 100),
-            "--tid": ("100", lambda task, _: task.tid == 100),
-            "--cpu": ("0,2-9", lambda _, cpu: cpu != 1),
+            "--comm": ("sh,my worker", lambda task: task.comm in ("sh", "my worker")),
+            "--pid": ("100", lambda task: task.pid == 100),
+            "--tid": ("100", lambda task: task.tid == 100),
+            "--cpu": ("0,2-9", lambda cpu: cpu != 1),
         }
         for seed, (option, (value, wants)) in itertools.product(range(4), filters.items()):
             simulation = Simulation(seed, libraries(), events=3)
-            simulation.wants = wants
+            setattr(simulation, "wants_cpu" if option == "--cpu" else "wants_task", wants)
             simulation.run(1000, DATA / "filter.data")
             report = json.loads(self.report("-j", "-i", DATA / "filter.data", option, value))
             self.assertEqual(sums_of(report), simulation.expected(), (seed, option))

@@ -450,6 +450,9 @@ static void print_effects(const struct function_table *table, const struct repor
 		pr_warning("perf functions: windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more\n",
 			   (unsigned long long)skid.median,
 			   (unsigned long long)skid.percentile_95);
+	if (options->reading.correction == FUNCTION_CORRECT_OWN && is_known &&
+	    !function_effect__has_lengths(table))
+		pr_warning("perf functions: --correct=own needs windows of different lengths, and has taken the same off all windows instead (record with --calibrate, or with jitter)\n");
 	if (options->reading.correction && !is_known)
 		pr_warning("perf functions: nothing to correct: what interrupts add is known in share mode auto only, for groups that count instructions (record such a group with perf functions record)\n");
 }

@@ -885,7 +885,8 @@ static struct opened_total opened_total(const struct function_row *total, const 
  * late as windows are, just before a function is entered or left. Windows tell how often that
  * happens.
  */
-static double moved_by_skid(const struct function_row *row, const char *leader, double skid)
+static double moved_by_skid(const struct function_row *row, const struct function_row *total,
+			    const char *leader, double skid)
 {
 	double left = 0, entered = 0, counts = 0;
 
@@ -896,7 +897,15 @@ static double moved_by_skid(const struct function_row *row, const char *leader, 
 			continue;
 		left += fmax((double)sums->begun - sums->matched, 0);
 		entered += sums->samples - sums->matched;
-		counts += u192__double(&sums->set->windows.values[0]);
+	}
+	/* Without those of functions that the user does not want to see. */
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct function_sums *sums = total->sums[i];
+		const struct function_intervals *windows = &sums->set->windows;
+
+		if (is_led(sums, leader) && windows->number)
+			counts += u192__double(&windows->values[0]) / windows->number *
+				  sums->samples;
 	}
 	return counts > 0 ? fmin(skid * fmax(left, entered) / counts, 1) : 0;
 }
@@ -938,7 +947,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row *row = &columns->rows[i];
-		double moved = moved_by_skid(row, leader, columns->skid);
+		double moved = moved_by_skid(row, total, leader, columns->skid);
 
 		row->values[c] = value_of_share(&shares[i], sum, &opened, &whole, column->scale,
 						windows);
@@ -1248,15 +1257,17 @@ int function_columns__init(struct function_columns *columns, const struct functi
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
+	if (options->correction == FUNCTION_CORRECT_OWN && !function_effect__has_lengths(table))
+		columns->options.correction = FUNCTION_CORRECT_ALL;
 	if (!options->is_compared)
 		columns->skid = function_table__mean_skid(table);
 	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
 	      add_columns(columns, total.sums, total.nr_sums) ?:
-	      add_rows(columns, table, options);
+	      add_rows(columns, table, &columns->options);
 	all = (struct function_row){
 		.sums = total.sums, .nr_sums = total.nr_sums,
 		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
-		.options = *options,
+		.options = columns->options,
 	};
 	choose_reading(&all, all.is_inclusive);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)

@@ -53,7 +53,7 @@ struct place {
 	u32 pid;
 	u32 tid;
 	u8 cpumode;
-	bool filtered;
+	u8 filtered;		/* bits of enum hist_filter */
 	bool nowhere;
 	/* recording.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
@@ -435,6 +435,17 @@ static bool is_elsewhere(const struct recording *recording, const struct perf_sa
 				   !perf_cpu_map__has(recording->cpus, cpu));
 }
 
+/*
+ * Returns true if the user does not want to see the stream of a sample. The stream of a CPU has
+ * intervals of several threads.
+ */
+static bool is_foreign(const struct recording *recording, const struct perf_sample *sample,
+		       const struct place *place, bool inherit)
+{
+	return is_elsewhere(recording, sample) ||
+	       (inherit && (place->filtered & BIT(HIST_FILTER__THREAD)));
+}
+
 /* Looks up thread and function of a sample. */
 static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		   struct perf_sample *sample, struct place *place)
@@ -705,6 +716,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.period = read_period(leader, event),
 		.time = sample->time,
 		.filtered = place->filtered || is_elsewhere(recording, sample),
+		.foreign = is_foreign(recording, sample, place, evsel->core.attr.inherit),
 		.outside = is_outside(recording, sample),
 		.nowhere = place->nowhere,
 	};

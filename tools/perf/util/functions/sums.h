@@ -126,9 +126,18 @@ struct function_group_desc {
 	u32 jitter_alternate_period;
 };
 
+/* Returns the largest change of an interval by jitter. */
+static inline u64 function_jitter(u32 width, u64 period)
+{
+	const u32 bits = min(width, 63U);
+
+	return bits ? min_t(u64, 1ULL << bits, period / 2) : 0;
+}
+
 /*
  * All intervals of one kind in all functions, except those with a throttle or lost record: totals
- * of the events, then products of pairs.
+ * of the events, then products of pairs. Functions that the user does not want to see have theirs
+ * here, too.
  */
 struct function_intervals {
 	u64 number;

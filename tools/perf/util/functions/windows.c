@@ -306,14 +306,6 @@ void function_metrics__delete(struct function_metrics *metrics)
 	free(metrics);
 }
 
-/* Returns the largest change of an interval by jitter. */
-static u64 jitter_of(const struct perf_event_attr *attr, u64 period)
-{
-	u32 width = min(attr->jitter_alternate_period, 63U);
-
-	return width ? min_t(u64, 1ULL << width, period / 2) : 0;
-}
-
 /**
  * function_metrics__add_group - add a group of the recording
  * @metrics: the collector
@@ -344,8 +336,9 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	 * The limit is halfway between the longest window and the shortest long interval, rounded
 	 * up.
 	 */
-	longest = alternate + min(jitter_of(leader, alternate), UINT64_MAX - alternate);
-	shortest = period - jitter_of(leader, period);
+	longest = alternate + min(function_jitter(leader->jitter_alternate_period, alternate),
+				  UINT64_MAX - alternate);
+	shortest = period - function_jitter(leader->jitter_alternate_period, period);
 	group->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
 
 	desc = &group->desc;
@@ -1069,7 +1062,8 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	stream->last_filtered = sample->filtered;
 	stream->last_thread = sample->thread;
 
-	if (is_auto && is_wanted) {
+	/* What an interrupt adds to an interval does not depend on the function at its end. */
+	if (is_auto && !is_broken && !sample->outside && !sample->foreign) {
 		struct function_intervals *intervals = is_window ? &group->windows : &group->longs;
 
 		intervals->number++;
