@@ -1010,6 +1010,51 @@ TEST_F(event, frequency_after_throttling)
 	expect_frequency(_metadata, self);
 }
 
+/* Works for some time, and returns the mean of the long intervals, or 0. */
+static __u64 mean_long(EVENT *self, __u64 time, bool sleeps)
+{
+	__u64 begin = now(), total = 0, longs = 0, pause;
+	struct sample *sample;
+
+	while (now() - begin < time) {
+		self->step(self);
+		while ((sample = poll_sample(self))) {
+			if (sample->period == self->attr.alternative_sample_period)
+				continue;
+			total += sample->period;
+			longs++;
+		}
+		if (!sleeps || self->throttled == self->unthrottled)
+			continue;
+		for (pause = now(); now() - pause < 1500000;)
+			self->step(self);
+		usleep(100);
+	}
+
+	return longs ? total / longs : 0;
+}
+
+/* If a throttled task sleeps, its event is unthrottled before the next tick. */
+TEST_F(event, frequency_of_throttled_task)
+{
+	int rate = read_number(MAX_RATE);
+	__u64 before;
+
+	self->attr.freq = 1;
+	self->attr.sample_freq = 1000;
+	self->attr.alternative_sample_period = 300;
+	start(_metadata, self);
+	expect_frequency(_metadata, self);
+	before = mean_long(self, MEASURE, false);
+	if (rate < 10 * 1000 || !write_number(MAX_RATE, 1000))
+		SKIP(return, "cannot write " MAX_RATE);
+
+	self->max_rate = rate;
+	EXPECT_LT(before * 9 / 10, mean_long(self, MEASURE, true));
+	EXPECT_LT(10, self->throttled);
+	ASSERT_TRUE(write_number(MAX_RATE, rate));
+}
+
 /* The windows take half of the time from one long interval to the next. */
 TEST_F(event, frequency_with_long_windows)
 {
