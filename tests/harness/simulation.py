@@ -322,7 +322,7 @@ class Simulation:
             )
         return group
 
-    def wants(self, task: Task, cpu: int) -> bool:
+    def _wants(self, task: Task, cpu: int) -> bool:
         """Whether the table wants the windows of a task on a CPU."""
         return self.wants_task(task) and self.wants_cpu(cpu)
 
@@ -478,7 +478,7 @@ class Simulation:
         if stream.last and stream.last[0] == task.number and not stream.broken:
             common = common_calls(self.function_of, frames, before)
         bursts = {}
-        if stream.last and not is_long and self.wants(task, self.cpu):
+        if stream.last and not is_long and self._wants(task, self.cpu):
             counted = self._counted(group, counts)
             for function in {self.function_of(*place, address) for place, address in frames}:
                 self.rows[function] = function
@@ -627,7 +627,7 @@ class Simulation:
         share = self._share_of(group)
         is_window = not is_long and stream.last is not None
         self._count_begun(group, stream, task, window, is_window and share == "auto")
-        if not self.wants(task, self.cpu) or not (is_window or share == "auto"):
+        if not self._wants(task, self.cpu) or not (is_window or share == "auto"):
             return None
         sums = self.sums.setdefault((function, self.key(group)), empty_sums())
         if not is_window:
@@ -651,7 +651,7 @@ class Simulation:
     ) -> None:
         """Counts a window where it begins, if that function is known and wanted."""
         run, stream.run = stream.run, None
-        was_wanted, stream.wanted = stream.wanted, self.wants(task, self.cpu)
+        was_wanted, stream.wanted = stream.wanted, self._wants(task, self.cpu)
         if not (counts and was_wanted) or stream.broken or stream.last[0] != task.number:
             return
         begin = stream.last[1]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Fuzzes both readers of perf functions, of recordings and of sums files, with libFuzzer.
 
-The sanitizers look for bad addresses, undefined behaviour and leaks. `make check-all` gives each
+Files of perf record, which libFuzzer does not make, are damaged here and there, headers too. The
+sanitizers look for bad addresses, undefined behaviour and leaks. `make check-all` gives each
 reader a million inputs, and plants faults, which must be found.
 """
 
+import random
 import re
 import shutil
 import subprocess
@@ -12,13 +14,17 @@ import unittest
 from pathlib import Path
 
 from tests.harness import functionsfuzz
-from tests.harness.env import CHECK, SLOW, run
+from tests.harness.env import CHECK, PERF, SLOW, in_guest, run
 from tests.harness.parserfuzz import build_planted
 
 MINUTES = 1
+MACHINES = "arm64"
 
 FOLDER = CHECK / "functions-fuzz"
 RUNS = 1_000_000 if SLOW else 5000
+FILES = 20_000 if SLOW else 1000
+NUMBERS = 0, 1, 8, 0xFFFF, 1 << 28, 1 << 32, 1 << 63, (1 << 64) - 1
+OPTIONS = ("--header",), ("-j", "--by", "thread,cpu"), ("--sums", "-")
 
 
 class Fuzzer(unittest.TestCase):
@@ -86,6 +92,54 @@ class Fuzzer(unittest.TestCase):
             functionsfuzz.RECORDINGS,
         )
         self.assert_found("LeakSanitizer: detected memory leaks", folder, planted)
+
+
+def damage(draw: random.Random, data: bytearray) -> None:
+    """Changes, removes or repeats some bytes, mostly in headers and features."""
+    for _ in range(draw.choice((1, 1, 2, 4, 16))):
+        front = draw.random() < 0.4
+        at = draw.randrange(1000) if front else draw.randrange(len(data) - 100)
+        if not front and draw.random() < 0.5:
+            at = len(data) - 100 - draw.randrange(5000)
+        what = draw.randrange(4)
+        if what == 0:
+            data[at] = draw.randrange(256)
+        elif what == 1:
+            data[at : at + 8] = draw.choice(NUMBERS).to_bytes(8, "little")
+        elif what == 2:
+            del data[at : at + draw.choice((1, 8, 64))]
+        else:
+            data[at:at] = data[at : at + draw.choice((8, 48))]
+    if draw.random() < 0.1:
+        del data[draw.randrange(1, len(data)) :]
+
+
+class DamagedFiles(unittest.TestCase):
+    def test_each_is_read_or_refused(self):
+        """No damaged file crashes perf functions report, or keeps it for long."""
+        folder = FOLDER / "files"
+        folder.mkdir(parents=True, exist_ok=True)
+        in_guest(
+            """
+            perf functions record -q -g -o one.data --period 5000 -- true
+            perf functions record -q -a -o two.data --sample-cpu -- true
+            """,
+            share=folder,
+        )
+        refused = 0
+        for number in range(FILES):
+            draw = random.Random(number)
+            data = bytearray((folder / draw.choice(("one.data", "two.data"))).read_bytes())
+            damage(draw, data)
+            (folder / "damaged.data").write_bytes(data)
+            command = PERF, "functions", "report", "-i", folder / "damaged.data"
+            done = run(*command, *draw.choice(OPTIONS), stderr=-1, timeout=30)
+            if done.returncode not in (0, 255):
+                (folder / f"found-{number}.data").write_bytes(data)
+            self.assertIn(done.returncode, (0, 255), (number, done.stderr[-500:]))
+            refused += done.returncode == 255
+        self.assertGreater(refused, FILES // 10)
+        self.assertLess(refused, FILES * 9 // 10)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,8 @@ PMU.
 import json
 import re
 import shlex
-import tempfile
 import unittest
 from itertools import pairwise
-from pathlib import Path
 
 from tests.harness import perfdata
 from tests.harness.env import CHECK, PERF, SCRIPT, functions, in_guest, must, run
@@ -210,6 +208,11 @@ on "plain none" nothing perf functions record -o nothing.data true
 on none clock perf functions record -o clock.data --window 20000 -e '{{cpu-clock,page-faults}}:uS' true
 on "" status perf functions record -q -o status.data -- sh -c 'exit 3'
 on "" program perf functions record -q -o program.data -- /nowhere/program
+mkdir other
+touch other/file
+on "" directory perf functions record -o other true
+for time in 1 2; do perf record -q --threads -o folder true; done
+ls -d folder* other* other/* > /share/directories
 mv ./*.data ./*.said ./*.notes ./*.json /share
 """
 
@@ -428,19 +431,11 @@ class Ways(unittest.TestCase):
 
     def test_output_is_a_directory(self):
         """A recording may be one, and is kept as FILE.old. Another stays where it is."""
-        with tempfile.TemporaryDirectory() as folder:
-            other, recording = Path(folder, "other"), Path(folder, "recording")
-            other.mkdir()
-            (other / "file").touch()
-            command = PERF, "functions", "record", "-e", "{cpu-clock,page-faults}:uS"
-            done = run(*command, "-o", other, "true", stderr=-1)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertIn(f"{other} is a directory without a recording: ", done.stderr)
-            for _ in range(2):
-                must(PERF, "record", "-q", "--threads", "-o", recording, "true")
-            found = {path.name: path.is_dir() for path in Path(folder).iterdir()}
-            self.assertEqual(found, {"other": True, "recording": True, "recording.old": True})
-            self.assertTrue((other / "file").exists())
+        text, status = said("directory")
+        self.assertNotEqual(status, 0)
+        self.assertIn("other is a directory without a recording: ", text)
+        found = (SHARE / "directories").read_text().split()
+        self.assertEqual(found, ["folder", "folder.old", "other", "other/file"])
 
     def test_pmu_that_does_not_alternate(self):
         text, status = said("pmu")
