@@ -94,8 +94,8 @@ help: ## show this list
 #: LINUX=/path         an unpatched tree or archive of that version, instead of Debian's source
 #: WORKLOAD="program"  the program to record, with its arguments (demo, report, truth)
 #: EVENTS="{...}:uS"   the events to record (demo, report, truth)
-#: MODEL=large         the core model: large, small, none; see emulator/README.md (demo, report, vm)
-#: ACCEL=kvm           run the machine on this computer's own processor and PMU (demo, vm)
+#: MODEL=large         core model: small, large, none; emulator/README.md (demo, report, truth, vm)
+#: ACCEL=kvm           run the machine on this computer's own processor and PMU (demo, report, vm)
 #: RUN="command"       the command to run in the machine (vm)
 #: TIMEOUT=600         stop the machine after this many seconds (demo, report, truth, vm)
 #: DEBUG=1             use a kernel that checks its memory, locks and arithmetic (kernel, vm)
