@@ -15,6 +15,7 @@ the first error is by chance alone: a mean of |x| is sqrt(2 / pi) standard error
 """
 
 import math
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -337,33 +338,41 @@ def percent(value: float | None) -> str:
 
 
 def summary(result: dict) -> str:
-    """The errors by window, as a table of Markdown."""
+    """The errors by window, as two tables of Markdown: of shares, of a rate."""
     depths = sorted({row["depth"] for row in result["rows"]})
-    lines = [
-        "| window |"
-        + "".join(
-            f" depth {depth}: share, expected | share | rate | rate, none |" for depth in depths
-        ),
-        "|--:|" + "--:|--:|--:|--:|" * len(depths),
-    ]
-    for window in result["bias"][str(depths[0])]:
-        cells = [f"{int(window):,}"]
+    tables = []
+    for first, second in ("share, expected", "share"), ("rate", "rate, none"):
+        lines = [
+            "| window |" + "".join(f" depth {depth}: {first} | {second} |" for depth in depths),
+            "|--:|" + "--:|--:|" * len(depths),
+        ]
+        for window, rows in errors_by_window(result, depths):
+            cells = [percent(row[name]) for row in rows for name in (first, second)]
+            lines.append(f"| {window:,} | {' | '.join(cells)} |")
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)
+
+
+def errors_by_window(
+    result: dict, depths: list[int]
+) -> Iterator[tuple[int, list[dict[str, float | None]]]]:
+    """Each window, and the errors of its tables at each depth, by column of summary()."""
+    for window in map(int, result["bias"][str(depths[0])]):
+        rows = []
         for depth in depths:
             discard, none = (
-                select(result, depth=depth, window=int(window), kind="alternate", mode=mode)[0]
+                select(result, depth=depth, window=window, kind="alternate", mode=mode)[0]
                 for mode in MODES
             )
-            cells += map(
-                percent,
-                (
-                    result["bias"][str(depth)][window],
-                    discard["share error"],
-                    discard["rate error"],
-                    none["rate error"],
-                ),
+            rows.append(
+                {
+                    "share, expected": result["bias"][str(depth)][str(window)],
+                    "share": discard["share error"],
+                    "rate": discard["rate error"],
+                    "rate, none": none["rate error"],
+                }
             )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        yield window, rows
 
 
 def report(result: dict) -> str:  # pylint: disable=too-many-locals
@@ -379,7 +388,8 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         The error of a table depends on the length of the window. The truth is counted one
         instruction at a time, without a PMU. *Depth* is the number of calls from the benchmark to
         the function that does the work. A long period and its window have {result['pair']:,} cycles
-        together. All errors are in percent:
+        together, without jitter. All errors are in percent. The first table has the errors of
+        shares, the second those of a rate:
     """
     columns = f"""
         *share* is the percentage of the cycles that the table gives to a wrong function. *share,
@@ -391,7 +401,7 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         same rate in the share mode `none`.
     """
     why = f"""
-        The mode `discard` drops each window that begins in one function and ends in another. So
+        The mode `discard` discards each window that begins in one function and ends in another. So
         long windows lose the functions with short calls. The mode `none` keeps these windows, and
         gives their counts to the function at the end. Its shares are right except for chance, but
         its rates mix both functions. A short window holds few events, so its rate is less exact.
@@ -429,10 +439,11 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         prose(deep),
         "",
         prose(
-            f"The next table has all recordings. *jitter* is `alt-period-jitter={result['jitter']}`"
-            ", and *plain* has one period only. *discarded* is the percentage of the windows that "
-            "do not count. *expected* is the expected share error. *spill* is the percentage of "
-            "all page faults that the table gives to functions other than `dcache_miss`:"
+            "The next table has all recordings. *alternate* has a long period and a window, "
+            f"*jitter* has both with `alt-period-jitter={result['jitter']}`, and *plain* has one "
+            "period only. *discarded* is the percentage of the windows that do not count. "
+            "*expected* is the expected share error. *spill* is the percentage of all page faults "
+            "that the table gives to functions other than `dcache_miss`:"
         ),
         "",
         "| depth | recording | window | mode | windows | discarded | share error | by chance "

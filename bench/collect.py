@@ -150,7 +150,10 @@ def plot(result: dict) -> None:
         axes = figure.add_subplot()
         for name in COMMANDS:
             axes.plot(
-                [0, *samples], [0, *(row["seconds"][name] for row in rows)], marker=".", label=name
+                [0, *samples],
+                [0, *(row["seconds"][name] for row in rows)],
+                marker=".",
+                label=MEANING[name].replace("`", ""),
             )
         axes.set(
             xlabel="group samples, millions",
@@ -170,8 +173,9 @@ def report(result: dict) -> str:
     lines = [
         prose(
             "Processor time and memory that each command takes to read a recording of the emulated "
-            "machine. Times are for each group sample. An exponent of 1 means that the time grows "
-            "in proportion to the number of samples."
+            "machine. A group sample is a sample with the counts of all events of a group. Times "
+            "are for each group sample. An exponent of 1 means that the time grows in proportion "
+            "to the number of samples."
         ),
         "",
         head,

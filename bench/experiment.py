@@ -166,8 +166,8 @@ def result_of(iterations: int, rows: dict[str, dict[str, dict]]) -> dict[str, An
 def report(result: dict) -> str:  # pylint: disable=too-many-locals
     """The tables of a result, as Markdown."""
     lines = [
-        "| limit | recording | MB | samples | run time, s | script, s | native, s "
-        "| published: MB | samples | script, s |",
+        f"| limit | recording | MB | samples | run time, s | {MEANING['script']}, s "
+        f"| {MEANING['native']}, s | published: MB | samples | {MEANING['script']}, s |",
         "|--:|---|" + "--:|" * 8,
     ]
     for limit, rows in result["limit"].items():

@@ -155,10 +155,10 @@ def report(result: dict) -> str:
         *published* have their figures. We repeat their experiment in the emulated machine: it
         records the benchmark ({result['iterations']:,} iterations) with each choice of periods.
         Their run was some 33 times as long. The *limit* is the sysctl
-        `kernel.perf_cpu_time_max_percent`, by default 25 %. The columns *script* and *native* have
-        the processor time that `generate-function-metrics.py` and `perf functions report` take for
-        a table. The period of the recording *four samples* is so long that its table takes hardly
-        more than the start of perf and Python.
+        `kernel.perf_cpu_time_max_percent`, by default 25 %. The columns of
+        `generate-function-metrics.py` and `perf functions report` have the processor time that
+        these take for a table. The period of the recording *four samples* is so long that its table
+        takes hardly more than the start of perf and Python.
     """
     after = f"""
         The goals for tables with the limit are from the long published run. Our run is short, so

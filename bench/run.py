@@ -82,9 +82,9 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         )
         yield bullet(
             f"""Calls of the benchmark take 3,365 to 11,539 cycles. With windows of 300 and `--share
-            discard`, tables give {percent(near['share error'])} % of the cycles to a wrong function
-            (chance alone would give {percent(near['by chance'])} %), and the page-fault rate of
-            `dcache_miss` is
+            discard`, the mode of the published tables, perf gives
+            {percent(near['share error'])} % of the cycles to a wrong function (chance alone would
+            give {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
             {percent(abs(near['rate error']))} % off the truth. If calls are an eighth as long, the
             errors are {percent(far['share error'])} % and {percent(abs(far['rate error']))} %.
             (`{command}accuracy`)"""
@@ -106,10 +106,10 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         )
     if collect := results.get("collect"):
         yield bullet(
-            f"""A table of {collect['sizes'][-1]['group samples'] / 1e6:.1f} million group samples
-            takes `perf functions report` {collect['native to decode']:.2f} times as long as a bare
-            decode of the file, and the script {collect['script to native']:.1f} times as long as
-            `perf functions report`. (`{command}collect`)"""
+            f"""A table of {collect['sizes'][-1]['group samples'] / 1e6:.1f} million samples of a
+            group takes `perf functions report` {collect['native to decode']:.2f} times as long as a
+            bare decode, and the script {collect['script to native']:.1f} times as long as the
+            former. (`{command}collect`)"""
         )
 
 
@@ -120,9 +120,21 @@ def older(trees: dict[str, dict[str, str]]) -> Iterator[str]:
     changed = {path for name in names for path in newest if trees[name].get(path) != newest[path]}
     if names:
         yield prose(
-            f"""These measurements are older than the last change of
-            {', '.join(f'`{path}`' for path in sorted(changed))}: {', '.join(names)}."""
+            f"""These sections were measured before the last change of
+            {' or '.join(f'`{path}`' for path in sorted(changed))}:
+            {', '.join(f'*{module_of(name).TITLE}*' for name in names)}."""
         )
+
+
+def others(base: str) -> Iterator[str]:
+    """A list of the pages of measurements that are in no other one."""
+    pages = [path for name in APART if (path := TOP / "results" / base / f"{name}.md").is_file()]
+    if pages:
+        links = [
+            f"[{path.read_text().partition(chr(10))[0].removeprefix('# ')}]({path.name})"
+            for path in pages
+        ]
+        yield prose(f"These measurements have a page each: {', '.join(links)}.")
 
 
 def page(results: dict[str, Any], base: str) -> str:
@@ -146,6 +158,7 @@ def page(results: dict[str, Any], base: str) -> str:
             time of the computer that runs the emulator. It differs from run to run."""
         ),
     ]
+    parts += others(base)
     parts += older(results.get("tree", {}))
     if lines := list(short(results, f"{command} BENCH=")):
         parts += ["## In short", "\n".join(lines)]

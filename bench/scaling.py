@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from bench import accuracy, collect
-from bench.experiment import records
+from bench.experiment import MEANING, records
 from bench.guest import OUT, SHARE, recording, unthrottled
 from bench.markdown import prose
 from bench.picture import picture
@@ -184,7 +184,7 @@ def plot(result: dict) -> None:
                 [row["samples"] for row in rows],
                 [row["seconds"][name] for row in rows],
                 ".-",
-                label=name,
+                label=MEANING[name].replace("`", ""),
             )
         time.set(xlabel="group samples", ylabel="processor time, s")
         time.legend()
@@ -215,8 +215,8 @@ def report(result: dict) -> str:
     threads = f"""
         The same work ({result['iterations']:,} iterations of the benchmark in all) is done by 1 to
         1000 threads; 1000 threads run in four processes. The periods are {LONG:,} and {WINDOW}.
-        *run time, ratio* compares with a recording of few samples. *script* and *native* are the
-        times for a table, as above. *discarded* and the errors are in percent:
+        *run time, ratio* compares with a recording of few samples. The columns of the two commands
+        have the times for a table, as above. *discarded* and the errors are in percent:
     """
     why = """
         Without jitter, each thread begins with a long period of full length. So short threads have
@@ -237,10 +237,12 @@ def report(result: dict) -> str:
         processors:
     """
     samples = """
-        The last table has the time and memory for a table by the number of samples. These
-        recordings are synthetic and the same in each run:
+        The last table has the time and memory for a table by the number of group samples. A group
+        sample is a sample with the counts of all events of a group. These recordings are synthetic
+        and the same in each run:
     """
-    common = "MB | samples | lost | run time, ratio | script, s | native, s |"
+    script, native = (MEANING[name] for name in ("script", "native"))
+    common = f"MB | samples | lost | run time, ratio | {script}, s | {native}, s |"
     lines = [
         prose(threads),
         "",
@@ -273,8 +275,8 @@ def report(result: dict) -> str:
         "",
         prose(samples),
         "",
-        "| group samples | MB | native, s | µs per sample | memory, MB "
-        "| script, s | µs per sample | memory, MB |",
+        f"| group samples | MB | {native}, s | µs per sample | memory, MB "
+        f"| {script}, s | µs per sample | memory, MB |",
         "|--:|" + "--:|" * 7,
     ]
     for row in result["samples"]:

@@ -94,6 +94,6 @@ else
 	echo
 	machine model_about
 fi
-printf '\nThis command prints the table of perf functions. A ? marks a doubtful value:\n\n '
+printf '\nThis command prints the table of perf functions. A ? marks a weak value:\n\n '
 printf ' %s' "build/$BASE/perf/perf" functions report -i "$out/perf.data" "${symbols[@]}"
 echo
