@@ -7,6 +7,7 @@ All metrics and intervals are perf's own; this module does not compute them agai
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,15 +156,17 @@ def labels(functions: Sequence[Table]) -> list[str]:
     dsos: dict[str, set[str]] = {}
     for function in functions:
         dsos.setdefault(function["symbol"], set()).add(function.get("dso") or "")
+    shorts = {symbol: Counter(map(os.path.basename, paths)) for symbol, paths in dsos.items()}
     names = []
     for function in functions:
         symbol, dso = function["symbol"], function.get("dso") or ""
-        short, same = os.path.basename(dso), [os.path.basename(path) for path in dsos[symbol]]
+        short = os.path.basename(dso)
         address = "" if function.get("address") is None else f"{function['address']:#x}"
         name = f"{symbol} {address}".strip()
         # perf names a function without a name by its range
-        if not symbol or len(same) > 1 or (dso and symbol.startswith("0x")):
-            name += f" [{(short if not symbol or same.count(short) == 1 else dso) or 'unknown'}]"
+        if not symbol or len(dsos[symbol]) > 1 or (dso and symbol.startswith("0x")):
+            is_enough = not symbol or shorts[symbol][short] == 1
+            name += f" [{(short if is_enough else dso) or 'unknown'}]"
         names.append(name.strip())
     return names
 

@@ -399,6 +399,18 @@ class Recordings(unittest.TestCase):
             },
         )
 
+    def test_many_rows_of_one_name(self):
+        """Time grows with the number of rows, not with its square, which would be minutes."""
+        head, line, end = re.split(
+            r"^(sums\t.*\n)", reports.chain_sums({"same": (9, 2700, 900, 0)}), flags=re.M
+        )
+        rows = sorted(line.replace("program", f"{number}.so") for number in range(20000))
+        sums, made = DATA / "same.sums", DATA / "same.html"
+        sums.write_text(head.replace("callchain", "symbol") + "".join(rows) + end)
+        must(REPORT, "--html", made, sums, timeout=40)
+        names = [row[0] for row in self.data(made)["table"]["rows"]]
+        self.assertEqual({*names}, {f"same [{number}.so]" for number in range(20000)})
+
     def test_deep_recursion(self):
         def node(name: str) -> dict:
             return {
