@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import ReportError, cluster, flame, openmetrics, page, plot, pprof, store, sums
 from .progress import Progress
-from .table import Perf, Table, check_folder, is_diff, paths, replacing
+from .table import Perf, Table, check_folder, is_diff, is_stdout, paths, write_output
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup")
@@ -31,6 +31,8 @@ COLLECT = (
 )
 # ... and those that change the table
 SHOW = (("--metrics", "LIST", "also metrics of the CPU's vendor"),)
+# files to write, in the order of their use
+OUTPUTS = ("sums", "html", "plot", "pprof", "openmetrics")
 
 # the runs before and after
 Sides = tuple[Sequence[str], Sequence[str]]
@@ -75,7 +77,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="INPUT",
         help="recordings and sums files, which are added up (default: perf.data)",
     )
-    output = result.add_argument_group("output (default: print perf's table)")
+    output = result.add_argument_group(
+        "output (default: print perf's table)",
+        "FILE may be -, the standard output, but for pictures.",
+    )
     output.add_argument(
         "--html", metavar="FILE", type=Path, help="write an HTML page that works offline"
     )
@@ -91,8 +96,8 @@ def parser() -> argparse.ArgumentParser:
         "--openmetrics",
         metavar="FILE",
         type=Path,
-        help="write the first functions as OpenMetrics text (-: to the standard output); "
-        "with --from, those of each build and host",
+        help="write the first functions as OpenMetrics text; with --from, those of each build and "
+        "host",
     )
     output.add_argument("--sums", metavar="FILE", type=Path, help="write a sums file")
     output.add_argument("--diff", action="store_true", help="compare two INPUTs: BEFORE and AFTER")
@@ -163,6 +168,9 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     store.check_arguments(arguments, result)
     if arguments.top and not (arguments.plot or arguments.openmetrics or prints(arguments)):
         result.error("--top goes with --plot, --openmetrics and the printed table: leave it out")
+    to_stdout = [name for name, path in outputs(arguments) if is_stdout(path)]
+    if len(to_stdout) > 1:
+        result.error(f"--{' and --'.join(to_stdout)} are both -: name a file for one of them")
     if arguments.fields and not arguments.plot:
         result.error("--fields goes with --plot: add --plot FILE")
     if arguments.interval and not arguments.html:
@@ -195,8 +203,13 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def prints(arguments: argparse.Namespace) -> bool:
     """Returns whether perf's table is printed, because nothing else is made."""
-    made = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics
-    return not any((*made, arguments.sums, arguments.store))
+    return not (outputs(arguments) or arguments.store)
+
+
+def outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
+    """Returns the options for files to write, with these files."""
+    given = ((name, getattr(arguments, name)) for name in OUTPUTS)
+    return [(name, path) for name, path in given if path]
 
 
 def positive(text: str) -> int:
@@ -393,11 +406,10 @@ def make(arguments: argparse.Namespace) -> None:
     if arguments.plot:
         plot.checked(arguments.plot)
     if arguments.pprof:
-        pprof.check()
+        pprof.check(arguments.pprof)
     if arguments.openmetrics:
         openmetrics.check()
-    files = arguments.html, arguments.plot, arguments.pprof, arguments.openmetrics, arguments.sums
-    for path in filter(None, files):
+    for _, path in outputs(arguments):
         check_folder(path)
     store.check(arguments)
 
@@ -407,8 +419,7 @@ def make(arguments: argparse.Namespace) -> None:
             if arguments.store:
                 store.keep(arguments, text)
             if arguments.sums:
-                with replacing(arguments.sums) as new:
-                    new.write_bytes(text)
+                write_output(arguments.sums, text)
             file.write(text)
             file.flush()
             # sums have no options left

@@ -6,14 +6,13 @@ asked for, and go down when that changes.
 """
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Table, replacing
+from .table import Table, write_output
 
 PREFIX = "perf_functions_"
 Labels = dict[str, str]
@@ -162,14 +161,5 @@ def text_of(tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> b
 
 
 def write(path: Path, tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> None:
-    """Writes the text to a file, or to the standard output if its name is -.
-
-    Raises ReportError, and OSError if the standard output fails.
-    """
-    text = text_of(tables, whole, top)
-    if str(path) == "-":
-        sys.stdout.buffer.write(text)  # the text is UTF-8 in any locale
-        sys.stdout.buffer.flush()
-        return
-    with replacing(path) as new:
-        new.write_bytes(text)
+    """Writes the text, which is UTF-8 in any locale. Raises ReportError."""
+    write_output(path, text_of(tables, whole, top))

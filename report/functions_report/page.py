@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError, flame
-from .table import Table, labels, replacing
+from .table import Table, labels, write_output
 
 TOP = Path(__file__).resolve().parent.parent.parent
 TEMPLATE = TOP / "build/report/template.html"
@@ -174,5 +174,4 @@ def write(path: Path, title: str, data: Table) -> None:
     before, after = template().split(DATA)
     title = os.fsencode(title).decode("utf-8", "replace")  # names of files are bytes
     page = before.replace(TITLE, html.escape(title)) + script_json({"title": title, **data}) + after
-    with replacing(path) as new:
-        new.write_text(page, encoding="utf-8")
+    write_output(path, page.encode())

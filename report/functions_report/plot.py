@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """A table or a comparison as a picture for a paper: bars with their 95 % intervals."""
 
-import os
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Table, is_diff, labels, replacing
+from .table import Table, is_diff, labels, write_output
 
 FORMATS = (".png", ".svg")
 # widths of one and of both columns of a page, in inches
@@ -166,9 +166,12 @@ def write(path: Path, table: Table, top: int, fields: Sequence[str] | None) -> N
     from matplotlib import rc_context  # pylint: disable=import-outside-toplevel
 
     figure = draw(table, top, fields)
-    with replacing(path) as new, rc_context(STYLE):
+    picture = io.BytesIO()
+    with rc_context(STYLE):
         figure.savefig(
-            os.fspath(new),
+            picture,
+            format=path.suffix[1:],
             dpi=300,
             metadata={"Date": None} if path.suffix == ".svg" else {"Software": None},
         )
+    write_output(path, picture.getvalue())

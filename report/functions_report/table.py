@@ -6,6 +6,8 @@ All metrics and intervals are perf's own; this module does not compute them agai
 
 import json
 import os
+import re
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,7 @@ from . import ReportError
 from .progress import Progress
 
 Table = dict[str, Any]
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff]")  # but tabs and ends of lines
 
 
 class Perf:
@@ -173,21 +176,51 @@ def labels(functions: Sequence[Table]) -> list[str]:
 
 def check_folder(path: Path) -> None:
     """Raises ReportError if there can be no file of this name."""
-    if path.is_dir() or not path.parent.is_dir():
+    if not is_stdout(path) and (path.is_dir() or not Path(os.path.realpath(path)).parent.is_dir()):
         raise ReportError(
             f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder'}"
         )
 
 
-@contextmanager
-def replacing(path: Path):
-    """A path to write to. It replaces the other file if the block succeeds, else it is removed."""
+def write_output(path: Path, content: bytes) -> None:
+    """Writes a file, to which `path` may link; - is the standard output.
+
+    A regular file is replaced when the new one is complete. Others, such as pipes, stay what they
+    are. Raises ReportError, and OSError if the standard output fails.
+    """
+    if is_stdout(path):
+        sys.stdout.buffer.write(printable(content) if sys.stdout.isatty() else content)
+        sys.stdout.buffer.flush()
+        return
     check_folder(path)
-    new = path.parent / f".{path.name}.{os.getpid()}{path.suffix}"
     try:
-        yield new
-        os.replace(new, path)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            replace(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror or error}") from None
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Writes a file beside this one, which then takes its place."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        new.write_bytes(content)
+        os.replace(new, path)
     finally:
         new.unlink(missing_ok=True)
+
+
+def is_stdout(path: Path) -> bool:
+    """Returns whether an output is the standard output."""
+    return str(path) == "-"
+
+
+def printable(text: bytes) -> bytes:
+    """A text that no terminal obeys: \\xNN is a byte of a control character, as perf prints it."""
+
+    def escaped(found: re.Match) -> str:
+        return "".join(f"\\x{byte:02x}" for byte in found[0].encode("utf-8", "surrogateescape"))
+
+    return CONTROLS.sub(escaped, text.decode("utf-8", "surrogateescape")).encode("utf-8")

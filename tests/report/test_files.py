@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""functions-report: inputs and outputs that are no plain files, with the real perf."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tests.harness import reports
+from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.reports import REPORT
+from tests.harness.simulation import Libraries, Simulation
+from tests.harness.terminal import Terminal
+
+DATA = CHECK / "files"
+
+
+def setUpModule() -> None:
+    reports.prepare()
+    DATA.mkdir(parents=True, exist_ok=True)
+    must("make", "build/report/profile_pb2.py")
+
+
+class Files(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        simulation = Simulation(1, Libraries(DATA / "simulation"), events=3)
+        simulation.run(300, DATA / "file.data")
+        simulation.writer.write_pipe(DATA / "pipe.data")
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.dir = Path(temporary.name)
+        self.data = self.dir / "some.data"
+        shutil.copy(DATA / "file.data", self.data)
+        self.sums = self.dir / "some.sums"
+        must(PERF, "functions", "report", "--sums", self.sums, self.data)
+
+    def shell(self, command: str, *words: object) -> bytes:
+        """The output of a command of the shell, in which $0 is functions-report."""
+        command = ("bash", "-c", command, REPORT, *words)
+        done = run(*command, cwd=self.dir, stderr=-1, text=False, errors=None)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_stdout(self):
+        for option in "--sums", "--html", "--pprof", "--openmetrics":
+            made = self.shell(f'"$0" {option} - "$1"', self.data)
+            self.assertFalse((self.dir / "-").exists())
+            must(REPORT, option, self.dir / "made", self.data, stderr=subprocess.DEVNULL)
+            self.assertEqual(made, (self.dir / "made").read_bytes(), option)
+        done = run(REPORT, "--html=-", "--sums=-", self.data, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--sums and --html are both -: name a file for one", done.stderr)
+
+    def test_terminal_as_stdout(self):
+        """The terminal obeys no name, and gets no profile."""
+        name = "\x1b[31mred\u009b8m"
+        text = reports.chain_sums({name: (9, 2700, 900, 0)})
+        self.sums.write_text(text, encoding="utf-8")
+        for option in "--openmetrics", "--sums", "--html":
+            terminal = Terminal(REPORT, option, "-", self.sums)
+            self.assertEqual(terminal.end(), 0)
+            self.assertNotIn("\x1b[31m", terminal.raw)
+            self.assertNotIn("\u009b", terminal.raw)
+            if option != "--html":  # it has \\u001b
+                self.assertIn(r"\x1b[31mred\xc2\x9b8m", terminal.raw)
+        self.assertIn(name, must(REPORT, "--openmetrics", "-", self.sums))
+        terminal = Terminal(REPORT, "--pprof", "-", self.sums)
+        self.assertEqual(terminal.end(), 1)
+        self.assertEqual(
+            terminal.raw.strip(),
+            "functions-report: --pprof -: a profile is not for a terminal: name a file or use a"
+            " pipe",
+        )
+
+    def test_output_that_is_no_file(self):
+        """A pipe gets the output, and stays a pipe."""
+        fifo = self.dir / "out.svg"
+        os.mkfifo(fifo)
+        for option in "--sums", "--html", "--pprof", "--openmetrics", "--plot":
+            command = 'timeout 60 cat "$1" & "$0" "$2" "$1" "$3" && wait'
+            self.assertTrue(self.shell(command, fifo, option, self.data), option)
+            self.assertTrue(fifo.is_fifo(), option)
+
+    def test_output_that_is_a_link(self):
+        """The file that it links to is replaced, even one that is not there yet."""
+        folder = self.dir / "folder"
+        folder.mkdir()
+        link = self.dir / "link.svg"
+        link.symlink_to("folder/made.svg")
+        for option in "--sums", "--html", "--pprof", "--openmetrics", "--plot":
+            (folder / "made.svg").unlink(missing_ok=True)
+            for _ in range(2):
+                must(REPORT, option, link, self.data, stderr=subprocess.DEVNULL)
+                self.assertTrue(link.is_symlink(), option)
+                self.assertGreater((folder / "made.svg").stat().st_size, 100)
+                self.assertEqual(len([*folder.iterdir()]), 1)
+        link.unlink()
+        link.symlink_to("nowhere/made.svg")
+        done = run(REPORT, "--html", link, self.data)
+        self.assertEqual(
+            (done.returncode, done.stdout),
+            (1, f"functions-report: {link}: there is no such folder\n"),
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
