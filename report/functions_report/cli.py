@@ -11,7 +11,17 @@ from pathlib import Path
 
 from . import ReportError, cluster, flame, openmetrics, page, plot, pprof, store, sums
 from .progress import Progress
-from .table import Perf, Table, check_folder, is_diff, is_stdout, paths, write_output
+from .table import (
+    Perf,
+    Table,
+    check_folder,
+    file_of,
+    is_diff,
+    is_stdout,
+    is_stream,
+    paths,
+    write_output,
+)
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
 BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup")
@@ -75,7 +85,8 @@ def parser() -> argparse.ArgumentParser:
         "inputs",
         nargs="*",
         metavar="INPUT",
-        help="recordings and sums files, which are added up (default: perf.data)",
+        help="recordings and sums files, which are added up (default: perf.data); - is the "
+        "standard input, also in a pipe from perf record -o -",
     )
     output = result.add_argument_group(
         "output (default: print perf's table)",
@@ -351,9 +362,6 @@ def gather(arguments: argparse.Namespace, perf: Perf, by: Sequence[str]) -> byte
         text, notes = store.ask(arguments, perf.program)
         perf.warnings += sorted(notes)
         return text
-    for name in arguments.inputs:
-        if not os.path.exists(name):
-            raise ReportError(f"{name}: there is no such file")
     options = [*perf.collect, *by]
     if arguments.cluster is not None:
         text, notes = cluster.collect(
@@ -400,7 +408,29 @@ def make(arguments: argparse.Namespace) -> None:
         if arguments.source
         else " → ".join(", ".join(side) for side in arguments.sides or [arguments.inputs])
     )
-    # report what is missing before the work begins
+    check(arguments)
+    with tempfile.TemporaryDirectory(prefix="functions-report-") as folder:
+        text = gather(arguments, perf, by)
+        if text is not None:
+            if arguments.store:
+                store.keep(arguments, text)
+            if arguments.sums:
+                write_output(arguments.sums, text)
+            gathered = Path(folder) / "gathered.sums"
+            gathered.write_bytes(text)
+            # sums have no options left
+            arguments.inputs, perf.collect, by = [str(gathered)], [], []
+        elif arguments.html or arguments.pprof or len(outputs(arguments)) > 1:
+            copy_streams(arguments, perf, folder)
+        write(arguments, perf, by, title)
+    for warning in perf.warnings:
+        print(warning, file=sys.stderr)
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Raises ReportError for what is missing, before the work begins."""
+    if not arguments.source:
+        check_inputs(arguments)
     if arguments.html:
         page.template()
     if arguments.plot:
@@ -413,20 +443,37 @@ def make(arguments: argparse.Namespace) -> None:
         check_folder(path)
     store.check(arguments)
 
-    with tempfile.NamedTemporaryFile(suffix=".sums") as file:
-        text = gather(arguments, perf, by)
-        if text is not None:
-            if arguments.store:
-                store.keep(arguments, text)
-            if arguments.sums:
-                write_output(arguments.sums, text)
-            file.write(text)
-            file.flush()
-            # sums have no options left
-            arguments.inputs, perf.collect, by = [file.name], [], []
-        write(arguments, perf, by, title)
-    for warning in perf.warnings:
-        print(warning, file=sys.stderr)
+
+def check_inputs(arguments: argparse.Namespace) -> None:
+    """Raises ReportError if an input is missing, or if an output would destroy it."""
+    for name in arguments.inputs:
+        if is_stream(name) and arguments.cluster is not None:
+            raise ReportError(f"{name}: a cluster reads files: write this to a file first")
+        for option, path in outputs(arguments):
+            if is_stdout(path) or not path.is_file() or not os.path.samefile(path, file_of(name)):
+                continue
+            # sums may be added to those in a file
+            if option != "sums" or not sums.is_sums(file_of(name)):
+                raise ReportError(
+                    f"{path}: --{option} would replace this input: name another file to write"
+                )
+
+
+def copy_streams(arguments: argparse.Namespace, perf: Perf, folder: str) -> None:
+    """Copies inputs that can be read only once, because perf reads inputs for each table."""
+    copies = {}
+    for name in filter(is_stream, dict.fromkeys(arguments.inputs)):
+        copies[name] = copy = f"{folder}/{len(copies)}.data"
+        perf.names[copy] = name
+        # a socket has no name to open
+        source = os.dup(sys.stdin.fileno()) if name == "-" else name
+        with open(source, "rb") as stream, open(copy, "wb") as file:
+            shutil.copyfileobj(stream, file)
+    arguments.inputs = [copies.get(name, name) for name in arguments.inputs]
+    if arguments.sides:
+        arguments.sides = tuple(
+            [copies.get(name, name) for name in side] for side in arguments.sides
+        )
 
 
 def labelled(

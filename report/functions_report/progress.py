@@ -11,6 +11,8 @@ import time
 from collections.abc import Sequence
 from typing import BinaryIO
 
+from .sums import streams
+
 CLEAR = "\r\033[K"
 # In a program's output for a terminal: escape sequences; a line that the next one overwrites.
 ESCAPES, PASSING = re.compile(r"\033\[[0-9;?]*[A-Za-z]"), re.compile(r"[^\n]*\r(?!\n)")
@@ -43,18 +45,14 @@ class Progress:
         """Runs a program; returns its exit status and messages. Its progress is shown instead."""
         if self.quiet:
             done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.PIPE,
-                check=False,
+                command, stdout=output, stderr=subprocess.PIPE, check=False, **streams(command)
             )
             return done.returncode, done.stderr.decode("utf-8", "replace")
         ours, theirs = pty.openpty()
         try:
             with os.fdopen(theirs, "wb") as errors:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+                    command, stdout=output, stderr=errors, **streams(command)
                 )
             with process:
                 said = self.listen(ours, text)

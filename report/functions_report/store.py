@@ -16,6 +16,7 @@ its span of time, hours and profiles.
 
 import argparse
 import io
+import os
 import re
 import socket
 import tempfile
@@ -25,6 +26,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from . import ReportError, sums
+from .table import file_of
 
 VERSION = 1
 EPOCH = datetime(2000, 1, 1, tzinfo=timezone.utc)
@@ -587,7 +589,7 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
 def keep(args: argparse.Namespace, text: bytes) -> None:
     """Stores the sums of these inputs, for --store. Raises ReportError."""
     time = moment(args.at) or datetime.fromtimestamp(
-        max(Path(path).stat().st_mtime for path in args.inputs), timezone.utc
+        max(os.stat(file_of(name)).st_mtime for name in args.inputs), timezone.utc
     )
     put(args.store, text, args.build, args.host or socket.gethostname(), time)
 

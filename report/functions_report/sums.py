@@ -13,8 +13,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 Part = tuple[bytes, frozenset[str]]  # a sums file, and perf's messages about what it left out
+MAGIC = b"perf-function-sums "
+STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 NOTES = " ignored: |: share modes .* are added up: "  # sums do not have them
 
 
@@ -29,12 +32,27 @@ def reason(output: str) -> str:
     return (own or lines or ["no reason given"])[-1]
 
 
+def is_sums(path: str) -> bool:
+    """Returns whether a file has sums. Raises OSError."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def streams(command: Sequence[str]) -> dict[str, Any]:
+    """How perf gets the inputs that are open: -, and those that a shell makes of <(...)."""
+    found = (re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", word) for word in command)
+    return {
+        "stdin": None if STDIN.intersection(command) else subprocess.DEVNULL,
+        "pass_fds": [int(match[1]) for match in found if match],
+    }
+
+
 def run(perf: str, arguments: Sequence[str], name: str) -> Part:
     """The output of `perf functions report --sums -`. Error messages call the input `name`."""
-    command = [perf, "functions", "report", "--sums", "-", *arguments]
+    command = [perf, "functions", "report", "--sums=-", *arguments]
     here = socket.gethostname()
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(command, capture_output=True, check=False, **streams(command))
     except OSError as error:
         raise ValueError(f"{here}: cannot run {perf}: {error.strerror}") from None
     said = done.stderr.decode(errors="replace")
@@ -90,5 +108,5 @@ def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
 
 def merge(perf: str, paths: Iterable[object], options: Sequence[str] = ()) -> Part:
     """The sums of recordings and sums files, all read by one perf."""
-    paths = [os.path.abspath(str(path)) for path in paths]
+    paths = [path if path == "-" else os.path.abspath(path) for path in map(str, paths)]
     return run(perf, [*options, *paths], paths[0])

@@ -7,6 +7,7 @@ All metrics and intervals are perf's own; this module does not compute them agai
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections import Counter
@@ -34,6 +35,7 @@ class Perf:
         self.show = list(show)
         self.progress = progress
         self.warnings: list[str] = []
+        self.names: dict[str, str] = {}  # of inputs that were copied, for messages
 
     @contextmanager
     def output(self, *arguments: str | Path, what: str) -> Iterator[IO[bytes]]:
@@ -47,6 +49,8 @@ class Perf:
                     f"{self.program}: {error.strerror}: "
                     "`make perf` builds perf, --perf says where it is"
                 ) from None
+            for copy, name in self.names.items():
+                text = text.replace(copy, name)
             said = [line.strip() for line in text.splitlines() if line.strip()]
             if "is not a perf-command" in text:
                 raise ReportError(
@@ -54,8 +58,10 @@ class Perf:
                     "`make perf` builds one, --perf says where it is"
                 )
             if status:
+                # perf's own words, whatever follows them
+                own = [line for line in said if line.startswith("perf functions: ")]
                 raise ReportError(
-                    said[-1] if said else f"{' '.join(command)}: exit status {status}"
+                    (own or said or [f"{' '.join(command)}: exit status {status}"])[-1]
                 )
             self.warnings += [line for line in said if line not in self.warnings]
             output.seek(0)
@@ -87,7 +93,7 @@ class Perf:
 
     def sums(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> str:
         """The text of a sums file."""
-        return self.run(*self.collect, *options, "--sums", "-", *paths(inputs), what=what)
+        return self.run(*self.collect, *options, "--sums=-", *paths(inputs), what=what)
 
     def text(self, inputs: Sequence[str | Path], *options: str) -> str:
         """The table as perf prints it."""
@@ -109,8 +115,24 @@ class Perf:
 
 
 def paths(inputs: Sequence[str | Path]) -> list[str]:
-    """Returns names of files that cannot be options."""
-    return [f"./{name}" if str(name).startswith("-") else str(name) for name in inputs]
+    """Returns names of files that cannot be options; - is the standard input."""
+    return [f"./{name}" if re.match("-.", str(name)) else str(name) for name in inputs]
+
+
+def file_of(name: str) -> str:
+    """Returns the file of an input."""
+    return "/dev/stdin" if name == "-" else name
+
+
+def is_stream(name: str) -> bool:
+    """Returns whether an input can be read only once. Raises ReportError if it is missing."""
+    try:
+        mode = os.stat(file_of(name)).st_mode
+    except FileNotFoundError:
+        raise ReportError(f"{name}: there is no such file") from None
+    except OSError as error:
+        raise ReportError(f"{name}: {error.strerror}") from None
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def checked(table: Table) -> Table:

@@ -2,6 +2,7 @@
 """functions-report: inputs and outputs that are no plain files, with the real perf."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -45,6 +46,53 @@ class Files(unittest.TestCase):
         done = run(*command, cwd=self.dir, stderr=-1, text=False, errors=None)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def inputs(self, options: str) -> set[bytes]:
+        """The outputs with these options, of the same recording read in several ways."""
+        return {
+            self.shell(f"{command} {options}", DATA / "pipe.data", self.data)
+            for command in (
+                'cat "$1" | "$0" -',
+                '"$0" - < "$2"',
+                '"$0" /dev/stdin < "$2"',
+                'cat "$1" | "$0" /dev/stdin',
+                '"$0" <(cat "$1")',
+                'ln -sf "$1" - && "$0" ./-',
+            )
+        }
+
+    def test_stdin_and_pipes(self):
+        table = must(PERF, "functions", "report", self.data, stderr=subprocess.DEVNULL)
+        text = must(PERF, "functions", "report", "--limit=2", self.data, stderr=subprocess.DEVNULL)
+        self.assertEqual(self.inputs(""), {table.encode()})
+        self.assertEqual(self.inputs("--top 2"), {text.encode()})
+        self.assertEqual(self.inputs("--sums -"), {self.sums.read_bytes()})
+        self.assertEqual(len(self.inputs("--comm sh --openmetrics -")), 1)
+        self.assertEqual(self.shell('"$0" - < "$1"', self.sums), table.encode())
+        both = self.shell('"$0" <(cat "$1") <(cat "$1")', self.sums)
+        self.assertEqual(both, self.shell('"$0" "$1" "$1"', self.sums))
+
+    def test_pipes_that_are_read_for_several_tables(self):
+        """They are read once, and messages have their names."""
+
+        def page(inputs: str) -> str:
+            text = self.shell(f'"$0" --html - {inputs}', self.data, DATA / "pipe.data").decode()
+            return re.sub(r'<title>.*?</title>|"title":"[^"]*"', "", text)
+
+        for path in '"$1"', '"$2"':
+            for inputs in f"- < {path}", f"- < <(cat {path})", f"<(cat {path})":
+                self.assertEqual(page(inputs), page(path), inputs)
+        self.assertEqual(page('--diff <(cat "$1") <(cat "$1")'), page('--diff "$1" "$1"'))
+        done = run("bash", "-c", '"$0" --html - <(echo nothing)', REPORT, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Afunctions-report: .*/dev/fd/\d+: neither .*\n\Z")
+
+    def test_a_cluster_reads_files(self):
+        done = run(REPORT, "--cluster", "-", "--sums", self.dir / "a", stderr=subprocess.PIPE)
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (1, "functions-report: -: a cluster reads files: write this to a file first\n"),
+        )
 
     def test_stdout(self):
         for option in "--sums", "--html", "--pprof", "--openmetrics":
@@ -106,6 +154,34 @@ class Files(unittest.TestCase):
             (done.returncode, done.stdout),
             (1, f"functions-report: {link}: there is no such folder\n"),
         )
+
+    def test_output_that_is_an_input(self):
+        """No recording is replaced. Sums may be added to a sums file, and nothing else."""
+        (self.dir / "link.svg").symlink_to(self.data)
+        os.link(self.data, self.dir / "hard.svg")
+        before = self.data.read_bytes()
+        for option, path, *inputs in (
+            ("--sums", self.data, self.data),
+            ("--sums", self.data, "-"),
+            ("--sums", self.dir / "link.svg", self.sums, self.data),
+            ("--html", self.data, self.sums, self.data),
+            ("--pprof", self.dir / "hard.svg", self.data),
+            ("--openmetrics", self.data, self.dir / "hard.svg"),
+            ("--plot", self.dir / "link.svg", "--diff", self.sums, self.data),
+            ("--html", self.sums, self.sums),
+        ):
+            with self.data.open("rb") as stdin:
+                done = run(REPORT, option, path, *inputs, stdin=stdin, stderr=subprocess.PIPE)
+            why = f"{option} would replace this input: name another file to write"
+            self.assertEqual(
+                (done.returncode, done.stdout, done.stderr),
+                (1, "", f"functions-report: {path}: {why}\n"),
+            )
+            self.assertEqual(self.data.read_bytes(), before)
+        must(REPORT, "--sums", self.sums, self.sums, self.data, stderr=subprocess.DEVNULL)
+        twice = self.dir / "twice.sums"
+        must(PERF, "functions", "report", "--sums", twice, self.data, self.data)
+        self.assertEqual(self.sums.read_bytes(), twice.read_bytes())
 
 
 if __name__ == "__main__":

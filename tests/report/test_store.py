@@ -830,6 +830,23 @@ class Trouble(Store):
                 *arguments,
             )
 
+    def test_recording_from_stdin(self):
+        """Its time is that of the file, or for a pipe the present."""
+        for words, number in (
+            ('"$0" "$@" - < "$path"', 1),
+            ('cat "$path" | "$0" --host pipe "$@" -', 2),
+        ):
+            path = path_of("host0", 1)
+            options = "--store", self.url, "--build", "b"
+            if number == 2:
+                path = DATA / "pipe.sums"
+                must(PERF, "functions", "report", "--sums", path, path_of("host0", 1))
+            must("bash", "-c", words, REPORT, *options, env={"path": str(path)})
+            self.assertEqual(len(self.sql("select id from perf_functions.profile")), number)
+        self.check([("host0", 1), ("host0", 1)])
+        ages = self.sql("select extract(epoch from now() - time) from perf_functions.profile")
+        self.assertLess(min(age for (age,) in ages), 600)
+
     def test_input_that_is_refused_is_not_stored(self):
         bad = DATA / "bad.data"
         bad.write_text("no recording")
