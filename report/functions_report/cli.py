@@ -2,6 +2,7 @@
 """The command line of functions-report."""
 
 import argparse
+import math
 import os
 import shutil
 import sys
@@ -43,6 +44,7 @@ COLLECT = (
 SHOW = (("--metrics", "LIST", "also metrics of the CPU's vendor"),)
 # files to write, in the order of their use
 OUTPUTS = ("sums", "html", "plot", "pprof", "openmetrics")
+MOST_ROWS = 2**32 - 1  # that perf takes
 
 # the runs before and after
 Sides = tuple[Sequence[str], Sequence[str]]
@@ -123,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--top",
         metavar="N",
-        type=positive,
+        type=rows,
         help="number of rows in the printed table (default: all), or of functions in a picture or "
         "with --openmetrics (default: 20)",
     )
@@ -223,19 +225,21 @@ def outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
     return [(name, path) for name, path in given if path]
 
 
-def positive(text: str) -> int:
-    """A number above 0."""
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+def rows(text: str) -> int:
+    """A number of rows."""
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_ROWS):
+        raise argparse.ArgumentTypeError(f"{text}: N is a whole number from 1 to {MOST_ROWS}")
+    return int(text)
 
 
 def seconds(text: str) -> float:
     """A time above 0, which perf takes to the nanosecond."""
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
     if not 1e-9 <= number <= 1e9:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text}: SECONDS is a number from 1e-09 to 1e+09")
     return number
 
 

@@ -51,9 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def megabytes(text: str) -> float:
     """A number above 0."""
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
     if not 0 < number < math.inf:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text}: MB is a number above 0")
     return number
 
 

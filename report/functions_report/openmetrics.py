@@ -134,7 +134,7 @@ class Families:
                 )
             self.add(
                 f"{name}_weak",
-                f"{column['meaning']}: 1 if the data do not support the value",
+                f"{column['meaning']}: 1 if the value is weak",
                 "",
                 here,
                 int(column["name"] in function["weak"]),

@@ -62,7 +62,7 @@ def ends(value: float, interval: Sequence[float]) -> list[list[float]]:
 
 
 def draw_values(axes: Any, column: Table, rows: Sequence[Table]) -> None:
-    """Bars of the values; those that the data cannot support are hatched."""
+    """Bars of the values; weak ones are hatched."""
     name = column["name"]
     for at, row in enumerate(rows):
         value, interval = row["metrics"].get(name), row["intervals"].get(name)

@@ -345,7 +345,13 @@ def database(url: str, writes: bool) -> Iterator:
             f"{shown(url)}: no URL of a database: write postgresql://user@host/database"
         )
     try:
-        connection = psycopg2.connect(url, connect_timeout=10)
+        try:
+            connection = psycopg2.connect(url, connect_timeout=10)
+        except psycopg2.OperationalError as error:
+            why = " ".join(re.sub(r"\sIs the server running [^?]*\?", "", str(error)).split())
+            raise ReportError(
+                f"{shown(url)}: {why}: correct the URL, or start the server"
+            ) from None
         try:
             if not writes:
                 connection.set_session("repeatable read", readonly=True)

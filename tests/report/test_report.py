@@ -668,6 +668,23 @@ class CommandLine(unittest.TestCase):
             (1, "functions-report: perf.data: there is no such file\n"),
         )
 
+    def test_ranges_of_numbers(self):
+        """The message on a wrong number has the numbers that are right."""
+        for options, bad, pattern in (
+            (("--html=a", "--interval"), ("0", "x", "nan"), "SECONDS is a number from 1e-09 to 1e"),
+            (
+                ("--top",),
+                ("0", "abc", "1.5", "-1", str(2**32)),
+                "N is a whole number from 1 to",
+            ),
+            (("--cluster", "--slice-size"), ("0", "inf", "x"), "MB is a number above 0"),
+        ):
+            for number in bad:
+                done = report(*options[:-1], f"{options[-1]}={number}", self.input)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                last = done.stderr.splitlines()[-1]
+                self.assertRegex(last, f"argument {options[-1]}.*: {number}: {pattern}")
+
     def test_old_report_stays_when_a_new_one_fails(self):
         html = self.dir / "report.html"
         html.write_text("old")

@@ -11,6 +11,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -815,7 +816,8 @@ class Trouble(Store):
             "sqlite:x",
         )
         self.refused(
-            r"postgresql:///none\?host=\S+: .*database \"none\" does not exist",
+            r"postgresql:///none\?host=\S+: .*database \"none\" does not exist: "
+            "correct the URL, or start the server",
             "--from",
             self.server.replace("test@", "test:secret@").replace("/postgres?", "/none?"),
         )
@@ -829,6 +831,18 @@ class Trouble(Store):
                 ),
                 *arguments,
             )
+
+    def test_no_server(self):
+        """A missing input is reported first, without a question to the database."""
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            url = f"postgresql://127.0.0.1:{closed.getsockname()[1]}/none"
+            words = "--store", url, "--build", "b"
+            self.refused(
+                rf"{url}: .*Connection refused: correct the URL, or start the server",
+                *(*words, path_of("host0", 1)),
+            )
+            self.refused("nosuch: there is no such file", *words, "nosuch")
 
     def test_recording_from_stdin(self):
         """Its time is that of the file, or for a pipe the present."""
