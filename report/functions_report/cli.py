@@ -29,11 +29,12 @@ BY = ("symbol", "dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup"
 # options for `perf functions report` that choose windows, the place of symbols ...
 COLLECT = (
     ("--share", "MODE", "windows that count: auto, none or discard"),
-    ("--comm", "LIST", "only these comms"),
+    ("--comms", "LIST", "only these comms"),
     ("--pid", "LIST", "only these processes"),
     ("--tid", "LIST", "only these threads"),
-    ("--dso", "LIST", "only these DSOs"),
-    ("--symbol", "LIST", "only these symbols"),
+    ("--dsos", "LIST", "only these DSOs"),
+    ("--symbols", "LIST", "only these symbols"),
+    ("--cpu", "LIST", "only these CPUs, as in 0,2-4"),
     ("--time", "START,STOP", "only this span of time"),
     ("--symfs", "DIR", "folder to search for files with symbols"),
     ("--vmlinux", "FILE", "the kernel's symbols"),
@@ -42,6 +43,8 @@ COLLECT = (
 )
 # ... and those that change the table
 SHOW = (("--metrics", "LIST", "also metrics of the CPU's vendor"),)
+# --comm, --dso and --symbol, the older names, abbreviate the new ones
+SHORT = {"--comms": "-c", "--dsos": "-d", "--symbols": "-S", "--cpu": "-C", "--metrics": "-M"}
 # files to write, in the order of their use
 OUTPUTS = ("sums", "html", "plot", "pprof", "openmetrics")
 MOST_ROWS = 2**32 - 1  # that perf takes
@@ -60,12 +63,12 @@ examples:
   functions-report --html change.html --before old*.data --after new*.data
   functions-report --plot figure.svg perf.data                  a picture, or .png
   functions-report --pprof profile.pb.gz perf.data              for pprof, Grafana, speedscope
-  functions-report --openmetrics - --top 10 perf.data           for Prometheus
+  functions-report --openmetrics - --limit 10 perf.data         for Prometheus
   functions-report --sums hosts.sums a.data b.data              sums: inputs of reports, too
   functions-report --cluster tcp://scheduler:8786 --sums all.sums /shared/host*.data
   functions-report --store postgresql://db/profile --build v1.2 --host web7 perf.data
   functions-report --from postgresql://db/profile --since 2026-11-01 --html november.html
-  functions-report --from postgresql://db/profile --by cgroup --top 10
+  functions-report --from postgresql://db/profile --by cgroup --limit 10
 
 A flame graph has call chains if they were recorded:
   perf functions record --call-graph fp,4 --user-callchains -- COMMAND
@@ -123,11 +126,19 @@ def parser() -> argparse.ArgumentParser:
             help=f"compare several runs: the runs {side} the change",
         )
     output.add_argument(
+        "--limit",
         "--top",
         metavar="N",
         type=rows,
         help="number of rows in the printed table (default: all), or of functions in a picture or "
         "with --openmetrics (default: 20)",
+    )
+    output.add_argument(
+        "--percent-limit",
+        metavar="PERCENT",
+        type=percent,
+        default=0,
+        help="leave out functions with a smaller share of the cycles",
     )
     output.add_argument(
         "--fields",
@@ -163,7 +174,7 @@ def parser() -> argparse.ArgumentParser:
         "--inline", action="store_true", help="show inlined functions as functions of their own"
     )
     for name, metavar, text in COLLECT + SHOW:
-        names = ("-M", name) if name == "--metrics" else (name,)
+        names = (SHORT[name], name) if name in SHORT else (name,)
         choice.add_argument(*names, metavar=metavar, help=text)
     cluster.add_arguments(result)
     store.add_arguments(result)
@@ -179,8 +190,14 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     arguments.inputs += files
     cluster.separate(arguments)
     store.check_arguments(arguments, result)
-    if arguments.top and not (arguments.plot or arguments.openmetrics or prints(arguments)):
-        result.error("--top goes with --plot, --openmetrics and the printed table: leave it out")
+    has_rows = arguments.plot or arguments.openmetrics or prints(arguments)
+    if arguments.limit and not has_rows:
+        result.error("--limit goes with --plot, --openmetrics and the printed table: leave it out")
+    if arguments.percent_limit and not (has_rows or arguments.html):
+        result.error(
+            "--percent-limit goes with --html, --plot, --openmetrics and the printed table: "
+            "leave it out"
+        )
     to_stdout = [name for name, path in outputs(arguments) if is_stdout(path)]
     if len(to_stdout) > 1:
         result.error(f"--{' and --'.join(to_stdout)} are both -: name a file for one of them")
@@ -232,15 +249,25 @@ def rows(text: str) -> int:
     return int(text)
 
 
-def seconds(text: str) -> float:
-    """A time above 0, which perf takes to the nanosecond."""
+def number_in(text: str, what: str, least: float, most: float) -> float:
+    """A number in this range."""
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 1e-9 <= number <= 1e9:
-        raise argparse.ArgumentTypeError(f"{text}: SECONDS is a number from 1e-09 to 1e+09")
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"{text}: {what} is a number from {least:g} to {most:g}")
     return number
+
+
+def percent(text: str) -> float:
+    """A share."""
+    return number_in(text, "PERCENT", 0, 100)
+
+
+def seconds(text: str) -> float:
+    """A time above 0, which perf takes to the nanosecond."""
+    return number_in(text, "SECONDS", 1e-9, 1e9)
 
 
 def keys(text: str) -> str:
@@ -259,8 +286,13 @@ def next_keys(prefix: str, **_: object) -> list[str]:
 
 def passed(arguments: argparse.Namespace, options: Sequence[tuple[str, str, str]]) -> list[str]:
     """Returns the given options, for perf."""
-    given = ((name, getattr(arguments, name.lstrip("-"))) for name, _, _ in options)
+    given = ((name, getattr(arguments, name[2:])) for name, _, _ in options)
     return [f"{name}={value}" for name, value in given if value is not None]
+
+
+def large(arguments: argparse.Namespace) -> list[str]:
+    """The option that leaves out rows with a small share, for perf's tables."""
+    return [f"--percent-limit={arguments.percent_limit}"] if arguments.percent_limit else []
 
 
 def find_perf(name: str | None) -> str:
@@ -277,9 +309,9 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     inputs = arguments.inputs
     data: Table = {}
     if arguments.sides:
-        data["diff"] = page.diff_data(compare(perf, arguments.sides, by))
+        data["diff"] = page.diff_data(compare(perf, arguments.sides, [*by, *large(arguments)]))
         inputs = arguments.sides[1]
-    table = perf.table(inputs, *by)
+    table = perf.table(inputs, *by, *large(arguments))
     if arguments.metrics:
         page.add_parents(table["columns"], tree_of_metrics(perf, inputs, by))
     data["table"] = page.table_data(table)
@@ -288,7 +320,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         event, tree = flame.of_chains(perf, inputs, arguments.inline)
     except ReportError as error:
         note = flame.why_none(error)
-        event, tree = flame.of_table(table)
+        event, tree = flame.of_table(perf.table(inputs, *by) if large(arguments) else table)
     data["flame"] = page.flame_data(event, tree, table["columns"], note)
     data["warnings"] = list(perf.warnings)
     if arguments.interval:
@@ -501,28 +533,29 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
     """
     if arguments.html:
         page.write(arguments.html, title, page_data(perf, arguments, by))
+    shown = [*by, *large(arguments)]
     if arguments.plot:
         table = (
-            compare(perf, arguments.sides, by)
+            compare(perf, arguments.sides, shown)
             if arguments.sides
-            else perf.table(arguments.inputs, *by)
+            else perf.table(arguments.inputs, *shown)
         )
         plot.write(
             arguments.plot,
             table,
-            arguments.top or 20,
+            arguments.limit or 20,
             arguments.fields.split(",") if arguments.fields else None,
         )
     if arguments.pprof:
         table, note = pprof.read(perf, arguments.inputs, by)
         pprof.write(arguments.pprof, table, [title, note, *perf.warnings])
     if arguments.openmetrics:
-        table = perf.table(arguments.inputs, *by)
+        table = perf.table(arguments.inputs, *shown)
         openmetrics.write(
-            arguments.openmetrics, labelled(arguments, perf, table), table, arguments.top or 20
+            arguments.openmetrics, labelled(arguments, perf, table), table, arguments.limit or 20
         )
     if prints(arguments):
-        options = [*by, *([f"--limit={arguments.top}"] if arguments.top else [])]
+        options = [*shown, *([f"--limit={arguments.limit}"] if arguments.limit else [])]
         sys.stdout.write(
             perf.text((), *options, *words_of(arguments.sides))
             if arguments.sides

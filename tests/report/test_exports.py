@@ -529,8 +529,8 @@ class Mistakes(Case):
                 self.chains,
                 self.chains,
             )
-        message = "--top goes with --plot, --openmetrics and the printed table: leave it out"
-        self.refused(message, REPORT, "--top=3", "--pprof", out, self.chains, status=2)
+        message = "--limit goes with --plot, --openmetrics and the printed table: leave it out"
+        self.refused(message, REPORT, "--limit=3", "--pprof", out, self.chains, status=2)
 
     def test_no_library(self):
         """These packages seem not to be installed."""

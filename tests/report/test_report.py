@@ -28,6 +28,8 @@ from functions_report import (  # noqa: E402 pylint: disable=import-error,wrong-
     plot,
 )
 
+MINUTES = 1
+
 
 def setUpModule() -> None:
     reports.prepare()
@@ -532,6 +534,75 @@ class Recordings(unittest.TestCase):
         self.assertGreater(compared, 10)
 
 
+class Options(unittest.TestCase):
+    """Options for perf, with the real one."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.libraries = Libraries(DATA / "simulation")
+
+    def test_names_of_options(self):
+        """Those of perf functions report, and older ones."""
+        path = DATA / "options.data"
+        simulation = Simulation(1, self.libraries, events=3)
+        simulation.run(300, path)
+        sums = DATA / "options.sums"
+        must(REPORT, "--sums", sums, path)
+        changed = 0
+        for names, value in (
+            (("--comms", "-c", "--comm"), "sh"),
+            (("--dsos", "-d", "--dso"), self.libraries.path("two")),
+            (("--symbols", "-S", "--symbol"), "alpha,delta"),
+            (("--cpu", "-C"), "0"),
+            (("--limit", "--top"), 3),
+            (("--percent-limit",), 5),
+        ):
+            wanted = must(
+                *(PERF, "functions", "report", names[0], value, path), stderr=subprocess.DEVNULL
+            )
+            changed += wanted != report(path).stdout
+            for name in names:
+                self.assertEqual(report(name, value, path).stdout, wanted, name)
+            done = report(names[0], value, sums)
+            if names[0].endswith("limit"):
+                self.assertEqual(done.stdout, wanted)
+            else:
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(
+                    done.stderr,
+                    rf"\Afunctions-report: .*: {names[0]} needs a recording, and this is a sums"
+                    r" file: .*\n\Z",
+                )
+        self.assertGreater(changed, 4)
+
+    def test_percent_limit(self):
+        """Page, picture and OpenMetrics text have the rows of perf's table, and the same values.
+
+        The widths of the flame graph do not change.
+        """
+        path, made = DATA / "share.data", DATA / "share.html"
+        simulation = Simulation(1, self.libraries, events=3)
+        simulation.run(300, path)
+        must(REPORT, "--html", made, path, stderr=subprocess.DEVNULL)
+        whole = Recordings.data(made)
+        must(REPORT, "--html", made, "--percent-limit=5", path, stderr=subprocess.DEVNULL)
+        data = Recordings.data(made)
+        rows, all_rows = data["table"]["rows"], whole["table"]["rows"]
+        place = [column["name"] for column in data["table"]["columns"]].index("%CY")
+        self.assertEqual(rows, [row for row in all_rows if row[3][place] >= 5])
+        self.assertGreater(len(all_rows), len(rows))
+        self.assertEqual(data["flame"], whole["flame"])
+        text = must(
+            *(REPORT, "--openmetrics", "-", "--percent-limit=5", path), stderr=subprocess.DEVNULL
+        )
+        shares = re.findall(r"^perf_functions_share_of_the_cycles_percent\{", text, re.M)
+        self.assertEqual(len(shares), len(rows))
+        for option in "--sums", "--pprof":
+            done = report(option, DATA / "share.out", "--percent-limit=5", path)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("--percent-limit goes with --html, --plot, --openm", done.stderr)
+
+
 class CommandLine(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -673,10 +744,11 @@ class CommandLine(unittest.TestCase):
         for options, bad, pattern in (
             (("--html=a", "--interval"), ("0", "x", "nan"), "SECONDS is a number from 1e-09 to 1e"),
             (
-                ("--top",),
+                ("--limit",),
                 ("0", "abc", "1.5", "-1", str(2**32)),
                 "N is a whole number from 1 to",
             ),
+            (("--percent-limit",), ("-1", "101", "nan", "x"), "PERCENT is a number from 0 to 100"),
             (("--cluster", "--slice-size"), ("0", "inf", "x"), "MB is a number above 0"),
         ):
             for number in bad:
