@@ -940,6 +940,24 @@ class Report(Case):
             self.assertRegex(done.stdout, r"(?m)^[^\n]*: File too large\n\Z")
             self.assertEqual({path: path.read_text() for path in folder.iterdir()}, {sums: before})
 
+    def test_sums_do_not_replace_their_recording(self):
+        """By whatever name, unlike a sums file, which they may replace."""
+        folder = DATA / "same"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        path, link, hard = (folder / name for name in ("one.data", "link", "hard"))
+        shutil.copy(self.one, path)
+        link.symlink_to(path)
+        hard.hardlink_to(path)
+        for name in path, link, hard:
+            self.assert_refused(
+                f"{path}: --sums would replace this recording: give the sums another name$",
+                *("-i", path, "--sums", name),
+            )
+            self.assertEqual(path.read_bytes(), self.one.read_bytes())
+        self.report(path, "--sums", folder / "sums")
+        self.report(folder / "sums", "--sums", folder / "sums")
+
     def test_sums_behind_a_link(self):
         """The file is replaced, not the link to it nor another file."""
         folder, given = DATA / "linked", DATA / "given.sums"

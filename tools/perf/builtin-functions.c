@@ -322,6 +322,18 @@ static void print_no_window(const char *path, const struct report_options *optio
 			     "the recording has no window: record for longer, or with a shorter --period");
 }
 
+/* Returns true, after a message, if --sums would replace the recording that it is made of. */
+static bool refuse_output(const char *path, const struct stat *recording, const char *sums)
+{
+	struct stat st;
+
+	if (!sums || !strcmp(sums, "-") || !S_ISREG(recording->st_mode) || stat(sums, &st) ||
+	    st.st_dev != recording->st_dev || st.st_ino != recording->st_ino)
+		return false;
+	report_error(path, "--sums would replace this recording: give the sums another name");
+	return true;
+}
+
 /* Returns true, after a message, if a file can be neither a recording nor sums. */
 static bool refuse_file(const char *path, int fd)
 {
@@ -351,13 +363,13 @@ static int read_table(const char *path, struct report_options *options,
 {
 	const char *file = strcmp(path, "-") ? path : "/dev/stdin";
 	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
-	struct stat st;
+	struct stat st = {};
 	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
 
 	options->recording.name = path;
 	if (has_sums(fd, is_pipe))
 		err = read_chosen_sums(path, fd, options, table);
-	else if (refuse_file(path, fd))
+	else if (refuse_file(path, fd) || refuse_output(path, &st, options->sums))
 		err = -EINVAL;
 	else
 		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
