@@ -788,6 +788,25 @@ class Report(Case):
             {name.replace("one.s:", "uno.s:") for name in short},
         )
 
+    def test_no_addr2line(self):
+        """There is a table without lines and a note, or a reason; nothing ends by a signal."""
+        note = (
+            "perf functions: no addr2line, so lines and inlined functions are unknown: "
+            "install binutils, or name it with --addr2line\n"
+        )
+        for options in ("--by", "srcline"), ("--by", "comm,srcline"), ("--inline",):
+            with self.subTest(options):
+                command = PERF, "functions", "report", self.one, *options
+                done = run("env", "PATH=/nonexist", *command, stderr=-1)
+                self.assertEqual((done.returncode, done.stderr.count(note)), (0, 1), done.stderr)
+                self.assertNotIn("addr2line", done.stderr.replace(note, ""))
+                self.assertGreater(len(done.stdout.splitlines()), 3)
+                self.assertNotIn("no addr2line", run(*command, stderr=-1).stderr)
+                self.assert_refused(
+                    "--addr2line /nonexist: there is no such program: name the one of binutils$",
+                    *(self.one, *options, "--addr2line", "/nonexist"),
+                )
+
     def test_help(self):
         """The help has examples."""
         told = run(PERF, "functions", "report", "-h")

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,22 @@ static bool has_sums(int fd, bool is_pipe)
 	       !memcmp(begin, FUNCTION_SUMS_MAGIC, size);
 }
 
+/* Returns true if addr2line may be needed for the rows of recordings. */
+static bool needs_lines(const struct report_options *options)
+{
+	return options->recording.inlines ||
+	       function_by__has(options->recording.by, FUNCTION_BY_SRCLINE);
+}
+
+/* A missing addr2line must neither end perf by a signal nor be told for each file. */
+static void prepare_lines(const struct report_options *options)
+{
+	if (!needs_lines(options))
+		return;
+	signal(SIGPIPE, SIG_IGN);
+	symbol_conf.addr2line_disable_warn = true;
+}
+
 /* perf reads pipes from stdin only. */
 static int read_recording(const char *path, int pipe, struct report_options *options,
 			  struct function_table *table)
@@ -238,6 +255,7 @@ static int read_recording(const char *path, int pipe, struct report_options *opt
 		}
 		path = "-";
 	}
+	prepare_lines(options);
 	err = recording__read(path, &options->recording, table, &options->recordings);
 	if (own_stdin >= 0) {
 		dup2(own_stdin, STDIN_FILENO);
@@ -469,6 +487,46 @@ static void print_effects(const struct function_table *table, const struct repor
 		pr_warning("perf functions: nothing to correct: what interrupts add is known in share mode auto only, for groups that count instructions (record such a group with perf functions record)\n");
 }
 
+/* Returns true if there is such a program, in PATH if it has no folder. */
+static bool is_program(const char *name)
+{
+	const char *folders = getenv("PATH") ?: "";
+	char path[PATH_MAX];
+	int length;
+
+	if (strchr(name, '/'))
+		return !access(name, X_OK);
+	for (; *folders; folders += length + (folders[length] == ':')) {
+		length = strcspn(folders, ":");
+		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
+		    (int)sizeof(path) && !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if a row is named by a line, such as file.c:12, or has an inlined function. */
+static bool has_line(const char *row)
+{
+	for (const char *colon = row; (colon = strchr(colon, ':')) != NULL; colon++) {
+		if (colon[1] >= '1' && colon[1] <= '9')
+			return true;
+	}
+	return strstr(row, "(inlined)");
+}
+
+/* perf may find lines without addr2line, so this looks for them first. */
+static void note_lines(const struct function_table *table, const struct report_options *options)
+{
+	if (!needs_lines(options) || is_program(symbol_conf.addr2line_path ?: "addr2line"))
+		return;
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (has_line(table->sums[i]->symbol))
+			return;
+	}
+	pr_warning("perf functions: no addr2line, so lines and inlined functions are unknown: install binutils, or name it with --addr2line\n");
+}
+
 static void print_notes(const struct function_table *table, const struct report_options *options)
 {
 	double samples = 0, without_symbol = 0, cut = 0, whole = 0;
@@ -490,6 +548,7 @@ static void print_notes(const struct function_table *table, const struct report_
 			   (unsigned long long)table->throttled);
 
 	print_effects(table, options);
+	note_lines(table, options);
 
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		const struct function_sums *sums = table->sums[i];
@@ -1242,6 +1301,11 @@ static int choose_rows(struct report_options *options)
 		pr_err("perf functions: --inline needs rows of functions: use --by symbol or --by callchain\n");
 		return -1;
 	}
+	if (symbol_conf.addr2line_path && !is_program(symbol_conf.addr2line_path)) {
+		pr_err("perf functions: --addr2line %s: there is no such program: name the one of binutils\n",
+		       symbol_conf.addr2line_path);
+		return -1;
+	}
 	if (options->recording.stitch_lbr && !has_chain) {
 		pr_err("perf functions: --stitch-lbr lengthens call chains: add --by callchain\n");
 		return -1;
@@ -1724,6 +1788,7 @@ static int read_for_top(void *data, struct function_top *top)
 	struct function_table table = {};
 	int err;
 
+	prepare_lines(&command->report);
 	recording->is_due = function_top__is_due;
 	recording->take = function_top__take;
 	recording->data = top;
