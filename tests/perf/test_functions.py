@@ -1059,6 +1059,35 @@ class Report(Case):
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         self.assertIn("incompatible file format", done.stderr)
 
+    def refused_input(self, command: str, status: int = 255) -> str:
+        """The messages of perf functions report, which prints nothing else."""
+        done = run("bash", "-c", f"{command} ", PERF, "functions", "report", stderr=-1)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+        return done.stderr
+
+    def test_cut_or_damaged_pipe(self):
+        """Like a cut file, it gives a reason and no table that lacks the end."""
+        simulation = Simulation(1, libraries(), events=3)
+        simulation.run(500, DATA / "whole.data")
+        pipe = DATA / "whole.pipe"
+        simulation.writer.finished_round()
+        simulation.writer.write_pipe(pipe)
+        raw = pipe.read_bytes()
+        self.assertEqual(
+            must("sh", "-c", f"cat {pipe} | {PERF} functions report -i -", stderr=-1),
+            self.report(DATA / "whole.data"),
+        )
+        reason = (
+            "cannot be read to its end: the pipe is cut short or damaged, record again\n"
+        )
+        bad = DATA / "bad.pipe"
+        # within a sample, and a record without a size
+        at = len(raw) - sum(map(len, simulation.writer.records[-4:]))
+        for content in raw[: at + 8], raw[: at + 24], raw[:at] + bytes(8), raw[:at] + bytes(80):
+            bad.write_bytes(content)
+            for command in f"cat {bad} | $0 $@ -j -i -", f"$0 $@ {bad}":
+                self.assertIn(reason, self.refused_input(command))
+
 
 def rounds(
     name: str,

@@ -942,10 +942,11 @@ static int recording__process(struct recording *recording, const char *name,
 	function_progress__end();
 	if (recording->is_refused)
 		return -EINVAL;
-	if (err) {
-		pr_err("perf functions: %s: cannot be read to its end: the file is cut short or damaged, record again\n",
-		       name);
-		return err;
+	/* If perf record was killed, top has what came before. */
+	if (err || (session->is_cut && !options->is_due)) {
+		pr_err("perf functions: %s: cannot be read to its end: the %s is cut short or damaged, record again\n",
+		       name, perf_data__is_pipe(session->data) ? "pipe" : "file");
+		return -EINVAL;
 	}
 
 	/* The recording may end before the first sample. */
