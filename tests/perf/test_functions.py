@@ -1053,17 +1053,41 @@ class Report(Case):
         self.assertEqual(reader.returncode, 0)
         self.assertEqual(table, self.report(DATA / "socket.data"))
 
-    def test_pipe(self):
-        """A file on stdin must be as perf record -o - writes it; another one gives a reason."""
-        done = run("sh", "-c", f"head -c 5000 {self.one} | {PERF} functions report -i -", stderr=-1)
-        self.assertEqual((done.returncode, done.stdout), (255, ""))
-        self.assertIn("incompatible file format", done.stderr)
-
     def refused_input(self, command: str, status: int = 255) -> str:
         """The messages of perf functions report, which prints nothing else."""
         done = run("bash", "-c", f"{command} ", PERF, "functions", "report", stderr=-1)
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         return done.stderr
+
+    def test_input_that_is_no_recording(self):
+        """A line says what is wrong with it."""
+        cut, junk, empty = (DATA / f"{name}.data" for name in ("cut", "junk", "empty"))
+        junk.write_text("junk\n")
+        empty.write_bytes(b"")
+        in_pipe = "in a pipe, a recording must come from perf record -o -: copy it to a file"
+        no_recording = "neither a recording nor a sums file: see perf functions record"
+        no_data = "there is no data: see perf functions record"
+        for command, name, message in (
+            (f"head -c 5000 {self.one} | $0 $@ -i -", "-", in_pipe),
+            (f"cat {self.one} | $0 $@ -i -", "-", in_pipe),
+            (f"$0 $@ -i <(cat {self.one})", r"/dev/fd/\d+", in_pipe),
+            (f"cat {junk} | $0 $@ -i -", "-", no_recording),
+            (f"$0 $@ -i - < {junk}", "-", no_recording),
+            (f"$0 $@ -i {junk}", junk, no_recording),
+            (": | $0 $@ -i -", "-", no_data),
+            ("$0 $@ -i - < /dev/null", "-", no_data),
+            (f"$0 $@ {empty}", empty, no_data),
+        ):
+            with self.subTest(command):
+                self.assertRegex(
+                    self.refused_input(command), rf"^perf functions: {name}: {message}\n$"
+                )
+        for size in 3, 8, 20, 104, 200, 300:
+            cut.write_bytes(self.one.read_bytes()[:size])
+            self.assertEqual(
+                self.refused_input(f"$0 $@ -i {cut}"),
+                f"perf functions: {cut}: the file is cut short: record again\n",
+            )
 
     def test_cut_or_damaged_pipe(self):
         """Like a cut file, it gives a reason and no table that lacks the end."""

@@ -2,6 +2,7 @@
 /*
  * builtin-functions.c - metrics of functions from the counts of groups
  */
+#include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -199,30 +200,46 @@ static int read_sums(const char *path, int fd, struct function_table *table)
 	return err;
 }
 
-/* Reads the first byte of a pipe without removing it. */
-static ssize_t peek(int fd, char *byte)
+/* Returns true, after a message, if there is nothing of this name to read. */
+static bool refuse_name(const char *path, int fd)
+{
+	struct stat st;
+
+	/* perf reads a socket on stdin, which has no name to open. */
+	if (fd >= 0 || !strcmp(path, "-") || !stat(path, &st))
+		return false;
+	pr_err("perf functions: %s: %m: name a file that perf functions record has written\n",
+	       path);
+	return true;
+}
+
+/* What a recording begins with: the magic number, and the size of the header. */
+struct beginning {
+	char magic[8];
+	u64 size;
+};
+
+/* Reads the first bytes of a pipe without removing them. Returns their number, or -1. */
+static ssize_t peek(int fd, void *bytes, size_t most)
 {
 	int copy[2];
 	ssize_t size;
 
 	if (pipe(copy))
 		return -1;
-	size = tee(fd, copy[1], 1, 0);
-	if (size == 1)
-		size = read(copy[0], byte, 1);
+	size = tee(fd, copy[1], most, 0);
+	if (size > 0)
+		size = read(copy[0], bytes, size);
 	close(copy[0]);
 	close(copy[1]);
 	return size;
 }
 
-/* Recordings begin with another letter, and from a pipe no more can be known. */
-static bool has_sums(int fd, bool is_pipe)
+/* Returns true if @bytes are, as far as they go, those that a file begins with. */
+static bool begins_with(const struct beginning *beginning, ssize_t bytes, const char *magic)
 {
-	char begin[sizeof(FUNCTION_SUMS_MAGIC) - 1];
-	ssize_t size = is_pipe ? peek(fd, begin) : pread(fd, begin, sizeof(begin), 0);
-
-	return size == (is_pipe ? 1 : (ssize_t)sizeof(begin)) &&
-	       !memcmp(begin, FUNCTION_SUMS_MAGIC, size);
+	return bytes > 0 && !memcmp(beginning->magic, magic,
+				    min_t(size_t, bytes, sizeof(beginning->magic)));
 }
 
 /* Returns true if addr2line may be needed for the rows of recordings. */
@@ -352,44 +369,62 @@ static bool refuse_output(const char *path, const struct stat *recording, const 
 	return true;
 }
 
-/* Returns true, after a message, if a file can be neither a recording nor sums. */
-static bool refuse_file(const char *path, int fd)
+/* Returns true if a file ends before the events that its header describes. */
+static bool lacks_events(int fd, const struct stat *st, bool is_swapped)
 {
-	struct stat st;
-	ssize_t size;
-	u64 magic;
+	struct perf_file_header header;
+	u64 offset, size;
 
-	/* perf reads a socket on stdin, which has no name to open. */
-	if (fd < 0 && !strcmp(path, "-"))
-		return false;
-	if (fd < 0 && stat(path, &st)) {
-		pr_err("perf functions: %s: %m: name a file that perf functions record has written\n",
-		       path);
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
 		return true;
-	}
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return false;
-	size = pread(fd, &magic, sizeof(magic), 0);
-	if (size < 0 || (size == sizeof(magic) && is_perf_magic(magic)))
-		return false;
-	report_error(path, "neither a recording nor a sums file: see perf functions record");
-	return true;
+	offset = is_swapped ? bswap_64(header.attrs.offset) : header.attrs.offset;
+	size = is_swapped ? bswap_64(header.attrs.size) : header.attrs.size;
+	return add_saturated(offset, size) > (u64)st->st_size;
+}
+
+/* Returns why an input that is no sums file cannot be a recording, or NULL. */
+static const char *refuse_file(int fd, const struct stat *st, const struct beginning *beginning,
+			       ssize_t bytes)
+{
+	const u64 pipe_size = sizeof(struct perf_pipe_file_header);
+	/* In the other byte order, a small number is large. */
+	bool is_swapped = beginning->size > UINT32_MAX;
+	bool is_whole = bytes == sizeof(*beginning);
+
+	if (!bytes)
+		return "there is no data: see perf functions record";
+	if (!begins_with(beginning, bytes, "PERFILE2") &&
+	    !begins_with(beginning, bytes, "2ELIFREP") &&
+	    !begins_with(beginning, bytes, "PERFFILE"))
+		return "neither a recording nor a sums file: see perf functions record";
+	if (is_whole && beginning->size == (is_swapped ? bswap_64(pipe_size) : pipe_size))
+		return NULL;
+	if (is_whole && S_ISFIFO(st->st_mode))
+		return "in a pipe, a recording must come from perf record -o -: copy it to a file";
+	if (S_ISREG(st->st_mode) && lacks_events(fd, st, is_swapped))
+		return "the file is cut short: record again";
+	return NULL;
 }
 
 static int read_table(const char *path, struct report_options *options,
 		      struct function_table *table)
 {
-	const char *file = strcmp(path, "-") ? path : "/dev/stdin";
-	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
+	const char *file = strcmp(path, "-") ? path : "/dev/stdin", *reason = NULL;
+	int fd = open(file, O_RDONLY | O_CLOEXEC), err = -EINVAL;
+	struct beginning beginning = {};
 	struct stat st = {};
 	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
+	ssize_t bytes = is_pipe ? peek(fd, &beginning, sizeof(beginning)) :
+				  pread(fd, &beginning, sizeof(beginning), 0);
 
 	options->recording.name = path;
-	if (has_sums(fd, is_pipe))
+	if (bytes >= 0)
+		reason = refuse_file(fd, &st, &beginning, bytes);
+	if (begins_with(&beginning, bytes, FUNCTION_SUMS_MAGIC))
 		err = read_chosen_sums(path, fd, options, table);
-	else if (refuse_file(path, fd) || refuse_output(path, &st, options->sums))
-		err = -EINVAL;
-	else
+	else if (reason)
+		report_error(path, reason);
+	else if (!refuse_name(path, fd) && !refuse_output(path, &st, options->sums))
 		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
 	if (fd >= 0)
 		close(fd);
