@@ -205,7 +205,7 @@ on guests host-kernel perf functions record -o host-kernel.data --kernel true
 on busy busy perf functions record -o busy.data true
 on none none perf functions record -o none.data true
 on "plain none" nothing perf functions record -o nothing.data true
-on none clock perf functions record -o clock.data --window 20000 -e '{{cpu-clock,page-faults}}:uS' true
+on none clock perf functions record --window 20000 -e '{{cpu-clock,page-faults}}:uS' -o clock.data true
 on "" status perf functions record -q -o status.data -- sh -c 'exit 3'
 on "" program perf functions record -q -o program.data -- /nowhere/program
 mkdir other
@@ -413,9 +413,12 @@ class Ways(unittest.TestCase):
         self.assertIn(f"\n    {command}", said("plain-metrics")[0])
 
     def test_command_with_terms(self):
-        """Terms stay as they are."""
-        text, _ = said("plain-terms")
-        self.assertIn("    perf functions record -e '{cycles/period=1000/,instructions}:uS'", text)
+        """A plain period takes the place of terms, which would overrule the option."""
+        command = (
+            "perf functions record --no-window --period 1000 -o terms.data "
+            "-e '{cycles/period=1000/,instructions}:uS' true"
+        )
+        self.assertIn(f"\n    {command}", said("plain-terms")[0])
 
     def test_other_errors(self):
         """Other errors are perf record's alone, and the status is the program's."""
@@ -463,10 +466,109 @@ class Ways(unittest.TestCase):
         """The command in the message works."""
         text, status = said("none")
         self.assertEqual(status, 255)
-        command = "perf functions record --window 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND"
+        events = "-e '{cpu-clock,page-faults}:uS'"
+        command = f"perf functions record --window 20000 {events} -o none.data true"
         self.assertIn(f"\n    {command}", text)
         self.assertEqual(said("clock")[1], 0)
         self.assertIn("--no-window --period 20000 -e '{cpu-clock", said("nothing")[0])
+
+
+class Here(unittest.TestCase):
+    """What is said on this machine, whose kernel does not alternate and which has no PMU."""
+
+    OUTPUT = SHARE / "here.data"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.library = SHARE / "here.so"
+        must(*"gcc -shared -fPIC -w -o".split(), cls.library, SHARE / "kernels.c", "-ldl")
+
+    def said(self, *command: object) -> tuple[str, int]:
+        """The messages of a command, and its exit status."""
+        kernel = "KERNEL=plain none", f"LD_PRELOAD={self.library}"
+        done = run("env", *kernel, PERF, "functions", *command, stderr=-1)
+        return done.stderr, done.returncode
+
+    def copied(self, text: str) -> list[str]:
+        """The command at the end, which must work."""
+        command = text.splitlines()[-1]
+        self.assertTrue(command.startswith("    perf functions "), text)
+        words = shlex.split(command)
+        said_then, status = self.said(*words[2:])
+        self.assertEqual(status, 0, said_then)
+        return words[2:]
+
+    def test_commands_with_other_events(self):
+        """The command has the user's leader and a period that suits it."""
+        for options, period, events in (
+            (
+                ("-e", "{cpu-clock/period=999700/,page-faults}:uS", "--window", "300"),
+                20000,
+                "{cpu-clock/period=20000/,page-faults}:uS",
+            ),
+            (("-e", "{task-clock,page-faults}:uS"), 20000, "{task-clock,page-faults}:uS"),
+            (
+                ("-e", "{cpu-clock/freq=9,alt-period=300,alt-period-jitter=3/,page-faults}:uS"),
+                20000,
+                "{cpu-clock/period=20000/,page-faults}:uS",
+            ),
+            (
+                ("-e", "{page-faults/alt-period=3,name=faults,period=100/,cpu-clock}:uS"),
+                1000,
+                "{page-faults/period=1000,name=faults/,cpu-clock}:uS",
+            ),
+            (("--kernel",), 20000, "{cpu-clock,page-faults}:S"),
+        ):
+            with self.subTest(options):
+                text, status = self.said("record", "-o", self.OUTPUT, *options, "true")
+                self.assertEqual(status, 255)
+                self.assertIn("this kernel has no alternate periods", text)
+                words = self.copied(text)
+                self.assertEqual(words[:4], ["record", "--no-window", "--period", str(period)])
+                self.assertEqual(words[words.index("-e") + 1], events)
+                self.assertEqual(words[-1], "true")
+
+    def test_no_pmu_without_windows(self):
+        """No clock takes the place of cycles without a word."""
+        for options in (), ("-e", "{cycles,instructions}:uS"):
+            text, status = self.said("record", "--no-window", "-o", self.OUTPUT, *options, "true")
+            self.assertEqual((status, len(text.splitlines())), (255, 2), text)
+            self.assertIn("perf functions: this machine has no PMU for this event", text)
+            events = "-e", "{cpu-clock,page-faults}:uS"
+            self.assertEqual(
+                self.copied(text),
+                ["record", "--no-window", "--period", "20000", *events, "-o", str(self.OUTPUT)]
+                + ["true"],
+            )
+
+    def test_top(self):
+        """It offers a command of its own."""
+        text, status = self.said("top", "--stdio", "--", "true")
+        self.assertEqual(status, 255)
+        self.assertEqual(self.copied(text)[0], "top")
+
+    def test_events_that_are_wrong(self):
+        """There is a reason, and no usage of perf record."""
+        for command in "record", "top":
+            text, status = self.said(command, "-e", "nonsense", "true")
+            self.assertEqual(status, 255)
+            self.assertIn("event syntax error: 'nonsense'", text)
+            self.assertNotIn("sage: ", text)
+
+    def test_window_that_is_too_long(self):
+        for events, window, period in (
+            ("cpu-clock/period=299/uS", 300, 299),
+            ("{cpu-clock,page-faults}:uS", 999701, 999700),
+        ):
+            text, status = self.said("record", "-e", events, "--window", window, "true")
+            self.assertEqual(
+                (text, status),
+                (
+                    f"perf functions: a window of {window} is longer than the period of {period}: "
+                    "take a shorter one (--window), or a plain period (--no-window)\n",
+                    255,
+                ),
+            )
 
 
 if __name__ == "__main__":

@@ -1805,7 +1805,7 @@ static int record_and_explain(const struct function_record *record)
 	int ret = cmd_record(record->argc, record->argv);
 
 	if (ret == -1)
-		function_leaders__explain(record->plain);
+		function_leaders__explain();
 	return ret;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
@@ -28,11 +29,10 @@
 static struct {
 	int (*parse)(const struct option *opt, const char *arg, int unset);
 	struct function_sampling sampling;
+	const struct function_ways *ways;
 	/* The leaders, without their periods, and with PROBE_WINDOW if they alternate. */
 	struct perf_event_attr *attrs;
 	unsigned int nr;
-	/* The terms of an event of -e already alternate, so options cannot change it. */
-	bool has_own_window;
 	bool told_of_children;
 } leaders;
 
@@ -138,6 +138,63 @@ static int try_open(struct perf_event_attr attr)
 	return 0;
 }
 
+static bool lacks_pmu(const struct perf_event_attr *attr)
+{
+	int err = attr->type == PERF_TYPE_HARDWARE ? try_open(*attr) : 0;
+
+	return err == ENOENT || err == ENODEV || err == ENXIO;
+}
+
+/* Returns the attr with which the event is opened to find out why perf record could not. */
+static struct perf_event_attr probe_of(const struct perf_event_attr *leader)
+{
+	struct perf_event_attr attr = *leader;
+
+	attr.freq = 0;
+	attr.sample_period = 1000000;
+	attr.alternative_sample_period = 0;
+	attr.read_format = 0;
+	attr.disabled = 1;
+	return attr;
+}
+
+/* perf record would print its usage if an option could not be parsed. */
+static void give_up(void) __noreturn;
+static void give_up(void)
+{
+	exit(255);
+}
+
+static void print_no_pmu(const char *way)
+{
+	fprintf(stderr,
+		"perf functions: this machine has no PMU for this event, like many virtual machines: record by the clock, with windows in nanoseconds:\n    %s\n",
+		way);
+}
+
+/*
+ * Ends perf record, after a message, if a leader cannot be sampled as the user wants. Without
+ * a PMU, perf record would silently take a clock for cycles.
+ */
+static void check_leader(struct evsel *evsel, bool has_own_window)
+{
+	const struct evsel_config_term *period = evsel__get_config_term(evsel, PERIOD);
+	const struct evsel_config_term *window = evsel__get_config_term(evsel, ALT_PERIOD);
+	struct perf_event_attr attr = probe_of(&evsel->core.attr);
+
+	if (period && window && !has_own_window &&
+	    window->val.alt_period > period->val.period)
+		fprintf(stderr,
+			"perf functions: a window of %llu is longer than the period of %llu: take a shorter one (--window), or a plain period (--no-window)\n",
+			(unsigned long long)window->val.alt_period,
+			(unsigned long long)period->val.period);
+	else if (!window && lacks_pmu(&attr))
+		print_no_pmu(leaders.ways->plain_clock);
+	else
+		return;
+	give_up();
+}
+
 /* Before Linux 6.12 children cannot inherit an event whose samples have counts. */
 static bool can_inherit_counts(void)
 {
@@ -193,19 +250,20 @@ static int parse_events_of_leaders(const struct option *opt, const char *arg, in
 
 	evlist__for_each_entry(evlist, evsel)
 		known++;
-	err = leaders.parse(opt, arg, unset);
-	if (err)
-		return err;
+	/* The reason has been printed. */
+	if (leaders.parse(opt, arg, unset))
+		give_up();
 	evlist__for_each_entry(evlist, evsel) {
+		bool has_own_window = has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
+
 		if (known-- > 0 || !evsel__is_group_leader(evsel) ||
 		    evsel__is_dummy_event(evsel) || evsel__is_aux_event(evsel))
 			continue;
-		leaders.has_own_window |= leaders.sampling.has_events &&
-					  has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
 		warn_of_children(evsel);
 		err = sample_leader(evsel, &leaders.sampling) ?: add_leader(evsel);
 		if (err)
 			return err;
+		check_leader(evsel, has_own_window);
 	}
 	return 0;
 }
@@ -214,16 +272,19 @@ static int parse_events_of_leaders(const struct option *opt, const char *arg, in
  * function_leaders__sample - let perf record sample as this command does
  * @options: those of perf record, whose -e is changed
  * @sampling: for leaders whose terms do not say how they are sampled
+ * @ways: what to do if this fails, to be filled before the options are parsed
  *
  * Return: 0, or -EINVAL if @options have no -e.
  */
-int function_leaders__sample(struct option *options, const struct function_sampling *sampling)
+int function_leaders__sample(struct option *options, const struct function_sampling *sampling,
+			     const struct function_ways *ways)
 {
 	for (; options->type != OPTION_END; options++) {
 		if (options->short_name != 'e')
 			continue;
 		leaders.parse = options->callback;
 		leaders.sampling = *sampling;
+		leaders.ways = ways;
 		options->callback = parse_events_of_leaders;
 		return 0;
 	}
@@ -239,28 +300,8 @@ static bool has_module(void)
 	return !access(path, F_OK);
 }
 
-static bool lacks_pmu(const struct perf_event_attr *attr)
-{
-	int err = attr->type == PERF_TYPE_HARDWARE ? try_open(*attr) : 0;
-
-	return err == ENOENT || err == ENODEV || err == ENXIO;
-}
-
-/* Returns the attr with which the event is opened to find out why perf record could not. */
-static struct perf_event_attr probe_of(const struct perf_event_attr *leader)
-{
-	struct perf_event_attr attr = *leader;
-
-	attr.freq = 0;
-	attr.sample_period = 1000000;
-	attr.alternative_sample_period = 0;
-	attr.read_format = 0;
-	attr.disabled = 1;
-	return attr;
-}
-
 /* Prints a command that records without alternate periods. */
-static void print_plain_command(const char *plain)
+static void print_plain_command(void)
 {
 	struct perf_event_attr attr;
 	bool has_pmu = true;
@@ -269,18 +310,11 @@ static void print_plain_command(const char *plain)
 		attr = probe_of(&leaders.attrs[i]);
 		has_pmu = has_pmu && !lacks_pmu(&attr);
 	}
-	if (!has_pmu)
-		fprintf(stderr,
-			"    perf functions record --no-window --period 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND\n");
-	else if (leaders.has_own_window)
-		fprintf(stderr,
-			"    perf functions record -e '{cycles/period=1000/,instructions}:uS' -- COMMAND\n");
-	else
-		fprintf(stderr, "    %s\n", plain);
+	fprintf(stderr, "    %s\n", has_pmu ? leaders.ways->plain : leaders.ways->plain_clock);
 }
 
 /* Explains the error of this leader; returns true if there is an explanation. */
-static bool explain_leader(const struct perf_event_attr *leader, const char *plain)
+static bool explain_leader(const struct perf_event_attr *leader)
 {
 	struct perf_event_attr attr = probe_of(leader), alternate = attr, host = attr;
 	int err = try_open(attr);
@@ -291,7 +325,7 @@ static bool explain_leader(const struct perf_event_attr *leader, const char *pla
 	if (!err && try_open(alternate) == EOPNOTSUPP) {
 		fprintf(stderr,
 			"perf functions: this PMU cannot alternate: record with a short plain period, with an interrupt for each window:\n");
-		print_plain_command(plain);
+		print_plain_command();
 	} else if (err == EBUSY) {
 		fprintf(stderr,
 			"perf functions: another program, or a virtual machine (mediated vPMU, since Linux 7.0), has the counters of this machine: end it, or record in the virtual machine\n");
@@ -299,9 +333,7 @@ static bool explain_leader(const struct perf_event_attr *leader, const char *pla
 		fprintf(stderr,
 			"perf functions: a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: add the modifier H, as in :uHS\n");
 	} else if (lacks_pmu(&attr)) {
-		fprintf(stderr,
-			"perf functions: this machine has no PMU for this event, like many virtual machines: record by the clock, with windows in nanoseconds:\n"
-			"    perf functions record --window 20000 -e '{cpu-clock,page-faults}:uS' -- COMMAND\n");
+		print_no_pmu(leaders.ways->clock);
 	} else {
 		return false;
 	}
@@ -310,12 +342,11 @@ static bool explain_leader(const struct perf_event_attr *leader, const char *pla
 
 /**
  * function_leaders__explain - say how to record where perf record could not
- * @plain: command that records without alternate periods
  *
  * perf record has said what failed. Nothing is printed if that had another reason
  * than the kernel and the machine.
  */
-void function_leaders__explain(const char *plain)
+void function_leaders__explain(void)
 {
 	if (perf_missing_features.alternative_sample_period) {
 		if (has_module())
@@ -325,11 +356,11 @@ void function_leaders__explain(const char *plain)
 			"  a kernel that alternates (package linux-image-*-alt-period)\n"
 			"  the module perf_alt_period for this kernel (package perf-alt-period-dkms, then modprobe)\n"
 			"  a short plain period, which any kernel has, with an interrupt for each window:\n");
-		print_plain_command(plain);
+		print_plain_command();
 		return;
 	}
 	for (unsigned int i = 0; i < leaders.nr; i++) {
-		if (explain_leader(&leaders.attrs[i], plain))
+		if (explain_leader(&leaders.attrs[i]))
 			return;
 	}
 }

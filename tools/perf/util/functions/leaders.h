@@ -17,13 +17,19 @@ struct function_sampling {
 	bool has_window;
 	bool has_jitter;
 	bool has_burst;
-	/* The events come from -e. */
-	bool has_events;
 	/* Children of the command, or of the process, are expected in the profile. */
 	bool with_children;
 };
 
-int function_leaders__sample(struct option *options, const struct function_sampling *sampling);
-void function_leaders__explain(const char *plain);
+/* Commands to copy, which record what the user wants in another way. */
+struct function_ways {
+	char *plain;		/* the same without alternate periods */
+	char *clock;		/* by the clock instead of a PMU */
+	char *plain_clock;	/* both */
+};
+
+int function_leaders__sample(struct option *options, const struct function_sampling *sampling,
+			     const struct function_ways *ways);
+void function_leaders__explain(void);
 
 #endif /* __PERF_FUNCTIONS_LEADERS_H */

@@ -21,6 +21,8 @@
 #define DEFAULT_WINDOW	300
 /* Without windows, each interval counts as one. */
 #define PLAIN_PERIOD	1000
+/* The shortest window or interval that suits a clock, in ns. */
+#define CLOCK_WINDOW	20000
 /*
  * Breaks the resonance with loops as long as the default period and window together, or a fraction
  * of that: 2^N >= 1,000,000 / 4.
@@ -294,9 +296,10 @@ static bool refuse_options(const struct parsed *parsed)
 
 	if (refuse_numbers(parsed))
 		return true;
-	if (parsed->count && (function_text__u64(parsed->count, 10, &period) || !period)) {
+	if (parsed->count && (function_text__u64(parsed->count, 10, &period) || !period ||
+			      period > parsed->period.most)) {
 		pr_err("perf functions: -c takes a number from 1 to %llu\n",
-		       (unsigned long long)UINT64_MAX);
+		       (unsigned long long)parsed->period.most);
 		return true;
 	}
 	if (parsed->metrics && !*parsed->metrics) {
@@ -322,7 +325,8 @@ static bool refuse_options(const struct parsed *parsed)
 		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window: leave that out\n");
 		return true;
 	}
-	if (period && longest > period) {
+	/* perf record refuses -c with -F. */
+	if (period && !parsed->freq && longest > period) {
 		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
 		       (unsigned long long)longest);
 		return true;
@@ -347,7 +351,6 @@ static struct function_sampling sampling_of(const struct parsed *parsed, bool ha
 		.has_window	= window->is_given,
 		.has_jitter	= parsed->jitter.is_given,
 		.has_burst	= parsed->burst.is_given,
-		.has_events	= parsed->has_events,
 		.with_children	= (has_command || parsed->has_target) && !parsed->is_of_cpus &&
 				  !parsed->is_of_threads && !parsed->no_inherit &&
 				  !parsed->is_quiet,
@@ -438,22 +441,86 @@ static char *quote_all(const char *program, int nr, const char *const *argv)
 	return strbuf_detach(&text, NULL);
 }
 
-/* Returns the command that records the same without alternate periods. */
-static char *plain_command(const struct function_recorder *recorder, const struct parsed *parsed,
-			   int argc, const char **argv)
+/* Returns true if a leader among the events of -e is a clock. */
+static bool has_clock(const char *events)
 {
+	bool is_leader = true, in_group = false, in_terms = false;
+
+	for (; *events; events++) {
+		if (is_leader && (strstarts(events, "cpu-clock") ||
+				  strstarts(events, "task-clock")))
+			return true;
+		in_terms ^= *events == '/';
+		in_group = *events == '{' || (in_group && *events != '}');
+		is_leader = *events == '{' || (*events == ',' && !in_group && !in_terms);
+	}
+	return false;
+}
+
+/* Adds the events of -e with @period instead of their terms for periods and frequencies. */
+static void add_plain_events(struct strbuf *text, const char *events, unsigned int period)
+{
+	bool has_period = false;
+
+	while (*events) {
+		size_t length = strcspn(events, ",/");
+		bool is_rate = strstarts(events, "period=") || strstarts(events, "freq=") ||
+			       strstarts(events, "alt-period");
+
+		if (!is_rate)
+			strbuf_add(text, events, length);
+		else if (!has_period)
+			strbuf_addf(text, "period=%u", period);
+		else if (text->len)
+			strbuf_setlen(text, text->len - 1);	/* a comma */
+		events += length;
+		has_period = (has_period || is_rate) && *events != '/';
+		if (*events)
+			strbuf_addch(text, *events++);
+	}
+}
+
+/* Adds the options for perf record, with the events in a plain form, or without them. */
+static void add_options(struct strbuf *text, const struct parsed *parsed, bool has_events,
+			unsigned int period)
+{
+	for (int i = 0; i < parsed->argc; i++) {
+		bool is_events = !strcmp(parsed->argv[i], "-e") && i + 1 < parsed->argc;
+		struct strbuf events = STRBUF_INIT;
+
+		if (!is_events || has_events)
+			quote(text, parsed->argv[i]);
+		if (!is_events)
+			continue;
+		add_plain_events(&events, parsed->argv[++i], period);
+		if (has_events)
+			quote(text, events.buf);
+		strbuf_release(&events);
+	}
+}
+
+/* Returns a command that records without alternate periods, by the clock, or both. */
+static char *way_of(const struct function_recorder *recorder, const struct parsed *parsed, int argc,
+		    const char **argv, bool is_plain, bool by_clock)
+{
+	unsigned int period = by_clock ? CLOCK_WINDOW : PLAIN_PERIOD;
 	struct strbuf text = STRBUF_INIT;
 
-	strbuf_addf(&text, "perf functions %s --no-window --period %u", recorder->name,
-		    PLAIN_PERIOD);
-	if (parsed->kernel)
+	for (int i = 0; i + 1 < parsed->argc; i++) {
+		if (!strcmp(parsed->argv[i], "-e") && has_clock(parsed->argv[i + 1]))
+			period = CLOCK_WINDOW;
+	}
+	strbuf_addf(&text, "perf functions %s %s %u", recorder->name,
+		    is_plain ? "--no-window --period" : "--window", period);
+	if (by_clock)
+		strbuf_addf(&text, " -e '{cpu-clock,page-faults}:%sS'", parsed->kernel ? "" : "u");
+	else if (parsed->kernel)
 		strbuf_addstr(&text, " --kernel");
-	if (parsed->metrics) {
+	if (parsed->metrics && !by_clock) {
 		strbuf_addstr(&text, " -M");
 		quote(&text, parsed->metrics);
 	}
-	for (int i = 0; i < parsed->argc; i++)
-		quote(&text, parsed->argv[i]);
+	add_options(&text, parsed, !by_clock, period);
 	for (int i = 0; i < argc; i++)
 		quote(&text, argv[i]);
 	return strbuf_detach(&text, NULL);
@@ -531,7 +598,7 @@ int function_record__init(struct function_record *record, struct option *options
 		return -1;
 
 	sampling = sampling_of(&parsed, argc > (argc && !strcmp(argv[0], "--")));
-	if (function_leaders__sample(options, &sampling))
+	if (function_leaders__sample(options, &sampling, &record->ways))
 		return -1;
 	terms = terms_of(&sampling);
 	if (!terms)
@@ -545,7 +612,11 @@ int function_record__init(struct function_record *record, struct option *options
 			return -1;
 		}
 	}
-	record->plain = plain_command(recorder, &parsed, argc, argv);
+	record->ways = (struct function_ways){
+		.plain = way_of(recorder, &parsed, argc, argv, true, false),
+		.clock = way_of(recorder, &parsed, argc, argv, false, true),
+		.plain_clock = way_of(recorder, &parsed, argc, argv, true, true),
+	};
 	add_arguments(record, &parsed, recorder, argc, argv);
 	command = quote_all("perf", record->argc, record->argv);
 	if (parsed.is_verbose) {
@@ -570,6 +641,8 @@ void function_record__exit(struct function_record *record)
 		free(record->parsed[i]);
 	free(record->parsed);
 	free(record->group);
-	free(record->plain);
+	free(record->ways.plain);
+	free(record->ways.clock);
+	free(record->ways.plain_clock);
 	free(record->argv);
 }

@@ -2,6 +2,8 @@
 #ifndef __PERF_FUNCTIONS_RECORD_H
 #define __PERF_FUNCTIONS_RECORD_H
 
+#include "leaders.h"
+
 struct option;
 
 /* The command that records. */
@@ -24,8 +26,7 @@ struct function_record {
 	char *group;
 	/* The argument of -M, NULL: none. */
 	const char *metrics;
-	/* The command that records the same without alternate periods. */
-	char *plain;
+	struct function_ways ways;
 	char **parsed;
 	int nr_parsed;
 };
