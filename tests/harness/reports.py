@@ -302,7 +302,7 @@ def fake_perf(
     path: Path,
     made: Table,
     change: Table | None = None,
-    chains: str = "perf record --call-graph fp,4",
+    chains: str = "perf functions record --call-graph fp,4",
     intervals: Sequence[Table] = (),
 ) -> Path:
     """A perf that prints these tables.

@@ -163,7 +163,8 @@ class CutChains(unittest.TestCase):
         told = report("-i", path, "--children", "-F", "#,%CY")
         self.assertIn(
             "perf functions: 2 of 4 windows have longer call chains than were recorded: they are "
-            "in the row [cut] only (record with --call-graph fp)\n",
+            "in the row [cut] only (record with --call-graph fp, or raise sysctl "
+            "kernel.perf_event_max_stack)\n",
             told.stderr,
         )
         self.assertEqual(
@@ -215,7 +216,10 @@ class Refusals(unittest.TestCase):
         )
 
     def test_recordings_without_whole_chains(self):
-        lacks = "cycles was recorded without what these options need: perf record --call-graph fp"
+        lacks = (
+            "cycles was recorded without what these options need: "
+            "perf functions record --call-graph fp"
+        )
         plain = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])]
         self.check(lacks, "-i", Recording([plain]).write(DATA / "plain.data"), "--children")
 
@@ -305,7 +309,8 @@ class InScript(unittest.TestCase):
             path = recording.write(DATA / f"script-{name}.data")
             with self.subTest(name):
                 told = report("-i", path, "--children")
-                self.assertEqual((told.stdout, told.stderr), ("", f"perf functions: {lacks}\n"))
+                ours = lacks.replace("perf record", "perf functions record")
+                self.assertEqual((told.stdout, told.stderr), ("", f"perf functions: {ours}\n"))
                 self.check(lacks, PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children")
         none = "--children does not go with --share none: leave out one of them"
         self.assertEqual(

@@ -372,7 +372,7 @@ class Interval(unittest.TestCase):
         writer.write(DATA / "no-time.data")
         done = native(DATA / "no-time.data", "--interval", 1)
         self.assertGreater(done.returncode, 0)
-        self.assertIn("recorded without what these options need: perf record -T\n", done.stderr)
+        self.assertIn("recorded without what these options need: perf functions record -T\n", done.stderr)
 
 
 class Address0(unittest.TestCase):
@@ -917,12 +917,12 @@ class Report(Case):
         for by in "", "comm,", "comm,comm", "comm,children", "children":
             self.assert_refused(f"no --by {by}, there are: ", self.one, f"--by={by}")
         self.assert_refused(
-            "recorded without what these options need: perf record --call-graph fp,4$",
+            "recorded without what these options need: perf functions record --call-graph fp,4$",
             self.one,
             "--by",
             "callchain",
         )
-        self.assert_refused("need: perf record --all-cgroups$", self.one, "--by", "comm,cgroup")
+        self.assert_refused("need: perf functions record --all-cgroups$", self.one, "--by", "comm,cgroup")
         self.assert_refused(
             "--inline needs rows of functions: use --by symbol or --by callchain$",
             self.one,

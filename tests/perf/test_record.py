@@ -10,6 +10,7 @@ PMU.
 import json
 import re
 import shlex
+import subprocess
 import unittest
 from itertools import pairwise
 
@@ -546,6 +547,24 @@ class Here(unittest.TestCase):
         text, status = self.said("top", "--stdio", "--", "true")
         self.assertEqual(status, 255)
         self.assertEqual(self.copied(text)[0], "top")
+
+    def test_note_about_children(self):
+        """There is none if the user has named a thread, and one if children were left out."""
+        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS", "-o", self.OUTPUT
+        with subprocess.Popen(("sh", "-c", "while :; do :; done")) as busy:
+            for options, notes in (("-t", busy.pid), 0), (("--no-inherit", "-p", busy.pid), 1):
+                text, status = self.said("record", *clock, *options, "--", "sleep", "0.1")
+                self.assertEqual(status, 0, text)
+                text, status = self.said("report", "-i", self.OUTPUT)
+                self.assertEqual((status, text.count(Children.NOTE)), (0, notes), text)
+            busy.kill()
+
+    def test_options_that_top_needs(self):
+        """They are those of the same command."""
+        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS"
+        text, status = self.said("top", *clock, "--by", "cgroup", "--count", "1")
+        self.assertNotEqual(status, 0)
+        self.assertRegex(text, "was recorded without what these options need: --all-cgroups\n")
 
     def test_events_that_are_wrong(self):
         """There is a reason, and no usage of perf record."""

@@ -335,8 +335,8 @@ class Functions(unittest.TestCase):
         for event in chains_alone.groups[0]:
             event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
         lacks = (
-            "perf functions: cycles was recorded without what these options need: perf record"
-            " --call-graph lbr"
+            "perf functions: cycles was recorded without what these options need: "
+            "perf functions record --call-graph lbr"
         )
         self.assertEqual(
             self.refusal(lbr.Branches(code, alternate=WINDOW)),

@@ -598,7 +598,7 @@ static void print_notes(const struct function_table *table, const struct report_
 	}
 	if (function_by__is(table->by, FUNCTION_BY_CHILDREN)) {
 		if (cut)
-			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp)\n",
+			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp, or raise sysctl kernel.perf_event_max_stack)\n",
 				   cut, cut + whole);
 		return;
 	}

@@ -2024,7 +2024,8 @@ def notes(table: Table) -> List[str]:
         if roots[1]:
             texts.append(
                 f"{roots[1]} of {sum(roots)} windows have longer call chains than were recorded: "
-                "they are in the row [cut] only (record with --call-graph fp)"
+                "they are in the row [cut] only (record with --call-graph fp, or raise sysctl "
+                "kernel.perf_event_max_stack)"
             )
         return texts
     samples = {True: 0, False: 0}

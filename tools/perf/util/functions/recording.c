@@ -153,7 +153,8 @@ static bool refuse_leader(struct recording *recording, struct evsel *leader)
 	if (!lacks)
 		return false;
 	scnprintf(reason, sizeof(reason),
-		  "was recorded without what these options need: perf record %s", lacks);
+		  "was recorded without what these options need: %s%s",
+		  recording->options->is_due ? "" : "perf functions record ", lacks);
 	refuse(recording, leader, reason);
 	return true;
 }
@@ -555,11 +556,24 @@ static int add_cpus(const struct recording *recording, struct function_table *ta
 	return err;
 }
 
+/* Returns true if the user has named the threads to record. */
+static bool has_named_threads(const struct perf_env *env)
+{
+	for (int i = 0; i < env->nr_cmdline && strcmp(env->cmdline_argv[i], "--"); i++) {
+		if (strstarts(env->cmdline_argv[i], "-t") ||
+		    strstarts(env->cmdline_argv[i], "--tid"))
+			return true;
+	}
+	return false;
+}
+
 /* Returns true if the recording lacks the threads and children that a task has started. */
 static bool lacks_children(const struct recording *recording)
 {
 	struct evsel *evsel;
 
+	if (has_named_threads(&recording->session->header.env))
+		return false;
 	evlist__for_each_entry(recording->session->evlist, evsel) {
 		const struct functions_evsel *event = evsel->priv;
 
