@@ -566,6 +566,24 @@ class Here(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertRegex(text, "was recorded without what these options need: --all-cgroups\n")
 
+    def test_full_device(self):
+        """perf record is silent if not even the header of the file can be written."""
+        with tempfile.TemporaryDirectory() as folder:
+            mount = f"mount -t tmpfs -o size=16k none {folder}"
+            if run("unshare", "--mount", *mount.split()).returncode:
+                self.skipTest("no right to mount a file system")
+            done = run(
+                *("unshare", "--mount", "sh", "-c"),
+                f'{mount} && head -c 16k /dev/zero > {folder}/fill && exec "$@"',
+                *("sh", PERF, "functions", "record", "-o", f"{folder}/data"),
+                *("-e", "{cpu-clock/period=100000/,page-faults}:uS", "true"),
+                stderr=-1,
+            )
+        reason = "no space left on the device: name a file elsewhere with -o"
+        self.assertEqual(
+            (done.stderr, done.returncode), (f"perf functions: {folder}/data: {reason}\n", 255)
+        )
+
     def test_events_that_are_wrong(self):
         """There is a reason, and no usage of perf record."""
         for command in "record", "top":

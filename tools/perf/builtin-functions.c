@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <linux/capability.h>
 #include <linux/ctype.h>
@@ -1796,6 +1797,18 @@ struct top_command {
 	char *sort;
 };
 
+/* Returns true, after a message, if nothing more can be written, which perf record may not say. */
+static bool is_device_full(const char *output)
+{
+	struct statvfs st;
+
+	if (!output || statvfs(output, &st) || (geteuid() ? st.f_bavail : st.f_bfree) ||
+	    !st.f_blocks)
+		return false;
+	report_error(output, "no space left on the device: name a file elsewhere with -o");
+	return true;
+}
+
 /*
  * Calls perf record. It returns -1 if an event does not open (and seldom for another reason),
  * other negative numbers for other errors, or the exit status of the command that it ran.
@@ -1804,6 +1817,8 @@ static int record_and_explain(const struct function_record *record)
 {
 	int ret = cmd_record(record->argc, record->argv);
 
+	if (ret < 0 && is_device_full(record->output))
+		return ret;
 	if (ret == -1)
 		function_leaders__explain();
 	return ret;

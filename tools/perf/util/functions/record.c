@@ -59,6 +59,7 @@ struct parsed {
 	/* -c and -F, which the command without alternate periods does not get. */
 	const char *count;
 	const char *freq;
+	const char *output;
 	struct number period;
 	struct number window;
 	struct number jitter;
@@ -125,6 +126,8 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 	struct parsed *parsed = opt->value;
 
 	note_option(parsed, opt, unset);
+	if (opt->short_name == 'o')
+		parsed->output = arg;
 	if (opt->short_name == 'c' && arg) {
 		parsed->count = arg;
 		return 0;
@@ -593,6 +596,8 @@ int function_record__init(struct function_record *record, struct option *options
 	record->parsed = parsed.argv;
 	record->nr_parsed = parsed.argc;
 	record->metrics = parsed.metrics;
+	if (!recorder->arguments)
+		record->output = parsed.output ?: "perf.data";
 	record->argv = calloc(parsed.argc + argc + MOST_ARGUMENTS, sizeof(*record->argv));
 	if (!record->argv || refuse_options(&parsed))
 		return -1;

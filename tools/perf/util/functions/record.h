@@ -26,6 +26,8 @@ struct function_record {
 	char *group;
 	/* The argument of -M, NULL: none. */
 	const char *metrics;
+	/* The file, NULL: a pipe of the command's own. */
+	const char *output;
 	struct function_ways ways;
 	char **parsed;
 	int nr_parsed;
