@@ -869,6 +869,7 @@ class Report(Case):
             (text.replace("lost\t", "lost\t-"), "is not one of a sums file"),
             (text[:-5], "cut short"),
             (text.replace("sums 4", "sums 9"), "version 9, this perf reads versions 3 to 4"),
+            (text.replace("sums 4", f"sums {10**20}"), f"version {10**20}, this perf"),
             (text.replace("sums 4", "sums 2"), "version 2, this perf reads versions 3 to 4"),
             (text.replace("sums 4", "sums 3"), "line 6 is not one of a sums file"),
             (text.replace("by\tsymbol", "by\tname"), "line 2 is not one of a sums file"),
@@ -903,6 +904,19 @@ class Report(Case):
         )
         self.assert_refused("--comms chooses no window: leave it out", self.one, "-c", "nobody")
         self.assert_refused("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x")
+        self.assert_refused("cannot read --cpu : write numbers of CPUs", self.one, "-C", "")
+        for option in "--pid", "--tid":
+            self.assert_refused(f"cannot read {option} 5x: write numbers", self.one, option, "5x")
+        self.assert_refused("cannot read --time abc: write START,STOP", self.one, "--time", "abc")
+        for option, path in itertools.product(("-k", "--kallsyms"), ("/nonexist", "nonexist")):
+            self.assert_refused(f"{path}: No such file or directory: name", self.one, option, path)
+        for separator in "5", ".", '"', "'", "-", ",x":
+            self.assert_refused(
+                f"-x {separator}: values may contain it: take another separator, such as , or .t$",
+                *(self.one, "-x", separator),
+            )
+        self.assert_refused("-j and -x choose the form of the output", self.one, "-j", "-x", ",")
+        self.assert_refused("leave out other inputs, --tui", self.one, "--tui", "--interval", "1")
         self.assert_refused("--cpu chooses no window: leave it out", self.one, "-C", "63")
         self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")

@@ -151,6 +151,7 @@ struct report_options {
 	const char *fail_on;
 	bool stdio;
 	bool tui;
+	bool wants_tui;		/* not only by perf config */
 	struct notes notes;
 	/* The text of recording.header. */
 	char *headers;
@@ -1263,11 +1264,50 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 {
 	if (!list)
 		return 0;
-	*cpus = perf_cpu_map__new(list);
+	*cpus = *list ? perf_cpu_map__new(list) : NULL;
 	if (*cpus)
 		return 0;
 	pr_err("perf functions: cannot read --cpu %s: write numbers of CPUs, as in 0,2-4\n", list);
 	return -EINVAL;
+}
+
+/* Returns true, after a message, if an option does not have a list of numbers. */
+static bool refuse_numbers(const char *name, const char *list)
+{
+	if (!list || !list[strspn(list, "0123456789,-")])
+		return false;
+	pr_err("perf functions: cannot read --%s %s: write numbers, as in 100,102\n", name, list);
+	return true;
+}
+
+/* Returns true, after a message, if the user has named a file that cannot be read. */
+static bool refuse_symbols(const char *name, const char *path)
+{
+	/* Other names are relative to --symfs. */
+	if (!path || (*path != '/' && *symbol_conf.symfs) || !access(path, R_OK))
+		return false;
+	pr_err("perf functions: --%s %s: %m: name a file with symbols of the kernel\n", name,
+	       path);
+	return true;
+}
+
+/* Returns true, after a message, if values could not be told apart. */
+static bool refuse_separator(const struct report_options *options)
+{
+	const char *separator = options->separator;
+
+	if (separator && options->json) {
+		pr_err("perf functions: -j and -x choose the form of the output: leave out one of them\n");
+		return true;
+	}
+	for (const char *c = separator; c && *c; c++) {
+		if (!isalnum(*c) && !strchr(".-+\"'\n", *c))
+			continue;
+		pr_err("perf functions: -x %s: values may contain it: take another separator, such as , or \\t\n",
+		       separator);
+		return true;
+	}
+	return false;
 }
 
 static bool refuse_by(const char *by)
@@ -1327,7 +1367,11 @@ static int choose_rows(struct report_options *options)
 	options->recording.by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
 	if (parse_cpus(options->cpus, &options->recording.cpus) ||
 	    parse_share(options->share_name, &options->recording.share) ||
-	    refuse_by(options->recording.by))
+	    refuse_by(options->recording.by) || refuse_separator(options) ||
+	    refuse_numbers("pid", symbol_conf.pid_list_str) ||
+	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
+	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
+	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
 		return -1;
 	if (options->children && refuse_with_children(options))
 		return -1;
@@ -1377,9 +1421,9 @@ static int report_functions(struct report_options *options)
 		pr_err("perf functions: --ci=next does not go with a comparison: compare several runs with --before A... --after B...\n");
 		return -1;
 	}
-	if (options->interval && (options->diff || options->sums ||
+	if (options->interval && (options->diff || options->sums || options->wants_tui ||
 				  inputs->nr + !!input_name > 1)) {
-		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --sums and comparisons\n");
+		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons\n");
 		return -1;
 	}
 	if (options->interval) {
@@ -1771,6 +1815,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 			goto out;
 	}
 	parse_report(&report, all, argc, argv);
+	report.wants_tui = report.tui && !report.stdio;
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
 	if (report.separator && !strcmp(report.separator, "\\t"))
 		report.separator = "\t";

@@ -946,8 +946,11 @@ static int recording__process(struct recording *recording, const char *name,
 
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, session, &recording->ranges,
-					&recording->range_size, &recording->range_num) < 0)
+					&recording->range_size, &recording->range_num) < 0) {
+		pr_err("perf functions: cannot read --time %s: write START,STOP in seconds, one of them may be missing, or a part such as 10%%/2\n",
+		       options->time);
 		return -1;
+	}
 
 	/* A progress line would mix with tables. */
 	if (!options->span && !options->is_due)

@@ -8,6 +8,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
@@ -1384,17 +1385,18 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 	size_t allocated = 0;
 	unsigned int nr = 1;
 	int version, ret = -EINVAL;
-	char end;
+	char number[24], end;
 
 	if (getline(&line, &allocated, fp) < 0 ||
-	    sscanf(line, FUNCTION_SUMS_MAGIC " %d%c", &version, &end) != 2 || end != '\n') {
+	    sscanf(line, FUNCTION_SUMS_MAGIC " %23[0-9]%c", number, &end) != 2 || end != '\n') {
 		scnprintf(msg, size, "it is not a sums file: write one with --sums");
 		goto out;
 	}
+	version = strlen(number) < 9 ? atoi(number) : INT_MAX;
 	if (version < FUNCTION_SUMS_OLDEST || version > FUNCTION_SUMS_VERSION) {
 		scnprintf(msg, size,
-			  "a sums file of version %d, this perf reads versions %d to %d: update perf, or write it again",
-			  version, FUNCTION_SUMS_OLDEST, FUNCTION_SUMS_VERSION);
+			  "a sums file of version %s, this perf reads versions %d to %d: update perf, or write it again",
+			  number, FUNCTION_SUMS_OLDEST, FUNCTION_SUMS_VERSION);
 		goto out;
 	}
 
