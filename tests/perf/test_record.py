@@ -552,12 +552,30 @@ class Here(unittest.TestCase):
         """There is none if the user has named a thread, and one if children were left out."""
         clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS", "-o", self.OUTPUT
         with subprocess.Popen(("sh", "-c", "while :; do :; done")) as busy:
-            for options, notes in (("-t", busy.pid), 0), (("--no-inherit", "-p", busy.pid), 1):
-                text, status = self.said("record", *clock, *options, "--", "sleep", "0.1")
-                self.assertEqual(status, 0, text)
-                text, status = self.said("report", "-i", self.OUTPUT)
-                self.assertEqual((status, text.count(Children.NOTE)), (0, notes), text)
+            recorded = []
+            for options in ("-t", busy.pid), ("--no-inherit", "-p", busy.pid):
+                _, status = self.said("record", *clock, *options, "--", "sleep", "0.1")
+                recorded.append((status, *self.said("report", "-i", self.OUTPUT)))
             busy.kill()
+        for notes, (record, text, report) in enumerate(recorded):
+            self.assertEqual((record, report, text.count(Children.NOTE)), (0, 0, notes), text)
+
+    def test_top_without_a_chosen_window(self):
+        """It says so once."""
+        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS", "--delay", "0.1"
+        busy = "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i + 1)); done"
+        text, _ = self.said("top", *clock, "-S", "nosuch", "--", *busy)
+        reason = "no window yet: --symbols chooses them, leave it out to see what there is"
+        self.assertEqual(text, f"perf functions: {reason}\n")
+
+    def test_top_with_closed_streams(self):
+        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS"
+        command = PERF, "functions", "top", *clock, "--", "true"
+        done = run("sh", "-c", 'exec "$@" >&-', "sh", *command, stderr=-1, timeout=30)
+        reason = "cannot write the table: Bad file descriptor"
+        self.assertEqual((done.returncode, done.stderr), (255, f"perf functions: {reason}\n"))
+        done = run("sh", "-c", 'exec "$@" <&- 2>&-', "sh", *command, timeout=30)
+        self.assertEqual(done.returncode, 0)
 
     def test_options_that_top_needs(self):
         """They are those of the same command."""

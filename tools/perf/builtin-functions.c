@@ -1981,6 +1981,22 @@ static int parse_last(const struct option *opt, const char *str, int unset)
  */
 static const char *const buffers_of_top[] = { "-m", "1M", NULL };
 
+/* Pipes must not get the number of a stream that is closed. Returns false, after a message. */
+static bool prepare_streams(void)
+{
+	int fd;
+
+	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+		report_error("cannot write the table", strerror(errno));
+		return false;
+	}
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+	return true;
+}
+
 static int run_top(struct top_command *command, struct function_top_options *top, int argc,
 		   const char **argv, const struct option *options)
 {
@@ -1994,6 +2010,8 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	};
 	int fds[2];
 
+	if (!prepare_streams())
+		return -1;
 	if (pipe2(fds, O_CLOEXEC)) {
 		pr_err("perf functions: cannot start: %m\n");
 		return -1;
@@ -2007,6 +2025,7 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	top->stdio |= report->json || report->separator;
 	if (choose_rows(report))
 		return -1;
+	top->filter = find_filter(report);
 	return function_top__run(top, fds);
 }
 

@@ -126,6 +126,7 @@ struct function_top {
 	u64 stopped;		/* when it was first to end */
 	bool is_asked;		/* for a table */
 	bool has_news;		/* since the table before */
+	bool has_told;		/* that nothing was chosen */
 	bool is_counted;	/* all that were wanted are printed */
 	bool is_zeroed;		/* what comes next is older */
 	bool has_help;
@@ -391,6 +392,12 @@ static u64 nr_windows(const struct function_table *table)
 	return nr;
 }
 
+/* Returns true if there are samples, but no window that the user has chosen. */
+static bool lacks_chosen(const struct function_top *top)
+{
+	return top->options.filter && top->nr_slices && !function_table__has_window(&top->total);
+}
+
 /* What is on the screen above the table. */
 static void print_status(const struct function_top *top, FILE *fp)
 {
@@ -399,6 +406,8 @@ static void print_status(const struct function_top *top, FILE *fp)
 	fprintf(fp, REVERSE "perf functions top: ");
 	if (!top->nr_slices)
 		fprintf(fp, "no samples yet");
+	else if (lacks_chosen(top))
+		fprintf(fp, "no window yet, --%s chooses them", top->options.filter);
 	else
 		fprintf(fp, "%.1f s, %llu windows", (top->end - top->begin) / (double)NSEC_PER_SEC,
 			(unsigned long long)nr_windows(table));
@@ -577,6 +586,12 @@ static int print(struct function_top *top)
 	char *text;
 	int err;
 
+	if (lacks_chosen(top) && !top->has_told) {
+		fprintf(stderr,
+			"perf functions: no window yet: --%s chooses them, leave it out to see what there is\n",
+			top->options.filter);
+		top->has_told = true;
+	}
 	if (!top->has_news)
 		return 0;
 	text = make_text(top, NULL);

@@ -32,6 +32,7 @@ struct function_top_options {
 	double last;		/* seconds that a table covers, 0: all */
 	unsigned int count;	/* of tables, 0: no end */
 	bool stdio;
+	const char *filter;	/* an option that chooses windows, NULL: none */
 	/* Record to stdout, until there is a signal: run in a process of its own. */
 	int (*record)(void *data);
 	/* Read what is recorded from stdin, with function_top__is_due(), function_top__take(). */
