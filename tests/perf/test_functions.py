@@ -1314,6 +1314,24 @@ class Manual(unittest.TestCase):
             self.assertIn(metric.column, told)
 
 
+class Commands(unittest.TestCase):
+    def test_unknown(self):
+        for name, hint in (
+            ("diff", "compare with perf functions report --diff BEFORE AFTER"),
+            ("nosuch", "there are record, report and top, see perf functions -h"),
+        ):
+            done = run(PERF, "functions", name, "a.data", stderr=-1)
+            reason = f"perf functions: unknown command '{name}': {hint}\n"
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (255, "", reason))
+
+    def test_usage(self):
+        """It says how to see the options."""
+        for options in (), ("-h",):
+            done = run(PERF, "functions", *options)
+            self.assertEqual(done.returncode, 129)
+            self.assertIn("perf functions record -h ", done.stdout)
+
+
 class Completion(unittest.TestCase):
     """Completion of a line by bash with perf-completion.sh."""
 

@@ -2083,16 +2083,28 @@ static int cmd_functions_record(int argc, const char **argv)
 	return ret;
 }
 
+static void print_no_command(const char *name)
+{
+	char *printable = function_text__printable(name);
+	bool is_diff = !strcmp(name, "diff");
+
+	pr_err("perf functions: unknown command '%s': %s\n", printable ?: "",
+	       is_diff ? "compare with perf functions report --diff BEFORE AFTER" :
+			 "there are record, report and top, see perf functions -h");
+	free(printable);
+}
+
 int cmd_functions(int argc, const char **argv)
 {
 	/* The first one is made of the subcommands. */
-	const char *functions_usage[6 + 1] = {
+	const char *functions_usage[7 + 1] = {
 		NULL,
 		"",
 		"Examples:",
 		"perf functions record -- make -j4   # record short windows while a command runs",
 		"perf functions report               # print the metrics of each function",
 		"perf functions top                  # show the metrics of what runs now",
+		"perf functions record -h            # list the options (report -h, top -h)",
 		NULL
 	};
 	const struct option options[] = {
@@ -2112,6 +2124,8 @@ int cmd_functions(int argc, const char **argv)
 		ret = cmd_functions_report(argc, argv, tui_is_default);
 	else if (argc && !strcmp("top", argv[0]))
 		ret = cmd_functions_top(argc, argv);
+	else if (argc)
+		print_no_command(argv[0]);
 	else
 		usage_with_options(functions_usage, options);
 
