@@ -372,7 +372,9 @@ class Interval(unittest.TestCase):
         writer.write(DATA / "no-time.data")
         done = native(DATA / "no-time.data", "--interval", 1)
         self.assertGreater(done.returncode, 0)
-        self.assertIn("recorded without what these options need: perf functions record -T\n", done.stderr)
+        self.assertIn(
+            "recorded without what these options need: perf functions record -T\n", done.stderr
+        )
 
 
 class Address0(unittest.TestCase):
@@ -788,25 +790,6 @@ class Report(Case):
             {name.replace("one.s:", "uno.s:") for name in short},
         )
 
-    def test_no_addr2line(self):
-        """There is a table without lines and a note, or a reason; nothing ends by a signal."""
-        note = (
-            "perf functions: no addr2line, so lines and inlined functions are unknown: "
-            "install binutils, or name it with --addr2line\n"
-        )
-        for options in ("--by", "srcline"), ("--by", "comm,srcline"), ("--inline",):
-            with self.subTest(options):
-                command = PERF, "functions", "report", self.one, *options
-                done = run("env", "PATH=/nonexist", *command, stderr=-1)
-                self.assertEqual((done.returncode, done.stderr.count(note)), (0, 1), done.stderr)
-                self.assertNotIn("addr2line", done.stderr.replace(note, ""))
-                self.assertGreater(len(done.stdout.splitlines()), 3)
-                self.assertNotIn("no addr2line", run(*command, stderr=-1).stderr)
-                self.assert_refused(
-                    "--addr2line /nonexist: there is no such program: name the one of binutils$",
-                    *(self.one, *options, "--addr2line", "/nonexist"),
-                )
-
     def test_help(self):
         """The help has examples."""
         told = run(PERF, "functions", "report", "-h")
@@ -936,7 +919,9 @@ class Report(Case):
             "--by",
             "callchain",
         )
-        self.assert_refused("need: perf functions record --all-cgroups$", self.one, "--by", "comm,cgroup")
+        self.assert_refused(
+            "need: perf functions record --all-cgroups$", self.one, "--by", "comm,cgroup"
+        )
         self.assert_refused(
             "--inline needs rows of functions: use --by symbol or --by callchain$",
             self.one,
@@ -972,24 +957,6 @@ class Report(Case):
             self.assertNotEqual(done.returncode, 0)
             self.assertRegex(done.stdout, r"(?m)^[^\n]*: File too large\n\Z")
             self.assertEqual({path: path.read_text() for path in folder.iterdir()}, {sums: before})
-
-    def test_sums_do_not_replace_their_recording(self):
-        """By whatever name, unlike a sums file, which they may replace."""
-        folder = DATA / "same"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        path, link, hard = (folder / name for name in ("one.data", "link", "hard"))
-        shutil.copy(self.one, path)
-        link.symlink_to(path)
-        hard.hardlink_to(path)
-        for name in path, link, hard:
-            self.assert_refused(
-                f"{path}: --sums would replace this recording: give the sums another name$",
-                *("-i", path, "--sums", name),
-            )
-            self.assertEqual(path.read_bytes(), self.one.read_bytes())
-        self.report(path, "--sums", folder / "sums")
-        self.report(folder / "sums", "--sums", folder / "sums")
 
     def test_sums_behind_a_link(self):
         """The file is replaced, not the link to it nor another file."""
@@ -1066,65 +1033,6 @@ class Report(Case):
             table = reader.stdout.read()
         self.assertEqual(reader.returncode, 0)
         self.assertEqual(table, self.report(DATA / "socket.data"))
-
-    def refused_input(self, command: str, status: int = 255) -> str:
-        """The messages of perf functions report, which prints nothing else."""
-        done = run("bash", "-c", f"{command} ", PERF, "functions", "report", stderr=-1)
-        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
-        return done.stderr
-
-    def test_input_that_is_no_recording(self):
-        """A line says what is wrong with it."""
-        cut, junk, empty = (DATA / f"{name}.data" for name in ("cut", "junk", "empty"))
-        junk.write_text("junk\n")
-        empty.write_bytes(b"")
-        in_pipe = "in a pipe, a recording must come from perf record -o -: copy it to a file"
-        no_recording = "neither a recording nor a sums file: see perf functions record"
-        no_data = "there is no data: see perf functions record"
-        for command, name, message in (
-            (f"head -c 5000 {self.one} | $0 $@ -i -", "-", in_pipe),
-            (f"cat {self.one} | $0 $@ -i -", "-", in_pipe),
-            (f"$0 $@ -i <(cat {self.one})", r"/dev/fd/\d+", in_pipe),
-            (f"cat {junk} | $0 $@ -i -", "-", no_recording),
-            (f"$0 $@ -i - < {junk}", "-", no_recording),
-            (f"$0 $@ -i {junk}", junk, no_recording),
-            (": | $0 $@ -i -", "-", no_data),
-            ("$0 $@ -i - < /dev/null", "-", no_data),
-            (f"$0 $@ {empty}", empty, no_data),
-        ):
-            with self.subTest(command):
-                self.assertRegex(
-                    self.refused_input(command), rf"^perf functions: {name}: {message}\n$"
-                )
-        for size in 3, 8, 20, 104, 200, 300:
-            cut.write_bytes(self.one.read_bytes()[:size])
-            self.assertEqual(
-                self.refused_input(f"$0 $@ -i {cut}"),
-                f"perf functions: {cut}: the file is cut short: record again\n",
-            )
-
-    def test_cut_or_damaged_pipe(self):
-        """Like a cut file, it gives a reason and no table that lacks the end."""
-        simulation = Simulation(1, libraries(), events=3)
-        simulation.run(500, DATA / "whole.data")
-        pipe = DATA / "whole.pipe"
-        simulation.writer.finished_round()
-        simulation.writer.write_pipe(pipe)
-        raw = pipe.read_bytes()
-        self.assertEqual(
-            must("sh", "-c", f"cat {pipe} | {PERF} functions report -i -", stderr=-1),
-            self.report(DATA / "whole.data"),
-        )
-        reason = (
-            "cannot be read to its end: the pipe is cut short or damaged, record again\n"
-        )
-        bad = DATA / "bad.pipe"
-        # within a sample, and a record without a size
-        at = len(raw) - sum(map(len, simulation.writer.records[-4:]))
-        for content in raw[: at + 8], raw[: at + 24], raw[:at] + bytes(8), raw[:at] + bytes(80):
-            bad.write_bytes(content)
-            for command in f"cat {bad} | $0 $@ -j -i -", f"$0 $@ {bad}":
-                self.assertIn(reason, self.refused_input(command))
 
 
 def rounds(
@@ -1312,24 +1220,6 @@ class Manual(unittest.TestCase):
         ]
         for metric in metrics.METRICS:
             self.assertIn(metric.column, told)
-
-
-class Commands(unittest.TestCase):
-    def test_unknown(self):
-        for name, hint in (
-            ("diff", "compare with perf functions report --diff BEFORE AFTER"),
-            ("nosuch", "there are record, report and top, see perf functions -h"),
-        ):
-            done = run(PERF, "functions", name, "a.data", stderr=-1)
-            reason = f"perf functions: unknown command '{name}': {hint}\n"
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (255, "", reason))
-
-    def test_usage(self):
-        """It says how to see the options."""
-        for options in (), ("-h",):
-            done = run(PERF, "functions", *options)
-            self.assertEqual(done.returncode, 129)
-            self.assertIn("perf functions record -h ", done.stdout)
 
 
 class Completion(unittest.TestCase):

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What perf functions says of input that it cannot read, of an output that it would spoil, and of
+a command or a program that there is not.
+"""
+
+import functools
+import shutil
+import unittest
+from pathlib import Path
+
+from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.simulation import Libraries, Simulation, recorded
+
+DATA = CHECK / "refusals"
+
+
+@functools.cache
+def libraries() -> Libraries:
+    """The libraries that the recordings are of."""
+    return Libraries(DATA)
+
+
+class Case(unittest.TestCase):
+    """A recording, and what is said of it."""
+
+    one: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.one = recorded(DATA / "one.data", 1, libraries(), events=3)
+
+    def report(self, *options: object) -> str:
+        """What is printed; it is an error to fail."""
+        return must(PERF, "functions", "report", *options, stderr=-1)
+
+    def assert_refused(self, reason: str, *options: object) -> None:
+        """One line says why, and nothing is printed."""
+        done = run(PERF, "functions", "report", *options, stderr=-1)
+        self.assertEqual((done.returncode, done.stdout), (255, ""))
+        self.assertEqual(done.stderr, f"perf functions: {reason}\n")
+
+
+class Output(Case):
+    def test_sums_do_not_replace_their_recording(self):
+        """By whatever name, unlike a sums file, which they may replace."""
+        folder = DATA / "same"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        path, link, hard = (folder / name for name in ("one.data", "link", "hard"))
+        shutil.copy(self.one, path)
+        link.symlink_to(path)
+        hard.hardlink_to(path)
+        for name in path, link, hard:
+            self.assert_refused(
+                f"{path}: --sums would replace this recording: give the sums another name",
+                *("-i", path, "--sums", name),
+            )
+            self.assertEqual(path.read_bytes(), self.one.read_bytes())
+        self.report(path, "--sums", folder / "sums")
+        self.report(folder / "sums", "--sums", folder / "sums")
+
+
+class Input(Case):
+    def refused_input(self, command: str, status: int = 255) -> str:
+        """The messages of perf functions report, which prints nothing else."""
+        done = run("bash", "-c", f"{command} ", PERF, "functions", "report", stderr=-1)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+        return done.stderr
+
+    def test_input_that_is_no_recording(self):
+        """A line says what is wrong with it."""
+        cut, junk, empty = (DATA / f"{name}.data" for name in ("cut", "junk", "empty"))
+        junk.write_text("junk\n")
+        empty.write_bytes(b"")
+        in_pipe = "in a pipe, a recording must come from perf record -o -: copy it to a file"
+        no_recording = "neither a recording nor a sums file: see perf functions record"
+        no_data = "there is no data: see perf functions record"
+        for command, name, message in (
+            (f"head -c 5000 {self.one} | $0 $@ -i -", "-", in_pipe),
+            (f"cat {self.one} | $0 $@ -i -", "-", in_pipe),
+            (f"$0 $@ -i <(cat {self.one})", r"/dev/fd/\d+", in_pipe),
+            (f"cat {junk} | $0 $@ -i -", "-", no_recording),
+            (f"$0 $@ -i - < {junk}", "-", no_recording),
+            (f"$0 $@ -i {junk}", junk, no_recording),
+            (": | $0 $@ -i -", "-", no_data),
+            ("$0 $@ -i - < /dev/null", "-", no_data),
+            (f"$0 $@ {empty}", empty, no_data),
+        ):
+            with self.subTest(command):
+                self.assertRegex(
+                    self.refused_input(command), rf"^perf functions: {name}: {message}\n$"
+                )
+        for size in 3, 8, 20, 104, 200, 300:
+            cut.write_bytes(self.one.read_bytes()[:size])
+            self.assertEqual(
+                self.refused_input(f"$0 $@ -i {cut}"),
+                f"perf functions: {cut}: the file is cut short: record again\n",
+            )
+
+    def test_cut_or_damaged_pipe(self):
+        """Like a cut file, it gives a reason and no table that lacks the end."""
+        simulation = Simulation(1, libraries(), events=3)
+        simulation.run(500, DATA / "whole.data")
+        pipe = DATA / "whole.pipe"
+        simulation.writer.finished_round()
+        simulation.writer.write_pipe(pipe)
+        raw = pipe.read_bytes()
+        self.assertEqual(
+            must("sh", "-c", f"cat {pipe} | {PERF} functions report -i -", stderr=-1),
+            self.report(DATA / "whole.data"),
+        )
+        reason = "cannot be read to its end: the pipe is cut short or damaged, record again\n"
+        bad = DATA / "bad.pipe"
+        # within a sample, and a record without a size
+        at = len(raw) - sum(map(len, simulation.writer.records[-4:]))
+        for content in raw[: at + 8], raw[: at + 24], raw[:at] + bytes(8), raw[:at] + bytes(80):
+            bad.write_bytes(content)
+            for command in f"cat {bad} | $0 $@ -j -i -", f"$0 $@ {bad}":
+                self.assertIn(reason, self.refused_input(command))
+
+
+class Programs(Case):
+    def test_no_addr2line(self):
+        """There is a table without lines and a note, or a reason; nothing ends by a signal."""
+        note = (
+            "perf functions: no addr2line, so lines and inlined functions are unknown: "
+            "install binutils, or name it with --addr2line\n"
+        )
+        for options in ("--by", "srcline"), ("--by", "comm,srcline"), ("--inline",):
+            with self.subTest(options):
+                command = PERF, "functions", "report", self.one, *options
+                done = run("env", "PATH=/nonexist", *command, stderr=-1)
+                self.assertEqual((done.returncode, done.stderr.count(note)), (0, 1), done.stderr)
+                self.assertNotIn("addr2line", done.stderr.replace(note, ""))
+                self.assertGreater(len(done.stdout.splitlines()), 3)
+                self.assertNotIn("no addr2line", run(*command, stderr=-1).stderr)
+                self.assert_refused(
+                    "--addr2line /nonexist: there is no such program: name the one of binutils",
+                    *(self.one, *options, "--addr2line", "/nonexist"),
+                )
+
+
+class Commands(unittest.TestCase):
+    def test_unknown(self):
+        for name, hint in (
+            ("diff", "compare with perf functions report --diff BEFORE AFTER"),
+            ("nosuch", "there are record, report and top, see perf functions -h"),
+        ):
+            done = run(PERF, "functions", name, "a.data", stderr=-1)
+            reason = f"perf functions: unknown command '{name}': {hint}\n"
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (255, "", reason))
+
+    def test_usage(self):
+        """It says how to see the options."""
+        for options in (), ("-h",):
+            done = run(PERF, "functions", *options)
+            self.assertEqual(done.returncode, 129)
+            self.assertIn("perf functions record -h ", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
