@@ -11,6 +11,7 @@ import json
 import re
 import shlex
 import subprocess
+import tempfile
 import unittest
 from itertools import pairwise
 

@@ -559,7 +559,8 @@ static int add_cpus(const struct recording *recording, struct function_table *ta
 /* Returns true if the user has named the threads to record. */
 static bool has_named_threads(const struct perf_env *env)
 {
-	for (int i = 0; i < env->nr_cmdline && strcmp(env->cmdline_argv[i], "--"); i++) {
+	for (int i = 0; env->cmdline_argv && i < env->nr_cmdline &&
+	     strcmp(env->cmdline_argv[i], "--"); i++) {
 		if (strstarts(env->cmdline_argv[i], "-t") ||
 		    strstarts(env->cmdline_argv[i], "--tid"))
 			return true;
