@@ -121,6 +121,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     NOT = (
         "extreme_values_open sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst"
         " frequency frequency_with_long_windows frequency_after_throttling"
+        " frequency_of_throttled_task"
     )
     SELFTESTS = 31  # the least number of the other tests
 
