@@ -16,7 +16,7 @@ import unittest
 from itertools import pairwise
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, PERF, SCRIPT, functions, in_guest, must, run
+from tests.harness.env import BASE, CHECK, PERF, SCRIPT, functions, in_guest, must, run
 from tests.harness.truth import check_shares, read_truth
 
 MINUTES = 1
@@ -559,6 +559,8 @@ class Here(unittest.TestCase):
                 recorded.append((status, *self.said("report", "-i", self.OUTPUT)))
             busy.kill()
         for notes, (record, text, report) in enumerate(recorded):
+            # perf record of Linux 7.3 does not keep its options in the file
+            notes = notes or int(BASE != "6.12")
             self.assertEqual((record, report, text.count(Children.NOTE)), (0, 0, notes), text)
 
     def test_top_without_a_chosen_window(self):
@@ -567,7 +569,8 @@ class Here(unittest.TestCase):
         busy = "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i + 1)); done"
         text, _ = self.said("top", *clock, "-S", "nosuch", "--", *busy)
         reason = "no window yet: --symbols chooses them, leave it out to see what there is"
-        self.assertEqual(text, f"perf functions: {reason}\n")
+        self.assertEqual(text.count(f"perf functions: {reason}\n"), 1)
+        self.assertEqual(text.count("perf functions: "), 1)
 
     def test_top_with_closed_streams(self):
         clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS"
