@@ -881,14 +881,33 @@ static struct opened_total opened_total(const struct function_row *total, const 
 }
 
 /*
- * Returns the part of all samples that skid may have moved into a function or out of it: samples as
- * late as windows are, just before a function is entered or left. Windows tell how often that
- * happens.
+ * Returns how often the leader has counted in the windows of all rows. The totals of a set are also
+ * of windows in functions that the user does not want to see.
  */
-static double moved_by_skid(const struct function_row *row, const struct function_row *total,
-			    const char *leader, double skid)
+static double counts_in_windows(const struct function_row *total, const char *leader)
 {
-	double left = 0, entered = 0, counts = 0;
+	double counts = 0;
+
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct function_sums *sums = total->sums[i];
+		const struct function_intervals *windows = &sums->set->windows;
+
+		if (is_led(sums, leader) && windows->number)
+			counts += u192__double(&windows->values[0]) / windows->number *
+				  sums->samples;
+	}
+	return counts;
+}
+
+/*
+ * Returns the part of all samples that skid may have moved into a function or out of it: samples as
+ * late as windows are, just before a function is entered or left. Windows, in which the leader has
+ * counted @counts events, tell how often that happens.
+ */
+static double moved_by_skid(const struct function_row *row, const char *leader, double skid,
+			    double counts)
+{
+	double left = 0, entered = 0;
 
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
@@ -897,15 +916,6 @@ static double moved_by_skid(const struct function_row *row, const struct functio
 			continue;
 		left += fmax((double)sums->begun - sums->matched, 0);
 		entered += sums->samples - sums->matched;
-	}
-	/* Without those of functions that the user does not want to see. */
-	for (size_t i = 0; i < total->nr_sums; i++) {
-		const struct function_sums *sums = total->sums[i];
-		const struct function_intervals *windows = &sums->set->windows;
-
-		if (is_led(sums, leader) && windows->number)
-			counts += u192__double(&windows->values[0]) / windows->number *
-				  sums->samples;
 	}
 	return counts > 0 ? fmin(skid * fmax(left, entered) / counts, 1) : 0;
 }
@@ -927,7 +937,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false,
 					/*of_blocks=*/false);
 	struct opened_total opened = opened_total(total, leader);
-	double windows = opened.number, sum = 0;
+	double windows = opened.number, counts = counts_in_windows(total, leader), sum = 0;
 	struct share_variance whole = {};
 
 	if (!shares)
@@ -947,7 +957,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row *row = &columns->rows[i];
-		double moved = moved_by_skid(row, total, leader, columns->skid);
+		double moved = moved_by_skid(row, leader, columns->skid, counts);
 
 		row->values[c] = value_of_share(&shares[i], sum, &opened, &whole, column->scale,
 						windows);

@@ -436,17 +436,6 @@ static bool is_elsewhere(const struct recording *recording, const struct perf_sa
 				   !perf_cpu_map__has(recording->cpus, cpu));
 }
 
-/*
- * Returns true if the user does not want to see the stream of a sample. The stream of a CPU has
- * intervals of several threads.
- */
-static bool is_foreign(const struct recording *recording, const struct perf_sample *sample,
-		       const struct place *place, bool inherit)
-{
-	return is_elsewhere(recording, sample) ||
-	       (inherit && (place->filtered & BIT(HIST_FILTER__THREAD)));
-}
-
 /* Looks up thread and function of a sample. */
 static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		   struct perf_sample *sample, struct place *place)
@@ -686,6 +675,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	struct metrics_sample metrics_sample;
 	struct metrics_stream *stream;
 	struct functions_evsel *leader;
+	bool elsewhere, of_other_thread;
 	int err;
 
 	recording->nr_samples++;
@@ -723,6 +713,10 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 			return err;
 	}
 
+	elsewhere = is_elsewhere(recording, sample);
+	/* The stream of a CPU has intervals of several threads. */
+	of_other_thread = evsel->core.attr.inherit &&
+			  (place->filtered & BIT(HIST_FILTER__THREAD));
 	metrics_sample = (struct metrics_sample){
 		.thread = place->thread,
 		.function = place->function,
@@ -730,8 +724,8 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.counts = recording->counts,
 		.period = read_period(leader, event),
 		.time = sample->time,
-		.filtered = place->filtered || is_elsewhere(recording, sample),
-		.foreign = is_foreign(recording, sample, place, evsel->core.attr.inherit),
+		.filtered = place->filtered || elsewhere,
+		.foreign = elsewhere || of_other_thread,
 		.outside = is_outside(recording, sample),
 		.nowhere = place->nowhere,
 	};

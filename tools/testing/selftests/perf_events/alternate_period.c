@@ -965,6 +965,15 @@ static void expect_frequency(struct __test_metadata *_metadata, EVENT *self)
 	EXPECT_GE((longs + 1) * count, windows);
 }
 
+static void start_frequency(struct __test_metadata *_metadata, EVENT *self)
+{
+	self->attr.freq = 1;
+	self->attr.sample_freq = 1000;
+	self->attr.alternative_sample_period = 300;
+	start(_metadata, self);
+	expect_frequency(_metadata, self);
+}
+
 static int set_frequency(EVENT *self, __u64 frequency)
 {
 	return set_period(self, frequency);
@@ -972,11 +981,7 @@ static int set_frequency(EVENT *self, __u64 frequency)
 
 TEST_F(event, frequency)
 {
-	self->attr.freq = 1;
-	self->attr.sample_freq = 1000;
-	self->attr.alternative_sample_period = 300;
-	start(_metadata, self);
-	expect_frequency(_metadata, self);
+	start_frequency(_metadata, self);
 	ASSERT_EQ(0, set_frequency(self, 400));
 	expect_frequency(_metadata, self);
 	ASSERT_EQ(0, set_frequency(self, 2000));
@@ -992,11 +997,7 @@ TEST_F(event, frequency_after_throttling)
 	int rate = read_number(MAX_RATE);
 	__u64 begin;
 
-	self->attr.freq = 1;
-	self->attr.sample_freq = 1000;
-	self->attr.alternative_sample_period = 300;
-	start(_metadata, self);
-	expect_frequency(_metadata, self);
+	start_frequency(_metadata, self);
 	if (rate < 10 * 1000 || !write_number(MAX_RATE, 1000))
 		SKIP(return, "cannot write " MAX_RATE);
 
@@ -1040,11 +1041,7 @@ TEST_F(event, frequency_of_throttled_task)
 	int rate = read_number(MAX_RATE);
 	__u64 before;
 
-	self->attr.freq = 1;
-	self->attr.sample_freq = 1000;
-	self->attr.alternative_sample_period = 300;
-	start(_metadata, self);
-	expect_frequency(_metadata, self);
+	start_frequency(_metadata, self);
 	before = mean_long(self, MEASURE, false);
 	if (rate < 10 * 1000 || !write_number(MAX_RATE, 1000))
 		SKIP(return, "cannot write " MAX_RATE);
