@@ -1283,7 +1283,7 @@ class Record(unittest.TestCase):
             self.assertRegex(
                 self.command(*options),
                 rf" -T --sample-cpu -e '\{{cycles/{period}alt-period=300,alt-period-jitter=18/"
-                r"[a-z,-]*\}:uS' -v -o .*" + " ".join(options),
+                r"[a-z,-]*\}:uHS' -v -o .*" + " ".join(options),
             )
 
     def test_burst(self):

@@ -991,7 +991,7 @@ class Record(unittest.TestCase):
             events = words[5]
             groups = [
                 group.split(",")
-                for group in re.findall(r"\{([^}]*)\}:uS", events.replace(leader, "LEADER"))
+                for group in re.findall(r"\{([^}]*)\}:uHS", events.replace(leader, "LEADER"))
             ]
             for group in groups:
                 self.assertEqual(group[0], "LEADER")
@@ -1015,7 +1015,7 @@ class Record(unittest.TestCase):
         self.check_recording(leader)
         members = ["instructions", "branch-misses", "cache-references", "cache-misses"]
         for number in 1, 3, 5:
-            group = "{" + ",".join([leader, *members[: number - 1]]) + "}:uS"
+            group = "{" + ",".join([leader, *members[: number - 1]]) + "}:uHS"
             self.assertIn(
                 f"calling: perf record -T --sample-cpu -e '{group}' -v -o /dev/null -- true\n",
                 (DATA / f"default.{number}").read_text(),
@@ -1027,7 +1027,7 @@ class Record(unittest.TestCase):
         self.assertRegex(
             command,
             (
-                rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uS' -o /tmp/guest.data"
+                rf"^perf record -T --sample-cpu -e '\{{{leader},[A-Z_,]*\}}:uHS' -o /tmp/guest.data"
                 r" -- benchmark 0 1$"
             ),
         )

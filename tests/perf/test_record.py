@@ -109,6 +109,7 @@ KERNELS = r"""
 enum { TYPE = 0, SIZE = 1 };			/* of 32 bits */
 enum { SAMPLE_TYPE = 3, FLAGS = 5, ALTERNATE = 18 };	/* of 64 bits */
 enum { HARDWARE = 0, SAMPLE_READ = 1 << 4, INHERIT = 1 << 1, EXCLUDE_GUEST = 1 << 20 };
+#define DEFER_CALLCHAIN (1ULL << 38)		/* perf asks for it first; newer than 6.11 */
 
 static int answer(uint32_t *words)
 {
@@ -116,11 +117,13 @@ static int answer(uint32_t *words)
 	const char *kernel = getenv("KERNEL") ?: "";
 	int is_hardware = words[TYPE] == HARDWARE;
 
+	if (strstr(kernel, "6.11") &&
+	    (attr[FLAGS] & DEFER_CALLCHAIN ||
+	     (attr[FLAGS] & INHERIT && attr[SAMPLE_TYPE] & SAMPLE_READ)))
+		return EINVAL;
 	/* perf asks with shorter ones what the kernel can do */
 	if (words[SIZE] < 160)
 		return 0;
-	if (strstr(kernel, "6.11") && attr[FLAGS] & INHERIT && attr[SAMPLE_TYPE] & SAMPLE_READ)
-		return EINVAL;
 	if (strstr(kernel, "plain") && attr[ALTERNATE]) {
 		words[SIZE] = 136;
 		return E2BIG;

@@ -261,7 +261,7 @@ static char *own_cpu(void)
 /**
  * function_groups__default - the group to record where no other is asked for
  * @leader: cycles, with the terms of its periods
- * @modifiers: what is counted, "u" for user space
+ * @modifiers: what is counted, "uH" for user space of the host
  *
  * Return: an event list for perf record, to be freed: a group of those members that
  * this machine counts together. NULL without memory.
@@ -292,7 +292,7 @@ char *function_groups__default(const char *leader, const char *modifiers)
 /**
  * function_groups__of_metrics - the events that metrics take on this machine
  * @leader: cycles, with the terms of its periods
- * @modifiers: what is counted, "u" for user space
+ * @modifiers: what is counted, "uH" for user space of the host
  * @names: names of metrics and groups
  *
  * Return: an event list for perf record, to be freed; NULL after a message.

@@ -386,8 +386,8 @@ static char *terms_of(const struct function_sampling *sampling)
 /* Returns the events to record without -e, NULL if there are none. */
 static char *events_of(const struct parsed *parsed, const char *terms)
 {
-	/* Like :u, H leaves out guests, so that counters work in virtual machines, too. */
-	const char *modifiers = parsed->kernel ? "H" : "u";
+	/* No guests: their functions are unknown here, and they may have the counters themselves. */
+	const char *modifiers = parsed->kernel ? "H" : "uH";
 	char *leader, *events;
 
 	if (asprintf(&leader, "cycles%s%s%s", *terms ? "/" : "", terms, *terms ? "/" : "") < 0)
