@@ -132,7 +132,7 @@ def native(recording: Path, *options: object) -> subprocess.CompletedProcess:
 
 
 def words(table: str) -> list[list[str]]:
-    """A table's lines as words, without the marks of values that the data do not support."""
+    """A table's lines as words, without the marks of weak values."""
     return [[word.removesuffix("?") for word in line.split()] for line in table.splitlines()]
 
 

@@ -413,7 +413,7 @@ class VendorMetrics(unittest.TestCase):
 
 
 class Printed(unittest.TestCase):
-    """--ci, and the marks of values that the data do not support."""
+    """--ci, and the marks of weak values."""
 
     @classmethod
     def setUpClass(cls) -> None:

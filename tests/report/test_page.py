@@ -236,7 +236,7 @@ class Tables(Case):
 
     def test_shows_perfs_values(self):
         self.open(self.page)
-        self.assertIn("the data do not support", self.browser.one("#table .note").text)
+        self.assertIn("a weak value", self.browser.one("#table .note").text)
         expected = [
             [
                 row["symbol"],
@@ -829,7 +829,7 @@ class Timelines(Case):
         self.assertEqual(self.browser.all("#timeline tr.detail"), [])
 
     def test_thresholds(self):
-        """Thresholds colour bars, except those that the data do not support."""
+        """Thresholds colour bars, except those of weak values."""
         self.open(self.timeline_page, "CPI=%3E6")
         self.browser.one("#tab-timeline").click()
         looks = self.check(2, "CPI")

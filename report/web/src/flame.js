@@ -141,7 +141,7 @@ export function flameView(panel, data) {
 			`${node.windows} windows`,
 			`${column.name} ${format(value, column)}`,
 			bounds ? `95 % interval ${interval(bounds, column)}` : '',
-			node.weak.includes(at) ? 'the data do not support this' : '',
+			node.weak.includes(at) ? 'weak: do not rely on this value' : '',
 		]
 			.filter(Boolean)
 			.join('; ');

@@ -34,7 +34,7 @@ export function valueColumn(column, i, rows) {
 				`${column.name} ${format(value, column)}`,
 				bounds && `95 % interval ${interval(bounds, column)}`,
 				sayJudged(column, value, bounds, weak),
-				weak && 'the data do not support this value',
+				weak && 'weak: do not rely on this value',
 				column.meaning,
 			]
 				.filter(Boolean)
@@ -138,7 +138,7 @@ export function tableView(panel, table) {
 			...(rows.some(row => row[5].length)
 				? [
 						element('span', { class: 'unsure' }, '?'),
-						': the data do not support this value.',
+						': a weak value. Do not rely on it.',
 					]
 				: [])
 		),

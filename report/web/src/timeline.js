@@ -218,7 +218,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 			{ class: 'note' },
 			`${times.length} intervals, from ${write(times[0][0])} `,
 			`to ${write(last[1])}. `,
-			'Hatched: the data do not support it.',
+			'Hatched: a weak value. Do not rely on it.',
 			table.rows.length > items.length ? ` The first ${items.length} ` : '',
 			table.rows.length > items.length ? `of ${table.rows.length} rows.` : ''
 		),
