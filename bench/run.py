@@ -66,11 +66,10 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         yield bullet(
             f"""Without the kernel's limit on the sampling rate, a recording with a period of 300
             cycles is {ratios['file, none']:.0f} times as large as one that alternates 999,700 and
-            300 cycles, and its table takes `perf functions report` {ratios['native, none']:.0f}
-            times as long. With the default limit the ratios are {ratios['file, 25 %']:.0f} and
-            {ratios['native, 25 %']:.1f}. A program that is recorded with alternate periods runs
-            {ratios['run time']:.3f} times as long as with one sample in each million cycles.
-            (`{command}published`)"""
+            300 cycles, and `perf functions report` needs {ratios['native, none']:.0f} times as long
+            for its table. With the default limit the ratios are {ratios['file, 25 %']:.0f} and
+            {ratios['native, 25 %']:.1f}. A program runs {ratios['run time']:.3f} times as long with
+            alternate periods as with one sample in each million cycles. (`{command}published`)"""
         )
     if accuracy := results.get("accuracy"):
         percent = module_of("accuracy").percent
@@ -106,10 +105,10 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         )
     if collect := results.get("collect"):
         yield bullet(
-            f"""A table of {collect['sizes'][-1]['group samples'] / 1e6:.1f} million samples of a
-            group takes `perf functions report` {collect['native to decode']:.2f} times as long as a
-            bare decode, and the script {collect['script to native']:.1f} times as long as the
-            former. (`{command}collect`)"""
+            f"""`perf functions report` reads {collect['sizes'][-1]['group samples'] / 1e6:.1f}
+            million samples of a group in {collect['native to decode']:.2f} times the time of a bare
+            decode. The script takes {collect['script to native']:.1f} times as long as the command.
+            (`{command}collect`)"""
         )
 
 
