@@ -211,13 +211,13 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     ):
         result.error(
             "--interval takes one recording, or sums with --from: "
-            "it cannot be with --diff, --before, --after, --sums, --store and --cluster"
+            "it does not go with --diff, --before, --after, --sums, --store and --cluster"
         )
     if arguments.slice_size and arguments.cluster is None:
         result.error("--slice-size goes with --cluster: add --cluster")
     if arguments.source and (passed(arguments, COLLECT) or arguments.cluster is not None):
         result.error(
-            "--from takes sums as they are stored: it cannot be with --cluster, "
+            "--from takes sums as they are stored: it does not go with --cluster, "
             f"{', '.join(name for name, _, _ in COLLECT)}"
         )
     if not (arguments.inputs or arguments.before or arguments.after):
@@ -425,12 +425,12 @@ def make(arguments: argparse.Namespace) -> None:
     ):
         raise ReportError(
             "a comparison takes its inputs as they are: "
-            "--sums, --store, --from and --cluster cannot be with --diff, --before and --after"
+            "--sums, --store, --from and --cluster do not go with --diff, --before and --after"
         )
     if arguments.sides and (arguments.pprof or arguments.openmetrics):
         raise ReportError(
             "--pprof and --openmetrics have no form for a comparison: "
-            "they cannot be with --diff, --before and --after"
+            "they do not go with --diff, --before and --after"
         )
     perf = Perf(
         find_perf(arguments.perf), passed(arguments, COLLECT), passed(arguments, SHOW), Progress()

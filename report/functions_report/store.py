@@ -305,9 +305,9 @@ def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -
     if args.store and args.source:
         parser.error("--store writes and --from reads: use them one after the other")
     if args.store and not args.build:
-        parser.error("--store needs --build: what was running")
+        parser.error("--store needs --build: name what was running, as in --build v1.2")
     if args.source and args.inputs:
-        parser.error("--from takes the place of inputs: leave these out")
+        parser.error("--from reads sums from the database, not from files: leave the inputs out")
     store, source = ("--store", args.store), ("--from", args.source)
     for option, value, *needs in (
         ("--build", args.build, store, source),
@@ -587,7 +587,7 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
         except ValueError as error:
             raise ReportError(
                 "what is stored does not add up: "
-                + re.sub(r"^.*before it: |: report it apart| \(on [^()]*\)$", "", str(error))
+                + re.sub(r"^.*before it: |: report it separately| \(on [^()]*\)$", "", str(error))
                 + ": ask for less (--by, --build, --host, --since, --until)"
             ) from None
 

@@ -202,7 +202,7 @@ class Refusals(unittest.TestCase):
             (("--by", "dso"), inline),
             (("--by", "callchain"), inline),
             (("--inline",), inline),
-            (("--stitch-lbr",), "--stitch-lbr lengthens call chains: add --by callchain"),
+            (("--stitch-lbr",), "--stitch-lbr has no effect without call chains"),
             (
                 ("--share", "none"),
                 "--children does not go with --share none: leave out one of them",
@@ -217,7 +217,7 @@ class Refusals(unittest.TestCase):
 
     def test_recordings_without_whole_chains(self):
         lacks = (
-            "cycles was recorded without what these options need: "
+            "cycles lacks data that these options need: use "
             "perf functions record --call-graph fp"
         )
         plain = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])]
@@ -236,8 +236,8 @@ class Refusals(unittest.TestCase):
             f"{inclusive}: these are sums of --children: {anew}", "--by", "symbol", inclusive
         )
         self.check(
-            f"{by_symbol}: does not add up with those before it: its rows are of another kind "
-            "(--by, --children, --inline): report it apart",
+            f"{by_symbol}: cannot be added to the inputs before it: its rows are of another kind "
+            "(--by, --children, --inline): report it separately",
             *(inclusive, by_symbol),
         )
         self.assertIn("[all]", must(PERF, "functions", "report", inclusive))
@@ -287,7 +287,7 @@ class InScript(unittest.TestCase):
         self.assertEqual([row[0] for row in table], ["children", "[all]", "beta", "gamma", "[cut]"])
 
     def test_refused(self):
-        lacks = "cycles was recorded without what these options need: perf record --call-graph fp"
+        lacks = "cycles lacks data that these options need: use perf record --call-graph fp"
         for name, kinds in (
             ("plain", 0),
             ("lbr", pw.CALLCHAIN | pw.BRANCH_STACK),

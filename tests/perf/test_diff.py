@@ -396,6 +396,21 @@ class Output(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (255, ""), command)
         self.assertRegex(done.stderr, f"^perf functions: .*{reason}[^\n]*\n$")
 
+    def test_notes_of_both_sides(self):
+        """Each note says which side it is about."""
+        (DATA / "lossy.sums").write_text(
+            (DATA / "after.sums").read_text().replace("lost\t0", "lost\t7")
+        )
+        for before, after, side in (
+            ("before.sums", "lossy.sums", "after"),
+            ("lossy.sums", "after.sums", "before"),
+        ):
+            said = run(
+                PERF, "functions", "report", "--diff", DATA / before, DATA / after, stderr=-1
+            ).stderr
+            self.assertIn(f"perf functions: {side}: 7 records were lost", said)
+            self.assertEqual(said.count("were lost"), 1)
+
     def test_order(self):
         """Significant changes, the largest of %CY first; others; what else appeared or vanished."""
 
@@ -896,7 +911,7 @@ class Runs(unittest.TestCase):
                 *(DATA / f"{name}.sums" for name in (before, after)),
                 stderr=-1,
             )
-            self.assertIn("share modes auto and discard are compared", done.stderr)
+            self.assertIn("some inputs have share mode auto, others discard", done.stderr)
             for row in json.loads(done.stdout)["functions"]:
                 self.assertEqual(row["metrics"]["%CY"]["change"], 0)
 

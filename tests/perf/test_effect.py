@@ -5,6 +5,7 @@ Programs are simulated here: the rates of their functions are known, and so is w
 adds to the interval after it. The tests write sums files of that.
 """
 
+import itertools
 import json
 import math
 import random
@@ -263,6 +264,32 @@ class Effect(unittest.TestCase):
         shorter = "group\tauto\t50000\t0\t150\t0\t0\t1\t" + "\t".join(EVENTS) + "\nlong"
         self.assertEqual(text.count("\nwindows"), 1)
         del shorter
+
+    def test_notes_are_of_all_intervals(self):
+        """What interrupts add is told of all sums, also where there is a table for each span."""
+        group = [
+            pw.Event("cycles", 0, 0, [1], pw_recording.LONG, pw_recording.WINDOW, flags=pw.FLAG_SAMPLE_ID_ALL),
+            pw.Event("instructions", 0, 1, [2], flags=pw.FLAG_SAMPLE_ID_ALL),
+        ]
+        drawn = pw_recording.Recording([group], 100)
+        drawn.clock = itertools.count(1, 10**6)
+        draw = random.Random(17)
+        # the interrupt adds much in the first span, and little in the others
+        for instructions, number in (70, 400), (145, 4000):
+            for _ in range(number):
+                drawn.sample(0x1000, pw_recording.LONG, 5000 + draw.randrange(20))
+                drawn.sample(0x1000, pw_recording.WINDOW, instructions + draw.randrange(10))
+        path = drawn.write(DATA / "spans.data")
+        command = PERF, "functions", "report", path
+        (note,) = self.told(*command)
+        self.assertEqual(self.told(*command, "--interval", "0.8"), [note])
+        self.assertEqual(self.told(*command, "--sums", "-"), [note])
+
+    def told(self, *command: object) -> list[str]:
+        """The notes on what interrupts add."""
+        done = run(*command, stderr=-1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [line for line in done.stderr.splitlines() if "the interrupt before" in line]
 
     def test_nothing_to_correct(self):
         """A group without instructions cannot be corrected."""

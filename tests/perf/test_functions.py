@@ -356,7 +356,7 @@ class Interval(unittest.TestCase):
             ("--interval takes a number from", path, "--interval=-1"),
             ("--interval takes a number from", path, "--interval=1s"),
             ("no column FOO", path, "--interval", 1, "-s", "FOO"),
-            ("--comms chooses no window", path, "--interval", 1, "-c", "nobody"),
+            ("no window matches --comms", path, "--interval", 1, "-c", "nobody"),
         ):
             done = run(PERF, "functions", "report", *options, stderr=-1)
             self.assertGreater(done.returncode, 0, options)
@@ -373,7 +373,7 @@ class Interval(unittest.TestCase):
         done = native(DATA / "no-time.data", "--interval", 1)
         self.assertGreater(done.returncode, 0)
         self.assertIn(
-            "recorded without what these options need: perf functions record -T\n", done.stderr
+            "cycles lacks data that these options need: use perf functions record -T\n", done.stderr
         )
 
 
@@ -842,32 +842,32 @@ class Report(Case):
         def instead(found: re.Match, group: int, what: str) -> tuple[str, str]:
             return (
                 text[: found.start(group)] + what + text[found.end(group) :],
-                "is not one of a sums file",
+                "line [0-9]+ is damaged",
             )
 
         for content, reason in (
             *(instead(numbers, 1, what) for what in ("-1", "1_0", "0x10", "", " 1")),
             *(instead(numbers, 3, what) for what in ("-1", "1" + 400 * "0", "1.0")),
             instead(groups, 1, "7"),
-            (text.replace("lost\t", "lost\t-"), "is not one of a sums file"),
+            (text.replace("lost\t", "lost\t-"), "line [0-9]+ is damaged"),
             (text[:-5], "cut short"),
             (text.replace("sums 4", "sums 9"), "version 9, this perf reads versions 3 to 4"),
             (text.replace("sums 4", f"sums {10**20}"), f"version {10**20}, this perf"),
             (text.replace("sums 4", "sums 2"), "version 2, this perf reads versions 3 to 4"),
-            (text.replace("sums 4", "sums 3"), "line 6 is not one of a sums file"),
-            (text.replace("by\tsymbol", "by\tname"), "line 2 is not one of a sums file"),
-            (text.replace("lost\t", "last\t"), "line 3 is not one of a sums file"),
-            (text.replace("lost\t", "lost\t1\t("), "line 3 is not one of a sums file"),
-            (text.replace("end\n", "sums\tx\n"), "is not one of a sums file"),
+            (text.replace("sums 4", "sums 3"), "line 6 is damaged"),
+            (text.replace("by\tsymbol", "by\tname"), "line 2 is damaged"),
+            (text.replace("lost\t", "last\t"), "line 3 is damaged"),
+            (text.replace("lost\t", "lost\t1\t("), "line 3 is damaged"),
+            (text.replace("end\n", "sums\tx\n"), "line [0-9]+ is damaged"),
         ):
             bad.write_text(content)
             self.assert_refused(reason, bad)
             done = run("/usr/bin/python3", SCRIPT, "--sums", bad)
             self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
         other = recording("other", 3, events=2)
-        self.assert_refused("other.data: does not add up.*other events", self.one, other)
+        self.assert_refused("other.data: cannot be added.*other events", self.one, other)
         self.report(self.one, "--share", "none", "--sums", bad)
-        self.assert_refused("does not add up.*share mode", bad, self.one)
+        self.assert_refused("cannot be added.*share mode", bad, self.one)
         self.assert_refused(
             "one.sums: these are sums of --share auto: leave --share out",
             self.one,
@@ -885,7 +885,7 @@ class Report(Case):
                 "leave --share out, or write them anew from the recording\n",
             ),
         )
-        self.assert_refused("--comms chooses no window: leave it out", self.one, "-c", "nobody")
+        self.assert_refused("no window matches --comms: leave it out", self.one, "-c", "nobody")
         self.assert_refused("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x")
         self.assert_refused("cannot read --cpu : write numbers of CPUs", self.one, "-C", "")
         for option in "--pid", "--tid":
@@ -900,7 +900,7 @@ class Report(Case):
             )
         self.assert_refused("-j and -x choose the form of the output", self.one, "-j", "-x", ",")
         self.assert_refused("leave out other inputs, --tui", self.one, "--tui", "--interval", "1")
-        self.assert_refused("--cpu chooses no window: leave it out", self.one, "-C", "63")
+        self.assert_refused("no window matches --cpu: leave it out", self.one, "-C", "63")
         self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")
@@ -914,7 +914,7 @@ class Report(Case):
         for by in "", "comm,", "comm,comm", "comm,children", "children":
             self.assert_refused(f"no --by {by}, there are: ", self.one, f"--by={by}")
         self.assert_refused(
-            "recorded without what these options need: perf functions record --call-graph fp,4$",
+            "lacks data that these options need: use perf functions record --call-graph fp,4$",
             self.one,
             "--by",
             "callchain",
@@ -930,7 +930,7 @@ class Report(Case):
             "--inline",
         )
         self.report(self.one, "--by", "comm", "--sums", bad)
-        self.assert_refused("does not add up.*another kind", self.one, bad)
+        self.assert_refused("cannot be added.*another kind", self.one, bad)
         self.assert_refused("bad.sums: these are sums by comm: leave out --by", bad, "--by", "dso")
         done = run("/usr/bin/python3", SCRIPT, "--sums", sums, bad)
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
@@ -1314,8 +1314,8 @@ class Record(unittest.TestCase):
             (f"--window={2**64}", f"--window takes a number from 0 to {2**61 - 1}"),
             ("--period=0", f"--period takes a number from 1 to {2**63 - 1}"),
             ("--period=0x10", f"--period takes a number from 1 to {2**63 - 1}"),
-            ("--no-window --burst 2", "do not go with --no-window"),
-            ("--no-window --jitter 2", "do not go with --no-window"),
+            ("--no-window --burst 2", "need windows: leave --no-window out"),
+            ("--no-window --jitter 2", "need windows: leave --no-window out"),
             ("--period 299", "a window of 300 is longer than the period"),
             ("-c 299", "a window of 300 is longer than the period"),
             ("--window 999701", "a window of 999701 is longer than the period"),

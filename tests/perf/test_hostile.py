@@ -269,8 +269,23 @@ class Numbers(Refused):
     def refuse_line(self, text: str) -> None:
         """Both readers refuse a sums file for one of its lines."""
         (DATA / "bad.sums").write_text(text)
-        self.assert_refused("is not one of a sums file", report(DATA / "bad.sums"))
+        self.assert_refused(
+            "is damaged: write the file again with --sums", report(DATA / "bad.sums")
+        )
         self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
+
+    def test_too_many_groups_and_cpus(self):
+        """Each is compared with those before it, so 100,000 would keep perf busy for minutes."""
+        text = cycles("good.sums", ("f", "/x", "-", 1, 1, *ONE)).read_text()
+        (group,) = (line for line in text.splitlines() if line.startswith("group"))
+        many = "".join(f"{group}{number}\n" for number in range(100_000))
+        cpus = "".join(f"cpu\tx{number}\n" for number in range(100_000))
+        for more in many, cpus:
+            (DATA / "many.sums").write_text(text.replace(group, more + group))
+            self.assert_refused(
+                "it has more than 1000 groups or CPUs: add up fewer files",
+                report(DATA / "many.sums"),
+            )
 
     def test_fields_that_do_not_fit(self):
         good = cycles("good.sums", ("f", "/x", "-", 1, 1, *ONE)).read_text()

@@ -573,7 +573,7 @@ class Here(unittest.TestCase):
         clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS", "--delay", "0.1"
         busy = "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i + 1)); done"
         text, _ = self.said("top", *clock, "-S", "nosuch", "--", *busy)
-        reason = "no window yet: --symbols chooses them, leave it out to see what there is"
+        reason = "no window matches --symbols yet: leave it out to see all rows"
         self.assertEqual(text.count(f"perf functions: {reason}\n"), 1)
         self.assertEqual(text.count("perf functions: "), 1)
 
@@ -591,7 +591,7 @@ class Here(unittest.TestCase):
         clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS"
         text, status = self.said("top", *clock, "--by", "cgroup", "--count", "1")
         self.assertNotEqual(status, 0)
-        self.assertRegex(text, "was recorded without what these options need: --all-cgroups\n")
+        self.assertRegex(text, "lacks data that these options need: use --all-cgroups\n")
 
     def test_full_device(self):
         """perf record is silent if not even the header of the file can be written."""

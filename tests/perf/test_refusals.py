@@ -141,6 +141,13 @@ class Programs(Case):
 
 
 class Commands(unittest.TestCase):
+    def test_options_with_a_value_cannot_be_undone(self):
+        """There is a reason before the usage."""
+        for option in "before", "after", "fail-on", "interval", "percent-limit":
+            done = run(PERF, "functions", "report", f"--no-{option}", stderr=-1)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f"option `no-{option}' isn't available", done.stderr)
+
     def test_unknown(self):
         for name, hint in (
             ("diff", "compare with perf functions report --diff BEFORE AFTER"),

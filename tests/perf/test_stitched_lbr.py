@@ -335,12 +335,12 @@ class Functions(unittest.TestCase):
         for event in chains_alone.groups[0]:
             event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
         lacks = (
-            "perf functions: cycles was recorded without what these options need: "
+            "perf functions: cycles lacks data that these options need: use "
             "perf functions record --call-graph lbr"
         )
         self.assertEqual(
             self.refusal(lbr.Branches(code, alternate=WINDOW)),
-            "perf functions: --stitch-lbr lengthens call chains: add --by callchain\n",
+            "perf functions: --stitch-lbr has no effect without call chains: add --by callchain\n",
         )
         self.assertEqual(self.refusal(chains_alone, "--by", "callchain"), f"{lacks}\n")
         for recording in lbr.Branches(code, index=False, alternate=WINDOW), lbr.Branches(
@@ -348,7 +348,7 @@ class Functions(unittest.TestCase):
         ):
             self.assertRegex(
                 self.refusal(recording, "--by", "callchain"),
-                f"^{lacks} with Linux 5.7 or later, .*\n$",
+                f"^{lacks} with Linux 5.7 or later, which tells where the LBRs are\n$",
             )
 
 

@@ -271,7 +271,7 @@ class Cluster(Workers):
         must(PERF, "functions", "report", "--by", "dso", "--sums", other, *FILES)
         self.refused(
             (
-                rf"{other}: does not add up with those before it: its rows are of another kind .*"
+                rf"{other}: cannot be added to the inputs before it: its rows are of another kind .*"
                 r" \(on .*\)"
             ),
             self.cluster(*FILES, other),

@@ -521,7 +521,7 @@ class Mistakes(Case):
             self.refused(".* is a folder", REPORT, option, self.dir, self.chains)
             self.refused(
                 "--pprof and --openmetrics have no form for a comparison: "
-                "they cannot be with --diff, --before and --after",
+                "they do not go with --diff, --before and --after",
                 REPORT,
                 option,
                 out,

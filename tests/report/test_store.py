@@ -775,7 +775,7 @@ class Trouble(Store):
         )
         self.refused("yesterday: no time: write .*", "--from", self.url, "--since", "yesterday")
         self.refused(
-            "error: --store needs --build: what was running",
+            "error: --store needs --build: name what was running, as in --build v1.2",
             "--store",
             self.url,
             path_of("host0", 1),
@@ -788,7 +788,7 @@ class Trouble(Store):
             self.url,
         )
         self.refused(
-            "error: --from takes the place of inputs: leave these out",
+            "error: --from reads sums from the database, not from files: leave the inputs out",
             "--from",
             self.url,
             path_of("host0", 1),
@@ -796,7 +796,7 @@ class Trouble(Store):
         for options in ("--comm", "web"), ("--time", "1,2"), ("--share=none",), ("--cluster",):
             self.refused(
                 (
-                    "error: --from takes sums as they are stored: it cannot be with --cluster,"
+                    "error: --from takes sums as they are stored: it does not go with --cluster,"
                     " --share, .*"
                 ),
                 "--from",

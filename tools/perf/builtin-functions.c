@@ -2,7 +2,6 @@
 /*
  * builtin-functions.c - metrics of functions from the counts of groups
  */
-#include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,9 +28,10 @@
 #include "util/debug.h"
 #include "util/functions/columns.h"
 #include "util/functions/diff.h"
-#include "util/functions/effect.h"
+#include "util/functions/input.h"
 #include "util/functions/json.h"
 #include "util/functions/leaders.h"
+#include "util/functions/notes.h"
 #include "util/functions/print.h"
 #include "util/functions/record.h"
 #include "util/functions/recording.h"
@@ -40,7 +40,6 @@
 #include "util/functions/top.h"
 #include "util/functions/tree.h"
 #include "util/functions/vendor-metrics.h"
-#include "util/header.h"
 #include "util/hist.h"
 #include "util/record.h"
 #include "util/srcline.h"
@@ -137,7 +136,7 @@ struct report_options {
 	unsigned int limit;
 	double percent_limit;
 	bool json;
-	bool intervals;
+	bool with_ci;
 	struct function_reading_options reading;
 	bool header;
 	bool diff;
@@ -149,6 +148,8 @@ struct report_options {
 	char *titles;
 	unsigned int nr_tables;
 	const char *fail_on;
+	struct function_limit *limits;
+	unsigned int nr_limits;
 	bool stdio;
 	bool tui;
 	bool wants_tui;		/* not only by perf config */
@@ -176,437 +177,6 @@ static void notes__end(struct notes *notes)
 	notes->fp = NULL;
 	if (notes->text)
 		fputs(notes->text, stderr);
-}
-
-static void report_error(const char *path, const char *reason)
-{
-	pr_err("perf functions: %s: %s\n", path, reason);
-}
-
-static int read_sums(const char *path, int fd, struct function_table *table)
-{
-	int own = dup(fd), err;
-	FILE *fp = own < 0 ? NULL : fdopen(own, "r");
-	char msg[128];
-
-	if (!fp) {
-		report_error(path, strerror(errno));
-		if (own >= 0)
-			close(own);
-		return -1;
-	}
-	err = function_table__read(table, fp, msg, sizeof(msg));
-	if (err)
-		report_error(path, msg);
-	fclose(fp);
-	return err;
-}
-
-/* Returns true, after a message, if there is nothing of this name to read. */
-static bool refuse_name(const char *path, int fd)
-{
-	struct stat st;
-
-	/* perf reads a socket on stdin, which has no name to open. */
-	if (fd >= 0 || !strcmp(path, "-") || !stat(path, &st))
-		return false;
-	pr_err("perf functions: %s: %m: name a file that perf functions record has written\n",
-	       path);
-	return true;
-}
-
-/* What a recording begins with: the magic number, and the size of the header. */
-struct beginning {
-	char magic[8];
-	u64 size;
-};
-
-/* Reads the first bytes of a pipe without removing them. Returns their number, or -1. */
-static ssize_t peek(int fd, void *bytes, size_t most)
-{
-	int copy[2];
-	ssize_t size;
-
-	if (pipe(copy))
-		return -1;
-	size = tee(fd, copy[1], most, 0);
-	if (size > 0)
-		size = read(copy[0], bytes, size);
-	close(copy[0]);
-	close(copy[1]);
-	return size;
-}
-
-/* Returns true if @bytes are, as far as they go, those that a file begins with. */
-static bool begins_with(const struct beginning *beginning, ssize_t bytes, const char *magic)
-{
-	return bytes > 0 && !memcmp(beginning->magic, magic,
-				    min_t(size_t, bytes, sizeof(beginning->magic)));
-}
-
-/* Returns true if addr2line may be needed for the rows of recordings. */
-static bool needs_lines(const struct report_options *options)
-{
-	return options->recording.inlines ||
-	       function_by__has(options->recording.by, FUNCTION_BY_SRCLINE);
-}
-
-/* A missing addr2line must neither end perf by a signal nor be told for each file. */
-static void prepare_lines(const struct report_options *options)
-{
-	if (!needs_lines(options))
-		return;
-	signal(SIGPIPE, SIG_IGN);
-	symbol_conf.addr2line_disable_warn = true;
-}
-
-/* perf reads pipes from stdin only. */
-static int read_recording(const char *path, int pipe, struct report_options *options,
-			  struct function_table *table)
-{
-	int own_stdin = -1, err;
-
-	if (pipe >= 0) {
-		own_stdin = dup(STDIN_FILENO);
-		if (dup2(pipe, STDIN_FILENO) < 0) {
-			report_error(path, strerror(errno));
-			return -1;
-		}
-		path = "-";
-	}
-	prepare_lines(options);
-	err = recording__read(path, &options->recording, table, &options->recordings);
-	if (own_stdin >= 0) {
-		dup2(own_stdin, STDIN_FILENO);
-		close(own_stdin);
-	}
-	return err;
-}
-
-/* Returns the first option that chooses windows, or NULL. */
-static const char *find_filter(const struct report_options *options)
-{
-	const struct {
-		const char *name, *value;
-	} filters[] = {
-		{ "comms", symbol_conf.comm_list_str }, { "dsos", symbol_conf.dso_list_str },
-		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
-		{ "symbols", symbol_conf.sym_list_str }, { "time", options->recording.time },
-		{ "cpu", options->cpus },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
-		if (filters[i].value)
-			return filters[i].name;
-	}
-	return NULL;
-}
-
-/* Returns true, after a message, if an option for sums needs a recording. */
-static bool refuse_choice(const char *path, const struct report_options *options,
-			  const struct function_table *table)
-{
-	const enum function_share wanted = options->recording.share;
-	const bool wants_none = wanted == FUNCTION_SHARE_NONE;
-	const char *filter = find_filter(options);
-
-	if (filter) {
-		pr_err("perf functions: %s: --%s needs a recording, and this is a sums file: give --%s when you write it with --sums\n",
-		       path, filter, filter);
-		return true;
-	}
-	if (wanted == FUNCTION_SHARE_AUTO)
-		return false;
-	/* auto has the same windows as discard. */
-	for (int share = 0; share < FUNCTION_SHARE_MAX; share++) {
-		bool is_none = share == FUNCTION_SHARE_NONE;
-
-		if (wants_none == is_none || !function_table__has_share(table, share))
-			continue;
-		pr_err("perf functions: %s: these are sums of --share %s: leave --share out, or write them anew from the recording\n",
-		       path, function_share__name(share));
-		return true;
-	}
-	return false;
-}
-
-static int read_chosen_sums(const char *path, int fd, const struct report_options *options,
-			    struct function_table *table)
-{
-	int err;
-
-	if (options->interval) {
-		report_error(path, "a sums file has no times: give the recording to --interval");
-		return -EINVAL;
-	}
-	err = read_sums(path, fd, table);
-	if (!err && refuse_choice(path, options, table))
-		err = -EINVAL;
-	if (!err && options->recording.share == FUNCTION_SHARE_DISCARD)
-		function_table__discard(table);
-	return err;
-}
-
-static void print_no_window(const char *path, const struct report_options *options)
-{
-	const char *filter = find_filter(options);
-
-	if (filter)
-		pr_err("perf functions: %s: --%s chooses no window: leave it out to see what there is\n",
-		       path, filter);
-	else
-		report_error(path,
-			     "the recording has no window: record for longer, or with a shorter --period");
-}
-
-/* Returns true, after a message, if --sums would replace the recording that it is made of. */
-static bool refuse_output(const char *path, const struct stat *recording, const char *sums)
-{
-	struct stat st;
-
-	if (!sums || !strcmp(sums, "-") || !S_ISREG(recording->st_mode) || stat(sums, &st) ||
-	    st.st_dev != recording->st_dev || st.st_ino != recording->st_ino)
-		return false;
-	report_error(path, "--sums would replace this recording: give the sums another name");
-	return true;
-}
-
-/* Returns true if a file ends before the events that its header describes. */
-static bool lacks_events(int fd, const struct stat *st, bool is_swapped)
-{
-	struct perf_file_header header;
-	u64 offset, size;
-
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
-		return true;
-	offset = is_swapped ? bswap_64(header.attrs.offset) : header.attrs.offset;
-	size = is_swapped ? bswap_64(header.attrs.size) : header.attrs.size;
-	return add_saturated(offset, size) > (u64)st->st_size;
-}
-
-/* Returns why an input that is no sums file cannot be a recording, or NULL. */
-static const char *refuse_file(int fd, const struct stat *st, const struct beginning *beginning,
-			       ssize_t bytes)
-{
-	const u64 pipe_size = sizeof(struct perf_pipe_file_header);
-	/* In the other byte order, a small number is large. */
-	bool is_swapped = beginning->size > UINT32_MAX;
-	bool is_whole = bytes == sizeof(*beginning);
-
-	if (!bytes)
-		return "there is no data: see perf functions record";
-	if (!begins_with(beginning, bytes, "PERFILE2") &&
-	    !begins_with(beginning, bytes, "2ELIFREP") &&
-	    !begins_with(beginning, bytes, "PERFFILE"))
-		return "neither a recording nor a sums file: see perf functions record";
-	if (is_whole && beginning->size == (is_swapped ? bswap_64(pipe_size) : pipe_size))
-		return NULL;
-	if (is_whole && S_ISFIFO(st->st_mode))
-		return "in a pipe, a recording must come from perf record -o -: copy it to a file";
-	if (S_ISREG(st->st_mode) && lacks_events(fd, st, is_swapped))
-		return "the file is cut short: record again";
-	return NULL;
-}
-
-static int read_table(const char *path, struct report_options *options,
-		      struct function_table *table)
-{
-	const char *file = strcmp(path, "-") ? path : "/dev/stdin", *reason = NULL;
-	int fd = open(file, O_RDONLY | O_CLOEXEC), err = -EINVAL;
-	struct beginning beginning = {};
-	struct stat st = {};
-	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
-	ssize_t bytes = is_pipe ? peek(fd, &beginning, sizeof(beginning)) :
-				  pread(fd, &beginning, sizeof(beginning), 0);
-
-	options->recording.name = path;
-	if (bytes >= 0)
-		reason = refuse_file(fd, &st, &beginning, bytes);
-	if (begins_with(&beginning, bytes, FUNCTION_SUMS_MAGIC))
-		err = read_chosen_sums(path, fd, options, table);
-	else if (reason)
-		report_error(path, reason);
-	else if (!refuse_name(path, fd) && !refuse_output(path, &st, options->sums))
-		err = read_recording(fd < 0 ? path : file, is_pipe ? fd : -1, options, table);
-	if (fd >= 0)
-		close(fd);
-
-	if (!err && (options->by_name || options->children) &&
-	    strcmp(table->by, options->recording.by)) {
-		pr_err("perf functions: %s: these are sums %s%s: leave out --by and --children, or write sums anew from the recording\n",
-		       path, function_by__is(table->by, FUNCTION_BY_CHILDREN) ? "of --" : "by ",
-		       table->by);
-		err = -EINVAL;
-	}
-	return err;
-}
-
-static int print_no_sum(const char *path, const char *reason)
-{
-	pr_err("perf functions: %s: does not add up with those before it: %s: report it apart\n",
-	       path, reason);
-	return -EINVAL;
-}
-
-static int read_input(const char *path, struct report_options *options,
-		      struct function_table *table)
-{
-	struct function_table own = {};
-	const char *reason = NULL;
-	int err = read_table(path, options, &own);
-
-	if (!err)
-		reason = function_table__merge(table, &own);
-	if (reason)
-		err = print_no_sum(path, reason);
-	function_table__exit(&own);
-	return err;
-}
-
-static bool same_periods(const struct function_group_desc *a, const struct function_group_desc *b)
-{
-	return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq &&
-	       a->alternative_sample_period == b->alternative_sample_period;
-}
-
-/* In share mode auto shares come from samples, so windows do not matter. */
-static bool weigh_the_same(const struct function_group_desc *a,
-			   const struct function_group_desc *b)
-{
-	if (a->share == FUNCTION_SHARE_AUTO && b->share == FUNCTION_SHARE_AUTO)
-		return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq;
-	return same_periods(a, b);
-}
-
-/* Returns true if windows of one leader's event stand for different periods. */
-static bool has_several_periods(const struct function_table *table)
-{
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct event_set *set = table->sets[i];
-		unsigned int first = 0;
-
-		while (strcmp(table->sets[first]->events[0], set->events[0]))
-			first++;
-		for (unsigned int j = 0; j < set->nr_descs; j++) {
-			if (!weigh_the_same(&set->descs[j], table->sets[first]->descs))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Prints the effects of interrupts that columns have found or subtracted. */
-static void print_effects(const struct function_table *table, const struct report_options *options)
-{
-	struct function_skid skid;
-	bool is_known = false;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		char *added = function_effect__describe(table->sets[i]);
-
-		if (added && !options->reading.correction)
-			pr_warning("perf functions: the interrupt before a window adds to it: %s (--correct takes this off)\n",
-				   added);
-		else if (added)
-			pr_warning("perf functions: --correct has taken off what interrupts add to each window: %s\n",
-				   added);
-		free(added);
-		is_known |= function_effect__is_known(table->sets[i]);
-	}
-	if (function_table__skid(table, &skid) && skid.percentile_95)
-		pr_warning("perf functions: windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more\n",
-			   (unsigned long long)skid.median,
-			   (unsigned long long)skid.percentile_95);
-	if (options->reading.correction == FUNCTION_CORRECT_OWN && is_known &&
-	    !function_effect__has_lengths(table))
-		pr_warning("perf functions: --correct=own needs windows of different lengths, and has taken the same off all windows instead (record with --calibrate, or with jitter)\n");
-	if (options->reading.correction && !is_known)
-		pr_warning("perf functions: nothing to correct: what interrupts add is known in share mode auto only, for groups that count instructions (record such a group with perf functions record)\n");
-}
-
-/* Returns true if there is such a program, in PATH if it has no folder. */
-static bool is_program(const char *name)
-{
-	const char *folders = getenv("PATH") ?: "";
-	char path[PATH_MAX];
-	int length;
-
-	if (strchr(name, '/'))
-		return !access(name, X_OK);
-	for (; *folders; folders += length + (folders[length] == ':')) {
-		length = strcspn(folders, ":");
-		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
-		    (int)sizeof(path) && !access(path, X_OK))
-			return true;
-	}
-	return false;
-}
-
-/* Returns true if a row is named by a line, such as file.c:12, or has an inlined function. */
-static bool has_line(const char *row)
-{
-	for (const char *colon = row; (colon = strchr(colon, ':')) != NULL; colon++) {
-		if (colon[1] >= '1' && colon[1] <= '9')
-			return true;
-	}
-	return strstr(row, "(inlined)");
-}
-
-/* perf may find lines without addr2line, so this looks for them first. */
-static void note_lines(const struct function_table *table, const struct report_options *options)
-{
-	if (!needs_lines(options) || is_program(symbol_conf.addr2line_path ?: "addr2line"))
-		return;
-	for (size_t i = 0; i < table->nr_sums; i++) {
-		if (has_line(table->sums[i]->symbol))
-			return;
-	}
-	pr_warning("perf functions: no addr2line, so lines and inlined functions are unknown: install binutils, or name it with --addr2line\n");
-}
-
-static void print_notes(const struct function_table *table, const struct report_options *options)
-{
-	double samples = 0, without_symbol = 0, cut = 0, whole = 0;
-
-	if (table->nr_cpus > 1)
-		pr_warning("perf functions: counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c)\n",
-			   table->cpus[0], table->cpus[1]);
-	if (has_several_periods(table))
-		pr_warning("perf functions: recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period apart)\n");
-	if (table->was_mixed)
-		pr_warning("perf functions: share modes auto and discard are added up: the shares are those of discard\n");
-	if (table->lacks_children)
-		pr_warning("perf functions: recorded without new threads and children: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)\n");
-	if (table->lost)
-		pr_warning("perf functions: %llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)\n",
-			   (unsigned long long)table->lost);
-	if (table->throttled)
-		pr_warning("perf functions: throttled %llu times: the windows around it are discarded (use longer periods, or raise sysctl kernel.perf_event_max_sample_rate)\n",
-			   (unsigned long long)table->throttled);
-
-	print_effects(table, options);
-	note_lines(table, options);
-
-	for (size_t i = 0; i < table->nr_sums; i++) {
-		const struct function_sums *sums = table->sums[i];
-
-		samples += sums->samples;
-		if (!*sums->symbol)
-			without_symbol += sums->samples;
-		if (function_sums__is_root(sums, FUNCTION_CUT))
-			cut += sums->samples;
-		if (function_sums__is_root(sums, FUNCTION_ALL))
-			whole += sums->samples;
-	}
-	if (function_by__is(table->by, FUNCTION_BY_CHILDREN)) {
-		if (cut)
-			pr_warning("perf functions: %.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp, or raise sysctl kernel.perf_event_max_stack)\n",
-				   cut, cut + whole);
-		return;
-	}
-	if (samples && 10 * without_symbol >= samples)
-		pr_warning("perf functions: %.0f %% of the window samples have no symbol: install debug symbols, or name their folder with --symfs\n",
-			   100 * without_symbol / samples);
 }
 
 static void print_no_column(const struct function_columns *columns, const char *by,
@@ -763,6 +333,21 @@ static int browse(const struct function_print *print, struct function_columns *c
 	return ret;
 }
 
+static struct function_notes notes_of(const struct report_options *options)
+{
+	return (struct function_notes){
+		.correction = options->reading.correction,
+		.wants_lines = recording_options__need_lines(&options->recording),
+	};
+}
+
+static void print_notes(const struct function_table *table, const struct report_options *options)
+{
+	const struct function_notes notes = notes_of(options);
+
+	function_notes__print(&notes, table);
+}
+
 /* Returns true if a table is one of many. */
 static bool is_part(const struct report_options *options)
 {
@@ -773,7 +358,7 @@ static int flush_table(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	report_error("cannot write the table", strerror(errno));
+	function_error("cannot write the table", strerror(errno));
 	return -EIO;
 }
 
@@ -855,7 +440,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	struct function_columns columns;
 	struct function_print print = {
 		.table = table, .columns = &columns, .tree = options->tree ? &tree : NULL,
-		.intervals = options->intervals,
+		.intervals = options->with_ci,
 		.is_next_run = options->reading.is_next_run,
 		.time = options->time,
 		.width = options->view ? options->view->width : 0,
@@ -895,7 +480,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (options->view && options->view->nr_rows)
 		print.nr_rows = min_t(size_t, options->view->nr_rows, print.nr_rows);
 
-	/* With intervals, the notes about all are printed at the end. */
+	/* With --interval, the notes about all are printed at the end. */
 	if (!is_part(options))
 		print_notes(table, options);
 	notes__end(&options->notes);
@@ -945,7 +530,7 @@ static int print_span(struct report_options *options, const struct function_tabl
 }
 
 /* Print the table of one interval. */
-static int print_interval(void *data, const struct function_table *table, u64 begin, u64 end)
+static int print_part(void *data, const struct function_table *table, u64 begin, u64 end)
 {
 	/* perf ignores SIGPIPE for addr2line, but `| head` must end the command. */
 	sighandler_t before = signal(SIGPIPE, SIG_DFL);
@@ -953,58 +538,6 @@ static int print_interval(void *data, const struct function_table *table, u64 be
 
 	signal(SIGPIPE, before);
 	return err;
-}
-
-/* Prints differences between the compared recordings. */
-static void print_diff_notes(const struct function_diff *diff, const struct function_table *before,
-			     const struct function_table *after,
-			     const struct report_options *options)
-{
-	print_notes(before, options);
-	print_notes(after, options);
-	if (!diff->has_several_runs)
-		pr_warning("perf functions: with one run of each build, a * holds for these two runs only (give more runs: --before A... --after B...)\n");
-	for (unsigned int i = 0; i < before->nr_sets; i++) {
-		const struct event_set *old = before->sets[i];
-
-		for (unsigned int j = 0; j < after->nr_sets; j++) {
-			const struct event_set *new = after->sets[j];
-
-			if (strcmp(old->events[0], new->events[0]))
-				continue;
-			if (old->descs->share == new->descs->share &&
-			    same_periods(old->descs, new->descs))
-				return;
-			pr_warning("perf functions: the sides were recorded with different periods or share modes, which changes the shares (record both alike)\n");
-			return;
-		}
-	}
-}
-
-/* Prints the changes beyond the limits of --fail-on, and returns their number. */
-static int print_exceeded(const struct function_diff_print *print, const char *limits)
-{
-	unsigned int nr_limits = 0;
-	int total = 0;
-
-	for (const char *rest = limits; rest && *rest; nr_limits++) {
-		struct function_limit limit = {};
-
-		rest = function_limit__parse(&limit, rest);
-		free(limit.column);
-	}
-	while (limits && *limits) {
-		struct function_limit limit = {};
-		int nr;
-
-		limits = function_limit__parse(&limit, limits);
-		nr = function_diff_print__exceeded(print, &limit, nr_limits, stderr);
-		free(limit.column);
-		if (nr < 0)
-			return nr;
-		total += nr;
-	}
-	return total;
 }
 
 /* Returns true if changes of a column can be significant, else prints a message. */
@@ -1025,35 +558,48 @@ static bool check_limited(const struct function_columns *columns, const char *by
 	return true;
 }
 
-/* Returns true if the limits of --fail-on are valid, else prints a message. */
-static bool check_limits(const char *limits, const struct function_columns *columns,
-			 const char *by)
+/* Reads --fail-on; prints a message if it is wrong. */
+static int parse_limits(struct report_options *options)
 {
-	bool is_good = true;
+	const char *rest = options->fail_on;
 
-	if (!limits)
-		return true;
+	if (!rest)
+		return 0;
 	do {
-		struct function_limit limit = {};
-		const char *rest = function_limit__parse(&limit, limits);
+		struct function_limit *limits = realloc(options->limits, (options->nr_limits + 1) *
+							sizeof(*limits));
+		const char *limit = rest;
 
+		if (!limits)
+			return -ENOMEM;
+		options->limits = limits;
+		rest = function_limit__parse(&limits[options->nr_limits], limit);
 		if (!rest) {
 			pr_err("perf functions: cannot read --fail-on %s: write COLUMN>NUMBER, or COLUMN<-NUMBER for a decrease, with a %% if it is relative to the value before\n",
-			       limits);
-			is_good = false;
-		} else if (columns) {
-			is_good = check_limited(columns, by, limit.column);
+			       limit);
+			return -EINVAL;
 		}
-		free(limit.column);
-		limits = rest;
-	} while (is_good && *limits);
-	return is_good;
+		options->nr_limits++;
+	} while (*rest);
+	return 0;
+}
+
+/* Returns true if the columns of all limits are there, else prints a message. */
+static bool check_limits(const struct report_options *options,
+			 const struct function_columns *columns, const char *by)
+{
+	for (unsigned int i = 0; i < options->nr_limits; i++) {
+		if (!check_limited(columns, by, options->limits[i].column))
+			return false;
+	}
+	return true;
 }
 
 static int print_changes(const struct report_options *options, struct function_diff *diff,
 			 struct function_diff_print *print)
 {
 	const struct function_table *before = &print->before->table, *after = &print->after->table;
+	const struct function_notes notes = notes_of(options);
 	int column = find_sort(&diff->columns, after->by, options->sort, /*may_lack=*/false);
 	int err;
 
@@ -1067,7 +613,7 @@ static int print_changes(const struct report_options *options, struct function_d
 	if (options->limit && options->limit < print->nr_rows)
 		print->nr_rows = options->limit;
 
-	print_diff_notes(diff, before, after, options);
+	function_notes__print_sides(&notes, before, after, diff->has_several_runs);
 	err = 0;
 	setup_pager();
 	if (options->json)
@@ -1078,7 +624,8 @@ static int print_changes(const struct report_options *options, struct function_d
 		err = function_diff_print__table(print, stdout);
 	err = err ?: flush_table();
 	if (!err)
-		err = print_exceeded(print, options->fail_on);
+		err = function_diff_print__exceeded(print, options->limits, options->nr_limits,
+						    stderr);
 	return err > 0 ? STATUS_EXCEEDED : err;
 }
 
@@ -1087,7 +634,7 @@ static int print_diff(const struct report_options *options, const struct functio
 {
 	struct function_diff diff = {};
 	struct function_diff_print print = {
-		.diff = &diff, .before = before, .after = after, .intervals = options->intervals,
+		.diff = &diff, .before = before, .after = after, .intervals = options->with_ci,
 	};
 	const char *by = after->table.by;
 	int *fields = NULL, err;
@@ -1100,7 +647,7 @@ static int print_diff(const struct report_options *options, const struct functio
 	fields = find_fields(&diff.columns, by, options->fields, /*may_lack=*/false,
 			     &print.nr_fields);
 	print.fields = fields;
-	if (fields && check_limits(options->fail_on, &diff.columns, by))
+	if (fields && check_limits(options, &diff.columns, by))
 		err = print_changes(options, &diff, &print);
 out:
 	free(fields);
@@ -1108,21 +655,30 @@ out:
 	return err;
 }
 
+static int read_input(const char *path, struct report_options *options,
+		      struct function_table *table)
+{
+	const struct function_input_options input = {
+		.recording = &options->recording, .sums = options->sums,
+		.has_rows = options->by_name || options->children,
+	};
+
+	return function_input__read(path, &input, table, &options->recordings);
+}
+
 static int read_run(const char *path, struct report_options *options, struct function_runs *runs)
 {
 	struct function_table *table = &runs->tables[runs->nr];
 	const char *reason;
-	int err = read_table(path, options, table);
+	int err = read_input(path, options, table);
 
 	runs->nr++;
 	if (err)
 		return err;
-	if (!function_table__has_window(table)) {
-		print_no_window(path, options);
-		return -EINVAL;
-	}
+	if (!function_table__has_window(table))
+		return function_input__refuse_empty(path, &options->recording);
 	reason = function_table__add(&runs->table, table);
-	return reason ? print_no_sum(path, reason) : 0;
+	return reason ? function_input__refuse_sum(path, reason) : 0;
 }
 
 /* Reads the recordings of one side. */
@@ -1157,7 +713,7 @@ static void unify_shares(struct function_runs *before, struct function_runs *aft
 			function_table__discard(&sides[i]->tables[j]);
 	}
 	if (is_auto)
-		pr_warning("perf functions: share modes auto and discard are compared: the shares are those of discard (--share discard, or auto on both sides, compares alike)\n");
+		pr_warning("perf functions: some inputs have share mode auto, others discard: the shares are those of discard (use one mode for all)\n");
 }
 
 static int make_columns_of_runs(const struct report_options *options, struct function_runs *runs)
@@ -1189,7 +745,7 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 	signal(SIGPIPE, SIG_DFL);
 	err = -EINVAL;
 	if (strcmp(before.table.by, after.table.by) || before.table.inlines != after.table.inlines)
-		report_error(after_inputs->paths[0],
+		function_error(after_inputs->paths[0],
 			     "its rows are of another kind than those before: use the same --by, --children and --inline for both");
 	else
 		err = print_diff(options, &before, &after);
@@ -1244,7 +800,7 @@ static int write_sums(const char *path, const struct function_table *table)
 	else
 		err = write_sums_to(path, table);	/* for example a pipe */
 	if (err)
-		report_error(path, strerror(-err));
+		function_error(path, strerror(-err));
 	return err;
 }
 
@@ -1364,6 +920,8 @@ static int choose_rows(struct report_options *options)
 {
 	bool has_chain;
 
+	if (options->separator && !strcmp(options->separator, "\\t"))
+		options->separator = "\t";
 	options->recording.by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
 	if (parse_cpus(options->cpus, &options->recording.cpus) ||
 	    parse_share(options->share_name, &options->recording.share) ||
@@ -1381,13 +939,13 @@ static int choose_rows(struct report_options *options)
 		pr_err("perf functions: --inline needs rows of functions: use --by symbol or --by callchain\n");
 		return -1;
 	}
-	if (symbol_conf.addr2line_path && !is_program(symbol_conf.addr2line_path)) {
+	if (symbol_conf.addr2line_path && !recording__has_addr2line()) {
 		pr_err("perf functions: --addr2line %s: there is no such program: name the one of binutils\n",
 		       symbol_conf.addr2line_path);
 		return -1;
 	}
 	if (options->recording.stitch_lbr && !has_chain) {
-		pr_err("perf functions: --stitch-lbr lengthens call chains: add --by callchain\n");
+		pr_err("perf functions: --stitch-lbr has no effect without call chains: add --by callchain\n");
 		return -1;
 	}
 	/* Room for the function in each symbol. */
@@ -1396,83 +954,95 @@ static int choose_rows(struct report_options *options)
 	return 0;
 }
 
-static int report_functions(struct report_options *options)
+/* Checks and completes the choice of what is done; prints a message if it is invalid. */
+static int choose_report(struct report_options *options)
 {
-	const char *const default_input[] = { input_name ?: "perf.data" };
-	const struct inputs *inputs = &options->inputs[SIDE_NONE];
-	struct function_table table = {};
-	int err;
+	const unsigned int nr_inputs = options->inputs[SIDE_NONE].nr + !!input_name;
 
-	if (choose_rows(options))
-		return -1;
-	if (options->tree && (!options->metrics || options->fields || options->diff ||
-			      options->inputs[SIDE_BEFORE].nr || options->separator ||
-			      options->sums)) {
-		pr_err("perf functions: --tree needs -M, and prints text or -j: leave out --fields, -x, --sums and comparisons\n");
-		return -1;
-	}
 	options->diff |= options->inputs[SIDE_BEFORE].nr || options->inputs[SIDE_AFTER].nr;
+	if (options->tree && (!options->metrics || options->fields || options->diff ||
+			      options->separator || options->sums)) {
+		pr_err("perf functions: --tree prints the metrics of -M, as text or with -j: add -M, and leave out --fields, -x, --sums and comparisons\n");
+		return -EINVAL;
+	}
 	if (options->diff && !find_sides(options)) {
 		pr_err("perf functions: --diff needs two recordings or sums files, before and after: name both, or several of each with --before A... --after B..., and leave out -i and --sums\n");
-		return -1;
+		return -EINVAL;
 	}
 	options->reading.is_compared = options->diff;
 	if (options->reading.is_next_run && options->diff) {
 		pr_err("perf functions: --ci=next does not go with a comparison: compare several runs with --before A... --after B...\n");
-		return -1;
+		return -EINVAL;
 	}
-	if (options->interval && (options->diff || options->sums || options->wants_tui ||
-				  inputs->nr + !!input_name > 1)) {
+	if (options->interval &&
+	    (options->diff || options->sums || options->wants_tui || nr_inputs > 1)) {
 		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons\n");
-		return -1;
-	}
-	if (options->interval) {
-		options->recording.span = options->interval * NSEC_PER_SEC + 0.5;
-		options->recording.take = print_interval;
-		options->recording.data = options;
+		return -EINVAL;
 	}
 	if (options->fail_on && !options->diff) {
 		pr_err("perf functions: --fail-on checks a comparison: add --diff, or --before and --after\n");
-		return -1;
+		return -EINVAL;
 	}
-	if (!check_limits(options->fail_on, NULL, options->recording.by))
-		return -1;
 	if (options->header &&
 	    (options->diff || options->json || options->separator || options->sums)) {
 		pr_err("perf functions: --header goes with a table: leave out -j, -x, --sums and comparisons\n");
-		return -1;
+		return -EINVAL;
 	}
-	if (options->header) {
-		options->recording.header = open_memstream(&options->headers,
-							   &options->headers_size);
-		if (!options->recording.header)
-			return -1;
-	}
-
 	/* The browser shows one table of functions and no other output. */
 	options->tui &= !options->json && !options->separator && !options->sums &&
 			!options->tree && !options->diff && !options->interval;
-	options->recording.annotate = options->tui;
+	return parse_limits(options);
+}
+
+/* Prepares for what the options choose. */
+static int prepare_report(struct report_options *options)
+{
+	struct recording_options *recording = &options->recording;
+
+	if (options->interval) {
+		recording->span = options->interval * NSEC_PER_SEC + 0.5;
+		recording->take = print_part;
+		recording->data = options;
+	}
+	if (options->header) {
+		recording->header = open_memstream(&options->headers, &options->headers_size);
+		if (!recording->header)
+			return -ENOMEM;
+	}
+	recording->annotate = options->tui;
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
-		return -1;
+		return -ENOMEM;
 	if (options->tui && verbose <= 0)
 		notes__begin(&options->notes);
+	return 0;
+}
 
-	if (options->diff) {
-		err = report_diff(options, &options->inputs[SIDE_BEFORE],
-				  &options->inputs[SIDE_AFTER]);
+static int add_up_input(const char *path, struct report_options *options,
+			struct function_table *table)
+{
+	struct function_table own = {};
+	int err = read_input(path, options, &own);
+	const char *reason = err ? NULL : function_table__add(table, &own);
+
+	if (reason)
+		err = function_input__refuse_sum(path, reason);
+	function_table__exit(&own);
+	return err;
+}
+
+static int report_table(struct report_options *options)
+{
+	const struct inputs *inputs = &options->inputs[SIDE_NONE];
+	const char *default_input = input_name ?: "perf.data";
+	struct function_table table = {};
+	int err = 0;
+
+	if (!inputs->nr || input_name)
+		err = add_up_input(default_input, options, &table);
+	for (unsigned int i = 0; !err && i < inputs->nr; i++)
+		err = add_up_input(inputs->paths[i], options, &table);
+	if (err)
 		goto out;
-	}
-	if (!inputs->nr || input_name) {
-		err = read_input(default_input[0], options, &table);
-		if (err)
-			goto out;
-	}
-	for (unsigned int i = 0; i < inputs->nr; i++) {
-		err = read_input(inputs->paths[i], options, &table);
-		if (err)
-			goto out;
-	}
 
 	/* addr2line makes perf ignore SIGPIPE, but `| head` must end the command silently. */
 	if (!options->tui)
@@ -1480,9 +1050,9 @@ static int report_functions(struct report_options *options)
 
 	/* Sums without windows may still be added to those of other recordings. */
 	if (!function_table__has_window(&table) && !options->sums) {
-		print_no_window(inputs->nr > 1 ? "the recordings" :
-				inputs->nr ? inputs->paths[0] : default_input[0], options);
-		err = -EINVAL;
+		err = function_input__refuse_empty(inputs->nr > 1 ? "the recordings" :
+						   inputs->nr ? inputs->paths[0] : default_input,
+						   &options->recording);
 	} else if (options->interval) {
 		print_notes(&table, options);
 	} else if (options->sums) {
@@ -1493,6 +1063,17 @@ static int report_functions(struct report_options *options)
 	}
 out:
 	function_table__exit(&table);
+	return err;
+}
+
+static int report_functions(struct report_options *options)
+{
+	int err = choose_rows(options) ?: choose_report(options) ?: prepare_report(options);
+
+	if (!err)
+		err = options->diff ? report_diff(options, &options->inputs[SIDE_BEFORE],
+						  &options->inputs[SIDE_AFTER]) :
+				      report_table(options);
 	recordings__delete(options->recordings);
 	notes__end(&options->notes);
 	free(options->notes.text);
@@ -1500,13 +1081,11 @@ out:
 }
 
 /* --fail-on may be given more than once. */
-static int add_limits(const struct option *opt, const char *str, int unset)
+static int add_limits(const struct option *opt, const char *str, int unset __maybe_unused)
 {
 	const char **limits = opt->value;
 	char *all;
 
-	if (unset)
-		return -EINVAL;
 	if (asprintf(&all, "%s%s%s", *limits ?: "", *limits ? "," : "", str) < 0)
 		return -ENOMEM;
 	free((char *)*limits);
@@ -1532,7 +1111,7 @@ static int parse_ci(const struct option *opt, const char *str, int unset)
 {
 	struct report_options *report = opt->value;
 
-	report->intervals = !unset;
+	report->with_ci = !unset;
 	report->reading.is_next_run = str && !strcmp(str, "next");
 	if (!str || report->reading.is_next_run || !strcmp(str, "run"))
 		return 0;
@@ -1553,7 +1132,7 @@ static int parse_correct(const struct option *opt, const char *str, int unset)
 	else if (!strcmp(str, "own"))
 		reading->correction = FUNCTION_CORRECT_OWN;
 	else
-		pr_err("perf functions: --correct=%s: write --correct=all to take the same off all windows, or --correct=own for each function's own\n",
+		pr_err("perf functions: --correct=%s: write --correct=all to subtract the same from all windows, or --correct=own for each function's own\n",
 		       str);
 	return unset || reading->correction ? 0 : -EINVAL;
 }
@@ -1564,8 +1143,6 @@ static int parse_number(const struct option *opt, const char *str, double least,
 	double *number = opt->value;
 	char *end;
 
-	if (!str)
-		return -EINVAL;
 	*number = strtod(str, &end);
 	if (end != str && !*end && *number >= least && *number <= most)
 		return 0;
@@ -1573,14 +1150,16 @@ static int parse_number(const struct option *opt, const char *str, double least,
 	return -EINVAL;
 }
 
-static int parse_percent(const struct option *opt, const char *str, int unset)
+static int parse_percent(const struct option *opt, const char *str,
+			 int unset __maybe_unused)
 {
-	return unset ? -EINVAL : parse_number(opt, str, 0, 100);
+	return parse_number(opt, str, 0, 100);
 }
 
-static int parse_seconds(const struct option *opt, const char *str, int unset)
+static int parse_seconds(const struct option *opt, const char *str,
+			 int unset __maybe_unused)
 {
-	return unset ? -EINVAL : parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
+	return parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
 }
 
 static void add_input(struct report_options *report, const char *path)
@@ -1590,24 +1169,12 @@ static void add_input(struct report_options *report, const char *path)
 	inputs->paths[inputs->nr++] = path;
 }
 
-static int add_before(const struct option *opt, const char *path, int unset)
+/* --before and --after */
+static int add_to_side(const struct option *opt, const char *path, int unset __maybe_unused)
 {
 	struct report_options *report = opt->value;
 
-	if (unset)
-		return -EINVAL;
-	report->side = SIDE_BEFORE;
-	add_input(report, path);
-	return 0;
-}
-
-static int add_after(const struct option *opt, const char *path, int unset)
-{
-	struct report_options *report = opt->value;
-
-	if (unset)
-		return -EINVAL;
-	report->side = SIDE_AFTER;
+	report->side = strcmp(opt->long_name, "before") ? SIDE_AFTER : SIDE_BEFORE;
 	add_input(report, path);
 	return 0;
 }
@@ -1624,6 +1191,11 @@ static void parse_report(struct report_options *report, const struct option *opt
 	for (int i = 1; i < argc; i++)
 		add_input(report, argv[i]);
 }
+
+/* An option with a value, which has no form --no-NAME. */
+#define OPT_VALUE(s, l, v, a, h, f)						\
+	{ .type = OPTION_CALLBACK, .short_name = (s), .long_name = (l), .value = (v),	\
+	  .argh = (a), .help = (h), .callback = (f), .flags = PARSE_OPT_NONEG }
 
 /* Groups of options, in the help and in the manual. */
 #define GROUP_INPUT		"Input:"
@@ -1660,9 +1232,9 @@ static struct option *table_options(struct report_options *report)
 	OPT_BOOLEAN(0, "stitch-lbr", &report->recording.stitch_lbr,
 		    "with --by callchain: lengthen call chains by earlier LBRs"),
 	OPT_STRING('s', "sort", &report->sort, "column",
-		   "sort by this column, or by symbol (default: %CY, else #)"),
+		   "sort by this column, or by symbol (default: %CY, or else %CLK, %TCLK or #)"),
 	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
-	OPT_CALLBACK(0, "percent-limit", &report->percent_limit, "percent",
+	OPT_VALUE(0, "percent-limit", &report->percent_limit, "percent",
 		     "leave out functions with a smaller share", parse_percent),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('F', "fields", &report->fields, "column[,column...]",
@@ -1672,7 +1244,7 @@ static struct option *table_options(struct report_options *report)
 			    "print 95 % intervals, for this run (default: run) or for the next one",
 			    parse_ci),
 	OPT_CALLBACK_OPTARG(0, "correct", &report->reading, NULL, "all|own",
-			    "take off what interrupts add: the same from all windows (default: all), or each function's own",
+			    "subtract what interrupts add: the same from all windows (default: all), or each function's own",
 			    parse_correct),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
@@ -1773,7 +1345,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_STRING(0, "time", &report.recording.time, "start,stop",
 		   "count only windows in this span of time"),
 	OPT_GROUP(GROUP_ROWS),
-	OPT_CALLBACK(0, "interval", &report.interval, "seconds",
+	OPT_VALUE(0, "interval", &report.interval, "seconds",
 		     "print a table for each span of this length", parse_seconds),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
@@ -1785,11 +1357,11 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_GROUP(GROUP_COMPARISON),
 	OPT_BOOLEAN(0, "diff", &report.diff,
 		    "print what has changed from the first input to the second"),
-	OPT_CALLBACK(0, "before", &report, "file...",
-		     "print what has changed from these runs to those of --after", add_before),
-	OPT_CALLBACK(0, "after", &report, "file...", "the runs to compare with those of --before",
-		     add_after),
-	OPT_CALLBACK(0, "fail-on", &report.fail_on, "limit[,...]",
+	OPT_VALUE(0, "before", &report, "file...",
+		     "print what has changed from these runs to those of --after", add_to_side),
+	OPT_VALUE(0, "after", &report, "file...", "the runs to compare with those of --before",
+		     add_to_side),
+	OPT_VALUE(0, "fail-on", &report.fail_on, "limit[,...]",
 		     "exit status 2 if a metric of a function has surely risen (column>number[%]) or fallen (column<-number[%]) by more than this",
 		     add_limits),
 	OPT_GROUP(GROUP_OUTPUT),
@@ -1817,10 +1389,11 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	parse_report(&report, all, argc, argv);
 	report.wants_tui = report.tui && !report.stdio;
 	report.tui = (report.tui || tui_is_default) && !report.stdio;
-	if (report.separator && !strcmp(report.separator, "\\t"))
-		report.separator = "\t";
 	err = report_functions(&report);
 	free((char *)report.fail_on);
+	for (unsigned int i = 0; i < report.nr_limits; i++)
+		free(report.limits[i].column);
+	free(report.limits);
 	perf_cpu_map__put(report.recording.cpus);
 	if (report.recording.header)
 		fclose(report.recording.header);
@@ -1850,7 +1423,7 @@ static bool is_device_full(const char *output)
 	if (!output || statvfs(output, &st) || (geteuid() ? st.f_bavail : st.f_bfree) ||
 	    !st.f_blocks)
 		return false;
-	report_error(output, "no space left on the device: name a file elsewhere with -o");
+	function_error(output, "no space left on the device: name a file elsewhere with -o");
 	return true;
 }
 
@@ -1883,7 +1456,6 @@ static int read_for_top(void *data, struct function_top *top)
 	struct function_table table = {};
 	int err;
 
-	prepare_lines(&command->report);
 	recording->is_due = function_top__is_due;
 	recording->take = function_top__take;
 	recording->data = top;
@@ -1964,15 +1536,16 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 	return NULL;
 }
 
-static int parse_delay(const struct option *opt, const char *str, int unset)
+static int parse_delay(const struct option *opt, const char *str,
+			 int unset __maybe_unused)
 {
-	return unset ? -EINVAL : parse_number(opt, str, FUNCTION_TOP_LEAST_DELAY,
-					      FUNCTION_TOP_MOST_SECONDS);
+	return parse_number(opt, str, FUNCTION_TOP_LEAST_DELAY, FUNCTION_TOP_MOST_SECONDS);
 }
 
-static int parse_last(const struct option *opt, const char *str, int unset)
+static int parse_last(const struct option *opt, const char *str,
+			 int unset __maybe_unused)
 {
-	return unset ? -EINVAL : parse_number(opt, str, 0, FUNCTION_TOP_MOST_SECONDS);
+	return parse_number(opt, str, 0, FUNCTION_TOP_MOST_SECONDS);
 }
 
 /*
@@ -1987,7 +1560,7 @@ static bool prepare_streams(void)
 	int fd;
 
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
-		report_error("cannot write the table", strerror(errno));
+		function_error("cannot write the table", strerror(errno));
 		return false;
 	}
 	do
@@ -2019,13 +1592,11 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);
 	if (function_record__init(&command->record, record_options, &recorder, argc, argv))
 		return -1;
-	if (report->separator && !strcmp(report->separator, "\\t"))
-		report->separator = "\t";
 	report->metrics = command->record.metrics;
 	top->stdio |= report->json || report->separator;
 	if (choose_rows(report))
 		return -1;
-	top->filter = find_filter(report);
+	top->filter = recording_options__filter(&report->recording);
 	return function_top__run(top, fds);
 }
 
@@ -2040,9 +1611,9 @@ static int cmd_functions_top(int argc, const char **argv)
 	struct option *shared = table_options(&command.report), *all = NULL;
 	const struct option options[] = {
 	OPT_GROUP("Tables:"),
-	OPT_CALLBACK('d', "delay", &top.delay, "seconds",
+	OPT_VALUE('d', "delay", &top.delay, "seconds",
 		     "seconds from one table to the next (default: 2)", parse_delay),
-	OPT_CALLBACK(0, "last", &top.last, "seconds",
+	OPT_VALUE(0, "last", &top.last, "seconds",
 		     "seconds that a table covers (default: 30; 0: all since the beginning)",
 		     parse_last),
 	OPT_UINTEGER(0, "count", &top.count, "end after this number of tables"),

@@ -686,7 +686,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 	TEST_ASSERT_EQUAL("read", read_text(sums_file, &table), 0);
 	TEST_ASSERT_EQUAL("same file", check_rewritten(&table, sums_file), TEST_OK);
 	TEST_ASSERT_EQUAL("read again", read_text(sums_file, &other), 0);
-	TEST_ASSERT_VAL("add", !function_table__merge(&table, &other));
+	TEST_ASSERT_VAL("add", !function_table__add(&table, &other));
 	TEST_ASSERT_EQUAL("sums of two", check_rewritten(&table, doubled), TEST_OK);
 	function_table__exit(&other);
 	function_table__exit(&table);
@@ -724,7 +724,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 	TEST_ASSERT_EQUAL("read", read_text(sums_file, &table), 0);
 	TEST_ASSERT_EQUAL("read another", read_text(by_comm, &other), 0);
 	TEST_ASSERT_VAL("kind", function_by__is(other.by, FUNCTION_BY_COMM));
-	TEST_ASSERT_VAL("two kinds", function_table__merge(&table, &other));
+	TEST_ASSERT_VAL("two kinds", function_table__add(&table, &other));
 	function_table__exit(&other);
 	function_table__exit(&table);
 	return TEST_OK;

@@ -1224,7 +1224,7 @@ class Collector:
         if attr.get("defer_callchain"):  # perf script delays such samples
             fail(
                 "the counts of samples are mixed up where call chains come later: "
-                "record without 'defer', or use perf functions"
+                "record without 'defer'"
             )
         name = self.names.get(evsel, f"event{evsel}")
         is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT  # perf delays their samples
@@ -1239,7 +1239,7 @@ class Collector:
                 or attr["branch_sample_type"] & PERF_SAMPLE_BRANCH_CALL_STACK
             ):
                 fail(
-                    f"{name} was recorded without what these options need: "
+                    f"{name} lacks data that these options need: use "
                     "perf record --call-graph fp"
                 )
             self.groups[evsel] = Group(attr, self.share, self.blocks)
@@ -1951,7 +1951,7 @@ def read_sums_file(path: str) -> Table:
     except OSError as error:
         fail(f"{path}: {error.strerror}")
     except (ValueError, TypeError):
-        fail(f"{path}: not a sums file: write it again")
+        fail(f"{path}: not a sums file: write it with --sums or --write-sums")
 
 
 def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
@@ -1960,21 +1960,21 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
     for name, table in tables[1:]:
         if (table.by, table.inline) != (result.by, result.inline):
             fail(
-                f"{name}: does not add up with those before it: its rows are of another kind: "
-                "report it apart"
+                f"{name}: cannot be added to the inputs before it: its rows are of another kind: "
+                "report it separately"
             )
         if {(group.events, group.share == "none") for group in table.groups} != {
             (group.events, group.share == "none") for group in result.groups
         }:
             fail(
-                f"{name}: does not add up with those before it: other events or share modes: "
-                "report it apart"
+                f"{name}: cannot be added to the inputs before it: other events or share modes: "
+                "report it separately"
             )
         result += table
         if not result.fits:
             fail(
-                f"{name}: does not add up with those before it: the sums become too large: "
-                "report it apart"
+                f"{name}: cannot be added to the inputs before it: the sums become too large: "
+                "report it separately"
             )
     if not all(sums.fits for sums in result.total().values()):
         fail("the sums of all functions are too large to add up: report fewer files at once")
@@ -2003,10 +2003,13 @@ def notes(table: Table) -> List[str]:
     if any(len(different) > 1 for different in periods.values()):
         texts.append(
             "recorded with several periods: functions weigh more where periods are shorter "
-            "(report the recordings of each period apart)"
+            "(report the recordings of each period separately)"
         )
     if table.was_mixed:
-        texts.append("share modes auto and discard are added up: the shares are those of discard")
+        texts.append(
+            "share modes auto and discard are added up: the shares are those of discard "
+            "(use one mode for all)"
+        )
     if table.lacks_children:
         texts.append("recorded without new threads and children: these did not inherit the events")
     if table.lost:
@@ -2016,8 +2019,8 @@ def notes(table: Table) -> List[str]:
         )
     if table.throttled:
         texts.append(
-            f"throttled {table.throttled} times: windows over it are discarded "
-            "(longer periods, or raise sysctl kernel.perf_event_max_sample_rate)"
+            f"throttled {table.throttled} times: the windows around it are discarded "
+            "(use longer periods, or raise sysctl kernel.perf_event_max_sample_rate)"
         )
     if table.by == "children":
         roots = [pooled(table.functions.get(Function(name, ""), {})).samples for name in (ALL, CUT)]
@@ -2051,7 +2054,7 @@ def recorded_table(collector: Collector) -> Table:
         fail("the recording has no samples: record for longer, or with a shorter period")
     if collector.ignored:
         print(
-            "generate-function-metrics: not in a counter group, or a tracepoint, and so ignored: "
+            "generate-function-metrics: ignored, because they are tracepoints or in no counter group: "
             f"{printable(', '.join(collector.ignored))}",
             file=sys.stderr,
         )

@@ -127,7 +127,7 @@ diff "${temp_dir}/values" "${temp_dir}/periods" ||
 perf stat -x, -o "${temp_dir}/stat" -e page-faults:u perf test -w noploop 1 > /dev/null 2>&1
 expected=$(sed -n 's/^\([0-9]*\),.*page-faults.*/\1/p' "${temp_dir}/stat")
 child=$(perf script -i "${perf_data}" -F tid,comm |
-	awk '$1 == "perf" && ++n[$2] == 50 { print $2; exit }')
+	awk '$1 ~ /^perf/ && ++n[$2] == 50 { print $2; exit }')
 found=$(sed -n "s/^${child} faults //p" "${temp_dir}/periods")
 found=${found:-0}
 echo "page faults of the first child: ${found}, perf stat counts ${expected}"

@@ -88,7 +88,7 @@ check()
 	fi
 
 	# The link register of arm64 comes after the first address, if it is not there already.
-	perf script -D -i "${perf_data}" 2> /dev/null | awk '
+	perf script -D --no-inline -i "${perf_data}" 2> /dev/null | awk '
 		/^\.\.\. FP chain: nr:/	{ if (chain) print chain; chain = ""; in_chain = 1; next }
 		in_chain && /^\.\.\.\.\. +[0-9]+: /	{
 			if ($3 !~ /^(ffffffffffff|0+$)/)

@@ -248,30 +248,17 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 	}
 }
 
-/**
- * function_diff_print__exceeded - print a line for each change beyond a limit
- * @print: the output; its number of rows is no limit here
- * @limit: the limit, of a column that is there
- * @nr_limits: how many limits there are
- * @fp: the output file
- *
- * Return: the number of such changes, or -ENOMEM.
- */
-int function_diff_print__exceeded(const struct function_diff_print *print,
-				  const struct function_limit *limit, unsigned int nr_limits,
-				  FILE *fp)
+/* Prints a line for each change beyond a limit. Returns their number, or -ENOMEM. */
+static int print_exceeded(const struct layout *layout, const struct function_limit *limit,
+			  unsigned int nr_limits, FILE *fp)
 {
-	const struct function_diff *diff = print->diff;
+	const struct function_diff *diff = layout->print->diff;
 	int column = function_columns__find(&diff->columns, limit->column, strlen(limit->column));
 	int digits = diff->columns.columns[column].digits + 1, nr = 0, err;
 	bool *is_exceeded = calloc(diff->nr_rows ?: 1, sizeof(*is_exceeded));
-	struct layout layout = {};
 
-	err = is_exceeded ? layout__init(&layout, print) : -ENOMEM;
-	if (err) {
-		free(is_exceeded);
-		return err;
-	}
+	if (!is_exceeded)
+		return -ENOMEM;
 	err = function_diff__find_exceeded(diff, column, limit, nr_limits, is_exceeded);
 	for (size_t r = 0; !err && r < diff->nr_rows; r++) {
 		const struct function_change *change = &diff->rows[r].changes[column];
@@ -280,7 +267,7 @@ int function_diff_print__exceeded(const struct function_diff_print *print,
 			continue;
 		nr++;
 		fprintf(fp, "perf functions: %s of %s from %.*f to %.*f",
-			diff->columns.columns[column].name, label_of(&layout, &diff->rows[r]),
+			diff->columns.columns[column].name, label_of(layout, &diff->rows[r]),
 			digits, change->before->value, digits, change->after->value);
 		if (change->before->value)
 			fprintf(fp, ", %+.1f %%", 100 * change->change /
@@ -289,7 +276,36 @@ int function_diff_print__exceeded(const struct function_diff_print *print,
 			digits, change->high, limit->column, limit->is_decrease ? '<' : '>',
 			limit->number, limit->is_relative ? "%" : "");
 	}
-	layout__exit(&layout);
 	free(is_exceeded);
 	return err ?: nr;
+}
+
+/**
+ * function_diff_print__exceeded - print a line for each change beyond a limit
+ * @print: the output; its number of rows is no limit here
+ * @limits: the limits, of columns that are there
+ * @nr_limits: how many limits there are
+ * @fp: the output file
+ *
+ * Return: the number of such changes, or -ENOMEM.
+ */
+int function_diff_print__exceeded(const struct function_diff_print *print,
+				  const struct function_limit *limits, unsigned int nr_limits,
+				  FILE *fp)
+{
+	struct layout layout = {};
+	int total = 0, err = nr_limits ? layout__init(&layout, print) : 0;
+
+	if (err || !nr_limits)
+		return err;
+	for (unsigned int i = 0; !err && i < nr_limits; i++) {
+		int nr = print_exceeded(&layout, &limits[i], nr_limits, fp);
+
+		if (nr < 0)
+			err = nr;
+		else
+			total += nr;
+	}
+	layout__exit(&layout);
+	return err ?: total;
 }

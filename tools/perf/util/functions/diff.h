@@ -100,7 +100,7 @@ int function_diff_print__table(const struct function_diff_print *print, FILE *fp
 void function_diff_print__csv(const struct function_diff_print *print, const char *separator,
 			      FILE *fp);
 int function_diff_print__exceeded(const struct function_diff_print *print,
-				  const struct function_limit *limit, unsigned int nr_limits,
+				  const struct function_limit *limits, unsigned int nr_limits,
 				  FILE *fp);
 
 #endif /* __PERF_FUNCTIONS_DIFF_H */

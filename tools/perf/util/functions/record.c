@@ -315,17 +315,17 @@ static bool refuse_options(const struct parsed *parsed)
 	}
 	if (parsed->calibrate && (parsed->has_events || !parsed->window.value)) {
 		pr_err("perf functions: --calibrate takes windows of two lengths, so it does not go with %s\n",
-		       parsed->has_events ? "-e: write two groups there" :
-					    "--no-window: leave that out");
+		       parsed->has_events ? "-e: leave --calibrate out, and write two groups in -e" :
+					    "--no-window: leave --no-window out");
 		return true;
 	}
 	if (parsed->has_events && parsed->kernel) {
-		pr_err("perf functions: --kernel does not go with -e: leave out the modifier u in it\n");
+		pr_err("perf functions: --kernel does not go with -e: leave out --kernel, and the modifier u of the events\n");
 		return true;
 	}
 	if (!parsed->window.value && ((parsed->jitter.is_given && parsed->jitter.value) ||
 				      parsed->burst.value > 1)) {
-		pr_err("perf functions: --jitter and --burst take windows, so they do not go with --no-window: leave that out\n");
+		pr_err("perf functions: --jitter and --burst need windows: leave --no-window out\n");
 		return true;
 	}
 	/* perf record refuses -c with -F. */

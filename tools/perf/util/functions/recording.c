@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reads recordings of groups and adds up the counts of their samples by function. */
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/hash.h>
@@ -80,7 +83,7 @@ struct recording {
 	/* With FUNCTION_BY_CHILDREN, the call chain of the current sample. */
 	struct function_chain chain;
 	bool has_chain;
-	const struct perf_cpu_map *cpus;	/* CPUs that the user wants to see, NULL: all */
+
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
 	struct place *places;
 	/* Number of changes of threads and maps, from 1. */
@@ -144,16 +147,16 @@ static int refuse(struct recording *recording, struct evsel *evsel, const char *
 static bool refuse_leader(struct recording *recording, struct evsel *leader)
 {
 	const char *lacks = function_finder__lacks(recording->finder, leader);
-	char reason[128];
+	char reason[256];
 
-	if (recording->cpus && !(leader->core.attr.sample_type & PERF_SAMPLE_CPU))
+	if (recording->options->cpus && !(leader->core.attr.sample_type & PERF_SAMPLE_CPU))
 		lacks = "--sample-cpu";
 	if (recording->options->span && !(leader->core.attr.sample_type & PERF_SAMPLE_TIME))
 		lacks = "-T";
 	if (!lacks)
 		return false;
 	scnprintf(reason, sizeof(reason),
-		  "was recorded without what these options need: %s%s",
+		  "lacks data that these options need: use %s%s",
 		  recording->options->is_due ? "" : "perf functions record ", lacks);
 	refuse(recording, leader, reason);
 	return true;
@@ -430,10 +433,10 @@ static bool is_outside(const struct recording *recording, const struct perf_samp
 /* Returns true if a sample is on a CPU that the user does not want to see. */
 static bool is_elsewhere(const struct recording *recording, const struct perf_sample *sample)
 {
+	const struct perf_cpu_map *cpus = recording->options->cpus;
 	const struct perf_cpu cpu = { .cpu = sample->cpu };
 
-	return recording->cpus && ((u32)cpu.cpu != sample->cpu ||
-				   !perf_cpu_map__has(recording->cpus, cpu));
+	return cpus && ((u32)cpu.cpu != sample->cpu || !perf_cpu_map__has(cpus, cpu));
 }
 
 /* Looks up thread and function of a sample. */
@@ -447,6 +450,7 @@ static int look_up(struct recording *recording, struct machine *machine, struct 
 	addr_location__init(&al);
 	if (machine__resolve(machine, &al, sample) < 0) {
 		pr_err("perf functions: a sample has no thread: the file is damaged, record again\n");
+		recording->is_refused = true;
 		goto out;
 	}
 
@@ -614,10 +618,7 @@ static int end_span(struct recording *recording, u64 lost)
 	int err = hand_over(recording, lost, end, &own);
 	const char *reason;
 
-	/* Groups become known with their first samples. */
-	if (!err && recording->table->nr_sets)
-		err = function_table__add_sets(recording->table, &own);
-	reason = err ? NULL : function_table__merge(recording->table, &own);
+	reason = err ? NULL : function_table__add_part(recording->table, &own);
 	if (reason) {
 		pr_err("perf functions: cannot add up the intervals: %s\n", reason);
 		err = -EINVAL;
@@ -923,9 +924,9 @@ static bool is_cut(const struct perf_session *session)
 		end > (u64)st.st_size);
 }
 
-static int recording__process(struct recording *recording, const char *name,
-			      const struct recording_options *options)
+static int recording__process(struct recording *recording, const char *name)
 {
+	const struct recording_options *options = recording->options;
 	struct perf_session *session = recording->session;
 	struct evsel *evsel;
 	int err;
@@ -954,6 +955,10 @@ static int recording__process(struct recording *recording, const char *name,
 	function_progress__end();
 	if (recording->is_refused)
 		return -EINVAL;
+	if (err == -ENOMEM) {
+		pr_err("perf functions: %s: not enough memory\n", name);
+		return err;
+	}
 	/* If perf record was killed, top has what came before. */
 	if (err || (session->is_cut && !options->is_due)) {
 		pr_err("perf functions: %s: cannot be read to its end: the %s is cut short or damaged, record again\n",
@@ -982,7 +987,7 @@ static void recording__note_ignored(struct recording *recording)
 
 	if (strlist__empty(recording->ignored))
 		return;
-	pr_warning("perf functions: not in a counter group, or a tracepoint, and so ignored: ");
+	pr_warning("perf functions: ignored, because they are tracepoints or in no counter group: ");
 	strlist__for_each_entry(name, recording->ignored) {
 		pr_warning("%s%s", separator, name->s);
 		separator = ", ";
@@ -1011,6 +1016,77 @@ static void recording__print_header(struct recording *recording, const char *nam
 	perf_session__fprintf_info(recording->session, fp, /*full=*/false);
 }
 
+/* Returns true if there is such a program, in PATH if it has no folder. */
+static bool is_program(const char *name)
+{
+	const char *folders = getenv("PATH") ?: "";
+	char path[PATH_MAX];
+	int length;
+
+	if (strchr(name, '/'))
+		return !access(name, X_OK);
+	for (; *folders; folders += length + (folders[length] == ':')) {
+		length = strcspn(folders, ":");
+		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
+		    (int)sizeof(path) && !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * recording__has_addr2line - say whether there is a program to find lines with
+ *
+ * Return: true if so.
+ */
+bool recording__has_addr2line(void)
+{
+	return is_program(symbol_conf.addr2line_path ?: "addr2line");
+}
+
+/**
+ * recording_options__need_lines - say whether rows may need addr2line
+ * @options: the options
+ *
+ * Return: true if so.
+ */
+bool recording_options__need_lines(const struct recording_options *options)
+{
+	return options->inlines || function_by__has(options->by, FUNCTION_BY_SRCLINE);
+}
+
+/* A missing addr2line must neither end perf by a signal nor be told for each file. */
+static void prepare_lines(const struct recording_options *options)
+{
+	if (!recording_options__need_lines(options))
+		return;
+	signal(SIGPIPE, SIG_IGN);
+	symbol_conf.addr2line_disable_warn = true;
+}
+
+/**
+ * recording_options__filter - find an option that leaves out windows
+ * @options: the options
+ *
+ * Return: the name of the first one, or NULL.
+ */
+const char *recording_options__filter(const struct recording_options *options)
+{
+	const struct {
+		const char *name, *value;
+	} filters[] = {
+		{ "comms", symbol_conf.comm_list_str }, { "dsos", symbol_conf.dso_list_str },
+		{ "pid", symbol_conf.pid_list_str }, { "tid", symbol_conf.tid_list_str },
+		{ "symbols", symbol_conf.sym_list_str }, { "time", options->time },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		if (filters[i].value)
+			return filters[i].name;
+	}
+	return options->cpus ? "cpu" : NULL;
+}
+
 static struct recording *recording__new(const struct recording_options *options)
 {
 	struct recording *recording = zalloc(sizeof(*recording));
@@ -1020,7 +1096,7 @@ static struct recording *recording__new(const struct recording_options *options)
 
 	recording->options = options;
 	recording->has_chain = function_by__is(options->by, FUNCTION_BY_CHILDREN);
-	recording->cpus = options->cpus;
+
 	recording->nr_changes = 1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
@@ -1067,6 +1143,7 @@ int recording__read(const char *path, const struct recording_options *options,
 		return -ENOMEM;
 	}
 
+	prepare_lines(options);
 	recording->table = table;
 	recording->data = (struct perf_data){
 		.path	= path,
@@ -1082,7 +1159,7 @@ int recording__read(const char *path, const struct recording_options *options,
 
 	if (options->header)
 		recording__print_header(recording, name, options->header);
-	err = recording__process(recording, name, options);
+	err = recording__process(recording, name);
 	if (err)
 		goto out;
 

@@ -785,25 +785,11 @@ static const char *check_same_sets(const struct function_table *a, const struct 
 	return NULL;
 }
 
-/**
- * function_table__add_sets - add all groups of another table
- * @table: the table
- * @other: the other table
- *
- * Return: 0, or -ENOMEM.
- */
-int function_table__add_sets(struct function_table *table, const struct function_table *other)
+static int add_descs(struct event_set *set, const struct event_set *from)
 {
-	for (unsigned int i = 0; i < other->nr_sets; i++) {
-		const struct event_set *from = other->sets[i];
-		struct event_set *set = findnew_same_set(table, from);
-
-		if (!set)
+	for (unsigned int i = 0; i < from->nr_descs; i++) {
+		if (event_set__add_desc(set, &from->descs[i]))
 			return -ENOMEM;
-		for (unsigned int j = 0; j < from->nr_descs; j++) {
-			if (event_set__add_desc(set, &from->descs[j]))
-				return -ENOMEM;
-		}
 	}
 	return 0;
 }
@@ -842,13 +828,12 @@ const char *function_table__add_part(struct function_table *table,
 		if (function_table__add_cpu(table, other->cpus[i]))
 			return "not enough memory";
 	}
-	if (function_table__add_skids(table, other->skids, other->nr_skids) ||
-	    function_table__add_sets(table, other))
+	if (function_table__add_skids(table, other->skids, other->nr_skids))
 		return "not enough memory";
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
 		struct event_set *set = findnew_same_set(table, other->sets[i]);
 
-		if (!set)
+		if (!set || add_descs(set, other->sets[i]))
 			return "not enough memory";
 		fits = event_set__add(set, other->sets[i]) && fits;
 	}
@@ -894,28 +879,6 @@ const char *function_table__add(struct function_table *table, const struct funct
 	return reason ?: function_table__add_part(table, other);
 }
 
-/**
- * function_table__merge - move the sums of one table to another
- * @table: the table; if it is empty it becomes @other
- * @other: the added table; empty afterwards
- *
- * Return: NULL, or why they do not add up.
- */
-const char *function_table__merge(struct function_table *table, struct function_table *other)
-{
-	const char *reason;
-
-	if (!table->nr_sets) {
-		*table = *other;
-		memset(other, 0, sizeof(*other));
-		return NULL;
-	}
-
-	reason = function_table__add(table, other);
-	if (!reason)
-		function_table__exit(other);
-	return reason;
-}
 
 /**
  * function_table__exit - free what a table holds
@@ -1302,6 +1265,10 @@ static int read_cpu(struct function_table *table, const char *cpu)
 	return err;
 }
 
+/* Each one is compared with those before it. */
+#define MOST_GROUPS	1000
+#define MOST_CPUS	1000
+
 /* The lines that may follow. In share mode auto, the intervals of a set precede its sums. */
 enum expected {
 	EXPECT_GROUP,
@@ -1315,6 +1282,7 @@ struct reader {
 	int version;
 	struct event_set *set;	/* the set of the last group line */
 	enum expected expected;
+	unsigned int nr_groups;
 };
 
 static int read_group_line(struct reader *reader, struct fields *fields)
@@ -1340,7 +1308,7 @@ static int read_line(struct reader *reader, struct fields *fields)
 	struct event_set *set = reader->set;
 
 	if (!strcmp(word, "group"))
-		return read_group_line(reader, fields);
+		return reader->nr_groups++ < MOST_GROUPS ? read_group_line(reader, fields) : -E2BIG;
 	if (reader->expected == EXPECT_WINDOWS) {
 		reader->expected = EXPECT_LONG;
 		return strcmp(word, "windows") ? -EINVAL :
@@ -1364,7 +1332,7 @@ static int read_line(struct reader *reader, struct fields *fields)
 		return 0;
 	}
 	if (fields->nr == 2 && !strcmp(word, "cpu"))
-		return read_cpu(table, fields->field[1]);
+		return table->nr_cpus < MOST_CPUS ? read_cpu(table, fields->field[1]) : -E2BIG;
 	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
 }
 
@@ -1424,9 +1392,13 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 	if (ret < 0) {
 		if (ret == -ENOMEM)
 			scnprintf(msg, size, "not enough memory");
+		else if (ret == -E2BIG)
+			scnprintf(msg, size,
+				  "it has more than %d groups or CPUs: add up fewer files",
+				  MOST_GROUPS);
 		else
-			scnprintf(msg, size, "line %u is not one of a sums file: write it again",
-				  nr);
+			scnprintf(msg, size,
+				  "line %u is damaged: write the file again with --sums", nr);
 		goto out;
 	}
 	/* A table without sets would be compatible with any other. */

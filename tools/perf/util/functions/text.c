@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes names from files safe for a terminal and for JSON, and reads numbers. */
+/* Makes names from files safe for a terminal and for JSON, reads numbers, prints errors. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <linux/types.h>
 
+#include "../debug.h"
 #include "text.h"
 
 /**
@@ -96,4 +97,14 @@ int function_text__u64(const char *str, int base, u64 *value)
 	errno = 0;
 	*value = strtoull(str, &end, base);
 	return errno || *end ? -EINVAL : 0;
+}
+
+/**
+ * function_error - print an error
+ * @what: the file that it is about, or what failed
+ * @reason: the cause, and what to do
+ */
+void function_error(const char *what, const char *reason)
+{
+	pr_err("perf functions: %s: %s\n", what, reason);
 }

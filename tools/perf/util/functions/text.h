@@ -12,4 +12,6 @@ int function_text__width(const char *text);
 char *function_text__printable(const char *text);
 int function_text__u64(const char *str, int base, u64 *value);
 
+void function_error(const char *what, const char *reason);
+
 #endif /* __PERF_FUNCTIONS_TEXT_H */

@@ -68,7 +68,7 @@
 
 static const char *const help[] = {
 	"d  seconds from one table to the next",
-	"l  seconds that a table is of (0: all since the start or since z)",
+	"l  seconds that a table covers (0: all since the start or since z)",
 	"z  forget what was counted so far",
 	"s  column to sort by",
 	"e  number of rows (0: all that fit)",
@@ -407,7 +407,7 @@ static void print_status(const struct function_top *top, FILE *fp)
 	if (!top->nr_slices)
 		fprintf(fp, "no samples yet");
 	else if (lacks_chosen(top))
-		fprintf(fp, "no window yet, --%s chooses them", top->options.filter);
+		fprintf(fp, "no window matches --%s yet", top->options.filter);
 	else
 		fprintf(fp, "%.1f s, %llu windows", (top->end - top->begin) / (double)NSEC_PER_SEC,
 			(unsigned long long)nr_windows(table));
@@ -489,7 +489,7 @@ static void add_help(FILE *fp)
 		fprintf(fp, "%s\n", *line);
 }
 
-/* All that is on the screen above the table, and this. */
+/* Makes what the screen shows: the status, then the help or the table. */
 static char *make_screen(struct function_top *top, const struct winsize *size)
 {
 	char *text = NULL, *table = NULL;
@@ -588,7 +588,7 @@ static int print(struct function_top *top)
 
 	if (lacks_chosen(top) && !top->has_told) {
 		fprintf(stderr,
-			"perf functions: no window yet: --%s chooses them, leave it out to see what there is\n",
+			"perf functions: no window matches --%s yet: leave it out to see all rows\n",
 			top->options.filter);
 		top->has_told = true;
 	}
@@ -625,7 +625,7 @@ static void stop(struct function_top *top)
 	}
 }
 
-/* Show what there is. An error is that of a choice of the user, or the end. */
+/* Draws the screen, or prints a table. After an error, top ends. */
 static void show(struct function_top *top)
 {
 	if (top->err || (top->is_stopping && !top->has_screen))

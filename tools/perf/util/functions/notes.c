@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Says what a reader of a table has to know about its data. */
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+
+#include "../debug.h"
+#include "effect.h"
+#include "notes.h"
+#include "recording.h"
+#include "resolve.h"
+#include "sums.h"
+
+/* @side is "before: " or "after: " in a comparison. */
+#define note(side, fmt, ...) pr_warning("perf functions: %s" fmt "\n", side, ##__VA_ARGS__)
+
+static bool same_periods(const struct function_group_desc *a, const struct function_group_desc *b)
+{
+	return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq &&
+	       a->alternative_sample_period == b->alternative_sample_period;
+}
+
+/* In share mode auto shares come from samples, so windows do not matter. */
+static bool weigh_the_same(const struct function_group_desc *a,
+			   const struct function_group_desc *b)
+{
+	if (a->share == FUNCTION_SHARE_AUTO && b->share == FUNCTION_SHARE_AUTO)
+		return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq;
+	return same_periods(a, b);
+}
+
+/* Returns true if windows of one leader's event stand for different periods. */
+static bool has_several_periods(const struct function_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+		unsigned int first = 0;
+
+		while (strcmp(table->sets[first]->events[0], set->events[0]))
+			first++;
+		for (unsigned int j = 0; j < set->nr_descs; j++) {
+			if (!weigh_the_same(&set->descs[j], table->sets[first]->descs))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void note_recording(const char *side, const struct function_table *table)
+{
+	if (table->nr_cpus > 1)
+		note(side,
+		     "counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c)",
+		     table->cpus[0], table->cpus[1]);
+	if (has_several_periods(table))
+		note(side,
+		     "recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period separately)");
+	if (table->was_mixed)
+		note(side,
+		     "share modes auto and discard are added up: the shares are those of discard (use one mode for all)");
+	if (table->lacks_children)
+		note(side,
+		     "recorded without new threads and children: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)");
+	if (table->lost)
+		note(side,
+		     "%llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)",
+		     (unsigned long long)table->lost);
+	if (table->throttled)
+		note(side,
+		     "throttled %llu times: the windows around it are discarded (use longer periods, or raise sysctl kernel.perf_event_max_sample_rate)",
+		     (unsigned long long)table->throttled);
+}
+
+static void note_effects(const char *side, const struct function_table *table,
+			 enum function_correction correction)
+{
+	struct function_skid skid;
+	bool is_known = false;
+
+	if (function_table__set_effects(table))
+		return;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		char *added = function_effect__describe(table->sets[i]);
+
+		if (added && !correction)
+			note(side,
+			     "the interrupt before each window adds to the counts of the window: %s (--correct subtracts this)",
+			     added);
+		else if (added)
+			note(side,
+			     "--correct has subtracted what interrupts add to each window: %s",
+			     added);
+		free(added);
+		is_known |= function_effect__is_known(table->sets[i]);
+	}
+	if (function_table__skid(table, &skid) && skid.percentile_95)
+		note(side,
+		     "windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more (choose a --window much longer than this)",
+		     (unsigned long long)skid.median, (unsigned long long)skid.percentile_95);
+	if (correction == FUNCTION_CORRECT_OWN && is_known && !function_effect__has_lengths(table))
+		note(side,
+		     "--correct=own needs windows of different lengths, so this is --correct=all (record with --calibrate, or with jitter)");
+	if (correction && !is_known)
+		note(side,
+		     "nothing to correct: this needs share mode auto, a group that counts instructions, and several windows (use perf functions record, and record for longer)");
+}
+
+/* Returns true if a row is named by a line, such as file.c:12, or has an inlined function. */
+static bool has_line(const char *row)
+{
+	for (const char *colon = row; (colon = strchr(colon, ':')) != NULL; colon++) {
+		if (colon[1] >= '1' && colon[1] <= '9')
+			return true;
+	}
+	return strstr(row, "(inlined)");
+}
+
+/* perf may find lines without addr2line, so this looks for them first. */
+static void note_lines(const char *side, const struct function_table *table)
+{
+	if (recording__has_addr2line())
+		return;
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (has_line(table->sums[i]->symbol))
+			return;
+	}
+	note(side,
+	     "no addr2line, so lines and inlined functions are unknown: install binutils, or name it with --addr2line");
+}
+
+static void note_chains(const char *side, const struct function_table *table)
+{
+	double cut = 0, whole = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (function_sums__is_root(table->sums[i], FUNCTION_CUT))
+			cut += table->sums[i]->samples;
+		if (function_sums__is_root(table->sums[i], FUNCTION_ALL))
+			whole += table->sums[i]->samples;
+	}
+	if (cut)
+		note(side,
+		     "%.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp, or raise sysctl kernel.perf_event_max_stack)",
+		     cut, cut + whole);
+}
+
+static void note_symbols(const char *side, const struct function_table *table)
+{
+	double samples = 0, without = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		samples += table->sums[i]->samples;
+		if (!*table->sums[i]->symbol)
+			without += table->sums[i]->samples;
+	}
+	if (samples && 10 * without >= samples)
+		note(side,
+		     "%.0f %% of the window samples have no symbol: install debug symbols, or name their folder with --symfs",
+		     100 * without / samples);
+}
+
+static void print_side(const struct function_notes *notes, const char *side,
+		       const struct function_table *table)
+{
+	note_recording(side, table);
+	note_effects(side, table, notes->correction);
+	if (notes->wants_lines)
+		note_lines(side, table);
+	if (function_by__is(table->by, FUNCTION_BY_CHILDREN))
+		note_chains(side, table);
+	else
+		note_symbols(side, table);
+}
+
+/**
+ * function_notes__print - print the notes about a table
+ * @notes: what they depend on
+ * @table: the table
+ */
+void function_notes__print(const struct function_notes *notes, const struct function_table *table)
+{
+	print_side(notes, "", table);
+}
+
+/* Returns true if both sides were recorded alike, as far as shares depend on it. */
+static bool is_alike(const struct function_table *before, const struct function_table *after)
+{
+	for (unsigned int i = 0; i < before->nr_sets; i++) {
+		const struct event_set *old = before->sets[i];
+
+		for (unsigned int j = 0; j < after->nr_sets; j++) {
+			const struct event_set *new = after->sets[j];
+
+			if (!strcmp(old->events[0], new->events[0]))
+				return old->descs->share == new->descs->share &&
+				       same_periods(old->descs, new->descs);
+		}
+	}
+	return true;
+}
+
+/**
+ * function_notes__print_sides - print the notes about a comparison
+ * @notes: what they depend on
+ * @before: the sums of one side
+ * @after: the sums of the other side
+ * @has_several_runs: on each side
+ */
+void function_notes__print_sides(const struct function_notes *notes,
+				 const struct function_table *before,
+				 const struct function_table *after, bool has_several_runs)
+{
+	print_side(notes, "before: ", before);
+	print_side(notes, "after: ", after);
+	if (!has_several_runs)
+		note("",
+		     "with one run of each build, a * holds for these two runs only (give more runs: --before A... --after B...)");
+	if (!is_alike(before, after))
+		note("",
+		     "the sides were recorded with different periods or share modes, which changes the shares (record both alike)");
+}

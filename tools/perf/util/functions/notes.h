@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTIONS_NOTES_H
+#define __PERF_FUNCTIONS_NOTES_H
+
+#include <stdbool.h>
+
+#include "columns.h"
+
+struct function_table;
+
+/* What the notes depend on apart from the data. */
+struct function_notes {
+	enum function_correction correction;
+	bool wants_lines;	/* rows need addr2line */
+};
+
+void function_notes__print(const struct function_notes *notes, const struct function_table *table);
+void function_notes__print_sides(const struct function_notes *notes,
+				 const struct function_table *before,
+				 const struct function_table *after, bool has_several_runs);
+
+#endif /* __PERF_FUNCTIONS_NOTES_H */
