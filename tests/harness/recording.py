@@ -28,23 +28,30 @@ class Recording:
         self.values = {event.ids[0]: 0 for group in groups for event in group}
         self.writer.comm(self.where(), comm)
 
-    def where(self, tid: int = 0) -> pw.Where:
+    def where(self, tid: int = 0, cpu: int = 0) -> pw.Where:
         """The next moment, in the process or in one of its threads."""
-        return pw.Where(next(self.clock), self.pid, tid or self.pid)
+        return pw.Where(next(self.clock), self.pid, tid or self.pid, cpu)
 
     def map(self, path: object, start: int, length: int = 0x10000, **more: int) -> None:
         """A mapping."""
         self.writer.mmap2(self.where(), start, length, str(path), **more)
 
     def sample(
-        self, address: int, *counts: int, group: int = 0, tid: int = 0, **more: object
+        self,
+        address: int,
+        *counts: int,
+        group: int = 0,
+        tid: int = 0,
+        cpu: int = 0,
+        **more: object,
     ) -> None:
         """A sample of a group; counts are those of its events since the sample before."""
         events = self.groups[group]
         for event, count in zip(events, counts, strict=True):
             self.values[event.ids[0]] += count
         values = [(event.ids[0], self.values[event.ids[0]]) for event in events]
-        self.writer.sample(events[0], self.where(tid), address, counts[0], values, **more)
+        where = self.where(tid, cpu)
+        self.writer.sample(events[0], where, address, counts[0], values, **more)
 
     def write(self, path: Path) -> Path:
         self.writer.write(path)

@@ -65,12 +65,11 @@ struct function_finder {
 	bool inlines;
 	bool stitch_lbr;
 	u64 nr_threads;
-	/* Functions that are in no map, by address. */
-	struct hashmap *unmapped;
-	/* All rows that are not one symbol, by a text that identifies them. */
+	/* All rows that are not one symbol, by the kind of row and a text that identifies it. */
 	struct hashmap *named;
 	/* With several keys: all rows, by their parts. */
 	struct hashmap *rows;
+	struct strbuf key;
 	struct strbuf identity;
 	struct strbuf name;
 	/* Frames of call chains by hash. */
@@ -78,16 +77,6 @@ struct function_finder {
 	/* Number of changes of maps, from 1. */
 	u32 nr_changes;
 };
-
-static size_t hash_address(long key, void *ctx __maybe_unused)
-{
-	return *(const u64 *)key;
-}
-
-static bool equal_addresses(long key1, long key2, void *ctx __maybe_unused)
-{
-	return *(const u64 *)key1 == *(const u64 *)key2;
-}
 
 static size_t hash_text(long key, void *ctx __maybe_unused)
 {
@@ -145,16 +134,15 @@ struct function_finder *function_finder__new(struct function_metrics *metrics, c
 	finder->nr_keys = nr_keys;
 	finder->inlines = inlines;
 	finder->stitch_lbr = stitch_lbr;
+	strbuf_init(&finder->key, 0);
 	strbuf_init(&finder->identity, 0);
 	strbuf_init(&finder->name, 0);
-	finder->unmapped = hashmap__new(hash_address, equal_addresses, NULL);
 	finder->named = hashmap__new(hash_text, equal_texts, NULL);
 	finder->rows = hashmap__new(hash_parts, equal_parts, NULL);
 	finder->nr_changes = 1;
 	if (has_frames)
 		finder->frames = calloc(1 << FRAMES_BITS, sizeof(*finder->frames));
-	if (IS_ERR(finder->unmapped) || IS_ERR(finder->named) || IS_ERR(finder->rows) ||
-	    (has_frames && !finder->frames)) {
+	if (IS_ERR(finder->named) || IS_ERR(finder->rows) || (has_frames && !finder->frames)) {
 		function_finder__delete(finder);
 		return NULL;
 	}
@@ -184,9 +172,9 @@ void function_finder__delete(struct function_finder *finder)
 {
 	if (!finder)
 		return;
-	delete_keys(finder->unmapped);
 	delete_keys(finder->named);
 	delete_keys(finder->rows);
+	strbuf_release(&finder->key);
 	strbuf_release(&finder->identity);
 	strbuf_release(&finder->name);
 	free(finder->frames);
@@ -284,21 +272,37 @@ static const char *dso_path(struct dso *dso)
 	return dso__is_vdso(dso) ? dso__short_name(dso) : dso__long_name(dso);
 }
 
-static struct metrics_function *unmapped_function(struct function_finder *finder, u64 ip)
+/* Returns the function of this kind with this identity, which other kinds may have, too. */
+static struct metrics_function *named_function(struct function_finder *finder,
+					       enum function_by kind, const char *identity,
+					       const char *name, const char *dso, u64 address)
 {
 	struct metrics_function *function;
-	u64 *key;
+	char *key;
 
-	if (hashmap__find(finder->unmapped, &ip, &function))
+	strbuf_setlen(&finder->key, 0);
+	if (strbuf_addch(&finder->key, 'A' + kind) < 0 ||
+	    strbuf_addstr(&finder->key, identity) < 0)
+		return NULL;
+	if (hashmap__find(finder->named, finder->key.buf, &function))
 		return function;
 
-	function = function_metrics__add_function(finder->metrics, "", "", ip);
-	key = memdup(&ip, sizeof(ip));
-	if (!function || !key || hashmap__add(finder->unmapped, key, function)) {
+	function = function_metrics__add_function(finder->metrics, name, dso, address);
+	key = strdup(finder->key.buf);
+	if (!function || !key || hashmap__add(finder->named, key, function)) {
 		free(key);
 		return NULL;
 	}
 	return function;
+}
+
+/* Frames, of the same kind, have another identity: it has a space. */
+static struct metrics_function *unmapped_function(struct function_finder *finder, u64 ip)
+{
+	char identity[32];
+
+	scnprintf(identity, sizeof(identity), "%llx", (unsigned long long)ip);
+	return named_function(finder, FUNCTION_BY_SYMBOL, identity, "", "", ip);
 }
 
 /* Use the memory next to the symbol; symbol__priv() is for its annotation. */
@@ -339,34 +343,14 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 	return *function;
 }
 
-/* Returns the function with this identity. */
-static struct metrics_function *named_function(struct function_finder *finder,
-					       const char *identity, const char *name,
-					       const char *dso, u64 address)
-{
-	struct metrics_function *function;
-	char *key;
-
-	if (hashmap__find(finder->named, identity, &function))
-		return function;
-
-	function = function_metrics__add_function(finder->metrics, name, dso, address);
-	key = strdup(identity);
-	if (!function || !key || hashmap__add(finder->named, key, function)) {
-		free(key);
-		return NULL;
-	}
-	return function;
-}
-
 static struct metrics_function *dso_function(struct function_finder *finder,
 					     struct addr_location *al)
 {
 	struct dso *dso = al->map ? map__dso(al->map) : NULL;
 
 	if (!dso)
-		return named_function(finder, "", "[unknown]", "", 0);
-	return named_function(finder, dso_path(dso), dso__short_name(dso),
+		return named_function(finder, FUNCTION_BY_DSO, "", "[unknown]", "", 0);
+	return named_function(finder, FUNCTION_BY_DSO, dso_path(dso), dso__short_name(dso),
 			      dso_path(dso), 0);
 }
 
@@ -375,7 +359,7 @@ static struct metrics_function *comm_function(struct function_finder *finder,
 {
 	const char *comm = thread__comm_str(al->thread);
 
-	return named_function(finder, comm, comm, "", 0);
+	return named_function(finder, FUNCTION_BY_COMM, comm, comm, "", 0);
 }
 
 /* A thread has the last of its names. */
@@ -391,7 +375,7 @@ static struct metrics_function *thread_function(struct function_finder *finder,
 		return NULL;
 	scnprintf(identity, sizeof(identity), "%llu",
 		  (unsigned long long)function_finder__thread(finder, al->thread));
-	function = named_function(finder, identity, finder->name.buf, "", 0);
+	function = named_function(finder, FUNCTION_BY_THREAD, identity, finder->name.buf, "", 0);
 	return function && !metrics_function__rename(function, finder->name.buf) ? function : NULL;
 }
 
@@ -401,7 +385,7 @@ static struct metrics_function *cpu_function(struct function_finder *finder,
 	char name[16];
 
 	scnprintf(name, sizeof(name), "%03u", sample->cpu);
-	return named_function(finder, name, name, "", 0);
+	return named_function(finder, FUNCTION_BY_CPU, name, name, "", 0);
 }
 
 /* Cgroups have paths, which may be reused. */
@@ -413,7 +397,7 @@ static struct metrics_function *cgroup_function(struct function_finder *finder,
 	struct cgroup *cgroup = cgroup__find(machine->env, sample->cgroup);
 	const char *name = cgroup ? cgroup->name : "[unknown]";
 
-	return named_function(finder, name, name, "", 0);
+	return named_function(finder, FUNCTION_BY_CGROUP, name, name, "", 0);
 }
 
 static struct metrics_function *srcline_function(struct function_finder *finder,
@@ -430,7 +414,7 @@ static struct metrics_function *srcline_function(struct function_finder *finder,
 			srcline__tree_insert(dso__srclines(dso), al->addr, srcline);
 		}
 	}
-	return named_function(finder, srcline, srcline, "", 0);
+	return named_function(finder, FUNCTION_BY_SRCLINE, srcline, srcline, "", 0);
 }
 
 /* Adds a frame, callees first, to the name and to the identity. */
@@ -467,11 +451,12 @@ static void begin_frames(struct function_finder *finder)
 
 /* Returns the function that the frames make up, in the DSO of the sample. */
 static struct metrics_function *frames_function(struct function_finder *finder,
-						struct addr_location *al, u64 ip)
+						enum function_by kind, struct addr_location *al,
+						u64 ip)
 {
 	if (!al->map)
-		return named_function(finder, finder->identity.buf, finder->name.buf, "", ip);
-	return named_function(finder, finder->identity.buf, finder->name.buf,
+		return named_function(finder, kind, finder->identity.buf, finder->name.buf, "", ip);
+	return named_function(finder, kind, finder->identity.buf, finder->name.buf,
 			      dso_path(map__dso(al->map)),
 			      al->sym ? al->sym->start : al->addr);
 }
@@ -513,7 +498,7 @@ static struct metrics_function *inlined_function(struct function_finder *finder,
 			      0) < 0)
 			return NULL;
 	}
-	return frames_function(finder, al, ip);
+	return frames_function(finder, FUNCTION_BY_SYMBOL, al, ip);
 }
 
 static struct metrics_function *callchain_function(struct function_finder *finder,
@@ -545,7 +530,7 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 	    add_frame(finder, al->map, file_symbol(al->sym), false,
 		      al->map ? al->addr : sample->ip) < 0)
 		return NULL;
-	return frames_function(finder, al, sample->ip);
+	return frames_function(finder, FUNCTION_BY_CALLCHAIN, al, sample->ip);
 }
 
 /* Returns the part of one key for a sample. */
@@ -741,6 +726,7 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 			   struct metrics_function *function, struct function_chain *chain)
 {
 	const struct frame_place *place;
+	const char *name = FUNCTION_ALL;
 	struct metrics_function *root;
 	struct recorded_chain frames;
 
@@ -760,10 +746,9 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 
 	if (recorded_chain__is_cut(&frames)) {
 		chain->nr = 0;
-		root = named_function(finder, FUNCTION_CUT, FUNCTION_CUT, "", 0);
-	} else {
-		root = named_function(finder, FUNCTION_ALL, FUNCTION_ALL, "", 0);
+		name = FUNCTION_CUT;
 	}
+	root = named_function(finder, FUNCTION_BY_CHILDREN, name, name, "", 0);
 	if (!root || function_chain__add(chain, root, 0))
 		return -ENOMEM;
 	reverse(chain);
