@@ -93,6 +93,7 @@ CASES: tuple[tuple[str, list[tuple]], ...] = (
     ("-M ipc --period 5000 --window 700 --jitter 9 --burst 2", [(5000, 700, 9, 2)]),
     ("-M ipc --no-jitter -F 500", [("500 Hz", WINDOW, 0, 0)]),
     ("-M ipc --no-window --kernel", [(PLAIN, 0, 0, 0)]),
+    ("-M ipc --calibrate", [(PERIOD, WINDOW, JITTER, 0), (PERIOD, 4 * WINDOW, JITTER, 0)]),
 )
 
 # Replaces perf_event_open(2): answers as the KERNEL would.
@@ -547,6 +548,12 @@ class Here(unittest.TestCase):
                 ["record", "--no-window", "--period", "20000", *events, "-o", str(self.OUTPUT)]
                 + ["true"],
             )
+
+    def test_members_that_are_not_counted(self):
+        """Each is tried once, also with windows of two lengths."""
+        text, _ = self.said("-v", "record", "--calibrate", "--dry-run", "--", "true")
+        for event in "instructions", "branch-misses", "cache-references", "cache-misses":
+            self.assertEqual(text.count(f"not counted on this machine: {event}\n"), 1)
 
     def test_top(self):
         """It offers a command of its own."""

@@ -228,18 +228,15 @@ out:
 	return err;
 }
 
-static char *join_groups(const char *leader, const struct event_groups *groups)
+static void add_groups(struct strbuf *text, const char *leader, const struct event_groups *groups)
 {
-	struct strbuf text = STRBUF_INIT;
-
 	for (unsigned int i = 0; i < groups->nr; i++) {
 		char *group = group_string(leader, groups->group[i], groups->modifiers);
 
 		/* With S the members are read with each sample. */
-		strbuf_addf(&text, "%s%sS", i ? "," : "", group ?: "");
+		strbuf_addf(text, "%s%sS", text->len ? "," : "", group ?: "");
 		free(group);
 	}
-	return strbuf_detach(&text, NULL);
 }
 
 /* Returns this machine's CPU, or the user's choice. */
@@ -261,30 +258,33 @@ static char *own_cpu(void)
 /**
  * function_groups__default - the group to record where no other is asked for
  * @leader: cycles, with the terms of its periods
+ * @other: NULL, or the same with other periods, to repeat the group with
  * @modifiers: what is counted, "uH" for user space of the host
  *
  * Return: an event list for perf record, to be freed: a group of those members that
  * this machine counts together. NULL without memory.
  */
-char *function_groups__default(const char *leader, const char *modifiers)
+char *function_groups__default(const char *leader, const char *other, const char *modifiers)
 {
 	static const char *const members[] = {
 		"instructions", "branch-misses", "cache-references", "cache-misses",
 	};
 	struct strlist *group = strlist__new(NULL, NULL);
-	struct strbuf text = STRBUF_INIT;
+	struct strbuf events = STRBUF_INIT, text = STRBUF_INIT;
 
-	strbuf_addf(&text, "{%s", leader);
 	for (size_t i = 0; group && i < ARRAY_SIZE(members); i++) {
 		struct strlist *one = one_event(members[i]);
 
 		if (one && fits(&group, one, modifiers))
-			strbuf_addf(&text, ",%s", members[i]);
+			strbuf_addf(&events, ",%s", members[i]);
 		else
 			pr_debug("not counted on this machine: %s\n", members[i]);
 		strlist__delete(one);
 	}
-	strbuf_addf(&text, "}:%sS", modifiers);
+	strbuf_addf(&text, "{%s%s}:%sS", leader, events.buf, modifiers);
+	if (other)
+		strbuf_addf(&text, ",{%s%s}:%sS", other, events.buf, modifiers);
+	strbuf_release(&events);
 	strlist__delete(group);
 	return strbuf_detach(&text, NULL);
 }
@@ -292,14 +292,17 @@ char *function_groups__default(const char *leader, const char *modifiers)
 /**
  * function_groups__of_metrics - the events that metrics take on this machine
  * @leader: cycles, with the terms of its periods
+ * @other: NULL, or the same with other periods, to repeat the groups with
  * @modifiers: what is counted, "uH" for user space of the host
  * @names: names of metrics and groups
  *
  * Return: an event list for perf record, to be freed; NULL after a message.
  */
-char *function_groups__of_metrics(const char *leader, const char *modifiers, const char *names)
+char *function_groups__of_metrics(const char *leader, const char *other, const char *modifiers,
+				  const char *names)
 {
-	char *own = own_cpu(), *list = NULL;
+	struct strbuf text = STRBUF_INIT;
+	char *own = own_cpu();
 	struct event_groups groups = { .modifiers = modifiers, };
 	struct function_exprs exprs = {};
 	int err = own ? function_exprs__init(&exprs, own, names, /*with_parts=*/false,
@@ -312,9 +315,12 @@ char *function_groups__of_metrics(const char *leader, const char *modifiers, con
 		qsort(exprs.expr, exprs.nr, sizeof(*exprs.expr), compare_exprs);
 	for (unsigned int i = 0; !err && i < exprs.nr; i++)
 		err = add_metric(&groups, &exprs.expr[i]);
-	if (!err && groups.nr)
-		list = join_groups(leader, &groups);
-	else if (!err)
+	if (!err) {
+		add_groups(&text, leader, &groups);
+		if (other)
+			add_groups(&text, other, &groups);
+	}
+	if (!err && !groups.nr)
 		pr_err("perf functions: -M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric\n",
 		       names);
 	for (unsigned int i = 0; i < groups.nr; i++)
@@ -322,5 +328,5 @@ char *function_groups__of_metrics(const char *leader, const char *modifiers, con
 	free(groups.group);
 	function_exprs__exit(&exprs);
 	free(own);
-	return list;
+	return text.len ? strbuf_detach(&text, NULL) : NULL;
 }

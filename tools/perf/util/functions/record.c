@@ -383,39 +383,34 @@ static char *terms_of(const struct function_sampling *sampling)
 	return terms.len ? strbuf_detach(&terms, NULL) : strdup("");
 }
 
+static char *leader_of(const struct function_sampling *sampling)
+{
+	char *terms = terms_of(sampling), *leader = NULL;
+
+	if (terms && asprintf(&leader, *terms ? "cycles/%s/" : "cycles%s", terms) < 0)
+		leader = NULL;
+	free(terms);
+	return leader;
+}
+
 /* Returns the events to record without -e, NULL if there are none. */
-static char *events_of(const struct parsed *parsed, const char *terms)
+static char *events_of(const struct parsed *parsed, const struct function_sampling *sampling)
 {
 	/* No guests: their functions are unknown here, and they may have the counters themselves. */
 	const char *modifiers = parsed->kernel ? "H" : "uH";
-	char *leader, *events;
-
-	if (asprintf(&leader, "cycles%s%s%s", *terms ? "/" : "", terms, *terms ? "/" : "") < 0)
-		return NULL;
-	events = parsed->metrics ?
-		 function_groups__of_metrics(leader, modifiers, parsed->metrics) :
-		 function_groups__default(leader, modifiers);
-	free(leader);
-	return events;
-}
-
-/* With --calibrate, repeats each group with longer windows. */
-static char *events_of_two_lengths(const struct parsed *parsed,
-				   const struct function_sampling *sampling, const char *terms)
-{
 	struct function_sampling longer = *sampling;
-	char *more_terms, *events = events_of(parsed, terms), *more = NULL, *both = NULL;
+	char *leader, *other, *events = NULL;
 
 	longer.window *= CALIBRATION;
-	more_terms = terms_of(&longer);
-	if (events && more_terms)
-		more = events_of(parsed, more_terms);
-	if (more && asprintf(&both, "%s,%s", events, more) < 0)
-		both = NULL;
-	free(more);
-	free(more_terms);
-	free(events);
-	return both;
+	leader = leader_of(sampling);
+	other = parsed->calibrate ? leader_of(&longer) : NULL;
+	if (leader && (other || !parsed->calibrate))
+		events = parsed->metrics ?
+			 function_groups__of_metrics(leader, other, modifiers, parsed->metrics) :
+			 function_groups__default(leader, other, modifiers);
+	free(other);
+	free(leader);
+	return events;
 }
 
 /* Adds a word, quoted for a shell. */
@@ -585,7 +580,7 @@ int function_record__init(struct function_record *record, struct option *options
 	};
 	struct option *own = own_options(options, recorder, &parsed);
 	struct function_sampling sampling;
-	char *terms, *command;
+	char *command;
 
 	*record = (struct function_record){};
 	if (!own)
@@ -605,17 +600,10 @@ int function_record__init(struct function_record *record, struct option *options
 	sampling = sampling_of(&parsed, argc > (argc && !strcmp(argv[0], "--")));
 	if (function_leaders__sample(options, &sampling, &record->ways))
 		return -1;
-	terms = terms_of(&sampling);
-	if (!terms)
-		return -1;
 	if (!parsed.has_events) {
-		record->group = parsed.calibrate ?
-				events_of_two_lengths(&parsed, &sampling, terms) :
-				events_of(&parsed, terms);
-		if (!record->group) {
-			free(terms);
+		record->group = events_of(&parsed, &sampling);
+		if (!record->group)
 			return -1;
-		}
 	}
 	record->ways = (struct function_ways){
 		.plain = way_of(recorder, &parsed, argc, argv, true, false),
@@ -625,14 +613,16 @@ int function_record__init(struct function_record *record, struct option *options
 	add_arguments(record, &parsed, recorder, argc, argv);
 	command = quote_all("perf", record->argc, record->argv);
 	if (parsed.is_verbose) {
-		if (parsed.has_events && *terms)
+		char *terms = parsed.has_events ? terms_of(&sampling) : NULL;
+
+		if (terms && *terms)
 			pr_info("events without periods of their own have: %s\n", terms);
 		pr_info("calling: %s\n", command);
+		free(terms);
 	}
 	if (parsed.metrics && !recorder->arguments)
 		fprintf(stderr, "%s\n", command);
 	free(command);
-	free(terms);
 	return 0;
 }
 
