@@ -11,10 +11,8 @@
 #include <string.h>
 #include <strings.h>
 #include <linux/ctype.h>
-#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
-#include <linux/zalloc.h>
 
 #include "../debug.h"
 #include "../evlist.h"
@@ -53,16 +51,6 @@ static struct {
 	struct hashmap *events;	/* of its table: name to terms */
 	char unknown[32];	/* a literal that was asked for and is not known */
 } cpu;
-
-static size_t hash_name(long key, void *ctx __maybe_unused)
-{
-	return str_hash((const char *)key);
-}
-
-static bool equal_names(long a, long b, void *ctx __maybe_unused)
-{
-	return !strcmp((const char *)a, (const char *)b);
-}
 
 static char *lower_case(const char *text)
 {
@@ -201,8 +189,8 @@ static int find_cpu(const char *description)
 	events = find_tables(identify_cpu(id));
 	if (!cpu.metrics)
 		return -ENOENT;
-	cpu.events = hashmap__new(hash_name, equal_names, NULL);
-	if (IS_ERR(cpu.events))
+	cpu.events = ids__new();
+	if (!cpu.events)
 		return -ENOMEM;
 	expr__set_machine(&cpu_machine);
 	return pmu_events_table__for_each_event(events, NULL, add_event, cpu.events);
@@ -210,17 +198,8 @@ static int find_cpu(const char *description)
 
 static void unset_cpu(void)
 {
-	struct hashmap_entry *event;
-	size_t bucket;
-
 	expr__set_machine(NULL);
-	if (!IS_ERR_OR_NULL(cpu.events)) {
-		hashmap__for_each_entry(cpu.events, event, bucket) {
-			zfree(&event->pkey);
-			zfree(&event->pvalue);
-		}
-		hashmap__free(cpu.events);
-	}
+	ids__free(cpu.events);
 	cpu.events = NULL;
 }
 
