@@ -44,55 +44,22 @@ static bool has_term(struct evsel *evsel, enum evsel_term_type type)
 	return term && !term->weak;
 }
 
-/* Returns the term, whose value is to be set; NULL without memory. */
-static struct evsel_config_term *add_term(struct evsel *evsel, enum evsel_term_type type)
+static int add_term(struct evsel *evsel, enum evsel_term_type type, u64 value)
 {
 	struct evsel_config_term *term = zalloc(sizeof(*term));
 
-	if (term) {
-		term->type = type;
-		list_add_tail(&term->list, &evsel->config_terms);
-	}
-	return term;
-}
-
-static int add_period(struct evsel *evsel, u64 period)
-{
-	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_PERIOD);
-
 	if (!term)
 		return -ENOMEM;
-	term->val.period = period;
-	return 0;
-}
-
-static int add_window(struct evsel *evsel, u64 window)
-{
-	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
-
-	if (!term)
-		return -ENOMEM;
-	term->val.alt_period = window;
-	return 0;
-}
-
-static int add_jitter(struct evsel *evsel, u32 jitter)
-{
-	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER);
-
-	if (!term)
-		return -ENOMEM;
-	term->val.alt_period_jitter = jitter;
-	return 0;
-}
-
-static int add_burst(struct evsel *evsel, u32 burst)
-{
-	struct evsel_config_term *term = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_COUNT);
-
-	if (!term)
-		return -ENOMEM;
-	term->val.alt_period_count = burst;
+	term->type = type;
+	if (type == EVSEL__CONFIG_TERM_PERIOD)
+		term->val.period = value;
+	else if (type == EVSEL__CONFIG_TERM_ALT_PERIOD)
+		term->val.alt_period = value;
+	else if (type == EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER)
+		term->val.alt_period_jitter = value;
+	else
+		term->val.alt_period_count = value;
+	list_add_tail(&term->list, &evsel->config_terms);
 	return 0;
 }
 
@@ -111,18 +78,18 @@ static int sample_leader(struct evsel *evsel, const struct function_sampling *sa
 	int err = 0;
 
 	if (!has_rate && sampling->period)
-		err = add_period(evsel, sampling->period);
+		err = add_term(evsel, EVSEL__CONFIG_TERM_PERIOD, sampling->period);
 	if (!err && !has_window && wants_window)
-		err = add_window(evsel, sampling->window);
+		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD, sampling->window);
 	if (!has_window && !wants_window)
 		return err;
 
 	if (!err && sampling->jitter && (is_bare || sampling->has_jitter) &&
 	    !has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER))
-		err = add_jitter(evsel, sampling->jitter);
+		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER, sampling->jitter);
 	if (!err && sampling->burst > 1 &&
 	    !has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_COUNT))
-		err = add_burst(evsel, sampling->burst);
+		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_COUNT, sampling->burst);
 	return err;
 }
 
