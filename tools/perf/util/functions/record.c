@@ -56,11 +56,10 @@ struct parsed {
 	bool kernel;
 	bool calibrate;
 	const char *metrics;
-	/* -c and -F, which the command without alternate periods does not get. */
+	/* --period or -c, and -F, which the command without alternate periods does not get. */
 	const char *count;
 	const char *freq;
 	const char *output;
-	struct number period;
 	struct number window;
 	struct number jitter;
 	struct number burst;
@@ -163,16 +162,6 @@ static int take_number(const struct option *opt, const char *arg, int unset)
 	return 0;
 }
 
-/* --period means -c. */
-static int take_period(const struct option *opt, const char *arg, int unset)
-{
-	struct number *number = opt->value;
-	struct parsed *parsed = container_of(number, struct parsed, period);
-
-	parsed->count = arg;
-	return take_number(opt, arg, unset);
-}
-
 /* Returns true if an option of perf record never has an argument. */
 static bool has_no_argument(const struct option *opt)
 {
@@ -221,8 +210,8 @@ static struct option *own_options(const struct option *options,
 			   "record the events of these metrics of this CPU (see perf list metric)"),
 		OPT_BOOLEAN(0, "kernel", &parsed->kernel, "count the kernel, too"),
 		OPT_GROUP("How to sample:"),
-		{ .type = OPTION_CALLBACK, .long_name = "period", .value = &parsed->period,
-		  .argh = "n", .callback = take_period, .flags = PARSE_OPT_NONEG,
+		{ .type = OPTION_STRING, .long_name = "period", .value = &parsed->count,
+		  .argh = "n", .flags = PARSE_OPT_NONEG,
 		  .help = "events of the leader in a long period, as -c (default: 999700)" },
 		OPT_CALLBACK(0, "window", &parsed->window, "n",
 			     "events of the leader in a window (default: 300; --no-window: a plain period, default 1000)",
@@ -275,8 +264,8 @@ static bool refuse_numbers(const struct parsed *parsed)
 		const char *name;
 		const struct number *number;
 	} numbers[] = {
-		{ "period", &parsed->period }, { "window", &parsed->window },
-		{ "jitter", &parsed->jitter }, { "burst", &parsed->burst },
+		{ "window", &parsed->window }, { "jitter", &parsed->jitter },
+		{ "burst", &parsed->burst },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -300,9 +289,9 @@ static bool refuse_options(const struct parsed *parsed)
 	if (refuse_numbers(parsed))
 		return true;
 	if (parsed->count && (function_text__u64(parsed->count, 10, &period) || !period ||
-			      period > parsed->period.most)) {
-		pr_err("perf functions: -c takes a number from 1 to %llu\n",
-		       (unsigned long long)parsed->period.most);
+			      period > INT64_MAX)) {
+		pr_err("perf functions: --period (-c) takes a number from 1 to %llu\n",
+		       (unsigned long long)INT64_MAX);
 		return true;
 	}
 	if (parsed->metrics && !*parsed->metrics) {
@@ -573,7 +562,6 @@ int function_record__init(struct function_record *record, struct option *options
 			  const struct function_recorder *recorder, int argc, const char **argv)
 {
 	struct parsed parsed = {
-		.period = { .least = 1, .most = INT64_MAX },
 		.window = { .value = DEFAULT_WINDOW, .most = INT64_MAX / CALIBRATION },
 		.jitter = { .value = DEFAULT_JITTER, .most = 30 },
 		.burst	= { .value = 1, .least = 1, .most = 255 },
