@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 #include "events.h"
+#include "text.h"
 
 /* A pair of perf_event_attr.config and the event's name. */
 struct number_name {
@@ -78,18 +79,9 @@ static const char *find_alias(const char *lower)
 	return NULL;
 }
 
-static char *lower_case(const char *name)
-{
-	char *lower = strdup(name);
-
-	for (char *c = lower; c && *c; c++)
-		*c = tolower(*c);
-	return lower;
-}
-
 static bool is_generic_name(const char *name)
 {
-	char *lower = lower_case(name);
+	char *lower = function_text__lower(name);
 	bool is_generic = lower && (find_alias(lower) ||
 				    find_name(hardware, ARRAY_SIZE(hardware), name) ||
 				    find_name(software, ARRAY_SIZE(software), name));
@@ -226,7 +218,7 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name,
 		return NULL;
 
 	bare = bare_name(copy, &pmu);
-	lower = lower_case(bare);
+	lower = function_text__lower(bare);
 	known = name_of_attr(attr, pmu, cpu);
 	if (!known && lower && attr->type != PERF_TYPE_HW_CACHE) {
 		known = find_alias(lower) ?:

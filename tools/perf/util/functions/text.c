@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Makes names from files safe for a terminal and for JSON, reads numbers, prints errors. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/ctype.h>
 #include <linux/types.h>
 
 #include "../debug.h"
@@ -81,6 +81,21 @@ char *function_text__printable(const char *text)
 }
 
 /**
+ * function_text__lower - convert a text to lower case
+ * @text: the text
+ *
+ * Return: a copy, NULL without memory.
+ */
+char *function_text__lower(const char *text)
+{
+	char *lower = strdup(text);
+
+	for (char *c = lower; c && *c; c++)
+		*c = tolower(*c);
+	return lower;
+}
+
+/**
  * function_text__u64 - read a number
  * @str: its digits, without a sign, and nothing else
  * @base: 10 or 16
@@ -92,7 +107,7 @@ int function_text__u64(const char *str, int base, u64 *value)
 {
 	char *end;
 
-	if (!isdigit((unsigned char)*str))
+	if (!isdigit(*str))
 		return -EINVAL;
 	errno = 0;
 	*value = strtoull(str, &end, base);

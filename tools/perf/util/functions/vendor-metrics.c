@@ -22,6 +22,7 @@
 #include "interval.h"
 #include "vendor-metrics.h"
 #include "sums.h"
+#include "text.h"
 #include "tree.h"
 #include "../hashmap.h"
 #include "../header.h"
@@ -52,15 +53,6 @@ static struct {
 	char unknown[32];	/* a literal that was asked for and is not known */
 } cpu;
 
-static char *lower_case(const char *text)
-{
-	char *lower = strdup(text);
-
-	for (char *c = lower; c && *c; c++)
-		*c = tolower(*c);
-	return lower;
-}
-
 static int add_event(const struct pmu_event *event,
 		     const struct pmu_events_table *table __maybe_unused, void *data)
 {
@@ -70,7 +62,7 @@ static int add_event(const struct pmu_event *event,
 	/* Events of other PMUs are not of a core, and not counted in windows. */
 	if (!event->event || (strcmp(event->pmu, "default_core") && !strstarts(event->pmu, "cpu")))
 		return 0;
-	name = lower_case(event->name);
+	name = function_text__lower(event->name);
 	terms = strdup(event->event);
 	if (!name || !terms || hashmap__add(events, name, terms)) {
 		/* Another kind of core has an event of this name. */
@@ -111,7 +103,7 @@ static double cpu_is(const char *id)
 
 static double cpu_has_event(const char *id)
 {
-	char *name = lower_case(id);
+	char *name = function_text__lower(id);
 	double has = name && hashmap__find(cpu.events, name, NULL);
 
 	free(name);
@@ -311,7 +303,7 @@ static int set_terms(struct strlist *terms, const char *list)
 char *function_exprs__event_key(const char *name)
 {
 	struct strlist *terms = strlist__new(NULL, NULL);
-	char *key = lower_case(name), *begin = key, *end, *result = NULL;
+	char *key = function_text__lower(name), *begin = key, *end, *result = NULL;
 	struct strbuf text = STRBUF_INIT;
 	struct str_node *term;
 	char raw[32];
