@@ -917,7 +917,6 @@ static noinline int add_to_chain(struct metrics_stream *stream,
 
 	for (unsigned int i = 0; i < sample->chain->nr; i++) {
 		struct metrics_function *function = sample->chain->frames[i].function;
-		u64 *burst = stream->bursts + (size_t)i * group->nr_slots;
 		struct metrics_sums *sums;
 
 		if (function->added == stream->seen)
@@ -930,7 +929,8 @@ static noinline int add_to_chain(struct metrics_stream *stream,
 			continue;
 		sums->samples++;
 		if (i < common)
-			metrics_sums__add(sums, group, WINDOWS_MATCHED, sample->counts, burst,
+			metrics_sums__add(sums, group, WINDOWS_MATCHED, sample->counts,
+					  stream->bursts + (size_t)i * group->nr_slots,
 					  i < nr_bursts);
 	}
 	if (group->alternates && !sample->outside)
