@@ -1360,7 +1360,7 @@ int function_columns__find(const struct function_columns *columns, const char *n
  * function_columns__default_sort - choose the column to sort by
  * @columns: the columns
  *
- * Return: the share of the most frequent leader, or the number of samples.
+ * Return: the first of %CY, %CLK and %TCLK that there is, or the number of samples.
  */
 int function_columns__default_sort(const struct function_columns *columns)
 {

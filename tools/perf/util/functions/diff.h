@@ -51,12 +51,12 @@ struct function_diff_row {
 };
 
 struct function_diff {
-	/* The columns of both, without rows. */
+	/* The columns that at least one side has, without rows. */
 	struct function_columns columns;
 	struct function_diff_row *rows;
 	size_t nr_rows;
 	struct function_change *changes;
-	bool has_several_runs;			/* columns that at least one side has */
+	bool has_several_runs;			/* at least one side has several */
 	struct function_run_variance *variances;	/* by column */
 	struct function_value *absent;		/* by column and side: for missing functions */
 };

@@ -115,7 +115,7 @@ enum function_share {
 	FUNCTION_SHARE_MAX,
 };
 
-/* How a group was recorded and which windows count, for the reader's information. */
+/* How a group was recorded, and which of its windows count. */
 struct function_group_desc {
 	enum function_share share;	/* auto only if the group alternates */
 	bool inherit;

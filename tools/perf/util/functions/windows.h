@@ -50,7 +50,7 @@ struct metrics_sample {
 	u64 period;			/* elapsed period, 0 if unknown */
 	u64 time;
 	bool filtered;			/* the user does not want to see it */
-	bool foreign;			/* nor any other one of its stream */
+	bool foreign;			/* the user wants no sample of its stream */
 	bool outside;			/* it is outside of the requested spans of time */
 	bool nowhere;			/* the sample has address 0, which is in no function */
 };
