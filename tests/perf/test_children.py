@@ -96,6 +96,16 @@ class Activations(unittest.TestCase):
                 self.check([0, address("beta", 8)], chain, {"[all]": 1, "beta": 1})
         self.check([0], [0], {"[all]": 1})
 
+    def test_code_is_replaced(self):
+        """An address is that of the function which is mapped there at the time."""
+        recording = Stacks()
+        chain = [address("alpha", 4), address("beta", 8)]
+        recording.window(chain, chain)
+        recording.map("/other", stacks.BASE)
+        recording.window(chain, chain)
+        found = numbers(recording.save("replaced"))
+        self.assertEqual((found["beta"], found["[all]"]), ((1, 1), (2, 2)))
+
     def test_burst_is_one_window(self):
         """It is for the caller, whose call goes on; callees in turn have windows of their own."""
         recording = Stacks()

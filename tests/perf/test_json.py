@@ -7,6 +7,7 @@ Every form is as perf-functions.schema.json says, and both programs print the sa
 import itertools
 import json
 import math
+import re
 import unittest
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -211,6 +212,21 @@ class Forms(Case):
         found = self.table(self.sums, self.two)
         self.assertEqual(len(found["groups"]), 1)
         self.assertNotIn("skid", self.table(self.sums))
+
+    def test_groups(self):
+        """Windows add up however they were recorded; each way is told."""
+        text = self.sums.read_text()
+        (group,) = re.findall("(?m)^group\t.*", text)
+        (expected,) = self.table(self.sums)["groups"]
+        names = [name for name in expected if name not in ("events", "share")]
+        for place, name in enumerate(names, 2):
+            fields, path = group.split("\t"), DATA / "other-group.sums"
+            number = int(fields[place])
+            self.assertEqual(number, expected[name])
+            fields[place] = str(1 - number if name == "inherit" else number + 1)
+            path.write_text(text.replace(group, "\t".join(fields)))
+            told = [one[name] for one in self.table(path, self.sums)["groups"]]
+            self.assertEqual(told, sorted((number, int(fields[place]))))
 
     def test_intervals(self):
         text = must(PERF, "functions", "report", "-j", self.one, "--interval", "1e-6", stderr=-1)

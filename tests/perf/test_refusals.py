@@ -140,6 +140,17 @@ class Programs(Case):
                 )
 
 
+class Record(unittest.TestCase):
+    def test_window_as_long_as_the_period(self):
+        """Only a longer one is refused."""
+        own = "-e{cycles/period=300/,instructions}:uS", "--window=300"
+        for options in ("--window=999700",), ("-c300",), ("--window=249925", "--calibrate"), own:
+            options = "-v", "-o", DATA / "record.data", *options, "true"
+            done = run(PERF, "functions", "record", *options)
+            self.assertIn("calling: perf record", done.stdout)
+            self.assertNotIn("is longer than the period", done.stdout)
+
+
 class Commands(unittest.TestCase):
     def test_options_with_a_value_cannot_be_undone(self):
         """There is a reason before the usage."""

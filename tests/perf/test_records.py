@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the records of a file say besides samples: losses; and counts that begin anew."""
+
+import json
+import struct
+import unittest
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, run
+from tests.harness.recording import LONG, WINDOW, Windows
+
+DATA = CHECK / "records"
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+def sums(windows: Windows, *options: str) -> tuple[dict, dict, str]:
+    """A report, the sums of its one function, and the messages."""
+    path = windows.write(DATA / "records.data")
+    done = run(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
+    report = json.loads(done.stdout)
+    (row,) = report["functions"]
+    return report, row["sums"][0], done.stderr
+
+
+class Lost(unittest.TestCase):
+    """At the end perf record tells what each event has lost, as the kernel may have before."""
+
+    LOST_SAMPLES, BY_BPF = 13, 1 << 15
+
+    def told(self, kernel: int, *at_end: tuple[int, int]) -> tuple[int, int]:
+        """The number of lost records, and that of matched windows among 20.
+
+        kernel: what the kernel tells in one of them; at_end: numbers, with flags, from perf record.
+        """
+        windows = Windows()
+        for number in range(20):
+            windows.take(0x1000, LONG)
+            if number == 5 and kernel:
+                windows.writer.lost(windows.where(), 1, kernel)
+            if number in (8, 12):  # what has no time is read within the first of these windows
+                windows.writer.finished_round()
+            windows.take(0x1000, WINDOW)
+        for number, flags in at_end:
+            body = struct.pack("<Q", number)
+            windows.writer.side(self.LOST_SAMPLES, body, pw.Where(0, 0, 0), 1, flags)
+        report, found, messages = sums(windows)
+        told = f"perf functions: {report['lost']} records were lost"
+        self.assertEqual(told in messages, report["lost"] > 0, messages)
+        return report["lost"], found["matched"]
+
+    def test_both(self):
+        """They are the same records, so these are not added up; the place of a loss matters."""
+        self.assertEqual(self.told(0), (0, 20))
+        self.assertEqual(self.told(3), (3, 19))
+        self.assertEqual(self.told(0, (4, 0), (5, 0)), (9, 20))
+        self.assertEqual(self.told(3, (7, 0)), (7, 19))
+        self.assertEqual(self.told(7, (3, 0)), (7, 19))
+
+    def test_samples_that_a_filter_drops(self):
+        self.assertEqual(self.told(0, (7, self.BY_BPF)), (0, 20))
+
+
+class Counts(unittest.TestCase):
+    def test_new_thread(self):
+        """A value below the one before counts from 0."""
+        windows = Windows()
+        windows.window(0x1000)
+        windows.take(0x1000, LONG)
+        windows.values[2] = 0
+        windows.take(0x1000, WINDOW)
+        totals = sums(windows)[1]["totals"]
+        self.assertEqual(totals, {"cycles": 2 * WINDOW, "instructions": 2 * (WINDOW // 3)})
+
+
+if __name__ == "__main__":
+    unittest.main()
