@@ -147,6 +147,35 @@ def messages(errors: str) -> list[str]:
     return [line for line in errors.splitlines() if "have no symbol" not in line]
 
 
+# Events of Alder Lake's two kinds of cores
+ATOM = (
+    "CPU_CLK_UNHALTED.CORE",
+    "TOPDOWN_FE_BOUND.ICACHE",
+    "TOPDOWN_BE_BOUND.ALL",
+    "TOPDOWN_BE_BOUND.ALLOC_RESTRICTIONS",
+)
+CORE = (
+    "CPU_CLK_UNHALTED.THREAD",
+    "ICACHE_DATA.STALLS",
+    "INT_MISC.UOP_DROPPING",
+    "TOPDOWN.SLOTS",
+    *(f"topdown-{what}" for what in ("bad-spec", "be-bound", "fe-bound", "mem-bound", "retiring")),
+)
+
+
+def hybrid() -> tuple[Path, RandomWindows]:
+    """A recording with a group on each kind of cores."""
+    kinds = (("cpu_atom", 10, ATOM), ("cpu_core", 4, CORE))
+    recording = RandomWindows(
+        [
+            [(f"{pmu}/{event}/", number, config) for config, event in enumerate(events)]
+            for pmu, number, events in kinds
+        ],
+        cpuid="GenuineIntel,6,151,2",
+    )
+    return recording.write(DATA / "hybrid.data"), recording
+
+
 class Metrics(unittest.TestCase):
     """Values and errors."""
 
@@ -229,6 +258,7 @@ class Metrics(unittest.TestCase):
             ("r21:u", 4, 0x21),
             ("branches", 0, 4),
             named("armv8_pmuv3_0/event=0x21/", 0x21),
+            named("armv8_pmuv3_0/event=33,long=0/", 0x21),
             named("armv8_pmuv3_0/br_retired,period=3/u", 0x21),
         ):
             for other in (
@@ -317,16 +347,23 @@ class Metrics(unittest.TestCase):
     def test_groups(self):
         """Events in two groups are related by the cycles that both count, or by the windows.
 
-        Both add to the error.
+        Both add to the error. Cycles go before another event that both count.
         """
 
         def ratio(link: str, one: Counts, other: Counts) -> float:
             return one["BR_MIS_PRED_RETIRED"] / one[link] * other[link] / other["BR_RETIRED"]
 
         name = "branch_misprediction_ratio"
-        for leader, link in ((CYCLES, "cycles"), (("instructions", 0, 1), "windows")):
+        for leader, link, *both in (
+            (CYCLES, "cycles"),
+            (CYCLES, "cycles", named("BUS_ACCESS", 0x19)),
+            (("instructions", 0, 1), "windows"),
+        ):
             recording = RandomWindows(
-                [[CYCLES, named("BR_MIS_PRED_RETIRED", 0x22)], [leader, named("BR_RETIRED", 0x21)]],
+                [
+                    [CYCLES, named("BR_MIS_PRED_RETIRED", 0x22), *both],
+                    [leader, named("BR_RETIRED", 0x21), *both],
+                ],
                 cpuid=N1,
             )
             for row in report("-i", recording.write(DATA / "groups.data"), "-M", name)["functions"]:
@@ -346,6 +383,23 @@ class Metrics(unittest.TestCase):
                 self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 2)
                 few = min(one["windows"], other["windows"]) < 20
                 self.assertEqual(name in row["weak"], few or high - low >= row["metrics"][name])
+
+    def test_kinds_of_cores(self):
+        """A metric that two kinds of cores define has a column for each, of its own events."""
+        path, recording = hybrid()
+        for row in report("-i", path, "-M", "tma_icache_misses")["functions"]:
+            atom, core = (recording.totals(row["address"], group=group) for group in (0, 1))
+            for name, value in (
+                (
+                    "tma_icache_misses",
+                    20 * atom[f"cpu_atom/{ATOM[1]}/"] / atom[f"cpu_atom/{ATOM[0]}/"],
+                ),
+                (
+                    "cpu_core:tma_icache_misses",
+                    100 * core[f"cpu_core/{CORE[1]}/"] / core[f"cpu_core/{CORE[0]}/"],
+                ),
+            ):
+                self.assertAlmostEqual(row["metrics"][name], value, 9)
 
     def test_sums_files(self):
         """Sums of either writer name the CPU, and give the same table."""
@@ -688,6 +742,21 @@ class Tree(unittest.TestCase):
             [("frontend_bound", None, []), ("backend_bound", None, [])],
         )
 
+    def test_kinds_of_cores(self):
+        """The parts of a metric are those of the same kind of cores."""
+        path, _ = hybrid()
+        for tree in self.tree(path, "-M", "tma_backend_bound", "--tree=all").values():
+            self.assertEqual(
+                [(node["metric"], [part["metric"] for part in node["parts"]]) for node in tree],
+                [
+                    ("tma_backend_bound", ["tma_core_bound", "tma_resource_bound"]),
+                    (
+                        "cpu_core:tma_backend_bound",
+                        ["cpu_core:tma_core_bound", "tma_memory_bound"],
+                    ),
+                ],
+            )
+
     def test_intervals_of_time_and_sums(self):
         """Each table of an interval has trees; sums have the same."""
         path = self.skylake()
@@ -786,7 +855,9 @@ class Missing(unittest.TestCase):
         self.assertIn("branch_misprediction_ratio", listed)
 
     def test_cpus(self):
-        unknown = RandomWindows([TOPDOWN], cpuid="0x00000000000f0510").write(DATA / "unknown.data")
+        unknown = RandomWindows([TOPDOWN], cpuid="0x00000000000f0510", slots=8).write(
+            DATA / "unknown.data"
+        )
         self.assert_refused(
             "-M: perf has no metrics of the CPU 0x00000000000f0510", unknown, "-M", "ipc"
         )
@@ -798,9 +869,14 @@ class Missing(unittest.TestCase):
         self.assert_refused(
             f"-M: these are sums of several kinds of CPUs \\({V1}, {N1}\\)", one, two, "-M", "ipc"
         )
-        for inputs in ((unknown,), (none,), (one, two)):
+        # the slots that were recorded remain
+        for cpuid, *inputs in (
+            (V1, unknown),
+            (f"{V1} slots=8", none),
+            (f"{V1} slots=8", one, two),
+        ):
             status, table, _ = self.lines(
-                *inputs, "-M", "Cycle_Accounting,retiring", env={"PERF_CPUID": f"{V1} slots=8"}
+                *inputs, "-M", "Cycle_Accounting,retiring", env={"PERF_CPUID": cpuid}
             )
             self.assertEqual(status, 0)
             self.assertRegex(table, "retiring +DIS\n0x.*[0-9.]+ +0.0\n")
