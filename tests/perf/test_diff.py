@@ -375,6 +375,7 @@ class Output(unittest.TestCase):
                 same=drawn(draw, 100),
                 gone=drawn(draw, 30),
                 less=drawn(draw, 9),
+                left=drawn(random.Random(6), 2),
             ),
         )
         write(
@@ -421,7 +422,7 @@ class Output(unittest.TestCase):
 
         self.assertEqual(self.rows, sorted(self.rows, key=rank))
         self.assertEqual([row["symbol"] for row in self.rows][:2], ["hot", "warm"])
-        self.assertEqual([row["symbol"] for row in self.rows][-2:], ["less", "few"])
+        self.assertEqual([row["symbol"] for row in self.rows][-3:], ["less", "few", "left"])
         by_rate = [
             row["symbol"] for row in json.loads(diff("-j", "-s", "PF/KI").stdout)["functions"]
         ]
@@ -553,6 +554,12 @@ class Output(unittest.TestCase):
             done.stderr,
             ONE_RUN + "perf functions: the sides were recorded with different periods[^\n]*\n$",
         )
+        sides = DATA / "slow.sums", DATA / "fast.sums"
+        for path, frequency in zip(sides, (1000, 2000)):
+            write_auto(path.name, {"f": (20, [(300, 300, 1)] * 20)})
+            path.write_text(path.read_text().replace("\t999700\t0\t", f"\t0\t{frequency}\t"))
+        done = run(PERF, "functions", "report", "--diff", *sides, stderr=-1)
+        self.assertIn("the sides were recorded with different periods", done.stderr)
 
     def test_bad_input(self):
         before, after = DATA / "before.sums", DATA / "after.sums"
@@ -574,6 +581,9 @@ class Output(unittest.TestCase):
         comm = DATA / "comm.sums"
         comm.write_text(after.read_text().replace("by\tsymbol", "by\tcomm"))
         self.refused("another kind", "--diff", before, comm)
+        inlines = DATA / "inlines.sums"
+        inlines.write_text(after.read_text().replace("by\tsymbol\t0", "by\tsymbol\t1"))
+        self.refused("another kind", "--diff", before, inlines)
         self.refused(
             "no column IPC .*there are: symbol # CPI", "--diff", before, after, "-s", "IPC"
         )
@@ -863,6 +873,30 @@ class Runs(unittest.TestCase):
             self.assertLessEqual(fired[1.04], 2)
             self.assertGreater(fired[1.08], 30)
 
+    def test_several_limits(self):
+        """The more there are, the wider is an interval, even if nothing exceeds the others."""
+        draw = random.Random(25)
+        (row,) = changes(plain(f=drawn(draw, 100)), plain(f=drawn(draw, 100, 1.8)))
+        just_below = f"CPI>{0.99 * row['metrics']['CPI']['interval'][0]}"
+        for limits, status in (
+            ((just_below,), 2),
+            ((just_below, "CPI>100"), 0),
+            ((f"CPI>100,{just_below}",), 0),
+        ):
+            options = itertools.chain(*(("--fail-on", limit) for limit in limits))
+            self.assertEqual(diff(*options).returncode, status, limits)
+
+    def test_columns_of_one_side(self):
+        """A column has values where its event was recorded, and no change."""
+        windows = drawn(random.Random(26), 50)
+        write("before.sums", plain(f=windows))
+        write("after.sums", plain(f=windows), HEADER.replace("page-faults", "other-faults"))
+        (row,) = json.loads(diff("-j").stdout)["functions"]
+        rate = 1000 * sum(window[2] for window in windows) / sum(window[1] for window in windows)
+        for column, *expected in ("PF/KI", rate, None), ("other-faults/KI", None, rate):
+            told = row["metrics"][column]
+            self.assertEqual([told["before"], told["after"], told["change"]], [*expected, None])
+
     def test_function_of_one_side(self):
         """A function that appears may have had up to 3 unseen windows before."""
         draw = random.Random(19)
@@ -914,6 +948,10 @@ class Runs(unittest.TestCase):
             self.assertIn("some inputs have share mode auto, others discard", done.stderr)
             for row in json.loads(done.stdout)["functions"]:
                 self.assertEqual(row["metrics"]["%CY"]["change"], 0)
+        # two runs of a side with other shares of auto: they do not differ
+        write_auto("again.sums", {"f": (900, windows["f"]), "g": (100, windows["g"])})
+        before, *after = (DATA / f"{name}.sums" for name in ("before", "after", "again"))
+        self.assertEqual(json.loads(compared([before], after).stdout)["run_deviations"]["%CY"], 0)
 
     def test_options_that_have_no_negation(self):
         for option in "--no-before", "--no-after", "--no-fail-on":
