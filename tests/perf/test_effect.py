@@ -254,16 +254,35 @@ class Effect(unittest.TestCase):
             self.assertAlmostEqual(rows[name]["errors"]["CPI"], error, 6)
 
     def test_own_needs_lengths(self):
-        """With windows of one length, however late they end, the same is subtracted from all."""
-        text = Recording(random.Random(13), SAME).text().replace("\t14\t1\t", "\t0\t1\t")
-        result = report_text(text, "--correct")
-        self.assertEqual(report_text(text, "--correct=own"), result)
-        self.assertEqual(result["corrected"], "all")
-        done = run(PERF, "functions", "report", "--correct=own", DATA / "drawn.sums", stderr=-1)
-        self.assertIn("own needs windows of different lengths", done.stderr)
-        shorter = "group\tauto\t50000\t0\t150\t0\t0\t1\t" + "\t".join(EVENTS) + "\nlong"
-        self.assertEqual(text.count("\nwindows"), 1)
-        del shorter
+        """With windows of about one length, the same is subtracted from all.
+
+        So it is if one of two groups has such windows.
+        """
+        text = Recording(random.Random(13), SAME).text()
+        nearly = [text.replace("\t14\t1\t", f"\t{jitter}\t1\t") for jitter in (0, 4)]
+        group = f"group\tauto\t{LONG}\t0\t{WINDOW}\t0\t0\t1\tcycles\tpage-faults\n"
+        two = text.replace("\nend\n", f"\n{group}{sumsfile.intervals(2)}\nend\n")
+        for one in *nearly, two:
+            result = report_text(one, "--correct")
+            self.assertEqual(report_text(one, "--correct=own"), result)
+            self.assertEqual(result["corrected"], "all")
+            done = run(PERF, "functions", "report", "--correct=own", DATA / "drawn.sums", stderr=-1)
+            self.assertIn("own needs windows of different lengths", done.stderr)
+
+    def test_small_effect(self):
+        """What is less than a hundredth of the counts is not told."""
+        for added, is_told in (2, False), (4, True):
+            windows = [(300 + added, 300)] * 3
+            values = "\t".join(map(str, (*sumsfile.values(windows, 2), 0, 0, 0)))
+            result = report_text(
+                "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
+                f"group\tauto\t{LONG}\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
+                + sumsfile.intervals(2, windows, [(LONG, LONG)] * 3, 1)
+                + f"\nsums\tf\t/x\t-\t3\t3\t3\t3\t0\t3\t3\t0\t{values}\t{values}\t0\t0\nend\n"
+            )
+            (told,) = result["interrupts"]
+            self.assertAlmostEqual(told["added"]["cycles"]["added"], added, 1)
+            self.assertIs(told["added"]["cycles"]["seen"], is_told)
 
     def test_notes_are_of_all_intervals(self):
         """What interrupts add is told of all sums, also where there is a table for each span."""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the records of a file say besides samples: losses; and counts that begin anew."""
+"""Records of losses, counts that begin anew, and windows that end late."""
 
 import json
 import struct
 import unittest
+from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, run
+from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import LONG, WINDOW, Windows
 
 DATA = CHECK / "records"
@@ -61,6 +62,57 @@ class Lost(unittest.TestCase):
 
     def test_samples_that_a_filter_drops(self):
         self.assertEqual(self.told(0, (7, self.BY_BPF)), (0, 20))
+
+
+class Late(unittest.TestCase):
+    """The counter goes on after an overflow, and the next interval is shorter by that."""
+
+    def write(self, *ends: tuple[int, int, int]) -> Path:
+        """A recording of windows: where they begin, where they end, and how late."""
+        windows, before = Windows(), 0
+        for begin, end, late in ends:
+            for address, period, more in (begin, LONG, -before), (end, WINDOW, late):
+                windows.values[1] += period + more
+                values = [*windows.values.items()]
+                windows.writer.sample(
+                    windows.groups[0][0], windows.where(), address, period, values
+                )
+            before = late
+        return windows.write(DATA / "late.data")
+
+    def test_quantiles(self):
+        """Of 100 windows, 50 are late by 51 or more, and 5 by 96 or more."""
+        late = [1 + 37 * number % 100 for number in range(100)]
+        path = self.write(*((0x1000, 0x1000, number) for number in late))
+        done = run(PERF, "functions", "report", "-j", path, stderr=-1)
+        self.assertEqual(
+            json.loads(done.stdout)["skid"],
+            {"windows": 100, "mean": 50.5, "median": 51, "percentile_95": 96},
+        )
+        self.assertIn(
+            "half of them by 51 or more events of the leader, one in 20 by 96 or more", done.stderr
+        )
+
+    def test_intervals_of_shares(self):
+        """They are longer by skid x max(left, entered) / counts, but not in a comparison."""
+        stay = [(0x1000, 0x1000, 20), (0x2000, 0x2000, 20)] * 30
+        path, sums_file = self.write(*stay, *[(0x1000, 0x2000, 20)] * 10), DATA / "late.sums"
+        must(PERF, "functions", "report", path, "--sums", sums_file, stderr=-1)
+        tables = [
+            json.loads(must(PERF, "functions", "report", "-j", one, stderr=-1))["functions"]
+            for one in (path, sums_file)
+        ]
+        for late, exact in zip(*tables):
+            self.assertEqual(late["address"], exact["address"])
+            one, other = (row["intervals"]["%CY"] for row in (late, exact))
+            moved = 100 * 20 * 10 / (70 * (WINDOW + 20))
+            self.assertAlmostEqual(one[1] - other[1], moved, 9)
+            self.assertAlmostEqual(other[0] - one[0], moved, 9)
+        ours, theirs = (
+            must(PERF, "functions", "report", "-j", "--diff", one, one, stderr=-1)
+            for one in (path, sums_file)
+        )
+        self.assertEqual(ours, theirs)
 
 
 class Counts(unittest.TestCase):
