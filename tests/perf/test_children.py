@@ -123,6 +123,24 @@ class Activations(unittest.TestCase):
             squares, {"[all]": 23**2, "beta": 23**2, "alpha": 5**2, "gamma": 11**2}
         )
 
+    def test_burst_in_shares(self):
+        """A share is as certain with bursts of 8 windows as with a window in place of each."""
+        intervals = []
+        for windows in 1, 8:
+            lines = ["perf-function-sums 4\nby\tchildren\t0\nlost\t0\nthrottled\t0"]
+            lines.append("group\tdiscard\t10000\t0\t300\t8\t0\t0\tcycles\tinstructions")
+            for name, bursts in (("[all]\t", 100), ("f\t/x", 50)):
+                counts = 0, windows * bursts, windows * bursts, bursts, 0, 0, 0, 0
+                values = sumsfile.values([(2400, 2400)] * bursts, 2)
+                fields = "sums", name, "-", *counts, *values, *[0] * 13
+                lines.append("\t".join(map(str, fields)))
+            path = DATA / "bursts.sums"
+            path.write_text("\n".join([*lines, "end\n"]))
+            table = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))
+            intervals.append([row["intervals"]["%CY"] for row in table["functions"]])
+        one_by_one, in_bursts = intervals
+        self.assertEqual(one_by_one, in_bursts)
+
 
 class LinkRegister(unittest.TestCase):
     """arm64 leaves a function's caller out of the chain while the function has no frame."""

@@ -193,9 +193,10 @@ class Effect(unittest.TestCase):
         for _ in range(RECORDINGS):
             for name, row in rows_of(report(Recording(draw, added, **options), *more)).items():
                 for metric in METRICS:
+                    low, high = row["intervals"][metric]
+                    self.assertGreaterEqual(low, 0)
                     if metric in row["weak"]:
                         continue
-                    low, high = row["intervals"][metric]
                     all_of_them += 1
                     inside += low <= truth(name, metric) <= high
         self.assertGreater(all_of_them, RECORDINGS)
@@ -514,6 +515,19 @@ class NextRun(unittest.TestCase):
         crowd = sum(window[1] ** 2 for window in windows) / total
         stretch = max(2 - (1 + total / len(windows)) / crowd, 1)
         self.assertAlmostEqual(one.values[0] / low, math.exp(half * stretch), 4)
+
+    def test_intervals_of_time(self):
+        """Each table of --interval divides its own time into 10 to 20 blocks."""
+        windows = pw_recording.Windows()
+        for _ in range(1000):
+            windows.window(0x1000)
+        path = windows.write(DATA / "spans.data")
+        text = must(PERF, "functions", "report", "-j", "--interval", "4e-7", path, stderr=-1)
+        tables = json.loads("[" + text.replace("}\n{", "},{") + "]")
+        self.assertEqual(len(tables), 6)
+        for table in tables[:-1]:
+            (row,) = table["functions"]
+            self.assertIn(row["sums"][0]["blocks"], range(10, 21))
 
     def test_one_block_tells_nothing(self):
         """One block tells nothing about the next run."""

@@ -47,8 +47,8 @@ def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]
     """
 
     def line(*fields: object) -> str:
-        escaped = (str(part).replace("\\", r"\\").replace("\t", r"\t") for part in fields)
-        return "\t".join(escaped) + "\n"
+        escapes = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n"})
+        return "\t".join(str(part).translate(escapes) for part in fields) + "\n"
 
     text = HEADER
     for events, rows in groups:
@@ -479,6 +479,18 @@ class Names(unittest.TestCase):
         )
         rows = list(csv.reader(io.StringIO(done.stdout)))
         self.assertEqual(rows[1][:2], [NASTY, f"/lib/{NASTY}"])
+        names = "a\nb", "a\rb", 'a"b', "a,b"
+        path = cycles("separated.sums", *((name, "/x", "-", 1, 1, *ONE) for name in names))
+        text = subprocess.check_output((PERF, "functions", "report", "-x", ",", path)).decode()
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        self.assertEqual([row[0] for row in rows[1:]], [*names])
+
+    def test_one_symbol_in_several_dsos(self):
+        """A row has the short name of its DSO, or its path if another one has the same."""
+        dsos = "/1/a", "/2/a", "/3/b"
+        path = cycles("dsos.sums", *(("f", dso, "-", 1, 1, *ONE) for dso in dsos))
+        labels = [line.split()[:2] for line in report(path).stdout.splitlines()[1:]]
+        self.assertEqual(labels, [["f", f"[{dso}]"] for dso in ("/1/a", "/2/a", "b")])
 
 
 class Inputs(unittest.TestCase):

@@ -532,6 +532,29 @@ class Printed(unittest.TestCase):
             row = report_bursts([(2400, 2400)] * bursts, 8)
             self.assertEqual("CPI" in row["weak"], bursts < 20)
 
+    def test_zeros(self):
+        """A 0 is weak if three events that no window has seen could make it the value of all."""
+        rows = report(
+            sums_line("few", [(300, 300, 0)] * 25),
+            sums_line("many", [(300, 300, 0)] * 2000),
+            sums_line("rest", [(300, 300, 0)] * 990 + [(300, 300, 1)] * 10),
+        )
+        self.assertEqual(
+            {name: "PF/KI" in row["weak"] for name, row in rows.items() if name != "rest"},
+            {"few": True, "many": False},
+        )
+
+    def test_windows_that_leave(self):
+        """In share mode none, each window counts where it ends, so it leaves nothing out."""
+        line = sums_line("f", [(300, 300, 1)] * 100)
+        self.assertIn("\t100\t100\t", line)
+        line = line.replace("\t100\t100\t", "\t120\t100\t", 1)
+        for share, is_weak in ("discard", True), ("none", False):
+            path = DATA / "leave.sums"
+            path.write_text("\n".join((HEADER.replace("discard", share), line, "end\n")))
+            told = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))
+            self.assertEqual("CPI" in told["functions"][0]["weak"], is_weak)
+
     def test_percentages_end_at_100(self):
         """A ratio of misses to accesses has no true value above 100 %."""
         events = ("cycles", "cache-misses", "cache-references")

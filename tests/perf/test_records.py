@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Records of losses, counts that begin anew, and windows that end late."""
+"""Records of losses, counts that begin anew, windows that end late, and groups that end early."""
 
 import json
 import struct
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, must, run
-from tests.harness.recording import LONG, WINDOW, Windows
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 DATA = CHECK / "records"
 
@@ -113,6 +113,27 @@ class Late(unittest.TestCase):
             for one in (path, sums_file)
         )
         self.assertEqual(ours, theirs)
+
+
+class Groups(unittest.TestCase):
+    def test_one_ends_early(self):
+        """The tables of --interval after its last window lack its columns, and have the others."""
+        members = ("instructions", 0, 1), ("page-faults", 1, 2)
+        recording = Recording(
+            [
+                [pw.Event("cycles", 0, 0, [id_], LONG, WINDOW), pw.Event(*member, [id_ + 1])]
+                for id_, member in zip((1, 3), members)
+            ]
+        )
+        for number in range(200):
+            for group in (0, 1) if number < 100 else (0,):
+                recording.sample(0x1000, LONG, 10, group=group)
+                recording.sample(0x1000, WINDOW, 3, group=group)
+        path = recording.write(DATA / "early.data")
+        options = "-x", ",", "-F", "%PF,CPI", "-s", "%PF"
+        text = must(PERF, "functions", "report", "--interval", "1e-7", *options, path, stderr=-1)
+        titles = [line for line in text.splitlines() if line.startswith("time,")]
+        self.assertEqual(titles, ["time,symbol,dso,%PF,CPI", "time,symbol,dso,CPI"])
 
 
 class Counts(unittest.TestCase):

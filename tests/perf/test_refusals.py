@@ -119,6 +119,12 @@ class Input(Case):
                 self.assertIn(reason, self.refused_input(command))
 
 
+class Symbols(Case):
+    def test_name_below_a_folder(self):
+        """A name that is no path from / is below --symfs, where perf looks for it."""
+        self.report(self.one, "--symfs", DATA, "-k", "nonexist")
+
+
 class Programs(Case):
     def test_no_addr2line(self):
         """There is a table without lines and a note, or a reason; nothing ends by a signal."""
