@@ -109,8 +109,8 @@ class Perf:
             return checked(json.loads(text, strict=False, parse_constant=lambda _name: None))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ReportError(
-                f"{self.program} functions report -j wrote JSON that functions-report cannot read: {error}: "
-                "name another perf with --perf"
+                f"{self.program} functions report -j wrote JSON that functions-report cannot read: "
+                f"{error}: name another perf with --perf"
             ) from None
 
 

@@ -125,7 +125,7 @@ class Activations(unittest.TestCase):
 
     def test_burst_in_shares(self):
         """A share is as certain with bursts of 8 windows as with a window in place of each."""
-        intervals = []
+        intervals: dict[int, list] = {}
         for windows in 1, 8:
             lines = ["perf-function-sums 4\nby\tchildren\t0\nlost\t0\nthrottled\t0"]
             lines.append("group\tdiscard\t10000\t0\t300\t8\t0\t0\tcycles\tinstructions")
@@ -137,9 +137,8 @@ class Activations(unittest.TestCase):
             path = DATA / "bursts.sums"
             path.write_text("\n".join([*lines, "end\n"]))
             table = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))
-            intervals.append([row["intervals"]["%CY"] for row in table["functions"]])
-        one_by_one, in_bursts = intervals
-        self.assertEqual(one_by_one, in_bursts)
+            intervals[windows] = [row["intervals"]["%CY"] for row in table["functions"]]
+        self.assertEqual(intervals[1], intervals[8])
 
 
 class LinkRegister(unittest.TestCase):
@@ -230,7 +229,10 @@ class Refusals(unittest.TestCase):
             (("--by", "dso"), inline),
             (("--by", "callchain"), inline),
             (("--inline",), inline),
-            (("--stitch-lbr",), "--stitch-lbr has no effect without call chains"),
+            (
+                ("--stitch-lbr",),
+                "--stitch-lbr has no effect without call chains: add --by callchain",
+            ),
             (
                 ("--share", "none"),
                 "--children does not go with --share none: leave out one of them",

@@ -288,7 +288,15 @@ class Effect(unittest.TestCase):
     def test_notes_are_of_all_intervals(self):
         """What interrupts add is told of all sums, also where there is a table for each span."""
         group = [
-            pw.Event("cycles", 0, 0, [1], pw_recording.LONG, pw_recording.WINDOW, flags=pw.FLAG_SAMPLE_ID_ALL),
+            pw.Event(
+                "cycles",
+                0,
+                0,
+                [1],
+                pw_recording.LONG,
+                pw_recording.WINDOW,
+                flags=pw.FLAG_SAMPLE_ID_ALL,
+            ),
             pw.Event("instructions", 0, 1, [2], flags=pw.FLAG_SAMPLE_ID_ALL),
         ]
         drawn = pw_recording.Recording([group], 100)

@@ -925,7 +925,7 @@ class Report(Case):
             "callchain",
         )
         self.assert_refused(
-            "need: perf functions record --all-cgroups$", self.one, "--by", "comm,cgroup"
+            "need: use perf functions record --all-cgroups$", self.one, "--by", "comm,cgroup"
         )
         self.assert_refused(
             "--inline needs rows of functions: use --by symbol or --by callchain$",
@@ -1383,10 +1383,9 @@ class Record(unittest.TestCase):
         self.assertEqual(done.returncode, 129)
         self.assertRegex(done.stdout, r"^\s*Usage: perf functions record \[-M <metrics>\]")
         own, other = done.stdout.split("Options of perf record:")
-        for option in ("-M, --metrics <metric or group", "--period <n>", "--window <n>"):
-            self.assertIn(option, own)
-        for option in "--jitter <n>", "--burst <n>", "--kernel  ":
-            self.assertIn(option, own)
+        for option in "period <n>", "window <n>", "jitter <n>", "burst <n>", "kernel  ":
+            self.assertIn(f"--{option}", own)
+        self.assertIn("-M, --metrics <metric or group", own)
         for option in "-e, --event <event>", "-F, --freq <freq", "-P  ":
             self.assertIn(option, other)
         self.assertNotIn("--period", other)

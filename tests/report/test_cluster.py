@@ -271,8 +271,8 @@ class Cluster(Workers):
         must(PERF, "functions", "report", "--by", "dso", "--sums", other, *FILES)
         self.refused(
             (
-                rf"{other}: cannot be added to the inputs before it: its rows are of another kind .*"
-                r" \(on .*\)"
+                rf"{other}: cannot be added to the inputs before it: its rows are of another kind"
+                r" .* \(on .*\)"
             ),
             self.cluster(*FILES, other),
         )

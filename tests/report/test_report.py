@@ -702,11 +702,11 @@ class CommandLine(unittest.TestCase):
         )
         (self.dir / "perf.table").write_text("no JSON")
         self.refused(
-            "wrote JSON that functions-report cannot read", "--perf", self.perf, "--html", html, self.input
+            "wrote JSON that functions-report", "--perf", self.perf, "--html", html, self.input
         )
         (self.dir / "perf.table").write_text('{"functions": []}')
         self.refused(
-            "wrote JSON that functions-report cannot read", "--perf", self.perf, "--html", html, self.input
+            "wrote JSON that functions-report", "--perf", self.perf, "--html", html, self.input
         )
         for option in "--fields=%CY", "--slice-size=1", "--slice-size=nan", "--by=dso,dso":
             self.assertEqual(run(REPORT, option, self.input).returncode, 2, option)
@@ -730,7 +730,7 @@ class CommandLine(unittest.TestCase):
         (self.dir / "perf.table").write_text(json.dumps(reports.table(NAMES)))
         (self.dir / "perf.intervals").write_text('{"functions": []\n}\n')
         self.refused(
-            "wrote JSON that functions-report cannot read",
+            "wrote JSON that functions-report",
             *("--perf", self.perf, "--html", html, "--interval=1", self.input),
         )
         done = run(REPORT, cwd=self.dir)
@@ -883,7 +883,7 @@ exec {self.perf} "$@"
         )
 
     def test_what_is_left_out_is_told_of_sums_too(self):
-        note = "perf functions: ignored, because they are tracepoints or in no counter group: faults"
+        note = "perf functions: ignored, because they are in no counter group: faults"
         self.perf.write_text(f"#!/bin/sh\necho '{note}' >&2\nprintf 'sums\\nend\\n'\n")
         done = report("--perf", self.perf, "--sums", self.dir / "all.sums", self.input)
         self.assertEqual((done.returncode, done.stderr), (0, note + "\n"))

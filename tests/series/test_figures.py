@@ -292,9 +292,9 @@ class Module(unittest.TestCase):
         page, results = words(TOP / "module/README.md"), results_of("6.12")["by_module"]
         added = results["added"]
         for figure in (
-            f"adds {added['module']:.0f} instructions to an overflow",
-            f"the series adds {added['used']:.0f}; ",
-            f"has {added['loaded']:.0f} more",
+            f"executes {added['module']:.0f} more instructions with the module",
+            f"and {added['used']:.0f} more with the series",
+            f"executes {added['loaded']:.0f} more",
         ):
             self.assertIn(figure, page)
         for periods, row in results["recordings"]["series"].items():

@@ -746,7 +746,7 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 	err = -EINVAL;
 	if (strcmp(before.table.by, after.table.by) || before.table.inlines != after.table.inlines)
 		function_error(after_inputs->paths[0],
-			     "its rows are of another kind than those before: use the same --by, --children and --inline for both");
+			       "its rows are of another kind than those before: use the same --by, --children and --inline for both");
 	else
 		err = print_diff(options, &before, &after);
 out:
@@ -1150,14 +1150,12 @@ static int parse_number(const struct option *opt, const char *str, double least,
 	return -EINVAL;
 }
 
-static int parse_percent(const struct option *opt, const char *str,
-			 int unset __maybe_unused)
+static int parse_percent(const struct option *opt, const char *str, int unset __maybe_unused)
 {
 	return parse_number(opt, str, 0, 100);
 }
 
-static int parse_seconds(const struct option *opt, const char *str,
-			 int unset __maybe_unused)
+static int parse_seconds(const struct option *opt, const char *str, int unset __maybe_unused)
 {
 	return parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
 }
@@ -1235,7 +1233,7 @@ static struct option *table_options(struct report_options *report)
 		   "sort by this column, or by symbol (default: %CY, or else %CLK, %TCLK or #)"),
 	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
 	OPT_VALUE(0, "percent-limit", &report->percent_limit, "percent",
-		     "leave out functions with a smaller share", parse_percent),
+		  "leave out functions with a smaller share", parse_percent),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('F', "fields", &report->fields, "column[,column...]",
 		   "print only these columns, in this order"),
@@ -1346,7 +1344,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 		   "count only windows in this span of time"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_VALUE(0, "interval", &report.interval, "seconds",
-		     "print a table for each span of this length", parse_seconds),
+		  "print a table for each span of this length", parse_seconds),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
@@ -1358,12 +1356,12 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_BOOLEAN(0, "diff", &report.diff,
 		    "print what has changed from the first input to the second"),
 	OPT_VALUE(0, "before", &report, "file...",
-		     "print what has changed from these runs to those of --after", add_to_side),
+		  "print what has changed from these runs to those of --after", add_to_side),
 	OPT_VALUE(0, "after", &report, "file...", "the runs to compare with those of --before",
-		     add_to_side),
+		  add_to_side),
 	OPT_VALUE(0, "fail-on", &report.fail_on, "limit[,...]",
-		     "exit status 2 if a metric of a function has surely risen (column>number[%]) or fallen (column<-number[%]) by more than this",
-		     add_limits),
+		  "exit status 2 if a metric of a function has surely risen (column>number[%]) or fallen (column<-number[%]) by more than this",
+		  add_limits),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING(0, "sums", &report.sums, "file",
 		   "write the sums to this file (- for stdout) and print no metrics"),
@@ -1536,14 +1534,12 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 	return NULL;
 }
 
-static int parse_delay(const struct option *opt, const char *str,
-			 int unset __maybe_unused)
+static int parse_delay(const struct option *opt, const char *str, int unset __maybe_unused)
 {
 	return parse_number(opt, str, FUNCTION_TOP_LEAST_DELAY, FUNCTION_TOP_MOST_SECONDS);
 }
 
-static int parse_last(const struct option *opt, const char *str,
-			 int unset __maybe_unused)
+static int parse_last(const struct option *opt, const char *str, int unset __maybe_unused)
 {
 	return parse_number(opt, str, 0, FUNCTION_TOP_MOST_SECONDS);
 }
@@ -1612,10 +1608,9 @@ static int cmd_functions_top(int argc, const char **argv)
 	const struct option options[] = {
 	OPT_GROUP("Tables:"),
 	OPT_VALUE('d', "delay", &top.delay, "seconds",
-		     "seconds from one table to the next (default: 2)", parse_delay),
+		  "seconds from one table to the next (default: 2)", parse_delay),
 	OPT_VALUE(0, "last", &top.last, "seconds",
-		     "seconds that a table covers (default: 30; 0: all since the beginning)",
-		     parse_last),
+		  "seconds that a table covers (default: 30; 0: all since the start)", parse_last),
 	OPT_UINTEGER(0, "count", &top.count, "end after this number of tables"),
 	OPT_BOOLEAN(0, "stdio", &top.stdio,
 		    "print one table after the other, as without a terminal"),

@@ -1239,8 +1239,7 @@ class Collector:
                 or attr["branch_sample_type"] & PERF_SAMPLE_BRANCH_CALL_STACK
             ):
                 fail(
-                    f"{name} lacks data that these options need: use "
-                    "perf record --call-graph fp"
+                    f"{name} lacks data that these options need: use " "perf record --call-graph fp"
                 )
             self.groups[evsel] = Group(attr, self.share, self.blocks)
             self.cpus.setdefault(cpu, set()).add(core_of(attr))
@@ -2054,8 +2053,8 @@ def recorded_table(collector: Collector) -> Table:
         fail("the recording has no samples: record for longer, or with a shorter period")
     if collector.ignored:
         print(
-            "generate-function-metrics: ignored, because they are tracepoints or in no counter group: "
-            f"{printable(', '.join(collector.ignored))}",
+            "generate-function-metrics: ignored, because they are tracepoints or in no counter "
+            f"group: {printable(', '.join(collector.ignored))}",
             file=sys.stderr,
         )
     return collector.table()

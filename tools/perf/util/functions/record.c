@@ -304,7 +304,7 @@ static bool refuse_options(const struct parsed *parsed)
 	}
 	if (parsed->calibrate && (parsed->has_events || !parsed->window.value)) {
 		pr_err("perf functions: --calibrate takes windows of two lengths, so it does not go with %s\n",
-		       parsed->has_events ? "-e: leave --calibrate out, and write two groups in -e" :
+		       parsed->has_events ? "-e: leave it out, and write two groups in -e" :
 					    "--no-window: leave --no-window out");
 		return true;
 	}
@@ -385,7 +385,7 @@ static char *leader_of(const struct function_sampling *sampling)
 /* Returns the events to record without -e, NULL if there are none. */
 static char *events_of(const struct parsed *parsed, const struct function_sampling *sampling)
 {
-	/* No guests: their functions are unknown here, and they may have the counters themselves. */
+	/* No guests: their functions are unknown here, and they may have the counters. */
 	const char *modifiers = parsed->kernel ? "H" : "uH";
 	struct function_sampling longer = *sampling;
 	char *leader, *other, *events = NULL;

@@ -879,7 +879,6 @@ const char *function_table__add(struct function_table *table, const struct funct
 	return reason ?: function_table__add_part(table, other);
 }
 
-
 /**
  * function_table__exit - free what a table holds
  * @table: the table, empty afterwards

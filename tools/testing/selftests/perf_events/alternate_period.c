@@ -62,7 +62,7 @@
 #define SKID		0
 #endif
 
-/* The number of long intervals at the start: one if the kernel alternates, two if the module does. */
+/* Long intervals at the start: one if the kernel alternates, two if the module does. */
 #ifndef LONGS
 #define LONGS		1
 #endif
