@@ -270,20 +270,36 @@ class Effect(unittest.TestCase):
             done = run(PERF, "functions", "report", "--correct=own", DATA / "drawn.sums", stderr=-1)
             self.assertIn("own needs windows of different lengths", done.stderr)
 
+    @staticmethod
+    def added(windows: Sequence[tuple[int, int]], long: Sequence[tuple[int, int]]) -> dict:
+        """What interrupts add to the cycles, of cycles and instructions in each interval."""
+        values = "\t".join(map(str, (*sumsfile.values(windows, 2), 0, 0, 0)))
+        counts = "\t".join(map(str, [len(windows)] * 4 + [0] + [len(windows)] * 2 + [0]))
+        result = report_text(
+            "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
+            f"group\tauto\t{LONG}\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
+            + sumsfile.intervals(2, windows, long, 1)
+            + f"\nsums\tf\t/x\t-\t{counts}\t{values}\t{values}\t0\t0\nend\n"
+        )
+        (told,) = result["interrupts"]
+        return told["added"]["cycles"]
+
     def test_small_effect(self):
         """What is less than a hundredth of the counts is not told."""
-        for added, is_told in (2, False), (4, True):
-            windows = [(300 + added, 300)] * 3
-            values = "\t".join(map(str, (*sumsfile.values(windows, 2), 0, 0, 0)))
-            result = report_text(
-                "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
-                f"group\tauto\t{LONG}\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-                + sumsfile.intervals(2, windows, [(LONG, LONG)] * 3, 1)
-                + f"\nsums\tf\t/x\t-\t3\t3\t3\t3\t0\t3\t3\t0\t{values}\t{values}\t0\t0\nend\n"
-            )
-            (told,) = result["interrupts"]
-            self.assertAlmostEqual(told["added"]["cycles"]["added"], added, 1)
-            self.assertIs(told["added"]["cycles"]["seen"], is_told)
+        for cycles, is_told in (2, False), (4, True):
+            told = self.added([(300 + cycles, 300)] * 3, [(LONG, LONG)] * 3)
+            self.assertAlmostEqual(told["added"], cycles, 1)
+            self.assertIs(told["seen"], is_told)
+
+    def test_error_of_long_intervals(self):
+        """If their rates differ, so does what is told of one recording and of another."""
+        draw, added, errors = random.Random(14), [], []
+        for _ in range(100):
+            long = [(LONG, round(LONG * draw.uniform(0.8, 1.2))) for _ in range(20)]
+            told = self.added([(340, 300)] * 20, long)
+            added.append(told["added"])
+            errors.append(told["error"])
+        self.assertLess(abs(statistics.fmean(errors) / statistics.stdev(added) - 1), 0.25)
 
     def test_notes_are_of_all_intervals(self):
         """What interrupts add is told of all sums, also where there is a table for each span."""
