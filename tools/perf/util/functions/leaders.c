@@ -258,15 +258,6 @@ int function_leaders__sample(struct option *options, const struct function_sampl
 	return -EINVAL;
 }
 
-static bool has_module(void)
-{
-	const char *sysfs = sysfs__mountpoint();
-	char path[PATH_MAX];
-
-	scnprintf(path, sizeof(path), "%s/module/perf_alt_period", sysfs ?: "/sys");
-	return !access(path, F_OK);
-}
-
 /* Prints a command that records without alternate periods. */
 static void print_plain_command(void)
 {
@@ -316,13 +307,8 @@ static bool explain_leader(const struct perf_event_attr *leader)
 void function_leaders__explain(void)
 {
 	if (perf_missing_features.alternative_sample_period) {
-		if (has_module())
-			return;
 		fprintf(stderr,
-			"perf functions: this kernel has no alternate periods: there are three ways out:\n"
-			"  a kernel that alternates (package linux-image-*-alt-period)\n"
-			"  the module perf_alt_period for this kernel (package perf-alt-period-dkms, then modprobe)\n"
-			"  a short plain period, which any kernel has, with an interrupt for each window:\n");
+			"perf functions: this kernel has no alternate periods: record with a short plain period, with an interrupt for each window:\n");
 		print_plain_command();
 		return;
 	}
