@@ -757,6 +757,22 @@ class Tree(unittest.TestCase):
                 ],
             )
 
+    def test_thresholds_of_kinds_of_cores(self):
+        """A metric is judged by the threshold and the value of its own kind of cores."""
+        path, _ = hybrid()
+        differ = 0
+        rows = report("-i", path, "-M", "tma_backend_bound", "--tree=all")["functions"]
+        for row in rows:
+            above = [node["above"] for node in row["tree"]]
+            values = [row["metrics"][node["metric"]] for node in row["tree"]]
+            self.assertEqual(above, [values[0] > 10, values[1] > 20])
+            differ += above[0] != above[1]
+        self.assertGreater(differ, 0)
+        text = must(
+            PERF, "functions", "report", path, "-M", "tma_backend_bound", "--tree", stderr=-1
+        )
+        self.assertIn(" cpu_core:tma_backend_bound ", text)
+
     def test_intervals_of_time_and_sums(self):
         """Each table of an interval has trees; sums have the same."""
         path = self.skylake()
@@ -781,7 +797,7 @@ class Tree(unittest.TestCase):
             done = run(PERF, "functions", "report", "--tree", *options, path, stderr=-1)
             self.assertGreater(done.returncode, 0, options)
             self.assertEqual(done.stdout, "")
-            self.assertRegex(done.stderr, r"\Aperf functions: --tree needs -M.*\n\Z")
+            self.assertRegex(done.stderr, r"\Aperf functions: --tree prints the metrics of -M.*\n\Z")
         done = run(PERF, "functions", "report", "--tree=some", "-M", "TopdownL1", path, stderr=-1)
         self.assertEqual(done.returncode, 129)
         self.assertIn("--tree=some: write --tree, or --tree=all", done.stderr)

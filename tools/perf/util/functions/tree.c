@@ -63,9 +63,12 @@ static size_t place_of(const struct function_table *table, const struct function
 	return row->sums - table->sums;
 }
 
-/* Thresholds use metrics by name, with the values of their expressions. */
-static int judge_row(const struct function_tree *tree, const struct function_row *row,
-		     enum function_above *above)
+/*
+ * Thresholds use metrics by name, with the values of their expressions. This judges those of one
+ * kind of cores: each kind has metrics of the same names.
+ */
+static int judge_kind(const struct function_tree *tree, const struct function_row *row,
+		      const char *pmu, enum function_above *above)
 {
 	struct expr_parse_ctx *ctx = expr__ctx_new();
 	int err = ctx ? 0 : -ENOMEM;
@@ -73,10 +76,11 @@ static int judge_row(const struct function_tree *tree, const struct function_row
 	for (unsigned int i = 0; !err && i < tree->nr; i++) {
 		const struct function_tree_node *node = &tree->nodes[i];
 		const struct function_value *value = &row->values[node->column];
-		char *name = value->is_defined ? strdup(node->name) : NULL;
+		char *name;
 
-		if (!value->is_defined)
+		if (!value->is_defined || strcmp(node->pmu, pmu))
 			continue;
+		name = strdup(node->name);
 		err = name ? expr__add_id_val(ctx, name, value->value / node->scale) : -ENOMEM;
 		if (err)
 			free(name);
@@ -85,7 +89,8 @@ static int judge_row(const struct function_tree *tree, const struct function_row
 		const struct function_tree_node *node = &tree->nodes[i];
 		double is_above;
 
-		if (!node->threshold || !row->values[node->column].is_defined)
+		if (!node->threshold || !row->values[node->column].is_defined ||
+		    strcmp(node->pmu, pmu))
 			continue;
 		/* A metric without a value is not above its threshold. */
 		if (expr__parse(&is_above, ctx, node->threshold) || isnan(is_above))
@@ -93,6 +98,23 @@ static int judge_row(const struct function_tree *tree, const struct function_row
 		above[i] = is_above ? FUNCTION_ABOVE : FUNCTION_BELOW;
 	}
 	expr__ctx_free(ctx);
+	return err;
+}
+
+static int judge_row(const struct function_tree *tree, const struct function_row *row,
+		     enum function_above *above)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < tree->nr; i++) {
+		const char *pmu = tree->nodes[i].pmu;
+		unsigned int first = 0;
+
+		while (strcmp(tree->nodes[first].pmu, pmu))
+			first++;
+		if (first == i)
+			err = judge_kind(tree, row, pmu, above);
+	}
 	return err;
 }
 
@@ -241,6 +263,12 @@ static struct function_print print_of(const struct tree_print *tree, const int *
 	return print;
 }
 
+/* With several kinds of cores, the column's name begins with the kind. */
+static const char *name_of(const struct tree_print *tree, const struct function_tree_line *line)
+{
+	return tree->print->columns->columns[line->node->column].name;
+}
+
 typedef void (*visit_line)(struct tree_print *tree, const struct function_row *row,
 			   const struct function_tree_line *line);
 
@@ -268,7 +296,7 @@ static void measure(struct tree_print *tree, const struct function_row *row,
 {
 	const struct function_print print = print_of(tree, &line->node->column);
 	struct widths *widths = &tree->widths;
-	int name = strlen(line->node->name), value, interval;
+	int name = strlen(name_of(tree, line)), value, interval;
 	char buf[FUNCTION_INTERVAL_SIZE];
 
 	value = strlen(function_print__cell(&print, row, 0, buf));
@@ -289,7 +317,7 @@ static void print_line(struct tree_print *tree, const struct function_row *row,
 	color_fprintf(tree->fp,
 		      line->above == FUNCTION_ABOVE ? PERF_COLOR_RED : PERF_COLOR_NORMAL,
 		      "%*s%-*s %*s", indent, line->above == FUNCTION_ABOVE ? "> " : "",
-		      tree->widths.name - indent, line->node->name, tree->widths.value,
+		      tree->widths.name - indent, name_of(tree, line), tree->widths.value,
 		      function_print__cell(&print, row, 0, buf));
 	fputc(value->is_weak ? '?' : ' ', tree->fp);
 	if (tree->print->intervals)
@@ -304,17 +332,12 @@ static void print_line(struct tree_print *tree, const struct function_row *row,
 static void print_function(const struct tree_print *tree, const struct function_row *row)
 {
 	const struct function_columns *columns = tree->print->columns;
-	int share = function_columns__default_sort(columns);
+	const int share = function_columns__default_sort(columns);
+	const struct function_print print = print_of(tree, &share);
 	char buf[FUNCTION_CELL_SIZE];
 
-	fputs(tree->labels[place_of(tree->print->table, row)], tree->fp);
-	if (share >= 0) {
-		const struct function_print print = print_of(tree, &share);
-
-		fprintf(tree->fp, "  %s %s", columns->columns[share].name,
-			function_print__cell(&print, row, 0, buf));
-	}
-	fputc('\n', tree->fp);
+	fprintf(tree->fp, "%s  %s %s\n", tree->labels[place_of(tree->print->table, row)],
+		columns->columns[share].name, function_print__cell(&print, row, 0, buf));
 }
 
 /* Prints a note for each metric that would open if its parts had been recorded. */
