@@ -797,7 +797,9 @@ class Tree(unittest.TestCase):
             done = run(PERF, "functions", "report", "--tree", *options, path, stderr=-1)
             self.assertGreater(done.returncode, 0, options)
             self.assertEqual(done.stdout, "")
-            self.assertRegex(done.stderr, r"\Aperf functions: --tree prints the metrics of -M.*\n\Z")
+            self.assertRegex(
+                done.stderr, r"\Aperf functions: --tree prints the metrics of -M.*\n\Z"
+            )
         done = run(PERF, "functions", "report", "--tree=some", "-M", "TopdownL1", path, stderr=-1)
         self.assertEqual(done.returncode, 129)
         self.assertIn("--tree=some: write --tree, or --tree=all", done.stderr)
