@@ -172,7 +172,7 @@ def check_kvm(arch: dict, args: argparse.Namespace) -> None:
     """Raises SystemExit with one line if KVM cannot run the machine, whatever its files are."""
     if Path(arch["qemu"][0]).name.removeprefix("qemu-system-") != platform.machine():
         sys.exit(
-            f"vm: KVM executes {platform.machine()} here: leave ACCEL=kvm out, or choose that ARCH"
+            f"vm: KVM runs only {platform.machine()} guests here: leave ACCEL=kvm out, or choose that ARCH"
         )
     if args.model != "none":
         sys.exit("vm: under KVM the processor is real: leave ACCEL=kvm or MODEL out")
@@ -213,9 +213,9 @@ def emulator(arch: dict, args: argparse.Namespace) -> str:
         found = shutil.which(arch["emulator"], path=path)
         return found or sys.exit(f"vm: {arch['emulator']} is missing: install {arch['packages']}")
     if args.arch != "arm64":
-        sys.exit("vm: the core model is that of arm64: leave --model out")
+        sys.exit("vm: only arm64 has a core model: leave MODEL (--model) out")
     if args.no_icount:
-        sys.exit("vm: the core model counts instructions: leave --no-icount or --model out")
+        sys.exit("vm: the core model counts instructions: leave --no-icount or MODEL (--model) out")
     if not (EMULATOR / "model.so").is_file():
         sys.exit(f"vm: {EMULATOR / 'model.so'} is missing: run `make emulator`")
     return str(EMULATOR / "bin" / arch["emulator"])

@@ -157,7 +157,7 @@ static inline u64 perf_alt_period_first(u64 period, u64 alt_period, u32 count,
 
 /**
  * perf_alt_period_long() - take the windows off the period of a frequency
- * @period: from the begin of one long interval to that of the next
+ * @period: from the start of one long interval to that of the next
  * @alt_period: the window
  * @count: windows after each long interval, 0 for one
  *

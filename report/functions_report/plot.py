@@ -157,7 +157,7 @@ def checked(path: Path) -> Path:
     try:
         import matplotlib  # pylint: disable=import-outside-toplevel,unused-import
     except ImportError:
-        raise ReportError("pictures take matplotlib: install python3-matplotlib") from None
+        raise ReportError("pictures need matplotlib: install python3-matplotlib") from None
     return path
 
 

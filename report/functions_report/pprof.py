@@ -121,7 +121,7 @@ class Builder:
         if max(values, default=0) > LARGEST:
             raise ReportError(
                 f"--pprof: {max(values)} events are too many for the format, "
-                f"which has up to {LARGEST}"
+                f"which has up to {LARGEST}: report fewer recordings at once"
             )
         self.profile.sample.add(location_id=locations, value=values)
 
@@ -169,7 +169,7 @@ def profile_of(table: Table, comments: Iterable[str]) -> bytes:
     if table["by"] == "children":
         raise ReportError(
             "--pprof: functions with all that they call have windows in common, "
-            "which a profile would count several times"
+            "which a profile would count several times: leave --children out"
         )
     events = dict.fromkeys(event for group in table["groups"] for event in group["events"])
     builder = Builder(load_format().Profile(), list(events))

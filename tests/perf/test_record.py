@@ -212,6 +212,7 @@ on busy busy perf functions record -o busy.data true
 on none none perf functions record -o none.data true
 on "plain none" nothing perf functions record -o nothing.data true
 on none clock perf functions record --window 20000 -e '{{cpu-clock,page-faults}}:uS' -o clock.data true
+on "" large perf functions record -e '{{cycles,r3,r4,r8,r10,r12,r13,r17,r1b}}:uS' -o large.data true
 on "" status perf functions record -q -o status.data -- sh -c 'exit 3'
 on "" program perf functions record -q -o program.data -- /nowhere/program
 mkdir other
@@ -425,6 +426,16 @@ class Ways(unittest.TestCase):
             "-e '{cycles/period=1000/,instructions}:uS' true"
         )
         self.assertIn(f"\n    {command}", said("plain-terms")[0])
+
+    def test_group_that_is_too_large(self):
+        """A message names the event, or perf itself leaves the event out (since Linux 7.0)."""
+        text, status = said("large")
+        if status:
+            self.assertRegex(
+                text, "perf functions: no counter is left for r[0-9a-f]+ in its group: "
+            )
+        else:
+            self.assertRegex(text, "Failure to open event 'r[0-9a-f]+'.* which will be removed")
 
     def test_other_errors(self):
         """Other errors are perf record's alone, and the status is the program's."""

@@ -457,7 +457,7 @@ class WithoutTerminal(unittest.TestCase):
         lines, status = said("killed")
         self.assertEqual(status, 128 + signal.SIGKILL)
         self.assertEqual(len(lines), 1, lines)
-        self.assertRegex(lines[0], "because perf record was killed: Killed$")
+        self.assertRegex(lines[0], "because perf record was killed: Killed: start it again$")
 
     def test_refused(self):
         """One line says what is wrong."""

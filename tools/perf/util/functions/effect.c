@@ -164,7 +164,7 @@ bool function_table__skid(const struct function_table *table, struct function_sk
  * function_table__set_effects - find what interrupts add to the windows of each group
  * @table: sums, all added up
  *
- * Where it is not known it is 0: without instructions or long intervals in a group.
+ * It is 0 where it is not known, see function_effect__is_known().
  *
  * Return: 0, or -ENOMEM.
  */

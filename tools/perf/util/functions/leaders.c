@@ -25,13 +25,20 @@
 /* A window that each PMU which alternates takes. */
 #define PROBE_WINDOW	1000
 
+/* An event that perf record opens, without its periods. */
+struct opened_event {
+	/* Of a leader that alternates it has PROBE_WINDOW. */
+	struct perf_event_attr attr;
+	bool is_leader;		/* its members follow */
+	char *name;
+};
+
 /* State for the callback of perf record's option -e. */
 static struct {
 	int (*parse)(const struct option *opt, const char *arg, int unset);
 	struct function_sampling sampling;
 	const struct function_ways *ways;
-	/* The leaders, without their periods, and with PROBE_WINDOW if they alternate. */
-	struct perf_event_attr *attrs;
+	struct opened_event *events;
 	unsigned int nr;
 	bool told_of_children;
 } leaders;
@@ -93,11 +100,15 @@ static int sample_leader(struct evsel *evsel, const struct function_sampling *sa
 	return err;
 }
 
+static int open_here(struct perf_event_attr attr, int group)
+{
+	return sys_perf_event_open(&attr, /*pid=*/0, /*cpu=*/-1, group, PERF_FLAG_FD_CLOEXEC);
+}
+
 /* Returns the errno of opening an event on this thread, 0 if it opens. */
 static int try_open(struct perf_event_attr attr)
 {
-	int fd = sys_perf_event_open(&attr, /*pid=*/0, /*cpu=*/-1, /*group_fd=*/-1,
-				     PERF_FLAG_FD_CLOEXEC);
+	int fd = open_here(attr, /*group=*/-1);
 
 	if (fd < 0)
 		return errno;
@@ -193,18 +204,24 @@ static void warn_of_children(const struct evsel *evsel)
 		"perf functions: children and new threads of the program are not in this profile: before Linux 6.12 they do not inherit a group with counts in its samples (-a records all that runs)\n");
 }
 
-static int add_leader(struct evsel *evsel)
+static int add_event(struct evsel *evsel)
 {
-	struct perf_event_attr *attrs = realloc(leaders.attrs, (leaders.nr + 1) * sizeof(*attrs));
+	struct opened_event *events = realloc(leaders.events, (leaders.nr + 1) * sizeof(*events));
+	struct opened_event *event;
 
-	if (!attrs)
+	if (!events)
 		return -ENOMEM;
-	leaders.attrs = attrs;
-	attrs[leaders.nr] = evsel->core.attr;
+	leaders.events = events;
+	event = &events[leaders.nr++];
+	*event = (struct opened_event){
+		.attr		= evsel->core.attr,
+		.is_leader	= evsel__is_group_leader(evsel),
+		.name		= strdup(evsel__name(evsel)),
+	};
 	/* The term gets into evsel's attr later. */
-	attrs[leaders.nr++].alternative_sample_period =
+	event->attr.alternative_sample_period =
 		has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD) ? PROBE_WINDOW : 0;
-	return 0;
+	return event->name ? 0 : -ENOMEM;
 }
 
 /* Parses -e like perf record, and sets the sampling of its leaders. */
@@ -223,14 +240,19 @@ static int parse_events_of_leaders(const struct option *opt, const char *arg, in
 	evlist__for_each_entry(evlist, evsel) {
 		bool has_own_window = has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
 
-		if (known-- > 0 || !evsel__is_group_leader(evsel) ||
-		    evsel__is_dummy_event(evsel) || evsel__is_aux_event(evsel))
+		if (known-- > 0 || evsel__is_dummy_event(evsel) || evsel__is_aux_event(evsel))
 			continue;
-		warn_of_children(evsel);
-		err = sample_leader(evsel, &leaders.sampling) ?: add_leader(evsel);
+		if (evsel__is_group_leader(evsel)) {
+			warn_of_children(evsel);
+			err = sample_leader(evsel, &leaders.sampling);
+			if (err)
+				return err;
+		}
+		err = add_event(evsel);
 		if (err)
 			return err;
-		check_leader(evsel, has_own_window);
+		if (evsel__is_group_leader(evsel))
+			check_leader(evsel, has_own_window);
 	}
 	return 0;
 }
@@ -265,8 +287,9 @@ static void print_plain_command(void)
 	bool has_pmu = true;
 
 	for (unsigned int i = 0; i < leaders.nr; i++) {
-		attr = probe_of(&leaders.attrs[i]);
-		has_pmu = has_pmu && !lacks_pmu(&attr);
+		attr = probe_of(&leaders.events[i].attr);
+		if (leaders.events[i].is_leader)
+			has_pmu = has_pmu && !lacks_pmu(&attr);
 	}
 	fprintf(stderr, "    %s\n", has_pmu ? leaders.ways->plain : leaders.ways->plain_clock);
 }
@@ -298,6 +321,43 @@ static bool explain_leader(const struct perf_event_attr *leader)
 	return true;
 }
 
+/* Returns the first member that opens alone, but not in its group; NULL if there is none. */
+static const struct opened_event *find_surplus(const struct opened_event *leader)
+{
+	const struct opened_event *end = leaders.events + leaders.nr, *surplus = NULL, *member;
+	int *fds = calloc(leaders.nr, sizeof(*fds)), nr = 0;
+
+	if (!fds)
+		return NULL;
+	fds[nr++] = open_here(probe_of(&leader->attr), /*group=*/-1);
+	for (member = leader + 1; fds[0] >= 0 && member < end && !member->is_leader; member++) {
+		fds[nr] = open_here(member->attr, fds[0]);
+		if (fds[nr] < 0) {
+			surplus = try_open(member->attr) ? NULL : member;
+			break;
+		}
+		nr++;
+	}
+	while (nr--) {
+		if (fds[nr] >= 0)
+			close(fds[nr]);
+	}
+	free(fds);
+	return surplus;
+}
+
+/* Explains that a group is too large; returns true if so. */
+static bool explain_group(const struct opened_event *leader)
+{
+	const struct opened_event *surplus = find_surplus(leader);
+
+	if (surplus)
+		fprintf(stderr,
+			"perf functions: no counter is left for %s in its group: record fewer events in a group, or several groups\n",
+			surplus->name);
+	return surplus;
+}
+
 /**
  * function_leaders__explain - say how to record where perf record could not
  *
@@ -313,7 +373,9 @@ void function_leaders__explain(void)
 		return;
 	}
 	for (unsigned int i = 0; i < leaders.nr; i++) {
-		if (explain_leader(&leaders.attrs[i]))
+		const struct opened_event *event = &leaders.events[i];
+
+		if (event->is_leader && (explain_leader(&event->attr) || explain_group(event)))
 			return;
 	}
 }

@@ -928,7 +928,7 @@ static int wait_for_child(struct function_top *top)
 		return 0;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	pr_err("perf functions: top has ended, because perf record was killed: %s\n",
+	pr_err("perf functions: top has ended, because perf record was killed: %s: start it again\n",
 	       strsignal(WTERMSIG(status)));
 	return 128 + WTERMSIG(status);
 }

@@ -47,7 +47,7 @@
 /* The work between two checks, well below WINDOW events. */
 #define STEP		1000
 
-/* The most events in the system calls around the begin of an interval. */
+/* The most events in the system calls around the start of an interval. */
 #define CALLS		(WINDOW / 20)
 
 /*
