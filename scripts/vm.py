@@ -172,7 +172,8 @@ def check_kvm(arch: dict, args: argparse.Namespace) -> None:
     """Raises SystemExit with one line if KVM cannot run the machine, whatever its files are."""
     if Path(arch["qemu"][0]).name.removeprefix("qemu-system-") != platform.machine():
         sys.exit(
-            f"vm: KVM runs only {platform.machine()} guests here: leave ACCEL=kvm out, or choose that ARCH"
+            f"vm: KVM runs only {platform.machine()} guests here: leave ACCEL=kvm out, "
+            "or choose that ARCH"
         )
     if args.model != "none":
         sys.exit("vm: under KVM the processor is real: leave ACCEL=kvm or MODEL out")
