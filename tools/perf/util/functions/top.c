@@ -66,16 +66,20 @@
 #define KEY_ESCAPE	0x1b
 #define KEY_DELETE	0x7f
 
-static const char *const help[] = {
-	"d  seconds from one table to the next",
-	"l  seconds that a table covers (0: all since the start or since z)",
-	"z  forget what was counted so far",
-	"s  column to sort by",
-	"e  number of rows (0: all that fit)",
-	"f  percent limit: no functions with a smaller share",
-	"h  these keys",
-	"q  quit (or Q)",
-	NULL
+/* What keys do. */
+static const struct {
+	char key;
+	bool asks;	/* for an answer to this */
+	const char *text;
+} commands[] = {
+	{ 'd', true, "seconds from one table to the next" },
+	{ 'l', true, "seconds that a table covers (0: all since the start or since z)" },
+	{ 'z', false, "forget what was counted so far" },
+	{ 's', true, "column to sort by" },
+	{ 'e', true, "number of rows (0: all that fit)" },
+	{ 'f', true, "percent limit: no functions with a smaller share" },
+	{ 'h', false, "these keys" },
+	{ 'q', false, "quit (or Q)" },
 };
 
 struct slice {
@@ -485,8 +489,8 @@ static char *make_text(struct function_top *top, const struct winsize *size)
 
 static void add_help(FILE *fp)
 {
-	for (const char *const *line = help; *line; line++)
-		fprintf(fp, "%s\n", *line);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(fp, "%c  %s\n", commands[i].key, commands[i].text);
 }
 
 /* Makes what the screen shows: the status, then the help or the table. */
@@ -644,7 +648,7 @@ static void stop_and_show(struct function_top *top)
 	show(top);
 }
 
-/* Change what a key is for; there is a message if it cannot be so. */
+/* Applies the answer to a prompt; sets a message if it is invalid. */
 static void choose(struct function_top *top, char key, const char *text)
 {
 	struct function_top_options *options = &top->options;
@@ -668,24 +672,13 @@ static void choose(struct function_top *top, char key, const char *text)
 
 static void ask(struct function_top *top, char key)
 {
-	static const struct {
-		char key;
-		const char *text;
-	} prompts[] = {
-		{ 'd', "seconds from one table to the next" },
-		{ 'l', "seconds that a table is of (0: all since the start or since z)" },
-		{ 's', "column to sort by" },
-		{ 'e', "number of rows (0: all that fit)" },
-		{ 'f', "least share to print, in percent" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(prompts); i++) {
-		if (prompts[i].key == key)
-			top->prompt = (struct prompt){ .key = key, .text = prompts[i].text };
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (commands[i].key == key && commands[i].asks)
+			top->prompt = (struct prompt){ .key = key, .text = commands[i].text };
 	}
 }
 
-/* Of the answer to a prompt. */
+/* Handles a character of the answer to a prompt. */
 static void take_character(struct function_top *top, char c)
 {
 	struct prompt *prompt = &top->prompt;
