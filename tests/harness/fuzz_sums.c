@@ -37,7 +37,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	check_round_trip(&table, &once);
 	/* Add the table to itself, if the sums fit. */
 	if (once.nr_sums)
-		print_all(&once, function_table__merge(&table, &again) ? &again : &table, size);
+		print_all(&once, function_table__add(&table, &again) ? &again : &table, size);
 out:
 	fclose(fp);
 	function_table__exit(&table);

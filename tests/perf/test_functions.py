@@ -940,7 +940,7 @@ class Report(Case):
         done = run("/usr/bin/python3", SCRIPT, "--sums", sums, bad)
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
         bad.write_text(text.replace("by\tsymbol\t0", "by\tsymbol\t1"))
-        self.assert_refused("does not add up.*another kind", self.one, bad)
+        self.assert_refused("cannot be added.*another kind", self.one, bad)
         for options in ((DATA / "missing.data",), (self.one, "--sums", DATA / "no/such/folder")):
             done = run(PERF, "functions", "report", *options, stderr=-1)
             self.assertGreater(done.returncode, 0)

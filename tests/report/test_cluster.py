@@ -168,7 +168,10 @@ class Cluster(Workers):
         must(PERF, "functions", "report", "--sums", one, *FILES, old, stderr=subprocess.DEVNULL)
         done = self.cluster(*FILES[:-1], old, FILES[-1])
         note = "share modes auto and discard are added up: the shares are those of discard"
-        self.assertEqual((done.returncode, done.stderr), (0, f"perf functions: {note}\n"))
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (0, f"perf functions: {note} (use one mode for all)\n"),
+        )
         self.assertEqual(self.out.read_bytes(), one.read_bytes())
         lost = 1 + sum(host.lost for host in RECORDED)
         self.assertIn(b"\nlost\t%d\n" % lost, self.out.read_bytes())

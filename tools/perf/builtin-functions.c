@@ -1022,8 +1022,13 @@ static int add_up_input(const char *path, struct report_options *options,
 {
 	struct function_table own = {};
 	int err = read_input(path, options, &own);
-	const char *reason = err ? NULL : function_table__add(table, &own);
+	const char *reason;
 
+	if (!err && !table->nr_sets) {
+		*table = own;
+		return 0;
+	}
+	reason = err ? NULL : function_table__add(table, &own);
 	if (reason)
 		err = function_input__refuse_sum(path, reason);
 	function_table__exit(&own);

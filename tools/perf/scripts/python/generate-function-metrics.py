@@ -71,7 +71,7 @@ Several groups (more events than counters) are summed apart. A metric of two eve
 groups which hold both. If no group does, both events are taken relative to one which their
 groups share (cycles, as a rule), or to the number of windows.
 
-With --children, a window counts for all functions that were on the stack from its begin to its
+With --children, a window counts for all functions that were on the stack from its start to its
 end: those of the frames that the call chains at its ends have in common, from the root on. It is a
 sample of each function of the chain at its end, once, however often that function is there. The
 addresses of frames tell two calls of one function from different places apart, so perf has to hand
@@ -1238,9 +1238,7 @@ class Collector:
                 or attr["sample_type"] & PERF_SAMPLE_STACK_USER
                 or attr["branch_sample_type"] & PERF_SAMPLE_BRANCH_CALL_STACK
             ):
-                fail(
-                    f"{name} lacks data that these options need: use " "perf record --call-graph fp"
-                )
+                fail(f"{name} lacks data that these options need: use perf record --call-graph fp")
             self.groups[evsel] = Group(attr, self.share, self.blocks)
             self.cpus.setdefault(cpu, set()).add(core_of(attr))
         if leader in self.groups and not is_tracepoint:
@@ -1950,7 +1948,7 @@ def read_sums_file(path: str) -> Table:
     except OSError as error:
         fail(f"{path}: {error.strerror}")
     except (ValueError, TypeError):
-        fail(f"{path}: not a sums file: write it with --sums or --write-sums")
+        fail(f"{path}: not a sums file: write it with --write-sums")
 
 
 def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:

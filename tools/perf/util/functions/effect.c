@@ -222,7 +222,7 @@ double function_effect__on(const struct event_set *set, u64 windows, int event, 
  * @set: the set
  *
  * Return: the events that they add, with numbers: to be freed. NULL if none is seen, if
- * no columns were made, or without memory.
+ * the effects are not set, or without memory.
  */
 char *function_effect__describe(const struct event_set *set)
 {

@@ -169,15 +169,16 @@ static const char *refuse_file(int fd, const struct stat *st,
 	const u64 pipe_size = sizeof(*header);
 	/* In the other byte order, a small number is large. */
 	bool is_swapped = header->size > UINT32_MAX;
+	bool is_whole = bytes == sizeof(*header);
 
 	if (!bytes)
 		return "there is no data: see perf functions record";
 	if (!begins_with(header, bytes, "PERFILE2") && !begins_with(header, bytes, "2ELIFREP") &&
 	    !begins_with(header, bytes, "PERFFILE"))
 		return "neither a recording nor a sums file: see perf functions record";
-	if (header->size == (is_swapped ? bswap_64(pipe_size) : pipe_size))
+	if (is_whole && header->size == (is_swapped ? bswap_64(pipe_size) : pipe_size))
 		return NULL;
-	if (bytes == sizeof(*header) && S_ISFIFO(st->st_mode))
+	if (is_whole && S_ISFIFO(st->st_mode))
 		return "in a pipe, a recording must come from perf record -o -: copy it to a file";
 	if (S_ISREG(st->st_mode) && lacks_events(fd, st, is_swapped))
 		return "the file is cut short: record again";

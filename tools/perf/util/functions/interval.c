@@ -182,8 +182,8 @@ void function_value__rate_interval(struct function_value *value, double unit,
 }
 
 /**
- * function_value__corrected_interval - set the interval of a rate which something was
- *					subtracted
+ * function_value__corrected_interval - set the interval of a rate from which
+ *					something was subtracted
  * @value: the value, whose interval is set if it can be computed
  * @unit: what one event adds to @value
  * @event: the events that are counted

@@ -11,7 +11,6 @@
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
-#include <api/fs/fs.h>
 #include <subcmd/parse-options.h>
 
 #include "../debug.h"
@@ -287,9 +286,10 @@ static void print_plain_command(void)
 	bool has_pmu = true;
 
 	for (unsigned int i = 0; i < leaders.nr; i++) {
+		if (!leaders.events[i].is_leader)
+			continue;
 		attr = probe_of(&leaders.events[i].attr);
-		if (leaders.events[i].is_leader)
-			has_pmu = has_pmu && !lacks_pmu(&attr);
+		has_pmu = has_pmu && !lacks_pmu(&attr);
 	}
 	fprintf(stderr, "    %s\n", has_pmu ? leaders.ways->plain : leaders.ways->plain_clock);
 }

@@ -204,7 +204,7 @@ static bool is_alike(const struct function_table *before, const struct function_
  * @notes: what they depend on
  * @before: the sums of one side
  * @after: the sums of the other side
- * @has_several_runs: on each side
+ * @has_several_runs: at least one side has more than one
  */
 void function_notes__print_sides(const struct function_notes *notes,
 				 const struct function_table *before,

@@ -304,7 +304,7 @@ static bool refuse_options(const struct parsed *parsed)
 	}
 	if (parsed->calibrate && (parsed->has_events || !parsed->window.value)) {
 		pr_err("perf functions: --calibrate takes windows of two lengths, so it does not go with %s\n",
-		       parsed->has_events ? "-e: leave it out, and write two groups in -e" :
+		       parsed->has_events ? "-e: leave --calibrate out, and write two groups" :
 					    "--no-window: leave --no-window out");
 		return true;
 	}

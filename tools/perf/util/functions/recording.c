@@ -83,7 +83,6 @@ struct recording {
 	/* With FUNCTION_BY_CHILDREN, the call chain of the current sample. */
 	struct function_chain chain;
 	bool has_chain;
-
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
 	struct place *places;
 	/* Number of changes of threads and maps, from 1. */
@@ -1096,7 +1095,6 @@ static struct recording *recording__new(const struct recording_options *options)
 
 	recording->options = options;
 	recording->has_chain = function_by__is(options->by, FUNCTION_BY_CHILDREN);
-
 	recording->nr_changes = 1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));

@@ -241,7 +241,6 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
 int function_table__add_skids(struct function_table *table, const u64 *skids, unsigned int nr);
-
 int function_table__add_cpu(struct function_table *table, const char *cpu);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,
@@ -254,7 +253,6 @@ bool function_table__has_window(const struct function_table *table);
 const char *function_table__add(struct function_table *table, const struct function_table *other);
 const char *function_table__add_part(struct function_table *table,
 				     const struct function_table *other);
-
 void function_table__exit(struct function_table *table);
 
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other);

@@ -77,7 +77,7 @@ static const struct {
 	{ 'z', false, "forget what was counted so far" },
 	{ 's', true, "column to sort by" },
 	{ 'e', true, "number of rows (0: all that fit)" },
-	{ 'f', true, "percent limit: no functions with a smaller share" },
+	{ 'f', true, "least share of a function, in percent" },
 	{ 'h', false, "these keys" },
 	{ 'q', false, "quit (or Q)" },
 };

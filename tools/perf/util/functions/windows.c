@@ -22,7 +22,7 @@
  * - In share mode auto, the totals of all windows of a group and of all other intervals
  *   show how many events the interrupt before each adds.
  * - With call chains, a window counts for all functions that were on the stack from
- *   its begin to its end: those of the frames that the chains at its ends have in
+ *   its start to its end: those of the frames that the chains at its ends have in
  *   common, from the root on. It is a sample of each function of the chain at its end.
  *
  * scripts/python/generate-function-metrics.py does the same. Change both together,
