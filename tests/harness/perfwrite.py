@@ -304,7 +304,7 @@ class Writer:
 
     def cpu(self) -> dict[int, bytes]:
         """The features that describe the CPUs."""
-        features = {HEADER_NRCPUS: struct.pack("<II", 64, 64)}
+        features = {HEADER_NRCPUS: struct.pack("<II", 128, 128)}
         if self.arch:
             features[HEADER_ARCH] = sized(self.arch)
         if self.cpuid:

@@ -1224,7 +1224,7 @@ class Collector:
         if attr.get("defer_callchain"):  # perf script delays such samples
             fail(
                 "the counts of samples are mixed up where call chains come later: "
-                "record without 'defer'"
+                f"record without 'defer'{'' if self.children else ', or use perf functions'}"
             )
         name = self.names.get(evsel, f"event{evsel}")
         is_tracepoint = attr["type"] == PERF_TYPE_TRACEPOINT  # perf delays their samples
