@@ -25,15 +25,13 @@ MINUTES = 1
 # the figures on the page are those of Linux 6.12 and of the benchmark built with Debian 12's
 # compiler
 OF_THE_PAGE = (BASE, platform.freedesktop_os_release()["VERSION_CODENAME"]) == ("6.12", "bookworm")
-
-
 NUMBER = re.compile(r"-?\d+\.\d+")
 
 
 def nearly(expected: str, actual: str) -> str:
     """The actual text, with the expected fractions where they differ by 1 in the last digit.
 
-    A busy host delays the emulated machine, which moves a few windows.
+    One of 166.4 was 166.5 while the host was busy. All else is the same in each run.
     """
     wanted = NUMBER.findall(expected)
     if len(wanted) != len(NUMBER.findall(actual)):
@@ -54,8 +52,7 @@ class Printed(unittest.TestCase):
     maxDiff = None
 
     def check(self, command: str, expected: str, actual: str) -> None:
-        """Compares to nearly the last digit, as the machine is the same in each run; `...` is
-        anything.
+        """The text is that of the page; see nearly() for fractions, and `...` is anything.
 
         A kernel or benchmark built in another way has windows in other places: only the first line,
         with a note or the columns, is compared then, without its numbers.
