@@ -142,8 +142,8 @@ class Refusals(unittest.TestCase):
         self.assertRegex(
             done.stdout,
             (
-                r"\Areproduce: no samples with .*for cycles and 4 events at once give fewer"
-                r" --events[^\n]*\n\Z"
+                r'\Areproduce: the recording "four samples" has no samples: .*for cycles and 4'
+                r" events at once, give fewer --events[^\n]*\n\Z"
             ),
         )
         self.assertEqual(list((self.dir / "out").iterdir()), [])
