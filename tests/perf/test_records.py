@@ -2,6 +2,7 @@
 """Records of losses, counts that begin anew, windows that end late, and groups that end early."""
 
 import json
+import random
 import struct
 import unittest
 from pathlib import Path
@@ -134,6 +135,42 @@ class Groups(unittest.TestCase):
         text = must(PERF, "functions", "report", "--interval", "1e-7", *options, path, stderr=-1)
         titles = [line for line in text.splitlines() if line.startswith("time,")]
         self.assertEqual(titles, ["time,symbol,dso,%PF,CPI", "time,symbol,dso,CPI"])
+
+
+class Plain(unittest.TestCase):
+    """perf functions does not parse samples whose record has the usual form."""
+
+    @staticmethod
+    def rows(sample_type: int, read_format: int, flags: int) -> list[dict]:
+        """The rows of samples by chance, some of which repeat the values of the one before."""
+        chance = random.Random(5)
+        leader, member = pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("faults", 1, 2, [2])
+        for event in (leader, member):
+            event.sample_type |= sample_type
+            event.read_format |= read_format
+            event.flags |= flags
+        recording = Recording([[leader, member]])
+        recording.map("/no/program", 0x1000)  # the kernel has no code there
+        for number in range(4000):
+            recording.sample(
+                chance.choice((0x1000, 0x1000, 0x2000)),
+                chance.choice((LONG, LONG, 0)) if number % 2 else chance.choice((WINDOW, 0)),
+                chance.choice((0, 1, 7)),
+                tid=chance.choice((100, 101)),
+                cpu=chance.choice((0, 3)),
+                misc=chance.choice((pw.MISC_USER, pw.MISC_KERNEL)),
+            )
+        path = recording.write(DATA / "plain.data")
+        options = "--by", "dso,thread", "-j"
+        return json.loads(must(PERF, "functions", "report", path, *options, stderr=-1))["functions"]
+
+    def test_same_as_parsed(self):
+        for flags in (0, pw.FLAG_INHERIT):
+            plain = self.rows(0, 0, flags)
+            self.assertGreater(sum(row["sums"][0]["matched"] for row in plain), 200)
+            for form in ((pw.ID, 0), (0, pw.FORMAT_ENABLED), (pw.CALLCHAIN, pw.FORMAT_LOST)):
+                with self.subTest(flags=flags, form=form):
+                    self.assertEqual(self.rows(*form, flags), plain)
 
 
 class Counts(unittest.TestCase):

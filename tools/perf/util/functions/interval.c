@@ -103,15 +103,20 @@ double student_t__quantile(double freedom)
 	static struct {
 		double freedom, t;
 	} known[256], *last;
-	double t = NORMAL_95, log_scale, step;
+	double t, log_scale, step;
 
 	if (freedom <= 0 || freedom > MAX_FREEDOM)
-		return t;
+		return NORMAL_95;
 	last = &known[(unsigned int)freedom % ARRAY_SIZE(known)];
 	if (freedom == last->freedom)
 		return last->t;
 
-	/* Newton's method, from below: the tail falls ever more slowly. */
+	/*
+	 * Newton's method, from the expansion of Abramowitz and Stegun 26.7.5. The tail falls ever
+	 * more slowly, so no step but the first leads beyond the quantile. The error after a step
+	 * is about its square.
+	 */
+	t = NORMAL_95 + (2.3722712 + (2.8224980 + 2.5558497 / freedom) / freedom) / freedom;
 	log_scale = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * M_PI) / 2;
 	do {
 		double density = exp(log_scale -
@@ -119,7 +124,7 @@ double student_t__quantile(double freedom)
 
 		step = (student_t__tail(t, freedom) - 0.05) / (2 * density);
 		t += step;
-	} while (step > 4096 * DBL_EPSILON * t);
+	} while (step * step > 4096 * DBL_EPSILON * t);
 	last->freedom = freedom;
 	last->t = t;
 	return t;

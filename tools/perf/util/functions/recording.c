@@ -69,6 +69,29 @@ struct place {
 /* In a live recording, streams without a sample for so many ns may be forgotten. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
+/*
+ * The record of a sample as perf functions record has it written, up to the values of the group.
+ * Behind them may be more.
+ */
+struct plain_record {
+	struct perf_event_header header;
+	u64 id;
+	u64 ip;
+	u32 pid;
+	u32 tid;
+	u64 time;
+	u32 cpu;
+	u32 reserved;
+	u64 period;
+	u64 nr;
+	struct sample_read_value values[];
+};
+
+#define PLAIN_FIELDS	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
+			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ)
+/* These fields would be before the values, too. */
+#define OTHER_FIELDS	(PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)
+
 /* A recording that is being read. */
 struct recording {
 	struct recording *next;
@@ -87,6 +110,8 @@ struct recording {
 	struct place *places;
 	/* Number of changes of threads and maps, from 1. */
 	u32 nr_changes;
+	/* The current sample, if its record is plain. All that is not in a plain_record is 0. */
+	struct perf_sample sample;
 	bool has_group;
 	/* Its events are those of tasks, not of CPUs. */
 	bool is_of_tasks;
@@ -116,8 +141,10 @@ struct recording {
 struct functions_evsel {
 	struct metrics_group *group;	/* NULL: not in a group, not counted */
 	unsigned int slot;
+	unsigned int nr_slots;		/* of the group */
 	/* The place of the period in its records, 0 if they have none. */
 	size_t period;
+	bool is_plain;			/* its samples have a struct plain_record */
 };
 
 static bool is_tracepoint(const struct evsel *evsel)
@@ -197,6 +224,19 @@ static size_t find_period(u64 sample_type)
 	return sizeof(struct perf_event_header) + hweight64(sample_type & before) * sizeof(u64);
 }
 
+/* Returns true if a struct plain_record has all that is needed of a sample. */
+static bool has_plain_records(const struct recording *recording, const struct evsel *evsel)
+{
+	const u64 sample_type = evsel->core.attr.sample_type;
+	const u64 read_format = evsel->core.attr.read_format;
+	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+
+	return (sample_type & (PLAIN_FIELDS | OTHER_FIELDS)) == PLAIN_FIELDS &&
+	       (read_format & (PERF_FORMAT_GROUP | times)) == PERF_FORMAT_GROUP &&
+	       !evsel->needs_swap && !perf_guest && !recording->has_chain && !recording->symbols &&
+	       !function_finder__needs_sample(recording->finder);
+}
+
 static int add_event(struct recording *recording, struct metrics_group *group,
 		     struct evsel *evsel)
 {
@@ -227,6 +267,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	event->group = group;
 	event->slot = slot;
 	event->period = find_period(evsel->core.attr.sample_type);
+	event->is_plain = has_plain_records(recording, evsel);
 
 	if (metrics_group__nr_events(group) > recording->nr_counts) {
 		recording->nr_counts = metrics_group__nr_events(group);
@@ -246,9 +287,10 @@ static int refuse_late(struct recording *recording, struct evsel *evsel)
 }
 
 /* Adds an event with its whole group, before its first sample. */
-static int add_events(struct recording *recording, struct evsel *evsel)
+static noinline int add_events(struct recording *recording, struct evsel *evsel)
 {
 	struct evsel *leader = evsel__leader(evsel), *pos;
+	struct functions_evsel *event;
 	struct metrics_group *group;
 
 	for_each_group_evsel(pos, leader) {
@@ -265,6 +307,9 @@ static int add_events(struct recording *recording, struct evsel *evsel)
 		if (err)
 			return err;
 	}
+	event = leader->priv;
+	if (group)
+		event->nr_slots = metrics_group__nr_events(group);
 	return evsel->priv ? 0 : -EINVAL;
 }
 
@@ -292,16 +337,17 @@ static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
 static bool has_values(const union perf_event *event, const struct perf_sample *sample,
 		       u64 read_format)
 {
-	size_t begin = (size_t)sample->read.group.values - (size_t)event;
+	const size_t begin = (size_t)sample->read.group.values - (size_t)event;
+	const u64 nr = sample->read.group.nr;
 
-	return begin <= event->header.size &&
-	       sample->read.group.nr <= (event->header.size - begin) /
-					sample_read_value_size(read_format);
+	return nr <= event->header.size &&
+	       begin + nr * sample_read_value_size(read_format) <= event->header.size;
 }
 
 /*
- * Sets the counts of each event since the previous sample of the stream. Members usually come in
- * the order of their slots.
+ * Sets the counts of each event since the previous sample of the stream. Events usually come in
+ * the order of their slots. Returns 0, a negative error, or 1 if the leader has counted nothing:
+ * the session ignores such a sample, too.
  */
 static int read_counts(struct recording *recording, struct metrics_stream *stream,
 		       struct evsel *evsel, const union perf_event *event,
@@ -309,21 +355,24 @@ static int read_counts(struct recording *recording, struct metrics_stream *strea
 {
 	const u64 read_format = evsel->core.attr.read_format;
 	const struct functions_evsel *leader = evsel->priv;
-	const int nr_slots = metrics_group__nr_events(leader->group);
+	const unsigned int nr_slots = leader->nr_slots;
 	struct metrics_value *values = metrics_stream__values(stream);
 	struct sample_read_value *v = sample->read.group.values;
-	int slot = leader->slot + 1;
+	u64 *counts = recording->counts, nr = sample->read.group.nr;
+	unsigned int slot = leader->slot;
 
-	memset(recording->counts, 0, recording->nr_counts * sizeof(*recording->counts));
-	recording->counts[leader->slot] = sample->period;
-	if (!(read_format & PERF_FORMAT_GROUP))
+	memset(counts, 0, recording->nr_counts * sizeof(*counts));
+	if (!(read_format & PERF_FORMAT_GROUP)) {
+		counts[slot] = sample->period;
 		return 0;
+	}
 	if (!has_values(event, sample, read_format))
 		return refuse(recording, evsel,
 			      "has a sample with the values of another event: the file is damaged, record again");
+	if (!nr || v->value == values[slot].value)
+		return 1;
 
-	for (u64 i = 1; i < sample->read.group.nr; i++) {
-		v = next_sample_read_value(v, read_format);
+	for (; nr; nr--, v = next_sample_read_value(v, read_format)) {
 		if (slot >= nr_slots || !v->id || values[slot].id != v->id) {
 			int found = find_slot(recording, evsel, v->id);
 
@@ -336,8 +385,8 @@ static int read_counts(struct recording *recording, struct metrics_stream *strea
 				values[slot] = (struct metrics_value){ .id = v->id };
 		}
 		/* A value below the one before belongs to a new thread. */
-		recording->counts[slot] = v->value < values[slot].value ?
-					  v->value : v->value - values[slot].value;
+		counts[slot] = v->value < values[slot].value ?
+			       v->value : v->value - values[slot].value;
 		values[slot++].value = v->value;
 	}
 	return 0;
@@ -438,9 +487,9 @@ static bool is_elsewhere(const struct recording *recording, const struct perf_sa
 	return cpus && ((u32)cpu.cpu != sample->cpu || !perf_cpu_map__has(cpus, cpu));
 }
 
-/* Looks up thread and function of a sample. */
-static int look_up(struct recording *recording, struct machine *machine, struct evsel *evsel,
-		   struct perf_sample *sample, struct place *place)
+/* Looks up thread and function of a sample. Not inline, because most places are known. */
+static noinline int look_up(struct recording *recording, struct machine *machine,
+			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
 {
 	bool may_differ = recording->symbols || function_finder__needs_sample(recording->finder);
 	struct addr_location al;
@@ -705,7 +754,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		return -ENOMEM;
 	err = read_counts(recording, stream, evsel, event, sample);
 	if (err)
-		return err;
+		return min(err, 0);
 	if (recording->has_chain) {
 		err = function_finder__chain(recording->finder, evsel, sample, machine,
 					     place->thread, place->function, &recording->chain);
@@ -737,17 +786,48 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	return function_metrics__sample(recording->metrics, stream, &metrics_sample);
 }
 
-static int process_sample(const struct perf_tool *tool, union perf_event *event,
-			  struct perf_sample *sample, struct machine *machine)
+static int take_sample(struct recording *recording, struct evsel *evsel, union perf_event *event,
+		       struct perf_sample *sample, struct machine *machine)
 {
-	struct recording *recording = container_of(tool, struct recording, tool);
-	int err = add_sample(recording, sample->evsel, event, sample, machine);
+	int err = add_sample(recording, evsel, event, sample, machine);
 
 	if (!recording->is_refused)
 		return err;
 	/* After an error, the session would print a message of its own. */
 	session_done = 1;
 	return 0;
+}
+
+static int process_sample(const struct perf_tool *tool, union perf_event *event,
+			  struct perf_sample *sample, struct machine *machine)
+{
+	struct recording *recording = container_of(tool, struct recording, tool);
+
+	return take_sample(recording, sample->evsel, event, sample, machine);
+}
+
+/* Takes a sample whose record is plain. The others have to be parsed, such as the first one. */
+static int process_raw_sample(const struct perf_tool *tool __maybe_unused,
+			      struct perf_session *session, union perf_event *event)
+{
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+	struct plain_record *record = (struct plain_record *)event;
+	struct evsel *evsel = evlist__event2evsel(session->evlist, event);
+	const struct functions_evsel *leader = evsel ? evsel->priv : NULL;
+	struct perf_sample *sample = &recording->sample;
+
+	if (!leader || !leader->is_plain || record->header.size < sizeof(*record))
+		return 1;
+	sample->cpumode = record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	sample->id = record->id;
+	sample->ip = record->ip;
+	sample->pid = record->pid;
+	sample->tid = record->tid;
+	sample->time = record->time;
+	sample->cpu = record->cpu;
+	sample->read.group.nr = record->nr;
+	sample->read.group.values = record->values;
+	return take_sample(recording, evsel, event, sample, &session->machines.host);
 }
 
 static int process_round(const struct perf_tool *tool, union perf_event *event,
@@ -848,6 +928,7 @@ static int process_thread_map(const struct perf_tool *tool __maybe_unused,
 static void recording__init_tool(struct perf_tool *tool, bool is_live)
 {
 	perf_tool__init(tool, /*ordered_events=*/true);
+	tool->raw_sample	= process_raw_sample;
 	tool->sample		= process_sample;
 	tool->mmap		= process_side_event;
 	tool->mmap2		= process_side_event;
