@@ -146,7 +146,7 @@ class Plain(unittest.TestCase):
         chance = random.Random(5)
         leader, member = pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("faults", 1, 2, [2])
         for event in (leader, member):
-            event.sample_type |= sample_type
+            event.sample_type ^= sample_type
             event.read_format |= read_format
             event.flags |= flags
         recording = Recording([[leader, member]])
@@ -168,7 +168,9 @@ class Plain(unittest.TestCase):
         for flags in (0, pw.FLAG_INHERIT):
             plain = self.rows(0, 0, flags)
             self.assertGreater(sum(row["sums"][0]["matched"] for row in plain), 200)
-            for form in ((pw.ID, 0), (0, pw.FORMAT_ENABLED), (pw.CALLCHAIN, pw.FORMAT_LOST)):
+            # with the times of the values, the samples are parsed
+            self.assertEqual(self.rows(0, pw.FORMAT_ENABLED, flags), plain)
+            for form in ((pw.ID | pw.IDENTIFIER, 0), (pw.CALLCHAIN, pw.FORMAT_LOST)):
                 with self.subTest(flags=flags, form=form):
                     self.assertEqual(self.rows(*form, flags), plain)
 

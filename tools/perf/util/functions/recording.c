@@ -69,28 +69,23 @@ struct place {
 /* In a live recording, streams without a sample for so many ns may be forgotten. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
-/*
- * The record of a sample as perf functions record has it written, up to the values of the group.
- * Behind them may be more.
- */
-struct plain_record {
-	struct perf_event_header header;
-	u64 id;
-	u64 ip;
-	u32 pid;
-	u32 tid;
-	u64 time;
-	u32 cpu;
-	u32 reserved;
-	u64 period;
-	u64 nr;
-	struct sample_read_value values[];
+/* The fields of a sample's record up to its values, in their order. */
+static const u64 fields[] = {
+	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
+	PERF_SAMPLE_PERIOD, PERF_SAMPLE_READ,
 };
 
-#define PLAIN_FIELDS	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
-			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ)
-/* These fields would be before the values, too. */
-#define OTHER_FIELDS	(PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)
+/* Where the fields are in the records of an event, in units of u64; 0: they are missing. */
+struct sample_places {
+	u8 ip;
+	u8 tid;
+	u8 time;
+	u8 id;
+	u8 cpu;
+	u8 period;
+	u8 read;
+};
 
 /* A recording that is being read. */
 struct recording {
@@ -110,7 +105,7 @@ struct recording {
 	struct place *places;
 	/* Number of changes of threads and maps, from 1. */
 	u32 nr_changes;
-	/* The current sample, if its record is plain. All that is not in a plain_record is 0. */
+	/* The current sample, if it is not parsed. Fields without a place are as they began. */
 	struct perf_sample sample;
 	bool has_group;
 	/* Its events are those of tasks, not of CPUs. */
@@ -142,9 +137,8 @@ struct functions_evsel {
 	struct metrics_group *group;	/* NULL: not in a group, not counted */
 	unsigned int slot;
 	unsigned int nr_slots;		/* of the group */
-	/* The place of the period in its records, 0 if they have none. */
-	size_t period;
-	bool is_plain;			/* its samples have a struct plain_record */
+	struct sample_places places;
+	bool is_plain;			/* the places tell all that is needed of its samples */
 };
 
 static bool is_tracepoint(const struct evsel *evsel)
@@ -212,26 +206,40 @@ static int ignore_event(struct recording *recording, struct evsel *evsel)
 	return err == -EEXIST ? 0 : err;
 }
 
-/* Returns the place of the period in the records of samples, 0 if they have none. */
-static size_t find_period(u64 sample_type)
+/* Returns the place of a field in records with these fields. */
+static u8 place_of(u64 field, u64 sample_type)
 {
-	const u64 before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			   PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
-			   PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+	u8 place = sizeof(struct perf_event_header) / sizeof(u64);
 
-	if (!(sample_type & PERF_SAMPLE_PERIOD))
+	if (!(sample_type & field))
 		return 0;
-	return sizeof(struct perf_event_header) + hweight64(sample_type & before) * sizeof(u64);
+	for (size_t i = 0; fields[i] != field; i++)
+		place += !!(sample_type & fields[i]);
+	return place;
 }
 
-/* Returns true if a struct plain_record has all that is needed of a sample. */
-static bool has_plain_records(const struct recording *recording, const struct evsel *evsel)
+static struct sample_places find_places(u64 sample_type)
 {
-	const u64 sample_type = evsel->core.attr.sample_type;
-	const u64 read_format = evsel->core.attr.read_format;
-	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	return (struct sample_places){
+		.ip	= place_of(PERF_SAMPLE_IP, sample_type),
+		.tid	= place_of(PERF_SAMPLE_TID, sample_type),
+		.time	= place_of(PERF_SAMPLE_TIME, sample_type),
+		.id	= place_of(PERF_SAMPLE_IDENTIFIER, sample_type) ?:
+			  place_of(PERF_SAMPLE_ID, sample_type),
+		.cpu	= place_of(PERF_SAMPLE_CPU, sample_type),
+		.period	= place_of(PERF_SAMPLE_PERIOD, sample_type),
+		.read	= place_of(PERF_SAMPLE_READ, sample_type),
+	};
+}
 
-	return (sample_type & (PLAIN_FIELDS | OTHER_FIELDS)) == PLAIN_FIELDS &&
+/* Returns true if samples of this event need not be parsed. */
+static bool is_plain(const struct recording *recording, const struct evsel *evsel,
+		     const struct sample_places *places)
+{
+	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	const u64 read_format = evsel->core.attr.read_format;
+
+	return places->ip && places->tid && places->time && places->id && places->read &&
 	       (read_format & (PERF_FORMAT_GROUP | times)) == PERF_FORMAT_GROUP &&
 	       !evsel->needs_swap && !perf_guest && !recording->has_chain && !recording->symbols &&
 	       !function_finder__needs_sample(recording->finder);
@@ -266,8 +274,8 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 		return slot;
 	event->group = group;
 	event->slot = slot;
-	event->period = find_period(evsel->core.attr.sample_type);
-	event->is_plain = has_plain_records(recording, evsel);
+	event->places = find_places(evsel->core.attr.sample_type);
+	event->is_plain = is_plain(recording, evsel, &event->places);
 
 	if (metrics_group__nr_events(group) > recording->nr_counts) {
 		recording->nr_counts = metrics_group__nr_events(group);
@@ -549,9 +557,11 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 /* Reads the period from the record: in the sample the session has replaced it by the count. */
 static u64 read_period(const struct functions_evsel *leader, const union perf_event *event)
 {
-	if (!leader->period || event->header.size < leader->period + sizeof(u64))
+	const u8 place = leader->places.period;
+
+	if (!place || event->header.size < (place + 1) * sizeof(u64))
 		return 0;
-	return *(const u64 *)((const char *)event + leader->period);
+	return ((const u64 *)event)[place];
 }
 
 /* Returns the PMU of the kind of core that counted a group, 0 if none is named. */
@@ -806,27 +816,35 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event,
 	return take_sample(recording, sample->evsel, event, sample, machine);
 }
 
-/* Takes a sample whose record is plain. The others have to be parsed, such as the first one. */
+/* Takes a plain sample. The others have to be parsed, such as the first one of an event. */
 static int process_raw_sample(const struct perf_tool *tool __maybe_unused,
 			      struct perf_session *session, union perf_event *event)
 {
 	struct recording *recording = container_of(session->tool, struct recording, tool);
-	struct plain_record *record = (struct plain_record *)event;
 	struct evsel *evsel = evlist__event2evsel(session->evlist, event);
 	const struct functions_evsel *leader = evsel ? evsel->priv : NULL;
 	struct perf_sample *sample = &recording->sample;
+	const struct sample_places *places;
+	u64 *record = (u64 *)event;
+	const u32 *ids;
 
-	if (!leader || !leader->is_plain || record->header.size < sizeof(*record))
+	if (!leader || !leader->is_plain)
 		return 1;
-	sample->cpumode = record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	sample->id = record->id;
-	sample->ip = record->ip;
-	sample->pid = record->pid;
-	sample->tid = record->tid;
-	sample->time = record->time;
-	sample->cpu = record->cpu;
-	sample->read.group.nr = record->nr;
-	sample->read.group.values = record->values;
+	places = &leader->places;
+	if (event->header.size < (places->read + 1) * sizeof(u64))
+		return 1;
+
+	ids = (const u32 *)&record[places->tid];
+	sample->cpumode = event->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	sample->ip = record[places->ip];
+	sample->pid = ids[0];
+	sample->tid = ids[1];
+	sample->time = record[places->time];
+	sample->id = record[places->id];
+	if (places->cpu)
+		sample->cpu = *(const u32 *)&record[places->cpu];
+	sample->read.group.nr = record[places->read];
+	sample->read.group.values = (struct sample_read_value *)&record[places->read + 1];
 	return take_sample(recording, evsel, event, sample, &session->machines.host);
 }
 
@@ -1177,6 +1195,7 @@ static struct recording *recording__new(const struct recording_options *options)
 	recording->options = options;
 	recording->has_chain = function_by__is(options->by, FUNCTION_BY_CHILDREN);
 	recording->nr_changes = 1;
+	recording->sample.cpu = -1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
 	recording->metrics = function_metrics__new(options->share);
