@@ -203,14 +203,16 @@ class Writer:
         branches: tuple[int, Sequence[tuple[int, int]]] = (0, ()),
         registers: Sequence[int] = (),
         cgroup: int = 0,
+        number: int = 0,
     ) -> None:
         """A sample of a group.
 
         values: (id, value), the leader's first; callers: return addresses, last call first;
         branches: the index of the last register, and (from, to) of each branch, last one first;
-        registers: those of sample_regs_user; cgroup: its id.
+        registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
+        samples, if it is not the leader's.
         """
-        number = values[0][0]
+        number = number or values[0][0]
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
         index, pairs = branches
         stack = [len(pairs), *([index] if leader.branch_sample_type & BRANCH_HW_INDEX else ())]

@@ -34,16 +34,23 @@ class Arm64Selftest(machines.Selftest):
         )
 
     def test_passes_with_two_processors(self):
-        """The tests that need two CPUs pass with skid: QEMU counts both CPUs' instructions late."""
+        """The tests that need two CPUs pass with skid: QEMU counts both CPUs' instructions late.
+
+        On a busy computer they may be so late that the tests skip, so there are three attempts.
+        """
         machines.make_selftest(
             machines.SELFTESTS / ARCH / "skid", ARCH, "alternate_period", skid=True
         )
-        lines = self.selftest(
-            "skid/alternate_period " + " ".join(f"-t {name}" for name in NEED_TWO_CPUS), "--smp", 2
-        )
-        self.assertEqual(len(lines), len(NEED_TWO_CPUS))
-        for line in lines:
-            self.assertRegex(line, r"^ok \d+ \S+$", "\n".join(lines))
+        command = "skid/alternate_period " + " ".join(f"-t {name}" for name in NEED_TWO_CPUS)
+        for _ in range(3):
+            lines = self.selftest(command, "--smp", 2)
+            self.assertEqual(len(lines), len(NEED_TWO_CPUS))
+            for line in lines:
+                self.assertRegex(line, r"^ok \d+ \S+( # SKIP .* skid of .*)?$", "\n".join(lines))
+            late = [line for line in lines if "SKIP" in line]
+            if not late:
+                return
+        self.skipTest(f"this computer is too busy for two CPUs: {late[0]}")
 
     def test_skips_without_the_series(self):
         pristine_kernel()

@@ -137,42 +137,84 @@ class Groups(unittest.TestCase):
         self.assertEqual(titles, ["time,symbol,dso,%PF,CPI", "time,symbol,dso,CPI"])
 
 
-class Plain(unittest.TestCase):
-    """perf functions does not parse samples whose record has the usual form."""
+class Raw(unittest.TestCase):
+    """perf functions reads most samples from their records, without parsing them."""
 
     @staticmethod
-    def rows(sample_type: int, read_format: int, flags: int) -> list[dict]:
-        """The rows of samples by chance, some of which repeat the values of the one before."""
-        chance = random.Random(5)
-        leader, member = pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("faults", 1, 2, [2])
-        for event in (leader, member):
-            event.sample_type ^= sample_type
-            event.read_format |= read_format
+    def groups(window: int, form: int, flags: int) -> list[list[pw.Event]]:
+        """Two groups; the second has no periods in its samples. Without a window, members sample.
+
+        form: to be added to read_format.
+        """
+        groups = [
+            [
+                pw.Event("cycles", 0, 0, [1], LONG, window),
+                pw.Event("faults", 1, 2, [2], 0 if window else LONG),
+            ],
+            [
+                pw.Event("cpu-clock", 1, 0, [3], LONG, window),
+                pw.Event("switches", 1, 3, [4], 0 if window else LONG),
+            ],
+        ]
+        for event in groups[0] + groups[1]:
+            event.read_format |= form
             event.flags |= flags
-        recording = Recording([[leader, member]])
+        for event in groups[1]:
+            event.sample_type ^= pw.PERIOD
+        return groups
+
+    @staticmethod
+    def rows(groups: list[list[pw.Event]], *options: str) -> list[dict]:
+        """The rows of random samples, some of which repeat the values of the one before."""
+        chance = random.Random(5)
+        recording = Recording(groups)
         recording.map("/no/program", 0x1000)  # the kernel has no code there
         for number in range(4000):
+            group = number // 2 % 2
             recording.sample(
                 chance.choice((0x1000, 0x1000, 0x2000)),
                 chance.choice((LONG, LONG, 0)) if number % 2 else chance.choice((WINDOW, 0)),
                 chance.choice((0, 1, 7)),
+                group=group,
                 tid=chance.choice((100, 101)),
                 cpu=chance.choice((0, 3)),
                 misc=chance.choice((pw.MISC_USER, pw.MISC_KERNEL)),
+                number=chance.choice(
+                    [event.ids[0] for event in groups[group] if event.sample_period]
+                ),
             )
-        path = recording.write(DATA / "plain.data")
-        options = "--by", "dso,thread", "-j"
-        return json.loads(must(PERF, "functions", "report", path, *options, stderr=-1))["functions"]
+        path = recording.write(DATA / "raw.data")
+        report = must(PERF, "functions", "report", path, "-j", *options, stderr=-1)
+        return json.loads(report)["functions"]
 
     def test_same_as_parsed(self):
-        for flags in (0, pw.FLAG_INHERIT):
-            plain = self.rows(0, 0, flags)
-            self.assertGreater(sum(row["sums"][0]["matched"] for row in plain), 200)
-            # with the times of the values, the samples are parsed
-            self.assertEqual(self.rows(0, pw.FORMAT_ENABLED, flags), plain)
-            for form in ((pw.ID | pw.IDENTIFIER, 0), (pw.CALLCHAIN, pw.FORMAT_LOST)):
-                with self.subTest(flags=flags, form=form):
-                    self.assertEqual(self.rows(*form, flags), plain)
+        """With the times of the values, the samples are parsed."""
+        by = "--by", "dso,thread"
+        for window in (WINDOW, 0):
+            for flags in (0, pw.FLAG_INHERIT):
+                for options in (by, (*by, "-C", "3"), ("--time", "0.000003,")):
+                    with self.subTest(window=window, flags=flags, options=options):
+                        parsed = self.rows(self.groups(window, pw.FORMAT_ENABLED, flags), *options)
+                        self.assertGreater(sum(row["sums"][0]["matched"] for row in parsed), 30)
+                        raw = self.rows(self.groups(window, 0, flags), *options)
+                        self.assertEqual(raw, parsed)
+
+    def test_forms(self):
+        """ID or IDENTIFIER; with or without more after the values."""
+        usual = self.rows(self.groups(WINDOW, 0, 0), "--by", "dso,thread")
+        for sample_type, form in ((pw.ID | pw.IDENTIFIER, 0), (pw.CALLCHAIN, pw.FORMAT_LOST)):
+            groups = self.groups(WINDOW, form, 0)
+            for event in groups[0] + groups[1]:
+                event.sample_type ^= sample_type
+            self.assertEqual(self.rows(groups, "--by", "dso,thread"), usual)
+
+    def test_no_values(self):
+        windows = Windows()
+        windows.window(0x1000)
+        windows.writer.sample(windows.groups[0][0], windows.where(), 0x1000, LONG, [], number=1)
+        done = run(PERF, "functions", "report", windows.write(DATA / "none.data"), stderr=-1)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "cannot be read to its end: the file is .* damaged")
 
 
 class Counts(unittest.TestCase):

@@ -771,6 +771,7 @@ static int test__student(struct test_suite *test __maybe_unused, int subtest __m
 		TEST_ASSERT_VAL("tail", is_about(student_t__tail(-quantiles[i].t,
 								 quantiles[i].freedom), 0.05));
 	}
+	TEST_ASSERT_VAL("few", is_about(student_t__quantile(0.05) / 1.1958338e25, 1));
 	TEST_ASSERT_VAL("middle", student_t__tail(0, 5) == 1);
 	/* 2 / pi atan(1 / t) */
 	TEST_ASSERT_VAL("near", is_about(student_t__tail(0.1, 1), 0.9365490));

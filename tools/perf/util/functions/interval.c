@@ -112,9 +112,8 @@ double student_t__quantile(double freedom)
 		return last->t;
 
 	/*
-	 * Newton's method, from the expansion of Abramowitz and Stegun 26.7.5. The tail falls ever
-	 * more slowly, so no step but the first leads beyond the quantile. The error after a step
-	 * is about its square.
+	 * Newton's method, from the expansion of Abramowitz and Stegun 26.7.5, which is nearly
+	 * exact for many degrees of freedom. A step squares the relative error.
 	 */
 	t = NORMAL_95 + (2.3722712 + (2.8224980 + 2.5558497 / freedom) / freedom) / freedom;
 	log_scale = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * M_PI) / 2;
@@ -124,7 +123,7 @@ double student_t__quantile(double freedom)
 
 		step = (student_t__tail(t, freedom) - 0.05) / (2 * density);
 		t += step;
-	} while (step * step > 4096 * DBL_EPSILON * t);
+	} while (step * step > 4096 * DBL_EPSILON * t * t);
 	last->freedom = freedom;
 	last->t = t;
 	return t;

@@ -70,14 +70,14 @@ struct place {
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
 /* The fields of a sample's record up to its values, in their order. */
-static const u64 fields[] = {
+static const u64 sample_fields[] = {
 	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
 	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
 	PERF_SAMPLE_PERIOD, PERF_SAMPLE_READ,
 };
 
-/* Where the fields are in the records of an event, in units of u64; 0: they are missing. */
-struct sample_places {
+/* Offsets of fields in the records of an event, in units of u64; 0: they are missing. */
+struct sample_offsets {
 	u8 ip;
 	u8 tid;
 	u8 time;
@@ -105,7 +105,7 @@ struct recording {
 	struct place *places;
 	/* Number of changes of threads and maps, from 1. */
 	u32 nr_changes;
-	/* The current sample, if it is not parsed. Fields without a place are as they began. */
+	/* The current sample, if it is raw. Fields that nobody needs are 0. */
 	struct perf_sample sample;
 	bool has_group;
 	/* Its events are those of tasks, not of CPUs. */
@@ -136,9 +136,9 @@ struct recording {
 struct functions_evsel {
 	struct metrics_group *group;	/* NULL: not in a group, not counted */
 	unsigned int slot;
-	unsigned int nr_slots;		/* of the group */
-	struct sample_places places;
-	bool is_plain;			/* the places tell all that is needed of its samples */
+	unsigned int nr_slots;		/* of the group, if it is the leader */
+	struct sample_offsets offsets;
+	bool takes_raw;			/* its samples need not be parsed */
 };
 
 static bool is_tracepoint(const struct evsel *evsel)
@@ -206,40 +206,40 @@ static int ignore_event(struct recording *recording, struct evsel *evsel)
 	return err == -EEXIST ? 0 : err;
 }
 
-/* Returns the place of a field in records with these fields. */
-static u8 place_of(u64 field, u64 sample_type)
+/* Returns the offset of a field in records with these fields. */
+static u8 field_offset(u64 field, u64 sample_type)
 {
-	u8 place = sizeof(struct perf_event_header) / sizeof(u64);
+	u8 offset = sizeof(struct perf_event_header) / sizeof(u64);
 
 	if (!(sample_type & field))
 		return 0;
-	for (size_t i = 0; fields[i] != field; i++)
-		place += !!(sample_type & fields[i]);
-	return place;
+	for (size_t i = 0; sample_fields[i] != field; i++)
+		offset += !!(sample_type & sample_fields[i]);
+	return offset;
 }
 
-static struct sample_places find_places(u64 sample_type)
+static struct sample_offsets find_offsets(u64 sample_type)
 {
-	return (struct sample_places){
-		.ip	= place_of(PERF_SAMPLE_IP, sample_type),
-		.tid	= place_of(PERF_SAMPLE_TID, sample_type),
-		.time	= place_of(PERF_SAMPLE_TIME, sample_type),
-		.id	= place_of(PERF_SAMPLE_IDENTIFIER, sample_type) ?:
-			  place_of(PERF_SAMPLE_ID, sample_type),
-		.cpu	= place_of(PERF_SAMPLE_CPU, sample_type),
-		.period	= place_of(PERF_SAMPLE_PERIOD, sample_type),
-		.read	= place_of(PERF_SAMPLE_READ, sample_type),
+	return (struct sample_offsets){
+		.ip	= field_offset(PERF_SAMPLE_IP, sample_type),
+		.tid	= field_offset(PERF_SAMPLE_TID, sample_type),
+		.time	= field_offset(PERF_SAMPLE_TIME, sample_type),
+		.id	= field_offset(PERF_SAMPLE_IDENTIFIER, sample_type) ?:
+			  field_offset(PERF_SAMPLE_ID, sample_type),
+		.cpu	= field_offset(PERF_SAMPLE_CPU, sample_type),
+		.period	= field_offset(PERF_SAMPLE_PERIOD, sample_type),
+		.read	= field_offset(PERF_SAMPLE_READ, sample_type),
 	};
 }
 
 /* Returns true if samples of this event need not be parsed. */
-static bool is_plain(const struct recording *recording, const struct evsel *evsel,
-		     const struct sample_places *places)
+static bool can_take_raw(const struct recording *recording, const struct evsel *evsel,
+			 const struct sample_offsets *at)
 {
 	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	const u64 read_format = evsel->core.attr.read_format;
 
-	return places->ip && places->tid && places->time && places->id && places->read &&
+	return at->ip && at->tid && at->time && at->id && at->read &&
 	       (read_format & (PERF_FORMAT_GROUP | times)) == PERF_FORMAT_GROUP &&
 	       !evsel->needs_swap && !perf_guest && !recording->has_chain && !recording->symbols &&
 	       !function_finder__needs_sample(recording->finder);
@@ -274,8 +274,8 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 		return slot;
 	event->group = group;
 	event->slot = slot;
-	event->places = find_places(evsel->core.attr.sample_type);
-	event->is_plain = is_plain(recording, evsel, &event->places);
+	event->offsets = find_offsets(evsel->core.attr.sample_type);
+	event->takes_raw = can_take_raw(recording, evsel, &event->offsets);
 
 	if (metrics_group__nr_events(group) > recording->nr_counts) {
 		recording->nr_counts = metrics_group__nr_events(group);
@@ -295,7 +295,7 @@ static int refuse_late(struct recording *recording, struct evsel *evsel)
 }
 
 /* Adds an event with its whole group, before its first sample. */
-static noinline int add_events(struct recording *recording, struct evsel *evsel)
+static int add_events(struct recording *recording, struct evsel *evsel)
 {
 	struct evsel *leader = evsel__leader(evsel), *pos;
 	struct functions_evsel *event;
@@ -348,7 +348,7 @@ static bool has_values(const union perf_event *event, const struct perf_sample *
 	const size_t begin = (size_t)sample->read.group.values - (size_t)event;
 	const u64 nr = sample->read.group.nr;
 
-	return nr <= event->header.size &&
+	return begin <= event->header.size && nr <= event->header.size &&
 	       begin + nr * sample_read_value_size(read_format) <= event->header.size;
 }
 
@@ -377,7 +377,7 @@ static int read_counts(struct recording *recording, struct metrics_stream *strea
 	if (!has_values(event, sample, read_format))
 		return refuse(recording, evsel,
 			      "has a sample with the values of another event: the file is damaged, record again");
-	if (!nr || v->value == values[slot].value)
+	if (v->value == values[slot].value)
 		return 1;
 
 	for (; nr; nr--, v = next_sample_read_value(v, read_format)) {
@@ -554,14 +554,14 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	return machine__process_event(machine, event, sample);
 }
 
-/* Reads the period from the record: in the sample the session has replaced it by the count. */
+/* Reads the period from the record. The sample has the count instead, or nothing if it is raw. */
 static u64 read_period(const struct functions_evsel *leader, const union perf_event *event)
 {
-	const u8 place = leader->places.period;
+	const u8 at = leader->offsets.period;
 
-	if (!place || event->header.size < (place + 1) * sizeof(u64))
+	if (!at || event->header.size < (at + 1) * sizeof(u64))
 		return 0;
-	return ((const u64 *)event)[place];
+	return ((const u64 *)event)[at];
 }
 
 /* Returns the PMU of the kind of core that counted a group, 0 if none is named. */
@@ -764,7 +764,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		return -ENOMEM;
 	err = read_counts(recording, stream, evsel, event, sample);
 	if (err)
-		return min(err, 0);
+		return err < 0 ? err : 0;
 	if (recording->has_chain) {
 		err = function_finder__chain(recording->finder, evsel, sample, machine,
 					     place->thread, place->function, &recording->chain);
@@ -816,35 +816,41 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event,
 	return take_sample(recording, sample->evsel, event, sample, machine);
 }
 
-/* Takes a plain sample. The others have to be parsed, such as the first one of an event. */
+/*
+ * Takes a sample from its record. Others have to be parsed: the first one of an event, and those of
+ * members, in which the first value is the leader's.
+ */
 static int process_raw_sample(const struct perf_tool *tool __maybe_unused,
 			      struct perf_session *session, union perf_event *event)
 {
 	struct recording *recording = container_of(session->tool, struct recording, tool);
 	struct evsel *evsel = evlist__event2evsel(session->evlist, event);
-	const struct functions_evsel *leader = evsel ? evsel->priv : NULL;
+	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
 	struct perf_sample *sample = &recording->sample;
-	const struct sample_places *places;
+	const struct sample_offsets *at;
+	struct sample_read_value *values;
 	u64 *record = (u64 *)event;
 	const u32 *ids;
 
-	if (!leader || !leader->is_plain)
+	if (!own || !own->takes_raw)
 		return 1;
-	places = &leader->places;
-	if (event->header.size < (places->read + 1) * sizeof(u64))
+	at = &own->offsets;
+	values = (struct sample_read_value *)&record[at->read + 1];
+	if (event->header.size < offsetof(struct sample_read_value, lost) +
+				 (at->read + 1) * sizeof(u64) ||
+	    !record[at->read] || !values->id || values->id != record[at->id])
 		return 1;
 
-	ids = (const u32 *)&record[places->tid];
+	ids = (const u32 *)&record[at->tid];
 	sample->cpumode = event->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	sample->ip = record[places->ip];
+	sample->ip = record[at->ip];
 	sample->pid = ids[0];
 	sample->tid = ids[1];
-	sample->time = record[places->time];
-	sample->id = record[places->id];
-	if (places->cpu)
-		sample->cpu = *(const u32 *)&record[places->cpu];
-	sample->read.group.nr = record[places->read];
-	sample->read.group.values = (struct sample_read_value *)&record[places->read + 1];
+	sample->time = record[at->time];
+	sample->id = record[at->id];
+	sample->cpu = at->cpu ? *(const u32 *)&record[at->cpu] : (u32)-1;
+	sample->read.group.nr = record[at->read];
+	sample->read.group.values = values;
 	return take_sample(recording, evsel, event, sample, &session->machines.host);
 }
 
@@ -1195,7 +1201,6 @@ static struct recording *recording__new(const struct recording_options *options)
 	recording->options = options;
 	recording->has_chain = function_by__is(options->by, FUNCTION_BY_CHILDREN);
 	recording->nr_changes = 1;
-	recording->sample.cpu = -1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
 	recording->metrics = function_metrics__new(options->share);
