@@ -163,7 +163,8 @@ def report(result: dict) -> str:
     after = f"""
         The goals for tables are from the long published run. Our run is short, so the start of the
         command takes most of the time for a table of the alternate recording: {start}. So the
-        faster a command reads samples, the smaller is its ratio. The time for each sample does not depend on the length of the run. {longer(result)}
+        faster a command reads samples, the smaller is its ratio. The time for each sample does not
+        depend on the length of the run. {longer(result)}
     """
     parts = [prose(about), experiment.report(result), prose(after)]
     if "neoverse" in result:

@@ -232,6 +232,12 @@ static struct sample_offsets find_offsets(u64 sample_type)
 	};
 }
 
+/* Returns true if thread and address of a sample do not suffice. */
+static bool needs_sample(const struct recording *recording)
+{
+	return recording->symbols || function_finder__needs_sample(recording->finder);
+}
+
 /* Returns true if samples of this event need not be parsed. */
 static bool can_take_raw(const struct recording *recording, const struct evsel *evsel,
 			 const struct sample_offsets *at)
@@ -241,8 +247,8 @@ static bool can_take_raw(const struct recording *recording, const struct evsel *
 
 	return at->ip && at->tid && at->time && at->id && at->read &&
 	       (read_format & (PERF_FORMAT_GROUP | times)) == PERF_FORMAT_GROUP &&
-	       !evsel->needs_swap && !perf_guest && !recording->has_chain && !recording->symbols &&
-	       !function_finder__needs_sample(recording->finder);
+	       !evsel->needs_swap && !perf_guest && !recording->has_chain &&
+	       !needs_sample(recording);
 }
 
 static int add_event(struct recording *recording, struct metrics_group *group,
@@ -499,7 +505,6 @@ static bool is_elsewhere(const struct recording *recording, const struct perf_sa
 static noinline int look_up(struct recording *recording, struct machine *machine,
 			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
 {
-	bool may_differ = recording->symbols || function_finder__needs_sample(recording->finder);
 	struct addr_location al;
 	int err = -EINVAL;
 
@@ -518,7 +523,7 @@ static noinline int look_up(struct recording *recording, struct machine *machine
 		.cpumode	= sample->cpumode,
 		.filtered	= al.filtered,
 		.nowhere	= function_finder__is_nowhere(recording->finder, sample),
-		.change		= may_differ ? 0 : recording->nr_changes,
+		.change		= needs_sample(recording) ? 0 : recording->nr_changes,
 		.thread		= function_finder__thread(recording->finder, al.thread),
 		.function	= function_finder__find(recording->finder, evsel, sample, &al),
 	};

@@ -609,7 +609,10 @@ static struct sample *next_sample(struct __test_metadata *_metadata, EVENT *self
 	return NULL;
 }
 
-/* Sets the skid to twice the largest deviation of a plain event from its period. */
+/*
+ * Sets the skid to twice the largest deviation of a plain event from its period. Fails if at least
+ * half of the samples deviate too much.
+ */
 static void measure_skid(struct __test_metadata *_metadata, EVENT *self)
 {
 	struct perf_event_attr attr = self->attr;
