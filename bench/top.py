@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures how much of a processor perf functions top takes, with its perf record.
 
+top runs at a terminal, whose screen has 30 lines. A program reads what top writes there.
+
 The emulated machine has one processor here, which is busy, and takes a nanosecond for each
 instruction: with more of them, the time of one goes on while the others run. Two delays between
 tables tell what samples take and what tables take. On four processors there are four times as
@@ -10,29 +12,33 @@ A real processor executes more than one instruction in a nanosecond, but also mo
 also runs on this computer, with as many samples per second as four processors of 3 GHz take. These
 are samples of a clock, because the kernel of this computer may not alternate.
 
-Times are those of both processes' clocks, in user and in kernel mode, from 5 seconds after the
-start. The buffers of all processors together are as large as those of four.
+Times are those of both processes' clocks, in user and in kernel mode, for 20 seconds. They begin
+20 seconds after the start, because top first reads the symbols of what runs. The buffers of all
+processors together are as large as those of four.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from bench.guest import OUT, SHARE, unthrottled
 from bench.markdown import prose
-from tests.harness.env import PERF, run
+from tests.harness.env import PERF, TOP, run
 
 TITLE = "Cost of perf functions top"
-DELAYS = 1, 5
 DEFAULT = 2  # seconds from one table to the next
+DELAYS = DEFAULT, 10
 CPUS = 4
 HERTZ = 3e9  # of the processors that this computer stands for
 PERIOD = 1e6  # cycles from one window to the next; there are two samples
 GOAL = 1.0  # percent of one processor
 # usage: measure.py OUTPUT DELAYS COMMAND...
 MEASURE = r"""
-import glob, json, subprocess, sys, tempfile, time
+import glob, json, re, sys, time
+from terminal import Terminal
 
 def fields(file):
     return open(file).read().rsplit(")", 1)[1].split()
@@ -49,41 +55,53 @@ def used(pid):
     # the clock of a process, see clock_getcpuclockid(3): it has no ticks
     return sum(time.clock_gettime(~one << 3 | 2) for one in (pid, *children(pid)))
 
-def samples(table):
-    # windows, of which each sample of a plain period is one, in a second
-    times, titles, *rows = table.splitlines()
-    begin, end = map(float, times.split()[-1].split(","))
-    last = titles.index("#") + 1
-    return sum(int(row[:last].split()[-1]) for row in rows) / (end - begin)
+class Unseen(Terminal):
+    def feed(self, text):
+        pass
+
+    def watch(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.read():
+            pass
 
 def measure(delay):
-    words = [*sys.argv[3:], "-d", str(delay)]
-    tables = tempfile.TemporaryFile("w+")
-    top = subprocess.Popen(words, stdout=tables)
-    time.sleep(5.2)
-    before, start = used(top.pid), time.monotonic()
-    time.sleep(20)
-    after, end = used(top.pid), time.monotonic()
-    top.terminate()
-    top.wait()
-    tables.seek(0)
-    share = 100 * (after - before) / (end - start)
-    return {"share": share, "samples": samples(tables.read().split("\n\n")[-1])}
+    terminal = Unseen(*sys.argv[3:], "-d", delay)
+    terminal.watch(20)
+    before, start = used(terminal.pid), time.monotonic()
+    terminal.watch(20)
+    after, end = used(terminal.pid), time.monotonic()
+    # windows, of which each sample of a plain period is one
+    seconds, windows = re.findall(r"([\d.]+) s, (\d+) windows", terminal.raw)[-1]
+    terminal.press("q")
+    terminal.end()
+    return {
+        "share": 100 * (after - before) / (end - start),
+        "samples": int(windows) / float(seconds),
+    }
 
 shares = {delay: measure(delay) for delay in json.loads(sys.argv[2])}
 json.dump(shares, open(sys.argv[1], "w"))
 """
-COMMAND = "functions", "top", "-a", "--stdio"
+COMMAND = "functions", "top", "-a"
+
+
+def prepare(folder: Path) -> None:
+    """Puts what measures into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "measure.py").write_text(MEASURE, encoding="utf-8")
+    shutil.copy(TOP / "tests/harness/terminal.py", folder)
 
 
 def emulated() -> dict:
     """Percent of a processor, by delay; of samples and of tables; on four processors."""
-    SHARE.mkdir(parents=True, exist_ok=True)
-    (SHARE / "measure.py").write_text(MEASURE, encoding="utf-8")
+    prepare(SHARE)
     unthrottled(
+        "mkdir -p /dev/pts\n"
+        "mount -t devpts devpts /dev/pts\n"
         "benchmark --iterations 100000000 0 1 > /dev/null &\n"
-        "cp measure.py /tmp; cd /tmp\n"
-        f"python3 measure.py /share/top.json '{json.dumps(DELAYS)}' perf {' '.join(COMMAND)}\n"
+        "cp measure.py terminal.py /tmp; cd /tmp\n"
+        f"python3 measure.py /share/top.json '{json.dumps(DELAYS)}' /usr/bin/perf "
+        f"{' '.join(COMMAND)}\n"
         "kill $!\n"
     )
     measured = json.loads((SHARE / "top.json").read_text(encoding="utf-8"))
@@ -106,7 +124,7 @@ def here() -> dict:
     events = f"{{cpu-clock/period={period}/,page-faults,minor-faults,major-faults,cs}}:uS"
     program, output = OUT / "measure.py", OUT / "top-here.json"
     output.unlink(missing_ok=True)
-    program.write_text(MEASURE, encoding="utf-8")
+    prepare(OUT)
     busy = (str(PERF), "test", "-w", "benchmark", "--", "--iterations", "100000000", "0", "1")
     programs = [subprocess.Popen(busy, stdout=subprocess.DEVNULL) for _ in range(processors)]
     try:
@@ -145,12 +163,12 @@ def report(result: dict) -> str:
     """The result as Markdown."""
     about = f"""
         Time that `perf functions top -a` and its `perf record` take from one processor while the
-        benchmark keeps all processors busy. In the emulated machine, a cycle is a nanosecond. The
-        default period is 999,700 cycles, so each processor takes 2,000 samples per second. The rows
-        with a table every {DELAYS[0]} and {DELAYS[1]} seconds were measured on one processor. The
-        next three are calculated from them. The last row was measured on the computer that runs the
-        emulator, with as many samples of a clock as {CPUS} processors of {HERTZ / 1e9:.0f} GHz
-        take.
+        benchmark keeps all processors busy. top runs at a terminal of 30 lines. In the emulated
+        machine, each cycle and each instruction is a nanosecond. The default period is 999,700
+        cycles, so each processor takes 2,000 samples per second. The rows with a table every
+        {DELAYS[0]} and {DELAYS[1]} seconds were measured on one processor. The next three are
+        calculated from them. The last row was measured on the computer that runs the emulator, with
+        as many samples of a clock as {CPUS} processors of {HERTZ / 1e9:.0f} GHz take.
     """
     goal = f"""
         Goal for {CPUS} processors: at most {GOAL:.0f} %. It is {met(result["total"])} in the

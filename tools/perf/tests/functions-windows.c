@@ -71,8 +71,10 @@ static void fixture__exit(struct fixture *fix)
 /* Takes a sample of the leader with this id. */
 static int take_sample(struct fixture *fix, u64 id, const struct metrics_sample *sample)
 {
+	struct metrics_value *values;
 	struct metrics_stream *stream = function_metrics__findnew_stream(fix->metrics, fix->group,
-									 id, sample->thread);
+									 id, sample->thread,
+									 &values);
 
 	return stream ? function_metrics__sample(fix->metrics, stream, sample) : -ENOMEM;
 }
@@ -344,21 +346,19 @@ static int check_bursts(struct fixture *fix)
 static int check_values(struct fixture *fix)
 {
 	static const struct metrics_value none[2], some[2] = { { 1, ~0ULL }, { 2, ~1ULL } };
-	struct metrics_stream *stream, *other;
+	struct metrics_stream *stream, *other, *again;
+	struct metrics_value *values, *others;
 
-	stream = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 1);
-	other = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 2);
+	stream = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 1, &values);
+	other = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 2, &others);
 	TEST_ASSERT_VAL("streams", stream && other && stream != other);
-	TEST_ASSERT_VAL("no values", !memcmp(metrics_stream__values(stream), none, sizeof(none)));
-	memcpy(metrics_stream__values(stream), some, sizeof(some));
+	TEST_ASSERT_VAL("no values", !memcmp(values, none, sizeof(none)));
+	memcpy(values, some, sizeof(some));
 	TEST_ASSERT_EQUAL("samples", check_begun(fix), TEST_OK);
-	TEST_ASSERT_VAL("same stream", stream == function_metrics__findnew_stream(fix->metrics,
-										  fix->group,
-										  LEADER, 1));
-	TEST_ASSERT_VAL("same values", !memcmp(metrics_stream__values(stream), some,
-					       sizeof(some)));
-	TEST_ASSERT_VAL("other values", !memcmp(metrics_stream__values(other), none,
-						sizeof(none)));
+	again = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 1, &values);
+	TEST_ASSERT_VAL("same stream", stream == again);
+	TEST_ASSERT_VAL("same values", !memcmp(values, some, sizeof(some)));
+	TEST_ASSERT_VAL("other values", !memcmp(others, none, sizeof(none)));
 	return TEST_OK;
 }
 

@@ -363,14 +363,13 @@ static bool has_values(const union perf_event *event, const struct perf_sample *
  * the order of their slots. Returns 0, a negative error, or 1 if the leader has counted nothing:
  * the session ignores such a sample, too.
  */
-static int read_counts(struct recording *recording, struct metrics_stream *stream,
+static int read_counts(struct recording *recording, struct metrics_value *values,
 		       struct evsel *evsel, const union perf_event *event,
 		       struct perf_sample *sample)
 {
 	const u64 read_format = evsel->core.attr.read_format;
 	const struct functions_evsel *leader = evsel->priv;
 	const unsigned int nr_slots = leader->nr_slots;
-	struct metrics_value *values = metrics_stream__values(stream);
 	struct sample_read_value *v = sample->read.group.values;
 	u64 *counts = recording->counts, nr = sample->read.group.nr;
 	unsigned int slot = leader->slot;
@@ -738,6 +737,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	const struct place *place;
 	struct metrics_sample metrics_sample;
 	struct metrics_stream *stream;
+	struct metrics_value *values;
 	struct functions_evsel *leader;
 	bool elsewhere, of_other_thread;
 	int err;
@@ -764,10 +764,10 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	if (!place)
 		return -EINVAL;
 	stream = function_metrics__findnew_stream(recording->metrics, leader->group, sample->id,
-						  place->thread);
+						  place->thread, &values);
 	if (!stream)
 		return -ENOMEM;
-	err = read_counts(recording, stream, evsel, event, sample);
+	err = read_counts(recording, values, evsel, event, sample);
 	if (err)
 		return err < 0 ? err : 0;
 	if (recording->has_chain) {

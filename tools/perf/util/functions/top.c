@@ -439,13 +439,13 @@ static unsigned int add_lines(FILE *screen, const char *text, const struct winsi
 		for (; *text && *text != '\n'; text++) {
 			if (*text == KEY_ESCAPE) {
 				while (text[1] && *text != 'm')
-					fputc(*text++, screen);
-				fputc('m', screen);
+					putc_unlocked(*text++, screen);
+				putc_unlocked('m', screen);
 				continue;
 			}
 			room -= (*text & 0xc0) != 0x80;
 			if (room >= 0)
-				fputc(*text, screen);
+				putc_unlocked(*text, screen);
 		}
 		text += *text == '\n';
 		fputs(NORMAL "\r\n", screen);

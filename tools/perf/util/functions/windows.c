@@ -611,31 +611,24 @@ function_metrics__change_stream(struct function_metrics *metrics, struct metrics
  * @group: the group
  * @id: id of the leader
  * @thread: a unique number of the thread
+ * @values: set to the values of the events in its last sample: as many as the group has events,
+ *	    by slot, for the caller to set
  *
  * Return: the stream, valid until function_metrics__forget_idle(); NULL without memory.
  */
 struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
 							struct metrics_group *group, u64 id,
-							u64 thread)
+							u64 thread, struct metrics_value **values)
 {
 	struct metrics_stream *stream = metrics->last_stream;
 
 	if (!group->desc.inherit)
 		thread = 0;
-	if (stream && stream->id == id && stream->thread == thread && stream->group == group)
-		return stream;
-	return function_metrics__change_stream(metrics, group, id, thread);
-}
-
-/**
- * metrics_stream__values - values of the events in the last sample of a stream
- * @stream: the stream
- *
- * Return: as many values as the group has events, by slot, for the caller to set.
- */
-struct metrics_value *metrics_stream__values(struct metrics_stream *stream)
-{
-	return stream->values;
+	if (!stream || stream->id != id || stream->thread != thread || stream->group != group)
+		stream = function_metrics__change_stream(metrics, group, id, thread);
+	if (stream)
+		*values = stream->values;
+	return stream;
 }
 
 /* Returns the number of totals and products of a class of windows. */
@@ -735,6 +728,8 @@ static void metrics_sums__widen(struct metrics_sums *sums, const struct metrics_
 	u64 *blocks = metrics_sums__blocks(sums, group);
 
 	sums->shift = group->metrics->shift;
+	if (metrics_sums__is_empty(sums))
+		return;
 	for (unsigned int block = 1; by && block < NR_BLOCKS; block++) {
 		u64 *from = blocks + block * size, *to = blocks + (block >> by) * size;
 

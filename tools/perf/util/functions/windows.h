@@ -74,8 +74,7 @@ int metrics_function__rename(struct metrics_function *function, const char *symb
 
 struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
 							struct metrics_group *group, u64 id,
-							u64 thread);
-struct metrics_value *metrics_stream__values(struct metrics_stream *stream);
+							u64 thread, struct metrics_value **values);
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
 			     const struct metrics_sample *sample);
 void function_metrics__throttle(struct function_metrics *metrics, u64 id);
