@@ -144,9 +144,10 @@ def page(results: dict[str, Any], base: str) -> str:
     parts = [
         f"# What was measured on Linux {base}",
         prose(
-            f"""`{command}` measures all of this in {minutes:.0f} minutes, and writes `results.json`
-            and this page. `bench/run.py --report results/{base}/results.json` writes the page from
-            the kept figures, without measuring."""
+            f"""`{command}` repeats the measurements on this page in {minutes:.0f} minutes. It
+            writes `results.json` and a new page to `build/{base}/bench`; `bench/run.py --keep`
+            copies them here. `bench/run.py --report results/{base}/results.json` writes the page
+            from the kept figures, without measuring."""
         ),
         prose(
             f"""The recordings were made with Linux {kernel} in the emulated arm64 machine. There,

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # usage: fresh.sh SUITE [TESTS]
-# Runs both README commands as a newcomer would: in a clean Debian root that has only git, make and
-# sudo beside what the installer leaves, as a user with sudo, in a clone of the committed
-# repository. The log is build/fresh-SUITE.log. TESTS are the suites of `make check`, all of them by
-# default. A BASE other than 6.12 is passed to make. The logs of the clone, which messages of
-# failures name, are kept in build/fresh-SUITE.logs/.
+# Runs each make command that README prints, as a newcomer would: in a clean Debian root that has
+# only git, make and sudo beside what the installer leaves, as a user with sudo, in a clone of the
+# committed repository. `make demo` runs twice. `make deb`, which takes hours, is left out.
+# The log is build/fresh-SUITE.log. TESTS are the suites of `make check`, all of them by default. A
+# BASE other than 6.12 is passed to make. The logs of the clone, which messages of failures name,
+# are kept in build/fresh-SUITE.logs/.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -56,9 +57,13 @@ newcomer() {
 		PATH=/usr/local/bin:/usr/bin:/bin:/usr/games su newcomer -c "cd ~/clone && $1"
 }
 
+mapfile -t commands < <(sed -n 's/^    \(make [^#]*[^# ]\)\( *#.*\)\?$/\1/p' README.md |
+	grep -v '^make deb')
 {
 	echo "# $suite, commit $(git rev-parse HEAD)"
-	for command in "make demo$base" "make demo$base" "make check$base SUITES='$tests'"; do
+	for command in "make demo" "${commands[@]}"; do
+		command+=$base
+		[[ $command != "make check"* ]] || command+=" SUITES='$tests'"
 		start=$SECONDS
 		echo "\$ $command"
 		newcomer "$command"

@@ -1522,8 +1522,8 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 	}
 	if (key == 's') {
 		if (!has_column(report, table, text))
-			return asprintf(&message, "there is no column %s", text) < 0 ? NULL :
-										       message;
+			return asprintf(&message, "there is no column %s: type the title of one",
+					text) < 0 ? NULL : message;
 		copy = strdup(text);
 		if (!copy)
 			return NULL;
