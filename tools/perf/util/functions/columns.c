@@ -37,7 +37,7 @@
 /* The least relative spread of window lengths from which a slope can be computed. */
 #define LEAST_SPREAD	0.1
 
-/* What place_of() returns for a name that is no event of the set. */
+/* place_of() returns these for a name that is no event of the set. */
 enum {
 	PLACE_NONE = -1,	/* event_set__find() returns it, too */
 	PLACE_SAMPLES = -2,

@@ -8,7 +8,7 @@ struct function_table;
 struct recording;
 struct recording_options;
 
-/* What the user wants of an input, which is a recording or a sums file. */
+/* Options for one input, a recording or a sums file. */
 struct function_input_options {
 	struct recording_options *recording;
 	bool has_rows;		/* the user has chosen the rows: no sums of others */

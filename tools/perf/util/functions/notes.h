@@ -8,7 +8,7 @@
 
 struct function_table;
 
-/* What the notes depend on apart from the data. */
+/* The notes depend on these options, too. */
 struct function_notes {
 	enum function_correction correction;
 	bool wants_lines;	/* rows need addr2line */

@@ -43,7 +43,7 @@
 #include "text.h"
 #include "top.h"
 
-/* What is sent through perf record's control pipe. It need not answer. */
+/* This word goes through perf record's control pipe. It need not answer. */
 #define WORD		"ping\n"
 #define WORDS		4	/* from one table to the next */
 /* A table adds up at most so many slices. Older slices are joined to longer ones. */
@@ -66,7 +66,7 @@
 #define KEY_ESCAPE	0x1b
 #define KEY_DELETE	0x7f
 
-/* What keys do. */
+/* The keys and their actions. */
 static const struct {
 	char key;
 	bool asks;	/* for an answer to this */
@@ -89,7 +89,7 @@ struct slice {
 	u64 end;
 };
 
-/* What the user is asked for at the bottom of the screen. */
+/* A question to the user at the bottom of the screen. */
 struct prompt {
 	char key;	/* 0: nothing */
 	const char *text;
@@ -402,7 +402,7 @@ static bool lacks_chosen(const struct function_top *top)
 	return top->options.filter && top->nr_slices && !function_table__has_window(&top->total);
 }
 
-/* What is on the screen above the table. */
+/* Print the line above the table. */
 static void print_status(const struct function_top *top, FILE *fp)
 {
 	const struct function_table *table = &top->total;
@@ -453,7 +453,7 @@ static unsigned int add_lines(FILE *screen, const char *text, const struct winsi
 	return nr;
 }
 
-/* What there is at the bottom, instead of the last line. */
+/* Replace the last line by the question or the message. */
 static void add_bottom(const struct function_top *top, FILE *screen, const struct winsize *size)
 {
 	char line[2 * LINE_SIZE];
