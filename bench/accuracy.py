@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures how near the table comes to the truth, by window, share mode, depth of calls and jitter.
 
-`benchmark --truth` counts what the benchmark does one instruction at a time, without a PMU: how
-long a call of each function is, the share of each in the instructions, and the page faults in a
+`benchmark --truth` counts what the benchmark does one instruction at a time, without a PMU: the
+length of a call of each function, the share of each in the instructions, and the page faults in a
 call, which only dcache_miss has. The errors are
 
  shares    half the sum of |share - truth| of all functions: the part of the cycles that the
@@ -212,7 +212,7 @@ def measure(
             str(depth): {name: row.share for name, row in truth.items()}
             for depth, truth in truths.items()
         },
-        # what discarding windows over a call does to the shares: the error of any number of windows
+        # discarding windows over a call makes this error in the shares, with any number of windows
         "bias": {
             str(depth): {
                 str(window): half_sum(

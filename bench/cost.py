@@ -132,7 +132,7 @@ def added(instructions: dict[str, float]) -> dict[str, float]:
 
 
 def table(result: dict, rows: dict[str, str]) -> list[str]:
-    """The instructions of a result as lines of Markdown; rows: what each run is called."""
+    """The instructions of a result as lines of Markdown; rows: the name of each run."""
     lines = [
         "| an overflow of arm_pmuv3, with its sample | instructions | added |",
         "|---|--:|--:|",

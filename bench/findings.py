@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
     name: str  # of the plot
     heading: str
-    plot: str  # what it shows
+    plot: str  # its description
     sentences: str
     limits: str
     measurement: str  # that repeats it
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def read() -> dict[str, Any]:
-    """What was measured, by the name of its file."""
+    """The results of the measurements, by the names of their files."""
     return {name: json.loads((KEPT / BASE / f"{name}.json").read_text()) for name in SOURCES}
 
 
@@ -118,7 +118,7 @@ def errors(programs: dict[str, dict], metric: str) -> list[float]:
 
 
 def unmarked_rates(programs: dict[str, dict]) -> int:
-    """How many values, other than shares of cycles, have no mark."""
+    """The number of values, other than shares of cycles, that have no mark."""
     return sum(
         row[metric]["values"] - row[metric]["marked"]
         for row in programs.values()

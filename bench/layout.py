@@ -87,7 +87,7 @@ def measure() -> dict:
 
 
 def result() -> dict:
-    """What the recordings say, and what is true."""
+    """The values from the recordings, and the true ones."""
     tables = {
         build: [table(*recordings(end, [build])) for end in ("data", "true")] for build in BUILDS
     }

@@ -2,7 +2,7 @@
 """The published table of the benchmark, of a Neoverse-N1, beside that of the core model.
 
 The model executes in order, one instruction in each cycle at most: its numbers are not a
-Neoverse's. What must be alike is which of the seven behaviours stands out in which column.
+Neoverse's. But in each column, the same ones of the seven behaviours must stand out.
 """
 
 from bench.experiment import SIBLINGS, functions_of

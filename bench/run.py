@@ -6,9 +6,9 @@ A measurement is a module of bench/ with a TITLE, measure(), which returns what 
 results.json under its name, report(), which makes Markdown of that, and PICTURES, the
 files that it draws. They leave README.md, results.json and the pictures in
 build/BASE/bench; results.json also holds how many seconds each measurement took, and
-which state of the series it measured. What was measured before stays there, so a
-measurement can be repeated; the page names what is of an older state. Those of the
-machine with caches and of no kernel run if they are named, and have a page each.
+which state of the series it measured. Earlier results stay there, so a measurement
+can be repeated; the page names what is of an older state. Those of the machine with
+caches and of no kernel run if they are named, and have a page each.
 results/README.md has findings of several measurements (findings.py).
 """
 
@@ -113,7 +113,7 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
 
 
 def older(trees: dict[str, dict[str, str]]) -> Iterator[str]:
-    """Which measurements are older than a change of the series, and what has changed since then."""
+    """Names measurements older than a change of the series, and the paths changed since then."""
     *_, newest = {}, *trees.values()
     names = [name for name in MEASUREMENTS if name in trees and trees[name] != newest]
     changed = {path for name in names for path in newest if trees[name].get(path) != newest[path]}
@@ -235,7 +235,7 @@ def write_alone(path: Path, result: dict[str, Any], seconds: float) -> None:
 
 
 def earlier(path: Path) -> dict[str, Any]:
-    """What was measured before."""
+    """The results that were measured before."""
     return json.loads(path.read_text()) if path.is_file() else {"seconds": {}, "tree": {}}
 
 

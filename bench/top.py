@@ -118,7 +118,7 @@ def emulated() -> dict:
 
 
 def here() -> dict:
-    """Percent of a processor of this computer, and samples in a second; why not, if not."""
+    """Percent of a processor of this computer and samples in a second, or a reason for neither."""
     processors = os.cpu_count() or 1
     period = round(1e9 * processors / (CPUS * 2 * HERTZ / PERIOD))  # ns
     buffers = f"{1 << max(CPUS // processors, 1).bit_length() - 1}M"
@@ -146,7 +146,7 @@ def measure() -> dict:
 
 
 def met(share: float) -> str:
-    """Whether a share of one processor is within the goal."""
+    """Says whether a share of one processor is within the goal."""
     return "met" if share <= GOAL else "not met"
 
 

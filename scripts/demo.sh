@@ -67,7 +67,7 @@ if [ "$MODEL" != none ]; then
 	rm -f "$new"/{truth.txt,perf.json,truth.json}
 fi
 mkdir -p "$out"
-# those of an earlier recording
+# files of an earlier recording
 rm -f "$out"/{truth.data,compared.txt,report.html}
 mv "$new"/* "$out/"
 

@@ -3,7 +3,7 @@
 
 patches/TOPIC/cover-letter begins with a header:
 
-    Subject: what the topic does
+    Subject: the change that the topic makes
     Needs: topics that it depends on, besides the private patches before it (optional)
     Prefix: RFC PATCH (optional)
 

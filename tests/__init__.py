@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What `make check` runs: suites by subject, and the harness that they share."""
+"""The tests that `make check` runs: suites by subject, and the harness that they share."""

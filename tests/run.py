@@ -45,7 +45,7 @@ SLOWEST = 10  # number of suites that the summary names
 
 @dataclass(frozen=True)
 class Suite:
-    """What a suite declares."""
+    """The declarations of a suite."""
 
     path: Path
     slow: bool = False
@@ -60,7 +60,7 @@ class Suite:
         return self.path.stem.removeprefix("test_")
 
     def is_wanted(self, base: str, everything: bool) -> bool:
-        """Whether a run without suite names includes this one."""
+        """Returns whether a run without suite names includes this one."""
         if not self.slow:
             return True
         bases = {DEFAULT: base == DEFAULT, "every": True, "newer": base != DEFAULT}
@@ -68,7 +68,7 @@ class Suite:
 
 
 class Result(NamedTuple):
-    """How a suite ended. text: what is printed about it."""
+    """The result of a suite. text: the lines that are printed about it."""
 
     name: str
     passed: int
@@ -179,7 +179,7 @@ def result_of(suite: Suite, ended: unittest.TestResult, printed: str, seconds: f
 
 
 class Status:
-    """On a terminal, a line that is rewritten all the time: what is done and what runs."""
+    """On a terminal, a line that is rewritten all the time: the suites done and running."""
 
     def __init__(self, number: int) -> None:
         self.number = number

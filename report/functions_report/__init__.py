@@ -3,4 +3,4 @@
 
 
 class ReportError(Exception):
-    """What the user is told in one line; the command ends with status 1."""
+    """An error that the user is told in one line; the command ends with status 1."""

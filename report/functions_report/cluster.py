@@ -167,7 +167,7 @@ class ByValue:
 
     def __init__(self, function: Callable) -> None:
         self.function = function
-        self.__name__ = function.__name__  # that of the task, too
+        self.__name__ = function.__name__  # the task has this name, too
 
     def __call__(self, *arguments: object) -> sums.Part:
         return self.function(*arguments)

@@ -59,7 +59,7 @@ class Chains:
     def cut(self, depth: int) -> str:
         """A sums file of the chains' outermost frames, so many (0: of all chains together).
 
-        What chains have counted is added up, in the same block of time, too, as if their blocks
+        The counts of chains are added up, in the same block of time, too, as if their blocks
         were of several recordings.
         """
         lines = list(self.head)

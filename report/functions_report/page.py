@@ -143,7 +143,7 @@ def diff_data(table: Table) -> Table:
 
 
 def flame_data(event: str | None, root: flame.Node, columns: list[Table], note: str) -> Table:
-    """A tree for the page; note: why it has one level only, else empty."""
+    """A tree for the page; note: the reason if it has one level only, else empty."""
 
     def short(node: flame.Node) -> list:
         return [node["name"], node["value"], node["windows"], *values(node, columns)]

@@ -39,7 +39,7 @@ def is_sums(path: str) -> bool:
 
 
 def streams(command: Sequence[str]) -> dict[str, Any]:
-    """How perf gets the inputs that are open: -, and those that a shell makes of <(...)."""
+    """Options of Popen for perf's open inputs: -, and those that a shell makes of <(...)."""
     found = (re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", word) for word in command)
     return {
         "stdin": None if STDIN.intersection(command) else subprocess.DEVNULL,

@@ -4,7 +4,7 @@
 
 Debian's programs have no symbols, but each function has an entry in .eh_frame, which tells
 where it begins. This adds a symbol table to each ELF file of arm64 below the folder: with
-the names that .dynsym has, and f_ADDRESS for all others. What is loaded stays where it is.
+the names that .dynsym has, and f_ADDRESS for all others. Loaded parts stay where they are.
 """
 
 import re
@@ -24,7 +24,7 @@ def output(*command: object) -> str:
 
 
 def is_stripped(path: Path) -> bool:
-    """Whether this is a program or library of arm64 whose functions have no names."""
+    """Returns whether this is a program or library of arm64 whose functions have no names."""
     with open(path, "rb") as file:
         header = file.read(20)
     if header[:4] != ELF or int.from_bytes(header[18:20], "little") != AARCH64:

@@ -304,7 +304,7 @@ class Tables(Emulator):
 
 
 class Interrupts(Emulator):
-    """What the recording's own interrupts add to windows when the model includes the kernel."""
+    """The counts that a recording's interrupts add to windows if the model includes the kernel."""
 
     GROUPS = ",".join(
         f"{{cycles/period={50000 - window},alt-period={window},alt-period-jitter=14/,"
@@ -442,7 +442,7 @@ class Truth(Emulator):
         self.assertTrue(any("libc" in row["dso"] for row in rows))
 
     def test_the_kernel(self):
-        """With kernel=on, as many events as perf stat counts there."""
+        """With kernel=on, there are as many events in the kernel as perf stat counts there."""
         events = {"instructions": ["INST_RETIRED"], "cache-misses": ["L1D_CACHE_REFILL"]}
         events["cycles"] = ["INST_RETIRED", "STALL"]
         command = "dd if=data of=/dev/null bs=512"

@@ -99,7 +99,7 @@ class Truth(unittest.TestCase):
         return perfdata.read(Path(cls.folder.name) / "true")
 
     def counts(self, contents: perfdata.Contents) -> dict[tuple[int, int, int], list[int]]:
-        """What each sample adds to the counts of its thread, by thread, time and address."""
+        """The numbers that each sample adds to its thread's counts, by thread, time and address."""
         last: dict[int, list[int]] = {}
         found = {}
         for sample in contents.samples:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What suites and the bench share: paths, the emulated machine, recordings, the truth."""
+"""Code that suites and the bench share: paths, the emulated machine, recordings, the truth."""

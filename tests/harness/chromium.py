@@ -53,7 +53,7 @@ class Browser:
         return self.driver.execute_cdp_cmd(command, parameters)
 
     def open(self, page: Path, fragment: str = "") -> None:
-        """Opens a page; fragment: what follows # in its address."""
+        """Opens a page; fragment: the text after # in its address."""
         self.told()
         self.driver.get(page.as_uri() + (f"#{fragment}" if fragment else ""))
 

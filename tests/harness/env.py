@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the tests share: where things are, commands, the emulated machine."""
+"""The basics that the tests share: paths, commands, the emulated machine."""
 
 import json
 import os

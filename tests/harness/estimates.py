@@ -18,7 +18,7 @@ HEADER = (
     " 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t"
     + "\t".join(EVENTS)
 )
-Window = tuple[int, int, int]  # what the events counted
+Window = tuple[int, int, int]  # the counts of the events
 Bounds = tuple[float, float]
 
 
@@ -115,7 +115,7 @@ def crowd(windows: Sequence[tuple[int, ...]], event: int) -> float:
 
 
 def stretch(windows: Sequence[tuple[int, ...]], event: int) -> float:
-    """How much farther an interval reaches, as a power of its bound's ratio to the value."""
+    """The power of a bound's ratio to the value that tells how much farther an interval reaches."""
     mean = sum(window[event] for window in windows) / len(windows)
     return max(1.0, 2 - (1 + mean) / crowd(windows, event))
 
@@ -125,7 +125,7 @@ def rate_bounds(
 ) -> Bounds:
     """The interval of the ratio of one event of windows to another.
 
-    everywhere: what crowd() gives for the windows of all functions.
+    everywhere: the result of crowd() for the windows of all functions.
     """
     one, below = estimate(windows, event, per), sum(window[per] for window in windows)
     three = -math.log(0.05)  # rule of three: so many may be unseen

@@ -21,7 +21,7 @@ from tests.harness.env import must
 EVENTS = "cycles", "branch-misses", "instructions"  # the leader, then by name, as in a sums file
 PAIRS = len(EVENTS) * (len(EVENTS) + 1) // 2
 MATCHED, BEGUN = 2, 5  # their indices in the numbers of a function
-TOTALS = 8  # where the totals begin, after the numbers of samples, bursts and blocks
+TOTALS = 8  # index of the first total, after the numbers of samples, bursts and blocks
 VALUES = len(EVENTS) + 2 * PAIRS
 LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
@@ -67,7 +67,7 @@ def library(path: Path, number: int = 40) -> list[str]:
 
 
 def addresses(path: Path) -> list[int]:
-    """Where the functions are, in their order."""
+    """The addresses of the functions, in their order."""
     return sorted(
         int(line.split()[0], 16) for line in must("nm", path).splitlines() if " function_" in line
     )

@@ -50,5 +50,5 @@ def commands_of(there: list[tuple[str, str]]) -> str:
 
 
 def printed(output: str) -> list[str]:
-    """What each of these commands has printed."""
+    """The output of each of these commands."""
     return [part.strip("\n") for part in output.split(MARK + "\n")[1:]]

@@ -28,7 +28,7 @@ PLAIN_WINDOW = 1000
 
 MODULE_RATE = "events with a period and one window at a time"
 MODULE_PERIODS = "periods of 3 or more and an 'alt-period' below 2^40"
-# what the module cannot alternate and a short period cannot replace, and the words of perf for it
+# events that the module cannot alternate and a short period cannot replace, with perf's words
 REFUSED = {
     "software": ("page-faults/period=7,alt-period=2/u", "the hardware events of a CPU"),
     "clock": ("cpu-clock/period=100000,alt-period=20000/u", "the hardware events of a CPU"),
@@ -204,7 +204,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertEqual((leader.sample_period, leader.alternative_sample_period), (LONG, WINDOW))
         self.assertEqual(self.read("jitter").leader().jitter_alternate_period, JITTER)
 
-    # what perf says
+    # perf's messages
 
     def test_says_once_that_it_uses_the_module(self):
         lines, status = self.said("record-with")

@@ -53,7 +53,7 @@ class Attr:
 
     @property
     def inherit(self) -> bool:
-        """Whether children count too (second bit of the flags)."""
+        """Returns whether children count too (second bit of the flags)."""
         return bool(self.flags & 2)
 
 

@@ -39,7 +39,7 @@ ATTR_SIZE = 160
 
 @dataclass
 class Event:
-    """An event: what it counts, its name, its ids (one per CPU)."""
+    """An event: its name, its type and config, its ids (one per CPU)."""
 
     name: str
     type: int
@@ -86,7 +86,7 @@ class Event:
 
 @dataclass
 class Where:
-    """When, on which thread and on which CPU something happened."""
+    """The time, the thread and the CPU of something that happened."""
 
     time: int
     pid: int
@@ -336,7 +336,7 @@ class Writer:
         return text
 
     def group_desc(self) -> bytes:
-        """HEADER_GROUP_DESC: which events are in groups."""
+        """HEADER_GROUP_DESC: the events that are in groups."""
         groups, first = [], 0
         for group in self.groups:
             if len(group) > 1:

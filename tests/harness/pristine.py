@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The same Linux without our series, built beside ours: what tests and measurements compare with.
+"""The same Linux without our series, built beside ours: tests and measurements compare with it.
 
 A work tree of build/BASE/linux stands at the tag `pristine`; its kernel, its perfs and
 their tests are built once and kept. test_series.py walks the same work tree
@@ -199,7 +199,7 @@ def build_module() -> None:
 
 
 def prepare_modules(tree: Path, symbols: Path, folder: Path, arch: str) -> None:
-    """What it takes to build modules for the kernel of tree that has these symbols, in folder."""
+    """Prepares folder for building modules for the kernel of tree that has these symbols."""
     must(TOP / "scripts/build.sh", "kernel", tree, folder, arch, "modules_prepare")
     shutil.copy(symbols, folder / "Module.symvers")
 

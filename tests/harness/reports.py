@@ -185,7 +185,7 @@ def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None
 
 
 def diff(before: Table, after: Table) -> Table:
-    """What changed from one table to another, significant changes first."""
+    """The changes from one table to another, significant changes first."""
     rows = []
     old, new = ({row["symbol"]: row for row in one["functions"]} for one in (before, after))
     for name in {**old, **new}:

@@ -27,7 +27,7 @@ class Program(NamedTuple):
 
     sizes: dict[str, int]  # number of windows by function
     cpi: float = 1.5
-    folder: Path = DATA  # where sums files go
+    folder: Path = DATA  # for sums files
 
     def run(
         self, draw: random.Random, deviation: float, together: float = 0, slower: float = 1
@@ -108,6 +108,6 @@ def compared(
 
 
 def by_column(done: subprocess.CompletedProcess) -> dict[str, dict[str, dict]]:
-    """What has changed, by column and symbol."""
+    """The changes, by column and symbol."""
     rows = json.loads(done.stdout)["functions"]
     return {column: {row["symbol"]: row["metrics"][column] for row in rows} for column in COLUMNS}

@@ -29,7 +29,7 @@ class Mangler:
         self.text = ""
         self.depth = 0
         self.lifetimes = 0  # number of lifetimes that binders have named
-        # the parts that can be referred to, by kind: where each begins, and the number of named
+        # the parts that can be referred to, by kind: the start of each, and the number of named
         # lifetimes there
         self.written: dict[str, list[tuple[int, int]]] = {"path": [], "type": [], "const": []}
 

@@ -149,16 +149,16 @@ class Blocks:
 
 @dataclass
 class Stream:
-    """What the simulation knows of a leader on a thread or CPU."""
+    """The simulation's knowledge of a leader on a thread or CPU."""
 
     values: dict[int, int] = field(default_factory=dict)  # last recorded values by id
     pending: Counter = field(default_factory=Counter)  # counted, but not yet in a sample, by slot
     last: tuple | None = None  # thread, function, page and callers of the last sample
-    wanted: bool = False  # whether the table wants the last sample
+    wanted: bool = False  # the table wants the last sample
     windows: int = 0  # since the last long interval
     burst: list | None = None  # the windows of the current burst, up to the last sample
     run: tuple | None = None  # a function, and the latest windows, which all began in it
-    frames: list = field(default_factory=list)  # those of the last sample: function and address
+    frames: list = field(default_factory=list)  # of the last sample: function and address
     bursts: dict = field(default_factory=dict)  # the current burst by function on the stack
     broken: bool = False
 
@@ -188,10 +188,10 @@ class Simulation:
         records.
         """
         self.by, self.keys, self.deferred = by, by.split(","), deferred
-        # whether the table wants the windows of a task, and those on a CPU
+        # these tell whether the table wants the windows of a task, and those on a CPU
         self.wants_task: Callable[[Task], bool] = lambda _: True
         self.wants_cpu: Callable[[int], bool] = lambda _: True
-        self.cpu = self.cgroup = 0  # those of the current sample
+        self.cpu = self.cgroup = 0  # of the current sample
         self.random = random.Random(seed)
         self.libraries = libraries
         self.nr_cpus = self.random.choice((1, 2, 4))
@@ -323,7 +323,7 @@ class Simulation:
         return group
 
     def _wants(self, task: Task, cpu: int) -> bool:
-        """Whether the table wants the windows of a task on a CPU."""
+        """Returns whether the table wants the windows of a task on a CPU."""
         return self.wants_task(task) and self.wants_cpu(cpu)
 
     def new_task(self, pid: int, tid: int, comm: str) -> Task:
@@ -784,7 +784,7 @@ def part_of(key: str, symbol: str, dso: str, address: int) -> str:
 
 
 def has_name(function: tuple, addresses: dict[tuple, set]) -> bool:
-    """Whether no other function has its symbol and DSO."""
+    """Returns whether no other function has its symbol and DSO."""
     return bool(function[0]) and len(addresses[function[:2]]) == 1
 
 
@@ -834,7 +834,7 @@ def unknown_line(path: Path, address: int) -> str:
 
 
 def alternating(leader: pw.Event) -> bool:
-    """Whether windows differ from long intervals: equal periods are plain, with jitter."""
+    """Returns whether windows differ from long intervals: equal periods are plain, with jitter."""
     return leader.alternative_sample_period not in (0, leader.sample_period)
 
 

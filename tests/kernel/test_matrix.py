@@ -42,7 +42,7 @@ record plain period={LONG}
 record alternate period={LONG},alt-period={WINDOW}
 record jitter period={LONG},alt-period={WINDOW},alt-period-jitter=5
 """
-# where an attr has the period, and the fields of the series: alternate period and jitter
+# places in an attr of the period, and of the series' fields: alternate period and jitter
 PERIOD, ALTERNATE = slice(16, 24), slice(144, 156)
 
 
@@ -121,7 +121,7 @@ def attr_of(path: Path) -> bytearray:
 
 class Recorded(unittest.TestCase):
     def said(self, where: Path, name: str) -> tuple[list[str], int]:
-        """What perf and the program printed, and perf's exit status."""
+        """The output of perf and the program, and perf's exit status."""
         *text, status = (where / f"{name}.out").read_text().splitlines()
         return text, int(status)
 

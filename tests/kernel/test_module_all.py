@@ -16,7 +16,7 @@ SLOW = True
 MINUTES = 30
 MACHINES = "arm64 x86_64"
 
-# what the emulated machine's console and shared folders need, where Debian has it as modules
+# drivers that the emulated machine's console and shared folders need, if Debian's are modules
 DRIVERS = (
     "virtio_ring",
     "virtio",

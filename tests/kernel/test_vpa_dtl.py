@@ -236,7 +236,7 @@ def printed(name: str) -> Iterator[Printed]:
 
 
 class Wrote(NamedTuple):
-    """What the module wrote on a CPU: by which thread, how many entries, sum of timebases."""
+    """The entries that the module wrote on a CPU: thread, number of entries, sum of timebases."""
 
     thread: int
     entries: int
@@ -244,7 +244,7 @@ class Wrote(NamedTuple):
 
 
 def wrote(name: str) -> dict[int, Wrote]:
-    """What the module wrote, by CPU."""
+    """The entries that the module wrote, by CPU."""
     text = (SHARE / f"{name}.wrote").read_text()
     return {
         cpu: Wrote(*rest)

@@ -276,7 +276,7 @@ class CodeTest(unittest.TestCase):
                             self.assertNotRegex(code[name], unwanted)
 
     def has_library(self, prefix: str) -> bool:
-        """Whether there is a compiler with a C library, for more than kernels."""
+        """Returns whether there is a compiler with a C library, for more than kernels."""
         return (
             bool(shutil.which(prefix + "gcc"))
             and subprocess.run(

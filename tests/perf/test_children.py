@@ -49,7 +49,7 @@ class Activations(unittest.TestCase):
     """The functions of a call chain for which a window counts."""
 
     def check(self, first: Sequence[int], last: Sequence[int], expected: dict[str, int]) -> None:
-        """expected: whether the window counts, by function of the last chain."""
+        """expected: 1 if the window counts, else 0, by function of the last chain."""
         recording = Stacks()
         recording.window(first, last)
         found = numbers(recording.save("window"))

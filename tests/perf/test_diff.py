@@ -166,7 +166,7 @@ def significant(chances: dict[str, float]) -> set[str]:
 
 
 class Changes(unittest.TestCase):
-    """What is printed of a change."""
+    """The values that are printed of a change."""
 
     def test_values_and_intervals(self):
         """Functions with few and many windows.
@@ -262,7 +262,7 @@ class Changes(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
-    """Which functions of two builds are taken for the same."""
+    """The functions of two builds that are taken for the same."""
 
     def pairs(
         self, before: Sequence[tuple[str, str, str]], after: Sequence[tuple[str, str, str]]
@@ -413,7 +413,7 @@ class Output(unittest.TestCase):
             self.assertEqual(said.count("were lost"), 1)
 
     def test_order(self):
-        """Significant changes, the largest of %CY first; others; what else appeared or vanished."""
+        """Significant changes, largest %CY first; others; other ones that appeared or vanished."""
 
         def rank(row: dict) -> tuple:
             order = ("both", "appeared", "vanished").index(row["status"])
@@ -654,7 +654,7 @@ class Runs(unittest.TestCase):
     """Several runs of each side, of programs whose truth is known."""
 
     def columns(self, done: subprocess.CompletedProcess) -> dict[str, dict[str, dict]]:
-        """What has changed, by column and symbol."""
+        """The changes, by column and symbol."""
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return by_column(done)
 

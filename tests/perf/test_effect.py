@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What interrupts add to windows, the values without it, and the intervals of the next run.
+"""The counts that interrupts add to windows, values without them, intervals of the next run.
 
 Programs are simulated here: the rates of their functions are known, and so is what each interrupt
 adds to the interval after it. The tests write sums files of that.
@@ -39,7 +39,7 @@ class Function(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What an interrupt adds to the interval after it, on average."""
+    """The counts that an interrupt adds to the interval after it, on average."""
 
     cycles: float = 0.0
     misses: float = 0.0
@@ -143,7 +143,7 @@ def truth(name: str, metric: str) -> float:
 
 
 def added_of(recording: Recording) -> list[float]:
-    """What interrupts add, solved from y = a + b x for windows and for long intervals."""
+    """The counts interrupts add, solved from y = a + b x for windows and for long intervals."""
     every = [window for windows in recording.windows.values() for window in windows]
     window, long = (
         [statistics.fmean(column) for column in zip(*intervals)]
@@ -272,7 +272,7 @@ class Effect(unittest.TestCase):
 
     @staticmethod
     def added(windows: Sequence[tuple[int, int]], long: Sequence[tuple[int, int]]) -> dict:
-        """What interrupts add to the cycles, of cycles and instructions in each interval."""
+        """The cycles that interrupts add, if intervals have these cycles and instructions."""
         values = "\t".join(map(str, (*sumsfile.values(windows, 2), 0, 0, 0)))
         counts = "\t".join(map(str, [len(windows)] * 4 + [0] + [len(windows)] * 2 + [0]))
         result = report_text(
@@ -285,7 +285,7 @@ class Effect(unittest.TestCase):
         return told["added"]["cycles"]
 
     def test_small_effect(self):
-        """What is less than a hundredth of the counts is not told."""
+        """An effect of less than a hundredth of the counts is not told."""
         for cycles, is_told in (2, False), (4, True):
             told = self.added([(300 + cycles, 300)] * 3, [(LONG, LONG)] * 3)
             self.assertAlmostEqual(told["added"], cycles, 1)
@@ -302,7 +302,7 @@ class Effect(unittest.TestCase):
         self.assertLess(abs(statistics.fmean(errors) / statistics.stdev(added) - 1), 0.25)
 
     def test_notes_are_of_all_intervals(self):
-        """What interrupts add is told of all sums, also where there is a table for each span."""
+        """The effect of interrupts is told of all sums, also if there is a table for each span."""
         group = [
             pw.Event(
                 "cycles",
@@ -421,7 +421,7 @@ class Filters(unittest.TestCase):
 
     @staticmethod
     def added(path: Path, *options: str) -> float:
-        """How many cycles an interrupt adds, as perf functions report -j has it."""
+        """The number of cycles that an interrupt adds, as perf functions report -j has it."""
         result = json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
         (interrupts,) = result["interrupts"]
         return interrupts["added"]["cycles"]["added"]

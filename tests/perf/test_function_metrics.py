@@ -147,7 +147,7 @@ def started(share="discard", **options):
 
 
 class Matching(unittest.TestCase):
-    """Which windows count, and for whom."""
+    """The windows that count, and the functions for which they count."""
 
     def assert_sums(self, sums, samples, matched, totals):
         """Compare the numbers of windows and the totals in the order of GROUP."""
@@ -1222,7 +1222,7 @@ class Files(unittest.TestCase):
         self.assertEqual(sums, expected)
 
     def test_intervals(self):
-        """Of windows their number, totals and products; of long ones the blocks, too."""
+        """Windows have their number, totals and products; long intervals have the blocks, too."""
         table = self.read_lines("windows\t9\t1\t2\t3\t4\t5", "long\t8\t7\t1\t2\t3\t4\t6")
         windows, long = table.intervals[self.EVENTS]
         self.assertEqual((windows.matched, long.matched, long.blocks), (9, 8, 7))
@@ -1364,7 +1364,7 @@ class Files(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
-    """What a function is."""
+    """The definition of a function."""
 
     def table(self, *places, symbols=(), dsos=()):
         """One matched window in each place, a (symbol, dso, ip)."""
@@ -1493,7 +1493,7 @@ class Adding(unittest.TestCase):
         self.assertEqual(windows["cycles"], 5 * 300 + 3 * 301)
 
     def test_auto_and_discard(self):
-        """What only share mode auto knows is dropped; the blocks of matched windows are kept."""
+        """Sums that only mode auto knows are dropped; the blocks of matched windows are kept."""
         tables = []
         for share in "auto", "discard":
             recording = started(share)
@@ -1604,7 +1604,7 @@ class EventNames(unittest.TestCase):
         )
 
     def test_instructions(self):
-        """As above."""
+        """The kernel's number, Arm's number, with a PMU, renamed."""
         self.same(
             "instructions",
             ("instructions", 0, 1),
@@ -1928,7 +1928,7 @@ class Output(unittest.TestCase):
     """Options, forms of the table, and recordings that make none."""
 
     def report(self, recording, *options):
-        """What is printed, on both outputs; a failure's message is its exit status."""
+        """The text on both outputs; a failure's message is its exit status."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stderr(err):
             fm.report(fm.recorded_table(recording.collector), fm.parse_options(options), out)

@@ -218,7 +218,7 @@ class Interval(unittest.TestCase):
     MOST_SKIDS = 10000  # of a table
 
     def report(self, *options: object) -> str:
-        """What is printed."""
+        """The text that is printed."""
         return must(PERF, "functions", "report", *options, stderr=-1)
 
     def tables(self, path: Path, *options: object) -> list[dict]:
@@ -387,12 +387,12 @@ class Address0(unittest.TestCase):
     EVENTS = (("cycles", 0, 0), ("instructions", 0, 1))
 
     def addresses(self, symbol: str) -> list[int]:
-        """Where the functions of this name are loaded."""
+        """The addresses where the functions of this name are loaded."""
         found = libraries().functions.items()
         return [LOADED[library] + at for (library, at), name in found if name == symbol]
 
     def write(self, alternate: int, *intervals: tuple[int, int]) -> Path:
-        """A recording of one thread: where each interval ends, and its cycles."""
+        """A recording of one thread. intervals: the address at the end of each, and its cycles."""
         group = [
             pw.Event(name, kind, config, [number], *((10000, alternate) if number == 1 else ()))
             for number, (name, kind, config) in enumerate(self.EVENTS, 1)
@@ -455,7 +455,7 @@ class Versions(unittest.TestCase):
         cls.one, cls.two = recording("one", 1, events=3), recording("two", 2, events=3)
 
     def report(self, *options: object) -> str:
-        """What is printed."""
+        """The text that is printed."""
         return must(PERF, "functions", "report", *options, stderr=-1)
 
     def write_version_3(self, path: Path, data: Path) -> Path:
@@ -524,7 +524,7 @@ class Case(unittest.TestCase):
         cls.one, cls.two = recording("one", 1, events=3), recording("two", 2, events=3)
 
     def report(self, *options: object) -> str:
-        """What is printed; it is an error to fail."""
+        """The text that is printed; it is an error to fail."""
         done = run(PERF, "functions", "report", *options, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
@@ -715,7 +715,7 @@ class Report(Case):
         )
 
     def test_csv(self):
-        """As the script's, all digits included."""
+        """The text is the script's, all digits included."""
         self.assertEqual(self.report("-x", ",", self.one), script(self.one, "--csv").stdout)
         rows = list(csv.DictReader(io.StringIO(self.report("-x", ";", self.one)), delimiter=";"))
         sums = sums_of(json.loads(self.report("-j", self.one)))
@@ -1233,7 +1233,7 @@ class Completion(unittest.TestCase):
     """Completion of a line by bash with perf-completion.sh."""
 
     def complete(self, *words_: str) -> list[str]:
-        """What the last word, which may be empty, can be completed to."""
+        """The completions of the last word, which may be empty."""
         commands = (
             'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
             '_perf 2>/dev/null; echo "${COMPREPLY[*]}"'

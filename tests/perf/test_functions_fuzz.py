@@ -33,7 +33,7 @@ class Fuzzer(unittest.TestCase):
             self.skipTest("there is no clang")
 
     def fuzz(self, folder: Path, program: Path, runs: int) -> subprocess.CompletedProcess:
-        """What libFuzzer and the sanitizers print. What they find is kept in folder."""
+        """The output of libFuzzer and the sanitizers. Their findings are kept in folder."""
         corpus = folder / "corpus"
         shutil.rmtree(corpus, ignore_errors=True)
         corpus.mkdir()

@@ -87,7 +87,7 @@ def loads(text: str) -> dict:
 
 
 def at_terminal(*command: object) -> str:
-    """What a command writes to a terminal, without colours."""
+    """The text that a command writes to a terminal, without colours."""
     pid, file = pty.fork()
     if not pid:
         os.environ.update(TERM="xterm", LC_ALL="C.UTF-8", PERF_PAGER="cat", PERF_CONFIG="/dev/null")

@@ -633,7 +633,7 @@ def mean_burst(power: float) -> float:
     return 0.2 * sum(size**-power for size in range(1, 301))
 
 
-# What few or bursty windows say: a function of many that are alike, and of two that are quiet.
+# Few or bursty windows of a function, which is one of many that are alike; two others are quiet.
 BURSTY: dict[str, tuple[str, float, Callable[[random.Random], Window]]] = {
     "85 % stall": ("CPI", 300 / (0.85 * 10 + 0.15 * 300), lambda draw: stalled(draw, 0.85)),
     "50 % stall": ("CPI", 300 / (0.5 * 10 + 0.5 * 300), lambda draw: stalled(draw, 0.5)),

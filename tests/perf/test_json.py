@@ -121,18 +121,18 @@ class Case(unittest.TestCase):
         return found[0]
 
     def table(self, *options: object, form: str = "table") -> dict:
-        """What the command prints."""
+        """The object that the command prints."""
         text = must(PERF, "functions", "report", "-j", *options, stderr=-1)
         return self.only(form, text)
 
     def by_script(self, path: Path, *options: object) -> dict:
-        """What the script prints of a recording."""
+        """The object that the script prints of a recording."""
         done = run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--json", *options, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.only("table_of_script", done.stdout)
 
     def by_script_alone(self, *sums: Path) -> dict:
-        """What the script prints of sums files."""
+        """The object that the script prints of sums files."""
         done = run("/usr/bin/python3", SCRIPT, "--json", "--sums", *sums, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.only("table_of_script", done.stdout)

@@ -39,7 +39,7 @@ class ParserFuzz(unittest.TestCase):
         cls.env = {**make_system(FOLDER / "system"), **parserfuzz.ENVIRONMENT}
 
     def fuzz(self, program: object, runs: int) -> subprocess.CompletedProcess:
-        """What libFuzzer and the sanitizers print. What they find is kept in FOLDER."""
+        """The output of libFuzzer and the sanitizers. Their findings are kept in FOLDER."""
         found = FOLDER / "corpus"
         shutil.rmtree(found, ignore_errors=True)
         found.mkdir()

@@ -63,7 +63,7 @@ def result_of(output: str, name: str) -> str:
 
 
 def said(output: str, name: str) -> str:
-    """What a test of that name printed, and its result."""
+    """The output of a test of that name, and its result."""
     before, name, after = output.rpartition(f": {name} ")
     return before.rpartition("--- start ---")[2] + name + after.partition("\n")[0]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""perf functions record: how its options sample the leaders of groups, and what it says where the
-kernel or the machine cannot.
+"""perf functions record: the sampling of the leaders of groups by its options, and its messages if
+the kernel or the machine cannot do that.
 
 perf evlist -v shows the attrs of a recording. Other kernels and machines are simulated: a library
 replaces perf_event_open(2) in front of the emulated machine's kernel, which alternates and has a
@@ -251,7 +251,7 @@ def leaders(name: str) -> list[dict[str, str]]:
 
 
 def sampling(attr: dict[str, str]) -> tuple:
-    """How an event samples, as in CASES."""
+    """The sampling of an event, as in CASES."""
     rate = int(attr["{ sample_period, sample_freq }"])
     return (
         f"{rate} Hz" if "freq" in attr else rate,
@@ -389,7 +389,7 @@ class Children(unittest.TestCase):
 
 
 class Ways(unittest.TestCase):
-    """What to do where events cannot alternate."""
+    """The ways out where events cannot alternate."""
 
     def test_kernel_that_does_not_alternate(self):
         """It names the packages, the module, and a command to copy with the other options."""
@@ -492,7 +492,7 @@ class Ways(unittest.TestCase):
 
 
 class Here(unittest.TestCase):
-    """What is said on this machine, whose kernel does not alternate and which has no PMU."""
+    """The messages on this machine, whose kernel does not alternate and which has no PMU."""
 
     OUTPUT = SHARE / "here.data"
 

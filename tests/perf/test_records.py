@@ -35,14 +35,14 @@ class Lost(unittest.TestCase):
     def told(self, kernel: int, *at_end: tuple[int, int]) -> tuple[int, int]:
         """The number of lost records, and that of matched windows among 20.
 
-        kernel: what the kernel tells in one of them; at_end: numbers, with flags, from perf record.
+        kernel: the number in one of the kernel's; at_end: numbers, with flags, from perf record.
         """
         windows = Windows()
         for number in range(20):
             windows.take(0x1000, LONG)
             if number == 5 and kernel:
                 windows.writer.lost(windows.where(), 1, kernel)
-            if number in (8, 12):  # what has no time is read within the first of these windows
+            if number in (8, 12):  # records without time are read within the first of these windows
                 windows.writer.finished_round()
             windows.take(0x1000, WINDOW)
         for number, flags in at_end:
@@ -69,7 +69,7 @@ class Late(unittest.TestCase):
     """The counter goes on after an overflow, and the next interval is shorter by that."""
 
     def write(self, *ends: tuple[int, int, int]) -> Path:
-        """A recording of windows: where they begin, where they end, and how late."""
+        """A recording of windows. ends: the start and the end of each, and its delay."""
         windows, before = Windows(), 0
         for begin, end, late in ends:
             for address, period, more in (begin, LONG, -before), (end, WINDOW, late):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What perf functions says of input that it cannot read, of an output that it would spoil, and of
-a command or a program that there is not.
+"""The messages of perf functions about input that it cannot read, an output that it would spoil,
+and a command or a program that does not exist.
 """
 
 import functools
@@ -30,7 +30,7 @@ class Case(unittest.TestCase):
         cls.one = recorded(DATA / "one.data", 1, libraries(), events=3)
 
     def report(self, *options: object) -> str:
-        """What is printed; it is an error to fail."""
+        """The text that is printed; it is an error to fail."""
         return must(PERF, "functions", "report", *options, stderr=-1)
 
     def assert_refused(self, reason: str, *options: object) -> None:
@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
 
 class Output(Case):
     def test_sums_do_not_replace_their_recording(self):
-        """By whatever name, unlike a sums file, which they may replace."""
+        """Sums may replace a sums file, but not their recording, by whatever name."""
         folder = DATA / "same"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()

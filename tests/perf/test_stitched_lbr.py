@@ -119,14 +119,14 @@ def rows(samples: Iterable[Sample]) -> Rows:
 
 
 class Told:
-    """What the samples of a thread tell about its chain."""
+    """The chain of a thread, as its samples tell it."""
 
     def __init__(self) -> None:
         self.top, self.number, self.calls = (
             0,
             0,
             [],
-        )  # those of the last sample: registers, and calls including stitched ones
+        )  # of the last sample: registers, and calls including stitched ones
 
     def sample(self, thread: lbr.Thread) -> str:
         """Takes a sample; returns its chain."""

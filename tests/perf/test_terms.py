@@ -23,7 +23,7 @@ TERMS = (
     f"alt-period={ALTERNATE}",
     f"alt-period-jitter={JITTER},alt-period-count={COUNT}",
 )
-# where the terms of each kind of event go; `other` is an alias with a period of its own
+# each kind of event, with {} in place of the terms; `other` is an alias with a period of its own
 KINDS = {
     "hardware": "cycles/{}/",
     "legacy cache": "L1-dcache-load-misses/{}/",
@@ -61,9 +61,9 @@ class Terms(unittest.TestCase):
         return done.returncode, done.stdout
 
     def attrs(self, *options: str) -> list[tuple]:
-        """How each event samples that perf opened or tried to open.
+        """The sampling of each event that perf opened or tried to open.
 
-        That is the period, or the frequency as text; alternate period, jitter, count; and whether
+        It has the period, or the frequency as text; alternate period, jitter, count; and whether
         samples have periods.
         """
         _, output = self.perf("record", "-vv", "-o", "/dev/null", *options)
@@ -89,7 +89,7 @@ class Terms(unittest.TestCase):
         return found
 
     def attr(self, *options: str) -> tuple:
-        """How the first event samples."""
+        """The sampling of the first event."""
         return self.attrs(*options)[0]
 
     def refused(self, message: str, *words: str) -> str:

@@ -20,7 +20,7 @@ MACHINES = "arm64"
 SHARE = CHECK / "top"
 WINDOW = 300
 EVENTS = "{cycles,instructions,page-faults}:uS"
-# What perf record of 7.3 says where the kernel has no CONFIG_SCHEDSTATS, as in the machine.
+# A message of perf record of 7.3 if the kernel has no CONFIG_SCHEDSTATS, as in the machine.
 NO_SCHEDSTAT = "Failed to open /proc/schedstat"
 GROUPS = "{cycles/period=999700/,instructions}:uS,{minor-faults/period=2000/,context-switches}:uS"
 
@@ -399,7 +399,7 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(len((SHARE / "head").read_text().splitlines()), 3)
 
     def test_status(self):
-        """The status is the program's; what that prints goes to stderr."""
+        """The status is the program's; its output goes to stderr."""
         self.assertEqual(said("status")[1], 3)
         self.assertIn("dcache_miss", (SHARE / "status.out").read_text())
         lines, status = said("separate")

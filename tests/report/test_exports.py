@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What functions-report writes for other programs, as these programs read it.
+"""The output of functions-report for other programs, as these programs read it.
 
 pprof and speedscope open profiles. The parser of prometheus_client and Prometheus' node exporter
 read OpenMetrics text. The expected values come from a simulation or from a sums file.

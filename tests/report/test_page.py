@@ -166,7 +166,7 @@ class Case(unittest.TestCase):
             self.opened = []
 
     def open(self, path: Path, limits: str = "") -> None:
-        """Opens a page; limits: what follows the # of its address."""
+        """Opens a page; limits: the text after the # of its address."""
         self.browser.driver.get("about:blank")  # another # alone does not load it again
         self.browser.open(path, limits)
         self.opened = [path.as_uri()]
@@ -743,7 +743,7 @@ class Timelines(Case):
     """The timeline."""
 
     def bars(self, panel_column: int) -> dict[str, list[tuple[float, float, str]]]:
-        """Where the bars of each function begin, how high they are, and their looks."""
+        """The places where the bars of each function begin, their heights, and their looks."""
         result = {}
         for name, paths in self.browser.run(
             """return [...document.querySelectorAll('#timeline tr.row')].map(row => [

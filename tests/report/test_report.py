@@ -542,7 +542,7 @@ class Options(unittest.TestCase):
         cls.libraries = Libraries(DATA / "simulation")
 
     def test_names_of_options(self):
-        """Those of perf functions report, and older ones."""
+        """The names are those of perf functions report, and older ones."""
         path = DATA / "options.data"
         simulation = Simulation(1, self.libraries, events=3)
         simulation.run(300, path)
@@ -902,7 +902,7 @@ exec {self.perf} "$@"
             self.assertEqual(done.returncode, 0, (example, done.stdout))
 
     def complete(self, line: str) -> list[str]:
-        """What bash would offer at the end of a line."""
+        """The completions that bash would offer at the end of a line."""
         result = self.dir / "offered"
         result.write_text("")
         told = {

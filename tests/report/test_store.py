@@ -135,7 +135,7 @@ class Store(unittest.TestCase):
 
 
 class Range(Store):
-    """What can be asked for."""
+    """The ranges that can be asked for."""
 
     def test_ranges(self):
         self.fill()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which modules may import which: suites and the bench share only the code of tests/harness."""
+"""The imports that modules may have: suites and the bench share only the code of tests/harness."""
 
 import ast
 import unittest

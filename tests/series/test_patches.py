@@ -57,7 +57,7 @@ def linux(release: str, **files: str) -> Files:
 
 @dataclass
 class Change:
-    """What one patch does: replaces lines of Linux's files, and adds files of ours."""
+    """One patch: it replaces lines of Linux's files, and adds files of ours."""
 
     name: str
     edits: Edits = field(default_factory=list)

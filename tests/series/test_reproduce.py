@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""scripts/reproduce: what it reads from recordings, and its message where it cannot record."""
+"""scripts/reproduce: the values it reads from recordings, and its message if it cannot record."""
 
 import tempfile
 import unittest

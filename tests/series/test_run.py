@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""tests/run.py: which suites it runs, in which order, and what it prints."""
+"""tests/run.py: the suites that it runs, their order, and its output."""
 
 import os
 import pty
@@ -71,7 +71,7 @@ class Copy(unittest.TestCase):
 
 
 class Selection(Copy):
-    """Which suites run."""
+    """The suites that run."""
 
     def ran(self, *words: str, base: str = "6.12") -> list[str]:
         """The names of the suites that have run, sorted."""
@@ -133,7 +133,7 @@ class Selection(Copy):
 
 
 class Results(Copy):
-    """What is printed about suites."""
+    """The lines that are printed about suites."""
 
     def test_failure(self):
         self.suite("bad", body=FAILING)
@@ -194,16 +194,16 @@ class Results(Copy):
         text = seen.decode()
         self.assertIn("\r\x1b[K  0 of 2 suites, 0:00: one, two", text)
         self.assertRegex(text, r"\r\x1b\[K  1 of 2 suites, 0:0\d: (one|two)\r")
-        # what stays on the screen
+        # the text that stays on the screen
         left = re.sub(r"[^\n]*\r\x1b\[K", "", text.replace("\r\n", "\n"))
         self.assertRegex(left, r"\A(  (one|two) .* s\n){2}slowest: .*\n2 passed, .*\n\Z")
 
 
 class Together(Copy):
-    """Which suites run beside others."""
+    """The suites that run beside others."""
 
     def order(self) -> list[str]:
-        """When suites began and ended."""
+        """The order in which suites began and ended."""
         self.assertEqual(self.run_suites().returncode, 0)
         lines = (self.dir / "order").read_text(encoding="utf-8")
         return lines.replace("tests.some.test_", "").splitlines()
@@ -226,7 +226,7 @@ class Together(Copy):
 
 
 class Order(unittest.TestCase):
-    """Which suite comes first, and which may start."""
+    """The suite that comes first, and the suites that may start."""
 
     def named(self, **minutes: int) -> list[runner.Suite]:
         """Suites; those with tree in their names have a lock."""
@@ -253,7 +253,7 @@ class Order(unittest.TestCase):
 
 
 class Declarations(unittest.TestCase):
-    """What the suites of the repository declare."""
+    """The declarations of the suites of the repository."""
 
     @classmethod
     def setUpClass(cls):

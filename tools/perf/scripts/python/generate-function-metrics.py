@@ -239,8 +239,9 @@ def core_of(attr: Dict[str, int]) -> int:
 
 
 def differ(attr: Dict[str, int], other: Dict[str, int], cpu: str) -> bool:
-    """Whether two events of one name count different things, as two numbers do. Of those that the
-    kernel maps, cache-misses are those of L1D on Arm and those of the last level elsewhere."""
+    """Return whether two events of one name count different things, as two numbers do. Of those
+    that the kernel maps, cache-misses are those of L1D on Arm and those of the last level
+    elsewhere."""
     mapped = [one["type"] in MAPPED for one in (attr, other)]
     if mapped[0] != mapped[1]:
         return False
@@ -251,7 +252,7 @@ def differ(attr: Dict[str, int], other: Dict[str, int], cpu: str) -> bool:
 
 @dataclass
 class Sums:
-    """What adds up, over windows of a function: their numbers, the total of each event over the
+    """The sums over windows of a function: their numbers, the total of each event over the
     counted ones and the total of the product of each pair of events (a <= b), in which a burst
     is one window. All are exact integers. samples = matched + discarded; a window that counts in
     share mode `none` is called matched. bursts are the matched windows, those of a burst that
@@ -554,7 +555,7 @@ def opened_rate(
 ) -> Tuple[Value, bool]:
     """An event by its leader, and whether it is the function's own: in the matched windows; where
     they are fewer than 3, in all that begin in it; and where there are none, in those of all
-    functions. How far such a rate is off is not known: its error is taken to be as large as
+    functions. The error of such a rate is not known: it is taken to be as large as the rate
     itself. The matched ones are those of stalls, but of all functions alike, and a share is
     relative to all functions."""
     if event == leader:
@@ -610,7 +611,7 @@ SHARES = ("auto", "none", "discard")
 
 
 class GroupInfo(NamedTuple):
-    """How a group was recorded, and which of its windows count."""
+    """The way a group was recorded, and the share mode, which chooses the windows that count."""
 
     events: Events
     share: str
@@ -657,7 +658,7 @@ class Table:
         self.intervals[events] = before + intervals if before else intervals
 
     def recorded(self) -> List[GroupInfo]:
-        """How the groups were recorded, in order, each once."""
+        """Return how the groups were recorded, in order, each once."""
         return sorted(
             set(self.groups), key=lambda group: (group.events, SHARES.index(group.share), group[2:])
         )
@@ -953,7 +954,7 @@ class Group:
         return (self.events[0], *sorted(self.events[1:]))
 
     def info(self) -> GroupInfo:
-        """How it was recorded."""
+        """Return how it was recorded."""
         return GroupInfo(
             self.key,
             self.share,
@@ -1071,7 +1072,7 @@ class Last:
 
     def __init__(self, place: Place, group: Group) -> None:
         self.place, self.group = place, group
-        self.symbol: SymbolKey = None  # where the run begins, None if there is none
+        self.symbol: SymbolKey = None  # at the start of the run, None if there is no run
         self.run: List[Window] = []
         self.earlier: Window = []  # counts of the earlier windows of the run
         self.leaves = False  # its last window ends elsewhere
@@ -1144,8 +1145,8 @@ class Last:
 
 
 class Calls:
-    """The last sample of a stream, its call chain from the root on, and the burst up to it: what
-    its windows have counted, the last one apart, by each function whose call went on in them."""
+    """The last sample of a stream, its call chain from the root on, and the burst up to it: the
+    counts of its windows, the last one apart, by each function whose call went on in them."""
 
     __slots__ = ("place", "group", "chain", "bursts")
 
@@ -1156,8 +1157,9 @@ class Calls:
         self.bursts: Dict[SymbolKey, List[Window]] = {}
 
     def common(self, chain: Sequence[Frame]) -> int:
-        """How many frames are the same calls as before, as far as chains tell. Two frames of one
-        function are if what called them is: the last ones may be at different addresses."""
+        """Return the number of frames that are the same calls as before, as far as chains tell.
+        Two frames of one function are if their callers are: the last ones may be at different
+        addresses."""
         for number, (before, now) in enumerate(zip(self.chain, chain)):
             if before != now:
                 return number + (before[0] == now[0])
@@ -1293,7 +1295,7 @@ class Collector:
 
     def throttle(self, _time: int, sample_id: int, *_: int) -> None:
         """A leader was throttled: its members may count on meanwhile, so the interval at hand is
-        of no use. That of all its threads, for the record's need not be the one meant."""
+        of no use. This holds for all its threads: the record's need not be the one meant."""
         self.throttled += 1
         for last in self.streams.get(sample_id, {}).values():
             last.place = BROKEN
@@ -1317,7 +1319,7 @@ class Collector:
             last.place = BROKEN
 
     def last_samples(self) -> Iterable[Any]:
-        """Those of all streams."""
+        """Return the last samples of all streams."""
         return (last for stream in self.streams.values() for last in stream.values())
 
     def enter_block(self, time: int) -> Tuple[int, int]:

@@ -623,16 +623,10 @@ static struct function_value column_value(const struct function_column *column,
 }
 
 /*
- * A share in share mode auto. Of the N samples that end a long interval, the part p lies
- * in the function. This is its share of the leader's counts, whatever happens to the
- * window after the sample. The share of another event is p times its rate r, in events
- * per event of the leader:
- *
- *	s = p r / S, where S is the sum of all functions' p r
- *	variance of s = (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2
- *	v = p r^2 / N + p^2 x (standard error of r)^2
- *
- * The variance is ((1 - 2 s) v + s^2 V) / S^2, where V is the sum of all v.
+ * A share in share mode auto is s = p r / S: p is the function's part of the N samples that end a
+ * long interval, r the rate in events per event of the leader, S the sum of all p r. The variance
+ * is (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2 = ((1 - 2 s) v + s^2 V) / S^2, where
+ * v = p r^2 / N + p^2 x (standard error of r)^2, and V is the sum of all v.
  */
 struct opened_share {
 	double p;

@@ -730,10 +730,9 @@ static bool weigh(const struct function_expr *expr, const struct function_sums *
 
 /*
  * Adds the error of a function of totals, by the delta method (Cochran, Sampling Techniques, 6.5
- * and 6.19). It is the error of the total of z = sum over the events of weight x count: n / (n - 1)
- * x sum (z_w - z/n)^2 over the windows w, squared. Different sets have no windows in common, so
- * their errors add up, and so do the degrees of freedom (Welch, Satterthwaite). In blocks of time,
- * w is a block.
+ * and 6.19). Its square is n / (n - 1) x sum (z_w - z/n)^2 over the windows w, or blocks of time,
+ * where z is the sum over the events of weight x count. Different sets have no windows in common,
+ * so their errors add up, and so do the degrees of freedom (Welch, Satterthwaite).
  */
 static void add_error(const struct function_expr *expr, const struct function_row *row,
 		      const struct totals *totals, bool of_blocks, struct function_value *value)
