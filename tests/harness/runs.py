@@ -17,7 +17,7 @@ from tests.harness.estimates import HEADER, poisson
 
 DATA = CHECK / "diff"
 SPREAD = 40  # standard deviation of the instructions in a window
-# as in real programs, few functions have most windows
+# a few functions have most windows, as in real programs
 MANY = {f"f{number}": 5000 // number for number in range(1, 21)}
 COLUMNS = ("CPI", "PF/KI", "%CY")
 

@@ -75,7 +75,7 @@ static struct {
 	void (*write_counter)(unsigned int idx, u64 value);
 } PMU = { .read_counter = read_counter, .write_counter = write_counter };
 
-/* What the MIPS driver needs to enable a counter on one CPU. */
+/* The MIPS driver needs these to enable a counter on one CPU. */
 #define LOONGSON_PMU_TYPE2	2
 #define M_PERFCTL_EVENT(event)	(event)
 

@@ -54,7 +54,7 @@ KINDS = {"dtl_cede": 2, "dtl_preempt": 4, "dtl_fault": 6}  # event, reason
 LOG = """
 cd /tmp
 write=/sys/kernel/debug/vpa_dtl_hypervisor/write
-# what the module said last
+# the last messages of the module
 wrote() {
 	dmesg | sed -n 's/.*vpa_dtl_hypervisor: //p' | tail -n $(nproc) > /share/$1.wrote
 }

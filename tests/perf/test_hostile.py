@@ -555,7 +555,7 @@ class Inputs(unittest.TestCase):
     def test_short_queue(self):
         """perf report delivers all samples, however few may wait for their turn."""
         windows = Windows()
-        # as from two CPUs whose buffers are written one after the other
+        # two CPUs whose buffers are written one after the other
         for first in 2000, 2001:
             windows.clock = itertools.count(first, 2)
             for _ in range(1500):

@@ -168,7 +168,7 @@ unset PERF_CPUID
 benchmark --truth 0 1 > /share/truth
 perf functions record -q -o default.data -- benchmark 0 1 > /dev/null
 
-# as NAME, on KERNEL: what is said, and how it ends
+# on KERNEL NAME COMMAND...: NAME.said gets the output of COMMAND on that kernel, and its status
 on() {{
 	local kernel=$1 name=$2 status=0
 	shift 2

@@ -261,7 +261,7 @@ try gone-csv perf functions top -x , -d 0.5 --last 0.5 -F %MIN -e '{GROUPS}' -- 
 	sh -c "$faults; $quiet"
 try gone perf functions top --stdio -d 0.5 --last 0.5 --sort %MIN -e '{GROUPS}' -- \
 	sh -c "$faults; $quiet"
-# where nothing runs for a while
+# nothing runs for a while
 try idle perf functions top -j -d 0.3 --count 8 -e '{EVENTS}' -- \
 	sh -c 'benchmark 0 1; sleep 3; exec benchmark --iterations 10000000 0 1'
 perf record -q -o /tmp/closed.data -e syscalls:sys_enter_close --filter 'fd == 0' -- \
@@ -276,7 +276,7 @@ kill -KILL $(pgrep -P $killed)
 status=0
 wait $killed || status=$?
 echo $status >> /share/killed.said
-# where nobody reads
+# nobody reads
 mkfifo /tmp/unread
 sleep 1000 < /tmp/unread &
 reader=$!

@@ -392,7 +392,7 @@ for i in $(seq 13); do echo "  CC      kernel/$i.o"; sleep 1; done
         self.assertIn(seconds[0], (10, 11))
         self.assertEqual(seconds, sorted(set(seconds)))
         self.assertRegex(last, r"^  step objects +1[3-9]\.\d s$")
-        # as wide as the last line, which then hides it
+        # it is as wide as the last line, which then hides it
         self.assertEqual({len(line) for line in moving}, {len(last)})
 
     def test_packages(self):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-// What was recorded.
+// The facts about the recording.
 
 import { element, plainTable } from './element.js';
 import { ROWS } from './values.js';

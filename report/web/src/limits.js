@@ -60,8 +60,8 @@ addEventListener('hashchange', () => {
 });
 
 /*
- * Where a value lies, as it is printed: 'beyond' the threshold of its column with all of its
- * interval, 'perhaps' if the interval reaches across, else ''. Always '' for a weak value.
+ * Returns the place of a value, as it is printed: 'beyond' the threshold of its column with all of
+ * its interval, 'perhaps' if the interval reaches across, else ''. Always '' for a weak value.
  * undefined without a threshold.
  */
 export function judge(column, value, bounds, weak) {

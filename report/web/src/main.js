@@ -103,7 +103,7 @@ function makeViews() {
 	});
 }
 
-// what the system prefers, until the user says otherwise
+// The theme is that of the system, until the user chooses another.
 function makeTheme() {
 	const dark = matchMedia('(prefers-color-scheme: dark)');
 	const button = document.getElementById('theme');

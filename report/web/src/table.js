@@ -61,7 +61,7 @@ export function valueColumn(column, i, rows) {
 	};
 }
 
-// What the colours of thresholds mean, where there are any.
+// Makes the key to the colours of thresholds, if there are any.
 export function limitKey() {
 	const key = element(
 		'p',

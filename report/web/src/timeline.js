@@ -29,8 +29,8 @@ function pattern() {
 	);
 }
 
-// Where intervals begin and how wide one is, in parts of the width: by time, or one after another
-// where gaps would leave less than a pixel to each.
+// Returns the places of intervals and the width of one, in parts of the whole width: by time, or
+// one after another if gaps would leave less than a pixel to each.
 function placesOf(times) {
 	const begin = times[0][0];
 	const step = Math.max(times[0][1] - begin, 1e-9);
@@ -41,7 +41,7 @@ function placesOf(times) {
 		: { step: step / whole, places: times.map(([one]) => (one - begin) / whole) };
 }
 
-// How times are written: dates, or seconds since the first one.
+// Makes a function that writes times: as dates, or as seconds since the first one.
 function writer(times, dates) {
 	const [begin, end] = times[0];
 	const digits = Math.max(0, Math.min(9, 1 - Math.floor(Math.log10(end - begin || 1))));

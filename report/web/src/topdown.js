@@ -83,7 +83,7 @@ export function topdownView(panel, table) {
 		draw: (cell, item) => item.node || share.draw(cell, item.row),
 	};
 	const shown = [ofFunction, valueOf, bars].filter(Boolean);
-	// what can be seen without scrolling comes first
+	// the part that can be seen without scrolling comes first
 	if (isNarrow()) shown.reverse();
 
 	panel.append(

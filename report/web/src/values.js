@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-// How values are written, coloured and looked for.
+// Values: their text, their colour, and the search for them.
 
 import { scaleQuantile } from 'd3-scale';
 
 export const CLASSES = 5;
-// What the rows are, by --by.
+// The names of the rows, by --by.
 export const ROWS = {
 	symbol: 'functions',
 	dso: 'DSOs',

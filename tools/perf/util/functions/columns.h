@@ -43,14 +43,14 @@ struct function_value {
 	double windows;
 };
 
-/* How events that interrupts have added are subtracted. */
+/* The events that are subtracted because interrupts have added them. */
 enum function_correction {
 	FUNCTION_CORRECT_NOTHING,
 	FUNCTION_CORRECT_ALL,	/* equally from the windows of all functions */
 	FUNCTION_CORRECT_OWN,	/* per function, from windows of different lengths */
 };
 
-/* How values are computed from sums. */
+/* Options of the computation of values from sums. */
 struct function_reading_options {
 	enum function_correction correction;
 	bool is_compared;	/* for comparing runs, in which skid moves shares alike */

@@ -328,7 +328,7 @@ static int add_columns(struct function_diff *diff, const struct function_columns
 
 enum { BEFORE, AFTER, NR_SIDES };
 
-/* How a function's metric differs between the runs of one side, relative to its value. */
+/* The differences of a function's metric between the runs of one side, relative to its value. */
 struct spread {
 	unsigned int nr;	/* runs that have a value */
 	double squares;		/* of their deviations from their mean */

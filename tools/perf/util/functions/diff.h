@@ -25,7 +25,7 @@ struct function_run_variance {
 	double variance;	/* of the variance */
 };
 
-/* How a metric of a function has changed, with its 95 % interval. */
+/* The change of a metric of a function, with its 95 % interval. */
 struct function_change {
 	const struct function_value *before;	/* NULL: not recorded */
 	const struct function_value *after;

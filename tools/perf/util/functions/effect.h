@@ -9,8 +9,8 @@ struct event_set;
 struct function_table;
 
 /*
- * What the interrupt before an interval adds to it: the mean of an event in windows, the
- * part of it that is added, and the standard error of that.
+ * The counts that the interrupt before an interval adds to it: the mean of an event in
+ * windows, the part of it that is added, and the standard error of that part.
  */
 struct function_effect {
 	double mean;

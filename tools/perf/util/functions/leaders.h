@@ -7,7 +7,7 @@
 
 struct option;
 
-/* How perf functions record samples events whose terms do not say it. */
+/* The sampling by perf functions record of events whose terms do not give it. */
 struct function_sampling {
 	u64 period;		/* 0: -c or -F sets it */
 	u64 window;		/* 0: no alternate period */

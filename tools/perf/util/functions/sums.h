@@ -115,7 +115,7 @@ enum function_share {
 	FUNCTION_SHARE_MAX,
 };
 
-/* How a group was recorded, and which of its windows count. */
+/* The way a group was recorded, and the share mode, which chooses the windows that count. */
 struct function_group_desc {
 	enum function_share share;	/* auto only if the group alternates */
 	bool inherit;
@@ -220,7 +220,7 @@ struct function_table {
 	u64 throttled;
 	/* Sums of auto were added to sums of discard, so the result has the latter only. */
 	bool was_mixed;
-	/* How late windows ended, up to FUNCTION_MOST_SKIDS values; sums files have none. */
+	/* The delays of the ends of windows, up to FUNCTION_MOST_SKIDS; sums files have none. */
 	u64 *skids;
 	unsigned int nr_skids;
 	/* A recording lacks the threads and children that its tasks have started. */

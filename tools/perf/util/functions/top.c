@@ -907,7 +907,7 @@ static int finish(struct function_top *top)
 	return text ? 0 : top->err ?: -ENOMEM;
 }
 
-/* How perf record ended, as an exit status. It is that of the command that it ran. */
+/* Returns the exit status of perf record, which is that of the command that it ran. */
 static int wait_for_child(struct function_top *top)
 {
 	int status;

@@ -146,9 +146,8 @@ struct metrics_stream {
 	unsigned int nr_bursts;
 	unsigned int nr_allocated;
 	bool last_filtered;
-	/* Whether the last sample ended a window that counts, and where a begun one counts. */
-	bool in_burst;
-	struct metrics_function *run;
+	bool in_burst;		/* the last sample ended a window that counts */
+	struct metrics_function *run;	/* where a window that has begun counts */
 	/* By slot, the counts of the burst so far: matched windows, then begun ones. */
 	bool one_burst;		/* the first counts serve both classes */
 	u64 burst[];
