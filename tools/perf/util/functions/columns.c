@@ -87,11 +87,11 @@ struct pair_sums {
 /* Returns the PLACE of a number of windows. */
 static int place_of_windows(const char *name)
 {
-	if (!strcmp(name, SAMPLES))
+	if (equal_names(name, SAMPLES))
 		return PLACE_SAMPLES;
-	if (!strcmp(name, MATCHED))
+	if (equal_names(name, MATCHED))
 		return PLACE_MATCHED;
-	return !strcmp(name, DISCARDED) ? PLACE_DISCARDED : PLACE_NONE;
+	return equal_names(name, DISCARDED) ? PLACE_DISCARDED : PLACE_NONE;
 }
 
 static bool is_windows(const char *name)
@@ -646,7 +646,7 @@ struct opened_total {
 /* Returns true if the set of sums has this leader. */
 static bool is_led(const struct function_sums *sums, const char *leader)
 {
-	return !strcmp(sums->set->events[0], leader);
+	return equal_names(sums->set->events[0], leader);
 }
 
 /* Returns the leader whose samples give the shares of an event, NULL if there is none. */
@@ -726,7 +726,7 @@ static struct function_value rate_of_leader(const struct function_row *row,
 {
 	struct function_value rate = { .is_defined = true, .value = 1 };
 
-	if (!strcmp(event, leader))
+	if (equal_names(event, leader))
 		return rate;
 	rate = ratio(own, own->number, 1);
 	if (rate.is_defined && own->number >= 3) {
@@ -1022,7 +1022,7 @@ bool function_column__is_count(const struct function_column *column)
  */
 bool function_column__is_share(const struct function_column *column)
 {
-	return column->per && !strcmp(column->per, TOTAL);
+	return column->per && equal_names(column->per, TOTAL);
 }
 
 static bool is_recorded(struct function_sums *const *total, size_t nr_total, const char *name)

@@ -358,10 +358,19 @@ static bool has_values(const union perf_event *event, const struct perf_sample *
 	       begin + nr * sample_read_value_size(read_format) <= event->header.size;
 }
 
+/* Returns what an event has counted since the previous sample; value is the last one. */
+static inline u64 count_since(struct metrics_value *last, u64 value)
+{
+	/* A value below the one before belongs to a new thread. */
+	u64 count = value < last->value ? value : value - last->value;
+
+	last->value = value;
+	return count;
+}
+
 /*
- * Sets the counts of each event since the previous sample of the stream. Events usually come in
- * the order of their slots. Returns 0, a negative error, or 1 if the leader has counted nothing:
- * the session ignores such a sample, too.
+ * Sets the counts of each event since the previous sample of the stream. Returns 0, a negative
+ * error, or 1 if the leader has counted nothing: the session ignores such a sample, too.
  */
 static int read_counts(struct recording *recording, struct metrics_value *values,
 		       struct evsel *evsel, const union perf_event *event,
@@ -371,21 +380,30 @@ static int read_counts(struct recording *recording, struct metrics_value *values
 	const struct functions_evsel *leader = evsel->priv;
 	const unsigned int nr_slots = leader->nr_slots;
 	struct sample_read_value *v = sample->read.group.values;
-	u64 *counts = recording->counts, nr = sample->read.group.nr;
-	unsigned int slot = leader->slot;
+	u64 *counts = recording->counts, *count = counts, nr = sample->read.group.nr;
+	struct metrics_value *next = values, *end = values + min_t(u64, nr, nr_slots);
+	unsigned int slot;
 
-	memset(counts, 0, recording->nr_counts * sizeof(*counts));
 	if (!(read_format & PERF_FORMAT_GROUP)) {
-		counts[slot] = sample->period;
+		memset(counts, 0, nr_slots * sizeof(*counts));
+		counts[leader->slot] = sample->period;
 		return 0;
 	}
 	if (!has_values(event, sample, read_format))
 		return refuse(recording, evsel,
 			      "has a sample with the values of another event: the file is damaged, record again");
-	if (v->value == values[slot].value)
+	if (v->value == values[leader->slot].value)
 		return 1;
 
-	for (; nr; nr--, v = next_sample_read_value(v, read_format)) {
+	/* Most samples have all events, in the order of their slots. */
+	for (; next < end && v->id && v->id == next->id; next++) {
+		*count++ = count_since(next, v->value);
+		v = next_sample_read_value(v, read_format);
+	}
+	slot = next - values;
+	if (slot < nr_slots)
+		memset(count, 0, (nr_slots - slot) * sizeof(*count));
+	for (nr -= slot; nr; nr--, v = next_sample_read_value(v, read_format)) {
 		if (slot >= nr_slots || !v->id || values[slot].id != v->id) {
 			int found = find_slot(recording, evsel, v->id);
 
@@ -397,10 +415,8 @@ static int read_counts(struct recording *recording, struct metrics_value *values
 			if (values[slot].id != v->id)
 				values[slot] = (struct metrics_value){ .id = v->id };
 		}
-		/* A value below the one before belongs to a new thread. */
-		counts[slot] = v->value < values[slot].value ?
-			       v->value : v->value - values[slot].value;
-		values[slot++].value = v->value;
+		counts[slot] = count_since(&values[slot], v->value);
+		slot++;
 	}
 	return 0;
 }

@@ -210,7 +210,7 @@ bool function_by__is(const char *by, enum function_by key)
 int event_set__find(const struct event_set *set, const char *event)
 {
 	for (unsigned int i = 0; i < set->nr_events; i++) {
-		if (!strcmp(set->events[i], event))
+		if (equal_names(set->events[i], event))
 			return i;
 	}
 	return -1;
@@ -577,6 +577,15 @@ static int compare_sums(const void *one, const void *other)
 	       compare_events(a->set, (const char *const *)b->set->events, b->set->nr_events);
 }
 
+static bool add_values(struct u192 *values, const struct u192 *others, unsigned int nr)
+{
+	bool fits = true;
+
+	for (unsigned int i = 0; i < nr; i++)
+		fits = u192__add(&values[i], &others[i]) && fits;
+	return fits;
+}
+
 /**
  * function_sums__add - add the windows of other sums
  * @sums: the sums
@@ -587,7 +596,8 @@ static int compare_sums(const void *one, const void *other)
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other)
 {
 	bool fits = !check_add_overflow(sums->opened, other->opened, &sums->opened);
-	const unsigned int nr = nr_values(sums->set);
+	const unsigned int begun = event_set__begun(sums->set);
+	const unsigned int opened = event_set__opened(sums->set);
 
 	/* A row never has more matched windows than samples. */
 	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
@@ -597,9 +607,12 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 	fits = !check_add_overflow(sums->begun, other->begun, &sums->begun) && fits;
 	sums->begun_bursts += other->begun_bursts;
 	sums->begun_blocks += other->begun_blocks;
-	for (unsigned int i = 0; i < nr; i++)
-		fits = u192__add(&sums->values[i], &other->values[i]) && fits;
-	return fits;
+	/* The sums over no windows are 0. */
+	if (other->matched)
+		fits = add_values(sums->values, other->values, begun) && fits;
+	if (other->begun)
+		fits = add_values(sums->values + begun, other->values + begun, begun) && fits;
+	return add_values(sums->values + opened, other->values + opened, 2) && fits;
 }
 
 static bool add_intervals(const struct event_set *set, struct function_intervals *intervals,
@@ -607,9 +620,7 @@ static bool add_intervals(const struct event_set *set, struct function_intervals
 {
 	bool fits = !check_add_overflow(intervals->number, other->number, &intervals->number);
 
-	for (unsigned int i = 0; i < event_set__nr_values(set); i++)
-		fits = u192__add(&intervals->values[i], &other->values[i]) && fits;
-	return fits;
+	return add_values(intervals->values, other->values, event_set__nr_values(set)) && fits;
 }
 
 /* Adds the totals of all intervals. */

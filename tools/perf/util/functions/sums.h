@@ -84,6 +84,12 @@ static inline void u192__add_product(struct u192 *sum, u64 a, u64 b)
 	}
 }
 
+/* Names of events are compared for each value of a table. Most differ in the first character. */
+static inline bool equal_names(const char *one, const char *other)
+{
+	return one == other || (*one == *other && !strcmp(one, other));
+}
+
 /* Adds numbers that only describe a recording, up to the largest one. */
 static inline u64 add_saturated(u64 a, u64 b)
 {

@@ -7,7 +7,9 @@
  * - The main thread reads. After a round of perf record it hands over the sums, if a
  *   table is due. The other thread adds them up, prints, and waits for keys and
  *   signals. It does not touch the session that is being read.
- * - Time is divided into slices, each with its own sums. A table adds up the last ones.
+ * - Time is divided into slices. A table covers the last ones. It need not add up all of
+ *   them: old slices have the sums of all later old ones, too, and the sums of the recent
+ *   slices are kept. If no old slice is left to be dropped, the recent ones become old.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +48,7 @@
 /* This word goes through perf record's control pipe. It need not answer. */
 #define WORD		"ping\n"
 #define WORDS		4	/* from one table to the next */
-/* A table adds up at most so many slices. Older slices are joined to longer ones. */
+/* The time of a table has at most so many slices: one takes in what comes soon after it. */
 #define MOST_SLICES	32
 #define LINE_SIZE	64
 /* Size of the pipe from perf record in bytes: the most that each user may have, see pipe(7). */
@@ -85,6 +87,7 @@ static const struct {
 struct slice {
 	struct list_head node;
 	struct function_table table;
+	bool is_old;		/* the table has the sums of the later old slices, too */
 	u64 begin;
 	u64 end;
 };
@@ -120,6 +123,7 @@ struct function_top {
 
 	struct list_head slices;
 	unsigned int nr_slices;
+	struct function_table recent;	/* of the slices that are not old */
 	struct function_table total;
 	u64 begin;
 	u64 end;
@@ -323,23 +327,37 @@ static void forget(struct function_top *top)
 
 	list_for_each_entry_safe(slice, next, &top->slices, node)
 		drop_slice(top, slice);
+	function_table__exit(&top->recent);
 	function_table__exit(&top->total);
+}
+
+/* Make all slices but the newest, which may grow, old ones. */
+static int make_old(struct function_top *top)
+{
+	struct slice *newest = list_last_entry(&top->slices, struct slice, node);
+	struct slice *slice = newest, *later = NULL;
+
+	list_for_each_entry_continue_reverse(slice, &top->slices, node) {
+		if (later && !add_part(&slice->table, &later->table))
+			return -EINVAL;
+		slice->is_old = true;
+		later = slice;
+	}
+	function_table__exit(&top->recent);
+	return add_part(&top->recent, &newest->table) ? 0 : -EINVAL;
 }
 
 /* Make the table of all slices. */
 static int add_up(struct function_top *top)
 {
-	struct slice *slice;
+	struct slice *first = list_first_entry(&top->slices, struct slice, node);
 
+	top->begin = first->begin;
+	top->end = list_last_entry(&top->slices, struct slice, node)->end;
 	function_table__exit(&top->total);
-	list_for_each_entry(slice, &top->slices, node) {
-		if (!add_part(&top->total, &slice->table))
-			return -EINVAL;
-		top->end = slice->end;
-	}
-	if (top->nr_slices)
-		top->begin = list_first_entry(&top->slices, struct slice, node)->begin;
-	return 0;
+	if (first->is_old && !add_part(&top->total, &first->table))
+		return -EINVAL;
+	return add_part(&top->total, &top->recent) ? 0 : -EINVAL;
 }
 
 /* Take what was handed over, and drop what is too old. */
@@ -347,7 +365,7 @@ static int take_up(struct function_top *top)
 {
 	const u64 last = top->options.last * NSEC_PER_SEC;
 	struct slice *newest = NULL, *slice, *next;
-	int err;
+	bool is_added;
 
 	mutex_lock(&top->mutex);
 	slice = top->handed;
@@ -368,21 +386,26 @@ static int take_up(struct function_top *top)
 		newest = list_last_entry(&top->slices, struct slice, node);
 	if (newest && (!last || newest->end - newest->begin < last / MOST_SLICES)) {
 		newest->end = slice->end;
-		err = add_part(&newest->table, &slice->table) ? 0 : -EINVAL;
+		is_added = add_part(&newest->table, &slice->table) &&
+			   add_part(&top->recent, &slice->table);
 		slice__delete(slice);
-		if (err)
-			return err;
 	} else {
 		list_add_tail(&slice->node, &top->slices);
 		top->nr_slices++;
 		newest = slice;
+		is_added = add_part(&top->recent, &slice->table);
 	}
+	if (!is_added)
+		return -EINVAL;
 	list_for_each_entry_safe(slice, next, &top->slices, node) {
 		/* A slice is in it with its greater part. */
 		u64 middle = slice->begin + (slice->end - slice->begin) / 2;
 
-		if (last && slice != newest && newest->end - middle > last)
-			drop_slice(top, slice);
+		if (!last || slice == newest || newest->end - middle <= last)
+			break;
+		if (!slice->is_old && make_old(top))
+			return -EINVAL;
+		drop_slice(top, slice);
 	}
 	return add_up(top);
 }

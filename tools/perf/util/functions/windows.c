@@ -732,6 +732,8 @@ static void metrics_sums__widen(struct metrics_sums *sums, const struct metrics_
 	for (unsigned int block = 1; by && block < NR_BLOCKS; block++) {
 		u64 *from = blocks + block * size, *to = blocks + (block >> by) * size;
 
+		if (!from[BLOCK_OPENED] && !from[BLOCK_MATCHED] && !from[BLOCK_BEGUN])
+			continue;
 		for (unsigned int i = 0; i < size; i++) {
 			to[i] += from[i];
 			from[i] = 0;
@@ -760,8 +762,8 @@ static void add_alone(struct u192 *values, const struct metrics_group *group, co
 			continue;
 		}
 		u192__add_product(values, count, 1);
-		for (const u64 *other = counts; other < end; other++)
-			u192__add_product(product++, count, *other);
+		for (const u64 *other = counts; other < end;)
+			u192__add_product(product++, count, *other++);
 	}
 }
 
@@ -870,12 +872,16 @@ static unsigned int nr_common(const struct function_chain *a, const struct funct
 	return nr;
 }
 
-/* Notes the chain of a sample, and how many of its frames are the same calls as before. */
+/*
+ * Notes the chain of a sample. Returns how many of its frames are the same calls as before, or
+ * -ENOMEM.
+ */
 static noinline int follow_chain(struct metrics_stream *stream, const struct function_chain *chain,
-				 bool is_same, unsigned int *common)
+				 bool is_same)
 {
-	*common = is_same ? nr_common(&stream->last_chain, chain) : 0;
-	return function_chain__copy(&stream->last_chain, chain);
+	int common = is_same ? nr_common(&stream->last_chain, chain) : 0;
+
+	return function_chain__copy(&stream->last_chain, chain) ?: common;
 }
 
 static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigned int nr)
@@ -1028,7 +1034,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
 	bool is_window, is_broken, is_wanted, is_same;
 	struct metrics_sums *sums;
-	unsigned int common = 0;
+	int common = 0;
 
 	/* The interval of the first sample is unknown. */
 	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
@@ -1038,8 +1044,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	 * Members may have counted while the leader was throttled, so never use such an interval.
 	 */
 	is_wanted = !is_broken && !sample->filtered && !sample->outside;
-	if (sample->chain && follow_chain(stream, sample->chain, is_same, &common))
-		return -ENOMEM;
+	if (sample->chain)
+		common = follow_chain(stream, sample->chain, is_same);
+	if (common < 0)
+		return common;
 
 	if (group->alternates && note_skid(metrics, stream, sample, is_window, is_broken))
 		return -ENOMEM;
@@ -1240,9 +1248,12 @@ static bool add_values(const struct metrics_group *group, const struct metrics_s
 		fits = u192__add(&to[i], &from[a]) && fits;
 		for (unsigned int j = i; j < group->nr_slots; j++) {
 			unsigned int b = order[j] - group->slots;
+			const struct u192 *product = &from[product_of(group, a, b)];
 
-			fits = u192__add(&to[event_set__product(set, i, j)],
-					 &from[product_of(group, a, b)]) && fits;
+			/* Most functions have no window of some class, or no burst. */
+			if (product->w[0] || product->w[1] || product->w[2])
+				fits = u192__add(&to[event_set__product(set, i, j)], product) &&
+				       fits;
 		}
 	}
 	return fits;
