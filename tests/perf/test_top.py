@@ -224,6 +224,7 @@ benchmark --iterations 10000000 0 1 > /dev/null &
 busy=$!
 sleep 0.1
 perf functions top -p $busy -d 0.5 --count 3 --last 0 > /share/tables 2> /share/tables.said
+perf functions top -p $busy -j -d 0.2 --last 1 --count 16 > /share/sliding.json
 perf functions top -a -x , -d 0.5 --count 2 --limit 3 --by comm > /share/csv
 timeout --preserve-status -s INT 2 perf functions top -p $busy -d 0.5 > /share/interrupted \
 	|| echo $? > /share/interrupted.status
@@ -386,6 +387,18 @@ class WithoutTerminal(unittest.TestCase):
         self.assertEqual(set(shares), set(LEAVES))
         for name, share in shares.items():
             self.assertAlmostEqual(share, 100 * self.truth[name].share, delta=6)
+
+    def test_last(self):
+        """Each table has all windows of the last second, one for each million cycles, once."""
+        parts = objects((SHARE / "sliding.json").read_text())
+        self.assertEqual(len(parts), 16)
+        for number, part in enumerate(parts):
+            begin, end = part["time"]
+            if number > 5:
+                self.assertAlmostEqual(end - begin, 1, delta=0.25)
+            windows = sum(row["metrics"]["#"] for row in part["functions"])
+            # a slice of a fifth of a second must neither be missing nor count twice
+            self.assertAlmostEqual(windows / (end - begin), 1000, delta=100)
 
     def test_csv(self):
         lines = (SHARE / "csv").read_text().splitlines()
