@@ -7,9 +7,9 @@
  * - The main thread reads. After a round of perf record it hands over the sums, if a
  *   table is due. The other thread adds them up, prints, and waits for keys and
  *   signals. It does not touch the session that is being read.
- * - Time is divided into slices. A table covers the last ones. It need not add up all of
- *   them: old slices have the sums of all later old ones, too, and the sums of the recent
- *   slices are kept. If no old slice is left to be dropped, the recent ones become old.
+ * - Time is divided into slices. A table covers the last ones. It adds up two sums: the
+ *   first old slice has the sums of all old slices, and @recent those of all others. When
+ *   a slice has to be dropped and none is old, all but the newest become old.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@
 /* This word goes through perf record's control pipe. It need not answer. */
 #define WORD		"ping\n"
 #define WORDS		4	/* from one table to the next */
-/* The time of a table has at most so many slices: one takes in what comes soon after it. */
+/* The newest slice grows until it covers one of so many parts of the time of a table. */
 #define MOST_SLICES	32
 #define LINE_SIZE	64
 /* Size of the pipe from perf record in bytes: the most that each user may have, see pipe(7). */
