@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A terminal for a command, and the text on its screen. Guests import this, too."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -10,10 +11,14 @@ import signal
 import struct
 import termios
 import time
+from collections.abc import Callable
 
 LINES, COLUMNS = 30, 110
-PATIENCE = 20
+PATIENCE = 30
+HOME = "\x1b[H"
+ERASE = re.compile(r"\x1b\[\d*J")
 TOKEN = re.compile(r"\x1b\[([?\d;]*)([@-~])|\x1b[()].|\x1b[=>78M]|[\s\S]")
+HALF = re.compile(r"(\x1b([()]|\[[?\d;]*)?)?\Z")
 
 
 class Terminal:
@@ -23,6 +28,8 @@ class Terminal:
         self.screen = [[" "] * COLUMNS for _ in range(LINES)]
         self.line = self.column = 0
         self.raw = ""
+        self.fed = self.resized = 0
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.pid, self.file = pty.fork()
         if not self.pid:
             os.environ.update(
@@ -39,8 +46,10 @@ class Terminal:
             os.execv(str(command[0]), [str(word) for word in command])
 
     def feed(self, text: str) -> None:
-        """Writes to the screen."""
-        for token in TOKEN.finditer(text):
+        """Writes to the screen, but for half a sequence at the end."""
+        self.raw += text
+        begin, self.fed = self.fed, HALF.search(self.raw, self.fed).start()
+        for token in TOKEN.finditer(self.raw, begin, self.fed):
             if token[2]:
                 self.control(
                     token[2], [int(number or 1) for number in token[1].strip("?").split(";")]
@@ -74,30 +83,40 @@ class Terminal:
         """The screen, without the scroll bar."""
         return ["".join(line[:-1]).rstrip() for line in self.screen]
 
-    def until(self, pattern: str) -> list[str]:
-        """Waits until the screen matches; returns it. Raises AssertionError after a while."""
+    def is_whole(self) -> bool:
+        """False while a screen is half drawn: top begins one at home, and erases below it last."""
+        begin = self.raw.rfind(HOME, self.resized)
+        if begin < 0:
+            return not self.resized
+        return bool(ERASE.search(self.raw, begin))
+
+    def wait(self, condition: Callable[[], object], reason: str = "not yet") -> None:
+        """Waits until a whole screen meets a condition. Raises AssertionError after a while."""
         end = time.monotonic() + PATIENCE
-        while not re.search(pattern, "\n".join(self.lines()), re.M):
+        while not (self.is_whole() and condition()):
             if time.monotonic() > end or not self.read():
-                raise AssertionError(f"no {pattern} in:\n" + "\n".join(self.lines()))
+                raise AssertionError(f"{reason} in:\n" + "\n".join(self.lines()))
+
+    def until(self, pattern: str) -> list[str]:
+        """Waits until a whole screen matches; returns it. Raises AssertionError after a while."""
+        self.wait(lambda: re.search(pattern, "\n".join(self.lines()), re.M), f"no {pattern}")
         return self.lines()
 
     def read(self) -> bool:
         """Reads what the command has written; returns False when it has ended."""
         if select.select([self.file], [], [], 1)[0]:
             try:
-                text = os.read(self.file, 65536).decode(errors="replace")
+                self.feed(self.decoder.decode(os.read(self.file, 65536)))
             except OSError:
                 return False
-            self.raw += text
-            self.feed(text)
         return True
 
     def press(self, keys: str) -> None:
         os.write(self.file, keys.encode())
 
     def resize(self, lines: int, columns: int) -> None:
-        """Makes the screen smaller, and clears it."""
+        """Changes the size of the screen, and clears it."""
+        self.resized = len(self.raw)
         self.screen = [[" "] * COLUMNS for _ in range(LINES)]
         fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 

@@ -37,13 +37,6 @@ def windows(terminal):
     return int(re.search(r"(\d+) windows", terminal.lines()[0])[1])
 
 
-def until(terminal, condition):
-    end = time.monotonic() + 30
-    while not condition() and terminal.read():
-        if time.monotonic() > end:
-            raise AssertionError("\n".join(terminal.lines()))
-
-
 def top(*options):
     terminal = Terminal(PERF, "functions", "top", "-d", "0.5", *options)
     terminal.before = termios.tcgetattr(terminal.file)
@@ -90,8 +83,8 @@ terminal.until("^dcache_miss")
 seen["numbers"] = []
 for _ in range(3):
     seen["numbers"].append(windows(terminal))
-    until(terminal, lambda: windows(terminal) > seen["numbers"][-1])
-until(terminal, lambda: windows(terminal) > 2000)
+    terminal.wait(lambda: windows(terminal) > seen["numbers"][-1])
+terminal.wait(lambda: windows(terminal) > 2000)
 seen["table"] = terminal.lines()
 seen["help"] = press(terminal, "h", "^q  quit")
 seen["after help"] = press(terminal, "x", "^dcache_miss")
@@ -119,15 +112,13 @@ press(terminal, "d", "from one table to the next")
 press(terminal, "0.3\r", r"\A(?![\s\S]*from one table to the next)")
 before = windows(terminal)
 terminal.press("z")
-until(terminal, lambda: "windows" in terminal.lines()[0] and windows(terminal) < before)
+terminal.wait(lambda: "windows" in terminal.lines()[0] and windows(terminal) < before)
 seen["zeroed"] = [before, windows(terminal)]
 terminal.until("^dcache_miss")
 press(terminal, "l", "seconds that a table covers")
 press(terminal, "1\r", r"\A(?![\s\S]*seconds that)")
 time.sleep(4)
-while terminal.read() and not re.search("top: (0|1)[.]. s", terminal.lines()[0]):
-    pass
-seen["last"] = terminal.lines()
+seen["last"] = terminal.until("top: [01][.]. s")
 resize(terminal, 8, 40)
 terminal.until("^dcache_miss")
 seen["small"] = terminal.lines()
