@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guide's examples: each command runs in the emulated machine and prints what the page says.
+"""The commands that pages print: each one runs in an emulated machine.
+
+The guide's examples print what the page says.
 
 The worked example runs in the machine with the core model. Its values are compared with the model's
-counts, and with the misses that follow from the layout of the program's data.
+counts, and with the misses that follow from the layout of the program's data. The commands for a
+real machine (HARDWARE.md, README.md) run there as well.
 """
 
 import doctest
@@ -12,7 +15,8 @@ import re
 import unittest
 
 from tests.harness import guide
-from tests.harness.env import BASE, CHECK, in_guest
+from tests.harness.env import BASE, CHECK, TOP, in_guest, words
+from tests.harness.truth import LEAVES
 
 OUT = CHECK / "guide"
 os.environ["BENCH_OUT"] = str(OUT)  # do not overwrite the results of `make bench`
@@ -20,7 +24,17 @@ os.environ["BENCH_OUT"] = str(OUT)  # do not overwrite the results of `make benc
 from bench import layout  # pylint: disable=wrong-import-position
 
 MACHINES = "arm64 emulator"
-MINUTES = 1
+MINUTES = 2
+
+# the names that the packages give to perf
+PACKAGE = r"""
+sudo() { "$@"; }
+printf '#!/bin/sh\nexec /usr/bin/perf "$@"\n' > /usr/bin/perf-alt-period
+chmod +x /usr/bin/perf-alt-period
+mkdir -p /usr/lib/perf-alt-period/bin
+ln -s /usr/bin/perf /usr/lib/perf-alt-period/bin
+cd /tmp
+"""
 
 # the figures on the page are those of Linux 6.12 and of the benchmark built with Debian 12's
 # compiler
@@ -126,6 +140,51 @@ class WorkedExample(Printed):
         for function in "count_odd", "mix":
             change = self.values(function, "CPI")["change"]
             self.assertFalse(change["significant"], change)
+
+
+class RealMachine(unittest.TestCase):
+    """The commands to type where the packages are installed. test_deb runs those that install."""
+
+    @staticmethod
+    def typed(page: str, heading: str) -> str:
+        """The commands below a heading that need neither a clone nor another machine."""
+        text = (TOP / page).read_text(encoding="utf-8")
+        below = re.search(rf"^## {heading}\n((?:(?!## ).*\n)*)", text, re.M)[1]
+        lines = re.findall(r"^    (.*)", below, re.M)
+        return "".join(
+            f"{line}\n".replace("COMMAND", "benchmark 0 1")
+            for line in lines
+            if not re.match("make |scripts/|sudo apt |sudo reboot", line)
+        )
+
+    def table(self, commands: str) -> dict[str, dict[str, str]]:
+        """The values of the benchmark's functions by column in the table that these print."""
+        # in a file, tables have no colours, and in a pipe perf record would write its samples
+        commands = f"{{{PACKAGE}{commands}}} > /tmp/printed 2>&1; cat /tmp/printed"
+        output = in_guest(commands, "--model", "small")
+        titles, *rows = words(output.partition("\nsymbol ")[2])
+        return {
+            name: dict(zip(titles, values))
+            for name, *values in filter(None, rows)
+            if name in LEAVES
+        }
+
+    def test_experiment(self):
+        """Its table is right by the signs that the page names."""
+        commands = self.typed("HARDWARE.md", "The published experiment")
+        self.assertEqual(commands.count("sudo sysctl"), 3)
+        table = self.table(commands)
+        cpi = {name: float(table[name]["CPI"]) for name in LEAVES}
+        self.assertEqual(set(sorted(cpi, key=cpi.get)[:2]), {"nops", "double_to_int"})
+        for name in "isb", "fp_divider_stalls", "int_divider_stalls":
+            self.assertGreater(cpi[name], 2 * cpi["double_to_int"])
+        self.assertGreater(float(table["branch_mispredicts"]["%BM"]), 75)
+        self.assertGreater(float(table["dcache_miss"]["%L1DM"]), 90)
+
+    def test_readme(self):
+        commands = self.typed("README.md", "Install it on a real machine")
+        self.assertEqual(commands.count("perf-alt-period functions "), 2)
+        self.assertEqual(set(self.table(commands)), set(LEAVES))
 
 
 if __name__ == "__main__":
