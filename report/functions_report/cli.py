@@ -585,10 +585,10 @@ def main(words: Sequence[str] | None = None) -> int:
         # do not try again to write the rest at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            print(
-                f"functions-report: {error.filename or 'cannot write the table'}: {error.strerror}",
-                file=sys.stderr,
-            )
+            what, next_step = error.filename, "name another file"
+            if not what:
+                what, next_step = "cannot write the table", "send the output elsewhere"
+            print(f"functions-report: {what}: {error.strerror}: {next_step}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -116,7 +116,7 @@ def tasks(inputs: Sequence[str], perf: str, options: Sequence[str], most: float)
         try:
             spans = slices(perf, path, most)
         except OSError as error:
-            raise ReportError(f"{path}: {error.strerror}") from None
+            raise ReportError(f"{path}: {error.strerror}: name a file that you may read") from None
         if any(option.startswith("--time") for option in options):
             spans = [""]
         for number, when in enumerate(spans):

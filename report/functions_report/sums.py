@@ -54,10 +54,15 @@ def run(perf: str, arguments: Sequence[str], name: str) -> Part:
     try:
         done = subprocess.run(command, capture_output=True, check=False, **streams(command))
     except OSError as error:
-        raise ValueError(f"{here}: cannot run {perf}: {error.strerror}") from None
+        raise ValueError(
+            f"{here}: cannot run {perf}: {error.strerror}: --perf says where it is"
+        ) from None
     said = done.stderr.decode(errors="replace")
     if done.returncode < 0:
-        raise ValueError(f"{name}: perf on {here} ended with signal {-done.returncode}")
+        raise ValueError(
+            f"{name}: perf on {here} ended with signal {-done.returncode}: "
+            "the kernel's log there may say why"
+        )
     if done.returncode or not done.stdout.endswith(b"\nend\n"):
         why = reason(said)
         raise ValueError(f"{why if name in why else f'{name}: {why}'} (on {here})")

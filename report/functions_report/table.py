@@ -131,7 +131,7 @@ def is_stream(name: str) -> bool:
     except FileNotFoundError:
         raise ReportError(f"{name}: there is no such file") from None
     except OSError as error:
-        raise ReportError(f"{name}: {error.strerror}") from None
+        raise ReportError(f"{name}: {error.strerror}: name a file that you may read") from None
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
@@ -221,7 +221,7 @@ def write_output(path: Path, content: bytes) -> None:
         else:
             replace(Path(os.path.realpath(path)), content)
     except OSError as error:
-        raise ReportError(f"{path}: {error.strerror or error}") from None
+        raise ReportError(f"{path}: {error.strerror or error}: name another file") from None
 
 
 def replace(path: Path, content: bytes) -> None:

@@ -607,7 +607,7 @@ class Here(unittest.TestCase):
         clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS"
         command = PERF, "functions", "top", *clock, "--", "true"
         done = run("sh", "-c", 'exec "$@" >&-', "sh", *command, stderr=-1, timeout=30)
-        reason = "cannot write the table: Bad file descriptor"
+        reason = "cannot write the table: Bad file descriptor: send the output elsewhere"
         self.assertEqual((done.returncode, done.stderr), (255, f"perf functions: {reason}\n"))
         done = run("sh", "-c", 'exec "$@" <&- 2>&-', "sh", *command, timeout=30)
         self.assertEqual(done.returncode, 0)

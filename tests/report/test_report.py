@@ -781,7 +781,7 @@ class CommandLine(unittest.TestCase):
                 program=Path("/bin/bash"),
             )
         self.refused(
-            "cannot write the table: No space left on device",
+            "cannot write the table: No space left on device: send the output elsewhere",
             "-c",
             '"$@" > /dev/full',
             "bash",

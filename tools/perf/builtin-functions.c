@@ -358,7 +358,7 @@ static int flush_table(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	function_error("cannot write the table", strerror(errno));
+	function_error_of_output(errno);
 	return -EIO;
 }
 
@@ -1561,7 +1561,7 @@ static bool prepare_streams(void)
 	int fd;
 
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
-		function_error("cannot write the table", strerror(errno));
+		function_error_of_output(errno);
 		return false;
 	}
 	do
@@ -1587,7 +1587,7 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	if (!prepare_streams())
 		return -1;
 	if (pipe2(fds, O_CLOEXEC)) {
-		pr_err("perf functions: cannot start: %m\n");
+		pr_err("perf functions: cannot start: %m: `ulimit -a` shows the limits\n");
 		return -1;
 	}
 	scnprintf(control, sizeof(control), "--control=fd:%d", fds[0]);

@@ -2103,7 +2103,7 @@ def main(options: argparse.Namespace, collector: Optional["Collector"]) -> None:
         with open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False) as out:
             report(add_up(tables), options, out)
     except OSError as error:
-        fail(f"cannot write the table: {error.strerror}")
+        fail(f"cannot write the table: {error.strerror}: send the output elsewhere")
 
 
 EXAMPLES = """

@@ -123,3 +123,13 @@ void function_error(const char *what, const char *reason)
 {
 	pr_err("perf functions: %s: %s\n", what, reason);
 }
+
+/**
+ * function_error_of_output - print that the output takes no table
+ * @err: the cause, a number of errno
+ */
+void function_error_of_output(int err)
+{
+	pr_err("perf functions: cannot write the table: %s: send the output elsewhere\n",
+	       strerror(err));
+}

@@ -627,7 +627,7 @@ static int print(struct function_top *top)
 	err = write_text(top, text);
 	free(text);
 	if (err)
-		pr_err("perf functions: cannot write the table: %s\n", strerror(-err));
+		function_error_of_output(-err);
 	return err;
 }
 
@@ -1034,6 +1034,11 @@ static void tell(struct function_top *top, bool *what)
 	wake(top);
 }
 
+static void cannot_start(int err)
+{
+	pr_err("perf functions: cannot start: %s: `ulimit -a` shows the limits\n", strerror(-err));
+}
+
 static int read_all(struct function_top *top)
 {
 	siginfo_t info;
@@ -1051,7 +1056,7 @@ static int read_all(struct function_top *top)
 	err = -pthread_create(&thread, NULL, show_tables, top);
 	if (err) {
 		restore_terminal();
-		pr_err("perf functions: cannot start: %s\n", strerror(-err));
+		cannot_start(err);
 		top->err = err;
 		/* perf record would wait for a reader. */
 		close(STDIN_FILENO);
@@ -1089,7 +1094,7 @@ int function_top__run(const struct function_top_options *options, const int cont
 	mutex_init(&top.mutex);
 	err = begin(&top, control);
 	if (err) {
-		pr_err("perf functions: cannot start: %s\n", strerror(-err));
+		cannot_start(err);
 		return -1;
 	}
 	read_err = read_all(&top);
