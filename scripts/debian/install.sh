@@ -47,7 +47,7 @@ declare -A packages_for=(
 		$(command -v node > /dev/null || echo nodejs)
 		python3-argcomplete python3-selenium python3-matplotlib python3-distributed
 		python3-psycopg2 python3-git python3-ply python3-prometheus-client
-		python3-jsonschema"
+		python3-jsonschema python3-pygments"
 	[check]="bzip2 patch man-db chromium chromium-driver python3-jsonschema"
 	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"
 	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"

@@ -146,5 +146,63 @@ class Planted(unittest.TestCase):
                 self.assertRegex(output, r"(?m)^  links")
 
 
+class SameCode(unittest.TestCase):
+    """scripts/same-code says of each change of a file what it is."""
+
+    # a file, its text, the same with other comments, with other strings, with other code
+    FILES = {
+        "one.py": (
+            'def one(a, b=2):\n    "Adds."\n    return "1", a + b  # two\n',
+            'def one(a, b=2):\n    """The sum\n    of two."""\n\n    return ("1", a + b)\n',
+            'def one(a, b=2):\n    "Adds."\n    return "2", a + b  # two\n',
+            'def one(a, b=2):\n    "Adds."\n    return "1", a - b  # two\n',
+        ),
+        "one.c": (
+            '/* One */\n#define A 1\nint one(void)\n{\n\treturn puts("a");\n}\n',
+            '#define A 1\n/*\n * "Two"\n */\nint one(void)\n{\n\treturn puts("a"); // b\n}\n',
+            '/* One */\n#define A 1\nint one(void)\n{\n\treturn puts("b");\n}\n',
+            '/* One */\n#define A 2\nint one(void)\n{\n\treturn puts("a");\n}\n',
+        ),
+        "one": (
+            '#!/bin/sh\n# One\nrm -f "$1/a"\n',
+            '#!/bin/sh\n# Two\n# lines\nrm -f "$1/a"\n',
+            '#!/bin/sh\n# One\nrm -f "$1/b"\n',
+            '#!/bin/sh\n# One\nrm -r "$1/a"\n',
+        ),
+    }
+
+    def test_each_kind(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        must("git", "init", "-q", cwd=folder)
+        for number, kind in enumerate(("", "comments", "strings", "code")):
+            for name, texts in self.FILES.items():
+                (folder / name).write_text(texts[number])
+            if not number:
+                commit = (
+                    "git",
+                    "-c",
+                    "user.name=A",
+                    "-c",
+                    "user.email=a@b",
+                    "commit",
+                    "-qm",
+                    "One",
+                )
+                must("git", "add", ".", cwd=folder)
+                must(*commit, cwd=folder)
+                continue
+            done = run(TOP / "scripts/same-code", "HEAD", cwd=folder)
+            expected = sorted(f"{name}: {kind}" for name in self.FILES)
+            self.assertEqual(sorted(done.stdout.splitlines()), expected)
+            self.assertEqual(done.returncode, kind == "code")
+
+    def test_what_cannot_be_compared(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        must("git", "init", "-q", cwd=folder)
+        done = run(TOP / "scripts/same-code", "nothing", cwd=folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "(?m)^same-code: .*: name two commits of this clone$")
+
+
 if __name__ == "__main__":
     unittest.main()
