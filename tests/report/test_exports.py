@@ -557,7 +557,7 @@ class Mistakes(Case):
         options = "--perf", perf, "--top", 100, "--openmetrics", out
         command = 'ulimit -f 70 && "$@"'
         self.refused(
-            f"{out}: File too large",
+            f"{out}: File too large: name another file",
             *("/bin/bash", "-c", command, "bash", REPORT, *options, self.chains),
         )
         self.assertEqual(out.read_text(), "old")
