@@ -264,7 +264,8 @@ class Cluster(Workers):
         cut.write_bytes(FILES[0].read_bytes()[:100_000])
         self.refused(rf"{cut}: .* \(on {here}\)", self.cluster(*FILES, cut))
         self.refused(
-            rf"{here}: cannot run /nowhere/perf: No such file or directory: --perf says where",
+            f"{here}: cannot run /nowhere/perf: No such file or directory: "
+            "--perf says where it is",
             self.cluster("--perf", "/nowhere/perf", *FILES),
         )
 
