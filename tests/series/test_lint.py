@@ -171,35 +171,29 @@ class SameCode(unittest.TestCase):
         ),
     }
 
+    COMMIT = "git -c user.name=A -c user.email=a@b commit -qm One"
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        must("git", "init", "-q", cwd=self.folder)
+
+    def write(self, number: int) -> None:
+        for name, texts in self.FILES.items():
+            (self.folder / name).write_text(texts[number])
+
     def test_each_kind(self):
-        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        must("git", "init", "-q", cwd=folder)
-        for number, kind in enumerate(("", "comments", "strings", "code")):
-            for name, texts in self.FILES.items():
-                (folder / name).write_text(texts[number])
-            if not number:
-                commit = (
-                    "git",
-                    "-c",
-                    "user.name=A",
-                    "-c",
-                    "user.email=a@b",
-                    "commit",
-                    "-qm",
-                    "One",
-                )
-                must("git", "add", ".", cwd=folder)
-                must(*commit, cwd=folder)
-                continue
-            done = run(TOP / "scripts/same-code", "HEAD", cwd=folder)
+        self.write(0)
+        must("git", "add", ".", cwd=self.folder)
+        must(*self.COMMIT.split(), cwd=self.folder)
+        for number, kind in enumerate(("comments", "strings", "code"), 1):
+            self.write(number)
+            done = run(TOP / "scripts/same-code", "HEAD", cwd=self.folder)
             expected = sorted(f"{name}: {kind}" for name in self.FILES)
             self.assertEqual(sorted(done.stdout.splitlines()), expected)
             self.assertEqual(done.returncode, kind == "code")
 
     def test_what_cannot_be_compared(self):
-        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        must("git", "init", "-q", cwd=folder)
-        done = run(TOP / "scripts/same-code", "nothing", cwd=folder)
+        done = run(TOP / "scripts/same-code", "nothing", cwd=self.folder)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, "(?m)^same-code: .*: name two commits of this clone$")
 
