@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, PERF, SLOW, TOP, in_guest, must, native, run, vm
+from tests.harness.env import CHECK, PERF, SLOW, TOP, in_guest, machine, must, native, run, vm
 from tests.harness.truth import LEAVES
 
 MACHINES = "arm64 emulator"
@@ -93,9 +93,9 @@ def counted(text: str) -> dict[str, int]:
     return {line[2].removesuffix(":u"): int(line[0]) for line in fields}
 
 
-def table(recording: Path) -> dict[str, dict]:
+def table(recording: Path, *options: object) -> dict[str, dict]:
     """perf functions report, by symbol."""
-    done = native(recording, "-j")
+    done = native(recording, "-j", *options)
     return {row["symbol"]: row for row in json.loads(done.stdout)["functions"]}
 
 
@@ -440,6 +440,29 @@ class Truth(Emulator):
         # spinning locks and addresses differ from run to run
         self.assertAlmostEqual(true / counts["instructions"], 1, delta=0.002)
         self.assertTrue(any("libc" in row["dso"] for row in rows))
+
+    def test_library_at_two_addresses(self):
+        """libc is at another address in the second program. Each one's calls count for it."""
+        source = OUT / "calls.c"
+        source.write_text(
+            "#include <stdlib.h>\n"
+            "long (*volatile call)(const char *) = a64l;\n"
+            'int main(int n, char **word) { for (n = atoi(word[1]); n; n--) call("zzzzz"); }\n'
+        )
+        for name, libraries in (("first", []), ("second", ["-Wl,--no-as-needed", "-lm"])):
+            compiler = f"{machine('arm64', 'cross_compile')}gcc", "-O2", "-fno-builtin"
+            must(*compiler, "-o", OUT / name, source, *libraries)
+        modelled(
+            f"cp first second /tmp; {RECORD} -- sh -c './first 1000; ./second 5000'; "
+            "cp data /share/moved.data",
+            "moved",
+        )
+        must(TOP / "emulator/truth.py", OUT / "moved.data", OUT / "moved.truth", OUT / "moved.true")
+        first, second = (
+            table(OUT / "moved.true", "-c", name)["a64l"]["sums"][0]["totals"]["instructions"]
+            for name in ("first", "second")
+        )
+        self.assertEqual((first % 1000, second), (0, 5 * first))
 
     def test_the_kernel(self):
         """With kernel=on, there are as many events in the kernel as perf stat counts there."""
