@@ -160,7 +160,7 @@ class Findings(unittest.TestCase):
             lambda: published_["ratios"].update({"run time": 1.0777}),
             lambda: published_["limit"]["25 %"][experiment.SHORT].update(run_time=3.21),
             lambda: xz["%CY"].update(error=0.222),
-            lambda: corrected["CPI"].update(error=0.333),
+            lambda: corrected["CPI"].update(error=3.33),
             lambda: corrected["CM/KI"].update(marked=1),
             lambda: corrected["CM/KI"].update(right=7),
             lambda: resonance["jitter"]["0"].update({"largest deviation": 0.555}),
