@@ -111,7 +111,7 @@ class WorkedExample(Printed):
     def test_example(self):
         _, example = guide.parts()
         there = guide.examples(example)
-        self.assertEqual(len(there), 4)
+        self.assertEqual(len(there), 6)
         for (command, expected), (_, actual) in zip(there, self.printed, strict=True):
             self.check(command, expected, actual)
 
