@@ -42,6 +42,11 @@ FAULTS = {
     "file.md": ("# One\n\nSee [two](missing.md).\n", 3, "missing.md"),
     "anchor.md": ("# One\n\nSee [two](good.md#three) and `code`.\n", 3, "three"),
     "spelling.md": ("# One\n\nTwo wnd" + "ows.\n", 3, "wnd" + "ows"),
+    "message.patch": (
+        "Subject: lib: One\n\n    wnd\n\nTwo wnd" + "ows.\n\n---\nwnds\n",
+        5,
+        "wnd" + "ows",
+    ),
     "own.md": ("# One\n\nSee [two](#two).\n", 3, "two"),
     "file.rst": ("===\nOne\n===\n\nSee `two <missing.rst>`_.\n", 5, "missing.rst"),
     "page.rst": ("===\nOne\n===\n\nSee :doc:`two <missing>`.\n", 5, "missing"),
