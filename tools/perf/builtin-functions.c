@@ -800,7 +800,7 @@ static int write_sums(const char *path, const struct function_table *table)
 	else
 		err = write_sums_to(path, table);	/* for example a pipe */
 	if (err)
-		function_error(path, strerror(-err));
+		pr_err("perf functions: %s: %s: name another file\n", path, strerror(-err));
 	return err;
 }
 

@@ -1786,10 +1786,10 @@ def write_sums_file(table: Table, path: str) -> None:
         with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
             write_sums(table, file)
         os.replace(new, path)
-    except OSError:
+    except OSError as error:
         if is_file and os.path.exists(new):
             os.unlink(new)
-        raise
+        fail(f"{path}: {error.strerror}: name another file")
 
 
 def unescape(name: str) -> str:
