@@ -93,9 +93,26 @@ def source_of(unit: str) -> Path:
     return source if source.exists() else PERF_BUILD / f"util/{unit}.c"
 
 
+def libraries() -> list[object]:
+    """What the linker needs of perf's build, besides perf-in.o."""
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", must("readelf", "-d", PERF_BUILD / "perf"))
+    return [
+        "-Wl,--start-group",
+        *(PERF_BUILD / name for name in ARCHIVES),
+        "-Wl,--end-group",
+        *(f"-l:{name}" for name in needed if not name.startswith("ld-")),
+    ]
+
+
+def rename_main(folder: Path) -> Path:
+    """Returns perf-in.o for a program with a main function of its own."""
+    target = folder / "perf-in.o"
+    must("objcopy", "--redefine-sym", "main=perf_main", PERF_BUILD / "perf-in.o", target)
+    return target
+
+
 def link(folder: Path, program: Path, units: Sequence[str] = UNITS, **other: Path) -> None:
     """Links a fuzzer. other: the objects of units that are not in folder."""
-    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", must("readelf", "-d", PERF_BUILD / "perf"))
     must(
         "clang",
         f"-fsanitize=fuzzer,{SANITIZERS}",
@@ -106,10 +123,7 @@ def link(folder: Path, program: Path, units: Sequence[str] = UNITS, **other: Pat
             other.get(unit, folder / f"{Path(unit).name}.o")
             for unit in ("harness", *units, "perf-in")
         ),
-        "-Wl,--start-group",
-        *(PERF_BUILD / name for name in ARCHIVES),
-        "-Wl,--end-group",
-        *(f"-l:{name}" for name in needed if not name.startswith("ld-")),
+        *libraries(),
     )
 
 
@@ -126,14 +140,7 @@ def build(folder: Path, name: str = "fuzz_parse_events", units: Sequence[str] = 
         "-Dfuzz_mutate=LLVMFuzzerCustomMutator",
         "-Dfuzz_mutate_bytes=LLVMFuzzerMutate",
     )
-    # libFuzzer has a main function of its own
-    must(
-        "objcopy",
-        "--redefine-sym",
-        "main=perf_main",
-        PERF_BUILD / "perf-in.o",
-        folder / "perf-in.o",
-    )
+    rename_main(folder)
     link(folder, folder / name, units)
     return folder / name
 

@@ -87,6 +87,27 @@ struct sample_offsets {
 	u8 read;
 };
 
+/* A sample that has not been queued; the next one follows. */
+struct held_sample {
+	struct evsel *evsel;
+	union perf_event event;	/* only event.header.size bytes of it */
+};
+
+/*
+ * Samples of a live recording that wait without a queue. Those of a stream are in one buffer of the
+ * kernel, in order, and streams need no order among them. But an event of another kind, of a thread
+ * or a map say, may come after samples of other CPUs that are later. When a round of perf record
+ * ends, all events that are earlier than those of the round before have come. So the samples of the
+ * round before can be taken, if neither round has events of other kinds.
+ */
+struct held_samples {
+	char *bytes;
+	size_t allocated, size;
+	size_t before;		/* bytes of the round before */
+	/* So many rounds still need a queue, because events of other kinds have come. */
+	unsigned int nr_queued;
+};
+
 /* A recording that is being read. */
 struct recording {
 	struct recording *next;
@@ -107,6 +128,7 @@ struct recording {
 	u32 nr_changes;
 	/* The current sample, if it is raw. Fields that nobody needs are 0. */
 	struct perf_sample sample;
+	struct held_samples held;
 	bool has_group;
 	/* Its events are those of tasks, not of CPUs. */
 	bool is_of_tasks;
@@ -838,31 +860,37 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event,
 }
 
 /*
- * Takes a sample from its record. Others have to be parsed: the first one of an event, and those of
- * members, in which the first value is the leader's.
+ * Returns the event of a sample that can be taken from its record. Others have to be parsed: the
+ * first one of an event, and those of members, in which the first value is the leader's.
  */
-static int process_raw_sample(const struct perf_tool *tool __maybe_unused,
-			      struct perf_session *session, union perf_event *event)
+static struct evsel *raw_sample_event(const struct perf_session *session,
+				      const union perf_event *event)
 {
-	struct recording *recording = container_of(session->tool, struct recording, tool);
-	struct evsel *evsel = evlist__event2evsel(session->evlist, event);
+	struct evsel *evsel = evlist__event2evsel(session->evlist, (union perf_event *)event);
 	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
-	struct perf_sample *sample = &recording->sample;
-	const struct sample_offsets *at;
-	struct sample_read_value *values;
-	u64 *record = (u64 *)event;
-	const u32 *ids;
+	const u64 *record = (const u64 *)event;
+	const struct sample_read_value *value;
 
 	if (!own || !own->takes_raw)
-		return 1;
-	at = &own->offsets;
-	values = (struct sample_read_value *)&record[at->read + 1];
+		return NULL;
+	value = (const struct sample_read_value *)&record[own->offsets.read + 1];
 	if (event->header.size < offsetof(struct sample_read_value, lost) +
-				 (at->read + 1) * sizeof(u64) ||
-	    !record[at->read] || !values->id || values->id != record[at->id])
-		return 1;
+				 (own->offsets.read + 1) * sizeof(u64) ||
+	    !record[own->offsets.read] || !value->id || value->id != record[own->offsets.id])
+		return NULL;
+	return evsel;
+}
 
-	ids = (const u32 *)&record[at->tid];
+/* Takes a sample of which raw_sample_event() has found the event. */
+static int take_raw_sample(struct recording *recording, struct evsel *evsel,
+			   union perf_event *event)
+{
+	const struct functions_evsel *own = evsel->priv;
+	const struct sample_offsets *at = &own->offsets;
+	struct perf_sample *sample = &recording->sample;
+	u64 *record = (u64 *)event;
+	const u32 *ids = (const u32 *)&record[at->tid];
+
 	sample->cpumode = event->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	sample->ip = record[at->ip];
 	sample->pid = ids[0];
@@ -871,8 +899,108 @@ static int process_raw_sample(const struct perf_tool *tool __maybe_unused,
 	sample->id = record[at->id];
 	sample->cpu = at->cpu ? *(const u32 *)&record[at->cpu] : (u32)-1;
 	sample->read.group.nr = record[at->read];
-	sample->read.group.values = values;
-	return take_sample(recording, evsel, event, sample, &session->machines.host);
+	sample->read.group.values = (struct sample_read_value *)&record[at->read + 1];
+	return take_sample(recording, evsel, event, sample, &recording->session->machines.host);
+}
+
+static int process_raw_sample(const struct perf_tool *tool __maybe_unused,
+			      struct perf_session *session, union perf_event *event)
+{
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+	struct evsel *evsel = raw_sample_event(session, event);
+
+	return evsel ? take_raw_sample(recording, evsel, event) : 1;
+}
+
+/* Returns the size of a held sample, so that the next one is aligned. */
+static size_t held_size(const union perf_event *event)
+{
+	return PERF_ALIGN(offsetof(struct held_sample, event) + event->header.size, sizeof(u64));
+}
+
+static int hold_sample(struct held_samples *held, struct evsel *evsel,
+		       const union perf_event *event)
+{
+	const size_t size = held->size + held_size(event);
+	struct held_sample *new;
+
+	if (size > held->allocated) {
+		const size_t allocated = 2 * size;
+		char *bytes = realloc(held->bytes, allocated);
+
+		if (!bytes)
+			return -ENOMEM;
+		held->bytes = bytes;
+		held->allocated = allocated;
+	}
+	new = (struct held_sample *)(held->bytes + held->size);
+	new->evsel = evsel;
+	memcpy(&new->event, event, event->header.size);
+	held->size = size;
+	return 0;
+}
+
+/* Takes the samples in the first bytes. */
+static int take_held(struct recording *recording, size_t bytes)
+{
+	struct held_samples *held = &recording->held;
+	size_t at = 0;
+	int err = 0;
+
+	while (at < bytes && !err && !session_done()) {
+		struct held_sample *sample = (struct held_sample *)(held->bytes + at);
+
+		err = take_raw_sample(recording, sample->evsel, &sample->event);
+		at += held_size(&sample->event);
+	}
+	held->size -= at;
+	held->before = held->size;
+	if (held->size)
+		memmove(held->bytes, held->bytes + at, held->size);
+	return err;
+}
+
+/* Queues all held samples, except those that the queue would already have passed on. */
+static int queue_held(struct recording *recording)
+{
+	struct ordered_events *oe = &recording->session->ordered_events;
+	struct held_samples *held = &recording->held;
+	int err = 0;
+
+	/* The queue of a pipe copies events. */
+	for (size_t at = 0; at < held->size && !err; ) {
+		struct held_sample *sample = (struct held_sample *)(held->bytes + at);
+		const struct functions_evsel *own = sample->evsel->priv;
+		u64 time = ((u64 *)&sample->event)[own->offsets.time];
+
+		err = time > oe->last_flush ?
+		      perf_session__queue_event(recording->session, &sample->event, time,
+						/*file_offset=*/0, recording->data.path) : -ETIME;
+		if (err == -ETIME)
+			err = take_raw_sample(recording, sample->evsel, &sample->event);
+		at += held_size(&sample->event);
+	}
+	held->size = 0;
+	held->before = 0;
+	return err;
+}
+
+/* Holds a sample, or returns 1 to have an event queued. */
+static int hold_event(const struct perf_tool *tool __maybe_unused,
+		      struct perf_session *session, union perf_event *event)
+{
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+	struct held_samples *held = &recording->held;
+	struct evsel *evsel;
+
+	if (event->header.type != PERF_RECORD_SAMPLE) {
+		held->nr_queued = 2;
+		return queue_held(recording) ?: 1;
+	}
+	if (held->nr_queued)
+		return 1;
+	evsel = raw_sample_event(session, event);
+	return evsel ? hold_sample(held, evsel, event) : 1;
 }
 
 static int process_round(const struct perf_tool *tool, union perf_event *event,
@@ -882,6 +1010,10 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 	const struct recording_options *options = recording->options;
 	int err = perf_event__process_finished_round(tool, event, oe);
 
+	if (recording->held.nr_queued)
+		recording->held.nr_queued--;
+	else
+		err = err ?: take_held(recording, recording->held.before);
 	if (err || recording->is_refused || !options->is_due(options->data))
 		return err;
 	/* The reason has been printed. */
@@ -1000,6 +1132,7 @@ static void recording__init_tool(struct perf_tool *tool, bool is_live)
 		tool->tracing_data	= refuse_other_data;
 		tool->auxtrace_info	= refuse_other_data;
 		tool->finished_round	= process_round;
+		tool->before_queue	= hold_event;
 		tool->read_ahead	= true;
 	}
 	tool->ordering_requires_timestamps = true;
@@ -1034,6 +1167,7 @@ static void recording__delete(struct recording *recording)
 	free(recording->chain.frames);
 	free(recording->places);
 	free(recording->counts);
+	free(recording->held.bytes);
 	free(recording->ranges);
 	free(recording);
 }
@@ -1077,6 +1211,7 @@ static int recording__process(struct recording *recording, const char *name)
 	if (!options->span && !options->is_due)
 		function_progress__begin(name, &recording->nr_samples);
 	err = is_cut(session) ? -EINVAL : perf_session__process_events(session);
+	err = err ?: take_held(recording, recording->held.size);
 	function_progress__end();
 	if (recording->is_refused)
 		return -EINVAL;

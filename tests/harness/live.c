@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads a recording in a pipe as perf functions top does: live, with no table before the end.
+ *
+ * usage: live PIPE, which is a file with what perf record writes to a pipe. It prints the sums.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <linux/types.h>
+#include "util/functions/recording.h"
+#include "util/functions/sums.h"
+#include "util/functions/windows.h"
+#include "util/symbol.h"
+#include "util/symbol_conf.h"
+
+struct metrics_function;
+
+static bool is_due(void *data)
+{
+	(void)data;
+	return false;
+}
+
+static int take(void *data, const struct function_table *table, u64 begin, u64 end)
+{
+	(void)data;
+	(void)begin;
+	(void)end;
+	return function_table__write(table, stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const struct recording_options options = {
+		.by = "symbol", .force = true, .take = take, .is_due = is_due,
+	};
+	struct function_table table = {};
+
+	if (argc != 2)
+		return EXIT_FAILURE;
+	symbol_conf.priv_size = sizeof(struct metrics_function *);
+	symbol_conf.kallsyms_name = "/dev/null";
+	symbol_conf.try_vmlinux_path = false;
+	return recording__read(argv[1], &options, &table, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings that are read as perf functions top reads them, live.
+
+perf record reads the buffers of all CPUs in rounds, one CPU after the other. So in a pipe, an event
+of one CPU may come behind later events of other CPUs. The truth is a report of a file with the same
+records in the order of their times.
+"""
+
+import random
+import unittest
+from subprocess import DEVNULL
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, TOP, must, run
+from tests.harness.parserfuzz import compiler_words, libraries, rename_main
+from tests.harness.recording import LONG, WINDOW
+
+DATA = CHECK / "live"
+PROGRAM = DATA / "live"
+CPUS = 3
+PIDS = 100, 200
+TIME = 100_000  # ns that a recording takes
+ROUND = 5000  # ns from one round to the next
+GAP = 500  # ns from one CPU to the next in a round
+NUMBER = 2000  # of events
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+    must(
+        *("gcc", "-w", *compiler_words(), "-o", PROGRAM, TOP / "tests/harness/live.c"),
+        *(rename_main(DATA), *libraries()),
+    )
+
+
+class Events:
+    """Records of some CPUs. Each program runs in a library that others replace now and then.
+
+    others: how many records there are of each kind besides samples: map, lost, throttle.
+    """
+
+    def __init__(self, seed: int, flags: int = 0, **others: int) -> None:
+        self.random = random.Random(seed)
+        ids = [list(range(first, first + CPUS)) for first in (1, 11)]
+        flags |= pw.FLAG_SAMPLE_ID_ALL
+        self.group = [
+            pw.Event("cycles", 0, 0, ids[0], LONG, WINDOW, flags=flags),
+            pw.Event("instructions", 0, 1, ids[1], flags=flags),
+        ]
+        self.values = [[0, 0] for _ in range(CPUS)]
+        self.writer = pw.Writer([self.group])
+        kinds = [kind for kind, number in others.items() for _ in range(number)]
+        kinds += ["sample"] * (NUMBER - len(kinds))
+        self.random.shuffle(kinds)
+        # by time: time, CPU, record; the first sample is the first one in a pipe, too
+        self.records: list[tuple[int, int, bytes]] = []
+        times = sorted(self.random.sample(range(1, TIME), NUMBER))
+        for time, kind in zip(times, ["sample", *kinds]):
+            cpu = self.random.randrange(CPUS) if self.records else 0
+            pid = self.random.choice(PIDS)
+            self.write(kind, pw.Where(time, pid, pid, cpu))
+            self.records.append((time, cpu, self.writer.records[-1]))
+
+    def write(self, kind: str, where: pw.Where) -> None:
+        number = self.group[0].ids[where.cpu]
+        if kind == "map":
+            self.writer.mmap2(where, 0x1000, 0x1000, f"/lib/{self.random.randrange(5)}.so")
+        elif kind == "lost":
+            self.writer.lost(where, number, 1)
+        elif kind == "throttle":
+            self.writer.throttle(pw.THROTTLE, where, number)
+        else:
+            cycles = self.random.choice((LONG, WINDOW))
+            values = self.values[where.cpu]
+            values[0] += cycles
+            values[1] += self.random.randrange(cycles)
+            values = [(event.ids[where.cpu], value) for event, value in zip(self.group, values)]
+            address = self.random.randrange(0x1000, 0x1004)
+            self.writer.sample(self.group[0], where, address, cycles, values)
+
+    def ordered(self) -> str:
+        """The sums of a file with the records in the order of time."""
+        writer = pw.Writer([self.group], [record for *_, record in self.records])
+        writer.write(DATA / "ordered.data")
+        report = PERF, "functions", "report", "-i", DATA / "ordered.data", "--sums", "-"
+        return must(*report, stderr=DEVNULL)  # notes about losses
+
+    def live(self, rounds: int = TIME // ROUND) -> str:
+        """The sums of a pipe with the records in rounds; after so many, perf record was killed."""
+        writer = pw.Writer([self.group])
+        rest = self.records
+        for number in range(1, TIME // ROUND + 2):
+            for cpu in range(CPUS):
+                end = number * ROUND + cpu * GAP
+                read = [one for one in rest if one[1] == cpu and one[0] < end]
+                rest = [one for one in rest if one not in read]
+                writer.records += [record for *_, record in read]
+            if number <= rounds:
+                writer.finished_round()
+        writer.write_pipe(DATA / "live.pipe")
+        done = run(PROGRAM, DATA / "live.pipe", stderr=-1)
+        if done.returncode or "out of order" in done.stderr:
+            raise AssertionError(done.stderr)
+        return done.stdout
+
+
+class Live(unittest.TestCase):
+    maxDiff = 3000
+
+    def check(self, events: Events, **more: int) -> None:
+        lines = events.ordered().splitlines()
+        self.assertGreater(len(lines), 10)
+        self.assertEqual(events.live(**more).splitlines(), lines)
+
+    def test_samples_only(self):
+        self.check(Events(1))
+
+    def test_others_are_in_order(self):
+        """A sample is in the library that its program had then; a loss breaks windows over it."""
+        for seed in range(5):
+            with self.subTest(seed):
+                self.check(Events(seed, map=10, lost=3, throttle=3))
+
+    def test_others_in_each_round(self):
+        self.check(Events(2, map=200))
+
+    def test_inherited(self):
+        """The counts are those of threads, which change their CPUs."""
+        for seed in range(3):
+            with self.subTest(seed):
+                self.check(Events(seed, pw.FLAG_INHERIT, map=5))
+
+    def test_killed(self):
+        """Samples that wait for the end of a round are not lost."""
+        for rounds in 0, 1, TIME // ROUND - 1:
+            with self.subTest(rounds):
+                self.check(Events(3, map=2), rounds=rounds)
+
+
+if __name__ == "__main__":
+    unittest.main()
