@@ -13,11 +13,12 @@ ACCEL ?= tcg
 # machines that `make check` needs, and those that `make check-all` needs; emulator is QEMU with
 # the core model
 ifdef SUITES
-# the machines, or the message why there are none
-CHECK_ARCHES := $(shell tests/run.py --machines $(SUITES) 2>&1)
+# the machines, and slow if a suite is; or the message why there are none
+NEEDS := $(shell tests/run.py --needs $(SUITES) 2>&1)
 ifneq ($(.SHELLSTATUS),0)
-$(error $(CHECK_ARCHES))
+$(error $(NEEDS))
 endif
+CHECK_ARCHES := $(filter-out slow,$(NEEDS))
 ALL_ARCHES := $(CHECK_ARCHES)
 else
 CHECK_ARCHES := arm64 emulator
@@ -215,8 +216,9 @@ INSTALL_lint = lint
 INSTALL_build = build $(ARCH)
 INSTALL_emulator = build emulator
 INSTALL_report = build report
-INSTALL_check = build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check
 INSTALL_all = build $(ALL_ARCHES) report lint check all bench deb
+INSTALL_check = $(if $(filter slow,$(NEEDS)),$(INSTALL_all),\
+	build $(sort $(ARCH) $(CHECK_ARCHES)) report lint check)
 INSTALL_bench = build $(BENCH_ARCHES) report bench
 INSTALL_deb = build $(ARCH) deb
 INSTALL_fresh = build $(ARCH) fresh

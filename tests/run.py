@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs the suites of tests/ and counts.
 
-usage: run.py [--machines | --skip=REASON] [--all] [SUITE...]
+usage: run.py [--needs | --skip=REASON] [--all] [SUITE...]
 
 A SUITE is the NAME of tests/SUBJECT/test_NAME.py.
 
 A suite is a unittest module. It gets one line with its counts and its time, and a log in
 build/BASE/check/NAME.log; failures and the reasons of skips are printed. Two suites run at a time.
-The last line is `N passed, N failed, N skipped`. With --machines, the architectures of the emulated
-machines that these suites need are printed instead. With --skip, none runs and all are counted.
+The last line is `N passed, N failed, N skipped`. With --needs, it prints instead what these suites
+need: the architectures of emulated machines, and `slow` if a suite is slow. With --skip, none runs
+and all are counted.
 
 Each suite declares its own needs, as constants of its module; all of them can be left out:
 
@@ -58,6 +59,9 @@ class Suite:
     @property
     def name(self) -> str:
         return self.path.stem.removeprefix("test_")
+
+    def needs(self) -> list[str]:
+        return self.machines.split() + ["slow"] * self.slow
 
     def is_wanted(self, base: str, everything: bool) -> bool:
         """Returns whether a run without suite names includes this one."""
@@ -233,15 +237,15 @@ def main(arguments: list[str], tests: Path, base: str) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for option in "--machines", "--all":
+    for option in "--needs", "--all":
         parser.add_argument(option, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--skip", help=argparse.SUPPRESS)
     parser.add_argument("suites", nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     suites = [declared(path) for path in sorted(tests.glob("*/test_*.py"))]
     wanted = ordered(selected(suites, given.suites, base, given.all))
-    if given.machines:
-        print(*sorted({arch for suite in wanted for arch in suite.machines.split()}))
+    if given.needs:
+        print(*sorted({word for suite in wanted for word in suite.needs()}))
         return 0
     if given.skip:
         for suite in wanted:

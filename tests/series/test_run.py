@@ -108,17 +108,18 @@ class Selection(Copy):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(done.stderr, "run.py: no suite three four; there is: one two\n")
 
-    def test_machines(self):
+    def test_needs(self):
         self.suite("one", 'MACHINES = "arm64 x86_64"')
         self.suite("two", 'SLOW = True\nMACHINES = "ppc64le arm64"')
         self.suite("three")
-        for words, machines in (
+        for words, needs in (
             ((), "arm64 x86_64"),
-            (("--all",), "arm64 ppc64le x86_64"),
+            (("--all",), "arm64 ppc64le slow x86_64"),
+            (("two",), "arm64 ppc64le slow"),
             (("three",), ""),
         ):
-            done = self.run_suites("--machines", *words)
-            self.assertEqual((done.returncode, done.stdout), (0, f"{machines}\n"))
+            done = self.run_suites("--needs", *words)
+            self.assertEqual((done.returncode, done.stdout), (0, f"{needs}\n"))
 
     def test_wrong_declaration(self):
         for declared, message in (
