@@ -21,6 +21,7 @@ endif
 CHECK_ARCHES := $(filter-out slow,$(NEEDS))
 ALL_ARCHES := $(CHECK_ARCHES)
 else
+NEEDS :=
 CHECK_ARCHES := arm64 emulator
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
 endif

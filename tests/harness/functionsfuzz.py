@@ -80,8 +80,8 @@ def recording_seeds(folder: Path) -> None:
     for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
         text = (folder / "pipe").read_bytes()
-        for by in range(7):
-            (folder / f"{number}-{by}").write_bytes(bytes([by]) + text)
+        for options in *range(7), 24:  # the last one is read live
+            (folder / f"{number}-{options}").write_bytes(bytes([options]) + text)
         features += b"".join(record for kind, record in records(text) if kind == pw.HEADER_FEATURE)
     (folder / "pipe").unlink()
     folder.with_name("features").write_bytes(features)

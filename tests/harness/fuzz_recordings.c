@@ -2,9 +2,9 @@
 /*
  * Fuzzes the reader of recordings with libFuzzer.
  *
- * An input is a byte that chooses options, and a recording as perf record writes it to a pipe. The
- * table of the recording is printed in each form. Written as a sums file and read again, it must be
- * the same.
+ * An input is a byte that chooses options, and a recording as perf record writes it to a pipe. It
+ * is read at once or live. The table of the recording is printed in each form. Written as a sums
+ * file and read again, it must be the same.
  *
  * Inputs are well formed in what perf itself reads before perf functions does: the size of records
  * and attrs, the end of strings, features, and whose code is mapped. The order of records and all
@@ -134,6 +134,20 @@ static size_t keep_well_formed(u8 *data, size_t size)
 	return to;
 }
 
+static bool is_due(void *data)
+{
+	(void)data;
+	return true;
+}
+
+/* Adds up the parts of a live recording. */
+static int take(void *data, const struct function_table *table, u64 begin, u64 end)
+{
+	(void)begin;
+	(void)end;
+	return function_table__add_part(data, table) ? -EINVAL : 0;
+}
+
 static void read_recording(const u8 *data, size_t size, struct recording_options *options,
 			   struct function_table *table)
 {
@@ -168,6 +182,11 @@ int fuzz_one_input(const u8 *data, size_t size)
 	memcpy(copy + 1, "PERFILE2\x10\0\0\0\0\0\0", HEADER_SIZE);
 	options.by = keys[data[0] % ARRAY_SIZE(keys)];
 	options.share = data[0] / 8 % 3;
+	if (data[0] / 24 % 2) {
+		options.is_due = is_due;
+		options.take = take;
+		options.data = &table;
+	}
 	symbol_conf.use_callchain = function_by__has(options.by, FUNCTION_BY_CALLCHAIN);
 	read_recording(copy + 1, keep_well_formed(copy + 1, size - 1), &options, &table);
 	free(copy);

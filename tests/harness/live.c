@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads a recording in a pipe as perf functions top does: live, with no table before the end.
+ * Reads a recording in a pipe as perf functions top does: live.
  *
- * usage: live PIPE, which is a file with what perf record writes to a pipe. It prints the sums.
+ * usage: live PIPE [parts]. PIPE is a file with what perf record writes to a pipe. It prints the
+ * sums at the end; with parts, those since the last round after each round.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,8 +19,7 @@ struct metrics_function;
 
 static bool is_due(void *data)
 {
-	(void)data;
-	return false;
+	return *(bool *)data;
 }
 
 static int take(void *data, const struct function_table *table, u64 begin, u64 end)
@@ -32,12 +32,13 @@ static int take(void *data, const struct function_table *table, u64 begin, u64 e
 
 int main(int argc, char **argv)
 {
+	bool in_parts = argc == 3;
 	const struct recording_options options = {
-		.by = "symbol", .force = true, .take = take, .is_due = is_due,
+		.by = "symbol", .force = true, .take = take, .is_due = is_due, .data = &in_parts,
 	};
 	struct function_table table = {};
 
-	if (argc != 2)
+	if (argc != 2 && !in_parts)
 		return EXIT_FAILURE;
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	symbol_conf.kallsyms_name = "/dev/null";

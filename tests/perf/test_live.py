@@ -6,7 +6,9 @@ of one CPU may come behind later events of other CPUs. The truth is a report of 
 records in the order of their times.
 """
 
+import collections
 import random
+import re
 import unittest
 from subprocess import DEVNULL
 
@@ -36,26 +38,27 @@ def setUpModule() -> None:
 class Events:
     """Records of some CPUs. Each program runs in a library that others replace now and then.
 
-    others: how many records there are of each kind besides samples: map, lost, throttle.
+    window: 0 if there is one period. others: how many records there are of each kind besides
+    samples of the leader: map, lost, throttle, and without a window member, a sample of its own.
     """
 
-    def __init__(self, seed: int, flags: int = 0, **others: int) -> None:
+    def __init__(self, seed: int, flags: int = 0, window: int = WINDOW, **others: int) -> None:
         self.random = random.Random(seed)
         ids = [list(range(first, first + CPUS)) for first in (1, 11)]
         flags |= pw.FLAG_SAMPLE_ID_ALL
         self.group = [
-            pw.Event("cycles", 0, 0, ids[0], LONG, WINDOW, flags=flags),
-            pw.Event("instructions", 0, 1, ids[1], flags=flags),
+            pw.Event("cycles", 0, 0, ids[0], LONG, window, flags=flags),
+            pw.Event("instructions", 0, 1, ids[1], 0 if window else LONG, flags=flags),
         ]
         self.values = [[0, 0] for _ in range(CPUS)]
         self.writer = pw.Writer([self.group])
         kinds = [kind for kind, number in others.items() for _ in range(number)]
-        kinds += ["sample"] * (NUMBER - len(kinds))
+        kinds += ["sample"] * (NUMBER - 1 - len(kinds))
         self.random.shuffle(kinds)
         # by time: time, CPU, record; the first sample is the first one in a pipe, too
         self.records: list[tuple[int, int, bytes]] = []
         times = sorted(self.random.sample(range(1, TIME), NUMBER))
-        for time, kind in zip(times, ["sample", *kinds]):
+        for time, kind in zip(times, ["sample", *kinds], strict=True):
             cpu = self.random.randrange(CPUS) if self.records else 0
             pid = self.random.choice(PIDS)
             self.write(kind, pw.Where(time, pid, pid, cpu))
@@ -76,7 +79,8 @@ class Events:
             values[1] += self.random.randrange(cycles)
             values = [(event.ids[where.cpu], value) for event, value in zip(self.group, values)]
             address = self.random.randrange(0x1000, 0x1004)
-            self.writer.sample(self.group[0], where, address, cycles, values)
+            own = self.group[kind == "member"].ids[where.cpu]
+            self.writer.sample(self.group[0], where, address, cycles, values, number=own)
 
     def ordered(self) -> str:
         """The sums of a file with the records in the order of time."""
@@ -85,8 +89,11 @@ class Events:
         report = PERF, "functions", "report", "-i", DATA / "ordered.data", "--sums", "-"
         return must(*report, stderr=DEVNULL)  # notes about losses
 
-    def live(self, rounds: int = TIME // ROUND) -> str:
-        """The sums of a pipe with the records in rounds; after so many, perf record was killed."""
+    def live(self, *parts: str, rounds: int = TIME // ROUND) -> str:
+        """The sums of a pipe with the records in rounds; after so many, perf record was killed.
+
+        parts: "parts" for sums after each round.
+        """
         writer = pw.Writer([self.group])
         rest = self.records
         for number in range(1, TIME // ROUND + 2):
@@ -98,10 +105,16 @@ class Events:
             if number <= rounds:
                 writer.finished_round()
         writer.write_pipe(DATA / "live.pipe")
-        done = run(PROGRAM, DATA / "live.pipe", stderr=-1)
+        done = run(PROGRAM, DATA / "live.pipe", *parts, stderr=-1)
         if done.returncode or "out of order" in done.stderr:
             raise AssertionError(done.stderr)
         return done.stdout
+
+
+def samples(sums: str) -> collections.Counter[str]:
+    """The number of samples by function: those that end long periods, and windows."""
+    rows = re.findall(r"^sums\t(.*\t0x\w+)\t(\d+)\t(\d+)", sums, re.M)
+    return collections.Counter({name: int(opened) + int(number) for name, opened, number in rows})
 
 
 class Live(unittest.TestCase):
@@ -109,7 +122,7 @@ class Live(unittest.TestCase):
 
     def check(self, events: Events, **more: int) -> None:
         lines = events.ordered().splitlines()
-        self.assertGreater(len(lines), 10)
+        self.assertGreater(len(lines), 9)
         self.assertEqual(events.live(**more).splitlines(), lines)
 
     def test_samples_only(self):
@@ -129,6 +142,19 @@ class Live(unittest.TestCase):
         for seed in range(3):
             with self.subTest(seed):
                 self.check(Events(seed, pw.FLAG_INHERIT, map=5))
+
+    def test_members_sample(self):
+        """Their samples are in the leader's stream, but have to be parsed."""
+        for seed in range(3):
+            with self.subTest(seed):
+                self.check(Events(seed, window=0, member=10))
+
+    def test_parts(self):
+        """Each round has its samples after the next one, and no sample comes twice."""
+        events = Events(4, map=3)
+        parts = [samples(part) for part in events.live("parts").split("perf-function-sums")[1:]]
+        self.assertEqual(sum(parts, collections.Counter()), samples(events.ordered()))
+        self.assertGreaterEqual(sum(map(bool, parts)), TIME // ROUND - 2)
 
     def test_killed(self):
         """Samples that wait for the end of a round are not lost."""

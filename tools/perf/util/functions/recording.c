@@ -95,17 +95,18 @@ struct held_sample {
 
 /*
  * Samples of a live recording that wait without a queue. Those of a stream are in one buffer of the
- * kernel, in order, and streams need no order among them. But an event of another kind, of a thread
- * or a map say, may come after samples of other CPUs that are later. When a round of perf record
- * ends, all events that are earlier than those of the round before have come. So the samples of the
- * round before can be taken, if neither round has events of other kinds.
+ * kernel, in order, and streams need no order among them. But they need one to other events, of a
+ * thread or a map say. At the end of a round of perf record, every event that is earlier than a
+ * sample of the round before has come. An event of another kind may be later than samples of the
+ * next round. So its round and the next one are queued, and so is what is held when it comes.
  */
+#define QUEUED_ROUNDS	2
+
 struct held_samples {
 	char *bytes;
 	size_t allocated, size;
 	size_t before;		/* bytes of the round before */
-	/* So many rounds still need a queue, because events of other kinds have come. */
-	unsigned int nr_queued;
+	unsigned int nr_queued;	/* rounds to queue, with this one */
 };
 
 /* A recording that is being read. */
@@ -967,15 +968,15 @@ static int queue_held(struct recording *recording)
 	struct held_samples *held = &recording->held;
 	int err = 0;
 
-	/* The queue of a pipe copies events. */
-	for (size_t at = 0; at < held->size && !err; ) {
+	for (size_t at = 0; at < held->size && !err && !session_done(); ) {
 		struct held_sample *sample = (struct held_sample *)(held->bytes + at);
 		const struct functions_evsel *own = sample->evsel->priv;
 		u64 time = ((u64 *)&sample->event)[own->offsets.time];
 
-		err = time > oe->last_flush ?
+		/* Of what it has passed on, the queue would say that it is out of order. */
+		err = time <= oe->last_flush ? -ETIME :
 		      perf_session__queue_event(recording->session, &sample->event, time,
-						/*file_offset=*/0, recording->data.path) : -ETIME;
+						/*file_offset=*/0, recording->data.path);
 		if (err == -ETIME)
 			err = take_raw_sample(recording, sample->evsel, &sample->event);
 		at += held_size(&sample->event);
@@ -985,22 +986,26 @@ static int queue_held(struct recording *recording)
 	return err;
 }
 
-/* Holds a sample, or returns 1 to have an event queued. */
+/*
+ * Holds a sample, or returns 1 to have an event queued. One that has to be parsed may be in the
+ * stream of others, so it is queued with them.
+ */
 static int hold_event(const struct perf_tool *tool __maybe_unused,
 		      struct perf_session *session, union perf_event *event)
 {
 	struct recording *recording = container_of(session->tool, struct recording, tool);
 	struct held_samples *held = &recording->held;
-	struct evsel *evsel;
+	struct evsel *evsel = NULL;
 
-	if (event->header.type != PERF_RECORD_SAMPLE) {
-		held->nr_queued = 2;
+	if (held->nr_queued == QUEUED_ROUNDS)
+		return 1;
+	if (event->header.type == PERF_RECORD_SAMPLE)
+		evsel = raw_sample_event(session, event);
+	if (!evsel) {
+		held->nr_queued = QUEUED_ROUNDS;
 		return queue_held(recording) ?: 1;
 	}
-	if (held->nr_queued)
-		return 1;
-	evsel = raw_sample_event(session, event);
-	return evsel ? hold_sample(held, evsel, event) : 1;
+	return held->nr_queued ? 1 : hold_sample(held, evsel, event);
 }
 
 static int process_round(const struct perf_tool *tool, union perf_event *event,
