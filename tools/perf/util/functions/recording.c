@@ -95,10 +95,10 @@ struct held_sample {
 
 /*
  * Samples of a live recording that wait without a queue. Those of a stream are in one buffer of the
- * kernel, in order, and streams need no order among them. But they need one to other events, of a
- * thread or a map say. At the end of a round of perf record, every event that is earlier than a
+ * kernel, in order, and streams need no order among them. But samples and other events, of a thread
+ * or a map say, need one. At the end of a round of perf record, every event that is earlier than a
  * sample of the round before has come. An event of another kind may be later than samples of the
- * next round. So its round and the next one are queued, and so is what is held when it comes.
+ * next round. So perf queues its round and the next one, and what is held when it comes.
  */
 #define QUEUED_ROUNDS	2
 
@@ -973,7 +973,7 @@ static int queue_held(struct recording *recording)
 		const struct functions_evsel *own = sample->evsel->priv;
 		u64 time = ((u64 *)&sample->event)[own->offsets.time];
 
-		/* Of what it has passed on, the queue would say that it is out of order. */
+		/* The queue has passed on later events. It would count this one as out of order. */
 		err = time <= oe->last_flush ? -ETIME :
 		      perf_session__queue_event(recording->session, &sample->event, time,
 						/*file_offset=*/0, recording->data.path);
