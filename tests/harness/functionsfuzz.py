@@ -12,10 +12,8 @@ from tests.harness.parserfuzz import build
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 # compiled with the sanitizers; of the rest of perf they only see its use of the heap
-SUMS = tuple(
-    f"functions/{name}"
-    for name in "columns diff diff-print effect interval json print sums text".split()
-)
+OF_SUMS = "columns diff diff-print effect interval json print sums sums-file text u192"
+SUMS = tuple(f"functions/{name}" for name in OF_SUMS.split())
 RECORDINGS = (
     *SUMS,
     *(f"functions/{name}" for name in "events recording resolve windows".split()),

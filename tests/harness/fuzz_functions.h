@@ -22,6 +22,7 @@
 #include "util/functions/diff.h"
 #include "util/functions/json.h"
 #include "util/functions/print.h"
+#include "util/functions/sums-file.h"
 #include "util/functions/sums.h"
 
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <linux/types.h>
 #include "util/functions/recording.h"
+#include "util/functions/sums-file.h"
 #include "util/functions/sums.h"
 #include "util/functions/windows.h"
 #include "util/symbol.h"

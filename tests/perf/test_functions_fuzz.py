@@ -70,10 +70,14 @@ class Fuzzer(unittest.TestCase):
             return
         unknown_share = "share < 0 || (share == FUNCTION_SHARE_AUTO && version < 4)"
         known = "share == FUNCTION_SHARE_AUTO && version < 4"
-        planted = build_planted(folder, unknown_share, known, "functions/sums", units)
+        planted = build_planted(folder, unknown_share, known, "functions/sums-file", units)
         self.assert_found("SUMMARY: UndefinedBehaviorSanitizer", folder, planted)
         planted = build_planted(
-            folder, "\tfree(printable);\n\treturn err;", "\treturn err;", "functions/sums", units
+            folder,
+            "\tfree(printable);\n\treturn err;",
+            "\treturn err;",
+            "functions/sums-file",
+            units,
         )
         self.assert_found("LeakSanitizer: detected memory leaks", folder, planted)
 

@@ -35,6 +35,7 @@
 #include "util/functions/print.h"
 #include "util/functions/record.h"
 #include "util/functions/recording.h"
+#include "util/functions/sums-file.h"
 #include "util/functions/sums.h"
 #include "util/functions/text.h"
 #include "util/functions/top.h"

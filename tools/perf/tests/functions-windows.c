@@ -14,8 +14,10 @@
 #include "util/functions/diff.h"
 #include "util/functions/events.h"
 #include "util/functions/interval.h"
-#include "util/functions/windows.h"
+#include "util/functions/sums-file.h"
 #include "util/functions/sums.h"
+#include "util/functions/u192.h"
+#include "util/functions/windows.h"
 
 #define LONG		999700
 #define WINDOW		300

@@ -15,6 +15,7 @@
 #include "interval.h"
 #include "sums.h"
 #include "text.h"
+#include "u192.h"
 
 /* Names that every set has besides its events. */
 #define SAMPLES		"samples"
@@ -49,29 +50,6 @@ static const struct function_column known_columns[] = {
 #define FUNCTION_METRIC(...) { __VA_ARGS__ },
 #include "../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
 };
-
-/**
- * u192__double - round a number
- * @number: the number
- *
- * Return: the nearest double.
- */
-double u192__double(const struct u192 *number)
-{
-	const u64 *w = number->w;
-	unsigned int top = w[2] ? 2 : w[1] ? 1 : 0, shift;
-	u64 bits = w[top];
-
-	if (!top)
-		return bits;
-
-	/* Keep the first 64 bits; the last one is set if any bit below it is. */
-	shift = __builtin_clzll(bits);
-	if (shift)
-		bits = bits << shift | w[top - 1] >> (64 - shift);
-	bits |= w[top - 1] << shift || (top == 2 && w[0]);
-	return ldexp(bits, 64 * top - shift);
-}
 
 /*
  * Two events in the windows of one function or of all: the number of windows, of matched windows,
@@ -363,33 +341,17 @@ static double rate_of(const struct pair_sums *pair)
 	       (u192__double(&pair->x) - pair->added_x);
 }
 
-static void subtract(struct u192 *number, const struct u192 *other)
-{
-	bool borrow = false;
-
-	for (size_t i = 0; i < ARRAY_SIZE(number->w); i++) {
-		u64 word = number->w[i] - borrow;
-
-		borrow = word > number->w[i];
-		borrow |= word < other->w[i];
-		number->w[i] = word - other->w[i];
-	}
-	/* In a crafted file a part may be more than the whole. */
-	if (borrow)
-		memset(number, 0, sizeof(*number));
-}
-
 /* Returns the sums of all windows but some. */
 static struct pair_sums without(const struct pair_sums *all, const struct pair_sums *some)
 {
 	struct pair_sums pair = *all;
 
 	pair.number -= some->number;
-	subtract(&pair.y, &some->y);
-	subtract(&pair.x, &some->x);
-	subtract(&pair.yy, &some->yy);
-	subtract(&pair.xy, &some->xy);
-	subtract(&pair.xx, &some->xx);
+	u192__subtract(&pair.y, &some->y);
+	u192__subtract(&pair.x, &some->x);
+	u192__subtract(&pair.yy, &some->yy);
+	u192__subtract(&pair.xy, &some->xy);
+	u192__subtract(&pair.xx, &some->xx);
 	return pair;
 }
 

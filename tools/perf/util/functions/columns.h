@@ -8,7 +8,6 @@
 
 struct function_sums;
 struct function_table;
-struct u192;
 
 /*
  * scale x event / per, where per is an event, the event's total over all
@@ -109,7 +108,5 @@ void function_columns__sort(struct function_columns *columns, int column);
 void function_columns__mark_small(struct function_columns *columns,
 				  const struct function_table *table, double percent);
 void function_columns__drop_small(struct function_columns *columns);
-
-double u192__double(const struct u192 *number);
 
 #endif /* __PERF_FUNCTIONS_COLUMNS_H */

@@ -22,6 +22,7 @@
 #include "effect.h"
 #include "sums.h"
 #include "text.h"
+#include "u192.h"
 
 /* Smaller effects, relative to the counts of windows, are not reported. */
 #define LEAST_PART	0.01

@@ -13,6 +13,7 @@
 #include "../header.h"
 #include "input.h"
 #include "recording.h"
+#include "sums-file.h"
 #include "sums.h"
 #include "text.h"
 

@@ -17,6 +17,7 @@
 #include "sums.h"
 #include "text.h"
 #include "tree.h"
+#include "u192.h"
 
 /* Raise it when a member changes its meaning or is removed, not when one is added. */
 #define JSON_VERSION	1

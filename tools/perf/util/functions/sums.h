@@ -5,16 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <linux/kernel.h>
-#include <linux/overflow.h>
 #include <linux/types.h>
 
-#define FUNCTION_SUMS_MAGIC	"perf-function-sums"
-#define FUNCTION_SUMS_VERSION	4
-/* The oldest version that can be read. */
-#define FUNCTION_SUMS_OLDEST	3
+#include "u192.h"
 
 /* More events than any group has; it limits the number of products. */
 #define FUNCTION_MAX_EVENTS	1024
@@ -25,64 +20,6 @@
 
 /* So many windows are enough to know how late windows end. */
 #define FUNCTION_MOST_SKIDS	10000
-
-/* Least significant word first. 2^64 products of two 64-bit counts fit. */
-struct u192 {
-	u64 w[3];
-};
-
-#define U192_DECIMAL_SIZE	59	/* 58 digits and the final 0 */
-
-const char *u192__decimal(const struct u192 *number, char buf[U192_DECIMAL_SIZE]);
-int u192__parse(struct u192 *number, const char *str);
-
-/*
- * Adds a number. Returns false if the sum is too large: the largest number stands for it then. It
- * is inline because each row needs many.
- */
-static inline bool u192__add(struct u192 *sum, const struct u192 *other)
-{
-	bool carry = false;
-
-	for (size_t i = 0; i < ARRAY_SIZE(sum->w); i++) {
-		u64 word = sum->w[i] + carry;
-
-		carry = word < carry;
-		sum->w[i] = word + other->w[i];
-		carry |= sum->w[i] < word;
-	}
-	if (carry)
-		memset(sum, 0xff, sizeof(*sum));
-	return !carry;
-}
-
-/* Adds the product of two numbers. It is inline because each sample needs many. */
-static inline void u192__add_product(struct u192 *sum, u64 a, u64 b)
-{
-	u64 low, high;
-
-#ifdef __SIZEOF_INT128__
-	__uint128_t product = (__uint128_t)a * b;
-
-	low = product;
-	high = product >> 64;
-#else
-	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
-	u64 cross = a1 * b0 + (a0 * b0 >> 32);
-	u64 other = a0 * b1 + (u32)cross;
-
-	low = a * b;
-	high = a1 * b1 + (cross >> 32) + (other >> 32);
-#endif
-	/* The upper half of a product is at most 2^64 - 2. */
-	if (check_add_overflow(sum->w[0], low, &sum->w[0]))
-		high++;
-	/* Counts are small, so there is seldom one. */
-	if (high) {
-		sum->w[1] += high;
-		sum->w[2] += sum->w[1] < high;
-	}
-}
 
 /* Names of events are compared for each value of a table. Most differ in the first character. */
 static inline bool equal_names(const char *one, const char *other)
@@ -173,6 +110,8 @@ unsigned int event_set__product(const struct event_set *set, unsigned int first,
 unsigned int event_set__nr_values(const struct event_set *set);
 unsigned int event_set__begun(const struct event_set *set);
 unsigned int event_set__opened(const struct event_set *set);
+/* The number of values in function_sums. */
+unsigned int event_set__nr_row_values(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);
 
 /*
@@ -264,8 +203,5 @@ void function_table__exit(struct function_table *table);
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other);
 bool function_sums__is_root(const struct function_sums *sums, const char *root);
 bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b);
-
-int function_table__write(const struct function_table *table, FILE *fp);
-int function_table__read(struct function_table *table, FILE *fp, char *msg, size_t size);
 
 #endif /* __PERF_FUNCTIONS_SUMS_H */

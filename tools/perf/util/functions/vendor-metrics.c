@@ -24,6 +24,7 @@
 #include "sums.h"
 #include "text.h"
 #include "tree.h"
+#include "u192.h"
 #include "../hashmap.h"
 #include "../header.h"
 #include "../metricgroup.h"

@@ -40,6 +40,7 @@
 #include <linux/zalloc.h>
 
 #include "events.h"
+#include "u192.h"
 #include "windows.h"
 #include "../hashmap.h"
 
