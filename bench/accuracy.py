@@ -41,7 +41,7 @@ ITERATIONS, SHORT_ITERATIONS = 5000, 1000
 DEPTHS = 1, 2, 3
 WINDOWS = 100, 200, 300, 500, 1000, 3000, 10000
 PAIR, PLAIN, JITTER = 50_000, (1_000_000, 300), 14
-MODES = "discard", "none"
+MODES = "auto", "discard", "none"
 EVENTS = "{{cycles/{}/,instructions,page-faults}}:uS"
 
 
@@ -94,8 +94,23 @@ def half_sum(one: dict[str, float], other: dict[str, float]) -> float:
     return sum(abs(one[name] - other[name]) for name in other) / 2
 
 
-def errors(table: Rows, truth: Truth) -> dict[str, Any]:
-    """The errors of a table of the benchmark."""
+def modes_of(kind: str, window: int) -> tuple[str, ...]:
+    """The share modes in which a recording is read.
+
+    Two long samples in a row share a function only by chance: there is nothing to discard. Only
+    alternate periods have the samples that auto needs.
+    """
+    if (kind, window) == ("plain", PLAIN[0]):
+        return ("none",)
+    return MODES if kind != "plain" else ("discard", "none")
+
+
+def errors(table: Rows, truth: Truth, mode: str = "discard") -> dict[str, Any]:
+    """The errors of a table of the benchmark.
+
+    In share mode auto the shares and rates are the table's values. In the others they follow from
+    the sums of the windows that count.
+    """
 
     def total(event: str) -> dict[str, int]:
         return {
@@ -118,18 +133,26 @@ def errors(table: Rows, truth: Truth) -> dict[str, Any]:
             "spill": None,
         }
     true = {name: row.share for name, row in truth.items()}
+    true_rate = truth["dcache_miss"].faults / truth["dcache_miss"].length
+    number, rate, spill = matched, None, None
+    if mode == "auto":
+        values = {name: table[name]["metrics"] for name in truth if name in table}
+        cycles = {name: values[name]["%CY"] if name in values else 0 for name in truth}
+        number = sum(table[name]["sums"][0]["opened"] for name in values)
+        rate = values["dcache_miss"]["PF/KI"] / 1000
+    elif instructions["dcache_miss"]:
+        rate = faults["dcache_miss"] / instructions["dcache_miss"]
+    if mode != "auto" and sum(faults.values()):
+        spill = 1 - faults["dcache_miss"] / sum(faults.values())
     shares = {name: count / sum(cycles.values()) for name, count in cycles.items()}
-    rate = truth["dcache_miss"].faults / truth["dcache_miss"].length
     return {
         "windows": windows,
         "matched": matched,
         "shares": shares,
         "share error": half_sum(shares, true),
-        "by chance": sum(math.sqrt(2 / math.pi * p * (1 - p) / matched) for p in true.values()) / 2,
-        "rate error": faults["dcache_miss"] / instructions["dcache_miss"] / rate - 1
-        if instructions["dcache_miss"]
-        else None,
-        "spill": 1 - faults["dcache_miss"] / sum(faults.values()) if sum(faults.values()) else None,
+        "by chance": sum(math.sqrt(2 / math.pi * p * (1 - p) / number) for p in true.values()) / 2,
+        "rate error": None if rate is None else rate / true_rate - 1,
+        "spill": spill,
     }
 
 
@@ -170,14 +193,13 @@ def rows_of(name: str, wanted: dict[tuple[str, int], str], truth: Truth) -> list
     rows = []
     for kind, window in wanted:
         path = SHARE / file_of(kind, window, name)
-        # two long samples in a row share a function only by chance: there is nothing to discard
-        for mode in MODES if (kind, window) != ("plain", PLAIN[0]) else ("none",):
+        for mode in modes_of(kind, window):
             rows.append(
                 {
                     "kind": kind,
                     "window": window,
                     "mode": mode,
-                    **errors(table_of(path, mode), truth),
+                    **errors(table_of(path, mode), truth, mode),
                 }
             )
         path.unlink()
@@ -341,13 +363,13 @@ def summary(result: dict) -> str:
     """The errors by window, as two tables of Markdown: of shares, of a rate."""
     depths = sorted({row["depth"] for row in result["rows"]})
     tables = []
-    for first, second in ("share, expected", "share"), ("rate", "rate, none"):
+    for names in ("share", "share, discard", "expected"), ("rate", "rate, discard", "rate, none"):
         lines = [
-            "| window |" + "".join(f" depth {depth}: {first} | {second} |" for depth in depths),
-            "|--:|" + "--:|--:|" * len(depths),
+            "| window |" + "".join(f" depth {depth}: {' | '.join(names)} |" for depth in depths),
+            "|--:|" + "--:|--:|--:|" * len(depths),
         ]
         for window, rows in errors_by_window(result, depths):
-            cells = [percent(row[name]) for row in rows for name in (first, second)]
+            cells = [percent(row[name]) for row in rows for name in names]
             lines.append(f"| {window:,} | {' | '.join(cells)} |")
         tables.append("\n".join(lines))
     return "\n\n".join(tables)
@@ -360,15 +382,17 @@ def errors_by_window(
     for window in map(int, result["bias"][str(depths[0])]):
         rows = []
         for depth in depths:
-            discard, none = (
+            auto, discard, none = (
                 select(result, depth=depth, window=window, kind="alternate", mode=mode)[0]
                 for mode in MODES
             )
             rows.append(
                 {
-                    "share, expected": result["bias"][str(depth)][str(window)],
-                    "share": discard["share error"],
-                    "rate": discard["rate error"],
+                    "share": auto["share error"],
+                    "share, discard": discard["share error"],
+                    "expected": result["bias"][str(depth)][str(window)],
+                    "rate": auto["rate error"],
+                    "rate, discard": discard["rate error"],
                     "rate, none": none["rate error"],
                 }
             )

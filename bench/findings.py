@@ -145,11 +145,10 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         "Errors of the share of cycles and of CPI by program",
         f"""QEMU runs the programs with a model of a CPU that has caches, TLBs and branch
         predictors. The model itself counts the events of each function, so the true values are
-        known. The interrupt before each window disturbs the caches. This is the main cause of the
-        mean error of a function's CPI (cycles per instruction): {span(errors(plain, 'CPI'))}.
-        `--correct` subtracts what the interrupt adds, and {span(errors(corrected, 'CPI'))} remain.
-        Most functions of these programs return within a window, or call others in it. So of
-        {values} values (shares of cycles, CPI and three rates of misses), perf marks {marked} as
+        known. The interrupt before each window disturbs the caches, and most functions of these
+        programs return within a window, or call others in it. So the mean error of a function's CPI
+        (cycles per instruction) is {span(errors(plain, 'CPI'))}. `--correct` subtracts an estimate
+        of what interrupts add, and {span(errors(corrected, 'CPI'))} remain. Of {values} values (shares of cycles, CPI and three rates of misses), perf marks {marked} as
         weak or prints none; with `--correct`, {marked_corrected}.
         {unmarked_rates(plain) or 'None'} of the CPIs and rates is without a mark; with `--correct`,
         {unmarked_rates(corrected)} are. So read CPI and rates of such programs with `--correct`
@@ -262,8 +261,9 @@ def page(measured: dict[str, Any]) -> str:
             the next one 300 cycles later. These 300 cycles are the *window*. The sample before it
             names the function that runs, and the sample after it has what the other events of the
             group have counted in the window. `perf functions report` prints a row for each
-            function. The rates come from the windows whose two samples are in this function, the
-            shares of cycles from the samples that end long periods."""
+            function. Its rates come from the windows whose two samples are in it or, if over a
+            tenth leave it, from all windows that begin in it. Its share of the cycles comes from
+            the samples that end long periods."""
         ),
         prose(
             f"""No finding comes from a real CPU. Findings 1, 2 and 4 were measured in an emulated

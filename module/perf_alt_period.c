@@ -45,7 +45,19 @@ static DEFINE_PER_CPU(struct perf_event_context *, cpu_context);
 /* Set when the module is removed: no more windows may begin. */
 static bool leaving;
 
-/* perf refuses other events before; if one gets here, it keeps its own period. */
+/* Returns true if a short period of the event disturbs an x86 CPU. Its driver has checked one. */
+static bool needs_long_period(const struct perf_event *event)
+{
+#ifdef CONFIG_X86
+	if (boot_cpu_data.x86_vendor == X86_VENDOR_INTEL)
+		return event->hw.config & HSW_IN_TX_CHECKPOINTED;
+	return event->attr.branch_sample_type;
+#else
+	return false;
+#endif
+}
+
+/* perf refuses most other events before. If one gets here, it keeps its own period. */
 static bool alternates(struct perf_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;
@@ -54,7 +66,7 @@ static bool alternates(struct perf_event *event)
 	return FIELD_GET(SIG_DATA_MAGIC, attr->sig_data) == MAGIC &&
 	       min(attr->sample_period, window) >= PERIOD_MIN &&
 	       !attr->freq && !attr->sigtrap && !attr->precise_ip &&
-	       !is_software_event(event) &&
+	       !is_software_event(event) && !needs_long_period(event) &&
 	       !perf_alt_period_check(attr->sample_period, window, 0,
 				      FIELD_GET(SIG_DATA_JITTER, attr->sig_data));
 }

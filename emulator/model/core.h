@@ -46,7 +46,7 @@ extern const struct core_event_info {
 /**
  * struct core_config - a core, as the arguments of the plugin describe it
  *
- * Each member is one argument: see core_options in core.c for what it means.
+ * Each member is one argument: see emulator/README.md for what it means.
  * Sizes are in KiB, latencies in cycles.
  */
 struct core_config {

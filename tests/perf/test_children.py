@@ -190,8 +190,8 @@ class CutChains(unittest.TestCase):
         told = report("-i", path, "--children", "-F", "#,%CY")
         self.assertIn(
             "perf functions: 2 of 4 windows have longer call chains than were recorded: they are "
-            "in the row [cut] only (record with --call-graph fp, or raise sysctl "
-            "kernel.perf_event_max_stack)\n",
+            "in the row [cut] only (record with --call-graph fp; beyond 127 frames raise sysctl "
+            "kernel.perf_event_max_stack and record with --call-graph fp,N)\n",
             told.stderr,
         )
         self.assertEqual(

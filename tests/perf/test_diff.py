@@ -59,16 +59,24 @@ def write(name: str, functions: Sequence[Function], header: str = HEADER) -> Non
     (DATA / name).write_text("\n".join([header, *(line for _, line in lines), "end\n"]))
 
 
-def write_auto(name: str, functions: dict[str, tuple[int, Sequence[Window]]]) -> None:
-    """Writes sums in share mode auto; each function has some samples that end a long interval."""
+def write_auto(
+    name: str,
+    functions: dict[str, tuple[int, Sequence[Window]]],
+    left: dict[str, Sequence[Window]] | None = None,
+) -> Path:
+    """Writes sums in share mode auto; each function has some samples that end a long interval.
+    left: windows that begin in a function and end elsewhere.
+    """
     header = HEADER.replace(" 3\n", " 4\n").replace(
         "discard\t999700\t300\t0\t1", "auto\t999700\t0\t300\t1\t0\t1"
     )
     lines = (
-        opened_line(function, opened, windows, events=3)
+        opened_line(function, opened, windows, (left or {}).get(function, ()), events=3)
         for function, (opened, windows) in sorted(functions.items())
     )
-    (DATA / name).write_text("\n".join([header, sumsfile.intervals(3), *lines, "end\n"]))
+    path = DATA / name
+    path.write_text("\n".join([header, sumsfile.intervals(3), *lines, "end\n"]))
+    return path
 
 
 def plain(**functions: Sequence[Window]) -> list[Function]:
@@ -952,6 +960,39 @@ class Runs(unittest.TestCase):
         write_auto("again.sums", {"f": (900, windows["f"]), "g": (100, windows["g"])})
         before, *after = (DATA / f"{name}.sums" for name in ("before", "after", "again"))
         self.assertEqual(json.loads(compared([before], after).stdout)["run_deviations"]["%CY"], 0)
+
+    def test_rates_come_from_the_same_windows_in_all_runs(self):
+        """A little less than a tenth of the windows leave a function, or a little more."""
+        draw = random.Random(25)
+        windows, leave = drawn(draw, 910), drawn(draw, 110, cpi=15)
+        paths = [
+            write_auto(f"leave-{stays}.sums", {"f": (500, windows[:stays])}, {"f": others})
+            for stays in range(890, 911, 4)
+            for others in (leave[: 1000 - stays],)
+        ]
+        for before, after in (paths[:1], paths[-1:]), (paths[-1:], paths[:1]):
+            done = compared(before, after, "--fail-on", "CPI>1%", "--fail-on", "CPI<-1%")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        cpi = by_column(done)["CPI"]["f"]
+        # after has the most windows that leave
+        cycles, instructions, _ = map(sum, zip(*windows[:890], *leave))
+        self.assertAlmostEqual(cpi["after"], cycles / instructions)
+        done = compared(paths[::2], paths[1::2])
+        self.assertLess(json.loads(done.stdout)["run_deviations"]["CPI"], 0.01)
+
+    def test_function_that_all_windows_leave(self):
+        """No window ends in it, but its rates have windows."""
+        draw = random.Random(26)
+        for name, cpi in ("before", 2), ("after", 3):
+            write_auto(
+                f"{name}.sums",
+                {"f": (400, ()), "g": (5000, drawn(draw, 100))},
+                {"f": drawn(draw, 400, cpi=cpi)},
+            )
+        rows = {row["symbol"]: row for row in json.loads(diff("-j").stdout)["functions"]}
+        change = rows["f"]["metrics"]["CPI"]
+        self.assertTrue(change["significant"], change)
+        self.assertAlmostEqual(change["change"], 1, delta=0.05)
 
     def test_options_that_have_no_negation(self):
         for option in "--no-before", "--no-after", "--no-fail-on":

@@ -73,11 +73,7 @@ class Fuzzer(unittest.TestCase):
         planted = build_planted(folder, unknown_share, known, "functions/sums-file", units)
         self.assert_found("SUMMARY: UndefinedBehaviorSanitizer", folder, planted)
         planted = build_planted(
-            folder,
-            "\tfree(printable);\n\treturn err;",
-            "\treturn err;",
-            "functions/sums-file",
-            units,
+            folder, "\t\tfree(table->cpus[i]);", "\t\t;", "functions/sums", units
         )
         self.assert_found("LeakSanitizer: detected memory leaks", folder, planted)
 

@@ -217,6 +217,18 @@ class Recordings(Refused):
         row, _ = loads(must(PERF, "functions", "report", "--by", "comm", "-j", path))["functions"]
         self.assertEqual(row["symbol"], "ev\x1b]0;il\x07\x9b2J\x7f\\x80\\xffö\u2028\\")
 
+    def test_cpu(self):
+        """Messages name the CPUs of recordings."""
+        paths = []
+        for number, cpu in enumerate((NASTY.replace("\t", ""), "other")):
+            windows = Windows()
+            windows.writer.cpuid = cpu
+            windows.window(0x1000)
+            paths.append(windows.write(DATA / f"cpu-{number}.data"))
+        for done in report(*paths), report("-M", "ipc", paths[0]):
+            self.assertIn("ev\\x1b]0;il\\x07", done.stderr)
+            self.assertNotRegex(done.stderr, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
 
 class Numbers(Refused):
     def check(self, path: Path, *options: object) -> dict:

@@ -739,7 +739,8 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 	if (err)
 		goto out;
 	unify_shares(&before, &after);
-	err = make_columns_of_runs(options, &before) ?: make_columns_of_runs(options, &after);
+	err = function_runs__choose_windows(&before, &after) ?:
+	      make_columns_of_runs(options, &before) ?: make_columns_of_runs(options, &after);
 	if (err)
 		goto out;
 
@@ -1522,6 +1523,8 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 		return NULL;
 	}
 	if (key == 's') {
+		if (!table->nr_sums)
+			return strdup("there are no columns yet: try again when the table has rows");
 		if (!has_column(report, table, text))
 			return asprintf(&message, "there is no column %s: type the title of one",
 					text) < 0 ? NULL : message;

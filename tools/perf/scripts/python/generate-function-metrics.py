@@ -1426,7 +1426,8 @@ class Collector:
         for cpu, cores in self.cpus.items():
             cores -= {0}
             if cpu:
-                table.cpus |= {f"{cpu} pmu={core}" for core in cores} if len(cores) > 1 else {cpu}
+                name = printable(cpu)
+                table.cpus |= {f"{name} pmu={core}" for core in cores} if len(cores) > 1 else {name}
         table.lost = min(max(self.lost_records, self.lost_samples), COUNT)
         table.throttled = self.throttled
         for function, group, sums in results:
@@ -2026,8 +2027,8 @@ def notes(table: Table) -> List[str]:
         if roots[1]:
             texts.append(
                 f"{roots[1]} of {sum(roots)} windows have longer call chains than were recorded: "
-                "they are in the row [cut] only (record with --call-graph fp, or raise sysctl "
-                "kernel.perf_event_max_stack)"
+                "they are in the row [cut] only (record with --call-graph fp; beyond 127 frames "
+                "raise sysctl kernel.perf_event_max_stack and record with --call-graph fp,N)"
             )
         return texts
     samples = {True: 0, False: 0}

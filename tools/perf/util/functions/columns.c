@@ -1136,8 +1136,8 @@ static bool has_calls(const struct function_row *row)
 	return returns > MOST_RETURNS * windows;
 }
 
-/* Chooses the windows for the rates of a row. */
-static void choose_reading(struct function_row *row, bool is_inclusive)
+/* Returns true if many of the windows that begin in a function end elsewhere. */
+static bool is_left(const struct function_row *row)
 {
 	double matched = 0, windows = 0;
 
@@ -1149,13 +1149,14 @@ static void choose_reading(struct function_row *row, bool is_inclusive)
 		matched += sums->matched;
 		windows += is_auto(sums) ? sums->begun : sums->samples;
 	}
-	row->is_left = matched < STAYS * windows;
-	row->has_calls = !is_inclusive && has_calls(row);
+	return matched < STAYS * windows;
 }
 
 static int add_rows(struct function_columns *columns, const struct function_table *table,
 		    const struct function_reading_options *options)
 {
+	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
+
 	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
 	if (!columns->rows)
 		return -ENOMEM;
@@ -1175,10 +1176,27 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 			return -ENOMEM;
 		columns->nr_rows++;
 	}
-	for (size_t i = 0; i < columns->nr_rows; i++)
-		choose_reading(&columns->rows[i],
-			       function_by__is(table->by, FUNCTION_BY_CHILDREN));
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row *row = &columns->rows[i];
+
+		row->is_left = options->is_compared ? row->sums[0]->is_left : is_left(row);
+		row->has_calls = !is_inclusive && has_calls(row);
+	}
 	return 0;
+}
+
+/**
+ * function_columns__init_rows - make the rows of a table without values
+ * @columns: set to them, without columns
+ * @table: sums, sorted, to be kept as long as @columns
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int function_columns__init_rows(struct function_columns *columns,
+				const struct function_table *table)
+{
+	memset(columns, 0, sizeof(*columns));
+	return add_rows(columns, table, &columns->options);
 }
 
 /* Sets the values of a column; total is the row of all functions. */
@@ -1235,7 +1253,8 @@ int function_columns__init(struct function_columns *columns, const struct functi
 		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
 		.options = columns->options,
 	};
-	choose_reading(&all, all.is_inclusive);
+	all.is_left = is_left(&all);
+	all.has_calls = !all.is_inclusive && has_calls(&all);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
 		err = set_values(columns, i, &all);
 	function_table__exit(&total);

@@ -64,7 +64,8 @@ struct function_row {
 	bool is_inclusive;
 	/*
 	 * Many windows leave the function, so the matched ones are no fair sample. Its rates then
-	 * come from all windows that begin in it, if these were counted.
+	 * come from all windows that begin in it, if these were counted. In a comparison this is
+	 * so in all runs or in none.
 	 */
 	bool is_left;
 	/* It calls other functions in many of its windows. */
@@ -73,6 +74,12 @@ struct function_row {
 	bool is_small;		/* its share is small, see function_columns__mark_small() */
 	struct function_value *values;
 };
+
+/* Any of the sums of a row has the name of its function. */
+static inline const struct function_sums *function_of(const struct function_row *row)
+{
+	return row->sums[0];
+}
 
 /* The windows of a set from which the rates of a row come, with totals and products. */
 struct function_reading {
@@ -99,6 +106,8 @@ bool function_column__is_share(const struct function_column *column);
 
 int function_columns__init(struct function_columns *columns, const struct function_table *table,
 			   const struct function_reading_options *options);
+int function_columns__init_rows(struct function_columns *columns,
+				const struct function_table *table);
 int function_columns__add(struct function_columns *columns, const struct function_column *column,
 			  const struct function_value *values);
 void function_columns__exit(struct function_columns *columns);

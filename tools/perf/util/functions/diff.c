@@ -41,22 +41,11 @@
 #include "diff.h"
 #include "interval.h"
 #include "sums.h"
+#include "text.h"
 
 #define FALSE_DISCOVERIES	0.05
 /* Below this variance by chance (1 %, squared) all functions have the same weight. */
 #define LEAST_RUN_VARIANCE	0.0001
-
-static const struct function_sums *function_of(const struct function_row *row)
-{
-	return row->sums[0];
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* Returns the variance of a value, computed from one side of its interval. */
 static double variance(const struct function_value *value, bool above)
@@ -183,8 +172,9 @@ static int compare_symbols(const struct function_row *a, const struct function_r
 
 static int compare_names(const struct function_row *a, const struct function_row *b)
 {
-	return compare_symbols(a, b) ?: strcmp(base_name(function_of(a)->dso),
-					       base_name(function_of(b)->dso));
+	return compare_symbols(a, b) ?:
+	       strcmp(function_text__base_name(function_of(a)->dso),
+		      function_text__base_name(function_of(b)->dso));
 }
 
 static int compare_functions(const struct function_row *a, const struct function_row *b)
@@ -347,13 +337,23 @@ struct comparison {
 	struct spread *spreads;			/* by row and side */
 };
 
-/* Window samples of a function. */
+/* Windows that end in a function. */
 static double windows_of(const struct function_row *row)
 {
 	double windows = 0;
 
 	for (size_t i = 0; i < row->nr_sums; i++)
 		windows += row->sums[i]->samples;
+	return windows;
+}
+
+/* Windows from which the rates of a function come. */
+static double windows_of_rates(const struct function_row *row)
+{
+	double windows = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++)
+		windows += function_row__read(row, row->sums[i]).windows;
 	return windows;
 }
 
@@ -446,6 +446,7 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 	const struct function_runs *runs = comparison->sides[side];
 	unsigned int first = side == BEFORE ? 0 : comparison->sides[BEFORE]->nr;
 	bool is_share = function_column__is_share(column);
+	bool is_part = column->per && !strcmp(column->per, "samples");
 	double *deviations = &comparison->deviations[comparison->nr_runs * row + first];
 	double unit, mean = 0, sum = 0, squares = 0, inverses = 0;
 
@@ -467,7 +468,8 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 		if (place < 0 || (!in_run && !is_share) ||
 		    (in_run && !in_run->values[place].is_defined))
 			continue;
-		windows = is_share ? comparison->windows[first + i] : windows_of(in_run);
+		windows = is_share ? comparison->windows[first + i] :
+			  is_part ? windows_of(in_run) : windows_of_rates(in_run);
 		deviations[i] = in_run ? in_run->values[place].value / unit : 0;
 		mean += deviations[i];
 		sum += windows;
@@ -747,6 +749,48 @@ void function_diff__exit(struct function_diff *diff)
 	free(diff->changes);
 	free(diff->variances);
 	free(diff->absent);
+}
+
+static void mark_left(struct function_runs *runs, const struct function_row *row)
+{
+	if (!row)
+		return;
+	function_table__mark_left(&runs->table, row->sums[0]);
+	for (unsigned int i = 0; i < runs->nr; i++)
+		function_table__mark_left(&runs->tables[i], row->sums[0]);
+}
+
+/**
+ * function_runs__choose_windows - choose the windows for the rates of each function
+ * @before: runs of one side, to be marked before their columns are made
+ * @after: those of the other
+ *
+ * Rates from the matched windows and from all windows that begin in a function
+ * differ, so all runs need the same ones. If many windows leave the function on
+ * one side, the rates come from all windows that begin in it.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_runs__choose_windows(struct function_runs *before, struct function_runs *after)
+{
+	struct function_columns old, new = {};
+	struct function_diff diff = {};
+	int err;
+
+	err = function_columns__init_rows(&old, &before->table) ?:
+	      function_columns__init_rows(&new, &after->table) ?: add_rows(&diff, &old, &new);
+	for (size_t r = 0; !err && r < diff.nr_rows; r++) {
+		const struct function_diff_row *row = &diff.rows[r];
+
+		if ((row->before && row->before->is_left) || (row->after && row->after->is_left)) {
+			mark_left(before, row->before);
+			mark_left(after, row->after);
+		}
+	}
+	function_diff__exit(&diff);
+	function_columns__exit(&new);
+	function_columns__exit(&old);
+	return err;
 }
 
 /**

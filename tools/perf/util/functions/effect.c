@@ -145,7 +145,7 @@ double function_table__mean_skid(const struct function_table *table)
 
 /**
  * function_table__skid - say how late windows have ended
- * @table: the table, whose list of them is sorted
+ * @table: the table, whose list of delays gets sorted
  * @skid: set to that
  *
  * Return: false if that is not known: of sums files, or without periods in the samples.

@@ -251,9 +251,12 @@ void function_value__widen_by_blocks(struct function_value *value,
  */
 void function_value__plain_interval(struct function_value *value)
 {
-	double half = student_t__quantile(value->freedom) * value->error;
+	double half;
 
+	if (!value->has_error)
+		return;
+	half = student_t__quantile(value->freedom) * value->error;
 	/* Without events the standard error says nothing, see above. */
-	if (value->has_error && (value->value || half))
+	if (value->value || half)
 		set(value, value->value - half, value->value + half);
 }

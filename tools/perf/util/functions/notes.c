@@ -140,7 +140,7 @@ static void note_chains(const char *side, const struct function_table *table)
 	}
 	if (cut)
 		note(side,
-		     "%.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp, or raise sysctl kernel.perf_event_max_stack)",
+		     "%.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp; beyond 127 frames raise sysctl kernel.perf_event_max_stack and record with --call-graph fp,N)",
 		     cut, cut + whole);
 }
 

@@ -50,18 +50,6 @@ static void shorten(char *text, int most)
 	memmove(text, end, strlen(end) + 1);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-static const struct function_sums *function_of(const struct function_row *row)
-{
-	return row->sums[0];
-}
-
 /*
  * Returns the name to print, with the DSO if several have the symbol: its short name if that is
  * unique, else the path.
@@ -78,7 +66,7 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
 		scnprintf(address, sizeof(address), "%s0x%llx", with_symbol ? " " : "",
 			  (unsigned long long)function->address);
 	if (!with_symbol || has_own_short_name)
-		dso = base_name(dso);
+		dso = function_text__base_name(dso);
 	/* dso__synthesize_symbol() names a function without a name by its range. */
 	if (!with_symbol || nr_dsos > 1 || (*dso && strstarts(function->symbol, "0x"))) {
 		ret = asprintf(&label, "%s%s [%s]", function->symbol, address,
@@ -97,7 +85,8 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
 
 static int compare_short_names(const void *one, const void *other)
 {
-	return strcmp(base_name(*(const char *const *)one), base_name(*(const char *const *)other));
+	return strcmp(function_text__base_name(*(const char *const *)one),
+		      function_text__base_name(*(const char *const *)other));
 }
 
 /* Returns true if the short name is unique among the sorted paths. */

@@ -22,6 +22,7 @@
 #include "../event.h"
 #include "../evsel.h"
 #include "resolve.h"
+#include "text.h"
 #include "windows.h"
 #include "../hashmap.h"
 #include "../machine.h"
@@ -621,7 +622,7 @@ static int add_part(struct function_finder *finder, enum function_by key,
 	struct function_name name = metrics_function__name(part);
 	bool has_frames = key == FUNCTION_BY_CALLCHAIN ||
 			  (finder->inlines && strstr(name.symbol, INLINED ";"));
-	const char *slash = strrchr(name.dso, '/'), *dso = slash ? slash + 1 : name.dso;
+	const char *dso = function_text__base_name(name.dso);
 	size_t begin;
 	int err;
 

@@ -368,16 +368,6 @@ static int read_by(struct function_table *table, struct fields *fields)
 	return 0;
 }
 
-/* Messages print it. */
-static int read_cpu(struct function_table *table, const char *cpu)
-{
-	char *printable = function_text__printable(cpu);
-	int err = printable ? function_table__add_cpu(table, printable) : -ENOMEM;
-
-	free(printable);
-	return err;
-}
-
 /* Each one is compared with those before it. */
 #define MOST_GROUPS	1000
 #define MOST_CPUS	1000
@@ -445,7 +435,8 @@ static int read_line(struct reader *reader, struct fields *fields)
 		return 0;
 	}
 	if (fields->nr == 2 && !strcmp(word, "cpu"))
-		return table->nr_cpus < MOST_CPUS ? read_cpu(table, fields->field[1]) : -E2BIG;
+		return table->nr_cpus < MOST_CPUS ?
+		       function_table__add_cpu(table, fields->field[1]) : -E2BIG;
 	return fields->nr == 1 && !strcmp(word, "end") ? 1 : -EINVAL;
 }
 

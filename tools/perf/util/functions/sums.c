@@ -398,27 +398,31 @@ int function_table__add_skids(struct function_table *table, const u64 *skids, un
  */
 int function_table__add_cpu(struct function_table *table, const char *cpu)
 {
-	char **cpus, *own;
+	/* Messages print it. */
+	char *printable = function_text__printable(cpu), **cpus;
 	unsigned int i;
+	int order = -1;
 
+	if (!printable)
+		return -ENOMEM;
 	for (i = 0; i < table->nr_cpus; i++) {
-		int order = strcmp(table->cpus[i], cpu);
-
-		if (!order)
-			return 0;
-		if (order > 0)
+		order = strcmp(printable, table->cpus[i]);
+		if (order <= 0)
 			break;
+	}
+	if (i < table->nr_cpus && !order) {
+		free(printable);
+		return 0;
 	}
 
 	cpus = realloc(table->cpus, (table->nr_cpus + 1) * sizeof(*cpus));
-	if (!cpus)
+	if (!cpus) {
+		free(printable);
 		return -ENOMEM;
+	}
 	table->cpus = cpus;
-	own = strdup(cpu);
-	if (!own)
-		return -ENOMEM;
 	memmove(cpus + i + 1, cpus + i, (table->nr_cpus - i) * sizeof(*cpus));
-	cpus[i] = own;
+	cpus[i] = printable;
 	table->nr_cpus++;
 	return 0;
 }
@@ -556,6 +560,9 @@ static bool add_intervals(const struct event_set *set, struct function_intervals
 {
 	bool fits = !check_add_overflow(intervals->number, other->number, &intervals->number);
 
+	/* Sets of many events have megabytes of values; leave them untouched if there are none. */
+	if (!other->number)
+		return fits;
 	return add_values(intervals->values, other->values, event_set__nr_values(set)) && fits;
 }
 
@@ -646,6 +653,14 @@ bool function_table__has_share(const struct function_table *table, enum function
 	return false;
 }
 
+static void clear_intervals(const struct event_set *set, struct function_intervals *intervals)
+{
+	if (!intervals->number)
+		return;
+	intervals->number = 0;
+	memset(intervals->values, 0, event_set__nr_values(set) * sizeof(*intervals->values));
+}
+
 /**
  * function_table__discard - turn sums of share mode auto into those of discard
  * @table: the table
@@ -669,11 +684,9 @@ void function_table__discard(struct function_table *table)
 				set->descs[nr++] = set->descs[j];
 		}
 		set->nr_descs = nr;
-		set->windows.number = 0;
-		set->longs.number = 0;
+		clear_intervals(set, &set->windows);
+		clear_intervals(set, &set->longs);
 		set->blocks = 0;
-		memset(set->windows.values, 0, event_set__nr_values(set) * sizeof(struct u192));
-		memset(set->longs.values, 0, event_set__nr_values(set) * sizeof(struct u192));
 	}
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		struct function_sums *sums = table->sums[i];
@@ -705,6 +718,27 @@ bool function_table__has_window(const struct function_table *table)
 }
 
 /* Windows chosen in different modes do not add up, but auto chooses like discard. */
+/**
+ * function_table__mark_left - note that many windows leave a function
+ * @table: the table, sorted
+ * @function: its sums in this table or another one
+ */
+void function_table__mark_left(struct function_table *table, const struct function_sums *function)
+{
+	size_t i = 0, end = table->nr_sums;
+
+	while (i < end) {
+		size_t middle = i + (end - i) / 2;
+
+		if (compare_functions(table->sums[middle], function) < 0)
+			i = middle + 1;
+		else
+			end = middle;
+	}
+	for (; i < table->nr_sums && !compare_functions(table->sums[i], function); i++)
+		table->sums[i]->is_left = true;
+}
+
 static bool event_set__same_share(const struct event_set *a, const struct event_set *b)
 {
 	return event_set__has_share(a, FUNCTION_SHARE_NONE) ==

@@ -27,7 +27,7 @@ static inline bool equal_names(const char *one, const char *other)
 	return one == other || (*one == *other && !strcmp(one, other));
 }
 
-/* Adds numbers that only describe a recording, up to the largest one. */
+/* Adds numbers, up to the largest one. */
 static inline u64 add_saturated(u64 a, u64 b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -125,6 +125,8 @@ struct function_sums {
 	char *symbol;
 	char *dso;
 	bool has_address;
+	/* In a comparison: many windows leave the function in one of the runs. */
+	bool is_left;
 	u64 address;
 	/* In share mode auto: samples that end a long interval. */
 	u64 opened;
@@ -195,6 +197,7 @@ void function_table__drop_empty(struct function_table *table);
 bool function_table__has_share(const struct function_table *table, enum function_share share);
 void function_table__discard(struct function_table *table);
 bool function_table__has_window(const struct function_table *table);
+void function_table__mark_left(struct function_table *table, const struct function_sums *function);
 const char *function_table__add(struct function_table *table, const struct function_table *other);
 const char *function_table__add_part(struct function_table *table,
 				     const struct function_table *other);

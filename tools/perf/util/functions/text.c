@@ -96,6 +96,19 @@ char *function_text__lower(const char *text)
 }
 
 /**
+ * function_text__base_name - find the name of a file in its path
+ * @path: the path
+ *
+ * Return: what follows the last slash, or all if there is none.
+ */
+const char *function_text__base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/**
  * function_text__u64 - read a number
  * @str: its digits, without a sign, and nothing else
  * @base: 10 or 16

@@ -11,6 +11,7 @@ int function_text__character(const char *text, bool *is_control);
 int function_text__width(const char *text);
 char *function_text__printable(const char *text);
 char *function_text__lower(const char *text);
+const char *function_text__base_name(const char *path);
 int function_text__u64(const char *str, int base, u64 *value);
 
 void function_error(const char *what, const char *reason);

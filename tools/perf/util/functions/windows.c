@@ -1229,14 +1229,6 @@ static struct event_set *metrics_group__set(const struct metrics_group *group,
 	return set && !event_set__add_desc(set, &group->desc) ? set : NULL;
 }
 
-/* Returns the index of the product of two slots in the values of a function. */
-static unsigned int product_of(const struct metrics_group *group, unsigned int a, unsigned int b)
-{
-	unsigned int nr = group->nr_slots, first = min(a, b), second = max(a, b);
-
-	return nr + first * nr - first * (first + 1) / 2 + second;
-}
-
 /* Adds the totals and products of a group, in the order of its set. */
 static bool add_values(const struct metrics_group *group, const struct metrics_slot **order,
 		       const struct event_set *set, const struct u192 *from, struct u192 *to)
@@ -1249,7 +1241,8 @@ static bool add_values(const struct metrics_group *group, const struct metrics_s
 		fits = u192__add(&to[i], &from[a]) && fits;
 		for (unsigned int j = i; j < group->nr_slots; j++) {
 			unsigned int b = order[j] - group->slots;
-			const struct u192 *product = &from[product_of(group, a, b)];
+			const struct u192 *product =
+				&from[event_set__product(set, min(a, b), max(a, b))];
 
 			/* Most functions have no window of some class, or no burst. */
 			if (product->w[0] || product->w[1] || product->w[2])
