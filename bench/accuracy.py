@@ -416,21 +416,24 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         shares, the second those of a rate:
     """
     columns = f"""
-        *share* is the percentage of the cycles that the table gives to a wrong function. *share,
-        expected* is the same for an infinite number of windows, calculated from the lengths and the
-        order of the calls. The recordings have {min(windows):,} to {max(windows):,} windows, so
+        *share* is the percentage of the cycles that the table gives to a wrong function, in the
+        default share mode, auto. *share, discard* is the same in the share mode `discard`, and
+        *expected* is the latter for an infinite number of windows, calculated from the lengths and
+        the order of the calls. The recordings have {min(windows):,} to {max(windows):,} windows, so
         with the shortest window chance alone makes a share error of {percent(min(chance))} to
         {percent(max(chance))}. *rate* is the error of the page faults per instruction of
-        `dcache_miss`. These columns use the share mode `discard`. *rate, none* is the error of the
-        same rate in the share mode `none`.
+        `dcache_miss`, in the three share modes.
     """
     why = f"""
-        The mode `discard` discards each window that begins in one function and ends in another. So
+        Shares in the mode auto come from the samples that end long periods, so they are right
+        except for chance, whatever the window. Its rates come from the windows that begin and end
+        in the function, or from all that begin in it if more than a tenth leave it. The mode
+        `discard` discards each window that begins in one function and ends in another. So
         long windows lose the functions with short calls. The mode `none` keeps these windows, and
         gives their counts to the function at the end. Its shares are right except for chance, but
-        its rates mix both functions. A short window holds few events, so its rate is less exact.
-        The window with the smallest sum of the expected share error and the measured rate error is
-        {best_windows}.
+        its rates mix both functions. A short window holds few events, so its rate is less exact. In
+        the mode `discard`, the window with the smallest sum of the expected share error and the
+        measured rate error is {best_windows}.
     """
     deep = """
         At depth 1 a call has 3,365 to 11,539 instructions. At depths 2 and 3 it is split into eight

@@ -73,20 +73,21 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         )
     if accuracy := results.get("accuracy"):
         percent = module_of("accuracy").percent
-        near, far = (
+        near, far, near_discard, far_discard = (
             module_of("accuracy").select(
-                accuracy, depth=depth, kind="alternate", window=300, mode="discard"
+                accuracy, depth=depth, kind="alternate", window=300, mode=mode
             )[0]
+            for mode in ("auto", "discard")
             for depth in (1, 2)
         )
         yield bullet(
-            f"""Calls of the benchmark take 3,365 to 11,539 cycles. With windows of 300 and `--share
-            discard`, the mode of the published tables, perf gives
-            {percent(near['share error'])} % of the cycles to a wrong function (chance alone would
-            give {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
-            {percent(abs(near['rate error']))} % off the truth. If calls are an eighth as long, the
-            errors are {percent(far['share error'])} % and {percent(abs(far['rate error']))} %.
-            (`{command}accuracy`)"""
+            f"""Calls of the benchmark take 3,365 to 11,539 cycles. With windows of 300,
+            {percent(near['share error'])} % of the cycles go to a wrong function (by chance alone:
+            {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
+            {percent(abs(near['rate error']))} % off. If calls are an eighth as long, the errors are
+            {percent(far['share error'])} % and {percent(abs(far['rate error']))} %. With `--share
+            discard`, as in the published tables, {percent(near_discard['share error'])} % and
+            {percent(far_discard['share error'])} % go to a wrong function. (`{command}accuracy`)"""
         )
     if cost := results.get("cost"):
         added = cost["added"]
@@ -106,8 +107,8 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
     if collect := results.get("collect"):
         yield bullet(
             f"""`perf functions report` reads {collect['sizes'][-1]['group samples'] / 1e6:.1f}
-            million samples of a group in {collect['native to decode']:.2f} times the time of a bare
-            decode. The script takes {collect['script to native']:.1f} times as long as the command.
+            million samples of a group in {collect['native to decode']:.2f} times the time of
+            `perf report --stats`. The script takes {collect['script to native']:.1f} times as long.
             (`{command}collect`)"""
         )
 

@@ -570,7 +570,7 @@ class Here(unittest.TestCase):
 
     def test_members_that_are_not_counted(self):
         """Each is tried once, also with windows of two lengths."""
-        text, _ = self.said("-v", "record", "--calibrate", "--dry-run", "--", "true")
+        text, _ = self.said("record", "-v", "--calibrate", "--dry-run", "--", "true")
         for event in "instructions", "branch-misses", "cache-references", "cache-misses":
             self.assertEqual(text.count(f"not counted on this machine: {event}\n"), 1)
 

@@ -188,19 +188,35 @@ class Accuracy(unittest.TestCase):
             name: {
                 "sums": [
                     {
+                        "opened": 200,
                         "samples": 50,
                         "matched": 40,
                         "totals": {"cycles": part, "instructions": part, "page-faults": faults},
                     }
-                ]
+                ],
+                "metrics": {"%CY": share, "PF/KI": rate},
             }
-            for name, part, faults in (("dcache_miss", 450, 40), ("nops", 550, 10))
+            for name, part, faults, share, rate in (
+                ("dcache_miss", 450, 40, 48.0, 110.0),
+                ("nops", 550, 10, 52.0, 0.0),
+            )
         }
         found = accuracy.errors(table, truth)
         self.assertEqual((found["windows"], found["matched"]), (100, 80))
         self.assertAlmostEqual(found["share error"], 0.05)
         self.assertAlmostEqual(found["rate error"], 40 / 450 / 0.1 - 1)
         self.assertAlmostEqual(found["spill"], 0.2)
+        # 400 samples end long periods, and the table's own values are nearer to the truth
+        found = accuracy.errors(table, truth, "auto")
+        self.assertAlmostEqual(found["share error"], 0.02)
+        self.assertAlmostEqual(found["by chance"], math.sqrt(2 / math.pi * 0.25 / 400))
+        self.assertAlmostEqual(found["rate error"], 0.1)
+
+    def test_shares_of_long_periods_are_true(self):
+        for depth in 1, 2:
+            for window in 300, 3000:
+                row = self.row("alternate", window, "auto", depth)
+                self.assertLess(row["share error"], 2.5 * row["by chance"], row)
 
     def test_every_window_kept_has_the_true_shares(self):
         """A recording of every window has no sampling error that could hide a wrong share."""

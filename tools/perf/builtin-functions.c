@@ -1524,7 +1524,7 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 	}
 	if (key == 's') {
 		if (!table->nr_sums)
-			return strdup("there are no columns yet: try again when the table has rows");
+			return strdup("no columns yet: try again when the table has rows");
 		if (!has_column(report, table, text))
 			return asprintf(&message, "there is no column %s: type the title of one",
 					text) < 0 ? NULL : message;

@@ -589,7 +589,10 @@ int function_record__init(struct function_record *record, struct option *options
 	if (function_leaders__sample(options, &sampling, &record->ways))
 		return -1;
 	if (!parsed.has_events) {
+		/* perf record does this for itself. */
+		verbose += parsed.is_verbose;
 		record->group = events_of(&parsed, &sampling);
+		verbose -= parsed.is_verbose;
 		if (!record->group)
 			return -1;
 	}
