@@ -94,8 +94,8 @@ static int overflow(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct perf_event *event = (void *)regs_get_kernel_argument(regs, 0);
 	struct hw_perf_event *hwc = &event->hw;
-	u64 data = event->attr.sig_data;
-	u32 jitter, random = 0;
+	u64 data = event->attr.sig_data, period;
+	u32 jitter;
 	u16 phase;
 
 	if (!alternates(event))
@@ -109,14 +109,14 @@ static int overflow(struct kprobe *probe, struct pt_regs *regs)
 		return 0;
 	}
 
+	phase = phase_of(hwc);
+	period = perf_alt_period_next(&phase, event->attr.sample_period,
+				      FIELD_GET(SIG_DATA_WINDOW, data), 0);
 	jitter = FIELD_GET(SIG_DATA_JITTER, data);
 	if (jitter)
-		random = prandom_u32_state(this_cpu_ptr(&jitter_state));
-
-	phase = phase_of(hwc);
-	hwc->sample_period = perf_alt_period_next(&phase, event->attr.sample_period,
-						  FIELD_GET(SIG_DATA_WINDOW, data), 0, jitter,
-						  random);
+		period = perf_alt_period_jitter(period, jitter,
+						prandom_u32_state(this_cpu_ptr(&jitter_state)));
+	hwc->sample_period = period;
 	hwc->freq_count_stamp = phase == PERF_ALT_WINDOW ? hwc->sample_period : 0;
 
 	return 0;

@@ -101,20 +101,17 @@ static inline u64 perf_alt_period_jitter(u64 period, u32 jitter, u32 random)
  * @period: the long period
  * @alt_period: the window
  * @count: windows after each long interval, 0 for one
- * @jitter: width exponent of the jitter, 0 for none
- * @random: 32 uniformly distributed bits, not used without jitter
  *
  * From PERF_ALT_OFF the alternation begins, with a long interval.
  *
- * Return: the length of the next interval.
+ * Return: the nominal length of the next interval.
  */
 static inline u64 perf_alt_period_next(u16 *phase, u64 period, u64 alt_period,
-				       u32 count, u32 jitter, u32 random)
+				       u32 count)
 {
 	*phase = *phase > max(count, 1U) ? PERF_ALT_LONG : *phase + 1;
 
-	return perf_alt_period_jitter(*phase == PERF_ALT_LONG ? period : alt_period,
-				      jitter, random);
+	return *phase == PERF_ALT_LONG ? period : alt_period;
 }
 
 /**

@@ -77,7 +77,7 @@ static void test_alternation(struct kunit *test)
 
 				for (k = 0; k < 3 * round + 1; k++) {
 					u64 next = perf_alt_period_next(&phase, period, window,
-									count, 0, ~k);
+									count);
 
 					KUNIT_ASSERT_EQ(test, next,
 							k % round ? window : period);
@@ -89,26 +89,6 @@ static void test_alternation(struct kunit *test)
 				}
 			}
 		}
-	}
-}
-
-/* With jitter the phase alternates as well, and each interval has its own draw. */
-static void test_alternation_jittered(struct kunit *test)
-{
-	u16 phase = PERF_ALT_OFF;
-	struct rnd_state rnd;
-	int k;
-
-	prandom_seed_state(&rnd, TEST_SEED);
-
-	for (k = 0; k < 1000; k++) {
-		u32 random = prandom_u32_state(&rnd);
-		u64 nominal = k % 2 ? 300 : 999700;
-		u64 next = perf_alt_period_next(&phase, 999700, 300, 0, 12, random);
-
-		KUNIT_ASSERT_EQ(test, next,
-				perf_alt_period_jitter(nominal, 12, random));
-		KUNIT_ASSERT_EQ(test, phase, k % 2 ? PERF_ALT_WINDOW : PERF_ALT_LONG);
 	}
 }
 
@@ -379,7 +359,7 @@ static u64 test_walk(u16 *phase, u64 events, u64 period, u64 window, u32 count)
 
 	while (events >= next) {
 		events -= next;
-		next = perf_alt_period_next(phase, period, window, count, 0, 0);
+		next = perf_alt_period_next(phase, period, window, count);
 	}
 
 	return events;
@@ -509,7 +489,6 @@ static void test_validity_examples(struct kunit *test)
 
 static struct kunit_case alt_period_test_cases[] = {
 	KUNIT_CASE(test_alternation),
-	KUNIT_CASE(test_alternation_jittered),
 	KUNIT_CASE(test_no_jitter),
 	KUNIT_CASE(test_jitter_smallest),
 	KUNIT_CASE(test_jitter_range),

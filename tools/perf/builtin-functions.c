@@ -111,8 +111,8 @@ struct inputs {
 	unsigned int nr;
 };
 
-/* Messages that the browser would cover. */
-struct notes {
+/* Messages that the browser would cover, printed when it ends. */
+struct held_messages {
 	FILE *fp;
 	char *text;
 	size_t size;
@@ -154,7 +154,7 @@ struct report_options {
 	bool stdio;
 	bool tui;
 	bool wants_tui;		/* not only by perf config */
-	struct notes notes;
+	struct held_messages messages;
 	/* The text of recording.header. */
 	char *headers;
 	size_t headers_size;
@@ -162,22 +162,22 @@ struct report_options {
 	struct recording *recordings;
 };
 
-static void notes__begin(struct notes *notes)
+static void held_messages__begin(struct held_messages *messages)
 {
-	notes->fp = open_memstream(&notes->text, &notes->size);
-	if (notes->fp)
-		debug_set_file(notes->fp);
+	messages->fp = open_memstream(&messages->text, &messages->size);
+	if (messages->fp)
+		debug_set_file(messages->fp);
 }
 
-static void notes__end(struct notes *notes)
+static void held_messages__end(struct held_messages *messages)
 {
-	if (!notes->fp)
+	if (!messages->fp)
 		return;
 	debug_set_file(stderr);
-	fclose(notes->fp);
-	notes->fp = NULL;
-	if (notes->text)
-		fputs(notes->text, stderr);
+	fclose(messages->fp);
+	messages->fp = NULL;
+	if (messages->text)
+		fputs(messages->text, stderr);
 }
 
 static void print_no_column(const struct function_columns *columns, const char *by,
@@ -328,7 +328,7 @@ static int browse(const struct function_print *print, struct function_columns *c
 	annotation_config__init();
 	if (options->objdump)
 		annotate_opts.objdump_path = strdup(options->objdump);
-	ret = function_print__browse(print, columns, options->notes.text, annotate_function,
+	ret = function_print__browse(print, columns, options->messages.text, annotate_function,
 				     options);
 	annotation_options__exit();
 	return ret;
@@ -484,7 +484,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	/* With --interval, the notes about all are printed at the end. */
 	if (!is_part(options))
 		print_notes(table, options);
-	notes__end(&options->notes);
+	held_messages__end(&options->messages);
 	if (is_part(options))
 		print.is_continued = is_continued(options, &print);
 	if (options->tui) {
@@ -941,7 +941,7 @@ static int choose_rows(struct report_options *options)
 		pr_err("perf functions: --inline needs rows of functions: use --by symbol or --by callchain\n");
 		return -1;
 	}
-	if (symbol_conf.addr2line_path && !recording__has_addr2line()) {
+	if (symbol_conf.addr2line_path && !function_notes__has_addr2line()) {
 		pr_err("perf functions: --addr2line %s: there is no such program: name the one of binutils\n",
 		       symbol_conf.addr2line_path);
 		return -1;
@@ -1015,7 +1015,7 @@ static int prepare_report(struct report_options *options)
 	if (options->tui && (hists__init() < 0 || symbol__annotation_init() < 0))
 		return -ENOMEM;
 	if (options->tui && verbose <= 0)
-		notes__begin(&options->notes);
+		held_messages__begin(&options->messages);
 	return 0;
 }
 
@@ -1082,8 +1082,8 @@ static int report_functions(struct report_options *options)
 						  &options->inputs[SIDE_AFTER]) :
 				      report_table(options);
 	recordings__delete(options->recordings);
-	notes__end(&options->notes);
-	free(options->notes.text);
+	held_messages__end(&options->messages);
+	free(options->messages.text);
 	return err < 0 ? -1 : err;
 }
 

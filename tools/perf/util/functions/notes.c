@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Says what a reader of a table has to know about its data. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/kernel.h>
 
 #include "../debug.h"
@@ -10,6 +13,7 @@
 #include "recording.h"
 #include "resolve.h"
 #include "sums.h"
+#include "../symbol_conf.h"
 
 /* @side is "before: " or "after: " in a comparison. */
 #define note(side, fmt, ...) pr_warning("perf functions: %s" fmt "\n", side, ##__VA_ARGS__)
@@ -115,10 +119,38 @@ static bool has_line(const char *row)
 	return strstr(row, "(inlined)");
 }
 
+/* Returns true if there is such a program, in PATH if it has no folder. */
+static bool is_program(const char *name)
+{
+	const char *folders = getenv("PATH") ?: "";
+	char path[PATH_MAX];
+	int length;
+
+	if (strchr(name, '/'))
+		return !access(name, X_OK);
+	for (; *folders; folders += length + (folders[length] == ':')) {
+		length = strcspn(folders, ":");
+		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
+		    (int)sizeof(path) && !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * function_notes__has_addr2line - say whether there is a program to find lines with
+ *
+ * Return: true if so.
+ */
+bool function_notes__has_addr2line(void)
+{
+	return is_program(symbol_conf.addr2line_path ?: "addr2line");
+}
+
 /* perf may find lines without addr2line, so this looks for them first. */
 static void note_lines(const char *side, const struct function_table *table)
 {
-	if (recording__has_addr2line())
+	if (function_notes__has_addr2line())
 		return;
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		if (has_line(table->sums[i]->symbol))

@@ -14,6 +14,7 @@ struct function_notes {
 	bool wants_lines;	/* rows need addr2line */
 };
 
+bool function_notes__has_addr2line(void);
 void function_notes__print(const struct function_notes *notes, const struct function_table *table);
 void function_notes__print_sides(const struct function_notes *notes,
 				 const struct function_table *before,

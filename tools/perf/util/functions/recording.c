@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reads recordings of groups and adds up the counts of their samples by function. */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/hash.h>
@@ -1279,34 +1277,6 @@ static void recording__print_header(struct recording *recording, const char *nam
 	}
 	fprintf(fp, "# recording: %s\n", name);
 	perf_session__fprintf_info(recording->session, fp, /*full=*/false);
-}
-
-/* Returns true if there is such a program, in PATH if it has no folder. */
-static bool is_program(const char *name)
-{
-	const char *folders = getenv("PATH") ?: "";
-	char path[PATH_MAX];
-	int length;
-
-	if (strchr(name, '/'))
-		return !access(name, X_OK);
-	for (; *folders; folders += length + (folders[length] == ':')) {
-		length = strcspn(folders, ":");
-		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
-		    (int)sizeof(path) && !access(path, X_OK))
-			return true;
-	}
-	return false;
-}
-
-/**
- * recording__has_addr2line - say whether there is a program to find lines with
- *
- * Return: true if so.
- */
-bool recording__has_addr2line(void)
-{
-	return is_program(symbol_conf.addr2line_path ?: "addr2line");
 }
 
 /**

@@ -41,7 +41,6 @@ int recording__read(const char *path, const struct recording_options *options,
 		    struct function_table *table, struct recording **kept);
 void recordings__delete(struct recording *recordings);
 const char *recordings__annotate(struct recording *recordings, const struct function_sums *sums);
-bool recording__has_addr2line(void);
 bool recording_options__need_lines(const struct recording_options *options);
 const char *recording_options__filter(const struct recording_options *options);
 

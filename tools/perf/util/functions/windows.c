@@ -47,11 +47,6 @@
 #define NR_BLOCKS	20
 #define RECENT_BITS	6
 
-/* An event of a group; its index is the slot of its counts. */
-struct metrics_slot {
-	char *name;
-};
-
 /* The first event of its name in the recording. */
 struct metrics_event {
 	struct metrics_event *next;
@@ -67,7 +62,8 @@ struct metrics_group {
 	bool alternates;
 	/* Shorter intervals are windows. */
 	u64 limit;
-	struct metrics_slot *slots;
+	/* Names of the events. The index of an event is the slot of its counts. */
+	char **names;
 	unsigned int nr_slots;
 	/*
 	 * All windows and all other intervals. The values of a window that counts for the function
@@ -284,8 +280,8 @@ void function_metrics__delete(struct function_metrics *metrics)
 	while ((group = metrics->groups) != NULL) {
 		metrics->groups = group->next;
 		for (unsigned int i = 0; i < group->nr_slots; i++)
-			free(group->slots[i].name);
-		free(group->slots);
+			free(group->names[i]);
+		free(group->names);
 		free(group->windows.values);
 		free(group->longs.values);
 		free(group);
@@ -361,7 +357,7 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 static bool metrics_group__has_event(const struct metrics_group *group, const char *name)
 {
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
-		if (!strcmp(group->slots[i].name, name))
+		if (!strcmp(group->names[i], name))
 			return true;
 	}
 	return false;
@@ -413,16 +409,15 @@ static int is_taken(struct metrics_group *group, const char *name,
 int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
 			     const char *name, const char *cpu)
 {
-	struct metrics_slot *slots;
-	char *own;
+	char **names, *own;
 	int taken;
 
 	if (group->nr_slots == FUNCTION_MAX_EVENTS)
 		return -E2BIG;
-	slots = realloc(group->slots, (group->nr_slots + 1) * sizeof(*slots));
-	if (!slots)
+	names = realloc(group->names, (group->nr_slots + 1) * sizeof(*names));
+	if (!names)
 		return -ENOMEM;
-	group->slots = slots;
+	group->names = names;
 
 	own = function_event_name(attr, name, cpu);
 	taken = own ? is_taken(group, own, attr, cpu) : -ENOMEM;
@@ -438,7 +433,7 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 	if (!own)
 		return -ENOMEM;
 
-	slots[group->nr_slots].name = own;
+	names[group->nr_slots] = own;
 	return group->nr_slots++;
 }
 
@@ -1193,28 +1188,29 @@ void function_metrics__forget_idle(struct function_metrics *metrics)
 	metrics->looked = metrics->now;
 }
 
-static int compare_names(const void *one, const void *other)
+static int compare_names(const void *one, const void *other, void *names)
 {
-	const struct metrics_slot *const *a = one, *const *b = other;
+	const unsigned int *a = one, *b = other;
+	char *const *name = names;
 
-	return strcmp((*a)->name, (*b)->name);
+	return strcmp(name[*a], name[*b]);
 }
 
 /* Returns the slots of a group in the order of its set. Slot 0 is the leader's. */
-static const struct metrics_slot **metrics_group__order(const struct metrics_group *group)
+static unsigned int *metrics_group__order(const struct metrics_group *group)
 {
-	const struct metrics_slot **order = calloc(group->nr_slots, sizeof(*order));
+	unsigned int *order = calloc(group->nr_slots, sizeof(*order));
 
 	if (!order)
 		return NULL;
 	for (unsigned int i = 0; i < group->nr_slots; i++)
-		order[i] = &group->slots[i];
-	qsort(order + 1, group->nr_slots - 1, sizeof(*order), compare_names);
+		order[i] = i;
+	qsort_r(order + 1, group->nr_slots - 1, sizeof(*order), compare_names, group->names);
 	return order;
 }
 
 static struct event_set *metrics_group__set(const struct metrics_group *group,
-					    const struct metrics_slot **order,
+					    const unsigned int *order,
 					    struct function_table *table)
 {
 	const char **events = calloc(group->nr_slots, sizeof(*events));
@@ -1222,7 +1218,7 @@ static struct event_set *metrics_group__set(const struct metrics_group *group,
 
 	if (events) {
 		for (unsigned int i = 0; i < group->nr_slots; i++)
-			events[i] = order[i]->name;
+			events[i] = group->names[order[i]];
 		set = function_table__findnew_set(table, events, group->nr_slots);
 	}
 	free(events);
@@ -1230,19 +1226,17 @@ static struct event_set *metrics_group__set(const struct metrics_group *group,
 }
 
 /* Adds the totals and products of a group, in the order of its set. */
-static bool add_values(const struct metrics_group *group, const struct metrics_slot **order,
+static bool add_values(const struct metrics_group *group, const unsigned int *order,
 		       const struct event_set *set, const struct u192 *from, struct u192 *to)
 {
 	bool fits = true;
 
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
-		unsigned int a = order[i] - group->slots;
-
-		fits = u192__add(&to[i], &from[a]) && fits;
+		fits = u192__add(&to[i], &from[order[i]]) && fits;
 		for (unsigned int j = i; j < group->nr_slots; j++) {
-			unsigned int b = order[j] - group->slots;
-			const struct u192 *product =
-				&from[event_set__product(set, min(a, b), max(a, b))];
+			unsigned int first = min(order[i], order[j]);
+			unsigned int second = max(order[i], order[j]);
+			const struct u192 *product = &from[event_set__product(set, first, second)];
 
 			/* Most functions have no window of some class, or no burst. */
 			if (product->w[0] || product->w[1] || product->w[2])
@@ -1254,7 +1248,7 @@ static bool add_values(const struct metrics_group *group, const struct metrics_s
 }
 
 /* Adds the values of a class, with the products of its bursts. */
-static void add_class(const struct metrics_group *group, const struct metrics_slot **order,
+static void add_class(const struct metrics_group *group, const unsigned int *order,
 		      const struct event_set *set, struct metrics_sums *from,
 		      enum window_class class, struct u192 *to)
 {
@@ -1266,7 +1260,7 @@ static void add_class(const struct metrics_group *group, const struct metrics_sl
  * Adds the windows of two classes, with the products of their totals in each block; @in_block gives
  * the number of windows in a block. Returns the number of blocks with windows.
  */
-static u64 add_reading(const struct metrics_group *group, const struct metrics_slot **order,
+static u64 add_reading(const struct metrics_group *group, const unsigned int *order,
 		       const struct event_set *set, struct metrics_sums *from,
 		       enum window_class class, enum in_block in_block, struct u192 *to)
 {
@@ -1284,10 +1278,10 @@ static u64 add_reading(const struct metrics_group *group, const struct metrics_s
 			continue;
 		nr++;
 		for (unsigned int i = 0; i < set->nr_events; i++) {
-			const u64 *a = counts + (order[i] - group->slots) * NR_CLASSES;
+			const u64 *a = counts + order[i] * NR_CLASSES;
 
 			for (unsigned int j = i; j < set->nr_events; j++) {
-				const u64 *b = counts + (order[j] - group->slots) * NR_CLASSES;
+				const u64 *b = counts + order[j] * NR_CLASSES;
 
 				u192__add_product(product++, a[WINDOWS_BOTH] + a[class],
 						  b[WINDOWS_BOTH] + b[class]);
@@ -1297,7 +1291,7 @@ static u64 add_reading(const struct metrics_group *group, const struct metrics_s
 	return nr;
 }
 
-static int add_to_table(const struct metrics_group *group, const struct metrics_slot **order,
+static int add_to_table(const struct metrics_group *group, const unsigned int *order,
 			const struct event_set *set, const struct metrics_function *function,
 			const u64 *opened, struct function_table *table)
 {
@@ -1332,7 +1326,7 @@ static int add_to_table(const struct metrics_group *group, const struct metrics_
 	return 0;
 }
 
-static bool add_intervals(const struct metrics_group *group, const struct metrics_slot **order,
+static bool add_intervals(const struct metrics_group *group, const unsigned int *order,
 			  const struct event_set *set, const struct function_intervals *from,
 			  struct function_intervals *to)
 {
@@ -1341,7 +1335,7 @@ static bool add_intervals(const struct metrics_group *group, const struct metric
 }
 
 /* Adds the windows that count for a function to all windows. */
-static bool add_matched(const struct metrics_group *group, const struct metrics_slot **order,
+static bool add_matched(const struct metrics_group *group, const unsigned int *order,
 			struct event_set *set, const struct metrics_function *function)
 {
 	struct metrics_sums *sums = function->sums[group->index];
@@ -1375,7 +1369,7 @@ static void count_opened(const struct function_metrics *metrics, const struct me
 static int add_group(const struct function_metrics *metrics, const struct metrics_group *group,
 		     struct function_table *table)
 {
-	const struct metrics_slot **order = metrics_group__order(group);
+	unsigned int *order = metrics_group__order(group);
 	struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
 	u64 opened[NR_BLOCKS];
 	int err = set ? 0 : -ENOMEM;
