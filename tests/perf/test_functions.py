@@ -1197,7 +1197,7 @@ class Manual(unittest.TestCase):
     def test_options(self):
         there = set(run(PERF, "functions", "report", "--list-opts").stdout.split())
         told = set(
-            re.findall(r"^(--[a-z0-9-]+)(?:=\S*)?::$", self.sections["REPORT OPTIONS"], re.M)
+            re.findall(r"^(--[a-z0-9-]+)(?:\[?=\S*)?::$", self.sections["REPORT OPTIONS"], re.M)
         )
         self.assertEqual(told, there)
 
@@ -1208,7 +1208,7 @@ class Manual(unittest.TestCase):
             for command in (("functions", "record"), ("record",))
         ]
         told = set(
-            re.findall(r"^(--[a-z0-9-]+)(?:=\S*)?::$", self.sections["RECORD OPTIONS"], re.M)
+            re.findall(r"^(--[a-z0-9-]+)(?:\[?=\S*)?::$", self.sections["RECORD OPTIONS"], re.M)
         )
         self.assertLessEqual(lists[0] - lists[1] | {"--period"}, told)
         self.assertLessEqual(told - {"--no-window", "--no-jitter"}, lists[0])
