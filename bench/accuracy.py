@@ -139,7 +139,8 @@ def errors(table: Rows, truth: Truth, mode: str = "discard") -> dict[str, Any]:
         values = {name: table[name]["metrics"] for name in truth if name in table}
         cycles = {name: values[name]["%CY"] if name in values else 0 for name in truth}
         number = sum(table[name]["sums"][0]["opened"] for name in values)
-        rate = values["dcache_miss"]["PF/KI"] / 1000
+        if "dcache_miss" in values:
+            rate = values["dcache_miss"]["PF/KI"] / 1000
     elif instructions["dcache_miss"]:
         rate = faults["dcache_miss"] / instructions["dcache_miss"]
     if mode != "auto" and sum(faults.values()):
@@ -439,9 +440,10 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         At depth 1 a call has 3,365 to 11,539 instructions. At depths 2 and 3 it is split into eight
         calls, each an eighth as long, and before each the caller executes fewer than 100
         instructions. The caller hardly ever has a window of its own, which causes most of the share
-        error. A window that reaches over two of the calls also counts the work of the caller, which
+        error of the mode `discard`. A window that reaches over two of the calls also counts the work of the caller, which
         lowers the rate of the function. Windows of 500 cycles and more can begin in one call and
-        end in the next call of the same function. They are kept, so the shares become better again.
+        end in the next call of the same function. They are kept, so the shares of this mode become
+        better again.
     """
     chances = """
         *by chance* is calculated for windows at independent places. Without jitter the places are
@@ -468,7 +470,7 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         prose(
             "The next table has all recordings. *alternate* has a long period and a window, "
             f"*jitter* has both with `alt-period-jitter={result['jitter']}`, and *plain* has one "
-            "period only. *discarded* is the percentage of the windows that do not count. "
+            "period only. *discarded* is the percentage of the windows that are discarded. "
             "*expected* is the expected share error. *spill* is the percentage of all page faults "
             "that the table gives to functions other than `dcache_miss`:"
         ),

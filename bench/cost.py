@@ -8,7 +8,7 @@ a kernel thread has interrupted.
 
 Three kernels are compared: Linux without the series, with it, and with it and
 stop-start.patch, which stops and starts the PMU on each overflow of an event
-that alternates, as the first proposal of the feature did (RFC, 2024). All three
+that alternates, as RFC v2 of the published series did (2024). All three
 have the series' fix of arm_pmuv3, which has nothing to do with alternate periods.
 
 A context switch is half a turn of `perf bench sched pipe`, on one CPU, with an event
@@ -186,7 +186,7 @@ def report(result: dict) -> str:
     """
     after = f"""
         For an event that does not alternate, the overflow handler executes one more load and one
-        more branch. The first proposal of the feature stopped and started the PMU on each overflow,
+        more branch. RFC v2 of the published series stopped and started the PMU on each overflow,
         which adds {result['stop-start ratio']} times as many instructions. A sample of `cpu-clock`
         executes {clock['before']:.0f} instructions without the series and {clock['after']:.0f} with
         it, because the series records how many periods a late timer has skipped. Compilers and

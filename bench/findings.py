@@ -148,8 +148,9 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         known. The interrupt before each window disturbs the caches, and most functions of these
         programs return within a window, or call others in it. So the mean error of a function's CPI
         (cycles per instruction) is {span(errors(plain, 'CPI'))}. `--correct` subtracts an estimate
-        of what interrupts add, and {span(errors(corrected, 'CPI'))} remain. Of {values} values (shares of cycles, CPI and three rates of misses), perf marks {marked} as
-        weak or prints none; with `--correct`, {marked_corrected}.
+        of what interrupts add, and {span(errors(corrected, 'CPI'))} remain. Of {values} values
+        (shares of cycles, CPI and three rates of misses), perf marks {marked} as weak or prints
+        none; with `--correct`, {marked_corrected}.
         {unmarked_rates(plain) or 'None'} of the CPIs and rates is without a mark; with `--correct`,
         {unmarked_rates(corrected)} are. So read CPI and rates of such programs with `--correct`
         only.""",

@@ -45,16 +45,18 @@ static DEFINE_PER_CPU(struct perf_event_context *, cpu_context);
 /* Set when the module is removed: no more windows may begin. */
 static bool leaving;
 
-/* Returns true if a short period of the event disturbs an x86 CPU. Its driver has checked one. */
+/* Returns true for events of x86 that the driver lets overflow seldom only. */
 static bool needs_long_period(const struct perf_event *event)
 {
 #ifdef CONFIG_X86
 	if (boot_cpu_data.x86_vendor == X86_VENDOR_INTEL)
 		return event->hw.config & HSW_IN_TX_CHECKPOINTED;
-	return event->attr.branch_sample_type;
-#else
-	return false;
 #endif
+#ifdef X86_FEATURE_BRS
+	if (boot_cpu_has(X86_FEATURE_BRS))
+		return event->attr.branch_sample_type;
+#endif
+	return false;
 }
 
 /* perf refuses most other events before. If one gets here, it keeps its own period. */

@@ -285,9 +285,13 @@ static void print_all(const struct function_table *table, const struct function_
 {
 	const struct function_reading_options options = {
 		.correction = choice % 5 % 3, .is_next_run = choice % 7 == 1,
+		.is_compared = choice % 3 == 0,
 	};
+	struct function_runs before = { .table = *table }, after = { .table = *other };
 	struct function_columns columns = {}, others = {};
 
+	if (options.is_compared && function_runs__choose_windows(&before, &after))
+		return;
 	if (!function_columns__init(&columns, table, &options)) {
 		function_columns__sort(&columns, function_columns__default_sort(&columns));
 		if (choice % 3)

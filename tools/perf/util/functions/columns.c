@@ -1171,7 +1171,7 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 		row->sums = &table->sums[i];
 		row->nr_sums = 1;
 		row->options = *options;
-		row->values = calloc(columns->nr_columns, sizeof(*row->values));
+		row->values = calloc(columns->nr_columns ?: 1, sizeof(*row->values));
 		if (!row->values)
 			return -ENOMEM;
 		columns->nr_rows++;

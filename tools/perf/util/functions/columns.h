@@ -52,7 +52,8 @@ enum function_correction {
 /* Options of the computation of values from sums. */
 struct function_reading_options {
 	enum function_correction correction;
-	bool is_compared;	/* for comparing runs, in which skid moves shares alike */
+	/* For a comparison: skid moves shares alike, and function_sums.is_left is set. */
+	bool is_compared;
 	bool is_next_run;	/* errors include the difference to the next run */
 };
 

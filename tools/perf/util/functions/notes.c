@@ -10,8 +10,6 @@
 #include "../debug.h"
 #include "effect.h"
 #include "notes.h"
-#include "recording.h"
-#include "resolve.h"
 #include "sums.h"
 #include "../symbol_conf.h"
 

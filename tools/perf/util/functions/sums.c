@@ -6,7 +6,6 @@
  * hosts give the same result in whatever order they are added.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
@@ -717,7 +716,6 @@ bool function_table__has_window(const struct function_table *table)
 	return false;
 }
 
-/* Windows chosen in different modes do not add up, but auto chooses like discard. */
 /**
  * function_table__mark_left - note that many windows leave a function
  * @table: the table, sorted
@@ -739,6 +737,7 @@ void function_table__mark_left(struct function_table *table, const struct functi
 		table->sums[i]->is_left = true;
 }
 
+/* Windows chosen in different modes do not add up, but auto chooses like discard. */
 static bool event_set__same_share(const struct event_set *a, const struct event_set *b)
 {
 	return event_set__has_share(a, FUNCTION_SHARE_NONE) ==

@@ -125,7 +125,7 @@ struct function_sums {
 	char *symbol;
 	char *dso;
 	bool has_address;
-	/* In a comparison: many windows leave the function in one of the runs. */
+	/* In a comparison: many windows leave the function on one side. */
 	bool is_left;
 	u64 address;
 	/* In share mode auto: samples that end a long interval. */
