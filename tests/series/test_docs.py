@@ -60,7 +60,10 @@ class Documentation(unittest.TestCase):
                 "USE_ASCIIDOCTOR=1",
                 f"MAN1_TXT={' '.join(pages)}",
             )
-            self.assertEqual(output, "")
+            # make 4.4 prints the steps in spite of -s, and warns of perf's Makefile
+            of_make = re.compile(r"  (GEN|ASCIIDOC) |Makefile:\d+: warning: ")
+            said = [line for line in output.splitlines() if not of_make.match(line)]
+            self.assertEqual(said, [])
             for name in pages:
                 text = must(
                     "man",
