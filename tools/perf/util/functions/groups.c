@@ -260,11 +260,13 @@ static char *own_cpu(void)
  * @leader: cycles, with the terms of its periods
  * @other: NULL, or the same with other periods, to repeat the group with
  * @modifiers: what is counted, "uH" for user space of the host
+ * @is_verbose: print which members are left out
  *
  * Return: an event list for perf record, to be freed: a group of those members that
  * this machine counts together. NULL without memory.
  */
-char *function_groups__default(const char *leader, const char *other, const char *modifiers)
+char *function_groups__default(const char *leader, const char *other, const char *modifiers,
+			       bool is_verbose)
 {
 	static const char *const members[] = {
 		"instructions", "branch-misses", "cache-references", "cache-misses",
@@ -277,8 +279,8 @@ char *function_groups__default(const char *leader, const char *other, const char
 
 		if (one && fits(&group, one, modifiers))
 			strbuf_addf(&events, ",%s", members[i]);
-		else
-			pr_debug("not counted on this machine: %s\n", members[i]);
+		else if (is_verbose)
+			pr_info("not counted on this machine: %s\n", members[i]);
 		strlist__delete(one);
 	}
 	strbuf_addf(&text, "{%s%s}:%sS", leader, events.buf, modifiers);

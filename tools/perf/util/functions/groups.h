@@ -2,7 +2,10 @@
 #ifndef __PERF_FUNCTIONS_GROUPS_H
 #define __PERF_FUNCTIONS_GROUPS_H
 
-char *function_groups__default(const char *leader, const char *other, const char *modifiers);
+#include <stdbool.h>
+
+char *function_groups__default(const char *leader, const char *other, const char *modifiers,
+			       bool is_verbose);
 char *function_groups__of_metrics(const char *leader, const char *other, const char *modifiers,
 				  const char *names);
 

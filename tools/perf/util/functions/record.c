@@ -396,7 +396,7 @@ static char *events_of(const struct parsed *parsed, const struct function_sampli
 	if (leader && (other || !parsed->calibrate))
 		events = parsed->metrics ?
 			 function_groups__of_metrics(leader, other, modifiers, parsed->metrics) :
-			 function_groups__default(leader, other, modifiers);
+			 function_groups__default(leader, other, modifiers, parsed->is_verbose);
 	free(other);
 	free(leader);
 	return events;
@@ -589,10 +589,7 @@ int function_record__init(struct function_record *record, struct option *options
 	if (function_leaders__sample(options, &sampling, &record->ways))
 		return -1;
 	if (!parsed.has_events) {
-		/* perf record does this for itself. */
-		verbose += parsed.is_verbose;
 		record->group = events_of(&parsed, &sampling);
-		verbose -= parsed.is_verbose;
 		if (!record->group)
 			return -1;
 	}
