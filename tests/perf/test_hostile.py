@@ -414,6 +414,18 @@ class Numbers(Refused):
             (row,) = loads(done.stdout)["functions"]
             self.assertEqual(row["metrics"]["%CY"], 100)
 
+    def test_groups_without_windows_take_no_memory(self):
+        """The sums over all windows of 1000 events take 24 MB, if there is a window."""
+        groups = [[f"e{number}-{event}" for event in range(1000)] for number in range(10)]
+        one = (("cycles", "instructions"), [("f", "/x", "-", 1, 1, *ONE)])
+        path = sums_file("groups.sums", one, *((group, ()) for group in groups))
+        command = PERF, "functions", "report", "--share", "discard", path
+        with subprocess.Popen(command, stdout=-3, stderr=-3) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(usage.ru_maxrss, 100_000)
+
     def test_many_rows_of_one_name(self):
         """In 20,000 DSOs, some of one short name, and at 20,000 addresses of one."""
         dsos = [("f", f"/{number % 100}/{number // 2}.so", "-") for number in range(20000)]
