@@ -141,10 +141,11 @@ def errors(table: Rows, truth: Truth, mode: str = "discard") -> dict[str, Any]:
         number = sum(table[name]["sums"][0]["opened"] for name in values)
         if "dcache_miss" in values:
             rate = values["dcache_miss"]["PF/KI"] / 1000
-    elif instructions["dcache_miss"]:
-        rate = faults["dcache_miss"] / instructions["dcache_miss"]
-    if mode != "auto" and sum(faults.values()):
-        spill = 1 - faults["dcache_miss"] / sum(faults.values())
+    else:
+        if instructions["dcache_miss"]:
+            rate = faults["dcache_miss"] / instructions["dcache_miss"]
+        if sum(faults.values()):
+            spill = 1 - faults["dcache_miss"] / sum(faults.values())
     shares = {name: count / sum(cycles.values()) for name, count in cycles.items()}
     return {
         "windows": windows,
@@ -440,8 +441,8 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         At depth 1 a call has 3,365 to 11,539 instructions. At depths 2 and 3 it is split into eight
         calls, each an eighth as long, and before each the caller executes fewer than 100
         instructions. The caller hardly ever has a window of its own, which causes most of the share
-        error of the mode `discard`. A window that reaches over two of the calls also counts the work of the caller, which
-        lowers the rate of the function. Windows of 500 cycles and more can begin in one call and
+        error of the mode `discard`. A window that reaches over two of the calls also counts the
+        work of the caller, which lowers the rate of the function. Windows of 500 cycles and more can begin in one call and
         end in the next call of the same function. They are kept, so the shares of this mode become
         better again.
     """

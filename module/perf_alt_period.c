@@ -45,7 +45,7 @@ static DEFINE_PER_CPU(struct perf_event_context *, cpu_context);
 /* Set when the module is removed: no more windows may begin. */
 static bool leaving;
 
-/* Returns true for events of x86 that the driver lets overflow seldom only. */
+/* Returns true for x86 events that their driver allows to overflow only seldom. */
 static bool needs_long_period(const struct perf_event *event)
 {
 #ifdef CONFIG_X86
@@ -59,7 +59,7 @@ static bool needs_long_period(const struct perf_event *event)
 	return false;
 }
 
-/* perf refuses most other events before. If one gets here, it keeps its own period. */
+/* perf does not open most other events. If one gets here, it keeps its own period. */
 static bool alternates(struct perf_event *event)
 {
 	struct perf_event_attr *attr = &event->attr;

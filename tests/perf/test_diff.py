@@ -966,9 +966,12 @@ class Runs(unittest.TestCase):
         draw = random.Random(25)
         windows, leave = drawn(draw, 910), drawn(draw, 110, cpi=15)
         paths = [
-            write_auto(f"leave-{stays}.sums", {"f": (500, windows[:stays])}, {"f": others})
+            write_auto(
+                f"leave-{stays}.sums",
+                {"f": (500, windows[:stays])},
+                {"f": leave[: 1000 - stays]},
+            )
             for stays in range(890, 911, 4)
-            for others in (leave[: 1000 - stays],)
         ]
         for before, after in (paths[:1], paths[-1:]), (paths[-1:], paths[:1]):
             done = compared(before, after, "--fail-on", "CPI>1%", "--fail-on", "CPI<-1%")

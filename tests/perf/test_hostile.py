@@ -19,6 +19,7 @@ import subprocess
 import unittest
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import DEVNULL
 
 from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
@@ -420,7 +421,7 @@ class Numbers(Refused):
         one = (("cycles", "instructions"), [("f", "/x", "-", 1, 1, *ONE)])
         path = sums_file("groups.sums", one, *((group, ()) for group in groups))
         command = PERF, "functions", "report", "--share", "discard", path
-        with subprocess.Popen(command, stdout=-3, stderr=-3) as process:
+        with subprocess.Popen(command, stdout=DEVNULL, stderr=DEVNULL) as process:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 0)

@@ -424,13 +424,19 @@ static int comparison__init(struct comparison *comparison, struct function_diff 
 	return 0;
 }
 
+/* Returns true for a percentage of the windows that end in a function. */
+static bool is_part_of_windows(const struct function_column *column)
+{
+	return column->per && !strcmp(column->per, "samples");
+}
+
 /*
  * Returns the change of a value per relative change of the metric: a share near 1 can change only
  * as much as the rest.
  */
 static double unit_of(const struct function_column *column, const struct function_value *value)
 {
-	bool is_part = function_column__is_share(column) || !strcmp(column->per, "samples");
+	bool is_part = function_column__is_share(column) || is_part_of_windows(column);
 
 	return fabs(value->value * (is_part ? 1 - value->value / column->scale : 1));
 }
@@ -446,7 +452,6 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 	const struct function_runs *runs = comparison->sides[side];
 	unsigned int first = side == BEFORE ? 0 : comparison->sides[BEFORE]->nr;
 	bool is_share = function_column__is_share(column);
-	bool is_part = column->per && !strcmp(column->per, "samples");
 	double *deviations = &comparison->deviations[comparison->nr_runs * row + first];
 	double unit, mean = 0, sum = 0, squares = 0, inverses = 0;
 
@@ -469,7 +474,8 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 		    (in_run && !in_run->values[place].is_defined))
 			continue;
 		windows = is_share ? comparison->windows[first + i] :
-			  is_part ? windows_of(in_run) : windows_of_rates(in_run);
+			  is_part_of_windows(column) ? windows_of(in_run) :
+						       windows_of_rates(in_run);
 		deviations[i] = in_run ? in_run->values[place].value / unit : 0;
 		mean += deviations[i];
 		sum += windows;
