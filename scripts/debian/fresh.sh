@@ -3,7 +3,9 @@
 # usage: fresh.sh SUITE [TESTS]
 # Runs each make command that README prints, as a newcomer would: in a clean Debian root that has
 # only git, make and sudo beside what the installer leaves, as a user with sudo, in a clone of the
-# committed repository. `make demo` runs twice. `make deb`, which takes hours, is left out.
+# committed repository. `make demo` runs twice. `make deb`, which takes hours, is left out. Then the
+# commands of HARDWARE.md follow that a root without a kernel of its own can run. Those that need
+# a PMU may fail: their messages are in the log.
 # The log is build/fresh-SUITE.log. TESTS are the suites of `make check`, all of them by default. A
 # BASE other than 6.12 is passed to make. The logs of the clone, which messages of failures name,
 # are kept in build/fresh-SUITE.logs/.
@@ -51,22 +53,32 @@ useradd --create-home --shell /bin/bash newcomer
 echo 'newcomer ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/newcomer
 mv /clone /home/newcomer/clone
 chown -R newcomer: /home/newcomer
+echo 'APT::Get::Assume-Yes "true";' > /etc/apt/apt.conf.d/yes
 END
 newcomer() {
 	"${SUDO[@]}" chroot "$root" /usr/bin/env -i HOME=/home/newcomer USER=newcomer TERM=dumb \
 		PATH=/usr/local/bin:/usr/bin:/bin:/usr/games su newcomer -c "cd ~/clone && $1"
 }
 
-mapfile -t commands < <(sed -n 's/^    \(make [^#]*[^# ]\)\( *#.*\)\?$/\1/p' README.md |
-	grep -v '^make deb')
+# commands FILE: those that a page prints, without comments
+commands() {
+	sed -n 's/^    \([a-z][^#]*[^# ]\)\( *#.*\)\?$/\1/p' "$1"
+}
+mapfile -t visit < <(commands README.md | grep '^make' | grep -v '^make deb')
+mapfile -t hardware < <(commands HARDWARE.md | grep -x \
+	-e 'make demo .*' -e 'make dkms perf' -e 'sudo apt install ./build/.*' -e 'scripts/reproduce')
 {
 	echo "# $suite, commit $(git rev-parse HEAD)"
-	for command in "make demo" "${commands[@]}"; do
-		command+=$base
+	for command in "make demo" "${visit[@]}" "${hardware[@]}"; do
+		[[ $command != make* ]] || command+=$base
 		[[ $command != "make check"* ]] || command+=" SUITES='$tests'"
 		start=$SECONDS
 		echo "\$ $command"
-		newcomer "$command"
+		newcomer "$command" || {
+			status=$?
+			[[ $command = *kvm* || $command = scripts/reproduce ]] || exit "$status"
+			echo "# status $status"
+		}
 		echo "# $command: $((SECONDS - start)) s"
 	done
 } 2>&1 | tee "$log"
