@@ -4,7 +4,7 @@
 import unittest
 
 from tests.harness import machines
-from tests.harness.env import ARCH, LINUX, must
+from tests.harness.env import ARCH, CHECK, LINUX, in_guest, must
 from tests.harness.pristine import IMAGE, pristine_kernel
 
 MINUTES = 1
@@ -57,6 +57,39 @@ class Arm64Selftest(machines.Selftest):
         for name in machines.PROGRAMS:
             for line in self.selftest(name, "--kernel", IMAGE):
                 self.assertRegex(line, r"^ok \d+ \S+ # SKIP .*kernel without")
+
+
+class Throttled(unittest.TestCase):
+    """Two faults of perf's core that core-fixes repairs: a loop of a second is throttled."""
+
+    SCRIPT = """
+sysctl -q kernel.perf_event_max_sample_rate=2000 kernel.perf_cpu_time_max_percent=0
+cd /tmp
+perf record -q -e '{task-clock/period=20000/,page-faults}:S' -- perf test -w noploop 1
+perf script -F event,period > /share/clock
+perf record -q -e '{cycles/period=5000/,instructions/period=5000/}:u' -- perf test -w noploop 1
+perf script -F event > /share/group
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.share = CHECK / "throttled"
+        cls.share.mkdir(parents=True, exist_ok=True)
+        in_guest(cls.SCRIPT, share=cls.share)
+
+    def test_task_clock_counts_no_time_twice(self):
+        lines = [line.split() for line in (self.share / "clock").read_text().splitlines()]
+        counts = [int(count) for count, event in lines if event.startswith("task-clock")]
+        self.assertGreater(len(counts), 1000)
+        self.assertLess(sum(counts), 1.1e9)
+
+    def test_group_goes_on(self):
+        """Each instruction takes a cycle, so both members overflow in the same interrupt.
+
+        Linux 6.12 never had this fault.
+        """
+        samples = (self.share / "group").read_text()
+        self.assertGreater(samples.count("cycles"), 1000)
 
 
 if __name__ == "__main__":
