@@ -84,10 +84,10 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
             f"""Calls of the benchmark take 3,365 to 11,539 cycles. With windows of 300,
             {percent(near['share error'])} % of the cycles go to a wrong function (by chance alone:
             {percent(near['by chance'])} %), and the page-fault rate of `dcache_miss` is
-            {percent(abs(near['rate error']))} % off. If calls are an eighth as long, the errors are
-            {percent(far['share error'])} % and {percent(abs(far['rate error']))} %. With `--share
-            discard`, as in the published tables, {percent(near_discard['share error'])} % and
-            {percent(far_discard['share error'])} % go to a wrong function. (`{command}accuracy`)"""
+            {percent(abs(near['rate error']))} % off. If calls are an eighth as long, these errors
+            are {percent(far['share error'])} % and {percent(abs(far['rate error']))} %. With
+            `--share discard`, {percent(near_discard['share error'])} % of the cycles (short calls:
+            {percent(far_discard['share error'])} %) go to a wrong function. (`{command}accuracy`)"""
         )
     if cost := results.get("cost"):
         added = cost["added"]

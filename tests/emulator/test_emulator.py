@@ -375,12 +375,13 @@ class Interrupts(Emulator):
         native(path, "--sums", sums)
         own = json.loads(native(path, "-j").stdout)
         alone = json.loads(must(PERF, "functions", "report", "-j", sums, stderr=-1))
-        self.assertGreater(own["skid"]["mean"], 0)
+        (skid,) = own["skid"]
+        self.assertGreater(skid["mean"], 0)
         counts = own["intervals"][0]["windows"]["totals"]["cycles"]
         for row, other in zip(own["functions"], alone["functions"]):
             (of_windows,) = row["sums"]
             begun = of_windows["begun"]["windows"] - of_windows["matched"]
-            moved = own["skid"]["mean"] * max(begun, of_windows["discarded"]) / counts
+            moved = skid["mean"] * max(begun, of_windows["discarded"]) / counts
             low, high = other["intervals"]["%CY"]
             self.assertAlmostEqual(row["intervals"]["%CY"][0], max(low - 100 * moved, 0))
             self.assertAlmostEqual(row["intervals"]["%CY"][1], min(high + 100 * moved, 100))

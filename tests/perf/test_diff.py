@@ -356,6 +356,44 @@ class Functions(unittest.TestCase):
             },
         )
 
+    def test_twins_of_which_one_side_has_one(self):
+        """There the name was unique, so it has no address: it may be any of the others."""
+        twins = [("f", "/a", "0x10"), ("f", "/a", "0x20")]
+        for dso in "/a", "/new/a":
+            self.assertEqual(self.pairs(twins, [("f", dso, "-")]), {("f", dso, None): ("both", 0)})
+            self.assertEqual(self.pairs([("f", dso, "-")], twins), {("f", "/a", None): ("both", 0)})
+
+    def test_runs_of_which_one_has_one_of_twins(self):
+        """All runs of both sides then have one row."""
+        one, two = DATA / "one.sums", DATA / "two.sums"
+        write(one.name, [("f", "/a", "-", [(300, 100, 1)] * 3)])
+        write(two.name, [("f", "/a", address, [(300, 100, 1)] * 3) for address in ("0x10", "0x20")])
+        for files in (one, two), (two, one), (two, two):
+            addresses = [16, 32] if one not in files else [None]
+            for sides in ((two, two), files), (files, (two, two)):
+                done = run(
+                    *(PERF, "functions", "report", "-j", "--before", *sides[0]),
+                    *("--after", *sides[1]),
+                    stderr=-1,
+                )
+                rows = json.loads(done.stdout)["functions"]
+                self.assertEqual(
+                    [(row["address"], row["status"]) for row in rows],
+                    [(address, "both") for address in addresses],
+                )
+
+    def test_file_of_the_same_name_is_another_one(self):
+        """Twins stay apart, though a DSO elsewhere has one function of their name."""
+        functions = [("f", "/x/a", "0x10"), ("f", "/x/a", "0x20"), ("f", "/y/a", "-")]
+        self.assertEqual(
+            self.pairs(functions, functions),
+            {
+                ("f", "/x/a", 0x10): ("both", 0),
+                ("f", "/x/a", 0x20): ("both", 1),
+                ("f", "/y/a", None): ("both", 2),
+            },
+        )
+
     def test_no_symbols(self):
         """A function without a symbol has only its address; another address is another function."""
         self.assertEqual(

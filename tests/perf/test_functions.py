@@ -308,8 +308,8 @@ class Interval(unittest.TestCase):
         self.assertEqual(
             [table["skid"] for table in tables],
             [
-                {"windows": number, "mean": 20, "median": 20, "percentile_95": 20}
-                for number in (self.MOST_SKIDS, 2)
+                [{"leader": "cycles", "windows": n, "mean": 20, "median": 20, "percentile_95": 20}]
+                for n in (self.MOST_SKIDS, 2)
             ],
         )
 

@@ -19,13 +19,12 @@ import subprocess
 import unittest
 from collections.abc import Sequence
 from pathlib import Path
-from subprocess import DEVNULL
 
 from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
-from tests.harness.recording import LONG, WINDOW, Windows
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 DATA = CHECK / "hostile"
 HEADER = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
@@ -415,17 +414,44 @@ class Numbers(Refused):
             (row,) = loads(done.stdout)["functions"]
             self.assertEqual(row["metrics"]["%CY"], 100)
 
-    def test_groups_without_windows_take_no_memory(self):
-        """The sums over all windows of 1000 events take 24 MB, if there is a window."""
-        groups = [[f"e{number}-{event}" for event in range(1000)] for number in range(10)]
-        one = (("cycles", "instructions"), [("f", "/x", "-", 1, 1, *ONE)])
-        path = sums_file("groups.sums", one, *((group, ()) for group in groups))
-        command = PERF, "functions", "report", "--share", "discard", path
-        with subprocess.Popen(command, stdout=DEVNULL, stderr=DEVNULL) as process:
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, 0)
-        self.assertLess(usage.ru_maxrss, 100_000)
+    def test_group_of_too_many_events(self):
+        """Each pair of events has a product in each row, so there are no more than 64 events."""
+        for number in 64, 65:
+            events = ["cycles", *(f"e{event:02}" for event in range(1, number))]
+            values = (number + number * (number + 1) // 2) * [1]
+            path = sums_file("events.sums", (events, [("f", "/x", "-", 1, 1, *values)]))
+            status = number > 64
+            self.assertEqual(bool(report(path).returncode), status)
+            self.assertEqual(bool(script("--sums", path).returncode), status)
+        writer = Recording([[pw.Event(f"e{number}", 4, number, [number]) for number in range(65)]])
+        writer.sample(0x1000, *65 * [1])
+        path = writer.write(DATA / "events.data")
+        self.assert_refused("is in too large a group: record fewer events", report(path))
+
+    def test_too_many_columns(self):
+        groups = (
+            (("instructions", *(f"e{number}-{event:02}" for event in range(60))), [])
+            for number in range(9)
+        )
+        row = "f", "/x", "-", 1, 1, *(61 + 61 * 62 // 2) * [1]
+        path = sums_file("columns.sums", *((events, [row]) for events, _ in groups))
+        for done in report(path), script("--sums", path):
+            self.assert_refused("too many events for a table (record fewer)", done)
+
+    def test_titles_of_columns(self):
+        """No two columns have the same title, whose case does not matter to --sort."""
+        events = "BM", "X", "branch-misses", "instructions", "x"
+        path = sums_file(
+            "titles.sums", (events, [("f", "/x", "-", 9, 9, 10, 20, 30, 1000, 40, *15 * [0])])
+        )
+        table = loads(report("-j", path).stdout)
+        values = {name: round(value) for name, value in table["functions"][0]["metrics"].items()}
+        self.assertEqual(
+            {name: value for name, value in values.items() if name.endswith("/KI")},
+            {"BM/KI": 30, "event:BM/KI": 10, "X/KI": 20, "event:x/KI": 40},
+        )
+        theirs = loads(script("--json", "--sums", path).stdout)
+        self.assertEqual([*theirs["functions"][0]["metrics"]], [*values])
 
     def test_many_rows_of_one_name(self):
         """In 20,000 DSOs, some of one short name, and at 20,000 addresses of one."""
@@ -443,6 +469,10 @@ class Numbers(Refused):
                 else [["f", address] for _, _, address in rows]
             )
             self.assertEqual(sorted(labels), sorted(expected))
+            done = report("--diff", path, path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            last = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.assertLess(last.ru_utime - after.ru_utime, 3)
             theirs = script("--sums", path).stdout
             self.assertEqual(sorted(line[:-5] for line in words(theirs)[1:]), sorted(expected))
 

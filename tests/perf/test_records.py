@@ -4,11 +4,12 @@
 import json
 import random
 import struct
+import subprocess
 import unittest
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.env import CHECK, PERF, SCRIPT, must, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 DATA = CHECK / "records"
@@ -65,6 +66,113 @@ class Lost(unittest.TestCase):
         self.assertEqual(self.told(0, (7, self.BY_BPF)), (0, 20))
 
 
+class Parts(unittest.TestCase):
+    """Recordings of which a group or a span of time has samples."""
+
+    def test_group_without_samples(self):
+        """A recording of the same groups adds up with one in which a group has no sample."""
+        groups = [
+            [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])],
+            [pw.Event("cycles", 0, 0, [3], LONG, WINDOW), pw.Event("cache-misses", 0, 3, [4])],
+        ]
+        paths = []
+        for number in 1, 2:
+            recording = Recording(groups)
+            for group in range(number):
+                for _ in range(10):
+                    recording.sample(0x1000, LONG, 100, group=group)
+                    recording.sample(0x1000, WINDOW, 30, group=group)
+            paths.append(recording.write(DATA / f"groups{number}.data"))
+        for one, other in paths, paths[::-1]:
+            done = run(PERF, "functions", "report", "-j", one, other, stderr=-1)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (row,) = json.loads(done.stdout)["functions"]
+            matched = {of["events"][-1]: of["matched"] for of in row["sums"]}
+            self.assertEqual(matched, {"instructions": 20, "cache-misses": 10})
+            files = []
+            for path in one, other:
+                files.append(path.with_suffix(".sums"))
+                must(PERF, "functions", "report", path, "--sums", files[-1], stderr=-1)
+            ours = must(PERF, "functions", "report", *files, "--sums", "-", stderr=-1)
+            script = "/usr/bin/python3", SCRIPT, "--sums", *files, "--write-sums", "-"
+            theirs = must(*script, stderr=subprocess.DEVNULL)
+            self.assertEqual(theirs, ours)
+
+    def test_span_has_blocks_of_its_own(self):
+        """--ci=next compares some 20 blocks of the recording, or of a tenth of it."""
+        windows = Windows()
+        for _ in range(1000):
+            windows.window(0x1000)
+        for options in (), ("--time", "0.0000028,"):  # the clock goes from 1000 to 3001 ns
+            _, found, _ = sums(windows, *options)
+            self.assertGreater(found["begun"]["blocks"], 9)
+            self.assertLess(found["begun"]["blocks"], 21)
+
+    def test_no_interval_of_the_next_run_without_blocks(self):
+        """Groups that have only the windows in common have no sums over blocks in common."""
+        sums_line = "sums\tf\td\t-\t40\t40\t40\t40\t4\t40\t40\t4"
+        text = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
+        for events, counts in (("cpu-clock", "instructions"), (20000, 100)), (
+            ("cycles", "cache-misses"),
+            (300, 10),
+        ):
+            totals = [40 * count for count in counts]
+            pairs = [(0, 0), (0, 1), (1, 1)]
+            products = [40 * counts[a] * counts[b] for a, b in pairs]
+            blocks = [4 * 100 * counts[a] * counts[b] for a, b in pairs]
+            values = [*totals, *products, *blocks]
+            for line in (
+                ("group", "auto", 999700, 0, 300, 0, 0, 1, *events),
+                ("windows", 40, *totals, *products),
+                ("long", 40, 4, *totals, *products),
+                (sums_line, *values, *values, 400, 400),
+            ):
+                text += "\t".join(map(str, line)) + "\n"
+        path = DATA / "link.sums"
+        path.write_text(text + "end\n")
+        for option, column, is_known in (
+            ("run", "CM/KI", True),
+            ("next", "CM/KI", False),
+            ("next", "%CY", True),
+        ):
+            report = must(PERF, "functions", "report", "-j", f"--ci={option}", path, stderr=-1)
+            (row,) = json.loads(report)["functions"]
+            self.assertEqual(column in row["intervals"], is_known, (option, column, row))
+
+    def test_sums_keep_their_rights(self):
+        """A file that is replaced keeps its access rights, whatever the umask is."""
+        windows = Windows()
+        windows.window(0x1000)
+        one, path = windows.write(DATA / "rights.data"), DATA / "rights.sums"
+        for mode in 0o600, 0o664, 0o666:
+            path.write_text("old")
+            path.chmod(mode)
+            must(PERF, "functions", "report", one, "--sums", path, stderr=-1)
+            self.assertEqual(path.stat().st_mode & 0o777, mode)
+            self.assertNotEqual(path.read_text(), "old")
+
+    def test_cgroup_of_a_guest(self):
+        """Its cgroups are not known."""
+        kind = pw.Event("cycles", 0, 0, [1]).sample_type | pw.SAMPLE_CGROUP
+        group = [
+            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_type=kind),
+            pw.Event("instructions", 0, 1, [2], sample_type=kind),
+        ]
+        recording = Recording([group])
+        index = struct.pack("<Q4qQQ", 1, 1, 0, 0, 100, 100, 0)  # event 1 is of guest 100
+        recording.writer.record(self.ID_INDEX, index, 0)
+        for _ in range(20):
+            recording.sample(0x1000, LONG, 1000, cgroup=7, misc=self.GUEST_USER)
+            recording.sample(0x1000, WINDOW, 100, cgroup=7, misc=self.GUEST_USER)
+        path = recording.write(DATA / "guest.data")
+        done = run(PERF, "functions", "report", "--by", "cgroup", "-j", path, stderr=-1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (row,) = json.loads(done.stdout)["functions"]
+        self.assertEqual((row["symbol"], row["sums"][0]["matched"]), ("[unknown]", 20))
+
+    ID_INDEX, GUEST_USER = 69, 5
+
+
 class Late(unittest.TestCase):
     """The counter goes on after an overflow, and the next interval is shorter by that."""
 
@@ -88,10 +196,19 @@ class Late(unittest.TestCase):
         done = run(PERF, "functions", "report", "-j", path, stderr=-1)
         self.assertEqual(
             json.loads(done.stdout)["skid"],
-            {"windows": 100, "mean": 50.5, "median": 51, "percentile_95": 96},
+            [
+                {
+                    "leader": "cycles",
+                    "windows": 100,
+                    "mean": 50.5,
+                    "median": 51,
+                    "percentile_95": 96,
+                }
+            ],
         )
         self.assertIn(
-            "half of them by 51 or more events of the leader, one in 20 by 96 or more", done.stderr
+            "windows of cycles end late, on average by 50.5 events, and one in 20 by 96 or more",
+            done.stderr,
         )
 
     def test_intervals_of_shares(self):
@@ -114,6 +231,32 @@ class Late(unittest.TestCase):
             for one in (path, sums_file)
         )
         self.assertEqual(ours, theirs)
+
+    def test_each_leader_has_its_own_skid(self):
+        """Windows in nanoseconds that end late do not change the shares of cycles."""
+        groups = [
+            [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])],
+            [pw.Event("cpu-clock", 1, 0, [3], LONG, 2000), pw.Event("page-faults", 1, 2, [4])],
+        ]
+        shares = []
+        for kinds in ((WINDOW, 20),), ((WINDOW, 20), (2000, 1500)):
+            recording = Recording(groups[: len(kinds)])
+            for number in range(120):
+                places = 0x1000 << number % 2, 0x1000 << number % 3 % 2
+                for group, (window, late) in zip(recording.groups, kinds):
+                    for address, period, more in zip(
+                        places, (LONG, window), (-late if number else 0, late)
+                    ):
+                        recording.values[group[0].ids[0]] += period + more
+                        values = [(event.ids[0], recording.values[event.ids[0]]) for event in group]
+                        where = recording.where()
+                        recording.writer.sample(group[0], where, address, period, values)
+            path = recording.write(DATA / "leaders.data")
+            report = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))
+            late = {skid["leader"]: skid["mean"] for skid in report["skid"]}
+            self.assertEqual(late, dict(zip(("cycles", "cpu-clock"), (late for _, late in kinds))))
+            shares.append({row["address"]: row["intervals"]["%CY"] for row in report["functions"]})
+        self.assertEqual(shares[0], shares[1])
 
 
 class Groups(unittest.TestCase):

@@ -369,8 +369,10 @@ static int make_columns(struct function_columns *columns, const struct function_
 	int err = function_columns__init(columns, table, &options->reading);
 
 	if (err)
-		pr_err("perf functions: %s: report fewer files at once\n", err == -ERANGE ?
-		       "the sums of all functions are too large to add up" : "not enough memory");
+		pr_err("perf functions: %s: report fewer files at once\n",
+		       err == -ERANGE ? "the sums of all functions are too large to add up" :
+		       err == -E2BIG ? "too many events for a table (record fewer)" :
+		       "not enough memory");
 	return err;
 }
 
@@ -739,6 +741,12 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 	if (err)
 		goto out;
 	unify_shares(&before, &after);
+	err = function_runs__unify_names(&before, &after);
+	if (err) {
+		pr_err("perf functions: %s: report fewer files at once\n",
+		       err == -ERANGE ? "the sums are too large to add up" : "not enough memory");
+		goto out;
+	}
 	err = function_runs__choose_windows(&before, &after) ?:
 	      make_columns_of_runs(options, &before) ?: make_columns_of_runs(options, &after);
 	if (err)
@@ -757,9 +765,9 @@ out:
 	return err;
 }
 
-static int write_sums_to(const char *path, const struct function_table *table)
+static int write_sums_to(int fd, const struct function_table *table)
 {
-	FILE *fp = fopen(path, "w");
+	FILE *fp = fd < 0 ? NULL : fdopen(fd, "w");
 	int err;
 
 	if (!fp)
@@ -770,17 +778,25 @@ static int write_sums_to(const char *path, const struct function_table *table)
 	return err;
 }
 
-/* Replaces a sums file, to which @path may link, when the new one is complete. */
-static int replace_sums(const char *path, const struct function_table *table)
+/*
+ * Writes a sums file, to which @path may link, under another name until it is complete. @old is
+ * the file that it replaces, or NULL.
+ */
+static int replace_sums(const char *path, const struct stat *old,
+			const struct function_table *table)
 {
 	char *target = realpath(path, NULL), *new;
-	int err;
+	int err, fd;
 
 	if (asprintf(&new, "%s.%d.new", target ?: path, getpid()) < 0) {
 		free(target);
 		return -ENOMEM;
 	}
-	err = write_sums_to(new, table);
+	unlink(new);	/* of a process that was killed */
+	fd = open(new, O_WRONLY | O_CREAT | O_EXCL, old ? 0600 : 0666);
+	if (fd >= 0 && old)
+		fchmod(fd, old->st_mode & 0777);
+	err = write_sums_to(fd, table);
 	if (!err && rename(new, target ?: path))
 		err = -errno;
 	if (err)
@@ -797,10 +813,12 @@ static int write_sums(const char *path, const struct function_table *table)
 
 	if (!strcmp(path, "-"))
 		err = function_table__write(table, stdout);
-	else if (stat(path, &st) || S_ISREG(st.st_mode))
-		err = replace_sums(path, table);
+	else if (stat(path, &st))
+		err = replace_sums(path, NULL, table);
+	else if (S_ISREG(st.st_mode))
+		err = replace_sums(path, &st, table);
 	else
-		err = write_sums_to(path, table);	/* for example a pipe */
+		err = write_sums_to(open(path, O_WRONLY), table);	/* for example a pipe */
 	if (err)
 		pr_err("perf functions: %s: %s: name another file\n", path, strerror(-err));
 	return err;

@@ -120,6 +120,7 @@ PERF_SAMPLE_READ = 1 << 4
 PERF_SAMPLE_CALLCHAIN = 1 << 5
 PERF_SAMPLE_STACK_USER = 1 << 13
 PERF_SAMPLE_BRANCH_CALL_STACK = 1 << 11
+MOST_EVENTS, MOST_COLUMNS = 64, 500  # of a group in a sums file, of a table
 COUNT, SUM = (1 << 64) - 1, (1 << 192) - 1  # the largest number of windows, the largest sum
 MAPPED = (PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE)  # the kernel maps the event to one of the PMU
 ARM_CPU = "(0x[0-9a-f]{16})?( |$)"  # the form of its MIDR, or unknown
@@ -663,6 +664,13 @@ class Table:
             set(self.groups), key=lambda group: (group.events, SHARES.index(group.share), group[2:])
         )
 
+    def kinds(self) -> Dict[Events, Set[bool]]:
+        """Return by its events whether a group is in share mode none."""
+        kinds: Dict[Events, Set[bool]] = defaultdict(set)
+        for group in self.groups:
+            kinds[group.events].add(group.share == "none")
+        return kinds
+
     def shares(self) -> Set[str]:
         """Return the share modes of the groups."""
         return {group.share for group in self.groups}
@@ -738,21 +746,27 @@ class Table:
         """Return the columns: the metrics whose events were recorded."""
         groups = {events for groups in self.functions.values() for events in groups}
         recorded = {event: None for events in sorted(groups) for event in events}
-        known = {metric.event for metric in METRICS}
-        other = [
-            Metric(f"{name}/KI", f"{name} per 1000 instructions", event, "instructions", 1000, 3)
-            for event, name in ((event, printable(event)) for event in recorded)
-            if event not in known
-        ]
-        return [
+        *metrics, last = [
             metric
-            for metric in (*METRICS[:-1], *other, METRICS[-1])
+            for metric in METRICS
             if all(
                 name in recorded or name in WINDOWS
                 for name in (metric.event, metric.per)
                 if name not in ("", TOTAL)
             )
         ]
+        for event in recorded if "instructions" in recorded else ():
+            if any(event == metric.event for metric in METRICS):
+                continue
+            if len(metrics) == MOST_COLUMNS:
+                fail("too many events for a table (record fewer): report fewer files at once")
+            name = printable(event)
+            title = f"{name}/KI"
+            while any(title.lower() == metric.column.lower() for metric in metrics):
+                title = f"event:{title}"
+            text = f"{name} per 1000 instructions"
+            metrics.append(Metric(title, text, event, "instructions", 1000, 3))
+        return [*metrics, last]
 
     def values(self, metrics: Sequence[Metric]) -> Dict[Function, Dict[str, Value]]:
         """Return the value of each metric of each function."""
@@ -1874,7 +1888,9 @@ def group_of_line(fields: Sequence[str], version: int) -> GroupInfo:
     if version < 4:
         fields = [*fields[:2], "0", fields[2], "0", *fields[3:]]
     share, period, freq, alternate, count, jitter, inherit, *events = fields
-    if not events or share not in SHARES[version < 4 :] or inherit not in ("0", "1"):
+    if not 0 < len(events) <= MOST_EVENTS or share not in SHARES[version < 4 :]:
+        raise ValueError
+    if inherit not in ("0", "1"):
         raise ValueError
     return GroupInfo(
         tuple(events),
@@ -1963,9 +1979,9 @@ def add_up(tables: Sequence[Tuple[str, Table]]) -> Table:
                 f"{name}: cannot be added to the inputs before it: its rows are of another kind: "
                 "report it separately"
             )
-        if {(group.events, group.share == "none") for group in table.groups} != {
-            (group.events, group.share == "none") for group in result.groups
-        }:
+        # a group without samples is not in a table
+        less, more = sorted((table.kinds(), result.kinds()), key=len)
+        if not less.items() <= more.items():
             fail(
                 f"{name}: cannot be added to the inputs before it: other events or share modes: "
                 "report it separately"

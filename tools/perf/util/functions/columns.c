@@ -38,6 +38,9 @@
 /* The least relative spread of window lengths from which a slope can be computed. */
 #define LEAST_SPREAD	0.1
 
+/* More than all metrics of a CPU need; a crafted sums file has more. */
+#define MOST_COLUMNS	500
+
 /* place_of() returns these for a name that is no event of the set. */
 enum {
 	PLACE_NONE = -1,	/* event_set__find() returns it, too */
@@ -492,6 +495,17 @@ static bool is_disturbed(const struct function_column *column, const char *link,
 	       (corrected.value < value->low || corrected.value > value->high);
 }
 
+/* Without blocks of time nothing is known of the next run. */
+static struct function_value of_this_run(const struct function_row *row,
+					 struct function_value value)
+{
+	if (row->options.is_next_run) {
+		value.has_error = false;
+		value.has_interval = false;
+	}
+	return value;
+}
+
 /* Returns one event per another with its interval; own and whole are sums of the row and of all. */
 static struct function_value rate(const struct function_column *column, const char *link,
 				  const struct function_row *row, const struct pair_sums *own,
@@ -500,6 +514,8 @@ static struct function_value rate(const struct function_column *column, const ch
 	double crowd = u192__double(&whole->yy) / u192__double(&whole->y);
 	struct window_counts event = counts_of(own->number, &own->y, &own->yy);
 	struct window_counts below = counts_of(own->number, &own->x, &own->xx);
+	/* In a block the number of windows is not its own square, see product_of(). */
+	const bool has_blocks = !link || !equal_names(link, MATCHED);
 	struct function_value value = {};
 	double x = below.total;
 
@@ -517,7 +533,7 @@ static struct function_value rate(const struct function_column *column, const ch
 	}
 	if (!value.is_defined)
 		return value;
-	if (row->options.is_next_run) {
+	if (row->options.is_next_run && has_blocks) {
 		struct function_value by_blocks = plain_rate(column, link, row, true);
 
 		function_value__widen_by_blocks(&value, &by_blocks);
@@ -531,18 +547,7 @@ static struct function_value rate(const struct function_column *column, const ch
 	if (column->scale == PERCENT)
 		value.high = fmin(value.high, fmax(value.value, PERCENT));
 	value.is_disturbed = is_disturbed(column, link, row, &value);
-	return value;
-}
-
-/* Without blocks of time nothing is known of the next run. */
-static struct function_value of_this_run(const struct function_row *row,
-					 struct function_value value)
-{
-	if (row->options.is_next_run) {
-		value.has_error = false;
-		value.has_interval = false;
-	}
-	return value;
+	return has_blocks ? value : of_this_run(row, value);
 }
 
 /* Adds up what a column needs: its event, and what that is divided by. */
@@ -876,9 +881,27 @@ static double moved_by_skid(const struct function_row *row, const char *leader, 
 	return counts > 0 ? fmin(skid * fmax(left, entered) / counts, 1) : 0;
 }
 
+/* Returns by how many events the windows of a leader have ended late in the mean. */
+static double mean_skid(const struct function_row *total, const char *leader)
+{
+	double sum = 0, number = 0;
+
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct event_set *set = total->sums[i]->set;
+
+		if (!is_led(total->sums[i], leader))
+			continue;
+		for (unsigned int j = 0; j < set->nr_skids; j++)
+			sum += set->skids[j];
+		number += set->nr_skids;
+	}
+	return number ? sum / number : 0;
+}
+
 static void widen_by_skid(struct function_value *value, double moved, unsigned int scale)
 {
-	if (!value->has_interval)
+	/* fmax() and fmin() take the limit for NaN. */
+	if (!value->has_interval || isnan(value->low) || isnan(value->high))
 		return;
 	value->low = fmax(value->low - scale * moved, 0);
 	value->high = fmin(value->high + scale * moved, scale);
@@ -894,6 +917,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 					/*of_blocks=*/false);
 	struct opened_total opened = opened_total(total, leader);
 	double windows = opened.number, counts = counts_in_windows(total, leader), sum = 0;
+	double skid = columns->options.is_compared ? 0 : mean_skid(total, leader);
 	struct share_variance whole = {};
 
 	if (!shares)
@@ -913,7 +937,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row *row = &columns->rows[i];
-		double moved = moved_by_skid(row, leader, columns->skid, counts);
+		double moved = moved_by_skid(row, leader, skid, counts);
 
 		row->values[c] = value_of_share(&shares[i], sum, &opened, &whole, column->scale,
 						windows);
@@ -1021,7 +1045,25 @@ static bool has_column(const struct function_columns *columns, const char *event
 	return false;
 }
 
-/* An event without a short name: NAME/KI. */
+/* Returns NAME/KI, or a longer title if another column has this one. */
+static char *title_of(const struct function_columns *columns, const char *event)
+{
+	char *title, *longer;
+
+	if (asprintf(&title, "%s/KI", event) < 0)
+		return NULL;
+	while (function_columns__find(columns, title, strlen(title)) >= 0) {
+		if (asprintf(&longer, "event:%s", title) < 0)
+			longer = NULL;
+		free(title);
+		if (!longer)
+			return NULL;
+		title = longer;
+	}
+	return title;
+}
+
+/* An event without a short name. */
 static int add_other_column(struct function_columns *columns, const char *event)
 {
 	struct function_column column = {
@@ -1029,8 +1071,8 @@ static int add_other_column(struct function_columns *columns, const char *event)
 	};
 	char *printable = function_text__printable(event), *name = NULL, *meaning = NULL;
 
-	if (!printable || asprintf(&name, "%s/KI", printable) < 0)
-		name = NULL;
+	if (printable)
+		name = title_of(columns, printable);
 	if (!name || asprintf(&meaning, "%s per 1000 instructions", printable) < 0)
 		meaning = NULL;
 	free(printable);
@@ -1051,8 +1093,11 @@ static int add_other_columns(struct function_columns *columns, struct function_s
 		const struct event_set *set = total[i]->set;
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
-			if (!has_column(columns, set->events[j]) &&
-			    add_other_column(columns, set->events[j]))
+			if (has_column(columns, set->events[j]))
+				continue;
+			if (columns->nr_columns == MOST_COLUMNS)
+				return -E2BIG;
+			if (add_other_column(columns, set->events[j]))
 				return -ENOMEM;
 		}
 	}
@@ -1065,11 +1110,13 @@ static int add_columns(struct function_columns *columns, struct function_sums *c
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
 		const struct function_column *column = &known_columns[i];
+		int err = 0;
 
 		if (i == ARRAY_SIZE(known_columns) - 1 &&
-		    is_recorded(total, nr_total, "instructions") &&
-		    add_other_columns(columns, total, nr_total))
-			return -ENOMEM;
+		    is_recorded(total, nr_total, "instructions"))
+			err = add_other_columns(columns, total, nr_total);
+		if (err)
+			return err;
 		if (is_recorded(total, nr_total, column->event) &&
 		    (!column->per || function_column__is_share(column) ||
 		     is_recorded(total, nr_total, column->per)) &&
@@ -1230,7 +1277,8 @@ static int set_values(struct function_columns *columns, unsigned int c,
  * @table: sums, sorted, to be kept as long as @columns
  * @options: how values are made of them
  *
- * Return: 0, -ENOMEM, or -ERANGE if the sums of all functions are too large to add up.
+ * Return: 0, -ENOMEM, -E2BIG if there are too many events, or -ERANGE if the sums of all
+ * functions are too large to add up.
  */
 int function_columns__init(struct function_columns *columns, const struct function_table *table,
 			   const struct function_reading_options *options)
@@ -1243,8 +1291,6 @@ int function_columns__init(struct function_columns *columns, const struct functi
 	columns->options = *options;
 	if (options->correction == FUNCTION_CORRECT_OWN && !function_effect__has_lengths(table))
 		columns->options.correction = FUNCTION_CORRECT_ALL;
-	if (!options->is_compared)
-		columns->skid = function_table__mean_skid(table);
 	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
 	      add_columns(columns, total.sums, total.nr_sums) ?:
 	      add_rows(columns, table, &columns->options);

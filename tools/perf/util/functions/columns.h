@@ -99,7 +99,6 @@ struct function_columns {
 	struct function_row *rows;
 	size_t nr_rows;
 	struct function_reading_options options;
-	double skid;		/* mean number of events by which windows end late */
 };
 
 bool function_column__is_count(const struct function_column *column);

@@ -757,6 +757,32 @@ void function_diff__exit(struct function_diff *diff)
 	free(diff->absent);
 }
 
+static int drop_addresses(struct function_runs *runs, const struct function_table *other)
+{
+	int err = function_table__drop_addresses(&runs->table, other);
+
+	for (unsigned int i = 0; i < runs->nr && !err; i++)
+		err = function_table__drop_addresses(&runs->tables[i], other);
+	return err;
+}
+
+/**
+ * function_runs__unify_names - let functions of one name share a row on both sides
+ * @before: runs of one side
+ * @after: those of the other
+ *
+ * Where a run has only one of several functions of a name, its row has no address.
+ * Then no row of this name can have one.
+ *
+ * Return: 0, or -ERANGE if sums are too large to be added.
+ */
+int function_runs__unify_names(struct function_runs *before, struct function_runs *after)
+{
+	/* The sums of a side have an address only if all of its runs do. */
+	return drop_addresses(before, &after->table) ?: drop_addresses(after, &before->table) ?:
+	       drop_addresses(before, &before->table) ?: drop_addresses(after, &after->table);
+}
+
 static void mark_left(struct function_runs *runs, const struct function_row *row)
 {
 	if (!row)

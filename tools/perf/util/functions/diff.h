@@ -80,6 +80,7 @@ struct function_limit {
 	double number;
 };
 
+int function_runs__unify_names(struct function_runs *before, struct function_runs *after);
 int function_runs__choose_windows(struct function_runs *before, struct function_runs *after);
 void function_runs__exit(struct function_runs *runs);
 

@@ -129,36 +129,51 @@ static int compare_skids(const void *one, const void *other)
 }
 
 /**
- * function_table__mean_skid - say how late windows have ended in the mean
+ * function_table__skid - say how late the windows of the next leader have ended
  * @table: the table
+ * @next: the number of the leader's first set, 0 for the first leader; set to that of
+ *	  the leader after it
+ * @skid: set to the delays; nr is 0 if none is known: of sums files, or without
+ *	  periods in the samples
  *
- * Return: a number of events of the leader; 0 if that is not known, see function_table__skid().
+ * Return: 0, -ENOENT if there is no further leader, or -ENOMEM.
  */
-double function_table__mean_skid(const struct function_table *table)
+int function_table__skid(const struct function_table *table, unsigned int *next,
+			 struct function_skid *skid)
 {
+	u64 *all = NULL, *more;
 	double total = 0;
 
-	for (unsigned int i = 0; i < table->nr_skids; i++)
-		total += table->skids[i];
-	return table->nr_skids ? total / table->nr_skids : 0;
-}
+	if (*next >= table->nr_sets)
+		return -ENOENT;
+	*skid = (struct function_skid){ .leader = table->sets[*next]->events[0] };
+	/* Sets are sorted by their leaders. */
+	for (; *next < table->nr_sets; (*next)++) {
+		const struct event_set *set = table->sets[*next];
 
-/**
- * function_table__skid - say how late windows have ended
- * @table: the table, whose list of delays gets sorted
- * @skid: set to that
- *
- * Return: false if that is not known: of sums files, or without periods in the samples.
- */
-bool function_table__skid(const struct function_table *table, struct function_skid *skid)
-{
-	if (!table->nr_skids)
-		return false;
-	qsort(table->skids, table->nr_skids, sizeof(*table->skids), compare_skids);
-	skid->mean = function_table__mean_skid(table);
-	skid->median = table->skids[table->nr_skids / 2];
-	skid->percentile_95 = table->skids[(size_t)table->nr_skids * 95 / 100];
-	return true;
+		if (strcmp(set->events[0], skid->leader))
+			break;
+		if (!set->nr_skids)
+			continue;
+		more = realloc(all, (skid->nr + set->nr_skids) * sizeof(*all));
+		if (!more) {
+			free(all);
+			return -ENOMEM;
+		}
+		all = more;
+		memcpy(all + skid->nr, set->skids, set->nr_skids * sizeof(*all));
+		skid->nr += set->nr_skids;
+	}
+	if (!skid->nr)
+		return 0;
+	qsort(all, skid->nr, sizeof(*all), compare_skids);
+	for (unsigned int i = 0; i < skid->nr; i++)
+		total += all[i];
+	skid->mean = total / skid->nr;
+	skid->median = all[skid->nr / 2];
+	skid->percentile_95 = all[(size_t)skid->nr * 95 / 100];
+	free(all);
+	return 0;
 }
 
 /**

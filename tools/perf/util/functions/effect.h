@@ -18,15 +18,17 @@ struct function_effect {
 	double error;
 };
 
-/* The number of leader events that windows counted after the overflow. */
+/* How late windows of a leader have ended, in events of it. */
 struct function_skid {
+	const char *leader;
+	unsigned int nr;	/* of windows for which this is known */
 	double mean;
 	u64 median;
 	u64 percentile_95;
 };
 
-double function_table__mean_skid(const struct function_table *table);
-bool function_table__skid(const struct function_table *table, struct function_skid *skid);
+int function_table__skid(const struct function_table *table, unsigned int *set,
+			 struct function_skid *skid);
 int function_table__set_effects(const struct function_table *table);
 bool function_effect__has_lengths(const struct function_table *table);
 bool function_effect__is_known(const struct event_set *set);

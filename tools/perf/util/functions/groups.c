@@ -325,6 +325,11 @@ char *function_groups__of_metrics(const char *leader, const char *other, const c
 	if (!err && !groups.nr)
 		pr_err("perf functions: -M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric\n",
 		       names);
+	if (err == -E2BIG)
+		pr_err("perf functions: -M %s: another program has taken counters: try again\n",
+		       names);
+	else if (err == -ENOMEM)
+		pr_err("perf functions: -M %s: not enough memory\n", names);
 	for (unsigned int i = 0; i < groups.nr; i++)
 		strlist__delete(groups.group[i]);
 	free(groups.group);

@@ -105,6 +105,8 @@ double student_t__quantile(double freedom)
 	} known[256], *last;
 	double t, log_scale, step;
 
+	if (isnan(freedom))
+		return NAN;
 	if (freedom <= 0 || freedom > MAX_FREEDOM)
 		return NORMAL_95;
 	last = &known[(unsigned int)freedom % ARRAY_SIZE(known)];

@@ -152,17 +152,29 @@ static void json_intervals(const struct event_set *set,
 }
 
 /* Prints how late windows have ended, if recordings tell. */
-static void json_skid(const struct function_table *table, FILE *fp)
+static void json_skids(const struct function_table *table, FILE *fp)
 {
+	const char *begin = ",\n \"skid\": [\n  {";
 	struct function_skid skid;
+	unsigned int next = 0;
+	bool has_any = false;
 
-	if (!function_table__skid(table, &skid))
-		return;
-	json_number(",\n \"skid\": {\"windows\": ", table->nr_skids, fp);
-	fprintf(fp, ", \"mean\": %.17g", skid.mean);
-	json_number(", \"median\": ", skid.median, fp);
-	json_number(", \"percentile_95\": ", skid.percentile_95, fp);
-	fputc('}', fp);
+	while (!function_table__skid(table, &next, &skid)) {
+		if (!skid.nr)
+			continue;
+		fputs(begin, fp);
+		fputs("\"leader\": ", fp);
+		json_string(skid.leader, fp);
+		json_number(", \"windows\": ", skid.nr, fp);
+		fprintf(fp, ", \"mean\": %.17g", skid.mean);
+		json_number(", \"median\": ", skid.median, fp);
+		json_number(", \"percentile_95\": ", skid.percentile_95, fp);
+		fputc('}', fp);
+		begin = ",\n  {";
+		has_any = true;
+	}
+	if (has_any)
+		fputs("\n ]", fp);
 }
 
 /* Prints the events that the interrupt before a window of a group adds to it. */
@@ -399,7 +411,7 @@ void function_print__json(const struct function_print *print, FILE *fp)
 	json_recorded(table, fp);
 	json_all_intervals(table, fp);
 	json_interrupts(table, fp);
-	json_skid(table, fp);
+	json_skids(table, fp);
 	fprintf(fp, ",\n \"corrected\": \"%s\",\n \"intervals_of\": \"%s\",\n",
 		corrections[print->columns->options.correction],
 		print->is_next_run ? "next run" : "this run");

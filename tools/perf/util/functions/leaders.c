@@ -26,7 +26,7 @@
 
 /* An event that perf record opens, without its periods. */
 struct opened_event {
-	/* Of a leader that alternates it has PROBE_WINDOW. */
+	/* The window of a leader that alternates is PROBE_WINDOW. */
 	struct perf_event_attr attr;
 	bool is_leader;		/* its members follow */
 	char *name;
@@ -279,19 +279,18 @@ int function_leaders__sample(struct option *options, const struct function_sampl
 	return -EINVAL;
 }
 
-/* Prints a command that records without alternate periods. */
-static void print_plain_command(void)
+static bool any_lacks_pmu(void)
 {
 	struct perf_event_attr attr;
-	bool has_pmu = true;
 
 	for (unsigned int i = 0; i < leaders.nr; i++) {
 		if (!leaders.events[i].is_leader)
 			continue;
 		attr = probe_of(&leaders.events[i].attr);
-		has_pmu = has_pmu && !lacks_pmu(&attr);
+		if (lacks_pmu(&attr))
+			return true;
 	}
-	fprintf(stderr, "    %s\n", has_pmu ? leaders.ways->plain : leaders.ways->plain_clock);
+	return false;
 }
 
 /* Explains the error of this leader; returns true if there is an explanation. */
@@ -305,8 +304,8 @@ static bool explain_leader(const struct perf_event_attr *leader)
 
 	if (!err && try_open(alternate) == EOPNOTSUPP) {
 		fprintf(stderr,
-			"perf functions: this PMU cannot alternate: record with a short plain period, with an interrupt for each window:\n");
-		print_plain_command();
+			"perf functions: this PMU cannot alternate: record with a short plain period, with an interrupt for each window:\n    %s\n",
+			leaders.ways->plain);
 	} else if (err == EBUSY) {
 		fprintf(stderr,
 			"perf functions: another program, or a virtual machine (mediated vPMU, since Linux 7.0), has the counters of this machine: end it, or record in the virtual machine\n");
@@ -367,9 +366,12 @@ static bool explain_group(const struct opened_event *leader)
 void function_leaders__explain(void)
 {
 	if (perf_missing_features.alternative_sample_period) {
-		fprintf(stderr,
-			"perf functions: this kernel has no alternate periods: record with a short plain period, with an interrupt for each window:\n");
-		print_plain_command();
+		if (any_lacks_pmu())
+			print_no_pmu(leaders.ways->plain_clock);
+		else
+			fprintf(stderr,
+				"perf functions: this kernel has no alternate periods: record with a short plain period, with an interrupt for each window:\n    %s\n",
+				leaders.ways->plain);
 		return;
 	}
 	for (unsigned int i = 0; i < leaders.nr; i++) {

@@ -11,6 +11,7 @@
 #include "effect.h"
 #include "notes.h"
 #include "sums.h"
+#include "text.h"
 #include "../symbol_conf.h"
 
 /* @side is "before: " or "after: " in a comparison. */
@@ -73,10 +74,25 @@ static void note_recording(const char *side, const struct function_table *table)
 		     (unsigned long long)table->throttled);
 }
 
+static void note_skids(const char *side, const struct function_table *table)
+{
+	struct function_skid skid;
+	unsigned int next = 0;
+
+	while (!function_table__skid(table, &next, &skid)) {
+		char *leader = function_text__printable(skid.leader);
+
+		if (leader && skid.percentile_95)
+			note(side,
+			     "windows of %s end late, on average by %.1f events, and one in 20 by %llu or more (choose a --window much longer than this)",
+			     leader, skid.mean, (unsigned long long)skid.percentile_95);
+		free(leader);
+	}
+}
+
 static void note_effects(const char *side, const struct function_table *table,
 			 enum function_correction correction)
 {
-	struct function_skid skid;
 	bool is_known = false;
 
 	if (function_table__set_effects(table))
@@ -95,10 +111,7 @@ static void note_effects(const char *side, const struct function_table *table,
 		free(added);
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
-	if (function_table__skid(table, &skid) && skid.percentile_95)
-		note(side,
-		     "windows end late: half of them by %llu or more events of the leader, one in 20 by %llu or more (choose a --window much longer than this)",
-		     (unsigned long long)skid.median, (unsigned long long)skid.percentile_95);
+	note_skids(side, table);
 	if (correction == FUNCTION_CORRECT_OWN && is_known && !function_effect__has_lengths(table))
 		note(side,
 		     "--correct=own needs windows of different lengths, so this is --correct=all (record with --calibrate, or with jitter)");

@@ -371,7 +371,7 @@ static bool has_weak(const struct function_print *print, unsigned int field)
 	return false;
 }
 
-/* What is printed to memory goes to stdout from there. */
+/* A table that is printed to memory goes to stdout later. */
 static bool is_terminal(FILE *fp)
 {
 	int fd = fileno(fp);

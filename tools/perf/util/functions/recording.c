@@ -571,18 +571,20 @@ out:
 	return err;
 }
 
-/* Returns the place of a sample, NULL after a message. */
+/* Returns the place of a sample, or an error. */
 static const struct place *find_place(struct recording *recording, struct machine *machine,
 				      struct evsel *evsel, struct perf_sample *sample)
 {
 	struct place *place = &recording->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
+	int err;
 
 	if (place->change == recording->nr_changes && place->ip == sample->ip &&
 	    place->tid == sample->tid && place->pid == sample->pid &&
 	    place->cpumode == sample->cpumode && place->machine == machine)
 		return place;
 
-	return look_up(recording, machine, evsel, sample, place) ? NULL : place;
+	err = look_up(recording, machine, evsel, sample, place);
+	return err ? ERR_PTR(err) : place;
 }
 
 static int process_side_event(const struct perf_tool *tool, union perf_event *event,
@@ -798,8 +800,8 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		return err;
 
 	place = find_place(recording, machine, evsel, sample);
-	if (!place)
-		return -EINVAL;
+	if (IS_ERR(place))
+		return PTR_ERR(place);
 	stream = function_metrics__findnew_stream(recording->metrics, leader->group, sample->id,
 						  place->thread, &values);
 	if (!stream)
@@ -1449,12 +1451,13 @@ const char *recordings__annotate(struct recording *recordings, const struct func
 	for (recording = recordings; recording; recording = recording->next) {
 		function = function_metrics__find(recording->metrics, sums);
 		if (function && recording->symbols &&
-		    hashmap__find(recording->symbols, function, &ms))
+		    hashmap__find(recording->symbols, function, &ms) &&
+		    symbol__annotation(ms->sym)->src)
 			break;
 	}
 	if (!ms)
 		return "this row is not one function with a symbol: choose another one";
-	if (!symbol__annotation(ms->sym)->src)
+	if (!recording)
 		return "no samples in this function: choose another one";
 
 	if (!annotate_opts.objdump_path &&

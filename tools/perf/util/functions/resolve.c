@@ -395,7 +395,8 @@ static struct metrics_function *cgroup_function(struct function_finder *finder,
 						struct addr_location *al)
 {
 	struct machine *machine = maps__machine(thread__maps(al->thread));
-	struct cgroup *cgroup = cgroup__find(machine->env, sample->cgroup);
+	/* Guests have none. */
+	struct cgroup *cgroup = machine->env ? cgroup__find(machine->env, sample->cgroup) : NULL;
 	const char *name = cgroup ? cgroup->name : "[unknown]";
 
 	return named_function(finder, FUNCTION_BY_CGROUP, name, name, "", 0);

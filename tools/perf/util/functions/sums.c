@@ -245,6 +245,7 @@ static void event_set__delete(struct event_set *set)
 	free(set->descs);
 	free(set->windows.values);
 	free(set->longs.values);
+	free(set->skids);
 	free(set->effects);
 	free(set);
 }
@@ -273,6 +274,11 @@ static struct event_set *event_set__new(const char *const *events, unsigned int 
 out_delete:
 	event_set__delete(set);
 	return NULL;
+}
+
+static int compare_sets(const struct event_set *a, const struct event_set *b)
+{
+	return compare_events(a, (const char *const *)b->events, b->nr_events);
 }
 
 /**
@@ -365,26 +371,26 @@ int event_set__add_desc(struct event_set *set, const struct function_group_desc 
 }
 
 /**
- * function_table__add_skids - add how late windows have ended
- * @table: the table
+ * event_set__add_skids - add how late windows have ended
+ * @set: the set
  * @skids: how many events of the leader were counted after each overflow
  * @nr: their number
  *
  * Return: 0, or -ENOMEM.
  */
-int function_table__add_skids(struct function_table *table, const u64 *skids, unsigned int nr)
+int event_set__add_skids(struct event_set *set, const u64 *skids, unsigned int nr)
 {
 	u64 *all;
 
-	nr = min(nr, FUNCTION_MOST_SKIDS - table->nr_skids);
+	nr = min(nr, FUNCTION_MOST_SKIDS - set->nr_skids);
 	if (!nr)
 		return 0;
-	all = realloc(table->skids, (table->nr_skids + nr) * sizeof(*all));
+	all = realloc(set->skids, (set->nr_skids + nr) * sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	table->skids = all;
-	memcpy(all + table->nr_skids, skids, nr * sizeof(*all));
-	table->nr_skids += nr;
+	set->skids = all;
+	memcpy(all + set->nr_skids, skids, nr * sizeof(*all));
+	set->nr_skids += nr;
 	return 0;
 }
 
@@ -512,8 +518,7 @@ static int compare_sums(const void *one, const void *other)
 	const struct function_sums *a = *(struct function_sums *const *)one;
 	const struct function_sums *b = *(struct function_sums *const *)other;
 
-	return compare_functions(a, b) ?:
-	       compare_events(a->set, (const char *const *)b->set->events, b->set->nr_events);
+	return compare_functions(a, b) ?: compare_sets(a->set, b->set);
 }
 
 static bool add_values(struct u192 *values, const struct u192 *others, unsigned int nr)
@@ -559,9 +564,6 @@ static bool add_intervals(const struct event_set *set, struct function_intervals
 {
 	bool fits = !check_add_overflow(intervals->number, other->number, &intervals->number);
 
-	/* Sets of many events have megabytes of values; leave them untouched if there are none. */
-	if (!other->number)
-		return fits;
 	return add_values(intervals->values, other->values, event_set__nr_values(set)) && fits;
 }
 
@@ -617,6 +619,86 @@ int function_table__sort(struct function_table *table)
 	return err;
 }
 
+/* Returns the place of the first sums that are not less than those of the function. */
+static size_t find_place(const struct function_table *table, const struct function_sums *function)
+{
+	size_t first = 0, end = table->nr_sums;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare_functions(table->sums[middle], function) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+static int compare_base_names(const void *one, const void *other)
+{
+	const struct function_sums *a = *(struct function_sums *const *)one;
+	const struct function_sums *b = *(struct function_sums *const *)other;
+
+	return strcmp(a->symbol, b->symbol) ?:
+	       strcmp(function_text__base_name(a->dso), function_text__base_name(b->dso));
+}
+
+/* Returns the sums of a table that have a symbol without an address, by file name. */
+static struct function_sums **without_address(const struct function_table *table, size_t *nr)
+{
+	struct function_sums **all = calloc(table->nr_sums ?: 1, sizeof(*all));
+
+	*nr = 0;
+	for (size_t i = 0; all && i < table->nr_sums; i++) {
+		if (!table->sums[i]->has_address)
+			all[(*nr)++] = table->sums[i];
+	}
+	if (all)
+		qsort(all, *nr, sizeof(*all), compare_base_names);
+	return all;
+}
+
+/**
+ * function_table__drop_addresses - drop addresses that another table lacks
+ * @table: the table, sorted
+ * @other: a sorted table that it will be compared with
+ *
+ * Where @other has one function of a name in a DSO, without an address, it may be any
+ * of those in @table, so these get one row. If @other has no DSO of this path, one with
+ * the same file name counts.
+ *
+ * Return: 0, -ENOMEM, or -ERANGE if sums are too large to be added.
+ */
+int function_table__drop_addresses(struct function_table *table,
+				   const struct function_table *other)
+{
+	size_t nr;
+	struct function_sums **plain = without_address(other, &nr);
+
+	if (!plain)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		struct function_sums *sums = table->sums[i];
+		struct function_sums first = { .symbol = sums->symbol, .dso = sums->dso };
+		size_t place = find_place(other, &first);
+		bool is_there = place < other->nr_sums &&
+				!strcmp(other->sums[place]->symbol, sums->symbol) &&
+				!strcmp(other->sums[place]->dso, sums->dso);
+
+		if (!sums->has_address || !*sums->symbol)
+			continue;
+		/* Sums without an address come first. */
+		if (is_there ? !other->sums[place]->has_address :
+			       !!bsearch(&sums, plain, nr, sizeof(*plain), compare_base_names)) {
+			sums->has_address = false;
+			sums->address = 0;
+		}
+	}
+	free(plain);
+	return function_table__sort(table);
+}
+
 /**
  * function_table__drop_empty - remove the sums of no sample
  * @table: the table
@@ -654,8 +736,6 @@ bool function_table__has_share(const struct function_table *table, enum function
 
 static void clear_intervals(const struct event_set *set, struct function_intervals *intervals)
 {
-	if (!intervals->number)
-		return;
 	intervals->number = 0;
 	memset(intervals->values, 0, event_set__nr_values(set) * sizeof(*intervals->values));
 }
@@ -723,17 +803,8 @@ bool function_table__has_window(const struct function_table *table)
  */
 void function_table__mark_left(struct function_table *table, const struct function_sums *function)
 {
-	size_t i = 0, end = table->nr_sums;
-
-	while (i < end) {
-		size_t middle = i + (end - i) / 2;
-
-		if (compare_functions(table->sums[middle], function) < 0)
-			i = middle + 1;
-		else
-			end = middle;
-	}
-	for (; i < table->nr_sums && !compare_functions(table->sums[i], function); i++)
+	for (size_t i = find_place(table, function);
+	     i < table->nr_sums && !compare_functions(table->sums[i], function); i++)
 		table->sums[i]->is_left = true;
 }
 
@@ -748,18 +819,24 @@ static bool event_set__same_share(const struct event_set *a, const struct event_
 		event_set__has_share(b, FUNCTION_SHARE_DISCARD));
 }
 
+/* A group without samples is not in a table, so one table may have more groups than the other. */
 static const char *check_same_sets(const struct function_table *a, const struct function_table *b)
 {
+	const struct function_table *less = a->nr_sets <= b->nr_sets ? a : b;
+	const struct function_table *more = less == a ? b : a;
+
 	if (strcmp(a->by, b->by) || a->inlines != b->inlines)
 		return "its rows are of another kind (--by, --children, --inline)";
-	if (a->nr_sets != b->nr_sets)
-		return "it has other events";
 
-	for (unsigned int i = 0; i < a->nr_sets; i++) {
-		if (compare_events(a->sets[i], (const char *const *)b->sets[i]->events,
-				   b->sets[i]->nr_events))
-			return "it has other events";
-		if (!event_set__same_share(a->sets[i], b->sets[i]))
+	for (unsigned int i = 0; i < less->nr_sets; i++) {
+		const struct event_set *set = less->sets[i];
+		unsigned int j = 0;
+
+		while (j < more->nr_sets && compare_sets(more->sets[j], set))
+			j++;
+		if (j == more->nr_sets)
+			return "it has other events (name the file with the most groups first)";
+		if (!event_set__same_share(more->sets[j], set))
 			return "its windows have another share mode";
 	}
 	return NULL;
@@ -808,14 +885,14 @@ const char *function_table__add_part(struct function_table *table,
 		if (function_table__add_cpu(table, other->cpus[i]))
 			return "not enough memory";
 	}
-	if (function_table__add_skids(table, other->skids, other->nr_skids))
-		return "not enough memory";
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
-		struct event_set *set = findnew_same_set(table, other->sets[i]);
+		const struct event_set *from = other->sets[i];
+		struct event_set *set = findnew_same_set(table, from);
 
-		if (!set || add_descs(set, other->sets[i]))
+		if (!set || add_descs(set, from) ||
+		    event_set__add_skids(set, from->skids, from->nr_skids))
 			return "not enough memory";
-		fits = event_set__add(set, other->sets[i]) && fits;
+		fits = event_set__add(set, from) && fits;
 	}
 
 	/* Rows that only the other table has come after those of this one until they are sorted. */
@@ -872,7 +949,6 @@ void function_table__exit(struct function_table *table)
 	for (unsigned int i = 0; i < table->nr_cpus; i++)
 		free(table->cpus[i]);
 	free(table->cpus);
-	free(table->skids);
 	free(table->sets);
 	free(table->sums);
 	memset(table, 0, sizeof(*table));

@@ -11,8 +11,8 @@
 
 #include "u192.h"
 
-/* More events than any group has; it limits the number of products. */
-#define FUNCTION_MAX_EVENTS	1024
+/* More events than any group has. Each function has a product of each pair. */
+#define FUNCTION_MAX_EVENTS	64
 
 /* Rows of FUNCTION_BY_CHILDREN that are no functions: the roots of call chains. */
 #define FUNCTION_ALL	"[all]"	/* chains that are complete */
@@ -98,6 +98,9 @@ struct event_set {
 	struct function_intervals longs;
 	/* Blocks of time in which a sample has opened a window. */
 	u64 blocks;
+	/* The delays of the ends of windows, up to FUNCTION_MOST_SKIDS; sums files have none. */
+	u64 *skids;
+	unsigned int nr_skids;
 	/* By event, set by function_table__set_effects(). */
 	struct function_effect *effects;
 };
@@ -167,9 +170,6 @@ struct function_table {
 	u64 throttled;
 	/* Sums of auto were added to sums of discard, so the result has the latter only. */
 	bool was_mixed;
-	/* The delays of the ends of windows, up to FUNCTION_MOST_SKIDS; sums files have none. */
-	u64 *skids;
-	unsigned int nr_skids;
 	/* A recording lacks the threads and children that its tasks have started. */
 	bool lacks_children;
 	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
@@ -187,12 +187,14 @@ bool function_by__is(const char *by, enum function_by key);
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
-int function_table__add_skids(struct function_table *table, const u64 *skids, unsigned int nr);
+int event_set__add_skids(struct event_set *set, const u64 *skids, unsigned int nr);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,
 					       const char *dso, const u64 *address);
 int function_table__sort(struct function_table *table);
+int function_table__drop_addresses(struct function_table *table,
+				   const struct function_table *other);
 void function_table__drop_empty(struct function_table *table);
 bool function_table__has_share(const struct function_table *table, enum function_share share);
 void function_table__discard(struct function_table *table);

@@ -193,8 +193,8 @@ static void set_terminal(const struct function_top *top)
 }
 
 /*
- * What perf record starts has a stderr of its own, and no keyboard that it would share. It
- * does not outlive perf record.
+ * The recorded program has a stderr of its own, and no keyboard that it would share. It does
+ * not outlive perf record.
  */
 static struct {
 	int in;
@@ -299,7 +299,7 @@ int function_top__take(void *data, const struct function_table *table, u64 begin
 		if (top->handed)
 			top->handed->begin = begin;
 		else
-			pr_err("perf functions: top cannot go on: not enough memory\n");
+			pr_err("perf functions: top cannot go on: not enough memory (count fewer events, or use --symbols)\n");
 	}
 	if (!top->handed || !add_part(&top->handed->table, table)) {
 		top->is_unable = true;
@@ -1102,7 +1102,7 @@ int function_top__run(const struct function_top_options *options, const int cont
 	err = finish(&top);
 	print_said(&top);
 	fclose(top.notes);
-	/* What the user has ended may be cut. */
+	/* A recording that the user has ended may be cut. */
 	if (top.is_stopping && !top.is_unreadable && !top.is_unable)
 		read_err = 0;
 	/* If perf record has failed, it has said why. */

@@ -71,6 +71,9 @@ struct metrics_group {
 	 */
 	struct function_intervals windows;
 	struct function_intervals longs;
+	/* By how many events windows have ended late, see note_skid(). */
+	u64 *skids;
+	unsigned int nr_skids;
 };
 
 /* Classes of a function's windows. Most matched windows also begin in it. */
@@ -171,9 +174,6 @@ struct function_metrics {
 	bool has_begun;
 	unsigned int shift;
 	unsigned int block;
-	/* By how many events windows have ended late, see note_skid(). */
-	u64 *skids;
-	unsigned int nr_skids;
 };
 
 static size_t hash_leader(long key, void *ctx __maybe_unused)
@@ -284,6 +284,7 @@ void function_metrics__delete(struct function_metrics *metrics)
 		free(group->names);
 		free(group->windows.values);
 		free(group->longs.values);
+		free(group->skids);
 		free(group);
 	}
 	while ((function = metrics->functions) != NULL) {
@@ -295,7 +296,6 @@ void function_metrics__delete(struct function_metrics *metrics)
 		free(function->dso);
 		free(function);
 	}
-	free(metrics->skids);
 	free_chains(metrics->streams);
 	delete_values(metrics->streams);
 	delete_values(metrics->leaders);
@@ -993,9 +993,11 @@ static int add_to_functions(struct metrics_stream *stream, const struct metrics_
  * A counter continues after its overflow until the handler reads it. The next interval is shorter
  * by these events, unless nothing would remain of it.
  */
-static int note_skid(struct function_metrics *metrics, struct metrics_stream *stream,
-		     const struct metrics_sample *sample, bool is_window, bool is_broken)
+static int note_skid(struct metrics_stream *stream, const struct metrics_sample *sample,
+		     bool is_window, bool is_broken)
 {
+	struct metrics_group *group = stream->group;
+
 	if (stream->has_no_skid)
 		return 0;
 	/* The periods of lost samples are unknown. */
@@ -1005,13 +1007,13 @@ static int note_skid(struct function_metrics *metrics, struct metrics_stream *st
 	if (stream->skid >= (s64)sample->period)
 		stream->skid = 0;
 	stream->skid += sample->counts[0] - sample->period;
-	if (!is_window || stream->skid < 0 || metrics->nr_skids == FUNCTION_MOST_SKIDS)
+	if (!is_window || stream->skid < 0 || group->nr_skids == FUNCTION_MOST_SKIDS)
 		return 0;
-	if (!metrics->skids)
-		metrics->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*metrics->skids));
-	if (!metrics->skids)
+	if (!group->skids)
+		group->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*group->skids));
+	if (!group->skids)
 		return -ENOMEM;
-	metrics->skids[metrics->nr_skids++] = stream->skid;
+	group->skids[group->nr_skids++] = stream->skid;
 	return 0;
 }
 
@@ -1045,9 +1047,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	if (common < 0)
 		return common;
 
-	if (group->alternates && note_skid(metrics, stream, sample, is_window, is_broken))
+	if (group->alternates && note_skid(stream, sample, is_window, is_broken))
 		return -ENOMEM;
-	function_metrics__set_block(metrics, sample->time);
+	if (!sample->outside)
+		function_metrics__set_block(metrics, sample->time);
 	if (!is_window) {
 		stream->in_burst = false;
 		stream->run = NULL;
@@ -1060,7 +1063,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	stream->last_filtered = sample->filtered;
 	stream->last_thread = sample->thread;
 
-	/* What an interrupt adds to an interval does not depend on the function at its end. */
+	/* An interrupt adds the same to an interval, whichever function is at its end. */
 	if (is_auto && !is_broken && !sample->outside && !sample->foreign) {
 		struct function_intervals *intervals = is_window ? &group->windows : &group->longs;
 
@@ -1149,8 +1152,8 @@ void function_metrics__restart(struct function_metrics *metrics)
 	for (struct metrics_group *group = metrics->groups; group; group = group->next) {
 		restart_intervals(group, &group->windows);
 		restart_intervals(group, &group->longs);
+		group->nr_skids = 0;
 	}
-	metrics->nr_skids = 0;
 	metrics->has_begun = false;
 	metrics->shift = 0;
 	hashmap__for_each_entry(metrics->streams, entry, bucket) {
@@ -1389,7 +1392,7 @@ static int add_group(const struct function_metrics *metrics, const struct metric
 		     !add_intervals(group, order, set, &group->longs, &set->longs)))
 		err = -ERANGE;
 	free(order);
-	return err;
+	return err ?: event_set__add_skids(set, group->skids, group->nr_skids);
 }
 
 static bool is_same_name(const struct function_sums *a, const struct function_sums *b)
@@ -1430,8 +1433,6 @@ int function_metrics__table(const struct function_metrics *metrics, struct funct
 		if (err)
 			return err;
 	}
-	if (function_table__add_skids(table, metrics->skids, metrics->nr_skids))
-		return -ENOMEM;
 	if (function_table__sort(table))
 		return -ERANGE;
 	drop_addresses(table);
