@@ -204,7 +204,7 @@ deb: install-deb $(KERNEL_DEB) $(DEB)/perf.built
 	@ls $(B)/deb/*.deb
 
 .PHONY: fresh
-fresh: | install-fresh ## run the commands of README and HARDWARE.md in a clean Debian, as a newcomer would
+fresh: | install-fresh ## run the commands of README in a clean Debian, and some of HARDWARE.md
 	@scripts/debian/fresh.sh $(SUITE) "$(SUITES)"
 
 .PHONY: clean

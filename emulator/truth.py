@@ -145,11 +145,11 @@ def read_records(data: bytes, attr: Attr) -> Iterator[Record]:
     fields = [bit for bit in TRAILER if attr.sample_type & bit]
     end = offset + length
     if end > len(data):
-        fail("the recording is cut short")
+        fail("the recording is cut short: record again")
     while offset < end:
         kind, misc, size = struct.unpack_from("<IHH", data, offset)
         if size < 8 or offset + size > end:
-            fail("the recording is cut short")
+            fail("the recording is cut short: record again")
         record, time = data[offset : offset + size], 0
         if kind == COMPRESSED:
             fail("compressed recordings cannot be read: record without -z")
@@ -212,12 +212,12 @@ def read_images(lines: Iterable[str]) -> Images:
     rows = iter(lines)
     names = next(rows, "").split()
     if names[:3] != ["thread", "image", "address"]:
-        fail("the table is not from the core model")
+        fail("the table is not from the core model: `make truth` makes one")
     images: Images = defaultdict(list)
     for row in rows:
         fields = row.split()
         if len(fields) != len(names):
-            fail("the model's table is cut short")
+            fail("the model's table is cut short: run the program again")
         thread, image, address = int(fields[0]), int(fields[1]), int(fields[2], 16)
         of_thread = images[thread]
         while len(of_thread) <= image:
@@ -318,7 +318,7 @@ def samples(
     if leader.sample_type & ~(known | BRANCH_STACK | REGS_USER | IDENTIFIER) or not (
         leader.sample_type & IP and leader.sample_type & TID and leader.read_format & FORMAT_ID
     ):
-        fail("the samples of this recording have fields that cannot be read here")
+        fail("the samples have fields that cannot be read here: record with -T and -e only")
     counted = False
     for thread, life in threads.items():
         # both lists end with the same program
@@ -360,7 +360,7 @@ def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> by
     for at in range(0, 16 * features, 16):
         place, size = struct.unpack_from("<QQ", rest, at)
         if place + size > len(data):
-            fail("the recording is cut short")
+            fail("the recording is cut short: record again")
         struct.pack_into("<Q", rest, at, place + len(body) - length)
     return bytes(header) + body + bytes(rest)
 
@@ -398,7 +398,7 @@ def main() -> None:
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
     except (struct.error, ValueError, KeyError):
-        fail("the recording or the table is damaged")
+        fail("the recording or the table is damaged: record again")
 
 
 if __name__ == "__main__":

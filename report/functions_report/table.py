@@ -129,7 +129,9 @@ def is_stream(name: str) -> bool:
     try:
         mode = os.stat(file_of(name)).st_mode
     except FileNotFoundError:
-        raise ReportError(f"{name}: there is no such file") from None
+        raise ReportError(
+            f"{name}: there is no such file: name a recording or a sums file"
+        ) from None
     except OSError as error:
         raise ReportError(f"{name}: {error.strerror}: name a file that you may read") from None
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
@@ -200,7 +202,9 @@ def check_folder(path: Path) -> None:
     """Raises ReportError if there can be no file of this name."""
     if not is_stdout(path) and (path.is_dir() or not Path(os.path.realpath(path)).parent.is_dir()):
         raise ReportError(
-            f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder'}"
+            f"{path}: is a folder: name a file in it"
+            if path.is_dir()
+            else f"{path}: there is no such folder: make it first"
         )
 
 

@@ -5,7 +5,7 @@
 # only git, make and sudo beside what the installer leaves, as a user with sudo, in a clone of the
 # committed repository. `make demo` runs twice. `make deb`, which takes hours, is left out. Then the
 # commands of HARDWARE.md follow that a root without a kernel of its own can run. Those that need
-# a PMU may fail: their messages are in the log.
+# KVM or a PMU may fail: their messages are in the log.
 # The log is build/fresh-SUITE.log. TESTS are the suites of `make check`, all of them by default. A
 # BASE other than 6.12 is passed to make. The logs of the clone, which messages of failures name,
 # are kept in build/fresh-SUITE.logs/.
@@ -65,8 +65,8 @@ commands() {
 	sed -n 's/^    \([a-z][^#]*[^# ]\)\( *#.*\)\?$/\1/p' "$1"
 }
 mapfile -t visit < <(commands README.md | grep '^make' | grep -v '^make deb')
-mapfile -t hardware < <(commands HARDWARE.md | grep -x \
-	-e 'make demo .*' -e 'make dkms perf' -e 'sudo apt install ./build/.*' -e 'scripts/reproduce')
+mapfile -t hardware < <(commands HARDWARE.md | grep -x -e 'make demo .*' -e 'make dkms perf' \
+	-e 'sudo apt install ./build/.*' -e 'scripts/reproduce')
 {
 	echo "# $suite, commit $(git rev-parse HEAD)"
 	for command in "make demo" "${visit[@]}" "${hardware[@]}"; do

@@ -516,9 +516,13 @@ class Mistakes(Case):
             out = self.dir / "out"
             self.refused("perf functions: .*neither a recording nor .*", REPORT, option, out, bad)
             self.refused(
-                ".*there is no such folder", REPORT, option, self.dir / "none/out", self.chains
+                ".*there is no such folder: make it first",
+                REPORT,
+                option,
+                self.dir / "none/out",
+                self.chains,
             )
-            self.refused(".* is a folder", REPORT, option, self.dir, self.chains)
+            self.refused(".* is a folder: name a file in it", REPORT, option, self.dir, self.chains)
             self.refused(
                 "--pprof and --openmetrics have no form for a comparison: "
                 "they do not go with --diff, --before and --after",

@@ -152,7 +152,7 @@ class Files(unittest.TestCase):
         done = run(REPORT, "--html", link, self.data)
         self.assertEqual(
             (done.returncode, done.stdout),
-            (1, f"functions-report: {link}: there is no such folder\n"),
+            (1, f"functions-report: {link}: there is no such folder: make it first\n"),
         )
 
     def test_output_that_is_an_input(self):

@@ -735,8 +735,8 @@ class CommandLine(unittest.TestCase):
         )
         done = run(REPORT, cwd=self.dir)
         self.assertEqual(
-            (done.returncode, done.stdout),
-            (1, "functions-report: perf.data: there is no such file\n"),
+            (done.returncode, done.stdout.partition(": name a ")[0]),
+            (1, "functions-report: perf.data: there is no such file"),
         )
 
     def test_ranges_of_numbers(self):

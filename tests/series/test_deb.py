@@ -45,7 +45,7 @@ table() {{
 }}
 record alternate.data '{events}'
 table alternate.data > /share/script.json
-perf-alt-period functions report -i alternate.data --json > /share/native.json
+perf-alt-period functions report -i alternate.data --share discard --json > /share/native.json
 perf-alt-period functions report -i alternate.data
 """
 REPRODUCE = """

@@ -330,7 +330,40 @@ class KernelPage(unittest.TestCase):
             self.assertIn(figure, page)
 
 
+class Texts(unittest.TestCase):
+    def test_errors_that_interrupts_cause(self):
+        """The guide, the manual and the changelog quote results/6.12/truth.json."""
+        measured = json.loads((TOP / "results/6.12/truth.json").read_text())
+
+        def errors(program: str, digits: int) -> list[str]:
+            kinds = "with the kernel", "with the kernel, corrected"
+            found = (100 * measured[kind][program]["CPI"]["error"] for kind in kinds)
+            return [f"{error:.{digits}f} %" for error in found]
+
+        plain, corrected = errors("benchmark, depth 1", 1)
+        self.assertIn(
+            f"functions is {plain} off, and {corrected} with ``--correct``",
+            words(PAGE.with_name("function-metrics.rst")),
+        )
+        plain, corrected = errors("python3", 1)
+        manual = words(TOP / "tools/perf/Documentation/perf-functions.txt")
+        self.assertIn(f"python3 is {plain} off, and {corrected} with --correct", manual)
+        plain, corrected = errors("python3", 0)
+        self.assertIn(f"python3 falls from {plain} to {corrected}.", words(TOP / "CHANGELOG.md"))
+
+
 class Messages(unittest.TestCase):
+    def test_time_of_a_table(self):
+        seconds = results_of("6.12")["collect"]["sizes"][-1]["seconds"]
+        for path in (TOP / "patches").glob("**/functions/command.patch"):
+            text = words(path)
+            for program, name in (
+                ("perf report --stats", "decode"),
+                ("perf functions report", "native"),
+                ("generate-function-metrics.py", "script"),
+            ):
+                self.assertIn(f"{program} {seconds[name]:.2f} ", text)
+
     def test_cost(self):
         """The cost in the messages of the series is that of 6.12."""
         cost = results_of("6.12")["cost"]
