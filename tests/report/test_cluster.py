@@ -254,7 +254,7 @@ class Cluster(Workers):
         self.refused(rf"{bad}: .* \(on {here}\)", done)
         self.assertEqual(sum(call.endswith(str(bad)) for call in self.calls()), 1)
         self.refused(
-            f"{DATA}/missing.data: there is no such file",
+            f"{DATA}/missing.data: there is no such file: name a recording or a sums file",
             self.cluster(*FILES, DATA / "missing.data"),
         )
         self.refused(
@@ -283,7 +283,7 @@ class Cluster(Workers):
 
     def test_output_that_cannot_be_written(self):
         done = report("--cluster", self.dask.address, "--sums", DATA / "nowhere/out.sums", FILES[0])
-        self.refused(f"{DATA}/nowhere/out.sums: there is no such folder", done)
+        self.refused(f"{DATA}/nowhere/out.sums: there is no such folder: make it first", done)
 
     def test_progress_is_for_terminals(self):
         own, theirs = pty.openpty()

@@ -844,7 +844,9 @@ class Trouble(Store):
                 rf"{url}: .*Connection refused: correct the URL, or start the server",
                 *(*words, path_of("host0", 1)),
             )
-            self.refused("nosuch: there is no such file", *words, "nosuch")
+            self.refused(
+                "nosuch: there is no such file: name a recording or a sums file", *words, "nosuch"
+            )
 
     def test_recording_from_stdin(self):
         """Its time is that of the file, or for a pipe the present."""
