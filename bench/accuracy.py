@@ -442,9 +442,9 @@ def report(result: dict) -> str:  # pylint: disable=too-many-locals
         calls, each an eighth as long, and before each the caller executes fewer than 100
         instructions. The caller hardly ever has a window of its own, which causes most of the share
         error of the mode `discard`. A window that reaches over two of the calls also counts the
-        work of the caller, which lowers the rate of the function. Windows of 500 cycles and more can begin in one call and
-        end in the next call of the same function. They are kept, so the shares of this mode become
-        better again.
+        work of the caller, which lowers the rate of the function. Windows of 500 cycles and more
+        can begin in one call and end in the next call of the same function. They are kept, so the
+        shares of this mode become better again.
     """
     chances = """
         *by chance* is calculated for windows at independent places. Without jitter the places are

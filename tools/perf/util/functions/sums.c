@@ -681,13 +681,15 @@ int function_table__drop_addresses(struct function_table *table,
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		struct function_sums *sums = table->sums[i];
 		struct function_sums first = { .symbol = sums->symbol, .dso = sums->dso };
-		size_t place = find_place(other, &first);
-		bool is_there = place < other->nr_sums &&
-				!strcmp(other->sums[place]->symbol, sums->symbol) &&
-				!strcmp(other->sums[place]->dso, sums->dso);
+		size_t place;
+		bool is_there;
 
 		if (!sums->has_address || !*sums->symbol)
 			continue;
+		place = find_place(other, &first);
+		is_there = place < other->nr_sums &&
+			   !strcmp(other->sums[place]->symbol, sums->symbol) &&
+			   !strcmp(other->sums[place]->dso, sums->dso);
 		/* Sums without an address come first. */
 		if (is_there ? !other->sums[place]->has_address :
 			       !!bsearch(&sums, plain, nr, sizeof(*plain), compare_base_names)) {
