@@ -50,7 +50,7 @@ declare -A packages_for=(
 		python3-jsonschema python3-pygments"
 	[check]="bzip2 patch man-db chromium chromium-driver python3-jsonschema"
 	[bench]="python3-distributed python3-matplotlib chromium chromium-driver python3-selenium"
-	[deb]="debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
+	[deb]="build-essential debhelper dpkg-dev rsync openssl libssl-dev asciidoctor"
 	# golang-go has pprof
 	[all]="mmdebstrap sparse coccinelle python3-sphinx python3-yaml clang libclang-rt-dev
 		golang-go $(compilers)"
