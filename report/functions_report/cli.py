@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from . import ReportError, cluster, flame, openmetrics, page, plot, pprof, store, sums
-from .progress import Progress
+from .progress import Progress, printable
 from .table import (
     Perf,
     Table,
@@ -22,6 +22,7 @@ from .table import (
     is_stream,
     paths,
     write_output,
+    write_stdout,
 )
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
@@ -452,15 +453,16 @@ def make(arguments: argparse.Namespace) -> None:
                 store.keep(arguments, text)
             if arguments.sums:
                 write_output(arguments.sums, text)
-            gathered = Path(folder) / "gathered.sums"
-            gathered.write_bytes(text)
-            # sums have no options left
-            arguments.inputs, perf.collect, by = [str(gathered)], [], []
+            if prints(arguments) or any(name != "sums" for name, _ in outputs(arguments)):
+                gathered = Path(folder) / "gathered.sums"
+                gathered.write_bytes(text)
+                # sums have no options left
+                arguments.inputs, perf.collect, by = [str(gathered)], [], []
         elif arguments.html or arguments.pprof or len(outputs(arguments)) > 1:
             copy_streams(arguments, perf, folder)
         write(arguments, perf, by, title)
     for warning in perf.warnings:
-        print(warning, file=sys.stderr)
+        print(printable(warning), file=sys.stderr)
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -475,8 +477,14 @@ def check(arguments: argparse.Namespace) -> None:
         pprof.check(arguments.pprof)
     if arguments.openmetrics:
         openmetrics.check()
-    for _, path in outputs(arguments):
+    for number, (option, path) in enumerate(outputs(arguments)):
         check_folder(path)
+        for other, same in outputs(arguments)[:number]:
+            if is_regular(path) and os.path.realpath(path) == os.path.realpath(same):
+                raise ReportError(
+                    f"{path}: --{other} and --{option} would both write it: name another file "
+                    "for one of them"
+                )
     store.check(arguments)
 
 
@@ -486,13 +494,25 @@ def check_inputs(arguments: argparse.Namespace) -> None:
         if is_stream(name) and arguments.cluster is not None:
             raise ReportError(f"{name}: a cluster reads files: write this to a file first")
         for option, path in outputs(arguments):
-            if is_stdout(path) or not path.is_file() or not os.path.samefile(path, file_of(name)):
+            if is_stdout(path) or not path.is_file() or not is_part(path, file_of(name)):
                 continue
             # sums may be added to those in a file
-            if option != "sums" or not sums.is_sums(file_of(name)):
+            if option != "sums" or os.path.isdir(name) or not sums.is_sums(file_of(name)):
                 raise ReportError(
                     f"{path}: --{option} would replace this input: name another file to write"
                 )
+
+
+def is_regular(path: Path) -> bool:
+    """Returns whether an output is a regular file, or will be one."""
+    return not is_stdout(path) and (path.is_file() or not path.exists())
+
+
+def is_part(path: Path, recording: str) -> bool:
+    """Returns whether a file is this recording, or in its folder. Raises OSError."""
+    if os.path.isdir(recording):
+        path = Path(os.path.realpath(path)).parent
+    return os.path.samefile(path, recording)
 
 
 def copy_streams(arguments: argparse.Namespace, perf: Perf, folder: str) -> None:
@@ -556,12 +576,12 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
         )
     if prints(arguments):
         options = [*shown, *([f"--limit={arguments.limit}"] if arguments.limit else [])]
-        sys.stdout.write(
+        text = (
             perf.text((), *options, *words_of(arguments.sides))
             if arguments.sides
             else perf.text(arguments.inputs, *options)
         )
-        sys.stdout.flush()
+        write_stdout(text.encode())
 
 
 def complete(result: argparse.ArgumentParser) -> None:
@@ -578,17 +598,18 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parse(words)
     try:
         make(arguments)
+    except BrokenPipeError:
+        return 1
     except (ReportError, ValueError) as error:
-        print(f"functions-report: {error}", file=sys.stderr)
+        print(printable(f"functions-report: {error}"), file=sys.stderr)
         return 1
     except OSError as error:
-        # do not try again to write the rest at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            what, next_step = error.filename, "name another file"
-            if not what:
-                what, next_step = "cannot write the table", "send the output elsewhere"
-            print(f"functions-report: {what}: {error.strerror}: {next_step}", file=sys.stderr)
+        what, next_step = error.filename, "name another file"
+        if not what:  # a file that is open: a temporary one
+            what, next_step = tempfile.gettempdir(), "make room, or set TMPDIR to another folder"
+        print(
+            printable(f"functions-report: {what}: {error.strerror}: {next_step}"), file=sys.stderr
+        )
         return 1
     except KeyboardInterrupt:
         return 130

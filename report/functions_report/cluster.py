@@ -78,12 +78,11 @@ def size(path: str) -> int:
 
 def span(perf: str, path: str) -> tuple[int, int] | None:
     """Times of first and last sample in the header of a recording, in us; None if it has none."""
-    done = subprocess.run(
-        [perf, "report", "--header-only", "-i", path],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
+    command = [perf, "report", "--header-only", "-i", path]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError:  # only the workers have perf
+        return None
     times = [
         int(second) * 10**6 + int(micro)
         for second, micro in re.findall(
@@ -151,6 +150,12 @@ def connect(address: str):
         )
     if not re.fullmatch(r"(tcp|tls|wss?)://([^][/:]+|\[[^]]+\]):\d+", address):
         raise ReportError(f"--cluster {address}: the address of a scheduler is tcp://HOST:PORT")
+    keys = distributed.Security().get_connection_args("client")
+    if address.startswith("tls:") and not keys["ssl_context"]:
+        raise ReportError(
+            f"--cluster {address}: there are no certificates: "
+            "distributed.comm.tls in Dask's configuration names them"
+        )
     try:
         return distributed.Client(address, timeout=UNREACHABLE, set_as_default=False)
     except OSError as error:  # time-outs, too

@@ -7,6 +7,7 @@ sample is a call chain where these were recorded, else a row of the table.
 
 import gzip
 import importlib.util
+import itertools
 import os
 import sys
 from collections import Counter
@@ -22,6 +23,7 @@ from .table import Perf, Table, is_stdout, labels, write_output
 FORMAT = TOP / "build/report/profile_pb2.py"
 UNITS = {"cpu-clock": "nanoseconds", "task-clock": "nanoseconds"}
 LARGEST = 2**63 - 1
+FEW_BURSTS = 3  # with fewer windows, perf does not take a rate from matched windows
 
 
 def check(path: Path) -> None:
@@ -126,41 +128,52 @@ class Builder:
         self.profile.sample.add(location_id=locations, value=values)
 
 
-def totals_of(sums: list[Table], opened: int, counted: int) -> Counter:
-    """The counts of the windows that count in a row, by event, for groups with the same leader.
+def pooled(sums: Iterable[Table], leader: str, event: str) -> tuple[int, int]:
+    """The counts of an event and of its leader in some windows."""
+    totals_of = [one["totals"] for one in sums]
+    return sum(one[event] for one in totals_of), sum(one[leader] for one in totals_of)
 
-    In share mode auto the leader's counts are spread over the rows as perf does, by the samples
-    that end a long interval, and other events follow their rates in the row's windows. opened and
-    counted are the numbers of such samples and of the leader's counts in all rows.
+
+def spread(rows: Sequence[Sequence[Table]], leader: str, event: str) -> list[int]:
+    """The counts of an event in each row, as perf computes shares in share mode auto.
+
+    rows: the sums of each row in the groups of this leader. A row has its part of the leader's
+    samples that end a long interval, times a rate: that of its matched windows; if these are
+    fewer than 3, that of all windows that begin in it; if there are none, that of all rows.
     """
-    leader = sums[0]["events"][0]
-    own: Counter = Counter()
-    for one in sums:
-        own.update({event: int(total) for event, total in one["totals"].items()})
-    if opened:
-        share = counted * sum(one["opened"] for one in sums)
-        windows = opened * (own[leader] or 1)
-        own = Counter({event: total * share // windows for event, total in own.items()})
-        own[leader] = share // opened
-    return own
+    having = [[one for one in sums if event in one["events"]] for sums in rows]
+    begun = [[one["begun"] for one in sums] for sums in having]
+    opened = [sum(one["opened"] for one in sums) for sums in rows]
+    counted = sum(one["totals"][leader] for sums in having for one in sums)
+    of_all = pooled(itertools.chain.from_iterable(begun), leader, event)
+    counts = []
+    for matched, others, number in zip(having, begun, opened):
+        rates = [pooled(others, leader, event), of_all]
+        if sum(one["bursts"] for one in matched) >= FEW_BURSTS:
+            rates.insert(0, pooled(matched, leader, event))
+        own, base = next((rate for rate in rates if rate[1]), (0, 1))
+        counts.append(own * number * counted // (base * sum(opened)))
+    return counts
 
 
 def totals(table: Table) -> list[Counter]:
     """Returns the counts of each row of a table, by event."""
-    rows = []
-    opened: Counter = Counter()
-    counted: Counter = Counter()
-    for function in table["functions"]:
-        rows.append(led := {})
-        for sums in function["sums"]:
-            leader = sums["events"][0]
-            led.setdefault(leader, []).append(sums)
-            opened[leader] += sums.get("opened", 0)
-            counted[leader] += int(sums["totals"][leader])
-    return [
-        sum((totals_of(led[one], opened[one], counted[one]) for one in led), Counter())
-        for led in rows
-    ]
+    rows: list[Counter] = [Counter() for _ in table["functions"]]
+    groups = [group["events"] for group in table["groups"]]
+    for leader in dict.fromkeys(events[0] for events in groups):
+        led = [
+            [one for one in function["sums"] if one["events"][0] == leader]
+            for function in table["functions"]
+        ]
+        if any(one.get("opened") for sums in led for one in sums):
+            for event in dict.fromkeys(itertools.chain(*groups)):
+                for row, count in zip(rows, spread(led, leader, event)):
+                    row[event] += count
+            continue
+        for row, sums in zip(rows, led):
+            for one in sums:
+                row.update(one["totals"])
+    return rows
 
 
 def profile_of(table: Table, comments: Iterable[str]) -> bytes:

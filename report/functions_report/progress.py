@@ -14,8 +14,18 @@ from typing import BinaryIO
 from .sums import streams
 
 CLEAR = "\r\033[K"
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff]")  # but tabs and ends of lines
 # In a program's output for a terminal: escape sequences; a line that the next one overwrites.
 ESCAPES, PASSING = re.compile(r"\033\[[0-9;?]*[A-Za-z]"), re.compile(r"[^\n]*\r(?!\n)")
+
+
+def printable(text: str) -> str:
+    """A text that no terminal obeys: \\xNN is a byte of a control character, as perf prints it."""
+
+    def escaped(found: re.Match) -> str:
+        return "".join(f"\\x{byte:02x}" for byte in found[0].encode("utf-8", "surrogateescape"))
+
+    return CONTROLS.sub(escaped, text)
 
 
 class Progress:
@@ -28,6 +38,7 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Replaces the previous text."""
+        text = printable(text)
         seconds = time.monotonic() - self.start
         line = f"{CLEAR}{text} ({seconds:.0f} s)" if seconds >= 1 else f"{CLEAR}{text}"
         if not self.quiet and line != self.shown:

@@ -188,6 +188,16 @@ execute function perf_functions.recount_moved();
 select perf_functions.recount(min(time), max(time)) from perf_functions.profile
 having count(*) > 0;
 """
+# The functions run with the rights of the owner. A trigger needs no right to its function, but who
+# has one can make a trigger of his own.
+GUARD = "revoke all on all functions in schema perf_functions from public"
+UNGUARDED = """
+select exists (
+	select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+	where nspname = 'perf_functions' and pg_has_role(proowner, 'usage')
+	and has_function_privilege('public', p.oid, 'execute')
+)
+"""
 INCOMING = "create temporary table incoming (events integer, name bytea, numbers numeric(58, 0)[])"
 # in one order, so that two writers of the same new names wait and do not deadlock
 NEW_FUNCTIONS = """
@@ -308,6 +318,9 @@ def check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser) -
         parser.error("--store needs --build: name what was running, as in --build v1.2")
     if args.source and args.inputs:
         parser.error("--from reads sums from the database, not from files: leave the inputs out")
+    for option, name in ("--build", args.build), ("--host", args.host):
+        if name and any("\udc80" <= character <= "\udcff" for character in name):
+            parser.error(f"{option}: the name is no UTF-8: write it in UTF-8")
     store, source = ("--store", args.store), ("--from", args.source)
     for option, value, *needs in (
         ("--build", args.build, store, source),
@@ -324,7 +337,7 @@ def moment(text: str | None) -> datetime | None:
     """Parses a time of the command line. Raises ReportError."""
     try:
         return datetime.fromisoformat(text).astimezone() if text else None
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ReportError(
             f"{text}: no time: write 2026-11-20T19:30, or 2026-11-20T19:30:00+01:00"
         ) from None
@@ -391,6 +404,11 @@ def check_schema(cursor, create: bool) -> None:
         if lacks_spans(cursor):
             cursor.execute("lock perf_functions.profile, perf_functions.sums in exclusive mode")
             cursor.execute(SPANS)
+    if create:
+        cursor.execute(UNGUARDED)
+        if cursor.fetchone()[0]:
+            be_alone(cursor)
+            cursor.execute(GUARD)
 
 
 def be_alone(cursor) -> None:
@@ -585,6 +603,8 @@ def get(url: str, asked: dict[str, str | bytes | datetime | None], perf: str) ->
         try:
             return sums.merge(perf, paths)  # perf knows what adds up, and the order of lines
         except ValueError as error:
+            if not re.search("cannot be added|too large", str(error)):
+                raise
             raise ReportError(
                 "what is stored does not add up: "
                 + re.sub(r"^.*before it: |: report it separately| \(on [^()]*\)$", "", str(error))
@@ -621,20 +641,25 @@ def ask(args: argparse.Namespace, perf: str) -> sums.Part:
 
 
 def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, str], bytes]]:
-    """Returns the same of each build on each host, for --from. Raises ReportError."""
+    """Returns the same of each build on each host that has a window, for --from.
+
+    Raises ReportError.
+    """
     asked = asked_for(args)
     with database(args.source, writes=False) as cursor:
         check_schema(cursor, create=False)
         cursor.execute(HOSTS, asked)
         places = [{"build": build, "host": host} for build, host in cursor.fetchall()]
     for place in places:
-        yield place, get(args.source, {**asked, **place}, perf)[0]
+        text = get(args.source, {**asked, **place}, perf)[0]
+        if sums.has_window(text):
+            yield place, text
 
 
 def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float], bytes]]:
     """--from with --interval: begin and end (seconds since 1970), and the sums between them.
 
-    Intervals begin at the first time that is stored. Raises ReportError.
+    Intervals begin at the first time that is stored, and have a window. Raises ReportError.
     """
     asked = asked_for(args)
     with database(args.source, writes=False) as cursor:
@@ -645,4 +670,5 @@ def ask_times(args: argparse.Namespace, perf: str) -> Iterator[tuple[list[float]
     for number in sorted({(time - times[0]) // step for time in times}):
         begin = times[0] + number * step
         text = get(args.source, {**asked, "since": begin, "until": begin + step}, perf)[0]
-        yield [begin.timestamp(), (begin + step).timestamp()], text
+        if sums.has_window(text):
+            yield [begin.timestamp(), (begin + step).timestamp()], text

@@ -32,6 +32,19 @@ def reason(output: str) -> str:
     return (own or lines or ["no reason given"])[-1]
 
 
+def why_unknown(perf: str, said: str) -> str:
+    """Returns what to say of a perf that lacks `perf functions`, "" if it does not."""
+    if "is not a perf-command" not in said:
+        return ""
+    return f"{perf} has no `perf functions`: `make perf` builds one, --perf says where it is"
+
+
+def has_window(text: bytes) -> bool:
+    """Returns whether sums, as this perf writes them, have a window."""
+    lines = (line.split(b"\t") for line in text.split(b"\n"))
+    return any(words[0] == b"sums" and words[5] != b"0" for words in lines)
+
+
 def is_sums(path: str) -> bool:
     """Returns whether a file has sums. Raises OSError."""
     with open(path, "rb") as file:
@@ -55,7 +68,8 @@ def run(perf: str, arguments: Sequence[str], name: str) -> Part:
         done = subprocess.run(command, capture_output=True, check=False, **streams(command))
     except OSError as error:
         raise ValueError(
-            f"{here}: cannot run {perf}: {error.strerror}: --perf says where it is"
+            f"{here}: cannot run {perf}: {error.strerror}: "
+            "`make perf` builds perf, --perf says where it is"
         ) from None
     said = done.stderr.decode(errors="replace")
     if done.returncode < 0:
@@ -64,6 +78,9 @@ def run(perf: str, arguments: Sequence[str], name: str) -> Part:
             "the kernel's log there may say why"
         )
     if done.returncode or not done.stdout.endswith(b"\nend\n"):
+        why = why_unknown(perf, said)
+        if why:
+            raise ValueError(f"{here}: {why}")
         why = reason(said)
         raise ValueError(f"{why if name in why else f'{name}: {why}'} (on {here})")
     return done.stdout, frozenset(line for line in said.splitlines() if re.search(NOTES, line))
@@ -102,12 +119,16 @@ def add(perf: str, names: Sequence[str], *parts: Part) -> Part:
                 Path(path).write_bytes(part[0])
             total, notes = run(perf, paths, folder)
     except OSError as error:
-        raise ValueError(f"{socket.gethostname()}: {error.strerror}") from None
+        raise ValueError(
+            f"{socket.gethostname()}: {tempfile.gettempdir()}: {error.strerror}: "
+            "make room, or set TMPDIR"
+        ) from None
     except ValueError as error:
         text = str(error)
         for path, name in reversed(list(zip(paths, names))):
             text = text.replace(path, name)
-        raise ValueError(text) from None
+        every = f"the sums of {' and '.join((*names[:1], *names[1:][-1:]))}"
+        raise ValueError(text.replace(folder, every)) from None
     return total, notes.union(*(part[1] for part in parts))
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from . import ReportError
-from .progress import Progress
+from .progress import Progress, printable
+from .sums import why_unknown
 
 Table = dict[str, Any]
-CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff]")  # but tabs and ends of lines
 
 
 class Perf:
@@ -52,11 +52,11 @@ class Perf:
             for copy, name in self.names.items():
                 text = text.replace(copy, name)
             said = [line.strip() for line in text.splitlines() if line.strip()]
-            if "is not a perf-command" in text:
-                raise ReportError(
-                    f"{self.program} has no `perf functions`: "
-                    "`make perf` builds one, --perf says where it is"
-                )
+            why = why_unknown(self.program, text)
+            if status < 0:
+                why = f"perf ended with signal {-status}: the kernel's log may say why"
+            if why:
+                raise ReportError(why)
             if status:
                 # perf's own words, whatever follows them
                 own = [line for line in said if line.startswith("perf functions: ")]
@@ -212,11 +212,10 @@ def write_output(path: Path, content: bytes) -> None:
     """Writes a file, to which `path` may link; - is the standard output.
 
     A regular file is replaced when the new one is complete. Others, such as pipes, stay what they
-    are. Raises ReportError, and OSError if the standard output fails.
+    are. Raises ReportError, and BrokenPipeError if nobody reads the standard output.
     """
     if is_stdout(path):
-        sys.stdout.buffer.write(printable(content) if sys.stdout.isatty() else content)
-        sys.stdout.buffer.flush()
+        write_stdout(content)
         return
     check_folder(path)
     try:
@@ -226,6 +225,26 @@ def write_output(path: Path, content: bytes) -> None:
             replace(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror or error}: name another file") from None
+
+
+def write_stdout(content: bytes) -> None:
+    """Writes to the standard output, and to a terminal nothing that it obeys.
+
+    Raises ReportError, and BrokenPipeError if nobody reads.
+    """
+    if sys.stdout.isatty():
+        content = printable(content.decode("utf-8", "surrogateescape")).encode()
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        # do not try again to write the rest at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise ReportError(
+            f"cannot write the table: {error.strerror}: send the output elsewhere"
+        ) from None
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -241,12 +260,3 @@ def replace(path: Path, content: bytes) -> None:
 def is_stdout(path: Path) -> bool:
     """Returns whether an output is the standard output."""
     return str(path) == "-"
-
-
-def printable(text: bytes) -> bytes:
-    """A text that no terminal obeys: \\xNN is a byte of a control character, as perf prints it."""
-
-    def escaped(found: re.Match) -> str:
-        return "".join(f"\\x{byte:02x}" for byte in found[0].encode("utf-8", "surrogateescape"))
-
-    return CONTROLS.sub(escaped, text.decode("utf-8", "surrogateescape")).encode("utf-8")

@@ -235,22 +235,34 @@ def diff(before: Table, after: Table) -> Table:
 def weighed(rows: Sequence[Sequence[Table]]) -> list[Counter]:
     """The counts that profiles give to rows, each with its sums: those of its matched windows.
 
-    In share mode auto, rows share the leader's counts by the samples that opened windows in them;
-    other events follow by their rates.
+    In share mode auto, rows share the counts by the samples that opened windows in them, times the
+    rate of an event per event of the leader, as in SHARES of perf-functions(1).
     """
+
+    def rate(windows: Sequence[Table], event: str, leader: str) -> Fraction | None:
+        below = sum(one["totals"][leader] for one in windows)
+        return Fraction(sum(one["totals"][event] for one in windows), below) if below else None
+
     made = [Counter() for _ in rows]
-    for leader in {sums["events"][0] for row in rows for sums in row}:
+    every = [sums for row in rows for sums in row]
+    for leader, event in {(sums["events"][0], event) for sums in every for event in sums["events"]}:
         led = [[sums for sums in row if sums["events"][0] == leader] for row in rows]
         opened = sum(sums["opened"] for row in led for sums in row)
-        counted = sum(sums["totals"][leader] for row in led for sums in row)
-        for result, row in zip(made, led):
-            own = sum((Counter(sums["totals"]) for sums in row), Counter())
-            if opened:
-                new = Fraction(counted * sum(sums["opened"] for sums in row), opened)
-                rates = {event: Fraction(own[event], own[leader] or 1) for event in own}
-                own = Counter({event: floor(rate * new) for event, rate in rates.items()})
-                own[leader] = floor(new)
-            result.update(own)
+        counting = [[sums for sums in row if event in sums["events"]] for row in led]
+        counted = sum(sums["totals"][leader] for row in counting for sums in row)
+        mean = rate([sums["begun"] for row in counting for sums in row], event, leader)
+        for result, own, row in zip(made, led, counting):
+            if not opened:
+                result[event] += sum(sums["totals"][event] for sums in row)
+                continue
+            is_few = sum(sums["bursts"] for sums in row) < 3
+            found = None if is_few else rate(row, event, leader)
+            if found is None:
+                found = rate([sums["begun"] for sums in row], event, leader)
+            if found is None:
+                found = mean or Fraction(0)
+            part = Fraction(sum(sums["opened"] for sums in own), opened)
+            result[event] += floor(found * part * counted)
     return [+one for one in made]
 
 

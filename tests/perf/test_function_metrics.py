@@ -1437,6 +1437,14 @@ class Functions(unittest.TestCase):
             ["0x410 [unknown]", "0x420 [unknown]", "0xfffffffffffffff0 [unknown]"],
         )
 
+    def test_no_name_and_no_address(self):
+        """Such a row comes from --by comm and a thread with an empty name, or from a sums file."""
+        nameless = fm.Function("", "/bin/prog")
+        self.assertEqual(fm.labels([nameless]), {nameless: " [prog]"})
+        out = io.StringIO()
+        fm.print_csv([(nameless, {})], [], out)
+        self.assertEqual(out.getvalue(), "symbol,dso\n,/bin/prog\n")
+
     def test_address_does_not_match_another(self):
         """A window at another address without a symbol is unmatched."""
         recording = started()
@@ -2224,7 +2232,14 @@ class Scripts(unittest.TestCase):
                 capture_output=True,
                 env={"PERF_EXEC_PATH": folder},
             )
-        self.assertIn("CPI     cycles per instruction: cycles / instructions\n", run.stdout)
+            self.assertIn("CPI     cycles per instruction: cycles / instructions\n", run.stdout)
+            run = subprocess.run(
+                [sys.executable, copy], check=False, text=True, capture_output=True, env={}
+            )
+            self.assertEqual(run.returncode, 1)
+            self.assertRegex(
+                run.stderr, r"\A\S+FunctionMetrics.h: No such file or directory: copy .*\n\Z"
+            )
 
     def test_record(self):
         """The default group is recorded; a -e of the program does not matter."""

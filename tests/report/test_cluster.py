@@ -263,11 +263,12 @@ class Cluster(Workers):
         cut = DATA / "cut.data"
         cut.write_bytes(FILES[0].read_bytes()[:100_000])
         self.refused(rf"{cut}: .* \(on {here}\)", self.cluster(*FILES, cut))
-        self.refused(
-            f"{here}: cannot run /nowhere/perf: No such file or directory: "
-            "--perf says where it is",
-            self.cluster("--perf", "/nowhere/perf", *FILES),
-        )
+        for options in (), ("--slice-size", 0.01):
+            self.refused(
+                f"{here}: cannot run /nowhere/perf: No such file or directory: "
+                "`make perf` builds perf, --perf says where it is",
+                self.cluster(*options, "--perf", "/nowhere/perf", *FILES),
+            )
 
     def test_sums_that_do_not_add_up(self):
         """The message names the user's file."""
@@ -420,6 +421,7 @@ class Local(unittest.TestCase):
                 (f"tcp://127.0.0.1:{port}", "cannot reach the scheduler: .*"),
                 ("tcp://127.0.0.1", "the address of a scheduler is tcp://HOST:PORT"),
                 ("http://127.0.0.1:80", "the address of a scheduler is tcp://HOST:PORT"),
+                ("tls://127.0.0.1:80", "there are no certificates: distributed.comm.tls in .*"),
             ):
                 done = report("--cluster", address, FILES[0], timeout=100)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))

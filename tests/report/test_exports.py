@@ -22,7 +22,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as of_prometheus
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.harness import fleet, reports, servers
+from tests.harness import fleet, reports, servers, sumsfile
 from tests.harness.chromium import Browser
 from tests.harness.env import CHECK, PERF, TOP, must, run
 from tests.harness.reports import REPORT
@@ -105,6 +105,27 @@ def written_chains() -> dict[str, Counter]:
                 total[name] += numbers[place]
         found[event] = {name: (own[name], total[name]) for name in total if total[name]}
     return found
+
+
+def two_groups() -> str:
+    """A sums file of two groups with one leader. No window of `short` ends in it."""
+    lines = ["perf-function-sums 4", "by\tsymbol\t0", "lost\t0", "throttled\t0"]
+    for misses, numbers in (
+        ("branch-misses", {"f": 10, "g": 30, "short": 20}),
+        ("cache-misses", {"f": 30, "g": 10, "short": 20}),
+    ):
+        counts = {"f": (300, 3, 100), "g": (300, 1, 200), "short": (300, 6, 50)}
+        lines.append(f"group\tauto\t99700\t0\t300\t0\t14\t1\tcycles\t{misses}\tinstructions")
+        every = [counts[name] for name, number in numbers.items() for _ in range(number)]
+        lines.append(sumsfile.intervals(3, every, blocks=1))
+        for name, number in numbers.items():
+            begun = [counts[name]] * number
+            matched = [] if name == "short" else begun
+            windows = number, number, len(matched), len(matched), 0, number, number, 0
+            values = (sumsfile.values(some, 3) for some in (matched, begun))
+            fields = (field for some in values for field in (*some, *[0] * 6))
+            lines.append("\t".join(map(str, ("sums", name, "/x", "-", *windows, *fields, 0, 0))))
+    return "\n".join((*lines, "end\n"))
 
 
 class Case(unittest.TestCase):
@@ -209,6 +230,24 @@ class Pprof(Case):
         )
         must(REPORT, "--pprof", self.profile, self.chains)
         self.assertEqual(traces(self.profile, "cycles"), {f"{name};main": 2700 for name in names})
+
+    def test_values_have_the_shares_of_the_table(self):
+        """Also in two groups with one leader, and in a function whose windows all end elsewhere."""
+        self.chains.write_text(two_groups())
+        must(REPORT, "--pprof", self.profile, self.chains)
+        rows = perf_table(self.chains)["functions"]
+        for event, column in (
+            ("cycles", "%CY"),
+            ("instructions", "%I"),
+            ("branch-misses", "%BM"),
+            ("cache-misses", "%L1DM"),
+        ):
+            values = {name: own for name, (own, _) in top(self.profile, event).items()}
+            whole = sum(values.values())
+            for row in rows:
+                share, error = row["metrics"][column], 100 * len(rows) / whole
+                found = 100 * values.get(row["symbol"], 0) / whole
+                self.assertAlmostEqual(found, share, delta=error, msg=(event, row["symbol"]))
 
     def test_clocks_are_times(self):
         self.chains.write_text(

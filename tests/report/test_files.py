@@ -178,6 +178,29 @@ class Files(unittest.TestCase):
                 (1, "", f"functions-report: {path}: {why}\n"),
             )
             self.assertEqual(self.data.read_bytes(), before)
+        folder = self.dir / "folder"  # as perf record --dir makes it
+        folder.mkdir()
+        (folder / "data").write_bytes(before)
+        done = run(REPORT, "--openmetrics", folder / "data", folder, stderr=subprocess.PIPE)
+        why = f"{folder}/data: --openmetrics would replace this input: name another file to write"
+        self.assertEqual((done.returncode, done.stderr), (1, f"functions-report: {why}\n"))
+        self.assertEqual((folder / "data").read_bytes(), before)
+
+    def test_outputs_that_are_the_same(self):
+        made = self.dir / "made"
+        link = self.dir / "link"
+        link.symlink_to(made)
+        done = run(REPORT, "--sums", made, "--html", link, self.data, stderr=subprocess.PIPE)
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr),
+            (
+                1,
+                "",
+                f"functions-report: {link}: --sums and --html would both write it: name another "
+                "file for one of them\n",
+            ),
+        )
+        self.assertFalse(made.exists())
         must(REPORT, "--sums", self.sums, self.sums, self.data, stderr=subprocess.DEVNULL)
         twice = self.dir / "twice.sums"
         must(PERF, "functions", "report", "--sums", twice, self.data, self.data)

@@ -648,6 +648,13 @@ class CommandLine(unittest.TestCase):
             self.input,
         )
         self.refused("some.data", "--html", html, self.input)  # perf's own words on an empty file
+        killed = self.dir / "killed"
+        killed.write_text(
+            "#!/bin/sh\necho 'perf functions: 12 records were lost' >&2\nkill -9 $$\n"
+        )
+        killed.chmod(0o755)
+        why = "perf ended with signal 9: the kernel's log may say why"
+        self.refused(why, "--perf", killed, "--html", html, self.input)
         self.refused(
             "there is no such folder",
             "--perf",

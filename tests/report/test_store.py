@@ -672,6 +672,39 @@ class Spans(Store):
         self.url = owner
         self.agree()
 
+    def test_reader_cannot_change_what_is_stored(self):
+        """The functions of the triggers have the rights of the owner, and no reader may use them:
+        not in a new store, nor in one that an older program has made once a newer one stores.
+        """
+        self.sql(
+            "create role reader login; grant usage on schema perf_functions to reader; "
+            "grant select on all tables in schema perf_functions to reader"
+        )
+        reader, before = self.url.replace("test@", "reader@"), self.ask()
+        attacks = [
+            (
+                "create temporary table mine as select id from perf_functions.profile; "
+                "create trigger mine before delete on mine for each row "
+                "execute function perf_functions.remove_sums(); delete from mine"
+            ),
+            (
+                "create temporary table mine (like perf_functions.sums); "
+                "create trigger mine after insert on mine referencing new table as changed "
+                "execute function perf_functions.add_to_spans(); "
+                "insert into mine select * from perf_functions.sums"
+            ),
+            "select perf_functions.recount(now(), now())",
+        ]
+        self.sql("grant execute on all functions in schema perf_functions to public")
+        self.sql(attacks[2], reader)  # as in the store of an older program
+        place = "v1", "c", datetime(2026, 11, 2, 3, tzinfo=timezone.utc)
+        self.keep(*place, RECORDED["host1", 2])
+        before = self.ask()
+        for attack in attacks:
+            with self.assertRaisesRegex(psycopg2.ProgrammingError, "permission denied"):
+                self.sql(attack, reader)
+            self.assertEqual(self.ask(), before)
+
 
 class Trouble(Store):
     """Deaths, crowds and mistakes."""
@@ -759,6 +792,12 @@ class Trouble(Store):
         )
         self.put("host0", 1)
         self.assertEqual(self.ask().partition(b"\n")[2], fleet.total([RECORDED["host0", 1], host]))
+        for options in ("--openmetrics",), ("--interval=3600", "--html"):
+            made = DATA / "idle.out"
+            must(REPORT, "--from", self.url, *options, made)
+            text = made.read_text()
+            self.assertIn("host0" if "--openmetrics" in options else "<html", text)
+            self.assertNotIn('host="idle"', text)
 
     def test_wrong_questions(self):
         self.refused(
@@ -775,7 +814,12 @@ class Trouble(Store):
             "--build",
             "v7",
         )
-        self.refused("yesterday: no time: write .*", "--from", self.url, "--since", "yesterday")
+        for time in "yesterday", "9999-12-31T23:59-12:00":
+            self.refused(f"{time}: no time: write .*", "--from", self.url, "--since", time)
+        self.refused(
+            "error: --build: the name is no UTF-8: write it in UTF-8",
+            *("--from", self.url, "--build", "v\udcff"),
+        )
         self.refused(
             "error: --store needs --build: name what was running, as in --build v1.2",
             "--store",
@@ -810,6 +854,33 @@ class Trouble(Store):
         self.refused(
             "error: --build goes with --store and --from", "--build", "v1", path_of("host0", 1)
         )
+
+    def test_name_that_a_terminal_obeys(self):
+        host, number = "host0", 1
+        must(*self.put_command(host, number, "--build", "v1\x1b]0;evil\a"))
+        self.refused(
+            r"nothing is stored for build v7; there are builds v1\\x1b\]0;evil\\x07, from .*",
+            *("--from", self.url, "--build", "v7"),
+        )
+
+    def test_perf_without_functions(self):
+        """The perf is to blame, not what is stored."""
+        self.put("host0", 1)
+        old = DATA / "old-perf"
+        old.write_text("#!/bin/sh\necho \"perf: '$1' is not a perf-command.\" >&2\nexit 1\n")
+        old.chmod(0o755)
+        for perf, why in (
+            (
+                old,
+                f"{old} has no `perf functions`: `make perf` builds one, --perf says where it is",
+            ),
+            (
+                "/none/perf",
+                "cannot run /none/perf: No such file or directory: `make perf` builds .*",
+            ),
+        ):
+            for words in ("--from", self.url), ("--sums", self.out, path_of("host0", 1)):
+                self.refused(f"{socket.gethostname()}: {why}", "--perf", perf, *words)
 
     def test_wrong_databases(self):
         self.refused(

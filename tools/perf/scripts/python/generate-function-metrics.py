@@ -136,8 +136,11 @@ def definitions() -> str:
         folders.append(os.path.join(os.environ["PERF_EXEC_PATH"], "scripts/python"))
     paths = [os.path.join(folder, HEADER) for folder in folders]
     path = next(filter(os.path.exists, paths), paths[0])
-    with open(path, encoding="utf-8") as file:
-        return file.read().replace("NULL", '""')
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().replace("NULL", '""')
+    except OSError as error:
+        sys.exit(f"{path}: {error.strerror}: copy Perf-Trace-Util beside this script, too")
 
 
 def uses(macro: str) -> List[Tuple]:
@@ -350,9 +353,13 @@ class Function(NamedTuple):
     dso: str
     address: Optional[int] = None
 
+    def name_of_address(self) -> str:
+        """Return the address, which stands for the name where there is no symbol."""
+        return "" if self.address is None else f"{self.address:#x}"
+
     def label(self, with_dso: bool) -> str:
         """Return the name to print."""
-        label = self.symbol or f"{self.address:#x}"
+        label = self.symbol or self.name_of_address()
         if self.symbol and self.address is not None:
             label += f" {self.address:#x}"
         # perf names a function without a name by its range
@@ -1575,7 +1582,7 @@ def print_csv(
             [
                 name(function._replace(dso="").label(False))
                 if function.symbol
-                else f"{function.address:#x}",
+                else function.name_of_address(),
                 name(function.dso),
                 *("-" if cell is None else cell for cell in cells),
             ]
