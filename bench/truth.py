@@ -124,7 +124,7 @@ def result_of(rows: list[Row]) -> dict[str, Any]:
         ]
         known = [(share, value) for share, value in values if value.recorded is not None]
         wrong = sum(share * abs(value.recorded - value.true) for share, value in known)
-        plain = [value for _, value in known if not value.weak]
+        plain = [value for _, value in known if not value.weak and value.missed is not None]
         if metric == CYCLES:
             error = sum(abs((value.recorded or 0) - value.true) for _, value in values) / 200
         else:
@@ -132,7 +132,8 @@ def result_of(rows: list[Row]) -> dict[str, Any]:
         result[metric] = {
             "error": error,
             "values": len(values),
-            "marked": len(values) - len(plain),  # a missing value counts as marked
+            # a missing value or interval counts as marked
+            "marked": len(values) - len(plain),
             "right": sum(not value.missed for value in plain),
         }
     # the mean of |x - p| is sqrt(2 / pi) standard errors

@@ -20,13 +20,13 @@ COLUMNS = [SHARE, "CPI", "BM/KI", "CM/KI", "TM/KI"]
 
 
 class Value(NamedTuple):
-    """A metric of a function: recorded, true, whether the interval misses the truth, the
-    standard error, and whether perf marks it as weak.
+    """A metric of a function: recorded, true, whether the interval misses the truth (None: there
+    is no interval), the standard error, and whether perf marks it as weak.
     """
 
     recorded: float | None
     true: float
-    missed: bool
+    missed: bool | None
     error: float = 0.0
     weak: bool = False
 
@@ -61,8 +61,10 @@ def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> lis
             exact = truth["metrics"].get(column)
             if exact is None:
                 continue
-            low, high = row["intervals"].get(column) or (exact, exact)
-            missed = not low <= exact <= high
+            missed = None
+            if interval := row["intervals"].get(column):
+                low, high = interval
+                missed = not low <= exact <= high
             values[column] = Value(
                 row["metrics"].get(column),
                 exact,
@@ -93,11 +95,10 @@ def print_rows(rows: list[Row]) -> None:
         fields = [line[0].ljust(widths[0])]
         fields += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:])]
         print("  ".join(fields).rstrip())
-    known = [value for row in rows for value in row.values.values() if value.recorded is not None]
-    missed = sum(value.missed for value in known)
+    missed = [value.missed for row in rows for value in row.values.values()]
     print(
-        f"\n{len(known) - missed} of {len(known)} intervals contain the truth; {MARK} marks the "
-        "others"
+        f"\n{missed.count(False)} of {len(missed) - missed.count(None)} intervals contain the "
+        f"truth; {MARK} marks the others"
     )
 
 

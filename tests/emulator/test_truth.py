@@ -195,7 +195,8 @@ class Compare(unittest.TestCase):
         self.assertRegex(lines["lost"], r" - / 4\.00")
         self.assertNotIn("tiny", lines)
         self.assertLess(text.index("near"), text.index("far"))
-        self.assertIn("3 of 4 intervals contain the truth", text)
+        # no share has an interval, and lost has no value
+        self.assertIn("\n1 of 2 intervals contain the truth", text)
 
     def test_what_is_no_table(self):
         for bad in {}, [], {"functions": [{"symbol": "x"}]}:

@@ -247,6 +247,16 @@ class Truth(unittest.TestCase):
                 expected,
             )
 
+    def test_a_rate_without_an_interval(self):
+        """Nothing says that it is right, so it counts as marked."""
+        row = {"symbol": "f", "dso": "/x", "address": None, "weak": [], "errors": {}}
+        row |= {"metrics": {"%CY": 99, "CPI": 2}, "intervals": {"%CY": (98, 100)}}
+        rows = by_function([row])
+        found = truth.result_of(compare(rows, rows, 1))
+        for name, expected in ("%CY", [1, 0, 1]), ("CPI", [1, 1, 0]):
+            numbers = [found[name][key] for key in ("values", "marked", "right")]
+            self.assertEqual(numbers, expected, name)
+
 
 class Readme(unittest.TestCase):
     def test_results_are_those_of_the_results_page(self):
