@@ -263,6 +263,61 @@ class Vm(machines.Guest):
         self.assertEqual(done.returncode, 2)
 
 
+class Emulator(unittest.TestCase):
+    """scripts/vm.py with an emulator that is made up here."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.dir = Path(temporary.name)
+        must("cp", "-r", "scripts", self.dir)
+        self.program = self.dir / "build/emulator/bin/qemu-system-aarch64"
+        self.program.parent.mkdir(parents=True)
+        (self.dir / "build/emulator/model.so").touch()
+
+    def command(self, shell: str, *options: object) -> list[object]:
+        """vm.py with an emulator that runs shell lines: $status and $truth are what it writes."""
+        self.program.write_text(
+            f"""#!/bin/bash
+            said=$(printf '%s\\n' "$@" | sed 's/,,/,/g')
+            status=$(sed -n 's/^local,id=vm,path=\\(.*\\),security.*/\\1/p' <<< "$said")/status
+            truth=$(sed -n 's/.*,truth=//p' <<< "$said")
+            {shell}
+            """
+        )
+        self.program.chmod(0o755)
+        files = "--kernel", self.program, "--root", self.program
+        return [self.dir / "scripts/vm.py", *files, *options]
+
+    def vm(self, shell: str, *options: object) -> subprocess.CompletedProcess:
+        path = {"PATH": f"{self.program.parent}:/usr/bin:/bin"}
+        return run(*self.command(shell, *options), "true", env=path)
+
+    def test_truth_that_was_not_written(self):
+        """A file of an earlier run does not hide that the emulator was killed."""
+        truth = self.dir / "truth"
+        truth.write_text("old")
+        options = "--model", "small", "--truth", truth
+        done = self.vm("echo 0 > $status; kill -9 $$", *options)
+        self.assertEqual(done.returncode, 125)
+        self.assertRegex(done.stdout, rf"^vm: .*{truth} .*\n\Z")
+        self.assertFalse(truth.exists())
+        done = self.vm("echo 3 > $status; echo new > $truth", *options)
+        self.assertEqual((done.returncode, done.stdout, truth.read_text()), (3, "", "new\n"))
+
+    def test_truth_that_cannot_be_written(self):
+        """It is refused before the machine starts."""
+        for model, path, pattern in (
+            ("small", self.dir / "none/truth", "none/truth: No such file"),
+            ("small", self.dir, "not a regular file"),
+            ("none", self.dir / "truth", "only a core model"),
+        ):
+            done = self.vm(f"touch {self.dir}/ran", "--model", model, "--truth", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout, rf"^vm: .*{pattern}.*\n\Z")
+            self.assertFalse((self.dir / "ran").exists())
+
+
 class Clean(unittest.TestCase):
     def test_empties_build_and_nothing_else(self):
         with tempfile.TemporaryDirectory() as copy:
