@@ -24,6 +24,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -136,6 +138,18 @@ def last(lines: list[str]) -> list[str]:
     return lines[max(0, min(first, len(lines) - 30)) :][:200]
 
 
+@contextlib.contextmanager
+def same_terminal(is_used: bool) -> Iterator[None]:
+    """Leaves the terminal as it was: a QEMU that is killed leaves it raw and non-blocking."""
+    settings = termios.tcgetattr(0) if is_used else None
+    try:
+        yield
+    finally:
+        if settings:
+            termios.tcsetattr(0, termios.TCSANOW, settings)
+            os.set_blocking(0, True)
+
+
 def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> int:
     """Boots, runs args.command, returns its exit status (see the module's text)."""
     control = Path(tempfile.mkdtemp(prefix="vm."))
@@ -143,7 +157,7 @@ def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> i
         (control / "command").write_text(args.command + "\n", encoding="utf-8")
         if args.terminal:
             (control / "terminal").touch()
-        with subprocess.Popen(
+        with same_terminal(args.terminal), subprocess.Popen(
             qemu_command(arch, args, control),
             stdin=None if args.terminal else subprocess.DEVNULL,
             stdout=output,

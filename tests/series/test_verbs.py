@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import tempfile
+import termios
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -274,6 +275,7 @@ class Emulator(unittest.TestCase):
         self.program = self.dir / "build/emulator/bin/qemu-system-aarch64"
         self.program.parent.mkdir(parents=True)
         (self.dir / "build/emulator/model.so").touch()
+        self.path = {"PATH": f"{self.program.parent}:/usr/bin:/bin"}
 
     def command(self, shell: str, *options: object) -> list[object]:
         """vm.py with an emulator that runs shell lines: $status and $truth are what it writes."""
@@ -290,8 +292,7 @@ class Emulator(unittest.TestCase):
         return [self.dir / "scripts/vm.py", *files, *options]
 
     def vm(self, shell: str, *options: object) -> subprocess.CompletedProcess:
-        path = {"PATH": f"{self.program.parent}:/usr/bin:/bin"}
-        return run(*self.command(shell, *options), "true", env=path)
+        return run(*self.command(shell, *options), "true", env=self.path)
 
     def test_truth_that_was_not_written(self):
         """A file of an earlier run does not hide that the emulator was killed."""
@@ -316,6 +317,17 @@ class Emulator(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stdout, rf"^vm: .*{pattern}.*\n\Z")
             self.assertFalse((self.dir / "ran").exists())
+
+    def test_terminal_after_the_time_limit(self):
+        """It is as it was, although the emulator was killed."""
+        here, there = pty.openpty()
+        self.addCleanup(os.close, here)
+        self.addCleanup(os.close, there)
+        before = termios.tcgetattr(there)
+        shell = "stty raw; python3 -c 'import os; os.set_blocking(0, False)'; exec sleep 60"
+        done = run(*self.command(shell, "--timeout", "3"), stdin=there, env=self.path)
+        self.assertEqual(done.returncode, 124)
+        self.assertEqual((termios.tcgetattr(there), os.get_blocking(there)), (before, True))
 
 
 class Clean(unittest.TestCase):
