@@ -66,13 +66,18 @@ def machine(arch: str) -> dict:
     }
 
 
+def escaped(path: Path) -> str:
+    """Returns a path as a value among QEMU's options, which commas separate."""
+    return str(path).replace(",", ",,")
+
+
 def qemu_command(arch: dict, args: argparse.Namespace, control: Path) -> list[str]:
     """Returns the QEMU command line: kernel console to a file, virtio console to us."""
 
     def folder(tag: str, path: Path) -> list[str]:
         return [
             "-fsdev",
-            f"local,id={tag},path={path},security_model=none",
+            f"local,id={tag},path={escaped(path)},security_model=none",
             "-device",
             f"virtio-9p-pci,fsdev={tag},mount_tag={tag}",
         ]
@@ -124,9 +129,9 @@ def core_model(args: argparse.Namespace) -> list[str]:
     if args.model == "none":
         return []
     preset, *more = args.model.split(",")
-    words = [str(EMULATOR / "model.so"), f"preset={preset}", *more]
+    words = [escaped(EMULATOR / "model.so"), f"preset={preset}", *more]
     if args.truth:
-        words.append(f"truth={args.truth.resolve()}")
+        words.append(f"truth={escaped(args.truth.resolve())}")
     return ["-plugin", ",".join(words)]
 
 

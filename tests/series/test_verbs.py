@@ -268,14 +268,14 @@ class Emulator(unittest.TestCase):
     """scripts/vm.py with an emulator that is made up here."""
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = tempfile.TemporaryDirectory(prefix="a,b")
         self.addCleanup(temporary.cleanup)
         self.dir = Path(temporary.name)
         must("cp", "-r", "scripts", self.dir)
         self.program = self.dir / "build/emulator/bin/qemu-system-aarch64"
         self.program.parent.mkdir(parents=True)
         (self.dir / "build/emulator/model.so").touch()
-        self.path = {"PATH": f"{self.program.parent}:/usr/bin:/bin"}
+        self.env = {"PATH": f"{self.program.parent}:/usr/bin:/bin", "TMPDIR": str(self.dir)}
 
     def command(self, shell: str, *options: object) -> list[object]:
         """vm.py with an emulator that runs shell lines: $status and $truth are what it writes."""
@@ -292,7 +292,7 @@ class Emulator(unittest.TestCase):
         return [self.dir / "scripts/vm.py", *files, *options]
 
     def vm(self, shell: str, *options: object) -> subprocess.CompletedProcess:
-        return run(*self.command(shell, *options), "true", env=self.path)
+        return run(*self.command(shell, *options), "true", env=self.env)
 
     def test_truth_that_was_not_written(self):
         """A file of an earlier run does not hide that the emulator was killed."""
@@ -318,6 +318,19 @@ class Emulator(unittest.TestCase):
             self.assertRegex(done.stdout, rf"^vm: .*{pattern}.*\n\Z")
             self.assertFalse((self.dir / "ran").exists())
 
+    def test_commas_in_paths(self):
+        """Among its options QEMU takes two for one, but not in the file of a serial port."""
+        options = "--share", self.dir / "share", "--model", "small", "--truth", self.dir / "truth"
+        shell = 'printf "%s\\n" "$@" > words; echo 0 > $status; touch $truth'
+        done = self.vm(f"cd {self.dir}; {shell}", *options)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        words = (self.dir / "words").read_text()
+        here = str(self.dir).replace(",", ",,")
+        self.assertIn(f"\n{here}/build/emulator/model.so,preset=small,truth={here}/truth\n", words)
+        self.assertIn(f",path={here}/share,", words)
+        self.assertRegex(words, rf"\nlocal,id=vm,path={here}/vm\.\w+,")
+        self.assertRegex(words, rf"\nfile:{self.dir}/vm\.\w+/console\n")
+
     def test_terminal_after_the_time_limit(self):
         """It is as it was, although the emulator was killed."""
         here, there = pty.openpty()
@@ -325,7 +338,7 @@ class Emulator(unittest.TestCase):
         self.addCleanup(os.close, there)
         before = termios.tcgetattr(there)
         shell = "stty raw; python3 -c 'import os; os.set_blocking(0, False)'; exec sleep 60"
-        done = run(*self.command(shell, "--timeout", "3"), stdin=there, env=self.path)
+        done = run(*self.command(shell, "--timeout", "3"), stdin=there, env=self.env)
         self.assertEqual(done.returncode, 124)
         self.assertEqual((termios.tcgetattr(there), os.get_blocking(there)), (before, True))
 
