@@ -178,9 +178,10 @@ def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> i
                 raise
             qemu.kill()
         ended = control / "status"
-        if status == DIED and ended.is_file() and ended.read_text().strip():
+        said = ended.read_text(errors="replace").strip() if ended.is_file() else ""
+        if status == DIED and said in map(str, range(256)):
             if not args.truth or args.truth.is_file():
-                return int(ended.read_text())
+                return int(said)
             reason = (
                 f"QEMU ended without writing {args.truth} (exit status {qemu.returncode}): "
                 "free memory and disk space, and run again"

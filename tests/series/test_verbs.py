@@ -318,6 +318,14 @@ class Emulator(unittest.TestCase):
             self.assertRegex(done.stdout, rf"^vm: .*{pattern}.*\n\Z")
             self.assertFalse((self.dir / "ran").exists())
 
+    def test_status_that_is_none(self):
+        """The machine has died, whatever the guest has left."""
+        for said in "", "abc", r"\xff", "256", "-1":
+            done = self.vm(f"printf -- '{said}' > $status")
+            self.assertEqual(done.returncode, 125, said)
+            self.assertRegex(done.stdout, r"^vm: the machine died .*\n\Z")
+        self.assertEqual(self.vm("echo 255 > $status").returncode, 255)
+
     def test_commas_in_paths(self):
         """Among its options QEMU takes two for one, but not in the file of a serial port."""
         options = "--share", self.dir / "share", "--model", "small", "--truth", self.dir / "truth"
