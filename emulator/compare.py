@@ -120,7 +120,7 @@ def main() -> None:
         rows = compare(read(options.recorded), read(options.true), options.least)
     except OSError as error:
         sys.exit(f"compare: {error.filename}: {error.strerror}")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sys.exit("compare: an input is not a table of `perf functions report --json`")
     print_rows(rows)
 

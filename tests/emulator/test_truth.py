@@ -159,7 +159,7 @@ class Compare(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             paths = [Path(folder) / name for name in ("recorded", "true")]
             for path, table in zip(paths, (recorded, true)):
-                path.write_text(json.dumps(table))
+                path.write_text(table if isinstance(table, str) else json.dumps(table))
             done = run(TOP / "emulator/compare.py", *paths)
         return done.returncode, done.stdout
 
@@ -199,9 +199,13 @@ class Compare(unittest.TestCase):
         self.assertIn("\n1 of 2 intervals contain the truth", text)
 
     def test_what_is_no_table(self):
-        for bad in {}, [], {"functions": [{"symbol": "x"}]}:
-            status, text = self.compare(bad, self.table(f=(1, 1, [1, 1])))
-            self.assertEqual((status, len(text.splitlines())), (1, 1), text)
+        good = self.table(f=(1, 1, [1, 1]))
+        listed = self.table(f=(1, 1, [1, 1]))
+        listed["functions"][0]["metrics"] = []
+        for bad in {}, [], {"functions": [{"symbol": "x"}]}, listed, "[" * 100000:
+            for tables in (bad, good), (good, bad):
+                status, text = self.compare(*tables)
+                self.assertEqual((status, len(text.splitlines())), (1, 1), text)
 
 
 if __name__ == "__main__":
