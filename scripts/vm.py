@@ -170,9 +170,11 @@ def run(arch: dict, args: argparse.Namespace, output: TextIO | None = None) -> i
         ) as qemu:
             try:
                 qemu.wait(timeout=args.timeout)
-                reason, status = "the machine died before the command ended", DIED
+                status = DIED
+                reason = "the machine died before the command ended: look above for the cause"
             except subprocess.TimeoutExpired:
-                reason, status = f"no end after {args.timeout:g} s: stopped", TIMED_OUT
+                status = TIMED_OUT
+                reason = f"no end after {args.timeout:g} s: allow more by TIMEOUT=N (--timeout N)"
             except BaseException:
                 qemu.kill()
                 raise

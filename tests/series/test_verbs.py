@@ -323,7 +323,7 @@ class Emulator(unittest.TestCase):
         for said in "", "abc", r"\xff", "256", "-1":
             done = self.vm(f"printf -- '{said}' > $status")
             self.assertEqual(done.returncode, 125, said)
-            self.assertRegex(done.stdout, r"^vm: the machine died .*\n\Z")
+            self.assertRegex(done.stdout, r"^vm: the machine died .*: look .*\n\Z")
         self.assertEqual(self.vm("echo 255 > $status").returncode, 255)
 
     def test_commas_in_paths(self):
@@ -348,6 +348,7 @@ class Emulator(unittest.TestCase):
         shell = "stty raw; python3 -c 'import os; os.set_blocking(0, False)'; exec sleep 60"
         done = run(*self.command(shell, "--timeout", "3"), stdin=there, env=self.env)
         self.assertEqual(done.returncode, 124)
+        self.assertRegex(done.stdout, r"^vm: no end after 3 s: .*TIMEOUT=.*--timeout.*\n\Z")
         self.assertEqual((termios.tcgetattr(there), os.get_blocking(there)), (before, True))
 
 
