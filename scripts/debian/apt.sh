@@ -17,7 +17,7 @@ for suite; do
 	*) ours=$VERSION_CODENAME ;;
 	esac
 	# shellcheck disable=SC2016 # apt-get expands it
-	mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $ours" \
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' "Origin: Debian" "Codename: $ours" \
 		"Created-By: Packages" | head -n 1)
 	[ -n "$mirror" ] || {
 		echo "apt: no mirror of Debian's $ours: add it to the package sources" >&2

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The Makefile's verbs: bad input ends with one clear line and leaves nothing behind."""
 
+import hashlib
 import os
 import platform
 import pty
@@ -350,6 +351,44 @@ class Emulator(unittest.TestCase):
         self.assertEqual(done.returncode, 124)
         self.assertRegex(done.stdout, r"^vm: no end after 3 s: .*TIMEOUT=.*--timeout.*\n\Z")
         self.assertEqual((termios.tcgetattr(there), os.get_blocking(there)), (before, True))
+
+
+class Mirror(unittest.TestCase):
+    """scripts/debian/apt.sh"""
+
+    def test_is_not_of_another_vendor(self):
+        """A vendor's packages for Debian may have Debian's code name."""
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            codename = platform.freedesktop_os_release()["VERSION_CODENAME"]
+            arch = must("dpkg", "--print-architecture").strip()
+            package, sources = "Package: x\nVersion: 1\nArchitecture: all\n", ""
+            digest = hashlib.sha256(package.encode()).hexdigest()
+            for origin in "Vendor", "Debian":
+                suite = folder / origin / "dists" / codename
+                index = f"main/binary-{arch}/Packages"
+                (suite / index).parent.mkdir(parents=True)
+                (suite / index).write_text(package)
+                (suite / "Release").write_text(
+                    f"Origin: {origin}\nCodename: {codename}\nArchitectures: {arch}\n"
+                    f"Components: main\nSHA256:\n {digest} {len(package)} {index}\n"
+                )
+                sources += f"deb [trusted=yes] file:{folder / origin} {codename} main\n"
+            for name in "lists/partial", "archives/partial", "out":
+                (folder / name).mkdir(parents=True)
+            (folder / "sources").write_text(sources)
+            (folder / "config").write_text(
+                f'Dir::Etc::SourceList "{folder}/sources"; Dir::Etc::SourceParts "/dev/null";\n'
+                f'Dir::State::Lists "{folder}/lists"; Dir::Cache "{folder}";\n'
+                'APT::Sandbox::User "root";\n'
+            )
+            env = {"APT_CONFIG": str(folder / "config")}
+            must("apt-get", "--quiet", "update", env=env)
+            must("scripts/debian/apt.sh", folder / "out", arch, codename, env=env)
+            self.assertRegex(
+                (folder / "out/sources.list").read_text(),
+                rf"\Adeb \S+ file:{folder}/Debian/ {codename} main\n\Z",
+            )
 
 
 class Clean(unittest.TestCase):
