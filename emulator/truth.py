@@ -42,6 +42,7 @@ BRANCH_HW_INDEX = 1 << 17
 EXCLUDE_USER, EXCLUDE_KERNEL, SAMPLE_ID_ALL = 1 << 4, 1 << 5, 1 << 18
 PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW = 0, 3, 4
 SOFTWARE_TYPES = {1, 2, 5}
+LEAST_ATTR = 64 + 16  # the oldest perf_event_attr, and the place of its ids
 KERNEL = 1 << 63
 
 # events that armv8_pmuv3 uses for the generic ones
@@ -85,6 +86,7 @@ COLUMNS = {
 
 
 NO_TRUTH = 3  # exit status
+DAMAGED = "the recording or the table is damaged: record again"
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
@@ -127,13 +129,18 @@ Images = dict[int, list[list[Line]]]  # by thread
 def read_attrs(data: bytes) -> list[Attr]:
     """Reads the events of the header."""
     size, offset, length = struct.unpack_from("<QQQ", data, 16)
-    attrs = []
+    attrs, left = [], len(data)
+    if size < LEAST_ATTR:
+        fail(DAMAGED)
     for at in range(offset, offset + length, size):
         kind, _, config, _, sample_type, read_format, flags = struct.unpack_from(
             "<IIQQQQQ", data, at
         )
         (branches,) = struct.unpack_from("<Q", data, at + 72)
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + size - 16)
+        left -= ids_size
+        if left < 0:
+            fail(DAMAGED)
         ids = struct.unpack_from(f"<{ids_size // 8}Q", data, ids_at)
         attrs.append(Attr(at, kind, config, sample_type, read_format, flags, branches, ids))
     return attrs
@@ -220,7 +227,10 @@ def read_images(lines: Iterable[str]) -> Images:
             fail("the model's table is cut short: run the program again")
         thread, image, address = int(fields[0]), int(fields[1]), int(fields[2], 16)
         of_thread = images[thread]
-        while len(of_thread) <= image:
+        # each image has rows, and they follow those of the image before
+        if not 0 <= image <= len(of_thread):
+            fail(DAMAGED)
+        if image == len(of_thread):
             of_thread.append([])
         counts = dict(zip(names[3:], map(int, fields[3:])))
         of_thread[image].append(Line(address, counts))
@@ -397,8 +407,8 @@ def main() -> None:
         options.output.write_bytes(result)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
-    except (struct.error, ValueError, KeyError):
-        fail("the recording or the table is damaged: record again")
+    except (struct.error, ValueError, LookupError, OverflowError):
+        fail(DAMAGED)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 import json
 import re
 import struct
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -88,8 +89,14 @@ class Truth(unittest.TestCase):
             "\n".join([f"thread image address {' '.join(COLUMNS)}", *rows])
         )
         (folder / "true").unlink(missing_ok=True)
-        names = (folder / name for name in ("data", "table", "true"))
-        return run(TOP / "emulator/truth.py", *names)
+        return cls.truth()
+
+    @classmethod
+    def truth(cls, limit: str = "-v 1000000") -> subprocess.CompletedProcess:
+        """Runs truth.py with a limit of bash, by default of its memory in KiB."""
+        names = (Path(cls.folder.name) / name for name in ("data", "table", "true"))
+        command = f'ulimit {limit}; exec "$0" "$@"'
+        return run("bash", "-c", command, TOP / "emulator/truth.py", *names)
 
     @classmethod
     def made(cls, writer: pw.Writer, rows: tuple[str, ...]) -> perfdata.Contents:
@@ -152,6 +159,33 @@ class Truth(unittest.TestCase):
         self.assertEqual(done.returncode, NO_TRUTH)
         self.assertRegex(done.stdout, r"^truth: the core model does not count .* config 0x9: .*\n$")
         self.assertFalse((Path(self.folder.name) / "true").exists())
+
+    def damaged(self) -> None:
+        done = self.truth()
+        self.assertEqual(
+            (done.returncode, done.stdout),
+            (1, "truth: the recording or the table is damaged: record again\n"),
+        )
+        self.assertFalse((Path(self.folder.name) / "true").exists())
+
+    def test_events_that_claim_too_many_ids(self):
+        """All of them claim the whole file."""
+        self.make(self.recording(), self.ROWS)
+        path = Path(self.folder.name) / "data"
+        good = path.read_bytes()
+        (path.parent / "true").unlink()
+        for size in 16, 160:
+            events, whole = bytearray(10**5 * size // 16), len(good) + 10**5 * size // 16
+            for ids in range(size - 16, len(events), size):
+                struct.pack_into("<QQ", events, ids, 0, whole)
+            header = struct.pack("<QQQ", size, len(good), len(events))
+            path.write_bytes(good[:16] + header + good[40:] + events)
+            self.damaged()
+
+    def test_images_that_cannot_be(self):
+        for image in -1, 1, 99999999999:
+            self.make(self.recording(), (row(1, image, 0x2000, INST_RETIRED=1),))
+            self.damaged()
 
 
 class Compare(unittest.TestCase):
