@@ -392,6 +392,20 @@ def truth(data: bytes, lines: Iterable[str]) -> bytes:
     return with_records(data, attrs, (record for _, record in mixed))
 
 
+def write(path: Path, content: bytes) -> None:
+    """Writes a file, whole or not at all. A pipe or a device stays what it is."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    path = path.resolve()
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.write_bytes(content)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -404,9 +418,9 @@ def main() -> None:
         data = options.recording.read_bytes()
         with open(options.table, encoding="ascii") as lines:
             result = truth(data, lines)
-        options.output.write_bytes(result)
+        write(options.output, result)
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        fail(f"{error.filename or options.output}: {error.strerror}: name another file")
     except (struct.error, ValueError, LookupError, OverflowError):
         fail(DAMAGED)
 

@@ -2,6 +2,7 @@
 """emulator/truth.py and compare.py on recordings and tables made up here: no machine, no perf."""
 
 import json
+import os
 import re
 import struct
 import subprocess
@@ -159,6 +160,19 @@ class Truth(unittest.TestCase):
         self.assertEqual(done.returncode, NO_TRUTH)
         self.assertRegex(done.stdout, r"^truth: the core model does not count .* config 0x9: .*\n$")
         self.assertFalse((Path(self.folder.name) / "true").exists())
+
+    def test_output_is_written_as_a_whole(self):
+        """If the disk is full, the file of an earlier run stays."""
+        self.make(self.recording(), self.ROWS)
+        true = Path(self.folder.name) / "true"
+        true.write_text("old")
+        done = self.truth("-f 1")
+        self.assertEqual(
+            (done.returncode, done.stdout),
+            (1, f"truth: {true}: File too large: name another file\n"),
+        )
+        self.assertEqual(true.read_text(), "old")
+        self.assertEqual(sorted(os.listdir(true.parent)), ["data", "table", "true"])
 
     def damaged(self) -> None:
         done = self.truth()
