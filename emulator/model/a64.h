@@ -17,7 +17,8 @@
  * @INSN_RETURN: a return
  * @INSN_INTEGER_DIVIDE: a division of integers
  * @INSN_FLOAT_DIVIDE: a division or square root of floating point numbers
- * @INSN_CONVERT: a move or conversion between integer and floating point registers
+ * @INSN_CONVERT: a scalar move or conversion between integer and floating point registers, but
+ *		  not of fixed-point numbers
  * @INSN_ISB: waits until the pipeline is empty
  * @INSN_SET_THREAD: writes CONTEXTIDR_EL1, where Linux keeps the number of the thread
  * @INSN_SET_SPACE: writes TTBR0_EL1, the page table of the process
