@@ -166,7 +166,7 @@ static int __init perf_alt_period_init(void)
 	}
 
 	if (!probe_may_be_used()) {
-		pr_err("perf_alt_period: cannot probe %s by ftrace: the kernel must have CONFIG_KPROBES_ON_FTRACE\n",
+		pr_err("perf_alt_period: cannot probe %s by ftrace: on x86 this needs Linux 5.16 or later, with CONFIG_KPROBES_ON_FTRACE\n",
 		       probe.symbol_name);
 		err = -EOPNOTSUPP;
 	} else {

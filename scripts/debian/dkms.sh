@@ -34,8 +34,8 @@ Depends: dkms (>= 3.0)
 Maintainer: $(sed -n '/^ALTERNATE SAMPLE PERIODS/,/^M:/s/^M:[[:space:]]*//p' MAINTAINERS)
 Description: alternate sample periods of perf on unchanged kernels
  A module which lets hardware events alternate between a long and a short
- sample period on Linux 5.15 and later. perf of the series uses it where the
- kernel itself does not know how.
+ sample period on Linux 5.15 and later (on x86 5.16). perf of the series uses
+ it where the kernel itself does not know how.
 END
 cat > "$root/DEBIAN/postinst" << END
 #!/bin/sh

@@ -440,6 +440,22 @@ class Version(unittest.TestCase):
             self.assertRegex(flags, rf"-DPERF_ALT_PERIOD_VERSION=\W*{re.escape(version)}\W*$")
 
 
+class Dkms(unittest.TestCase):
+    def test_kernels_for_which_the_module_is_built(self):
+        """DKMS builds it for no kernel into which it cannot be loaded."""
+        for arch, kernel, is_built in (
+            ("aarch64", "5.14.0-21-arm64", False),
+            ("aarch64", "5.15.0-91-generic", True),
+            ("x86_64", "5.15.0-91-generic", False),
+            ("x86_64", "5.16.0-6-amd64", True),
+            ("x86_64", "6.12.117-amd64", True),
+            ("x86_64", "10.0-amd64", True),
+        ):
+            script = f'arch={arch}; . "$0"; [[ {kernel} =~ $BUILD_EXCLUSIVE_KERNEL ]]'
+            done = run("bash", "-c", script, TOP / "module/dkms.conf")
+            self.assertEqual(done.returncode == 0, is_built, (arch, kernel))
+
+
 class Debug(unittest.TestCase):
     def test_is_what_is_said_to_make(self):
         """DEBUG=1 is for the verbs kernel and vm; a variable of the shell is not meant."""
