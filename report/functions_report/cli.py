@@ -313,20 +313,21 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         data["diff"] = page.diff_data(compare(perf, arguments.sides, [*by, *large(arguments)]))
         inputs = arguments.sides[1]
     table = perf.table(inputs, *by, *large(arguments))
+    whole = perf.table(inputs, *by) if large(arguments) else table
     if arguments.metrics:
         page.add_parents(table["columns"], tree_of_metrics(perf, inputs, by))
-    data["table"] = page.table_data(table)
+    data["table"] = page.table_data(table, whole)
     note = ""
     try:
         event, tree = flame.of_chains(perf, inputs, arguments.inline)
     except ReportError as error:
         note = flame.why_none(error)
-        event, tree = flame.of_table(perf.table(inputs, *by) if large(arguments) else table)
+        event, tree = flame.of_table(whole)
     data["flame"] = page.flame_data(event, tree, table["columns"], note)
     data["warnings"] = list(perf.warnings)
     if arguments.interval:
         data["timeline"] = page.timeline_data(
-            table, intervals(perf, arguments, by), bool(arguments.source)
+            table, whole, intervals(perf, arguments, by), bool(arguments.source)
         )
         perf.warnings[:] = data["warnings"]  # warnings about another table would confuse
     return data

@@ -45,12 +45,28 @@ def values(item: Table, columns: list[Table]) -> tuple[list, list, list]:
     )
 
 
-def table_data(table: Table) -> Table:
-    """A table for the page: rows as lists, without the products of events."""
+def windows_of(table: Table) -> list[int]:
+    """The numbers of all windows of a table, and of those that are discarded."""
+    rows = table["functions"]
+    if table["by"] == "children":  # callers have the windows of what they call: two rows have all
+        roots = ("[all]", ""), ("[cut]", "")
+        rows = [row for row in rows if (row["symbol"], row["dso"] or "") in roots]
+    samples, matched = (
+        sum(flame.total(row, number) for row in rows) for number in ("samples", "matched")
+    )
+    return [samples, samples - matched]
+
+
+def table_data(table: Table, whole: Table) -> Table:
+    """A table for the page: rows as lists, without the products of events.
+
+    whole: the same with all rows, which give names and numbers of windows.
+    """
+    names = dict(zip(map(key, whole["functions"]), labels(whole["functions"])))
     columns = table["columns"]
     sets: list[list[str]] = []
     rows = []
-    for name, function in zip(labels(table["functions"]), table["functions"]):
+    for function in table["functions"]:
         sums = []
         for one in function["sums"]:
             if one["events"] not in sets:
@@ -63,7 +79,8 @@ def table_data(table: Table) -> Table:
                     [str(one["totals"][event]) for event in one["events"]],
                 ]
             )
-        rows.append([name, function["symbol"], function["dso"], *values(function, columns), sums])
+        identity = names[key(function)], function["symbol"], function["dso"]
+        rows.append([*identity, *values(function, columns), sums])
     return {
         "by": table["by"],
         "inline": table["inline"],
@@ -72,6 +89,7 @@ def table_data(table: Table) -> Table:
         "lost": table["lost"],
         "columns": columns,
         "sets": sets,
+        "windows": windows_of(whole),
         "rows": rows,
     }
 
@@ -88,17 +106,17 @@ def add_parents(columns: list[Table], tree: list[Table]) -> None:
         stack += parts
 
 
-def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Table:
+def timeline_data(table: Table, whole: Table, intervals: Iterable[Table], dates: bool) -> Table:
     """The first functions of a table in each interval, for the page.
 
-    intervals: tables with a "time", [begin, end] in seconds; dates: since 1970, else of a clock
+    whole: the table with all rows; intervals: tables with a "time", [begin, end] in seconds; dates: since 1970, else of a clock
     of the machine.
     """
     functions = table["functions"][:TIMELINE_ROWS]
     places = {key(function): row for row, function in enumerate(functions)}
     # perf gives an address to a name when a second function has it, which may be in a later
     # interval: before, the function may be either, and is left out
-    same = Counter((function["symbol"], function["dso"]) for function in table["functions"])
+    same = Counter((function["symbol"], function["dso"]) for function in whole["functions"])
     for row, function in enumerate(functions):
         if same[function["symbol"], function["dso"]] == 1:
             places[function["symbol"], function["dso"], None] = row
@@ -107,8 +125,7 @@ def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Tabl
     for interval in intervals:
         found = {}
         for function in interval["functions"]:
-            symbol, dso, _ = name = key(function)
-            found[places.get(name, places.get((symbol, dso, None)))] = function
+            found[places.get(key(function))] = function
         times.append(interval["time"])
         for row, cells in enumerate(rows):
             cells.append([*values(found[row], table["columns"])] if row in found else None)

@@ -314,6 +314,11 @@ class Tables(Case):
             self.names(),
             [row["symbol"] for row in self.table["functions"] if "libexample" in row["dso"]],
         )
+        # a path is no expression
+        names = ["/usr/lib/libc.so.6", "/usr/lib/libstdc++.so.6"]
+        self.open(page("paths", reports.table(names)))
+        self.browser.one("#table input[type=search]").send_keys("/usr/lib/libstdc++")
+        self.assertEqual(self.names(), names[1:])
 
     def test_colours_are_quantiles(self):
         self.open(self.page)
@@ -388,6 +393,11 @@ class Tables(Case):
         self.browser.keys(Keys.ENTER)
         self.assertEqual(self.browser.all("tr.detail"), [])
         self.assertEqual(self.focused(), found[1])
+        self.browser.run("getSelection().selectAllChildren(document.querySelector('h1'))")
+        self.browser.keys(Keys.ENTER)
+        self.assertEqual(len(self.browser.all("tr.detail")), 1)
+        self.browser.run("getSelection().empty()")
+        self.browser.keys(Keys.ENTER)
         self.browser.keys(Keys.ESCAPE, Keys.ESCAPE)
         self.assertEqual((self.focus("type"), self.names()), ("search", every))
         # to a header, which sorts
@@ -438,6 +448,11 @@ class Tables(Case):
         self.assertEqual(self.names(), order[-100:])
         self.browser.one("[aria-label='Previous page']").click()
         self.assertEqual(self.names(), order[-200:-100])
+        self.browser.one("[aria-label='First page']").click()
+        # the focus stays, although the buttons are others
+        self.browser.one("[aria-label='Next page']").send_keys(Keys.ENTER)
+        self.browser.keys(Keys.ENTER)
+        self.assertEqual(self.browser.one("#table .pages span").text, "3 / 100")
         self.browser.one("#table input[type=search]").send_keys("/_99\\d\\d/")
         self.assertEqual(self.names(), [name for name in order if re.search(r"_99\d\d", name)])
         self.browser.one("#tab-flame").click()
@@ -446,6 +461,19 @@ class Tables(Case):
             f"\n10,000 rows: {path.stat().st_size / 1e6:.1f} MB, sorted in {took:.0f} ms",
             file=sys.stderr,
         )
+
+    def test_paper(self):
+        """All rows of a page are printed."""
+        self.open(page("paper", reports.table([f"function_{i}" for i in range(100)])))
+        self.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        self.addCleanup(
+            self.browser.driver.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"media": ""}
+        )
+        seen, whole = self.browser.run(
+            "const box = document.querySelector('#table .scroll');"
+            "return [box.clientHeight, box.scrollHeight]"
+        )
+        self.assertEqual(seen, whole)
 
     def test_empty_table(self):
         self.open(page("empty", reports.table([])))
@@ -557,6 +585,18 @@ class Thresholds(Case):
         self.assertEqual(self.browser.all("#table tbody :is(.beyond, .perhaps)"), [])
         self.assertEqual(self.focus("textContent"), "Thresholds")
 
+    def test_click_that_ends_a_threshold(self):
+        """The row opens although the threshold changes its cells."""
+        self.open(self.page)
+        self.browser.one("#table .controls button").click()
+        self.browser.one("#table [aria-label='Threshold of CPI']").send_keys("> 6")
+        self.browser.one("#table tbody tr:nth-child(2) th").click()
+        self.assertEqual(len(self.browser.all("tr.detail")), 1)
+        self.assertEqual(
+            [look for look in self.looks("CPI") if look],
+            [look for look in self.expected("CPI", lambda value: value > 6) if look],
+        )
+
     def share_looks(self) -> list[str]:
         """The looks of shares if those below 1 are past the threshold; these have no bar."""
         return self.expected("%CY", lambda value: value < 1)
@@ -579,6 +619,7 @@ class Thresholds(Case):
         self.open(self.page, "CPI=%3E+1e999&%23=%3Cb%3E&__proto__=%3E1&x=%3E2&%E0%A4")
         self.assertEqual(len(self.names()), len(NAMES))
         self.assertEqual(self.browser.all("#table tbody :is(.beyond, .perhaps)"), [])
+        self.assertEqual(self.browser.one("#table .controls button").text, "Thresholds")
 
 
 class Topdown(Case):
@@ -978,6 +1019,38 @@ class Flames(Case):
         self.browser.keys(Keys.ESCAPE)
         shown = {name: frame["width"] for (name, _, _), frame in self.frames().items()}
         self.assertAlmostEqual(shown["middle"], width * 51000 / 67500, delta=0.1)
+
+    def test_find_in_a_zoomed_graph(self):
+        """The shares are those of the whole, whatever is zoomed to."""
+        self.open(DATA / "chains.html")
+        self.browser.one("#tab-flame").click()
+        find, shown = self.browser.one("#flame input"), self.browser.one("#flame .shown")
+        find.send_keys("leaf")
+        unzoomed = shown.text
+        self.assertRegex(unzoomed, r"^\d frames, [1-9]\d\.\d % of the cycles$")
+        find.clear()
+        self.browser.one("#flame g.frame[name='other']").send_keys(Keys.ENTER)
+        self.frames()
+        find.send_keys("leaf")
+        self.assertEqual(shown.text, unzoomed)
+        self.browser.one("#flame .controls button").send_keys(Keys.ENTER)
+        self.assertEqual(self.focus("getAttribute('name')"), "all")
+
+    def test_zooming_out_keeps_the_order(self):
+        self.open(self.page)
+        self.browser.one("#tab-flame").click()
+        before = {name: frame["width"] for (name, _, _), frame in self.frames().items()}
+        left = (
+            "return [...document.querySelectorAll('#flame g.frame')].map(one => [one.getAttribute("
+        )
+        left += "'name'), one.getBoundingClientRect().left]).sort((a, b) => a[1] - b[1])"
+        order = [name for name, _ in self.browser.run(left)]
+        name = sorted(before, key=before.get)[-5]
+        self.browser.one(f"#flame g.frame[name='{name}']").send_keys(Keys.ENTER)
+        self.frames()
+        self.browser.keys(Keys.ESCAPE)
+        self.frames()
+        self.assertEqual([name for name, _ in self.browser.run(left)], order)
 
     def test_without_call_chains(self):
         self.open(self.page)

@@ -509,6 +509,15 @@ class Recordings(unittest.TestCase):
         simulation.run(3000, path)
         must(REPORT, "--html", html, "--interval", "2e-5", path, stderr=subprocess.DEVNULL)
         data = self.data(html)
+        # rows that --percent-limit leaves out give no values to others
+        limited = DATA / "timeline-limited.html"
+        limit = "--percent-limit=5", "--interval=2e-5"
+        must(REPORT, "--html", limited, *limit, path, stderr=subprocess.DEVNULL)
+        few = self.data(limited)
+        number = len(few["table"]["rows"])
+        self.assertLess(number, len(data["table"]["rows"]))
+        self.assertEqual(few["table"]["rows"], data["table"]["rows"][:number])
+        self.assertEqual(few["timeline"]["rows"], data["timeline"]["rows"][:number])
         columns = [column["name"] for column in data["table"]["columns"]]
         names = [(row[1], row[2]) for row in data["table"]["rows"]]
         timeline, compared = data["timeline"], 0
@@ -592,6 +601,7 @@ class Options(unittest.TestCase):
         self.assertEqual(rows, [row for row in all_rows if row[3][place] >= 5])
         self.assertGreater(len(all_rows), len(rows))
         self.assertEqual(data["flame"], whole["flame"])
+        self.assertEqual(data["table"]["windows"], whole["table"]["windows"])
         text = must(
             *(REPORT, "--openmetrics", "-", "--percent-limit=5", path), stderr=subprocess.DEVNULL
         )

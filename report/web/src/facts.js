@@ -15,20 +15,6 @@ function fact(name, value, warn) {
 	);
 }
 
-function windows(table) {
-	let samples = 0;
-	let matched = 0;
-	// callers have the windows of what they call: two rows have all of them
-	const isRoot = ([, symbol, dso]) => /^\[(all|cut)\]$/.test(symbol) && !dso;
-	const rows = table.by === 'children' ? table.rows.filter(isRoot) : table.rows;
-	for (const row of rows)
-		for (const [, ofRow, ofMatched] of row[6]) {
-			samples += ofRow;
-			matched += ofMatched;
-		}
-	return { samples, discarded: samples - matched };
-}
-
 const frequency = hertz => (hertz ? `${number(hertz)} Hz` : 'frequency');
 
 function groupsTable(groups) {
@@ -62,7 +48,7 @@ function trouble(name, counts) {
 
 export function facts(data) {
 	const { table } = data;
-	const { samples, discarded } = windows(table);
+	const [samples, discarded] = table.windows;
 	const percent = samples ? ` (${((100 * discarded) / samples).toFixed(1)} %)` : '';
 	const rows = ROWS[table.by] ?? 'rows';
 	const which = data.diff ? ' after' : '';

@@ -159,15 +159,11 @@ export function flameView(panel, data) {
 		.minFrameSize(1)
 		.transitionDuration(still ? 0 : 200)
 		.title('')
-		.sort(data.note ? (a, b) => b.value - a.value : true)
+		// by the values of the data: those of the frames are 0 outside of the zoomed one
+		.sort(data.note ? (a, b) => b.data.value - a.data.value : true)
 		.height(CELL * (1 + depth(tree)))
 		.setLabelHandler(describe)
 		.setColorMapper(({ data: node }) => colour(node))
-		.setSearchMatch(({ data: node }) => node !== tree && match(node.name))
-		.setSearchHandler((results, sum, total) => {
-			const share = ((100 * sum) / total).toFixed(1);
-			found.textContent = `${results.length} frames, ${share} % of the ${event}`;
-		})
 		.setDetailsHandler(text => {
 			if (text) hint.textContent = text;
 		})
@@ -179,6 +175,8 @@ export function flameView(panel, data) {
 	// Frames can be walked in: one of them at a time takes the focus.
 	let focused = null;
 	function mark(node = focused) {
+		// a frame that is too narrow to be drawn cannot take it
+		node = node?.ancestors().find(frame) ?? node;
 		select(chartElement)
 			.selectAll('g.frame')
 			.attr('role', 'treeitem')
@@ -221,7 +219,7 @@ export function flameView(panel, data) {
 			go(node);
 		} else if (event.key === 'Escape') {
 			chart.resetZoom();
-			go(node);
+			go(node.ancestors().find(frame));
 		} else {
 			return;
 		}
@@ -282,18 +280,29 @@ export function flameView(panel, data) {
 	});
 	reset.addEventListener('click', () => {
 		chart.resetZoom();
-		mark();
+		go(select(chartElement).datum());
 	});
+	// Marks the frames that match. The library's search adds up the zoomed frames only.
+	function search() {
+		let number = 0;
+		let sum = 0;
+		select(chartElement)
+			.datum()
+			.eachBefore(node => {
+				node.highlight = node.data !== tree && match(node.data.name);
+				node.isInside = node.parent?.isInside || node.parent?.highlight;
+				if (!node.highlight) return;
+				number++;
+				if (!node.isInside) sum += node.data.value;
+			});
+		const share = ((100 * sum) / tree.value).toFixed(1);
+		found.textContent = filter.value && `${number} frames, ${share} % of the ${event}`;
+	}
 	filter.addEventListener('input', () => {
 		const made = matcher(filter.value);
 		filter.setAttribute('aria-invalid', !made);
 		match = filter.value && made ? made : () => false;
-		if (filter.value) {
-			chart.search(filter.value);
-		} else {
-			chart.clear();
-			found.textContent = '';
-		}
+		search();
 		mark();
 	});
 	filter.addEventListener('keydown', event => {

@@ -10,7 +10,7 @@ import {
 	getSortedRowModel,
 } from '@tanstack/table-core';
 import { element } from './element.js';
-import { clearLimits, limitOf, limitsSet, onLimits, parseLimit, setLimit } from './limits.js';
+import { clearLimits, limitOf, onLimits, parseLimit, setLimit } from './limits.js';
 import { matcher } from './values.js';
 
 const PAGE = 100;
@@ -26,6 +26,17 @@ const STEPS = {
 };
 const ARROWS = { asc: '▲', desc: '▼', none: '' };
 const SORTS = { asc: 'ascending', desc: 'descending' };
+
+// Whether a button of the mouse is down. A finger presses it, too, when it leaves the screen.
+let isPressed = false;
+addEventListener('mousedown', () => (isPressed = true), true);
+addEventListener('mouseup', () => (isPressed = false), true);
+
+// Does something now, or after the click that is under way: new rows would miss it.
+function afterClick(act) {
+	if (isPressed) addEventListener('mouseup', () => setTimeout(act), { once: true });
+	else act();
+}
 
 const breakable = name =>
 	(name.match(/[^_]*_|[^_]+$/g) ?? []).flatMap((part, i) =>
@@ -90,6 +101,14 @@ export function grid(
 		hint
 	);
 
+	// Missing values come last in either order; table-core turns the sign around for the other.
+	function compare(one, other, id) {
+		const [a, b] = [one.getValue(id), other.getValue(id)];
+		const missing = (a === undefined) - (b === undefined);
+		if (missing) return table.getState().sorting[0].desc ? -missing : missing;
+		return a === b ? 0 : a > b ? 1 : -1;
+	}
+
 	const all = [
 		{
 			id: 'name',
@@ -101,8 +120,8 @@ export function grid(
 		...columns.map((column, i) => ({
 			id: `c${i}`,
 			accessorFn: row => column.get?.(row) ?? undefined,
-			sortingFn: 'basic',
-			sortUndefined: 'last',
+			sortingFn: compare,
+			sortUndefined: false,
 			sortDescFirst: true,
 			enableGlobalFilter: false,
 		})),
@@ -182,7 +201,7 @@ export function grid(
 		input.addEventListener('change', () => {
 			const limit = parseLimit(input.value);
 			if (limit || !input.value.trim()) {
-				setLimit(name, limit);
+				afterClick(() => setLimit(name, limit));
 			} else {
 				input.setAttribute('aria-invalid', 'true');
 				hint.textContent = `${input.value}: no threshold like > 2 or < 0.5`;
@@ -201,8 +220,9 @@ export function grid(
 	function showLimits(open) {
 		whole.classList.toggle('limits', open);
 		limits.setAttribute('aria-expanded', open);
-		limits.textContent = limitsSet() ? `Thresholds (${limitsSet()})` : 'Thresholds';
-		clear.hidden = !open || !limitsSet();
+		const number = limited.filter(({ limit }) => limitOf(limit)).length;
+		limits.textContent = number ? `Thresholds (${number})` : 'Thresholds';
+		clear.hidden = !open || !number;
 	}
 
 	function rowCells(row, at, level = 1) {
@@ -235,10 +255,9 @@ export function grid(
 		);
 		first.style.setProperty('--level', level - 1);
 		for (const cell of line.children) cell.tabIndex = -1;
-		line.addEventListener('click', () => {
-			if (String(getSelection()))
-				// the user copies a name
-				return;
+		line.addEventListener('click', event => {
+			// the user copies a name; a click by key has no detail
+			if (event.detail && String(getSelection())) return;
 			if (expanded) opened.delete(row) || opened.add(row);
 			focused = lines().indexOf(line);
 			render(true);
@@ -285,6 +304,9 @@ export function grid(
 		button.addEventListener('click', () => {
 			focused = 0;
 			table.setPageIndex(index);
+			// this button has been replaced
+			const again = [...pages.querySelectorAll('button:enabled')];
+			(again.find(one => one.ariaLabel === name) ?? again[0]).focus();
 		});
 		return button;
 	}
@@ -408,10 +430,12 @@ export function grid(
 	}
 	const tell = event => {
 		const cell = event.target.closest('tbody td[title], tbody th.name');
-		if (cell)
-			hint.textContent = cell.matches('th')
-				? `${cell.textContent}  ${cell.title}`
-				: `${cell.parentElement.firstChild.textContent}: ${cell.title}`;
+		if (!cell) return;
+		const first = cell.parentElement.firstChild;
+		hint.replaceChildren(
+			element('bdi', {}, first.textContent), // it may be written to the left
+			cell === first ? `  ${cell.title}` : `: ${cell.title}`
+		);
 	};
 	body.addEventListener('focusin', tell);
 	body.addEventListener('mouseover', tell);
@@ -432,7 +456,7 @@ export function grid(
 		sorting: sorted < 0 ? [] : [{ id: `c${sorted}`, desc: true }],
 		pagination: { pageIndex: 0, pageSize: PAGE },
 	});
-	showLimits(limitsSet() > 0);
+	showLimits(limited.some(({ limit }) => limitOf(limit)));
 	onLimits(() => {
 		showLimits(limits.getAttribute('aria-expanded') === 'true');
 		render();

@@ -62,18 +62,17 @@ export function quantiles(values, column) {
 	};
 }
 
-// Part of a name, or /an expression/; null for an expression that is none.
+// Part of a name, which may be a path, or /an expression/; null for an expression that is none.
 export function matcher(text) {
 	const pattern = text.match(/^\/(.*)\/$/s) ?? text.match(/^\/(.+)$/s);
+	const part = text.toLowerCase();
+	const hasPart = name => name.toLowerCase().includes(part);
 
-	if (!pattern) {
-		const part = text.toLowerCase();
-		return name => name.toLowerCase().includes(part);
-	}
+	if (!pattern) return hasPart;
 	try {
 		const expression = new RegExp(pattern[1], 'i');
 		return name => expression.test(name);
 	} catch {
-		return null;
+		return /^\/.*\/./s.test(text) && !text.endsWith('/') ? hasPart : null;
 	}
 }
