@@ -16,7 +16,7 @@ ifdef SUITES
 # the machines, and slow if a suite is; or the message why there are none
 NEEDS := $(shell tests/run.py --needs $(SUITES) 2>&1)
 ifneq ($(.SHELLSTATUS),0)
-$(error $(NEEDS))
+$(error $(or $(NEEDS),python3 is missing: run `make install-build`, then repeat))
 endif
 CHECK_ARCHES := $(filter-out slow,$(NEEDS))
 ALL_ARCHES := $(CHECK_ARCHES)
@@ -43,6 +43,10 @@ MAKEFLAGS += --no-print-directory
 .SUFFIXES:
 
 STEP := scripts/step
+
+ifneq ($(words $(CURDIR)),1)
+$(error $(CURDIR) has a blank, and Linux cannot be built in such a folder: move the clone)
+endif
 
 ARCHES := $(patsubst scripts/vm/%.py,%,$(wildcard scripts/vm/*.py))
 
@@ -209,7 +213,7 @@ fresh: | install-fresh ## run the commands of README in a clean Debian, and some
 
 .PHONY: clean
 clean: ## empty build/
-	@rm -rf build
+	@rm -rf --one-file-system build	# make fresh may have /dev there
 
 # The files that the verbs need. A stamp is remade when a file that it depends on has changed.
 

@@ -12,6 +12,8 @@ set -euo pipefail
 
 # settings of our make (ARCH=...) are not for Linux's
 unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL ARCH CONFIG CROSS_COMPILE LINUX O KBUILD_OUTPUT
+# nor are those that a user has for other programs
+unset CC CXX CFLAGS CXXFLAGS LDFLAGS
 
 top=$(realpath "$(dirname "$0")/..")
 what=$1 tree=$(realpath "$2")
@@ -28,14 +30,14 @@ machine() {
 declare -A objects=([perf]=530 [arm64]=900 [x86_64]=1200 [riscv64]=940 [ppc64le]=960)
 announce() {
 	[ -n "$(find "$out" -name '*.o' -print -quit)" ] ||
-		echo "step: about ${objects[$1]} objects"
+		echo "step: about ${objects[$1]:-900} objects"
 }
 
 # The build uses nothing that this project does not need, so that it is the same whatever else is
 # installed. Python is Debian's, whatever is first in PATH.
 perf_options=(BUILD_BPF_SKEL=0 NO_CAPSTONE=1 NO_JVMTI=1 NO_LIBBABELTRACE=1 NO_LIBCAP=1
 	NO_LIBCRYPTO=1 NO_LIBDEBUGINFOD=1 NO_LIBLLVM=1 NO_LIBNUMA=1 NO_LIBPERL=1 NO_LIBPFM4=1
-	NO_LIBUNWIND=1 NO_RUST=1 NO_SDT=1 PYTHON=/usr/bin/python3)
+	NO_LIBUNWIND=1 NO_RUST=1 NO_SDT=1 NO_SHELLCHECK=1 PYTHON=/usr/bin/python3)
 
 perf() {
 	make -C "$tree/tools/perf" O="$out" "$jobs" "${perf_options[@]}" "$@"

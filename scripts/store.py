@@ -38,12 +38,18 @@ def git(tree: Path, *args: str, stdin: str | None = None, env: dict | None = Non
 def try_git(
     tree: Path, *args: str, stdin: str | None = None, env: dict | None = None
 ) -> subprocess.CompletedProcess:
-    """Runs git in tree without the user's settings (signing, hooks, line ends)."""
-    own = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    """Runs git in tree without the user's settings (signing, hooks, line ends).
+
+    A hook of another repository may have called us: its variables do not count. Nor does a
+    repository around the tree, and the tree may be another user's.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    own["GIT_CEILING_DIRECTORIES"] = str(tree.resolve().parent)
     return subprocess.run(
-        ["git", "-C", str(tree), *args],
+        ["git", "-c", "safe.directory=*", "-C", str(tree), *args],
         input=stdin,
-        env={**os.environ, **own, **(env or {})},
+        env={**own, **(env or {})},
         text=True,
         capture_output=True,
         check=False,
@@ -316,8 +322,13 @@ def unpack(source: Path, base: str, tree: Path) -> None:
         git(part, "add", "--force", "--all", ".")
         git(part, "commit", "--quiet", "-m", f"Linux {linux_version(part)}", env=NOBODY)
         git(part, "tag", PRISTINE)
-        shutil.rmtree(tree, ignore_errors=True)
+        # removing takes long: if that is interrupted, nothing is left in the tree's place
+        old = tree.with_name(tree.name + ".old")
+        shutil.rmtree(old, ignore_errors=True)
+        if tree.exists():
+            tree.rename(old)
         part.rename(tree)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

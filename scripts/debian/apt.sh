@@ -20,7 +20,8 @@ for suite; do
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' "Origin: Debian" "Codename: $ours" \
 		"Created-By: Packages" | head -n 1)
 	[ -n "$mirror" ] || {
-		echo "apt: no mirror of Debian's $ours: add it to the package sources" >&2
+		echo "apt: no mirror of Debian's $ours: run apt-get update as root," \
+			"or add it to the package sources" >&2
 		exit 1
 	}
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"

@@ -7,6 +7,7 @@
 # kernel has Debian's configuration for ARCH without debug information, or that of the emulated
 # machine (small). perf has a folder of its own; the command is perf-alt-period.
 set -euo pipefail
+umask 022	# of the folders in the package
 cd "$(dirname "$0")/../.."
 
 what=$1 arch=$2 config=${3:-} base=${BASE:-6.12}
@@ -80,7 +81,7 @@ depends() {
 }
 
 perf() {
-	local package=linux-perf-$name home=/usr/lib/perf-$name root=$PWD/$out/root programs
+	local package=linux-perf-$name home=/usr/lib/perf-$name root=$PWD/$out/root programs needs
 	local own=$root$home doc=$root/usr/share/doc/$package
 	local completions=$root/usr/share/bash-completion/completions
 	PREFIX=$home scripts/build.sh perf "$tree" "$out" "$arch"
@@ -108,13 +109,14 @@ perf() {
 		linux-source-$base and the series of patches that this package was built from.
 	END
 
+	needs=$(depends "${programs[@]}")
 	cat > "$root/DEBIAN/control" <<- END
 		Package: $package
 		Version: $version
 		Architecture: $debian
 		Maintainer: $maintainer
 		Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f 1)
-		Depends: $(depends "${programs[@]}")
+		Depends: $needs
 		Suggests: linux-image-$linux-$name, man-db, bash-completion
 		Section: devel
 		Priority: optional

@@ -4,6 +4,7 @@
 # Makes a Debian package in the folder DIR whose installation builds the module for
 # the kernels that the machine has, and each one that it gets: perf-alt-period-dkms.
 set -euo pipefail
+umask 022	# of the folders in the package
 cd "$(dirname "$0")/../.."
 
 out=$1

@@ -18,7 +18,10 @@ trap 'rm -rf "$apt"' EXIT
 mapfile -t suites < <(printf '%s\n' "${suite%-backports}" "$suite" | uniq)
 "$(dirname "$0")/apt.sh" "$apt" "$arch" "${suites[@]}"
 export APT_CONFIG=$apt/apt.conf
-apt-get --quiet --quiet update
+apt-get --quiet --quiet --option APT::Update::Error-Mode=any update || {
+	echo "fetch: Debian's packages cannot be looked up: check the network" >&2
+	exit 1
+}
 # scripts/step reads these messages, and those below, to show the progress
 apt-get --quiet --yes --target-release "$suite" --download-only install "${packages[@]}"
 

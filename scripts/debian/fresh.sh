@@ -49,7 +49,7 @@ for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
 	"${SUDO[@]}" cp "$file" "$root$file"
 done
 "${SUDO[@]}" chroot "$root" /bin/sh -eu << 'END'
-useradd --create-home --shell /bin/bash newcomer
+useradd --create-home --shell /bin/bash --groups sudo newcomer
 echo 'newcomer ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/newcomer
 mv /clone /home/newcomer/clone
 chown -R newcomer: /home/newcomer

@@ -13,13 +13,13 @@ fail() {
 
 need_gb=0	# 4 for builds, and 2 for each machine
 
-# Prints the packages that emulate a machine and compile for it; gcc and libc6-dev do for this kind.
+# Prints the packages that emulate a machine and compile for it; g++ and libc6-dev do for this kind.
 machine() {
 	local own
 	own=$(dpkg --print-architecture)
 	sed -n 's/.*"packages": "\(.*\)",/\1/p' "scripts/vm/$1.py" |
 		if grep -q "\"debian\": \"$own\"" "scripts/vm/$1.py"; then
-			sed -E 's/(gcc|libc6-dev)-\S+//g'
+			sed -E 's/(g\+\+|libc6-dev)-\S+//g'
 		else
 			cat
 		fi
@@ -95,11 +95,10 @@ fi
 
 SUDO=()
 if [ "$(id -u)" != 0 ]; then
-	command -v sudo > /dev/null ||
-		fail "packages are missing and there is no sudo:" \
-			"run as root once, or install them: ${packages[*]}"
 	SUDO=(sudo)
-	sudo -v
+	# sudo -v would ask users for a password that they do not need for commands
+	sudo true || fail "packages are missing, and sudo does not work:" \
+		"have root run: apt-get install ${packages[*]}"
 fi
 scripts/step "Debian packages" "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive sh -ec \
 	'apt-get update && apt-get install --yes --no-install-recommends "$@"' sh "${packages[@]}"

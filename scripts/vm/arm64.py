@@ -9,7 +9,7 @@ ARCH = {
     "multiarch": "aarch64-linux-gnu",
     "image": "arch/arm64/boot/Image",
     "console": "ttyAMA0",
-    "packages": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm",
+    "packages": "g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm",
     # GICv3 carries the pseudo-NMI without which kernel samples pile up where
     # interrupts are enabled again. -icount makes the machine count instructions
     # (1 instruction = 1 ns = 1 cycle) and two runs of one command the same.

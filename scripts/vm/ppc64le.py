@@ -9,7 +9,7 @@ ARCH = {
     "multiarch": "powerpc64le-linux-gnu",
     "image": "vmlinux",
     "console": "hvc0",
-    "packages": "gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross",
+    "packages": "g++-powerpc64le-linux-gnu libc6-dev-ppc64el-cross",
     "qemu_version": "10",
     # x-vof: the default firmware, SLOF, takes longer than all the rest. cap-*: TCG lacks these
     # mitigations; QEMU does not warn of that, and Linux uses none of its own instead, which take

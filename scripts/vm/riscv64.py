@@ -11,7 +11,7 @@ ARCH = {
     "multiarch": "riscv64-linux-gnu",
     "image": "arch/riscv/boot/Image",
     "console": "ttyS0",
-    "packages": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
+    "packages": "g++-riscv64-linux-gnu libc6-dev-riscv64-cross",
     "qemu_version": "10",
     # QEMU has many counters, but lets only one of them count an event
     "qemu": [

@@ -12,7 +12,7 @@ ARCH = {
     "multiarch": "x86_64-linux-gnu",
     "image": "arch/x86/boot/bzImage",
     "console": "ttyS0",
-    "packages": "gcc-x86-64-linux-gnu libc6-dev-amd64-cross qemu-system-x86",
+    "packages": "g++-x86-64-linux-gnu libc6-dev-amd64-cross qemu-system-x86",
     # -icount: 1 instruction = 1 ns, so that two runs of one command are the same
     "qemu": ["qemu-system-x86_64", "-M", "q35", "-cpu", "max", "-icount", "shift=0,sleep=off"],
     "cmdline": "",

@@ -8,6 +8,7 @@ which the tests compute what every commit of a tree must hold.
 import contextlib
 import email
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
+from unittest import mock
 
 from tests.harness.env import LINUX, TOP, must, run
 
@@ -466,6 +468,23 @@ class Tree(Case):
         house.sources = house.sources | {NEWEST: house.sources[NEWEST] | {"Makefile": makefile}}
         put(house.folder / f"linux-{NEWEST}", {"Makefile": makefile})
         house.make(NEWEST)
+        self.assertTree(house, NEWEST)
+
+    def test_called_by_a_hook_of_another_repository(self):
+        """git tells hooks of a linked tree where their repository is; it stays as it is."""
+        house = self.house(NEWEST)
+        other = house.folder / "other"
+        must("git", "init", "--quiet", other)
+        put(other, {"file": "theirs\n"})
+        git(other, "add", "file")
+        git(other, "commit", "--quiet", "-m", "Theirs")
+        before = git(other, "log", "--format=%H", "--all"), git(other, "status", "--porcelain")
+        shutil.rmtree(house.tree(NEWEST))
+        hook = {"GIT_DIR": f"{other}/.git", "GIT_INDEX_FILE": f"{other}/.git/index"}
+        with mock.patch.dict(os.environ, hook):
+            house.make(NEWEST)
+        after = git(other, "log", "--format=%H", "--all"), git(other, "status", "--porcelain")
+        self.assertEqual(after, before)
         self.assertTree(house, NEWEST)
 
     def test_own_changes_are_refused_and_kept(self):
