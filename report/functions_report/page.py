@@ -109,8 +109,8 @@ def add_parents(columns: list[Table], tree: list[Table]) -> None:
 def timeline_data(table: Table, whole: Table, intervals: Iterable[Table], dates: bool) -> Table:
     """The first functions of a table in each interval, for the page.
 
-    whole: the table with all rows; intervals: tables with a "time", [begin, end] in seconds; dates: since 1970, else of a clock
-    of the machine.
+    whole: the table with all rows; intervals: tables with a "time", [begin, end] in seconds;
+    dates: since 1970, else of a clock of the machine.
     """
     functions = table["functions"][:TIMELINE_ROWS]
     places = {key(function): row for row, function in enumerate(functions)}

@@ -130,8 +130,8 @@ class Builder:
 
 def pooled(sums: Iterable[Table], leader: str, event: str) -> tuple[int, int]:
     """The counts of an event and of its leader in some windows."""
-    totals_of = [one["totals"] for one in sums]
-    return sum(one[event] for one in totals_of), sum(one[leader] for one in totals_of)
+    every = [one["totals"] for one in sums]
+    return sum(totals[event] for totals in every), sum(totals[leader] for totals in every)
 
 
 def spread(rows: Sequence[Sequence[Table]], leader: str, event: str) -> list[int]:
