@@ -311,7 +311,7 @@ $(B)/root/%-programs.cpio: $(B)/root/%.cpio scripts/debian/root.sh scripts/debia
 
 build/qemu/%.built: scripts/debian/qemu.sh $(FETCH) scripts/vm/%.py | install-build
 	@$(STEP) "emulator for $*" scripts/debian/qemu.sh $*
-	@touch $@
+	@mkdir -p $(@D) && touch $@
 
 # files of the emulator; fetched files are kept
 

@@ -21,7 +21,6 @@ version() {
 		sed -n 's/^QEMU emulator version \([0-9]*\)\..*/\1/p'
 }
 have=$(version)
-mkdir -p "$bin"
 rm -f "$bin/$name"
 [ "${have:-0}" -lt "${needed:-0}" ] || exit 0
 
