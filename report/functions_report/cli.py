@@ -18,6 +18,7 @@ from .table import (
     check_folder,
     file_of,
     is_diff,
+    is_regular,
     is_stdout,
     is_stream,
     paths,
@@ -502,11 +503,6 @@ def check_inputs(arguments: argparse.Namespace) -> None:
                 raise ReportError(
                     f"{path}: --{option} would replace this input: name another file to write"
                 )
-
-
-def is_regular(path: Path) -> bool:
-    """Returns whether an output is a regular file, or will be one."""
-    return not is_stdout(path) and (path.is_file() or not path.exists())
 
 
 def is_part(path: Path, recording: str) -> bool:

@@ -166,7 +166,8 @@ def totals(table: Table) -> list[Counter]:
             for function in table["functions"]
         ]
         if any(one.get("opened") for sums in led for one in sums):
-            for event in dict.fromkeys(itertools.chain(*groups)):
+            own = (events for events in groups if events[0] == leader)
+            for event in dict.fromkeys(itertools.chain(*own)):
                 for row, count in zip(rows, spread(led, leader, event)):
                     row[event] += count
             continue

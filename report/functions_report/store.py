@@ -188,8 +188,8 @@ execute function perf_functions.recount_moved();
 select perf_functions.recount(min(time), max(time)) from perf_functions.profile
 having count(*) > 0;
 """
-# The functions run with the rights of the owner. A trigger needs no right to its function, but who
-# has one can make a trigger of his own.
+# The functions run with the owner's rights. The triggers above call them for everybody. But whoever
+# may execute one could also call it from a trigger of his own.
 GUARD = "revoke all on all functions in schema perf_functions from public"
 UNGUARDED = """
 select exists (

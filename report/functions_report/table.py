@@ -219,10 +219,10 @@ def write_output(path: Path, content: bytes) -> None:
         return
     check_folder(path)
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-        else:
+        if is_regular(path):
             replace(Path(os.path.realpath(path)), content)
+        else:
+            path.write_bytes(content)
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror or error}: name another file") from None
 
@@ -260,3 +260,8 @@ def replace(path: Path, content: bytes) -> None:
 def is_stdout(path: Path) -> bool:
     """Returns whether an output is the standard output."""
     return str(path) == "-"
+
+
+def is_regular(path: Path) -> bool:
+    """Returns whether an output is a regular file, or will be one."""
+    return not is_stdout(path) and (path.is_file() or not path.exists())
