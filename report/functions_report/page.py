@@ -46,15 +46,12 @@ def values(item: Table, columns: list[Table]) -> tuple[list, list, list]:
 
 
 def windows_of(table: Table) -> list[int]:
-    """The numbers of all windows of a table, and of those that are discarded."""
+    """The numbers of all windows of a table, and of those that begin elsewhere."""
     rows = table["functions"]
     if table["by"] == "children":  # callers have the windows of what they call: two rows have all
         roots = ("[all]", ""), ("[cut]", "")
         rows = [row for row in rows if (row["symbol"], row["dso"] or "") in roots]
-    samples, matched = (
-        sum(flame.total(row, number) for row in rows) for number in ("samples", "matched")
-    )
-    return [samples, samples - matched]
+    return [sum(flame.total(row, number) for row in rows) for number in ("samples", "discarded")]
 
 
 def table_data(table: Table, whole: Table) -> Table:
@@ -75,7 +72,7 @@ def table_data(table: Table, whole: Table) -> Table:
                 [
                     sets.index(one["events"]),
                     one["samples"],
-                    one["matched"],
+                    one["discarded"],
                     [str(one["totals"][event]) for event in one["events"]],
                 ]
             )

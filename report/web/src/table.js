@@ -109,12 +109,12 @@ export function tableView(panel, table) {
 					column.meaning ?? '',
 				])
 			);
-			const sums = row[6].map(([set, samples, matched, totals]) =>
+			const sums = row[6].map(([set, samples, discarded, totals]) =>
 				plainTable(
 					['in all windows that count', 'total'],
 					[
 						['windows', samples],
-						['discarded', samples - matched],
+						['discarded', discarded],
 						...table.sets[set].map((event, i) => [
 							event,
 							totals[i],

@@ -258,8 +258,8 @@ def differ(attr: Dict[str, int], other: Dict[str, int], cpu: str) -> bool:
 class Sums:
     """The sums over windows of a function: their numbers, the total of each event over the
     counted ones and the total of the product of each pair of events (a <= b), in which a burst
-    is one window. All are exact integers. samples = matched + discarded; a window that counts in
-    share mode `none` is called matched. bursts are the matched windows, those of a burst that
+    is one window. All are exact integers. discarded windows do not begin in the function; those
+    that count in share mode `none` are called matched, wherever they begin. bursts are the matched windows, those of a burst that
     follow one another being one; opened are the samples that end a long interval; begun are the
     sums of the windows that begin in the function, all of them matched, None if there are none.
 
@@ -332,11 +332,6 @@ class Sums:
             and max(*values, self.opened_squares, self.opened_all) <= SUM
             and (not self.begun or self.begun.fits)
         )
-
-    @property
-    def needs_auto(self) -> bool:
-        """Return whether only share mode auto has such sums."""
-        return bool(self.opened or self.begun or self.opened_squares or self.opened_all)
 
     def product(self, one: str, other: str) -> int:
         """Return the total of one x other. A window counts 0 or 1, so its square is itself."""
@@ -956,6 +951,8 @@ class Group:
         # by no function: windows that are neither single nor alone, each for itself; long intervals
         self.others, self.long = Products(), Products()
         self.discarded: Dict[SymbolKey, int] = {}
+        # in share mode none: counted windows that begin elsewhere
+        self.elsewhere: Dict[SymbolKey, int] = Counter()
         # samples that end a long interval, or are the first ones: of the block at hand; all
         self.opening: List[SymbolKey] = []
         self.opened: Dict[SymbolKey, ByBlock] = defaultdict(dict)
@@ -1058,7 +1055,9 @@ class Group:
         for symbol in {symbol: None for part in parts for symbol in part}:
             sums = self.sums(symbol, [self.matched], [self.single, self.several, self.left])
             discarded = self.discarded.get(symbol, 0)
-            sums += Sums(discarded, 0, discarded)
+            sums += Sums(discarded, 0, discarded + self.elsewhere[symbol])
+            if self.share == "none" and sums.samples > sums.discarded:
+                sums.begun = Sums(matched=sums.samples - sums.discarded)
             for block, (number,) in self.blocks.merge(self.opened.get(symbol, {})).items():
                 sums.opened += number
                 sums.opened_squares += number**2
@@ -1130,6 +1129,7 @@ class Last:
         group = self.group
         window = [count, *group.rest]
         if group.share == "none" and before is not BROKEN:
+            group.elsewhere[symbol] += 1
             group.matched.keep(symbol, window)
             self.begin_run(symbol, window)
             return window
@@ -1863,7 +1863,7 @@ def numbers_of_old_line(events: Events, numbers: Sequence[str]) -> List[int]:
     return [0, samples, matched, matched, int(is_block), 0, 0, 0, *values, *of_block, *none, 0, 0]
 
 
-def sums_of_line(events: Events, fields: Sequence[str], version: int) -> Sums:
+def sums_of_line(events: Events, fields: Sequence[str], version: int, is_none: bool) -> Sums:
     """The sums in the numbers of a line. Raises ValueError if they are not as many as it takes."""
     if version < 4:
         numbers = numbers_of_old_line(events, fields)
@@ -1874,10 +1874,17 @@ def sums_of_line(events: Events, fields: Sequence[str], version: int) -> Sums:
     opened, samples, matched, bursts, blocks, begun, begun_bursts, begun_blocks, *values = numbers
     half = len(values) // 2 - 1
     sums = sums_of_values(events, matched, bursts, blocks, values[:half])
-    others = sums_of_values(events, begun, begun_bursts, begun_blocks, values[half:-2])
+    inside = matched
+    if is_none:
+        inside = begun = matched if version < 4 else begun
+        others = Sums(matched=begun)
+        if begun > matched or begun_bursts or begun_blocks or any(values[half:-2]):
+            raise ValueError
+    else:
+        others = sums_of_values(events, begun, begun_bursts, begun_blocks, values[half:-2])
     if matched > samples or (not opened and any(values[-2:])):
         raise ValueError
-    sums.samples, sums.discarded, sums.opened = samples, samples - matched, opened
+    sums.samples, sums.discarded, sums.opened = samples, samples - inside, opened
     sums.opened_squares, sums.opened_all = values[-2:]
     sums.begun = others if begun else None
     return sums
@@ -1936,8 +1943,9 @@ def read_sums(lines: Sequence[str], version: int) -> Table:
         if word == "sums" and events:
             symbol, dso, address, *numbers = fields
             at = None if address == "-" else natural(address, COUNT, "0x[0-9a-f]{1,16}", 16)
-            sums = sums_of_line(events, numbers, version)
-            if sums.needs_auto and events not in table.auto():
+            modes = {group.share for group in table.groups if group.events == events}
+            sums = sums_of_line(events, numbers, version, modes == {"none"})
+            if (sums.opened or (sums.begun and "none" not in modes)) and events not in table.auto():
                 raise ValueError
             table.add(Function(symbol, dso, at), events, sums)
         elif word == "group" and len(fields) > (5 if version < 4 else 7):

@@ -32,6 +32,8 @@
  * represent its long runs better than its short ones.
  */
 #define STAYS		0.9
+/* The first and the last window of a program may have one end elsewhere. */
+#define FEW_LEAVE	3
 
 /* With more returns per window than this, the counts of callees are in the caller's windows. */
 #define MOST_RETURNS	0.01
@@ -142,7 +144,7 @@ static struct u192 sum_of(const struct function_sums *sums,
 	case PLACE_MATCHED:
 		return (struct u192){ { reading->windows } };
 	case PLACE_DISCARDED:
-		return (struct u192){ { sums->samples - sums->matched } };
+		return (struct u192){ { sums->samples - function_sums__inside(sums) } };
 	default:
 		return reading->values[place];
 	}
@@ -972,9 +974,28 @@ static void drop_infinite(struct function_value *value)
 			      isfinite(value->high);
 }
 
+/*
+ * Returns true if windows with other functions in them make the values of a column wrong. Shares of
+ * a leader come from the number of samples, unless windows are discarded.
+ */
+static bool needs_own_windows(const struct function_column *column,
+			      const struct function_row *total)
+{
+	if (is_windows(column->event))
+		return false;
+	for (size_t i = 0; function_column__is_share(column) && i < total->nr_sums; i++) {
+		const struct event_set *set = total->sums[i]->set;
+
+		if (equal_names(set->events[0], column->event) &&
+		    (total->is_inclusive || !event_set__has_share(set, FUNCTION_SHARE_DISCARD)))
+			return false;
+	}
+	return true;
+}
+
 /* Sets what follows from the values of a column: whether they are finite, weak or disturbed. */
 static void finish_values(struct function_columns *columns, unsigned int column,
-			  const struct function_value *whole, bool is_rate)
+			  const struct function_value *whole, bool needs_own)
 {
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_value *value = &columns->rows[i].values[column];
@@ -984,7 +1005,7 @@ static void finish_values(struct function_columns *columns, unsigned int column,
 		drop_infinite(value);
 		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
 				 (is_weak(value, whole) || value->is_disturbed ||
-				  (value->is_defined && is_rate &&
+				  (value->is_defined && needs_own &&
 				   (columns->rows[i].is_left || columns->rows[i].has_calls)));
 	}
 }
@@ -1183,26 +1204,63 @@ static bool has_calls(const struct function_row *row)
 	return returns > MOST_RETURNS * windows;
 }
 
-/* Returns true if many of the windows that begin in a function end elsewhere. */
-static bool is_left(const struct function_row *row)
+/* The windows of a row, and those that begin and end in it. */
+struct row_windows {
+	double all;
+	double inside;
+	double samples;
+};
+
+static struct row_windows count_windows(const struct function_row *row)
 {
-	double matched = 0, windows = 0;
+	struct row_windows windows = {};
 
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 
-		if (event_set__has_share(sums->set, FUNCTION_SHARE_NONE))
-			continue;
-		matched += sums->matched;
-		windows += is_auto(sums) ? sums->begun : sums->samples;
+		windows.inside += function_sums__inside(sums);
+		windows.samples += sums->samples;
+		if (is_auto(sums))
+			windows.all += sums->begun;
+		else
+			windows.all += event_set__has_share(sums->set, FUNCTION_SHARE_NONE) ?
+				       sums->matched : sums->samples;
 	}
-	return matched < STAYS * windows;
+	return windows;
+}
+
+/* Returns true if many of the windows of a function have one end elsewhere. */
+static bool is_left(const struct function_row *row)
+{
+	struct row_windows windows = count_windows(row);
+
+	return windows.inside < STAYS * windows.all;
+}
+
+/*
+ * Returns true if windows are so long that other functions run in many of them, although both ends
+ * are in this one; all is the number of window samples of all functions. A long window begins and
+ * ends in a function by chance, with the function's share p of the samples. If calls begin and end
+ * at random times, a part p + (1 - p) k of the windows has both ends in the function. There k is
+ * the probability that nothing changed between the ends, and the function is left
+ * -(1 - p) log k times in a window.
+ */
+static bool is_visited(const struct function_row *row, double all)
+{
+	struct row_windows windows = count_windows(row);
+	double p = windows.samples / all, k;
+
+	if (windows.all - windows.inside < FEW_LEAVE || p >= 1)
+		return false;
+	k = fmax(windows.inside / windows.all - p, 0) / (1 - p);
+	return pow(k, 1 - p) < STAYS;
 }
 
 static int add_rows(struct function_columns *columns, const struct function_table *table,
 		    const struct function_reading_options *options)
 {
 	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
+	double samples = 0;
 
 	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
 	if (!columns->rows)
@@ -1223,11 +1281,15 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 			return -ENOMEM;
 		columns->nr_rows++;
 	}
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (!is_inclusive || function_sums__is_root(table->sums[i], FUNCTION_ALL))
+			samples += table->sums[i]->samples;
+	}
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row *row = &columns->rows[i];
 
 		row->is_left = options->is_compared ? row->sums[0]->is_left : is_left(row);
-		row->has_calls = !is_inclusive && has_calls(row);
+		row->has_calls = (!is_inclusive && has_calls(row)) || is_visited(row, samples);
 	}
 	return 0;
 }
@@ -1267,7 +1329,7 @@ static int set_values(struct function_columns *columns, unsigned int c,
 		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total,
 							  &whole);
 	value = column_value(column, link, total, total, &whole);
-	finish_values(columns, c, &value, !is_share && !is_windows(column->event));
+	finish_values(columns, c, &value, needs_own_windows(column, total));
 	return 0;
 }
 

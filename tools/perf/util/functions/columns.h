@@ -69,7 +69,7 @@ struct function_row {
 	 * so in all runs or in none.
 	 */
 	bool is_left;
-	/* It calls other functions in many of its windows. */
+	/* Other functions run in many of its windows, even if these begin and end in it. */
 	bool has_calls;
 	struct function_reading_options options;
 	bool is_small;		/* its share is small, see function_columns__mark_small() */

@@ -251,7 +251,7 @@ static void json_sums(const struct function_sums *sums, FILE *fp)
 	json_number(", \"matched\": ", sums->matched, fp);
 	json_number(", \"bursts\": ", sums->bursts, fp);
 	json_number(", \"blocks\": ", sums->blocks, fp);
-	json_number(", \"discarded\": ", sums->samples - sums->matched, fp);
+	json_number(", \"discarded\": ", sums->samples - function_sums__inside(sums), fp);
 	json_reading(set, sums->values, fp);
 	json_number(",\n     \"begun\": {\"windows\": ", sums->begun, fp);
 	json_number(", \"bursts\": ", sums->begun_bursts, fp);

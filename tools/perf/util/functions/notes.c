@@ -12,6 +12,7 @@
 #include "notes.h"
 #include "sums.h"
 #include "text.h"
+#include "u192.h"
 #include "../symbol_conf.h"
 
 /* @side is "before: " or "after: " in a comparison. */
@@ -88,6 +89,80 @@ static void note_skids(const char *side, const struct function_table *table)
 			     leader, skid.mean, (unsigned long long)skid.percentile_95);
 		free(leader);
 	}
+}
+
+/* Returns the number of samples of windows of a leader in functions that they do not fit into. */
+static double samples_in_mixtures(const struct function_columns *columns, const char *leader,
+				  double *all)
+{
+	double mixed = 0;
+
+	*all = 0;
+	for (size_t r = 0; r < columns->nr_rows; r++) {
+		const struct function_row *row = &columns->rows[r];
+
+		for (size_t i = 0; i < row->nr_sums; i++) {
+			if (strcmp(row->sums[i]->set->events[0], leader))
+				continue;
+			*all += row->sums[i]->samples;
+			if (row->is_left || row->has_calls)
+				mixed += row->sums[i]->samples;
+		}
+	}
+	return mixed;
+}
+
+/* Returns the mean number of events in the windows of a leader. */
+static double mean_length(const struct function_table *table, const char *leader)
+{
+	double total = 0, windows = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		const struct function_sums *sums = table->sums[i];
+
+		if (strcmp(sums->set->events[0], leader))
+			continue;
+		total += u192__double(&sums->values[0]);
+		windows += sums->matched;
+	}
+	return windows ? total / windows : 0;
+}
+
+static bool alternates(const struct event_set *set)
+{
+	for (unsigned int i = 0; i < set->nr_descs; i++) {
+		if (set->descs[i].alternative_sample_period)
+			return true;
+	}
+	return false;
+}
+
+/* Most windows of a leader should lie in one function. */
+static void note_lengths(const char *side, const struct function_table *table)
+{
+	struct function_columns columns;
+
+	if (function_columns__init_rows(&columns, table))
+		goto out;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const char *leader = table->sets[i]->events[0];
+		double all, mixed = samples_in_mixtures(&columns, leader, &all);
+		char *name;
+
+		/* Sets are sorted by their leaders. */
+		if (2 * mixed <= all || (i && !strcmp(table->sets[i - 1]->events[0], leader)))
+			continue;
+		name = function_text__printable(leader);
+		note(side,
+		     "windows have %.0f %s on average, more than most calls: %.0f %% of them end in functions whose values are marked, because other functions ran in them, too (%s)",
+		     mean_length(table, leader), name ?: "events", 100 * mixed / all,
+		     alternates(table->sets[i]) ?
+		     "use a shorter --window, or call chains and --children" :
+		     "perf functions record makes short windows; without it, use a shorter period, such as -c 1000");
+		free(name);
+	}
+out:
+	function_columns__exit(&columns);
 }
 
 static void note_effects(const char *side, const struct function_table *table,
@@ -207,6 +282,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 {
 	note_recording(side, table);
 	note_effects(side, table, notes->correction);
+	note_lengths(side, table);
 	if (notes->wants_lines)
 		note_lines(side, table);
 	if (function_by__is(table->by, FUNCTION_BY_CHILDREN))

@@ -297,9 +297,24 @@ static int read_old_numbers(struct function_sums *sums, char *const *field)
 	    sums->matched > sums->samples)
 		return -EINVAL;
 	sums->bursts = sums->matched;
+	if (event_set__has_share(set, FUNCTION_SHARE_NONE))
+		sums->begun = sums->matched;
 	set_one_block(sums);
 	return is_reading(set, sums->matched, sums->bursts, sums->blocks, sums->values) ?
 	       0 : -EINVAL;
+}
+
+/* Returns true if the numbers of the windows that begin in a function are consistent. */
+static bool is_begun(const struct function_sums *sums)
+{
+	const struct event_set *set = sums->set;
+	const struct u192 *values = sums->values + event_set__begun(set);
+
+	if (event_set__has_share(set, FUNCTION_SHARE_AUTO))
+		return is_reading(set, sums->begun, sums->begun_bursts, sums->begun_blocks, values);
+	return !sums->opened && !sums->begun_bursts && !sums->begun_blocks &&
+	       is_zero(values, event_set__begun(set)) &&
+	       sums->begun <= (event_set__has_share(set, FUNCTION_SHARE_NONE) ? sums->matched : 0);
 }
 
 /* OPENED SAMPLES MATCHED BURSTS BLOCKS BEGUN BEGUN_BURSTS BEGUN_BLOCKS VALUE... */
@@ -310,8 +325,6 @@ static int read_numbers(struct function_sums *sums, char *const *field)
 		&sums->begun, &sums->begun_bursts, &sums->begun_blocks,
 	};
 	const struct event_set *set = sums->set;
-	const unsigned int begun = event_set__begun(set);
-	bool is_auto = event_set__has_share(set, FUNCTION_SHARE_AUTO);
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		if (function_text__u64(field[i], 10, counts[i]))
@@ -320,10 +333,8 @@ static int read_numbers(struct function_sums *sums, char *const *field)
 	if (parse_values(sums->values, field + ARRAY_SIZE(counts), event_set__nr_row_values(set)) ||
 	    sums->matched > sums->samples ||
 	    !is_reading(set, sums->matched, sums->bursts, sums->blocks, sums->values) ||
-	    !is_reading(set, sums->begun, sums->begun_bursts, sums->begun_blocks,
-			sums->values + begun) ||
-	    (!sums->opened && !is_zero(sums->values + event_set__opened(set), 2)) ||
-	    (!is_auto && (sums->opened || sums->begun)))
+	    !is_begun(sums) ||
+	    (!sums->opened && !is_zero(sums->values + event_set__opened(set), 2)))
 		return -EINVAL;
 	return 0;
 }

@@ -531,6 +531,20 @@ static bool add_values(struct u192 *values, const struct u192 *others, unsigned 
 }
 
 /**
+ * function_sums__inside - count the windows that begin and end in a function, of those that count
+ * @sums: the sums of the function
+ *
+ * Return: their number.
+ */
+u64 function_sums__inside(const struct function_sums *sums)
+{
+	const struct event_set *set = sums->set;
+
+	return event_set__has_share(set, FUNCTION_SHARE_NONE) &&
+	       !event_set__has_share(set, FUNCTION_SHARE_AUTO) ? sums->begun : sums->matched;
+}
+
+/**
  * function_sums__add - add the windows of other sums
  * @sums: the sums
  * @other: the added sums, of the same events
@@ -773,6 +787,8 @@ void function_table__discard(struct function_table *table)
 		struct function_sums *sums = table->sums[i];
 		unsigned int begun = event_set__begun(sums->set);
 
+		if (function_sums__inside(sums) != sums->matched)
+			continue;
 		sums->opened = 0;
 		sums->begun = 0;
 		sums->begun_bursts = 0;

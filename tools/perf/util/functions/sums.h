@@ -141,7 +141,8 @@ struct function_sums {
 	u64 blocks;
 	/*
 	 * In share mode auto: the windows that begin in the function, wherever they end, except
-	 * those with a throttle or lost record; their bursts and blocks.
+	 * those with a throttle or lost record; their bursts and blocks. In share mode none: how
+	 * many of the matched windows, which end in the function, begin there, too.
 	 */
 	u64 begun;
 	u64 begun_bursts;
@@ -205,6 +206,7 @@ const char *function_table__add_part(struct function_table *table,
 				     const struct function_table *other);
 void function_table__exit(struct function_table *table);
 
+u64 function_sums__inside(const struct function_sums *sums);
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other);
 bool function_sums__is_root(const struct function_sums *sums, const char *root);
 bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b);

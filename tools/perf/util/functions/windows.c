@@ -979,6 +979,7 @@ static int add_to_functions(struct metrics_stream *stream, const struct metrics_
 			return -ENOMEM;
 		metrics_sums__add(sums, group, is_both ? WINDOWS_BOTH : WINDOWS_MATCHED,
 				  sample->counts, stream->burst, in_burst);
+		sums->begun += share == FUNCTION_SHARE_NONE && is_matched;
 	}
 	if (begin && !is_both) {
 		sums = metrics_function__sums(begin, group);
@@ -1313,7 +1314,8 @@ static int add_to_table(const struct metrics_group *group, const unsigned int *o
 	sums->samples = from->samples;
 	sums->matched = from->matched;
 	sums->bursts = from->bursts;
-	sums->begun = from->begun;
+	if (group->desc.share == FUNCTION_SHARE_AUTO || !event_set__has_share(set, FUNCTION_SHARE_AUTO))
+		sums->begun = from->begun;
 	sums->begun_bursts = from->begun_bursts;
 	sums->blocks = add_reading(group, order, set, from, WINDOWS_MATCHED, BLOCK_MATCHED,
 				   sums->values);

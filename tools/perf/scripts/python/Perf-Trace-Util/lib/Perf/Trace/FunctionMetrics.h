@@ -72,7 +72,7 @@ FUNCTION_METRIC("%CS", "share of the context switches", "context-switches", "tot
 FUNCTION_METRIC("%MIG", "share of the migrations", "cpu-migrations", "total", 100, 1)
 FUNCTION_METRIC("%AF", "share of the alignment faults", "alignment-faults", "total", 100, 1)
 FUNCTION_METRIC("%EF", "share of the emulation faults", "emulation-faults", "total", 100, 1)
-FUNCTION_METRIC("DIS", "windows discarded", "discarded", "samples", 100, 1)
+FUNCTION_METRIC("DIS", "windows that began elsewhere", "discarded", "samples", 100, 1)
 
 /* perf_event_attr.config of the events that the kernel names */
 HARDWARE_EVENT(0, "cycles")

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Windows that are longer than calls: their values are mixtures of functions, and are marked."""
+
+import json
+import random
+import unittest
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, run
+from tests.harness.recording import Recording
+
+DATA = CHECK / "lengths"
+F, G = 0x1000, 0x2000
+CPI = {F: 0.5, G: 4.0}
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+class Calls(Recording):
+    """A program that spends a part of its cycles in f and the others in g, call by call."""
+
+    def __init__(self, *periods: int, flags: int = 0, part: float = 0.5, call: int = 1500) -> None:
+        flags |= pw.FLAG_SAMPLE_ID_ALL
+        group = [
+            pw.Event("cycles", 0, 0, [1], *periods, flags=flags),
+            pw.Event("instructions", 0, 1, [2], flags=flags),
+        ]
+        super().__init__([group])
+        self.random = random.Random(1)
+        self.lengths = {F: 2 * call * part, G: 2 * call * (1 - part)}
+        self.place, self.left = F, self.lengths[F]
+
+    def run(self, cycles: float) -> None:
+        """Runs for so many cycles, and takes a sample. Calls have exponential lengths."""
+        instructions, rest = 0.0, cycles
+        while rest:
+            here = min(rest, self.left)
+            instructions += here / CPI[self.place]
+            rest -= here
+            self.left -= here
+            if not self.left:
+                self.place = F + G - self.place
+                self.left = self.random.expovariate(1 / self.lengths[self.place])
+        self.sample(self.place, int(cycles), int(instructions))
+
+
+def plain(length: int, **more: float) -> Calls:
+    """2000 windows of one length."""
+    program = Calls(length, **more)
+    for _ in range(2001):
+        program.run(length)
+    return program
+
+
+def report(recording: Recording, *options: str) -> tuple[dict[str, dict], str]:
+    """The rows by name, and the messages."""
+    path = recording.write(DATA / "lengths.data")
+    done = run(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
+    every = json.loads(done.stdout)["functions"]
+    return {row["symbol"] or f"{row['address']:#x}": row for row in every}, done.stderr
+
+
+class Lengths(unittest.TestCase):
+    """Truth: the CPIs of both functions, and the ends of windows in the recording's samples."""
+
+    def check(self, recording: Recording, is_right: bool, *options: str) -> None:
+        """Either each CPI is right and has no mark, or it has one and a message says why."""
+        rows, said = report(recording, *options)
+        for place, cpi in CPI.items():
+            row = rows[f"{place:#x}"]
+            with self.subTest(place=place, options=options):
+                self.assertEqual("CPI" in row["weak"], not is_right)
+                if is_right:
+                    self.assertAlmostEqual(row["metrics"]["CPI"], cpi, delta=0.1 * cpi)
+        self.assertEqual("more than most calls" in said, not is_right, said)
+
+    def test_windows_in_calls(self):
+        for share in "auto", "none":
+            self.check(plain(300, call=30_000), True, "--share", share)
+
+    def test_windows_longer_than_calls(self):
+        for share in "auto", "none", "discard":
+            self.check(plain(100_000), False, "--share", share)
+            self.check(plain(100_000, flags=pw.FLAG_FREQ), False, "--share", share)
+
+    def test_function_with_nearly_all_samples(self):
+        """19 of 20 windows begin and end in f, by chance; a call of g is in each of them."""
+        self.check(plain(100_000, part=0.95), False)
+
+    def test_function_that_runs_alone(self):
+        """The first and the last sample elsewhere say nothing of the others."""
+        recording = Calls(1000)
+        for place in [G, *[F] * 1000, G]:
+            recording.sample(place, 1000, 2000 if place == F else 250)
+        rows, said = report(recording)
+        self.assertEqual(rows["0x1000"]["metrics"]["CPI"], 0.5)
+        self.assertNotIn("CPI", rows["0x1000"]["weak"])
+        self.assertNotIn("more than", said)
+
+    def test_windows_that_end_late(self):
+        """Windows of 300 were asked for, but the PMU needs 20,000 events to end them."""
+        recording = Calls(1_000_000, 300)
+        for _ in range(1000):
+            recording.run(1_000_000)
+            recording.run(20_000)
+        self.check(recording, False)
+        rows, _ = report(recording)
+        self.assertTrue(all("%I" in row["weak"] for row in rows.values()))
+        self.assertFalse(any("%CY" in row["weak"] for row in rows.values()))
+
+    def test_shares_of_mixtures(self):
+        """Samples know the share of their event, unless windows are discarded; of no other one."""
+        for share, marked in (("none", {"%I"}), ("discard", {"%I", "%CY"})):
+            rows, _ = report(plain(100_000), "--share", share)
+            for row in rows.values():
+                self.assertEqual({"%I", "%CY"} & set(row["weak"]), marked)
+
+    def test_rows_that_windows_lie_in(self):
+        """The same windows are right where a row is the whole program."""
+        rows, said = report(plain(100_000), "--by", "comm")
+        self.assertNotIn("more than", said)
+        self.assertNotIn("CPI", rows["program"]["weak"])
+
+    def test_discarded_column(self):
+        """DIS is the percentage of windows whose ends differ, also where all windows count."""
+        recording = Calls(1000)
+        places = [F, F, F, G, F, G, G]
+        for place in places:
+            recording.sample(place, 1000, 1000)
+        for share in "auto", "none", "discard":
+            rows, _ = report(recording, "--share", share)
+            for place in F, G:
+                ends = [a == b for a, b in zip(places, places[1:]) if b == place]
+                self.assertAlmostEqual(
+                    rows[f"{place:#x}"]["metrics"]["DIS"], 100 * ends.count(False) / len(ends)
+                )
+
+    def test_sums_have_it(self):
+        """Sums of recordings, added up, are marked as the recordings are."""
+        path, sums = DATA / "lengths.data", DATA / "lengths.sums"
+        plain(100_000).write(path)
+        run(PERF, "functions", "report", "-i", path, "--sums", sums)
+        done = run(PERF, "functions", "report", "-j", sums, path, stderr=-1)
+        rows = json.loads(done.stdout)["functions"]
+        self.assertEqual(len(rows), 2)
+        self.assertTrue(all("CPI" in row["weak"] for row in rows))
+
+
+if __name__ == "__main__":
+    unittest.main()
