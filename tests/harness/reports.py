@@ -39,7 +39,7 @@ COLUMNS = (
     ("%CY", "share of the cycles", "share", 1, "cycles", "total", 100),
     ("%I", "share of the instructions", "share", 1, "instructions", "total", 100),
     ("%BM", "share of the branch mispredicts", "share", 1, "branch-misses", "total", 100),
-    ("DIS", "windows discarded", "ratio", 1, "discarded", "samples", 100),
+    ("DIS", "windows that began elsewhere", "ratio", 1, "discarded", "samples", 100),
 )
 KEYS = ("name", "meaning", "kind", "digits", "event", "per", "scale")
 GROUP = {

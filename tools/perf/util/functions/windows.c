@@ -1314,7 +1314,8 @@ static int add_to_table(const struct metrics_group *group, const unsigned int *o
 	sums->samples = from->samples;
 	sums->matched = from->matched;
 	sums->bursts = from->bursts;
-	if (group->desc.share == FUNCTION_SHARE_AUTO || !event_set__has_share(set, FUNCTION_SHARE_AUTO))
+	if (group->desc.share == FUNCTION_SHARE_AUTO ||
+	    !event_set__has_share(set, FUNCTION_SHARE_AUTO))
 		sums->begun = from->begun;
 	sums->begun_bursts = from->begun_bursts;
 	sums->blocks = add_reading(group, order, set, from, WINDOWS_MATCHED, BLOCK_MATCHED,
