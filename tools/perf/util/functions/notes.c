@@ -277,6 +277,28 @@ static void note_symbols(const char *side, const struct function_table *table)
 		     100 * without / samples);
 }
 
+/* A map has the functions of a JIT by address. The program writes it, and may remove it. */
+static void note_jit(const char *side, const struct function_table *table)
+{
+	double samples = 0, unnamed = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		samples += table->sums[i]->samples;
+		if (strstr(table->sums[i]->symbol, FUNCTION_UNNAMED))
+			unnamed += table->sums[i]->samples;
+	}
+	if (!samples || 10 * unnamed < samples)
+		return;
+	if (table->unmapped)
+		note(side,
+		     "%.0f %% of the window samples are in JIT code without a name, because the JIT's map /tmp/perf-%d.map is gone or was never written: report before it is removed, let the program write one (node --perf-basic-prof), or record a jitdump with -k mono and run perf inject --jit",
+		     100 * unnamed / samples, table->unmapped);
+	else
+		note(side,
+		     "%.0f %% of the window samples are in JIT code without a name: record a jitdump with -k mono and run perf inject --jit",
+		     100 * unnamed / samples);
+}
+
 static void print_side(const struct function_notes *notes, const char *side,
 		       const struct function_table *table)
 {
@@ -289,6 +311,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 		note_chains(side, table);
 	else
 		note_symbols(side, table);
+	note_jit(side, table);
 }
 
 /**

@@ -550,6 +550,10 @@ static noinline int look_up(struct recording *recording, struct machine *machine
 		recording->is_refused = true;
 		goto out;
 	}
+	/* The DSOs of JITs are one row. */
+	if (symbol_conf.dso_list && al.map && function_dso__is_jit(map__dso(al.map)) &&
+	    strlist__has_entry(symbol_conf.dso_list, FUNCTION_JIT))
+		al.filtered &= ~BIT(HIST_FILTER__DSO);
 
 	*place = (struct place){
 		.machine	= machine,
@@ -687,6 +691,7 @@ static int make_table(struct recording *recording, u64 lost, struct function_tab
 	table->lost = lost - recording->told_lost;
 	table->throttled = recording->throttled;
 	table->lacks_children = lacks_children(recording);
+	table->unmapped = function_finder__unmapped(recording->finder);
 	scnprintf(table->by, sizeof(table->by), "%s", recording->options->by);
 	table->inlines = recording->options->inlines;
 	err = err ?: add_cpus(recording, table);

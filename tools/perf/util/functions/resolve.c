@@ -4,8 +4,10 @@
  * thread, CPU, line of source, call chain, cgroup.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -77,6 +79,8 @@ struct function_finder {
 	struct frame_place *frames;
 	/* Number of changes of maps, from 1. */
 	u32 nr_changes;
+	/* The first process whose JIT has no map of its functions, 0 if there is none. */
+	pid_t unmapped;
 };
 
 static size_t hash_text(long key, void *ctx __maybe_unused)
@@ -267,10 +271,36 @@ u64 function_finder__thread(struct function_finder *finder, struct thread *threa
 	return thread__db_id(thread);
 }
 
+/**
+ * function_dso__is_jit - say whether a DSO has the code of a JIT
+ * @dso: the DSO
+ *
+ * That is memory without a file, or a file that perf inject --jit has made of one function. Both
+ * have the PID in their names.
+ *
+ * Return: true if so.
+ */
+bool function_dso__is_jit(const struct dso *dso)
+{
+	const char *path = dso__long_name(dso), *name = function_text__base_name(path);
+	int length = 0;
+
+	if (is_perf_pid_map_name(path) || is_anon_memory(path) || is_no_dso_memory(path))
+		return true;
+	return sscanf(name, "jitted-%*u-%*u.so%n", &length) == 0 && length && !name[length];
+}
+
+static const char *dso_name(const struct dso *dso)
+{
+	return function_dso__is_jit(dso) ? FUNCTION_JIT : dso__short_name(dso);
+}
+
 /* perf's copy of the vdso has another path each time. */
 static const char *dso_path(struct dso *dso)
 {
-	return dso__is_vdso(dso) ? dso__short_name(dso) : dso__long_name(dso);
+	if (function_dso__is_jit(dso) || dso__is_vdso(dso))
+		return dso_name(dso);
+	return dso__long_name(dso);
 }
 
 /* Returns the function of this kind with this identity, which other kinds may have, too. */
@@ -318,6 +348,26 @@ static struct symbol *file_symbol(struct symbol *sym)
 	return sym && *sym->name && !strstarts(sym->name, "0x") ? sym : NULL;
 }
 
+/*
+ * Returns the function of a JIT. Its name identifies it: processes compile it to different
+ * addresses, and anew. Without a name, the address would not tell more in the next run.
+ */
+static struct metrics_function *jit_function(struct function_finder *finder, struct dso *dso,
+					     const struct symbol *sym)
+{
+	const char *name = sym ? sym->name : FUNCTION_UNNAMED;
+	int pid;
+
+	if (!finder->unmapped && !dso__has_symbols(dso) &&
+	    perf_pid_map_tid(dso__long_name(dso), &pid) && access(dso__long_name(dso), F_OK))
+		finder->unmapped = pid;
+	strbuf_setlen(&finder->identity, 0);
+	if (strbuf_addf(&finder->identity, FUNCTION_JIT " %s", name) < 0)
+		return NULL;
+	return named_function(finder, FUNCTION_BY_SYMBOL, finder->identity.buf, name, FUNCTION_JIT,
+			      0);
+}
+
 static struct metrics_function *symbol_function(struct function_finder *finder,
 						struct addr_location *al, u64 ip)
 {
@@ -328,6 +378,8 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 		return unmapped_function(finder, ip);
 
 	dso = map__dso(al->map);
+	if (!al->sym && function_dso__is_jit(dso))
+		return jit_function(finder, dso, NULL);
 	if (!al->sym) {
 		/* The next lookup finds the symbol; it has no name if it covers one address. */
 		al->sym = dso__synthesize_symbol(dso, maps__machine(thread__maps(al->thread)),
@@ -337,7 +389,9 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 	}
 
 	function = symbol_place(al->sym);
-	if (!*function) {
+	if (!*function && function_dso__is_jit(dso)) {
+		*function = jit_function(finder, dso, al->sym);
+	} else if (!*function) {
 		*function = function_metrics__add_function(finder->metrics, al->sym->name,
 							   dso_path(dso), al->sym->start);
 	}
@@ -351,8 +405,8 @@ static struct metrics_function *dso_function(struct function_finder *finder,
 
 	if (!dso)
 		return named_function(finder, FUNCTION_BY_DSO, "", "[unknown]", "", 0);
-	return named_function(finder, FUNCTION_BY_DSO, dso_path(dso), dso__short_name(dso),
-			      dso_path(dso), 0);
+	return named_function(finder, FUNCTION_BY_DSO, dso_path(dso), dso_name(dso), dso_path(dso),
+			      0);
 }
 
 static struct metrics_function *comm_function(struct function_finder *finder,
@@ -410,6 +464,8 @@ static struct metrics_function *srcline_function(struct function_finder *finder,
 
 	if (al->map) {
 		dso = map__dso(al->map);
+		if (!al->sym && function_dso__is_jit(dso))
+			return jit_function(finder, dso, NULL);
 		srcline = srcline__tree_find(dso__srclines(dso), al->addr);
 		if (!srcline) {
 			srcline = map__srcline(al->map, al->addr, file_symbol(al->sym));
@@ -424,18 +480,23 @@ static int add_frame(struct function_finder *finder, const struct map *map,
 		     const struct symbol *sym, bool is_inlined, u64 address)
 {
 	const struct dso *dso = map ? map__dso(map) : NULL;
+	const bool is_jit = dso && function_dso__is_jit(dso);
+	const char *symbol = sym ? sym->name : is_jit ? FUNCTION_UNNAMED : NULL;
 	size_t begin;
 	int err;
 
-	if (strbuf_addf(&finder->identity, "%p %llx %s;", dso,
-			(unsigned long long)(sym ? sym->start : address), sym ? sym->name : "") < 0)
+	if (is_jit)
+		err = strbuf_addf(&finder->identity, FUNCTION_JIT " %s;", symbol);
+	else
+		err = strbuf_addf(&finder->identity, "%p %llx %s;", dso,
+				  (unsigned long long)(sym ? sym->start : address), symbol ?: "");
+	if (err < 0)
 		return -1;
 	if (finder->name.len && strbuf_addch(&finder->name, ';') < 0)
 		return -1;
 	begin = finder->name.len;
-	if (sym)
-		err = strbuf_addf(&finder->name, "%s%s", sym->name,
-				  is_inlined ? INLINED : "");
+	if (symbol)
+		err = strbuf_addf(&finder->name, "%s%s", symbol, is_inlined ? INLINED : "");
 	else
 		err = strbuf_addf(&finder->name, "0x%llx [%s]", (unsigned long long)address,
 				  dso ? dso__short_name(dso) : "unknown");
@@ -456,11 +517,16 @@ static struct metrics_function *frames_function(struct function_finder *finder,
 						enum function_by kind, struct addr_location *al,
 						u64 ip)
 {
+	u64 address;
+
 	if (!al->map)
 		return named_function(finder, kind, finder->identity.buf, finder->name.buf, "", ip);
+	if (function_dso__is_jit(map__dso(al->map)))
+		address = 0;
+	else
+		address = al->sym ? al->sym->start : al->addr;
 	return named_function(finder, kind, finder->identity.buf, finder->name.buf,
-			      dso_path(map__dso(al->map)),
-			      al->sym ? al->sym->start : al->addr);
+			      dso_path(map__dso(al->map)), address);
 }
 
 /* Returns NULL without debug information. */
@@ -755,6 +821,17 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 		return -ENOMEM;
 	reverse(chain);
 	return 0;
+}
+
+/**
+ * function_finder__unmapped - find a JIT whose map of functions is missing
+ * @finder: the finder
+ *
+ * Return: the PID of the first one, 0 if there is none.
+ */
+pid_t function_finder__unmapped(const struct function_finder *finder)
+{
+	return finder->unmapped;
 }
 
 /**

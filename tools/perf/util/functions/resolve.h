@@ -3,11 +3,13 @@
 #define __PERF_FUNCTIONS_RESOLVE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 #include <linux/types.h>
 
 #include "sums.h"
 
 struct addr_location;
+struct dso;
 struct evsel;
 struct function_chain;
 struct function_finder;
@@ -32,6 +34,8 @@ struct metrics_function *function_finder__find(struct function_finder *finder, s
 int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 			   struct perf_sample *sample, struct machine *machine, u64 thread,
 			   struct metrics_function *function, struct function_chain *chain);
+bool function_dso__is_jit(const struct dso *dso);
+pid_t function_finder__unmapped(const struct function_finder *finder);
 int function_finder__name_rows(struct function_finder *finder);
 void function_finder__forget(struct function_finder *finder);
 

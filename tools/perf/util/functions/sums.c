@@ -930,6 +930,7 @@ const char *function_table__add_part(struct function_table *table,
 	table->throttled = add_saturated(table->throttled, other->throttled);
 	table->was_mixed |= other->was_mixed;
 	table->lacks_children |= other->lacks_children;
+	table->unmapped = table->unmapped ?: other->unmapped;
 	if (function_table__sort(table) || !fits)
 		return "the sums become too large";
 	if (function_table__has_share(table, FUNCTION_SHARE_AUTO) &&

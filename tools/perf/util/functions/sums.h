@@ -18,6 +18,10 @@
 #define FUNCTION_ALL	"[all]"	/* chains that are complete */
 #define FUNCTION_CUT	"[cut]"	/* chains that were too long to be recorded */
 
+/* The DSO of all code of JITs, and the function of that without a name. */
+#define FUNCTION_JIT		"[JIT]"
+#define FUNCTION_UNNAMED	"[unnamed JIT code]"
+
 /* So many windows are enough to know how late windows end. */
 #define FUNCTION_MOST_SKIDS	10000
 
@@ -173,6 +177,8 @@ struct function_table {
 	bool was_mixed;
 	/* A recording lacks the threads and children that its tasks have started. */
 	bool lacks_children;
+	/* A process whose JIT has no map of its functions; 0: none, or not known (sums files). */
+	int unmapped;
 	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
 	char **cpus;
 	unsigned int nr_cpus;
