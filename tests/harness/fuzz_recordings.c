@@ -169,7 +169,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	/* Not srcline: perf would run addr2line for each line. */
 	static const char *const keys[] = {
 		"symbol", "dso", "comm", "thread", "cpu", "callchain", "children",
-		"thread,cgroup,callchain",
+		"thread,process,pmu,cgroup,callchain",
 	};
 	struct function_table table = {}, again = {};
 	struct recording_options options = { .force = true };

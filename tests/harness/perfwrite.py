@@ -32,7 +32,7 @@ FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
 )
 FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = 1 << 25, 1 << 38
 HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC = 6, 7, 9, 12
-HEADER_CPU_TOPOLOGY, HEADER_GROUP_DESC = 13, 17
+HEADER_CPU_TOPOLOGY, HEADER_PMU_MAPPINGS, HEADER_GROUP_DESC = 13, 16, 17
 HEADER_SAMPLE_TIME, HEADER_CPU_PMU_CAPS, HEADER_PMU_CAPS = 21, 28, 31
 ATTR_SIZE = 160
 
@@ -110,6 +110,7 @@ class Writer:
     slots: int = 0  # the number that the PMU reports
     branches: int = 0  # the depth of its branch records
     threads: tuple[str, ...] = ()  # the threads of each core
+    pmus: tuple[tuple[int, str], ...] = ()  # number and name of each PMU
 
     @property
     def leader(self) -> Event:
@@ -319,6 +320,10 @@ class Writer:
         if self.branches:
             features[HEADER_CPU_PMU_CAPS] = (
                 struct.pack("<I", 1) + sized("branches") + sized(str(self.branches))
+            )
+        if self.pmus:
+            features[HEADER_PMU_MAPPINGS] = struct.pack("<I", len(self.pmus)) + b"".join(
+                struct.pack("<I", number) + sized(name) for number, name in self.pmus
             )
         if self.slots:
             caps = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")

@@ -32,14 +32,18 @@ EVENTS = (
     ("branches", 0, 4),
     ("my,own\tname", 8, 0x77),
 )
-BY = ("dso", "comm", "thread", "cpu", "srcline", "callchain", "cgroup", "children")
+BY = (
+    *("dso", "comm", "thread", "process", "cpu", "pmu", "srcline", "callchain", "cgroup"),
+    "children",
+)
+PLACELESS = {"comm", "thread", "process", "cpu", "pmu", "cgroup"}  # keys without an address
 SEVERAL = (  # combinations of keys
     "comm,symbol",
     "symbol,thread",
     "cpu,dso,comm",
     "thread,callchain",
     "srcline,symbol",
-    "symbol,dso,comm,thread,cpu,srcline,callchain,cgroup",
+    "symbol,dso,comm,thread,process,cpu,pmu,srcline,callchain,cgroup",
 )
 CGROUPS = {1: "/", 21: "/system.slice/a;b.service", 2**40: ""}  # paths by id; one is not known
 ALL, CUT = ("[all]", 0), ("[cut]", 0)  # the rows below all frames
@@ -235,7 +239,7 @@ class Simulation:
         # in share mode auto, the intervals that are fully known: windows, and long ones
         self.intervals: tuple[list[Counted], list[Counted]] = ([], [])
         self.rows: dict[tuple, tuple] = {}  # symbol, DSO and address of each row, by its key
-        self.called: dict[int, str] = {}  # name of each thread
+        self.called: dict[int, str] = {}  # name of each thread, and below 0 of each process
         self.lost = self.throttled = 0
         self.tasks = [self.new_task(100, 100, "program")]
         self.free: list[int] = []
@@ -430,7 +434,7 @@ class Simulation:
         counted = self._counted(group, counts)
         function = self.row(task, cpu, chain)
         # address 0 identifies neither a function nor a DSO
-        known = page != NOWHERE or not set(self.keys) - {"comm", "thread", "cpu", "cgroup"}
+        known = page != NOWHERE or not set(self.keys) - PLACELESS
         stream.burst = self._count(group, stream, function, task, counted, is_long, known)
         # in the stream of a CPU, a long interval is of several tasks
         is_shared = not self.inherit
@@ -578,12 +582,15 @@ class Simulation:
             symbol.replace(";", ":") or f"{address:#x} [{Path(dso).name or 'unknown'}]"
             for symbol, dso, address in frames
         )
+        first = next(other for other in self.tasks if other.tid == task.pid)
         rows = {
             "symbol": (function, function),
             "dso": (path, (path.name or "[unknown]", function[1], 0)),
             "comm": (task.comm, (task.comm, "", 0)),
             "thread": (task.number, (f"{task.tid}:{task.comm}", "", 0)),
+            "process": (-first.number, (f"{first.tid}:{first.comm}", "", 0)),
             "cpu": (cpu, (f"{cpu:03}", "", 0)),
+            "pmu": ("cpu", ("cpu", "", 0)),  # leaders do not name their PMU
             "cgroup": (self.cgroup, (CGROUPS[self.cgroup] or "[unknown]", "", 0)),
             "srcline": (
                 (line := self.libraries.lines.get(source) or unknown_line(path, function[2])),
@@ -591,15 +598,17 @@ class Simulation:
             ),
             "callchain": (frames, (name, *function[1:])),
         }
-        # all rows of a thread have its last name
-        self.called[task.number] = rows["thread"][1][0]
+        # all rows of a thread or process have its last name
+        for key in "thread", "process":
+            self.called[rows[key][0]] = rows[key][1][0]
         if len(self.keys) == 1:
             identity, row = rows[self.by]
             self.rows[identity] = row
             return identity
         identity = tuple(rows[key][0] for key in self.keys)
         parts = [
-            task.number if key == "thread" else part_of(key, *rows[key][1]) for key in self.keys
+            rows[key][0] if key in ("thread", "process") else part_of(key, *rows[key][1])
+            for key in self.keys
         ]
         code = [rows[key][1] for key in self.keys if rows[key][1][1:] != ("", 0)]
         address = max((at for _, _, at in code), default=0)

@@ -241,7 +241,8 @@ class Refusals(unittest.TestCase):
             with self.subTest(options):
                 self.check(reason, "-i", path, "--children", *options)
         self.check(
-            "no --by children, there are: symbol dso comm thread cpu srcline callchain cgroup",
+            "no --by children, there are: "
+            "symbol dso comm thread process cpu pmu srcline callchain cgroup",
             *("-i", path, "--by", "children"),
         )
 

@@ -123,6 +123,7 @@ struct report_options {
 	enum side side;
 	const char *share_name;
 	const char *by_name;
+	char by[FUNCTION_BY_SIZE];
 	bool children;
 	struct recording_options recording;
 	const char *cpus;
@@ -886,12 +887,18 @@ static bool refuse_separator(const struct report_options *options)
 	return false;
 }
 
-static bool refuse_by(const char *by)
+/* Sets the keys of the rows. Returns true, after a message, if they are invalid. */
+static bool refuse_by(struct report_options *options)
 {
+	const char *by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
 	enum function_by keys[FUNCTION_BY_MAX];
+	int nr = function_by__parse(by, keys);
 
-	if (function_by__parse(by, keys) > 0 && keys[0] != FUNCTION_BY_CHILDREN)
+	if (nr > 0 && keys[0] != FUNCTION_BY_CHILDREN) {
+		function_by__write(options->by, keys, nr);
+		options->recording.by = options->by;
 		return false;
+	}
 	pr_err("perf functions: no --by %s, there are:", by);
 	for (int key = 0; key < FUNCTION_BY_CHILDREN; key++)
 		pr_err(" %s", function_by__name(key));
@@ -942,10 +949,9 @@ static int choose_rows(struct report_options *options)
 
 	if (options->separator && !strcmp(options->separator, "\\t"))
 		options->separator = "\t";
-	options->recording.by = options->by_name ?: function_by__name(FUNCTION_BY_SYMBOL);
 	if (parse_cpus(options->cpus, &options->recording.cpus) ||
 	    parse_share(options->share_name, &options->recording.share) ||
-	    refuse_by(options->recording.by) || refuse_separator(options) ||
+	    refuse_by(options) || refuse_separator(options) ||
 	    refuse_numbers("pid", symbol_conf.pid_list_str) ||
 	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
 	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
@@ -1246,7 +1252,7 @@ static struct option *table_options(struct report_options *report)
 		   "which windows count, and what shares are made of (default: auto)"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name,
-		   "symbol|dso|comm|thread|cpu|srcline|callchain|cgroup[,...]",
+		   "symbol|dso|comm|thread|process|cpu|pmu|srcline|callchain|cgroup[,...]",
 		   "what a row stands for (default: symbol)"),
 	OPT_BOOLEAN(0, "children", &report->children,
 		    "count for a function all that it calls, too (record with --call-graph fp)"),

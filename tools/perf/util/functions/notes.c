@@ -50,11 +50,29 @@ static bool has_several_periods(const struct function_table *table)
 	return false;
 }
 
+/* Returns true if a row may have counts of several kinds of CPUs. */
+static bool has_mixed_cpus(const struct function_table *table)
+{
+	const char *first, *pmu;
+	bool is_one = true;
+
+	if (table->nr_cpus < 2 || !function_by__has(table->by, FUNCTION_BY_PMU))
+		return table->nr_cpus > 1;
+	/* Kinds of cores of one machine differ by their PMUs only. */
+	first = strstr(table->cpus[0], " pmu=");
+	for (unsigned int i = 1; i < table->nr_cpus; i++) {
+		pmu = strstr(table->cpus[i], " pmu=");
+		is_one &= first && pmu && pmu - table->cpus[i] == first - table->cpus[0] &&
+			  !strncmp(table->cpus[i], table->cpus[0], first - table->cpus[0]);
+	}
+	return !is_one;
+}
+
 static void note_recording(const char *side, const struct function_table *table)
 {
-	if (table->nr_cpus > 1)
+	if (has_mixed_cpus(table))
 		note(side,
-		     "counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c)",
+		     "counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c; on one machine, --by pmu tells them apart)",
 		     table->cpus[0], table->cpus[1]);
 	if (has_several_periods(table))
 		note(side,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Finds the function of a sample, or the other row of a table that it belongs to: DSO, comm,
- * thread, CPU, line of source, call chain, cgroup.
+ * thread, process, CPU, PMU, line of source, call chain, cgroup.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@
 #include "../env.h"
 #include "../event.h"
 #include "../evsel.h"
+#include "events.h"
 #include "resolve.h"
 #include "text.h"
 #include "windows.h"
@@ -154,6 +155,8 @@ struct function_finder *function_finder__new(struct function_metrics *metrics, c
 
 	/* Inlined functions of call chains, which take long to find. */
 	symbol_conf.inline_name = inlines;
+	/* The first thread names a process, and may end before the others. */
+	symbol_conf.keep_exited_threads |= function_by__has(by, FUNCTION_BY_PROCESS);
 	return finder;
 }
 
@@ -203,8 +206,8 @@ static bool has_key(const struct function_finder *finder, enum function_by key)
  */
 bool function_finder__needs_sample(const struct function_finder *finder)
 {
-	return has_key(finder, FUNCTION_BY_CPU) || has_key(finder, FUNCTION_BY_CALLCHAIN) ||
-	       has_key(finder, FUNCTION_BY_CGROUP);
+	return has_key(finder, FUNCTION_BY_CPU) || has_key(finder, FUNCTION_BY_PMU) ||
+	       has_key(finder, FUNCTION_BY_CALLCHAIN) || has_key(finder, FUNCTION_BY_CGROUP);
 }
 
 /**
@@ -417,21 +420,61 @@ static struct metrics_function *comm_function(struct function_finder *finder,
 	return named_function(finder, FUNCTION_BY_COMM, comm, comm, "", 0);
 }
 
-/* A thread has the last of its names. */
+/* A thread, or a process by its first thread, has the last of its names. */
 static struct metrics_function *thread_function(struct function_finder *finder,
-						struct addr_location *al)
+						enum function_by kind, struct thread *thread)
 {
 	struct metrics_function *function;
 	char identity[32];
 
 	strbuf_setlen(&finder->name, 0);
-	if (strbuf_addf(&finder->name, "%d:%s", thread__tid(al->thread),
-			thread__comm_str(al->thread)) < 0)
+	if (strbuf_addf(&finder->name, "%d:%s", thread__tid(thread), thread__comm_str(thread)) < 0)
 		return NULL;
 	scnprintf(identity, sizeof(identity), "%llu",
-		  (unsigned long long)function_finder__thread(finder, al->thread));
-	function = named_function(finder, FUNCTION_BY_THREAD, identity, finder->name.buf, "", 0);
+		  (unsigned long long)function_finder__thread(finder, thread));
+	function = named_function(finder, kind, identity, finder->name.buf, "", 0);
 	return function && !metrics_function__rename(function, finder->name.buf) ? function : NULL;
+}
+
+static struct metrics_function *process_function(struct function_finder *finder,
+						 struct addr_location *al)
+{
+	const pid_t pid = thread__pid(al->thread);
+	struct thread *first = machine__findnew_thread(maps__machine(thread__maps(al->thread)),
+						       pid, pid);
+	struct metrics_function *function = NULL;
+
+	if (first)
+		function = thread_function(finder, FUNCTION_BY_PROCESS, first);
+	thread__put(first);
+	return function;
+}
+
+/* Returns the PMU of an event, which is that of a kind of cores if there are several. */
+static struct metrics_function *pmu_function(struct function_finder *finder, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	const struct perf_env *env = evsel__env(evsel);
+	const char *mapping = env ? env->pmu_mappings : NULL;
+	u32 core = function_event_core(attr), type = core ?: attr->type;
+	char name[32], *colon;
+
+	/* The kernel chooses the PMU of the cores, whose number is that of raw events on x86. */
+	if (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE)
+		type = PERF_TYPE_RAW;
+	for (int i = 0; mapping && i < env->nr_pmu_mappings; i++) {
+		unsigned long number = strtoul(mapping, &colon, 10);
+
+		mapping = *colon ? colon + 1 : colon;
+		if (number == type)
+			return named_function(finder, FUNCTION_BY_PMU, mapping, mapping, "", 0);
+		mapping += strlen(mapping) + 1;
+	}
+	if (type == PERF_TYPE_RAW && !core)
+		scnprintf(name, sizeof(name), "cpu");
+	else
+		scnprintf(name, sizeof(name), "pmu=%u", type);
+	return named_function(finder, FUNCTION_BY_PMU, name, name, "", 0);
 }
 
 static struct metrics_function *cpu_function(struct function_finder *finder,
@@ -612,9 +655,13 @@ static struct metrics_function *key_function(struct function_finder *finder, enu
 	case FUNCTION_BY_COMM:
 		return comm_function(finder, al);
 	case FUNCTION_BY_THREAD:
-		return thread_function(finder, al);
+		return thread_function(finder, key, al->thread);
+	case FUNCTION_BY_PROCESS:
+		return process_function(finder, al);
 	case FUNCTION_BY_CPU:
 		return cpu_function(finder, sample);
+	case FUNCTION_BY_PMU:
+		return pmu_function(finder, evsel);
 	case FUNCTION_BY_CGROUP:
 		return cgroup_function(finder, sample, al);
 	case FUNCTION_BY_SRCLINE:

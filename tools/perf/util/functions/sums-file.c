@@ -369,12 +369,14 @@ static int read_by(struct function_table *table, struct fields *fields)
 {
 	enum function_by keys[FUNCTION_BY_MAX];
 	u64 inlines;
+	int nr;
 
 	if (fields->nr != 3 || function_text__u64(fields->field[2], 10, &inlines) || inlines > 1)
 		return -EINVAL;
-	if (function_by__parse(fields->field[1], keys) < 0)
+	nr = function_by__parse(fields->field[1], keys);
+	if (nr < 0)
 		return -EINVAL;
-	scnprintf(table->by, sizeof(table->by), "%s", fields->field[1]);
+	function_by__write(table->by, keys, nr);
 	table->inlines = inlines;
 	return 0;
 }

@@ -53,7 +53,9 @@ static const char *const by_names[FUNCTION_BY_MAX] = {
 	[FUNCTION_BY_DSO]	= "dso",
 	[FUNCTION_BY_COMM]	= "comm",
 	[FUNCTION_BY_THREAD]	= "thread",
+	[FUNCTION_BY_PROCESS]	= "process",
 	[FUNCTION_BY_CPU]	= "cpu",
+	[FUNCTION_BY_PMU]	= "pmu",
 	[FUNCTION_BY_SRCLINE]	= "srcline",
 	[FUNCTION_BY_CALLCHAIN]	= "callchain",
 	[FUNCTION_BY_CGROUP]	= "cgroup",
@@ -76,6 +78,8 @@ const char *function_by__name(enum function_by by)
  * @by: their names, separated by commas
  * @keys: set to the keys
  *
+ * As in perf report, pid is another name of FUNCTION_BY_PROCESS.
+ *
  * Return: the number of keys; -1 if there is an unknown one, one of them is there twice, or
  * FUNCTION_BY_CHILDREN is not alone.
  */
@@ -91,6 +95,8 @@ int function_by__parse(const char *by, enum function_by keys[FUNCTION_BY_MAX])
 		while (key < FUNCTION_BY_MAX && (strncmp(by, by_names[key], end - by) ||
 						 by_names[key][end - by]))
 			key++;
+		if (key == FUNCTION_BY_MAX && end - by == 3 && strstarts(by, "pid"))
+			key = FUNCTION_BY_PROCESS;
 		if (key == FUNCTION_BY_MAX || is_there[key])
 			return -1;
 		is_there[key] = true;
@@ -98,6 +104,21 @@ int function_by__parse(const char *by, enum function_by keys[FUNCTION_BY_MAX])
 		if (!*end)
 			return is_there[FUNCTION_BY_CHILDREN] && nr > 1 ? -1 : nr;
 	}
+}
+
+/**
+ * function_by__write - write a list of keys with their own names
+ * @by: set to the names, separated by commas; of FUNCTION_BY_SIZE
+ * @keys: the keys
+ * @nr: their number
+ */
+void function_by__write(char *by, const enum function_by *keys, int nr)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < nr; i++)
+		length += scnprintf(by + length, FUNCTION_BY_SIZE - length, "%s%s", i ? "," : "",
+				    by_names[keys[i]]);
 }
 
 /**

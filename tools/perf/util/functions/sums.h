@@ -43,7 +43,9 @@ enum function_by {
 	FUNCTION_BY_DSO,
 	FUNCTION_BY_COMM,
 	FUNCTION_BY_THREAD,
+	FUNCTION_BY_PROCESS,
 	FUNCTION_BY_CPU,
+	FUNCTION_BY_PMU,
 	FUNCTION_BY_SRCLINE,
 	FUNCTION_BY_CALLCHAIN,
 	FUNCTION_BY_CGROUP,
@@ -52,7 +54,7 @@ enum function_by {
 };
 
 /* Room for the names of all keys, with a comma or NUL after each. */
-#define FUNCTION_BY_SIZE	64
+#define FUNCTION_BY_SIZE	80
 
 /* Selects the windows that count and the origin of shares. */
 enum function_share {
@@ -188,6 +190,7 @@ const char *function_share__name(enum function_share share);
 int function_share__find(const char *name);
 const char *function_by__name(enum function_by by);
 int function_by__parse(const char *by, enum function_by keys[FUNCTION_BY_MAX]);
+void function_by__write(char *by, const enum function_by *keys, int nr);
 bool function_by__has(const char *by, enum function_by key);
 bool function_by__is(const char *by, enum function_by key);
 

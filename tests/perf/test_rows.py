@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of rows per process and per kind of core: --by process and --by pmu."""
+
+import json
+import unittest
+from pathlib import Path
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
+
+DATA = CHECK / "rows"
+DATA.mkdir(parents=True, exist_ok=True)
+
+
+def rows(path: Path, *options: object) -> dict[str, int]:
+    """Windows of each row."""
+    text = must(
+        *(PERF, "functions", "report", "-i", path, "-j", "--share", "discard", *options), stderr=-1
+    )
+    return {row["symbol"]: row["sums"][0]["samples"] for row in json.loads(text)["functions"]}
+
+
+class Processes(unittest.TestCase):
+    def test_threads(self) -> None:
+        """All threads are in the row of their process, which has the last name of the first one."""
+        recording = Windows(pid=500)
+        for tid in 501, 502:
+            recording.writer.task(pw.FORK, recording.where(tid), recording.where())
+            recording.writer.comm(recording.where(tid), f"thread {tid}")
+        for tid in 500, 501, 501, 502:
+            recording.sample(0x1000, LONG, 1, tid=tid)
+            recording.sample(0x1000, WINDOW, 1, tid=tid)
+        recording.writer.comm(recording.where(), "renamed")
+        # the first thread ends before the others
+        recording.writer.task(pw.EXIT, recording.where(), recording.where())
+        for _ in range(3):
+            recording.sample(0x2000, LONG, 1, tid=502)
+            recording.sample(0x2000, WINDOW, 1, tid=502)
+        recording.pid = 600
+        recording.writer.comm(recording.where(), "other")
+        recording.window(0x1000)
+        # a new process has the PID of the first one
+        recording.pid = 500
+        recording.writer.task(pw.FORK, recording.where(), pw.Where(0, 600, 600))
+        recording.window(0x1000)
+        recording.window(0x1000)
+        path = recording.write(DATA / "processes.data")
+        text = must(
+            *(PERF, "functions", "report", "-i", path, "--share", "discard", "--by", "process"),
+            *("-x", ",", "-F", "#"),
+            stderr=-1,
+        )
+        found = sorted(line.split(",")[0::2] for line in text.splitlines()[1:])
+        self.assertEqual(found, [["500:other", "2"], ["500:renamed", "7"], ["600:other", "1"]])
+        self.assertEqual(rows(path, "--by", "pid"), rows(path, "--by", "process"))
+        self.assertEqual(
+            rows(path, "--by", "pid,comm"),
+            {
+                "500:renamed;program": 1,
+                "500:renamed;thread 501": 2,
+                "500:renamed;thread 502": 4,
+                "500:other;other": 2,
+                "600:other;other": 1,
+            },
+        )
+        sums = must(PERF, "functions", "report", "-i", path, "--by", "pid,comm", "--sums", "-")
+        self.assertEqual(sums.splitlines()[1], "by\tprocess,comm\t0")
+
+
+class Cores(unittest.TestCase):
+    """The kinds of cores of a hybrid machine."""
+
+    @staticmethod
+    def record(name: str, numbers: tuple[int, ...], **writer: object) -> Path:
+        """A recording with one group for each PMU: windows of 1, 2, ... rounds."""
+        groups, fresh = [], iter(range(1, 100))
+        for number in numbers:
+            groups.append(
+                [
+                    pw.Event("cycles", 0, number << 32, [next(fresh)], LONG, WINDOW),
+                    pw.Event("instructions", 0, number << 32 | 1, [next(fresh)]),
+                ]
+            )
+        recording = Recording(groups, cpuid="GenuineIntel,6,151,2", **writer)
+        for group in range(len(numbers)):
+            recording.sample(0x1000, LONG, 1, group=group)
+        for group in range(len(numbers)):
+            for _ in range(group + 1):
+                recording.sample(0x1000, LONG, 1, group=group)
+                recording.sample(0x1000, WINDOW, 1, group=group)
+        return recording.write(DATA / f"{name}.data")
+
+    def test_hybrid(self) -> None:
+        pmus = (1, "software"), (4, "cpu_core"), (10, "cpu_atom")
+        path = self.record("hybrid", (4, 10), pmus=pmus)
+        self.assertEqual(rows(path, "--by", "pmu"), {"cpu_core": 1, "cpu_atom": 2})
+        self.assertEqual(
+            rows(path, "--by", "pmu,comm"), {"cpu_core;program": 1, "cpu_atom;program": 2}
+        )
+        for by, is_told in (("pmu", False), ("symbol", True)):
+            done = run(PERF, "functions", "report", "-i", path, "--by", by, stderr=-1)
+            self.assertEqual("several kinds of CPUs" in done.stderr, is_told)
+
+    def test_names(self) -> None:
+        """Without the names of PMUs, a row has the number; without both it is cpu."""
+        self.assertEqual(
+            rows(self.record("unnamed", (4, 10)), "--by", "pmu"), {"pmu=4": 1, "pmu=10": 2}
+        )
+        self.assertEqual(rows(self.record("plain", (0,)), "--by", "pmu"), {"cpu": 1})
+        x86 = self.record("x86", (0,), pmus=((4, "cpu"), (11, "msr")))
+        self.assertEqual(rows(x86, "--by", "pmu"), {"cpu": 1})
+
+
+if __name__ == "__main__":
+    unittest.main()
