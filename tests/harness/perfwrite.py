@@ -31,6 +31,7 @@ FLAG_INHERIT, FLAG_EXCLUDE_KERNEL, FLAG_FREQ, FLAG_SAMPLE_ID_ALL = (
     1 << bit for bit in (1, 5, 10, 18)
 )
 FLAG_USE_CLOCKID, FLAG_DEFER_CALLCHAIN = 1 << 25, 1 << 38
+HEADER_BUILD_ID, HEADER_HOSTNAME, HEADER_OSRELEASE = 2, 3, 4
 HEADER_ARCH, HEADER_NRCPUS, HEADER_CPUID, HEADER_EVENT_DESC = 6, 7, 9, 12
 HEADER_CPU_TOPOLOGY, HEADER_PMU_MAPPINGS, HEADER_GROUP_DESC = 13, 16, 17
 HEADER_SAMPLE_TIME, HEADER_CPU_PMU_CAPS, HEADER_PMU_CAPS = 21, 28, 31
@@ -107,6 +108,9 @@ class Writer:
     times: tuple[int, int] | None = None
     cpuid: str = ""
     arch: str = ""
+    host: str = ""
+    release: str = ""
+    build_ids: dict[str, str] = field(default_factory=dict)  # by path, in hexadecimal
     slots: int = 0  # the number that the PMU reports
     branches: int = 0  # the depth of its branch records
     threads: tuple[str, ...] = ()  # the threads of each core
@@ -301,6 +305,10 @@ class Writer:
             HEADER_GROUP_DESC: self.group_desc(),
             **self.cpu(),
         }
+        if self.build_ids:
+            features[HEADER_BUILD_ID] = b"".join(
+                build_id(path, text) for path, text in self.build_ids.items()
+            )
         if self.times:
             features[HEADER_SAMPLE_TIME] = struct.pack("<QQ", *self.times)
         return features
@@ -308,8 +316,13 @@ class Writer:
     def cpu(self) -> dict[int, bytes]:
         """The features that describe the CPUs."""
         features = {HEADER_NRCPUS: struct.pack("<II", 128, 128)}
-        if self.arch:
-            features[HEADER_ARCH] = sized(self.arch)
+        for number, text in (
+            (HEADER_HOSTNAME, self.host),
+            (HEADER_OSRELEASE, self.release),
+            (HEADER_ARCH, self.arch),
+        ):
+            if text:
+                features[number] = sized(text)
         if self.cpuid:
             features[HEADER_CPUID] = sized(self.cpuid)
         if self.threads:
@@ -358,6 +371,13 @@ def sections(at: int, *texts: bytes) -> bytes:
         table += struct.pack("<QQ", at, len(text))
         at += len(text)
     return table + b"".join(texts)
+
+
+def build_id(path: str, text: str) -> bytes:
+    """An entry of HEADER_BUILD_ID; the kernel is in brackets."""
+    misc = MISC_KERNEL if path.startswith("[kernel") else MISC_USER
+    body = struct.pack("<i20sI", -1, bytes.fromhex(text), len(text) // 2) + padded(path)
+    return struct.pack("<IHH", 67, misc | 1 << 15, 8 + len(body)) + body
 
 
 def padded(text: str) -> bytes:

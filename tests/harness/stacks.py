@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests.harness import code
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK
 from tests.harness.recording import LONG, WINDOW, Recording
@@ -48,7 +49,8 @@ class Stacks(Recording):
             pw.Event("instructions", 0, 1, [2], **options),
         ]
         super().__init__([group], **writer)
-        self.map(library().path("one"), BASE)
+        path, arch = library().path("one"), writer.get("arch")
+        self.map(code.for_machine(path, arch) if arch else path, BASE)
         self.take([address("alpha")])
 
     def take(self, chain: Sequence[int], cycles: int = LONG, instructions: int = 1, **more) -> None:

@@ -159,7 +159,7 @@ struct report_options {
 	/* The text of recording.header. */
 	char *headers;
 	size_t headers_size;
-	/* Recordings whose functions can be annotated, in the order of the inputs. */
+	/* Freed after the table: the last one; with --tui all, in the order of the inputs. */
 	struct recording *recordings;
 };
 
@@ -1105,6 +1105,8 @@ static int report_functions(struct report_options *options)
 		err = options->diff ? report_diff(options, &options->inputs[SIDE_BEFORE],
 						  &options->inputs[SIDE_AFTER]) :
 				      report_table(options);
+	/* The table is out, whatever happens when threads, maps and symbols are freed. */
+	fflush(stdout);
 	recordings__delete(options->recordings);
 	held_messages__end(&options->messages);
 	free(options->messages.text);

@@ -20,6 +20,7 @@
 #include "../callchain.h"
 #include "../data.h"
 #include "../debug.h"
+#include "../dso.h"
 #include "../event.h"
 #include "../evlist.h"
 #include "../evsel.h"
@@ -1265,6 +1266,70 @@ static void recording__note_ignored(struct recording *recording)
 	pr_warning("\n");
 }
 
+/* A DSO whose functions stay addresses, for the same reason as those of others. */
+struct unnamed_dso {
+	enum dso_load_errno reason;
+	bool is_kernel;
+	struct dso *first;
+	unsigned int others;
+};
+
+static int note_unnamed(struct dso *dso, struct machine *machine __maybe_unused, void *data)
+{
+	struct unnamed_dso *unnamed = data;
+	const int reason = *dso__load_errno(dso);
+	const bool is_kernel = dso__kernel(dso) && !dso__is_kmod(dso);
+
+	if (dso__binary_type(dso) != DSO_BINARY_TYPE__NOT_FOUND ||
+	    is_kernel != unnamed->is_kernel ||
+	    (reason != unnamed->reason &&
+	     (reason != DSO_LOAD_ERRNO__CANNOT_READ_BUILDID ||
+	      unnamed->reason != DSO_LOAD_ERRNO__MISMATCHING_BUILDID)))
+		return 0;
+	if (unnamed->first)
+		unnamed->others++;
+	else
+		unnamed->first = dso;
+	return 0;
+}
+
+/* Says which files of this machine are not what was recorded. */
+static void recording__note_unnamed(struct recording *recording, const char *name)
+{
+	static const struct {
+		enum dso_load_errno reason;
+		const char *text;
+	} reasons[] = {
+		{ DSO_LOAD_ERRNO__MISMATCHING_BUILDID, "is another build here" },
+		{ DSO_LOAD_ERRNO__OTHER_ARCH, "is for another architecture here" },
+		{ DSO_LOAD_ERRNO__OTHER_HOST,
+		  "was recorded on another host, without its build-id" },
+		{ DSO_LOAD_ERRNO__OTHER_KERNEL,
+		  "was recorded without its build-id, and is not known to be the running one" },
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(reasons); i++) {
+		struct unnamed_dso unnamed = {
+			.reason = reasons[i / 2].reason, .is_kernel = i % 2,
+		};
+		char *file, others[32] = "";
+		const char *what_helps;
+
+		machine__for_each_dso(&recording->session->machines.host, note_unnamed, &unnamed);
+		if (!unnamed.first)
+			continue;
+		if (unnamed.others)
+			scnprintf(others, sizeof(others), " (like %u more)", unnamed.others);
+		what_helps = unnamed.is_kernel ?
+			"name its symbols with --kallsyms or --vmlinux" :
+			"name the folder of the recorded files with --symfs";
+		file = function_text__printable(dso__long_name(unnamed.first));
+		pr_warning("perf functions: %s: %s%s %s, so its functions are addresses: %s\n",
+			   name, file ?: "a file", others, reasons[i / 2].text, what_helps);
+		free(file);
+	}
+}
+
 /* Returns true if each row is in one function. */
 static bool has_code(const char *by)
 {
@@ -1363,7 +1428,8 @@ static struct recording *recording__new(const struct recording_options *options)
  * @path: its file, "-" for stdin
  * @options: the windows that count, and their rows
  * @table: empty; the sums of the functions
- * @kept: if @options->annotate, the list of recordings to add this one to
+ * @kept: list to add this recording to, NULL if nothing is printed later; without
+ *	  @options->annotate it replaces those before
  *
  * With spans of time, @options->take has the sums of each one before @table has all. With
  * @options->is_due it has all, and @table has none.
@@ -1405,6 +1471,7 @@ int recording__read(const char *path, const struct recording_options *options,
 		goto out;
 
 	recording__note_ignored(recording);
+	recording__note_unnamed(recording, name);
 	lost = max(recording->lost_records, recording->lost_samples);
 	if (options->is_due)
 		err = end_part(recording, lost);
@@ -1412,14 +1479,18 @@ int recording__read(const char *path, const struct recording_options *options,
 		err = options->span ? end_span(recording, lost) :
 				      make_table(recording, lost, table);
 out:
-	if (err || !options->annotate) {
+	if (err || !kept) {
 		recording__delete(recording);
-	} else {
-		while (*kept)
-			kept = &(*kept)->next;
-		*kept = recording;
+		return err;
 	}
-	return err;
+	if (!options->annotate) {
+		recordings__delete(*kept);
+		*kept = NULL;
+	}
+	while (*kept)
+		kept = &(*kept)->next;
+	*kept = recording;
+	return 0;
 }
 
 /**
