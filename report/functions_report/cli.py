@@ -461,6 +461,7 @@ def make(arguments: argparse.Namespace) -> None:
             if prints(arguments) or any(name != "sums" for name, _ in outputs(arguments)):
                 gathered = Path(folder) / "gathered.sums"
                 gathered.write_bytes(text)
+                perf.names[str(gathered)] = title
                 # sums have no options left
                 arguments.inputs, perf.collect, by = [str(gathered)], [], []
         elif arguments.html or arguments.pprof or len(outputs(arguments)) > 1:

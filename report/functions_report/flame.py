@@ -230,7 +230,7 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
     chains = Chains.parse(perf.sums(inputs, *options, what="reading the call chains"))
     if "callchain" not in "\n".join(chains.head):
         raise ReportError("these sums are not by call chain: collect them with --by callchain")
-    depths = chains.depth()
+    depths, warnings = chains.depth(), list(perf.warnings)
     with tempfile.TemporaryDirectory(prefix="functions-report-") as folder:
         file = Path(folder) / "cut.sums"
         for depth in range(depths + 1):
@@ -250,6 +250,7 @@ def of_chains(perf: Perf, inputs: Sequence[str | Path], inline: bool) -> tuple[s
                 )
                 nodes = {"": root}
                 level = dict(nodes)
+    perf.warnings[:] = warnings  # those of a cut table name a file that nobody knows
     if root["is_inner"]:
         make_inclusive(nodes, inclusive_rows(perf, inputs))
     return event, root

@@ -18,7 +18,8 @@ from typing import Any
 Part = tuple[bytes, frozenset[str]]  # a sums file, and perf's messages about what it left out
 MAGIC = b"perf-function-sums "
 STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
-NOTES = ": ignored, because |: share modes .* are added up: "  # sums do not have them
+# sums do not have them
+NOTES = ": ignored, because |: share modes .* are added up: |: no samples that end a window: "
 
 
 def reason(output: str) -> str:

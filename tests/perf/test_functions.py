@@ -73,9 +73,9 @@ class RandomRecordings(unittest.TestCase):
         simulation.run(simulation.random.choice((5, 100, 1000)), path)
         share = ("--share", simulation.share)
         ours, theirs = native(path, "-j", *share), script(path, "--json", *share)
-        if not simulation.sums:
-            self.assertGreater(ours.returncode, 0)
-            self.assertGreater(theirs.returncode, 0)
+        if not simulation.sums:  # a program that ends before its first window has an empty table
+            self.assertEqual(ours.returncode, 0, ours.stderr)
+            self.assertEqual(json.loads(ours.stdout)["functions"], [])
             return
         self.assertEqual((ours.returncode, theirs.returncode), (0, 0), ours.stderr + theirs.stderr)
         ours, theirs = json.loads(ours.stdout), json.loads(theirs.stdout)
@@ -362,7 +362,6 @@ class Interval(unittest.TestCase):
             ("--interval takes a number from", path, "--interval=-1"),
             ("--interval takes a number from", path, "--interval=1s"),
             ("no column FOO", path, "--interval", 1, "-s", "FOO"),
-            ("no window matches --comms", path, "--interval", 1, "-c", "nobody"),
         ):
             done = run(PERF, "functions", "report", *options, stderr=-1)
             self.assertGreater(done.returncode, 0, options)
@@ -892,7 +891,14 @@ class Report(Case):
                 "leave --share out, or write them anew from the recording\n",
             ),
         )
-        self.assert_refused("no window matches --comms: leave it out", self.one, "-c", "nobody")
+        for option, value in ("comms", "nobody"), ("cpu", "63"):
+            done = run(PERF, "functions", "report", self.one, f"--{option}={value}", stderr=-1)
+            self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1))
+            self.assertIn(
+                f"perf functions: {self.one}: no window matches --{option}: "
+                "leave it out to see all rows\n",
+                done.stderr,
+            )
         self.assert_refused("cannot read --cpu x: write numbers of CPUs", self.one, "-C", "x")
         self.assert_refused("cannot read --cpu : write numbers of CPUs", self.one, "-C", "")
         for option in "--pid", "--tid":
@@ -907,7 +913,6 @@ class Report(Case):
             )
         self.assert_refused("-j and -x choose the form of the output", self.one, "-j", "-x", ",")
         self.assert_refused("leave out other inputs, --tui", self.one, "--tui", "--interval", "1")
-        self.assert_refused("no window matches --cpu: leave it out", self.one, "-C", "63")
         self.assert_refused("one.sums: --cpu needs a recording", sums, "-C", "0")
         self.assert_refused("no column FOO.*there are: symbol # ", self.one, "-s", "FOO")
         self.assert_refused("no column FOO", self.one, "-F", "#,FOO")

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import time
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import fleet
@@ -53,6 +54,15 @@ def without_version(text: bytes) -> bytes:
     return text.partition(b"\n")[2]
 
 
+def noted(*names: str) -> str:
+    """What is said of recordings without a window."""
+    return "".join(
+        f"perf functions: {DATA}/{name}.data: no samples that end a window: "
+        "record for longer, or with a shorter period\n"
+        for name in names
+    )
+
+
 def idle(path: Path) -> None:
     """Writes a host's recording without a window, with one sample on each CPU."""
     host = fleet.Host(10**6, DATA / "code.so", NAMES)
@@ -78,6 +88,8 @@ def setUpModule() -> None:
         FILES.append(path)
     FILES.append(DATA / "idle.data")
     idle(FILES[-1])
+    FILES.append(DATA / "empty.data")
+    fleet.Host(1, DATA / "code.so", NAMES).write(FILES[-1], 0)
     must(PERF, "functions", "report", "--sums", ONE, *FILES)
 
 
@@ -115,9 +127,14 @@ class Workers(unittest.TestCase):
         """The calls of that perf."""
         return (self.dask.folder / "calls/all").read_text().splitlines()
 
-    def assert_sums(self, done: subprocess.CompletedProcess, one: Path = ONE) -> None:
-        """The run made the sums that one process makes, and no message."""
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+    def assert_sums(
+        self,
+        done: subprocess.CompletedProcess,
+        one: Path = ONE,
+        empty: Sequence[str] = ("empty", "idle"),
+    ) -> None:
+        """The run made the sums that one process makes, and named recordings without windows."""
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", noted(*empty)))
         self.assertEqual(self.out.read_bytes(), one.read_bytes())
 
     def assert_sums_of_spans(self, done: subprocess.CompletedProcess, one: Path) -> None:
@@ -154,7 +171,7 @@ class Cluster(Workers):
     def test_sums_and_recordings(self):
         half = DATA / "half.sums"
         must(PERF, "functions", "report", "--sums", half, *FILES[::2])
-        self.assert_sums(self.cluster(half, *FILES[1::2]))
+        self.assert_sums(self.cluster(half, *FILES[1::2]), empty=["empty"])
 
     def test_sums_of_an_older_perf(self):
         """They are of share mode discard, and so are sums added to them; one line says so."""
@@ -170,7 +187,7 @@ class Cluster(Workers):
         note = "share modes auto and discard are added up: the shares are those of discard"
         self.assertEqual(
             (done.returncode, done.stderr),
-            (0, f"perf functions: {note} (use one mode for all)\n"),
+            (0, f"{noted('empty', 'idle')}perf functions: {note} (use one mode for all)\n"),
         )
         self.assertEqual(self.out.read_bytes(), one.read_bytes())
         lost = 1 + sum(host.lost for host in RECORDED)
@@ -341,7 +358,7 @@ class Deaths(Workers):
                 for victim in map(int, pid):
                     os.kill(victim, signal.SIGKILL)
             said = child.communicate(timeout=600)[1]
-        self.assertEqual((child.returncode, said), (0, ""))
+        self.assertEqual((child.returncode, said), (0, noted("empty", "idle")))
         self.assertEqual(self.out.read_bytes(), ONE.read_bytes())
         collected = [call.split()[-1] for call in self.calls() if call.endswith(".data")]
         self.assertGreater(len(collected), len(FILES))
@@ -400,7 +417,9 @@ class Local(unittest.TestCase):
             self.enterContext(socket.create_server(("", 8787)))
         for arguments in (["--cluster", *FILES], [*FILES, "--cluster"]):
             done = report("--sums", out, *arguments)
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual(
+                (done.returncode, done.stdout, done.stderr), (0, "", noted("empty", "idle"))
+            )
             self.assertEqual(out.read_bytes(), ONE.read_bytes())
             out.unlink()
 

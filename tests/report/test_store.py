@@ -790,14 +790,22 @@ class Trouble(Store):
             day(1),
             DATA / "idle.data",
         )
+        empty = DATA / "empty.data"
+        fleet.Host(1, DATA / "code.so", NAMES).write(empty, 0)
+        place = "--build", "v1", "--host", "empty", "--at", day(1)
+        said = must(REPORT, "--store", self.url, *place, empty, stderr=subprocess.STDOUT)
+        self.assertRegex(said, rf"\Aperf functions: {empty}: no samples that end a window: .*\n\Z")
         self.put("host0", 1)
         self.assertEqual(self.ask().partition(b"\n")[2], fleet.total([RECORDED["host0", 1], host]))
+        said = must(REPORT, "--from", self.url, "--host", "empty", stderr=subprocess.STDOUT)
+        self.assertRegex(said, r"perf functions: postgresql://.*: no samples that end a window: ")
+        self.assertIn("symbol # CPI", " ".join(said.split()))
         for options in ("--openmetrics",), ("--interval=3600", "--html"):
             made = DATA / "idle.out"
             must(REPORT, "--from", self.url, *options, made)
             text = made.read_text()
             self.assertIn("host0" if "--openmetrics" in options else "<html", text)
-            self.assertNotIn('host="idle"', text)
+            self.assertNotRegex(text, 'host="(idle|empty)"')
 
     def test_wrong_questions(self):
         self.refused(

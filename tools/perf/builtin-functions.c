@@ -399,7 +399,7 @@ static int drop_small(struct function_columns *columns, const struct function_ta
 {
 	function_columns__mark_small(columns, table, options->percent_limit);
 	function_columns__drop_small(columns);
-	if (columns->nr_rows || is_part(options))
+	if (columns->nr_rows || !table->nr_sums || is_part(options))
 		return 0;
 	pr_err("perf functions: no row has a share of %g %%: take a smaller --percent-limit\n",
 	       options->percent_limit);
@@ -477,6 +477,8 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (!fields)
 		goto out;
 
+	/* There is nothing to browse. */
+	options->tui &= columns.nr_rows > 0;
 	print.fields = fields;
 	print.nr_rows = columns.nr_rows;
 	if (options->limit && options->limit < print.nr_rows)
@@ -670,19 +672,24 @@ static int read_input(const char *path, struct report_options *options,
 	return function_input__read(path, &input, table, &options->recordings);
 }
 
+/* A run without windows has no values to compare. */
 static int read_run(const char *path, struct report_options *options, struct function_runs *runs)
 {
 	struct function_table *table = &runs->tables[runs->nr];
 	const char *reason;
 	int err = read_input(path, options, table);
 
-	runs->nr++;
-	if (err)
-		return err;
-	if (!function_table__has_window(table))
-		return function_input__refuse_empty(path, &options->recording);
-	reason = function_table__add(&runs->table, table);
-	return reason ? function_input__refuse_sum(path, reason) : 0;
+	reason = err ? NULL : function_table__add(&runs->table, table);
+	if (reason)
+		err = function_input__refuse_sum(path, reason);
+	if (!err && function_table__has_window(table)) {
+		runs->nr++;
+		return 0;
+	}
+	if (!err && recording_options__filter(&options->recording))
+		function_input__note_empty(path, &options->recording);
+	function_table__exit(table);
+	return err;
 }
 
 /* Reads the recordings of one side. */
@@ -739,6 +746,12 @@ static int report_diff(struct report_options *options, const struct inputs *befo
 
 	err = read_runs(before_inputs, options, &before) ?:
 	      read_runs(after_inputs, options, &after);
+	/* Then nothing was measured, which is no change, and --fail-on must not pass. */
+	if (!err && (!before.nr || !after.nr)) {
+		pr_err("perf functions: no windows %s: there is nothing to compare with\n",
+		       before.nr ? "after" : "before");
+		err = -EINVAL;
+	}
 	if (err)
 		goto out;
 	unify_shares(&before, &after);
@@ -1079,12 +1092,11 @@ static int report_table(struct report_options *options)
 	if (!options->tui)
 		signal(SIGPIPE, SIG_DFL);
 
-	/* Sums without windows may still be added to those of other recordings. */
-	if (!function_table__has_window(&table) && !options->sums) {
-		err = function_input__refuse_empty(inputs->nr > 1 ? "the recordings" :
-						   inputs->nr ? inputs->paths[0] : default_input,
-						   &options->recording);
-	} else if (options->interval) {
+	if (!function_table__has_window(&table) && recording_options__filter(&options->recording))
+		function_input__note_empty(inputs->nr > 1 ? "the recordings" :
+					   inputs->nr ? inputs->paths[0] : default_input,
+					   &options->recording);
+	if (options->interval) {
 		print_notes(&table, options);
 	} else if (options->sums) {
 		print_notes(&table, options);

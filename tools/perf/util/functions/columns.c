@@ -1149,10 +1149,15 @@ static int add_columns(struct function_columns *columns, struct function_sums *c
 
 /*
  * Adds up all functions, by set, as the sums of one function with all windows. With
- * FUNCTION_BY_CHILDREN there is such a row already.
+ * FUNCTION_BY_CHILDREN there is such a row already. A table without rows has the columns of all
+ * its sets.
  */
 static int add_up(const struct function_table *table, struct function_table *total)
 {
+	for (unsigned int i = 0; !table->nr_sums && i < table->nr_sets; i++) {
+		if (!function_table__add_sums(total, table->sets[i], "", "", NULL))
+			return -ENOMEM;
+	}
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		const struct function_sums *from = table->sums[i];
 		struct function_sums *sums = NULL;

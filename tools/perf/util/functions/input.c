@@ -205,14 +205,15 @@ int function_input__read(const char *path, const struct function_input_options *
 	int fd = open(file, O_RDONLY | O_CLOEXEC), err = -EINVAL;
 	struct perf_pipe_file_header header = {};
 	struct stat st = {};
-	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode);
+	bool is_pipe = fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode), is_sums;
 	ssize_t bytes = is_pipe ? peek(fd, &header, sizeof(header)) :
 				  pread(fd, &header, sizeof(header), 0);
 
 	recording->name = path;
 	if (bytes >= 0)
 		reason = refuse_file(fd, &st, &header, bytes);
-	if (begins_with(&header, bytes, FUNCTION_SUMS_MAGIC))
+	is_sums = begins_with(&header, bytes, FUNCTION_SUMS_MAGIC);
+	if (is_sums)
 		err = read_chosen_sums(path, fd, recording, table);
 	else if (reason)
 		function_error(path, reason);
@@ -228,6 +229,10 @@ int function_input__read(const char *path, const struct function_input_options *
 		       table->by);
 		err = -EINVAL;
 	}
+	/* Sums that become part of others were noted when they were made of recordings. */
+	if (!err && !(is_sums && options->sums) && !recording_options__filter(recording) &&
+	    !function_table__has_window(table))
+		function_input__note_empty(path, recording);
 	return err;
 }
 
@@ -246,21 +251,20 @@ int function_input__refuse_sum(const char *path, const char *reason)
 }
 
 /**
- * function_input__refuse_empty - say that an input has no window
+ * function_input__note_empty - say that an input has no window
  * @path: its name
  * @options: the choice of windows
  *
- * Return: -EINVAL
+ * function_input__read() does so itself if the user has chosen no windows.
  */
-int function_input__refuse_empty(const char *path, const struct recording_options *options)
+void function_input__note_empty(const char *path, const struct recording_options *options)
 {
 	const char *filter = recording_options__filter(options);
 
 	if (filter)
-		pr_err("perf functions: %s: no window matches --%s: leave it out to see all rows\n",
-		       path, filter);
+		pr_warning("perf functions: %s: no window matches --%s: leave it out to see all rows\n",
+			   path, filter);
 	else
-		function_error(path,
-			       "the recording has no window: record for longer, or with a shorter --period");
-	return -EINVAL;
+		pr_warning("perf functions: %s: no samples that end a window: record for longer, or with a shorter period\n",
+			   path);
 }

@@ -18,6 +18,6 @@ struct function_input_options {
 int function_input__read(const char *path, const struct function_input_options *options,
 			 struct function_table *table, struct recording **kept);
 int function_input__refuse_sum(const char *path, const char *reason);
-int function_input__refuse_empty(const char *path, const struct recording_options *options);
+void function_input__note_empty(const char *path, const struct recording_options *options);
 
 #endif /* __PERF_FUNCTIONS_INPUT_H */

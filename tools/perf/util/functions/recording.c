@@ -1194,6 +1194,21 @@ static bool is_cut(const struct perf_session *session)
 		end > (u64)st.st_size);
 }
 
+/* The groups of a recording without samples are known from its header. */
+static int add_idle_groups(struct recording *recording)
+{
+	struct evsel *evsel;
+	int err = 0;
+
+	if (recording->has_group)
+		return 0;
+	evlist__for_each_entry(recording->session->evlist, evsel) {
+		if (!err && is_leader(evsel) && evsel->core.attr.sample_period)
+			err = add_events(recording, evsel);
+	}
+	return err;
+}
+
 static int recording__process(struct recording *recording, const char *name)
 {
 	const struct recording_options *options = recording->options;
@@ -1222,7 +1237,7 @@ static int recording__process(struct recording *recording, const char *name)
 	if (!options->span && !options->is_due)
 		function_progress__begin(name, &recording->nr_samples);
 	err = is_cut(session) ? -EINVAL : perf_session__process_events(session);
-	err = err ?: take_held(recording, recording->held.size);
+	err = err ?: take_held(recording, recording->held.size) ?: add_idle_groups(recording);
 	function_progress__end();
 	if (recording->is_refused)
 		return -EINVAL;
@@ -1241,11 +1256,8 @@ static int recording__process(struct recording *recording, const char *name)
 	if (options->is_due && strlist__empty(recording->ignored))
 		return 0;
 	if (!recording->has_group) {
-		pr_err("perf functions: %s: %s\n", name,
-		       strlist__empty(recording->ignored) ?
-		       "no samples: record for longer, or with a shorter period" :
-		       "no counter group: record with perf functions record, or -e '"
-		       EXAMPLE_GROUP "'");
+		pr_err("perf functions: %s: no counter group: record with perf functions record, or -e '"
+		       EXAMPLE_GROUP "'\n", name);
 		return -EINVAL;
 	}
 	return 0;
