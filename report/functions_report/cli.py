@@ -451,6 +451,7 @@ def make(arguments: argparse.Namespace) -> None:
         else " → ".join(", ".join(side) for side in arguments.sides or [arguments.inputs])
     )
     check(arguments)
+    arguments.recorded = arguments.inputs
     with tempfile.TemporaryDirectory(prefix="functions-report-") as folder:
         text = gather(arguments, perf, by)
         if text is not None:
@@ -466,6 +467,7 @@ def make(arguments: argparse.Namespace) -> None:
                 arguments.inputs, perf.collect, by = [str(gathered)], [], []
         elif arguments.html or arguments.pprof or len(outputs(arguments)) > 1:
             copy_streams(arguments, perf, folder)
+            arguments.recorded = arguments.inputs
         write(arguments, perf, by, title)
     for warning in perf.warnings:
         print(printable(warning), file=sys.stderr)
@@ -569,7 +571,10 @@ def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: s
         )
     if arguments.pprof:
         table, note = pprof.read(perf, arguments.inputs, by)
-        pprof.write(arguments.pprof, table, [title, note, *perf.warnings])
+        span = (
+            store.span(arguments) if arguments.source else pprof.span_of(perf, arguments.recorded)
+        )
+        pprof.write(arguments.pprof, table, [title, note, *perf.warnings], span)
     if arguments.openmetrics:
         table = perf.table(arguments.inputs, *shown)
         openmetrics.write(

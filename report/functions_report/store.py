@@ -640,6 +640,17 @@ def ask(args: argparse.Namespace, perf: str) -> sums.Part:
     return get(args.source, asked_for(args), perf)
 
 
+def span(args: argparse.Namespace) -> tuple[int, int]:
+    """Returns the first time that is stored, since 1970, and the length to the last one, in ns.
+
+    Raises ReportError.
+    """
+    with database(args.source, writes=False) as cursor:
+        cursor.execute(TIMES, asked_for(args))
+        times = [round(time.timestamp() * 10**6) * 1000 for (time,) in cursor.fetchall()]
+    return times[0], times[-1] - times[0]
+
+
 def ask_each(args: argparse.Namespace, perf: str) -> Iterator[tuple[dict[str, str], bytes]]:
     """Returns the same of each build on each host that has a window, for --from.
 

@@ -11,10 +11,12 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
@@ -25,6 +27,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.harness import fleet, reports, servers, sumsfile
 from tests.harness.chromium import Browser
 from tests.harness.env import CHECK, PERF, TOP, must, run
+from tests.harness.recording import Windows
 from tests.harness.reports import REPORT
 from tests.harness.simulation import Libraries, Simulation
 
@@ -248,6 +251,27 @@ class Pprof(Case):
                 share, error = row["metrics"][column], 100 * len(rows) / whole
                 found = 100 * values.get(row["symbol"], 0) / whole
                 self.assertAlmostEqual(found, share, delta=error, msg=(event, row["symbol"]))
+
+    def test_time(self):
+        """Samples of 61 s end when the file is written, or at the time that a clock tells."""
+        written, told = 1_800_000_000, 1_700_000_000
+        # CLOCK_MONOTONIC was 4 s at this time, and the first sample is at 5 s
+        clock = {29: struct.pack("<IIQQ", 1, 1, told * 10**9, 4 * 10**9)}
+        for more, begin in ({}, written - 61), (clock, told + 1):
+            windows = Windows()
+            windows.window(0x1000)
+            windows.writer.times = (5 * 10**9, 66 * 10**9)
+            features = {**windows.writer.features(), **more}
+            windows.writer.features = lambda features=features: features
+            path = windows.write(self.dir / "times.data")
+            os.utime(path, (written, written))
+            for inputs, seconds in ([path], 61), ([path, path], 122):
+                must(REPORT, "--pprof", self.profile, *inputs, stderr=subprocess.DEVNULL)
+                found = re.search(r"Time: (.*)\nDuration: (\S+)", pprof(self.profile, "-raw"))
+                self.assertEqual(
+                    (datetime.fromisoformat(found[1].partition(" +")[0]).timestamp(), found[2]),
+                    (begin, {61: "1m1s", 122: "2m2s"}[seconds]),
+                )
 
     def test_clocks_are_times(self):
         self.chains.write_text(

@@ -800,6 +800,7 @@ class Trouble(Store):
         said = must(REPORT, "--from", self.url, "--host", "empty", stderr=subprocess.STDOUT)
         self.assertRegex(said, r"perf functions: postgresql://.*: no samples that end a window: ")
         self.assertIn("symbol # CPI", " ".join(said.split()))
+        must(REPORT, "--from", self.url, "--pprof", DATA / "idle.pb.gz", stderr=subprocess.DEVNULL)
         for options in ("--openmetrics",), ("--interval=3600", "--html"):
             made = DATA / "idle.out"
             must(REPORT, "--from", self.url, *options, made)
