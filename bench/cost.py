@@ -29,12 +29,11 @@ FIX = TOP / "patches/arm-pmu/leave-disabled-after-overflow.patch"
 
 # the arguments of overflows.c for each kernel: one overflow in 1000 instructions in all cases
 RUNS = {
-    "pristine": {"pristine": "1000", "clock before": "20000 0 0 cpu-clock"},
+    "pristine": {"pristine": "1000"},
     "series": {
         "unused": "1000",
         "used": "1500 500",
         "jitter": "1500 500 12",
-        "clock": "20000 0 0 cpu-clock",
     },
     "stop-start": {"stop-start": "1500 500"},
 }
@@ -107,7 +106,6 @@ def measure() -> dict:
         instructions.update(numbers)
     for name, runs in SWITCHES.items():
         switch.update(switches(images[name], runs))
-    clock = {name: round(instructions.pop(name), 1) for name in ("clock before", "clock")}
     sizes["pristine"][".text of core.o"] = code_size(before / "core.o")
     sizes["series"][".text of core.o"] = code_size(series / CORE)
     more = added(instructions)
@@ -115,7 +113,6 @@ def measure() -> dict:
         "instructions": {name: round(number, 1) for name, number in instructions.items()},
         "added": more,
         "stop-start ratio": round(more["stop-start"] / more["used"], 1),
-        "clock": {"before": clock["clock before"], "after": clock["clock"]},
         "switch": switch,
         "bytes": {
             name: {"before": before, "after": sizes["series"][name]}
@@ -171,7 +168,7 @@ def report(result: dict) -> str:
         lines.append(
             f"| `{name}` | {size['before']} | {size['after']} | {size['after'] - size['before']} |"
         )
-    clock, switch = result["clock"], result["switch"]
+    switch = result["switch"]
     lines += [
         "",
         "| a context switch (`perf bench sched pipe`) | without the series | with it |",
@@ -187,9 +184,7 @@ def report(result: dict) -> str:
     after = f"""
         For an event that does not alternate, the overflow handler executes one more load and one
         more branch. RFC v2 of the published series stopped and started the PMU on each overflow,
-        which adds {result['stop-start ratio']} times as many instructions. A sample of `cpu-clock`
-        executes {clock['before']:.0f} instructions without the series and {clock['after']:.0f} with
-        it, because the series records how many periods a late timer has skipped. Compilers and
-        configurations that inline other functions may change these numbers by a few instructions.
+        which adds {result['stop-start ratio']} times as many instructions. Compilers and configurations
+        that inline other functions may change these numbers by a few instructions.
     """
     return "\n".join([*lines, "", prose(switched), "", prose(after)])

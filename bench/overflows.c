@@ -5,7 +5,7 @@
  * many nanoseconds it took: in an emulated machine where an instruction takes
  * one, the difference is what the overflows executed.
  *
- * usage: overflows PERIOD [ALTERNATIVE_PERIOD JITTER [cpu-clock]]
+ * usage: overflows PERIOD [ALTERNATIVE_PERIOD JITTER]
  *        overflows              the size of struct perf_event_attr in the kernel
  */
 #include <err.h>
@@ -130,10 +130,6 @@ int main(int argc, char **argv)
 	if (argc == 1)
 		return print_attr_size();
 
-	if (argc > 4) {
-		attr.type = PERF_TYPE_SOFTWARE;
-		attr.config = PERF_COUNT_SW_CPU_CLOCK;
-	}
 	if (attr.alternative_sample_period)
 		mean = (attr.sample_period + attr.alternative_sample_period) / 2;
 

@@ -389,10 +389,6 @@ class Messages(unittest.TestCase):
                 f" exchanged {switch['plain']} ",
                 f",alt-period=300/u {switch['alternating']} ",
             ),
-            "elapsed-period/late-clocks": (
-                f"{cost['clock']['after']:.0f} instructions instead of "
-                f"{cost['clock']['before']:.0f}",
-            ),
         }.items():
             for path in (TOP / "patches").glob(f"**/{name}.patch"):
                 for figure in figures:
