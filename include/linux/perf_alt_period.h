@@ -65,6 +65,30 @@ static inline int perf_alt_period_check(u64 period, u64 alt_period, u32 count,
 }
 
 /**
+ * perf_alt_period_check_rate() - validate the samples against the limits
+ * @freq: long intervals per second, 0 if their period is fixed
+ * @count: windows after each long interval, 0 for one
+ * @rate: the most samples per second
+ * @tick: the number of samples in a tick with which an event is throttled
+ *
+ * A burst has a sample before its first window, and one after each.  If one of
+ * them throttled the event, each burst would be cut in the same place.
+ *
+ * Return: 0 or -EINVAL.
+ */
+static inline int perf_alt_period_check_rate(u64 freq, u32 count, u32 rate,
+					     u32 tick)
+{
+	u64 samples = 1ULL + max(count, 1U);
+
+	/* The first comparison keeps the product below 2^64. */
+	if (freq > rate || freq * samples > rate || samples >= tick)
+		return -EINVAL;
+
+	return 0;
+}
+
+/**
  * perf_alt_period_jitter() - draw an interval around its nominal length
  * @period: nominal length, valid as by perf_alt_period_check()
  * @jitter: width exponent, 0 for none

@@ -487,6 +487,35 @@ static void test_validity_examples(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 300, 256, 0));
 }
 
+/* A burst does not reach what throttles, and whole bursts fit into a second. */
+static void test_rate(struct kunit *test)
+{
+	static const u32 rates[] = { 1, 2, 999, 1000, 1001, 100000, S32_MAX, U32_MAX };
+	static const u32 ticks[] = { 1, 2, 3, 4, 5, 256, 257, U32_MAX };
+	static const u64 others[] = { 0, 1, 1ULL << 32, 1ULL << 56, U64_MAX };
+	int r, t, c, f;
+
+	for (r = 0; r < ARRAY_SIZE(rates); r++)
+		for (t = 0; t < ARRAY_SIZE(ticks); t++)
+			for (c = 0; c < ARRAY_SIZE(test_check_counts); c++)
+				for (f = -1; f < (int)ARRAY_SIZE(others); f++) {
+					u32 count = test_check_counts[c];
+					u64 burst = 1ULL + (count ?: 1);
+					u64 most = div64_u64(rates[r], burst);
+					u64 freq = f < 0 ? most : others[f];
+					bool valid = freq <= most && burst < ticks[t];
+
+					KUNIT_ASSERT_EQ(test, valid ? 0 : -EINVAL,
+							perf_alt_period_check_rate(freq, count,
+										   rates[r],
+										   ticks[t]));
+					KUNIT_ASSERT_EQ(test, -EINVAL,
+							perf_alt_period_check_rate(most + 1, count,
+										   rates[r],
+										   ticks[t]));
+				}
+}
+
 static struct kunit_case alt_period_test_cases[] = {
 	KUNIT_CASE(test_alternation),
 	KUNIT_CASE(test_no_jitter),
@@ -501,6 +530,7 @@ static struct kunit_case alt_period_test_cases[] = {
 	KUNIT_CASE(test_skip_extremes),
 	KUNIT_CASE(test_validity),
 	KUNIT_CASE(test_validity_examples),
+	KUNIT_CASE(test_rate),
 	{},
 };
 

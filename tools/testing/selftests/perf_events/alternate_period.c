@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../kselftest_harness.h"
@@ -131,6 +132,39 @@ static int read_number(const char *path)
 	return number;
 }
 
+static bool write_number(const char *path, int number)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done;
+
+	if (fd < 0)
+		return false;
+	done = dprintf(fd, "%d\n", number) > 0;
+	close(fd);
+
+	return done;
+}
+
+#define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
+
+/* HZ of the kernel: coarse clocks advance once in a tick. */
+static int ticks_per_second(void)
+{
+	struct timespec tick;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+
+	return (1000000000 + tick.tv_nsec / 2) / tick.tv_nsec;
+}
+
+/* The number of samples in a tick with which an event is throttled. */
+static int throttling_sample(void)
+{
+	int hz = ticks_per_second();
+
+	return (read_number(MAX_RATE) + hz - 1) / hz;
+}
+
 /* A few instructions for each loop, which the compiler must not join with others. */
 static void work(unsigned int loops)
 {
@@ -218,10 +252,60 @@ TEST_F(rules, count_at_most_255)
 	EXPECT_EQ(0, try_open(&self->attr));
 
 	self->attr.alternative_sample_count = 255;
-	EXPECT_EQ(0, try_open(&self->attr));
+	EXPECT_EQ(256 < throttling_sample() ? 0 : EINVAL, try_open(&self->attr));
 
 	self->attr.alternative_sample_count = 256;
 	EXPECT_EQ(EINVAL, try_open(&self->attr));
+}
+
+/* Each window has a sample, too. This needs no rights. */
+TEST_F(rules, frequency_times_samples)
+{
+	int rate = read_number(MAX_RATE);
+
+	ASSERT_LT(0, rate);
+	self->attr.freq = 1;
+	for (__u32 count = 0; count < 4 && count + 1 < throttling_sample(); count++) {
+		self->attr.alternative_sample_count = count;
+		self->attr.sample_freq = rate / (1 + (count ?: 1));
+		EXPECT_EQ(0, try_open(&self->attr));
+		self->attr.sample_freq++;
+		EXPECT_EQ(EINVAL, try_open(&self->attr));
+	}
+	/* Times 4 it is 0. */
+	self->attr.sample_freq = 1ULL << 62;
+	EXPECT_EQ(EINVAL, try_open(&self->attr));
+}
+
+/* No sample of a burst throttles the event, but the limit may become lower while it is open. */
+TEST_F(rules, burst_within_a_tick)
+{
+	int rate = read_number(MAX_RATE), fd, most = 0, child = -1, refused = 0;
+	__u64 period = LONG;
+
+	self->attr.inherit = 1;
+	self->attr.alternative_sample_count = 2;
+	fd = perf_event_open(&self->attr, 0, -1, -1);
+	ASSERT_LE(0, fd);
+	/* With HZ = 250 a limit of 1000. */
+	if (!write_number(MAX_RATE, 4 * ticks_per_second()))
+		SKIP(return, "cannot write " MAX_RATE);
+	for (__u32 count = 1; count < 6; count++) {
+		self->attr.alternative_sample_count = count;
+		if (!try_open(&self->attr))
+			most = count;
+	}
+	if (write_number(MAX_RATE, 1)) {
+		refused = ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) ? errno : 0;
+		child = fork();
+		if (!child)
+			_exit(0);
+	}
+	write_number(MAX_RATE, rate);
+
+	EXPECT_EQ(2, most);
+	EXPECT_EQ(EINVAL, refused);
+	EXPECT_LT(0, child);
 }
 
 TEST_F(rules, count_needs_window)
@@ -477,22 +561,8 @@ static bool pin_to(int cpu)
 	return !sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
-static bool write_number(const char *path, int number)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done;
-
-	if (fd < 0)
-		return false;
-	done = dprintf(fd, "%d\n", number) > 0;
-	close(fd);
-
-	return done;
-}
-
 #define NOBODY	65534
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
-#define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 
 static bool set_online(int cpu, bool online)
 {
@@ -905,6 +975,25 @@ TEST_F(event, burst)
 	}
 }
 
+/* At a limit of 4 samples in a tick, the longest burst that opens has all its windows. */
+TEST_F(event, longest_burst_is_not_throttled)
+{
+	int rate = read_number(MAX_RATE);
+	struct sample *sample;
+
+	if (rate < 10 * 1000 || !write_number(MAX_RATE, 4 * ticks_per_second()))
+		SKIP(return, "cannot write " MAX_RATE);
+	self->max_rate = rate;
+
+	self->attr.sample_period = 20 * LONG;
+	self->attr.alternative_sample_count = 2;
+	start(_metadata, self);
+	sample = next_sample(_metadata, self);
+	for (int k = 1; k < 3 * SAMPLES; k++)
+		sample = expect_interval(_metadata, self, sample, k % 3);
+	EXPECT_EQ(0, self->throttled);
+}
+
 /* After PERF_EVENT_IOC_PERIOD a burst begins anew, with one long interval. */
 TEST_F(event, ioc_period_in_burst)
 {
@@ -996,6 +1085,16 @@ TEST_F(event, frequency)
 	/* The count restarts at 0. */
 	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_RESET, 0));
 	expect_frequency(_metadata, self);
+}
+
+TEST_F(event, frequency_times_samples)
+{
+	__u64 most = read_number(MAX_RATE) / 2;
+
+	start_frequency(_metadata, self);
+	EXPECT_EQ(0, set_frequency(self, most));
+	EXPECT_EQ(EINVAL, set_frequency(self, most + 1));
+	EXPECT_EQ(EINVAL, set_frequency(self, 1ULL << 63));
 }
 
 /* The time while the event is throttled does not matter. */
