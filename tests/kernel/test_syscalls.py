@@ -92,5 +92,54 @@ perf script -F event > /share/group
         self.assertGreater(samples.count("cycles"), 1000)
 
 
+class Refused(unittest.TestCase):
+    """What perf says of samples above the limit, 1000 a second and 4 a tick, and on an AMD CPU."""
+
+    SCRIPT = """
+sysctl -q kernel.perf_event_max_sample_rate=1000
+record() {
+	perf record -q -o /tmp/perf.data "$@" -- true > output 2>&1 && echo opens || cat output
+}
+cd /tmp
+{
+record -F 333 -e cycles/alt-period=300,alt-period-count=2/u
+record -F 334 -e cycles/alt-period=300,alt-period-count=2/u
+record -e cycles/period=999700,alt-period=300,alt-period-count=2/u
+record -e cycles/period=999700,alt-period=300,alt-period-count=3/u
+sysctl -q kernel.perf_event_max_sample_rate=500
+record -e cycles/period=999700,alt-period=300/u
+sysctl -q kernel.perf_event_max_sample_rate=100000
+printf 'vendor_id\t: AuthenticAMD\nflags\t\t: fpu perfctr_core\n' > cpuinfo
+mount --bind cpuinfo /proc/cpuinfo
+record -e cycles/period=999700,alt-period=300/
+record -e cycles/period=999700,alt-period=300/u
+record -e cycles/period=999700/
+printf 'vendor_id\t: AuthenticAMD\nflags\t\t: fpu perfmon_v2\n' > cpuinfo
+record -e cycles/period=999700,alt-period=300/
+} > /share/refused
+"""
+
+    def test_says_limit_and_way_out(self):
+        share = CHECK / "refused"
+        share.mkdir(parents=True, exist_ok=True)
+        in_guest(self.SCRIPT, share=share)
+        text = (share / "refused").read_text()
+        lines = [line for line in text.splitlines() if line and line != "Error:"]
+        expected = (
+            "opens",
+            "frequency of 334 .*windows: 2.* 1000 samples .* 333 .*perf_event_max_sample_rate",
+            "opens",
+            "windows: 3.* tick .* 1000 samples .*fewer windows.*perf_event_max_sample_rate",
+            "windows: 1.* tick .* 500 samples .*, raise sysctl .*perf_event_max_sample_rate",
+            "AMD before Zen 4.*modifier 'u'",
+            "opens",
+            "opens",
+            "opens",
+        )
+        self.assertEqual(len(lines), len(expected), lines)
+        for line, pattern in zip(lines, expected):
+            self.assertRegex(line, pattern)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -252,7 +252,7 @@ TEST_F(rules, count_at_most_255)
 	EXPECT_EQ(0, try_open(&self->attr));
 
 	self->attr.alternative_sample_count = 255;
-	EXPECT_EQ(256 < throttling_sample() ? 0 : EINVAL, try_open(&self->attr));
+	EXPECT_EQ(throttling_sample() > 256 ? 0 : EINVAL, try_open(&self->attr));
 
 	self->attr.alternative_sample_count = 256;
 	EXPECT_EQ(EINVAL, try_open(&self->attr));

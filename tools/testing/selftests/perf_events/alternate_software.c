@@ -832,8 +832,8 @@ TEST_F(clock, plain_period_below_the_shortest)
 }
 
 /*
- * In an emulator, reading so many siblings takes longer than the period. The timer skips the periods
- * that have passed, and a sample still has the weight of one.
+ * In an emulator, reading so many siblings takes longer than the period. The timer skips the
+ * periods that have passed, and a sample still has the weight of one.
  */
 TEST_F(clock, late_timer)
 {
