@@ -648,6 +648,7 @@ class Simulation:
         same = known and stream.last[:2] == (task.number, function)
         if not (same or share == "none"):
             return None
+        sums["inside"] += same
         burst = stream.burst if same else None
         if burst is None:
             burst = []
@@ -726,17 +727,21 @@ class Simulation:
             function = self._named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
             own = blocks.numbers(sums["opened"])
-            matched = sum(map(len, sums["bursts"]))
+            matched = inside = sum(map(len, sums["bursts"]))
+            begun = sum(map(len, sums["begun"]))
+            shares = {self._share_of(group) for group in self.groups if self.key(group) == events}
+            if shares == {"none"}:
+                begun = inside = sums["inside"]
             told = {
                 "opened": len(sums["opened"]),
                 "opened_squares": sum(number**2 for number in own.values()),
                 "opened_all": sum(number * opened[block] for block, number in own.items()),
                 "samples": sums["samples"],
                 "matched": matched,
-                "discarded": sums["samples"] - matched,
+                "discarded": sums["samples"] - inside,
                 **blocks.values_of(events, sums["bursts"]),
                 "begun": {
-                    "windows": sum(map(len, sums["begun"])),
+                    "windows": begun,
                     **blocks.values_of(events, sums["begun"]),
                 },
             }
@@ -823,7 +828,7 @@ def empty_sums() -> dict:
     """The sums of a function: samples that open windows, the number of windows, matched windows by
     burst, and windows that begin in it by run.
     """
-    return {"opened": [], "samples": 0, "bursts": [], "begun": []}
+    return {"opened": [], "samples": 0, "bursts": [], "begun": [], "inside": 0}
 
 
 def products_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict[str, int]:

@@ -97,7 +97,7 @@ class Files(unittest.TestCase):
         path = Path(f"/tmp/perf-{pid}.map")
         self.addCleanup(path.unlink)
         path.write_text(f"{BASE:x} 40 jitted\n", encoding="utf-8")
-        for host, row in (HERE["host"], "jitted"), ("elsewhere", hex(BASE)):
+        for host, row in (HERE["host"], "jitted"), ("elsewhere", "[unnamed JIT code]"):
             made = Windows(pid)
             made.writer.host = host
             made.map("//anon", BASE)

@@ -1048,15 +1048,17 @@ class Group:
                 every[block] += number
         return every
 
-    def results(self) -> Iterable[Tuple[SymbolKey, Sums]]:
-        """The sums of each function."""
+    def results(self, counts_all: bool) -> Iterable[Tuple[SymbolKey, Sums]]:
+        """The sums of each function. counts_all: groups of these events are in share mode none."""
         every = self.opened_by_block()
         parts = self.matched.sums, self.leaving.sums, self.discarded, self.opened
         for symbol in {symbol: None for part in parts for symbol in part}:
             sums = self.sums(symbol, [self.matched], [self.single, self.several, self.left])
             discarded = self.discarded.get(symbol, 0)
-            sums += Sums(discarded, 0, discarded + self.elsewhere[symbol])
-            if self.share == "none" and sums.samples > sums.discarded:
+            sums += Sums(discarded, 0, discarded)
+            if counts_all:
+                sums.discarded += self.elsewhere[symbol]
+            if counts_all and sums.samples > sums.discarded:
                 sums.begun = Sums(matched=sums.samples - sums.discarded)
             for block, (number,) in self.blocks.merge(self.opened.get(symbol, {})).items():
                 sums.opened += number
@@ -1431,10 +1433,13 @@ class Collector:
             last.end_run()
         for group in self.groups.values():
             group.end()
+        modes: Dict[Events, set] = defaultdict(set)
+        for group in self.groups.values():
+            modes[group.key].add(group.share)
         results = [
             (self.function_of(symbol), group, sums)
             for group in self.groups.values()
-            for symbol, sums in group.results()
+            for symbol, sums in group.results(modes[group.key] == {"none"})
         ]
         addresses: Dict[Tuple[str, str], set] = {}
         for function, _, _ in results:

@@ -297,7 +297,7 @@ static int read_old_numbers(struct function_sums *sums, char *const *field)
 	    sums->matched > sums->samples)
 		return -EINVAL;
 	sums->bursts = sums->matched;
-	if (event_set__has_share(set, FUNCTION_SHARE_NONE))
+	if (event_set__counts_all(set))
 		sums->begun = sums->matched;
 	set_one_block(sums);
 	return is_reading(set, sums->matched, sums->bursts, sums->blocks, sums->values) ?
@@ -314,7 +314,7 @@ static bool is_begun(const struct function_sums *sums)
 		return is_reading(set, sums->begun, sums->begun_bursts, sums->begun_blocks, values);
 	return !sums->opened && !sums->begun_bursts && !sums->begun_blocks &&
 	       is_zero(values, event_set__begun(set)) &&
-	       sums->begun <= (event_set__has_share(set, FUNCTION_SHARE_NONE) ? sums->matched : 0);
+	       sums->begun <= (event_set__counts_all(set) ? sums->matched : 0);
 }
 
 /* OPENED SAMPLES MATCHED BURSTS BLOCKS BEGUN BEGUN_BURSTS BEGUN_BLOCKS VALUE... */

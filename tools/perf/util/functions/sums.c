@@ -246,6 +246,19 @@ bool event_set__has_share(const struct event_set *set, enum function_share share
 	return false;
 }
 
+/**
+ * event_set__counts_all - say whether all windows of a set count, wherever they begin
+ * @set: the set
+ *
+ * Return: true if so: its groups are in share mode none.
+ */
+bool event_set__counts_all(const struct event_set *set)
+{
+	return event_set__has_share(set, FUNCTION_SHARE_NONE) &&
+	       !event_set__has_share(set, FUNCTION_SHARE_AUTO) &&
+	       !event_set__has_share(set, FUNCTION_SHARE_DISCARD);
+}
+
 static int compare_events(const struct event_set *set, const char *const *events,
 			  unsigned int nr_events)
 {
@@ -559,10 +572,7 @@ static bool add_values(struct u192 *values, const struct u192 *others, unsigned 
  */
 u64 function_sums__inside(const struct function_sums *sums)
 {
-	const struct event_set *set = sums->set;
-
-	return event_set__has_share(set, FUNCTION_SHARE_NONE) &&
-	       !event_set__has_share(set, FUNCTION_SHARE_AUTO) ? sums->begun : sums->matched;
+	return event_set__counts_all(sums->set) ? sums->begun : sums->matched;
 }
 
 /**
@@ -808,7 +818,7 @@ void function_table__discard(struct function_table *table)
 		struct function_sums *sums = table->sums[i];
 		unsigned int begun = event_set__begun(sums->set);
 
-		if (function_sums__inside(sums) != sums->matched)
+		if (event_set__counts_all(sums->set))
 			continue;
 		sums->opened = 0;
 		sums->begun = 0;

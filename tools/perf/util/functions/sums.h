@@ -122,6 +122,7 @@ unsigned int event_set__opened(const struct event_set *set);
 /* The number of values in function_sums. */
 unsigned int event_set__nr_row_values(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);
+bool event_set__counts_all(const struct event_set *set);
 
 /*
  * Sums over the windows of a function that counted the events of a set. An address (in the DSO)

@@ -1320,8 +1320,8 @@ static int add_to_table(const struct metrics_group *group, const unsigned int *o
 	sums->samples = from->samples;
 	sums->matched = from->matched;
 	sums->bursts = from->bursts;
-	if (group->desc.share == FUNCTION_SHARE_AUTO ||
-	    !event_set__has_share(set, FUNCTION_SHARE_AUTO))
+	/* With windows of share mode auto in the set, only these begin. */
+	if (group->desc.share != FUNCTION_SHARE_NONE || event_set__counts_all(set))
 		sums->begun = from->begun;
 	sums->begun_bursts = from->begun_bursts;
 	sums->blocks = add_reading(group, order, set, from, WINDOWS_MATCHED, BLOCK_MATCHED,
@@ -1436,6 +1436,15 @@ static void drop_addresses(struct function_table *table)
  */
 int function_metrics__table(const struct function_metrics *metrics, struct function_table *table)
 {
+	/* Groups of the same events share a set, which has to know all of them first. */
+	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
+		unsigned int *order = metrics_group__order(group);
+		struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
+
+		free(order);
+		if (!set)
+			return -ENOMEM;
+	}
 	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
 		int err = add_group(metrics, group, table);
 
