@@ -974,9 +974,26 @@ static void drop_infinite(struct function_value *value)
 			      isfinite(value->high);
 }
 
+/**
+ * event_set__has_long_windows - say whether windows are longer than they were asked to be
+ * @set: the set
+ *
+ * Return: true if they have no length of their own, or more than twice the longest one.
+ */
+bool event_set__has_long_windows(const struct event_set *set)
+{
+	u64 longest = 0;
+
+	for (unsigned int i = 0; i < set->nr_descs; i++)
+		longest = max(longest, set->descs[i].alternative_sample_period);
+	return !longest || (set->windows.number && u192__double(&set->windows.values[0]) >
+						   2.0 * longest * set->windows.number);
+}
+
 /*
  * Returns true if windows with other functions in them make the values of a column wrong. Shares of
- * a leader come from the number of samples, unless windows are discarded.
+ * a leader come from the number of samples, unless windows are discarded. Other shares depend less
+ * on windows that are as short as they were asked to be.
  */
 static bool needs_own_windows(const struct function_column *column,
 			      const struct function_row *total)
@@ -986,6 +1003,10 @@ static bool needs_own_windows(const struct function_column *column,
 	for (size_t i = 0; function_column__is_share(column) && i < total->nr_sums; i++) {
 		const struct event_set *set = total->sums[i]->set;
 
+		if (event_set__find(set, column->event) < 0)
+			continue;
+		if (!event_set__has_long_windows(set))
+			return false;
 		if (equal_names(set->events[0], column->event) &&
 		    (total->is_inclusive || !event_set__has_share(set, FUNCTION_SHARE_DISCARD)))
 			return false;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+struct event_set;
 struct function_sums;
 struct function_table;
 
@@ -101,6 +102,7 @@ struct function_columns {
 	struct function_reading_options options;
 };
 
+bool event_set__has_long_windows(const struct event_set *set);
 bool function_column__is_count(const struct function_column *column);
 bool function_column__is_share(const struct function_column *column);
 

@@ -146,16 +146,7 @@ static double mean_length(const struct function_table *table, const char *leader
 	return windows ? total / windows : 0;
 }
 
-static bool alternates(const struct event_set *set)
-{
-	for (unsigned int i = 0; i < set->nr_descs; i++) {
-		if (set->descs[i].alternative_sample_period)
-			return true;
-	}
-	return false;
-}
-
-/* Most windows of a leader should lie in one function. */
+/* Windows that are long should nevertheless lie in one function. */
 static void note_lengths(const char *side, const struct function_table *table)
 {
 	struct function_columns columns;
@@ -168,15 +159,13 @@ static void note_lengths(const char *side, const struct function_table *table)
 		char *name;
 
 		/* Sets are sorted by their leaders. */
-		if (2 * mixed <= all || (i && !strcmp(table->sets[i - 1]->events[0], leader)))
+		if (2 * mixed <= all || (i && !strcmp(table->sets[i - 1]->events[0], leader)) ||
+		    !event_set__has_long_windows(table->sets[i]))
 			continue;
 		name = function_text__printable(leader);
 		note(side,
-		     "windows have %.0f %s on average, more than most calls: %.0f %% of them end in functions whose values are marked, because other functions ran in them, too (%s)",
-		     mean_length(table, leader), name ?: "events", 100 * mixed / all,
-		     alternates(table->sets[i]) ?
-		     "use a shorter --window, or call chains and --children" :
-		     "perf functions record makes short windows; without it, use a shorter period, such as -c 1000");
+		     "windows have %.0f %s on average, more than most calls: %.0f %% of them end in functions whose values are marked, because other functions ran in them, too (perf functions record makes short windows; without it, use a shorter period, such as -c 1000)",
+		     mean_length(table, leader), name ?: "events", 100 * mixed / all);
 		free(name);
 	}
 out:
