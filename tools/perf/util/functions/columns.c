@@ -1275,8 +1275,11 @@ static bool is_visited(const struct function_row *row, double all)
 {
 	struct row_windows windows = count_windows(row);
 	double p = windows.samples / all, k;
+	bool is_long = false;
 
-	if (windows.all - windows.inside < FEW_LEAVE || p >= 1)
+	for (size_t i = 0; i < row->nr_sums; i++)
+		is_long |= event_set__has_long_windows(row->sums[i]->set);
+	if (!is_long || windows.all - windows.inside < FEW_LEAVE || p >= 1)
 		return false;
 	k = fmax(windows.inside / windows.all - p, 0) / (1 - p);
 	return pow(k, 1 - p) < STAYS;
