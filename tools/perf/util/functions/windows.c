@@ -479,10 +479,16 @@ struct metrics_function *function_metrics__add_function(struct function_metrics 
 
 	function->symbol = strdup(symbol);
 	function->dso = strdup(dso);
+	if (!function->symbol || !function->dso) {
+		free(function->symbol);
+		free(function->dso);
+		free(function);
+		return NULL;
+	}
 	function->address = address;
 	function->next = metrics->functions;
 	metrics->functions = function;
-	return function->symbol && function->dso ? function : NULL;
+	return function;
 }
 
 /**
