@@ -163,6 +163,26 @@ static bool begins_with(const struct perf_pipe_file_header *header, ssize_t byte
 	return bytes > 0 && !memcmp(header, magic, min_t(size_t, bytes, sizeof(header->magic)));
 }
 
+/* Returns how to unpack an input that is packed, or NULL. */
+static const char *find_packer(const struct perf_pipe_file_header *header, ssize_t bytes)
+{
+	static const struct {
+		const char *magic, *advice;
+	} packers[] = {
+		{ "\x1f\x8b", "packed by gzip: unpack it with gunzip" },
+		{ "\x28\xb5\x2f\xfd", "packed by zstd: unpack it with unzstd" },
+		{ "\xfd\x37zXZ", "packed by xz: unpack it with unxz" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(packers); i++) {
+		const size_t size = strlen(packers[i].magic);
+
+		if (bytes >= (ssize_t)size && !memcmp(header, packers[i].magic, size))
+			return packers[i].advice;
+	}
+	return NULL;
+}
+
 /* Returns why an input that is no sums file cannot be a recording, or NULL. */
 static const char *refuse_file(int fd, const struct stat *st,
 			       const struct perf_pipe_file_header *header, ssize_t bytes)
@@ -171,9 +191,12 @@ static const char *refuse_file(int fd, const struct stat *st,
 	/* In the other byte order, a small number is large. */
 	bool is_swapped = header->size > UINT32_MAX;
 	bool is_whole = bytes == sizeof(*header);
+	const char *packer = find_packer(header, bytes);
 
 	if (!bytes)
 		return "there is no data: see perf functions record";
+	if (packer)
+		return packer;
 	if (!begins_with(header, bytes, "PERFILE2") && !begins_with(header, bytes, "2ELIFREP") &&
 	    !begins_with(header, bytes, "PERFFILE"))
 		return "neither a recording nor a sums file: see perf functions record";
