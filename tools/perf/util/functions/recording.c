@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reads recordings of groups and adds up the counts of their samples by function. */
+#include <byteswap.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -129,6 +130,11 @@ struct recording {
 	struct perf_sample sample;
 	struct held_samples held;
 	bool has_group;
+	bool has_aux;		/* data */
+	/* Some ignored event is no tracepoint. */
+	bool has_event;
+	/* It has what only a newer perf knows. */
+	bool is_newer;
 	/* Its events are those of tasks, not of CPUs. */
 	bool is_of_tasks;
 	/* Symbols by function, to annotate their code; NULL if not requested. */
@@ -156,8 +162,9 @@ struct recording {
 /* evsel->priv: the place of an event's counts. */
 struct functions_evsel {
 	struct metrics_group *group;	/* NULL: not in a group, not counted */
-	unsigned int slot;
-	unsigned int nr_slots;		/* of the group, if it is the leader */
+	struct evsel *sampler;		/* the event of the group that has its windows */
+	unsigned int slot;		/* 0 for the sampler */
+	unsigned int nr_slots;		/* of the group, if it is the sampler */
 	struct sample_offsets offsets;
 	bool takes_raw;			/* its samples need not be parsed */
 };
@@ -167,10 +174,17 @@ static bool is_tracepoint(const struct evsel *evsel)
 	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
 }
 
-static bool is_leader(struct evsel *evsel)
+/* Returns true if the samples of an event have counts. */
+static bool has_counts(const struct evsel *evsel)
 {
-	return evsel__is_group_leader(evsel) && !is_tracepoint(evsel) &&
-	       evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+	return !is_tracepoint(evsel) && evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+}
+
+static bool is_sampler(const struct evsel *evsel)
+{
+	const struct functions_evsel *event = evsel->priv;
+
+	return event && event->group && event->sampler == evsel;
 }
 
 /* Prints why events cannot be read. The names are escaped, so that no terminal obeys them. */
@@ -184,34 +198,34 @@ static int refuse(struct recording *recording, struct evsel *evsel, const char *
 	return -EINVAL;
 }
 
-/* Returns true, after a message, if the leader's samples lack something that was requested. */
-static bool refuse_leader(struct recording *recording, struct evsel *leader)
+/* Returns true, after a message, if the samples of an event lack what was requested. */
+static bool refuse_sampler(struct recording *recording, struct evsel *sampler)
 {
-	const char *lacks = function_finder__lacks(recording->finder, leader);
+	const char *lacks = function_finder__lacks(recording->finder, sampler);
 	char reason[256];
 
-	if (recording->options->cpus && !(leader->core.attr.sample_type & PERF_SAMPLE_CPU))
+	if (recording->options->cpus && !(sampler->core.attr.sample_type & PERF_SAMPLE_CPU))
 		lacks = "--sample-cpu";
-	if (recording->options->span && !(leader->core.attr.sample_type & PERF_SAMPLE_TIME))
+	if (recording->options->span && !(sampler->core.attr.sample_type & PERF_SAMPLE_TIME))
 		lacks = "-T";
 	if (!lacks)
 		return false;
 	scnprintf(reason, sizeof(reason),
 		  "lacks data that these options need: use %s%s",
 		  recording->options->is_due ? "" : "perf functions record ", lacks);
-	refuse(recording, leader, reason);
+	refuse(recording, sampler, reason);
 	return true;
 }
 
-/* Returns the events that the samples of a leader count, NULL if it is no leader. */
-static struct metrics_group *new_group(struct recording *recording, struct evsel *leader)
+/* Returns the events that the samples of an event count, NULL if there are none. */
+static struct metrics_group *new_group(struct recording *recording, struct evsel *sampler)
 {
-	const struct perf_event_attr *attr = &leader->core.attr;
+	const struct perf_event_attr *attr = &sampler->core.attr;
 
-	if (!is_leader(leader))
+	if (!has_counts(sampler))
 		return NULL;
 	recording->has_group = true;
-	if (refuse_leader(recording, leader))
+	if (refuse_sampler(recording, sampler))
 		return ERR_PTR(-EINVAL);
 	callchain_param_setup(attr->sample_type,
 			      perf_session__e_machine(recording->session, /*e_flags=*/NULL));
@@ -224,6 +238,7 @@ static int ignore_event(struct recording *recording, struct evsel *evsel)
 	int err = name ? strlist__add(recording->ignored, name) : -ENOMEM;
 
 	free(name);
+	recording->has_event |= !is_tracepoint(evsel);
 	return err == -EEXIST ? 0 : err;
 }
 
@@ -273,7 +288,7 @@ static bool can_take_raw(const struct recording *recording, const struct evsel *
 }
 
 static int add_event(struct recording *recording, struct metrics_group *group,
-		     struct evsel *evsel)
+		     struct evsel *sampler, struct evsel *evsel)
 {
 	struct functions_evsel *event = zalloc(sizeof(*event));
 	int slot;
@@ -287,7 +302,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	if (!group || is_tracepoint(evsel))
 		return ignore_event(recording, evsel);
 
-	if (!evsel__is_group_leader(evsel) && evsel->core.attr.sample_period &&
+	if (evsel != sampler && evsel->core.attr.sample_period &&
 	    metrics_group__alternates(group))
 		return refuse(recording, evsel,
 			      "samples by itself, which splits the windows of its group: record it without a period");
@@ -300,9 +315,10 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	if (slot < 0)
 		return slot;
 	event->group = group;
+	event->sampler = sampler;
 	event->slot = slot;
 	event->offsets = find_offsets(evsel->core.attr.sample_type);
-	event->takes_raw = can_take_raw(recording, evsel, &event->offsets);
+	event->takes_raw = evsel == sampler && can_take_raw(recording, evsel, &event->offsets);
 
 	if (metrics_group__nr_events(group) > recording->nr_counts) {
 		recording->nr_counts = metrics_group__nr_events(group);
@@ -321,53 +337,6 @@ static int refuse_late(struct recording *recording, struct evsel *evsel)
 		      "has come into its group after the first samples: record again");
 }
 
-/* Adds an event with its whole group, before its first sample. */
-static int add_events(struct recording *recording, struct evsel *evsel)
-{
-	struct evsel *leader = evsel__leader(evsel), *pos;
-	struct functions_evsel *event;
-	struct metrics_group *group;
-
-	for_each_group_evsel(pos, leader) {
-		if (pos->priv)
-			return refuse_late(recording, evsel);
-	}
-
-	group = new_group(recording, leader);
-	if (IS_ERR(group))
-		return PTR_ERR(group);
-	for_each_group_evsel(pos, leader) {
-		int err = add_event(recording, group, pos);
-
-		if (err)
-			return err;
-	}
-	event = leader->priv;
-	if (group)
-		event->nr_slots = metrics_group__nr_events(group);
-	return evsel->priv ? 0 : -EINVAL;
-}
-
-/* Returns the slot of a member of a group, -ENOENT if it has none, or -EINVAL after a message. */
-static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
-{
-	struct evsel *member = evlist__id2evsel_strict(recording->session->evlist, id);
-	const struct functions_evsel *event, *own = leader->priv;
-
-	if (!member)
-		return -ENOENT;
-	/* The header describes the groups, and is missing if the file is cut. */
-	if (member->core.leader != &leader->core)
-		return refuse(recording, member,
-			      "is not in the group that counts it: the file is cut short, record again");
-	event = member->priv;
-	if (!event || !event->group)
-		return -ENOENT;
-	if (event->group != own->group)
-		return refuse_late(recording, member);
-	return event->slot;
-}
-
 /* In a damaged file, the values may be of an event that reads them in another form. */
 static bool has_values(const union perf_event *event, const struct perf_sample *sample,
 		       u64 read_format)
@@ -377,6 +346,114 @@ static bool has_values(const union perf_event *event, const struct perf_sample *
 
 	return begin <= event->header.size && nr <= event->header.size &&
 	       begin + nr * sample_read_value_size(read_format) <= event->header.size;
+}
+
+/*
+ * Makes a group of the events that a sample has values of, the leader's first: not every header
+ * describes the groups.
+ */
+static int group_by_ids(struct recording *recording, struct evsel *evsel,
+			const union perf_event *event, const struct perf_sample *sample)
+{
+	const u64 read_format = evsel->core.attr.read_format;
+	struct sample_read_value *v = sample->read.group.values;
+	struct evsel *leader = NULL, *last = NULL, *member, *pos;
+
+	if (!has_counts(evsel) || !(read_format & PERF_FORMAT_GROUP) ||
+	    !has_values(event, sample, read_format))
+		return 0;
+	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+		member = evlist__id2evsel_strict(recording->session->evlist, v->id);
+		leader = leader ?: member;
+		if (!member || member->core.leader == leader->core.leader)
+			continue;
+		if (member->priv || leader->priv)
+			return refuse_late(recording, member);
+		if (!evsel__is_group_leader(leader) || !evsel__is_group_leader(member) ||
+		    member->core.nr_members > 1)
+			return refuse(recording, member,
+				      "is not in the group that counts it: the file is damaged, record again");
+		if (!last) {
+			for_each_group_evsel(pos, leader)
+				last = pos;
+		}
+		evsel__set_leader(member, leader);
+		leader->core.nr_members = max(leader->core.nr_members, 1) + 1;
+		list_move(&member->core.node, &last->core.node);
+		last = member;
+	}
+	return 0;
+}
+
+/* Adds an event with its whole group, before its first sample. */
+static int add_events(struct recording *recording, struct evsel *evsel,
+		      const union perf_event *event, const struct perf_sample *sample)
+{
+	int err = group_by_ids(recording, evsel, event, sample);
+	struct evsel *leader = evsel__leader(evsel), *sampler, *pos;
+	struct functions_evsel *own;
+	struct metrics_group *group;
+
+	if (err)
+		return err;
+	for_each_group_evsel(pos, leader) {
+		if (pos->priv)
+			return refuse_late(recording, evsel);
+	}
+
+	/* A leader without a period, of AUX data for example, lets another member sample. */
+	sampler = has_counts(leader) && leader->core.attr.sample_period ? leader : evsel;
+	group = new_group(recording, sampler);
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+	err = add_event(recording, group, sampler, sampler);
+	for_each_group_evsel(pos, leader) {
+		if (!err && pos != sampler)
+			err = add_event(recording, group, sampler, pos);
+	}
+	if (err)
+		return err;
+	own = sampler->priv;
+	if (group)
+		own->nr_slots = metrics_group__nr_events(group);
+	return evsel->priv ? 0 : -EINVAL;
+}
+
+/* Returns the slot of a member of a group, -ENOENT if it has none, or -EINVAL after a message. */
+static int find_slot(struct recording *recording, struct evsel *sampler, u64 id)
+{
+	struct evsel *member = evlist__id2evsel_strict(recording->session->evlist, id);
+	const struct functions_evsel *event, *own = sampler->priv;
+
+	if (!member)
+		return -ENOENT;
+	if (member->core.leader != sampler->core.leader)
+		return refuse_late(recording, member);
+	event = member->priv;
+	if (!event || !event->group)
+		return -ENOENT;
+	if (event->group != own->group)
+		return refuse_late(recording, member);
+	return event->slot;
+}
+
+/* Returns the id of the sampler, though another member may sample; 0 if it has no value. */
+static u64 find_sampler_id(const struct recording *recording, const struct evsel *evsel,
+			   const union perf_event *event, const struct perf_sample *sample)
+{
+	const u64 read_format = evsel->core.attr.read_format;
+	const struct functions_evsel *own = evsel->priv;
+	struct sample_read_value *v = sample->read.group.values;
+
+	if (!(read_format & PERF_FORMAT_GROUP) || (own->sampler == evsel && own->offsets.id))
+		return sample->id;
+	if (!has_values(event, sample, read_format))
+		return 0;
+	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+		if (evlist__id2evsel_strict(recording->session->evlist, v->id) == own->sampler)
+			return v->id;
+	}
+	return 0;
 }
 
 /* Returns what an event has counted since the previous sample; value is the last one. */
@@ -391,30 +468,38 @@ static inline u64 count_since(struct metrics_value *last, u64 value)
 
 /*
  * Sets the counts of each event since the previous sample of the stream. Returns 0, a negative
- * error, or 1 if the leader has counted nothing: the session ignores such a sample, too.
+ * error, or 1 if the sampler, whose id is @id, has counted nothing.
  */
 static int read_counts(struct recording *recording, struct metrics_value *values,
-		       struct evsel *evsel, const union perf_event *event,
+		       struct evsel *evsel, u64 id, const union perf_event *event,
 		       struct perf_sample *sample)
 {
 	const u64 read_format = evsel->core.attr.read_format;
-	const struct functions_evsel *leader = evsel->priv;
-	const unsigned int nr_slots = leader->nr_slots;
+	const struct functions_evsel *own = evsel->priv, *sampler = own->sampler->priv;
+	const unsigned int nr_slots = sampler->nr_slots;
 	struct sample_read_value *v = sample->read.group.values;
-	u64 *counts = recording->counts, *count = counts, nr = sample->read.group.nr;
+	u64 *counts = recording->counts, *count = counts, nr = sample->read.group.nr, left;
 	struct metrics_value *next = values, *end = values + min_t(u64, nr, nr_slots);
 	unsigned int slot;
 
 	if (!(read_format & PERF_FORMAT_GROUP)) {
 		memset(counts, 0, nr_slots * sizeof(*counts));
-		counts[leader->slot] = sample->period;
+		counts[own->slot] = sample->period;
 		return 0;
 	}
-	if (!has_values(event, sample, read_format))
+	if (!nr)
+		return -EINVAL;
+	left = has_values(event, sample, read_format) ? nr : 0;
+	while (left && v->id != id) {
+		v = next_sample_read_value(v, read_format);
+		left--;
+	}
+	if (!left)
 		return refuse(recording, evsel,
 			      "has a sample with the values of another event: the file is damaged, record again");
-	if (v->value == values[leader->slot].value)
+	if (v->value == values[0].value)
 		return 1;
+	v = sample->read.group.values;
 
 	/* Most samples have all events, in the order of their slots. */
 	for (; next < end && v->id && v->id == next->id; next++) {
@@ -426,7 +511,7 @@ static int read_counts(struct recording *recording, struct metrics_value *values
 		memset(count, 0, (nr_slots - slot) * sizeof(*count));
 	for (nr -= slot; nr; nr--, v = next_sample_read_value(v, read_format)) {
 		if (slot >= nr_slots || !v->id || values[slot].id != v->id) {
-			int found = find_slot(recording, evsel, v->id);
+			int found = find_slot(recording, own->sampler, v->id);
 
 			if (found == -ENOENT)
 				continue;
@@ -557,7 +642,8 @@ static noinline int look_up(struct recording *recording, struct machine *machine
 		.pid		= sample->pid,
 		.tid		= sample->tid,
 		.cpumode	= sample->cpumode,
-		.filtered	= al.filtered,
+		/* The rows of guests whose programs are not known are known. */
+		.filtered	= al.filtered & ~BIT(HIST_FILTER__GUEST),
 		.nowhere	= function_finder__is_nowhere(recording->finder, sample),
 		.change		= needs_sample(recording) ? 0 : recording->nr_changes,
 		.thread		= function_finder__thread(recording->finder, al.thread),
@@ -598,9 +684,9 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 }
 
 /* Reads the period from the record. The sample has the count instead, or nothing if it is raw. */
-static u64 read_period(const struct functions_evsel *leader, const union perf_event *event)
+static u64 read_period(const struct functions_evsel *own, const union perf_event *event)
 {
-	const u8 at = leader->offsets.period;
+	const u8 at = own->offsets.period;
 
 	if (!at || event->header.size < (at + 1) * sizeof(u64))
 		return 0;
@@ -610,10 +696,7 @@ static u64 read_period(const struct functions_evsel *leader, const union perf_ev
 /* Returns the PMU of the kind of core that counted a group, 0 if none is named. */
 static u32 core_of(struct evsel *evsel)
 {
-	const struct functions_evsel *event = evsel->priv;
-
-	return event && event->group && evsel__is_group_leader(evsel) ?
-	       function_event_core(&evsel->core.attr) : 0;
+	return is_sampler(evsel) ? function_event_core(&evsel->core.attr) : 0;
 }
 
 /* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
@@ -670,9 +753,7 @@ static bool lacks_children(const struct recording *recording)
 	if (has_named_threads(&recording->session->header.env))
 		return false;
 	evlist__for_each_entry(recording->session->evlist, evsel) {
-		const struct functions_evsel *event = evsel->priv;
-
-		if (event && event->group && is_leader(evsel) && !evsel->core.attr.inherit)
+		if (is_sampler(evsel) && !evsel->core.attr.inherit)
 			return recording->is_of_tasks;
 	}
 	return false;
@@ -777,8 +858,9 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	struct metrics_sample metrics_sample;
 	struct metrics_stream *stream;
 	struct metrics_value *values;
-	struct functions_evsel *leader;
+	struct functions_evsel *own;
 	bool elsewhere, of_other_thread;
+	u64 id;
 	int err;
 
 	recording->nr_samples++;
@@ -788,12 +870,12 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		return -EINVAL;
 	}
 	if (!evsel->priv) {
-		err = add_events(recording, evsel);
+		err = add_events(recording, evsel, event, sample);
 		if (err)
 			return err;
 	}
-	leader = evsel->priv;
-	if (!leader->group)
+	own = evsel->priv;
+	if (!own->group)
 		return 0;
 	err = follow_spans(recording, sample->time);
 	if (err)
@@ -802,11 +884,12 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	place = find_place(recording, machine, evsel, sample);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
-	stream = function_metrics__findnew_stream(recording->metrics, leader->group, sample->id,
+	id = find_sampler_id(recording, evsel, event, sample);
+	stream = function_metrics__findnew_stream(recording->metrics, own->group, id,
 						  place->thread, &values);
 	if (!stream)
 		return -ENOMEM;
-	err = read_counts(recording, values, evsel, event, sample);
+	err = read_counts(recording, values, evsel, id, event, sample);
 	if (err)
 		return err < 0 ? err : 0;
 	if (recording->has_chain) {
@@ -825,7 +908,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.function = place->function,
 		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
-		.period = read_period(leader, event),
+		.period = read_period(own, event),
 		.time = sample->time,
 		.filtered = place->filtered || elsewhere,
 		.foreign = elsewhere || of_other_thread,
@@ -833,7 +916,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.nowhere = place->nowhere,
 	};
 	if (recording->symbols && !metrics_sample.filtered && !metrics_sample.outside) {
-		err = annotate_sample(recording, machine, evsel, sample);
+		err = annotate_sample(recording, machine, evsel__leader(evsel), sample);
 		if (err)
 			return err;
 	}
@@ -862,24 +945,18 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event,
 
 /*
  * Returns the event of a sample that can be taken from its record. Others have to be parsed: the
- * first one of an event, and those of members, in which the first value is the leader's.
+ * first one of an event, and those of members beside the sampler.
  */
 static struct evsel *raw_sample_event(const struct perf_session *session,
 				      const union perf_event *event)
 {
 	struct evsel *evsel = evlist__event2evsel(session->evlist, (union perf_event *)event);
 	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
-	const u64 *record = (const u64 *)event;
-	const struct sample_read_value *value;
 
-	if (!own || !own->takes_raw)
-		return NULL;
-	value = (const struct sample_read_value *)&record[own->offsets.read + 1];
-	if (event->header.size < offsetof(struct sample_read_value, lost) +
-				 (own->offsets.read + 1) * sizeof(u64) ||
-	    !record[own->offsets.read] || !value->id || value->id != record[own->offsets.id])
-		return NULL;
-	return evsel;
+	/* It has room for one value, read_counts() checks the others. */
+	return own && own->takes_raw &&
+	       event->header.size >= offsetof(struct sample_read_value, lost) +
+				     (own->offsets.read + 1) * sizeof(u64) ? evsel : NULL;
 }
 
 /* Takes a sample of which raw_sample_event() has found the event. */
@@ -1045,9 +1122,15 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 			    struct machine *machine __maybe_unused)
 {
 	struct recording *recording = container_of(tool, struct recording, tool);
+	struct evsel *evsel = evlist__id2evsel_strict(recording->session->evlist,
+						      event->throttle.id);
+	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
 
 	recording->throttled += event->header.type == PERF_RECORD_THROTTLE;
 	function_metrics__throttle(recording->metrics, event->throttle.id);
+	/* Since Linux 6.16 the leader is named, whichever event samples. */
+	if (own && own->group && own->sampler != evsel && evsel__is_group_leader(evsel))
+		function_metrics__lost(recording->metrics);
 	return 0;
 }
 
@@ -1089,9 +1172,22 @@ static int process_lost_samples(const struct perf_tool *tool, union perf_event *
 static int process_feature(const struct perf_tool *tool, struct perf_session *session,
 			   union perf_event *event)
 {
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+
+	recording->is_newer |= event->feat.feat_id > HEADER_LAST_FEATURE;
 	/* HEADER_LAST_FEATURE marks the end of the features. */
 	return event->feat.feat_id < HEADER_LAST_FEATURE ?
 	       perf_event__process_feature(tool, session, event) : 0;
+}
+
+static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
+				 struct perf_session *session,
+				 union perf_event *event __maybe_unused)
+{
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+
+	recording->has_aux = true;
+	return 0;
 }
 
 /* CPU-wide events have a thread map with the pid -1. */
@@ -1127,6 +1223,7 @@ static void recording__init_tool(struct perf_tool *tool, bool is_live)
 	tool->attr		= perf_event__process_attr;
 	tool->event_update	= perf_event__process_event_update;
 	tool->feature		= process_feature;
+	tool->auxtrace_info	= process_auxtrace_info;
 	tool->thread_map	= process_thread_map;
 	tool->build_id		= perf_event__process_build_id;
 	tool->id_index		= perf_event__process_id_index;
@@ -1177,15 +1274,110 @@ static void recording__delete(struct recording *recording)
 	free(recording);
 }
 
-/* Returns true if the file ends within its events, which perf would map nevertheless. */
+/*
+ * Returns true if the file ends within its events, which perf would map nevertheless, or within the
+ * features of its header, which follow them.
+ */
 static bool is_cut(const struct perf_session *session)
 {
+	const struct perf_header *header = &session->header;
+	const unsigned int nr = bitmap_weight(header->adds_features, HEADER_FEAT_BITS);
+	u64 at = add_saturated(header->data_offset, header->data_size);
+	int fd = perf_data__fd(session->data);
 	struct stat st;
-	u64 end;
 
-	return !perf_data__is_pipe(session->data) && !fstat(perf_data__fd(session->data), &st) &&
-	       (check_add_overflow(session->header.data_offset, session->header.data_size, &end) ||
-		end > (u64)st.st_size);
+	if (perf_data__is_pipe(session->data) || fstat(fd, &st))
+		return false;
+	if (at > (u64)st.st_size)
+		return true;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct perf_file_section section;
+
+		if (pread(fd, &section, sizeof(section), at) != sizeof(section))
+			return true;
+		if (header->needs_swap) {
+			section.offset = bswap_64(section.offset);
+			section.size = bswap_64(section.size);
+		}
+		if (add_saturated(section.offset, section.size) > (u64)st.st_size)
+			return true;
+		at += sizeof(section);
+	}
+	return false;
+}
+
+/* Returns true if a newer perf has written records or features that this one does not know. */
+static bool is_newer(const struct recording *recording)
+{
+	/* Features from 128 on are those of simpleperf. */
+	return recording->is_newer || recording->session->has_unknown ||
+	       find_next_bit(recording->session->header.adds_features, 128,
+			     HEADER_LAST_FEATURE) < 128;
+}
+
+static int refuse_newer(const struct recording *recording, const char *name)
+{
+	const char *recorded = recording->session->header.env.version;
+	char *version = recorded ? function_text__printable(recorded) : NULL;
+
+	pr_err("perf functions: %s: written by a newer perf%s%s: read it with that one\n", name,
+	       version ? ", version " : "", version ?: "");
+	free(version);
+	return -EINVAL;
+}
+
+/* Returns true, after a message, if no sample can have counts. */
+static bool refuse_kinds(const struct recording *recording, const char *name)
+{
+	const bool is_empty = strlist__empty(recording->ignored);
+
+	if (recording->has_group || (is_empty ? !recording->has_aux : recording->has_event))
+		return false;
+	pr_err("perf functions: %s: only %s counts: record with perf functions record, or -e '"
+	       EXAMPLE_GROUP "'\n", name, is_empty ?
+	       "AUX data (intel_pt, arm_spe), which has no" : "tracepoints, which have no");
+	return true;
+}
+
+/* Returns the bracket that closes the one at @open, NULL if there is none. */
+static const char *closing_bracket(const char *open)
+{
+	static const char opening[] = "(<[{", closing[] = ")>]}";
+	const char *kind = strchr(opening, *open);
+	int depth = 0;
+
+	for (const char *c = open; kind && *c; c++) {
+		depth += *c == *open;
+		if (*c == closing[kind - opening] && !--depth)
+			return c;
+	}
+	return NULL;
+}
+
+/*
+ * Divides a list of names again, because perf takes the commas of f(int, int) for separators. One
+ * name may have other commas, too.
+ */
+static int divide_names(struct strlist **list, const char *names)
+{
+	const char *begin = names, *end;
+	char *name;
+	int err;
+
+	if (!names || !strchr(names, ',') || strstarts(names, "file://"))
+		return 0;
+	strlist__delete(*list);
+	*list = strlist__new(NULL, NULL);
+	err = *list ? strlist__add(*list, names) : -ENOMEM;
+	for (; !err && *begin; begin = end + !!*end) {
+		for (end = begin; *end && *end != ','; end++)
+			end = closing_bracket(end) ?: end;
+		name = strndup(begin, end - begin);
+		err = name ? strlist__add(*list, name) : -ENOMEM;
+		free(name);
+		err = err == -EEXIST ? 0 : err;
+	}
+	return err;
 }
 
 static int recording__process(struct recording *recording, const char *name)
@@ -1197,12 +1389,19 @@ static int recording__process(struct recording *recording, const char *name)
 
 	/* From a pipe, the events come with the samples. */
 	evlist__for_each_entry(session->evlist, evsel) {
-		if (is_leader(evsel) && refuse_leader(recording, evsel))
+		if (evsel__is_group_leader(evsel) && has_counts(evsel) &&
+		    evsel->core.attr.sample_period && refuse_sampler(recording, evsel))
 			return -EINVAL;
 	}
 
 	if (symbol__init(&session->header.env) < 0)
 		return -1;
+	if (divide_names(&symbol_conf.sym_list, symbol_conf.sym_list_str) ||
+	    divide_names(&symbol_conf.comm_list, symbol_conf.comm_list_str) ||
+	    divide_names(&symbol_conf.dso_list, symbol_conf.dso_list_str)) {
+		pr_err("perf functions: %s: not enough memory\n", name);
+		return -ENOMEM;
+	}
 
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, session, &recording->ranges,
@@ -1224,6 +1423,8 @@ static int recording__process(struct recording *recording, const char *name)
 		pr_err("perf functions: %s: not enough memory\n", name);
 		return err;
 	}
+	if ((err && !is_cut(session) && is_newer(recording)) || session->has_unknown)
+		return refuse_newer(recording, name);
 	/* If perf record was killed, top has what came before. */
 	if (err || (session->is_cut && !options->is_due)) {
 		pr_err("perf functions: %s: cannot be read to its end: the %s is cut short or damaged, record again\n",
@@ -1234,6 +1435,8 @@ static int recording__process(struct recording *recording, const char *name)
 	/* The recording may end before the first sample. */
 	if (options->is_due && strlist__empty(recording->ignored))
 		return 0;
+	if (refuse_kinds(recording, name))
+		return -EINVAL;
 	if (!recording->has_group) {
 		pr_err("perf functions: %s: %s\n", name,
 		       strlist__empty(recording->ignored) ?
