@@ -60,10 +60,10 @@ exit $status
 """
 
 
-# Some samples at each tick, but not so many that they take all of the processor's time; and no
-# fewer because this kernel needs long for each.
+# Four samples at each tick, of which alternate periods need at least three to open; not so many
+# that they take all of the processor's time, and no fewer because this kernel needs long for each.
 RATE = """
-echo 500 > /proc/sys/kernel/perf_event_max_sample_rate
+echo 1000 > /proc/sys/kernel/perf_event_max_sample_rate
 echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
 """
 
