@@ -27,10 +27,7 @@ from .table import (
 )
 
 BUILT = page.TOP / "build" / os.environ.get("BASE", "6.12") / "perf/perf"
-BY = (
-    *("symbol", "dso", "comm", "thread", "process", "cpu", "pmu", "srcline", "callchain"),
-    "cgroup",
-)
+BY = "symbol dso comm thread process cpu pmu srcline callchain cgroup".split()
 # options for `perf functions report` that choose windows, the place of symbols ...
 COLLECT = (
     ("--share", "MODE", "windows that count: auto, none or discard"),
