@@ -120,6 +120,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     # not exchange events, bursts and frequencies
     NOT = (
         "extreme_values_open sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst"
+        " longest_burst_is_not_throttled frequency_times_samples"
         " frequency frequency_with_long_windows frequency_after_throttling"
         " frequency_of_throttled_task"
     )

@@ -161,7 +161,8 @@ static enum dso_load_errno refuse(struct dso *dso, const char *path)
 	/* The copy of the vdso that this kernel gives to perf. */
 	if (dso__is_vdso(dso))
 		return may_run_here(machine) ? 0 : DSO_LOAD_ERRNO__OTHER_KERNEL;
-	if (symbol_conf.has_symfs)
+	/* The user has named the folder of a guest's files, too. */
+	if (symbol_conf.has_symfs || !machine__is_host(machine))
 		return 0;
 	if (dso__is_kmod(dso))
 		return machine__is_running(machine) ? 0 : DSO_LOAD_ERRNO__OTHER_KERNEL;
