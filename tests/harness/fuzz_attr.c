@@ -297,6 +297,26 @@ static int alternates(const struct perf_event_attr *attr)
 	return probe(attr, &opens);
 }
 
+/* Returns true if a burst has more samples than a second or a tick allows. */
+static bool exceeds_limits(const struct perf_event_attr *attr)
+{
+	const __u64 in_burst = 1 + (attr->alternative_sample_count ?: 1);
+	FILE *file = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "r");
+	struct timespec tick;
+	__u64 rate, hz;
+
+	if (!file || fscanf(file, "%llu", &rate) != 1 ||
+	    clock_getres(CLOCK_MONOTONIC_COARSE, &tick)) {
+		perror("limit for samples");
+		exit(5);
+	}
+	fclose(file);
+	hz = 1000000000 / tick.tv_nsec;
+
+	return (attr->freq && attr->sample_freq > rate / in_burst) ||
+	       in_burst >= (rate + hz - 1) / hz;
+}
+
 /*
  * The model: returns the error that the new members and the size of the request must cause, or 0.
  * *attr becomes the request as the kernel understands it.
@@ -325,6 +345,8 @@ static int predict(struct perf_event_attr *attr)
 	if (!period || window >> 63 || period >> 63)
 		return -EINVAL;
 	if (attr->jitter_alternate_period > 30 || attr->alternative_sample_count > 255)
+		return -EINVAL;
+	if (exceeds_limits(attr))
 		return -EINVAL;
 
 	switch (alternates(attr)) {
@@ -842,7 +864,8 @@ static void do_poll(void)
 static void do_period(struct slot *slot)
 {
 	__u64 period = a_period();
-	bool valid = slot->attr.sample_period && period && !(period >> 63);
+	bool valid = slot->attr.sample_period && period && !(period >> 63) &&
+		     !(slot->attr.alternative_sample_period && exceeds_limits(&slot->attr));
 	int expected = valid ? 0 : -EINVAL, err = 0;
 
 	if (called(IOC_PERIOD, ioctl(slot->fd, PERF_EVENT_IOC_PERIOD, &period)))

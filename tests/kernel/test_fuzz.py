@@ -24,6 +24,7 @@ class Fuzz(unittest.TestCase):
         output = in_guest(
             f"""
             echo 5000 > /proc/sys/kernel/perf_event_max_sample_rate
+            echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
             ./fuzz_attr 1 {CALLS}
             {NO_COMPLAINT}
             """,
