@@ -5,7 +5,10 @@ The tests are of rows, the code of a function, sorting, names, and the way back.
 """
 
 import contextlib
+import os
 import re
+import signal
+import time
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
@@ -241,10 +244,10 @@ class Progress(unittest.TestCase):
         for number in range(1, samples, 10000):
             recording.writer.records.append(
                 b"".join(
-                    kinds[time % 2][:time_at]
-                    + (1000000 + time).to_bytes(8, "little")
-                    + kinds[time % 2][time_at + 8 :]
-                    for time in range(number, number + 10000)
+                    kinds[sample % 2][:time_at]
+                    + (1000000 + sample).to_bytes(8, "little")
+                    + kinds[sample % 2][time_at + 8 :]
+                    for sample in range(number, number + 10000)
                 )
             )
             recording.writer.finished_round()
@@ -254,6 +257,11 @@ class Progress(unittest.TestCase):
         """A terminal shows a line, which is gone afterwards; without a terminal there is none."""
         path = self.large(4000000)
         terminal = Terminal(PERF, "functions", "report", "-i", path)
+        # no computer is too fast: it stops while the time goes on
+        time.sleep(0.2)
+        os.kill(terminal.pid, signal.SIGSTOP)
+        time.sleep(2)
+        os.kill(terminal.pid, signal.SIGCONT)
         self.assertEqual(terminal.end(), 0)
         done = run(PERF, "functions", "report", "-i", path, stderr=-1)
         path.unlink()

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import pty
+import random
 import re
 import resource
 import struct
@@ -19,6 +20,7 @@ import subprocess
 import unittest
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 
 from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
@@ -151,16 +153,32 @@ class Recordings(Refused):
                 )
 
     def test_member_of_another_group(self):
-        """A sample has the value of an event that is not in its group."""
-        events = [pw.Event("cycles", 0, 0, [number], LONG, WINDOW) for number in (1, 2)]
+        """A sample has the value of an event that the header has in another group."""
+        events = [pw.Event("cycles", 0, 0, [number], LONG, WINDOW) for number in (1, 2, 3, 4)]
+        writer = pw.Writer([events[:2], events[2:]])
+        for values in [(1, LONG), (3, 1)], [(1, LONG), (4, 1)], [(2, LONG), (3, 1)]:
+            writer.records.clear()
+            writer.comm(pw.Where(1, 100, 100), "program")
+            writer.sample(events[0], pw.Where(2, 100, 100), 0x1000, LONG, values, number=1)
+            writer.write(DATA / "member.data")
+            self.assert_refused(
+                "is not in the group that counts it: the file is damaged, record again",
+                report(DATA / "member.data"),
+            )
+
+    def test_many_groups(self):
+        """Each event samples, with the ids of 500 unknown events: the time is linear."""
+        chance = random.Random(3)
+        events = [pw.Event(f"r{number:x}", 4, number, [number], LONG) for number in range(1, 3000)]
         writer = pw.Writer([[event] for event in events])
         writer.comm(pw.Where(1, 100, 100), "program")
-        writer.sample(events[0], pw.Where(2, 100, 100), 0x1000, LONG, [(1, LONG), (2, 1)])
-        writer.write(DATA / "member.data")
-        self.assert_refused(
-            "is not in the group that counts it: the file is cut short, record again",
-            report(DATA / "member.data"),
-        )
+        for time, event in enumerate(events, 2):
+            values = [(event.ids[0], time), *((chance.randrange(2**64), 1) for _ in range(500))]
+            writer.sample(event, pw.Where(time, 100, 100), 0x1000, LONG, values)
+        writer.write(DATA / "many.data")
+        begin = monotonic()
+        self.assertGreaterEqual(report(DATA / "many.data").returncode, 0)  # each has one sample
+        self.assertLess(monotonic() - begin, 20)
 
     def test_sample_without_values(self):
         """The sample is of a group, but has the value of no event."""

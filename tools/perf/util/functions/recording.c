@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reads recordings of groups and adds up the counts of their samples by function. */
+#include <byteswap.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -68,46 +69,6 @@ struct place {
 /* In a live recording, streams without a sample for so many ns may be forgotten. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
-/* The fields of a sample's record up to its values, in their order. */
-static const u64 sample_fields[] = {
-	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
-	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
-	PERF_SAMPLE_PERIOD, PERF_SAMPLE_READ,
-};
-
-/* Offsets of fields in the records of an event, in units of u64; 0: they are missing. */
-struct sample_offsets {
-	u8 ip;
-	u8 tid;
-	u8 time;
-	u8 id;
-	u8 cpu;
-	u8 period;
-	u8 read;
-};
-
-/* A sample that has not been queued; the next one follows. */
-struct held_sample {
-	struct evsel *evsel;
-	union perf_event event;	/* only event.header.size bytes of it */
-};
-
-/*
- * Samples of a live recording that wait without a queue. Those of a stream are in one buffer of the
- * kernel, in order, and streams need no order among them. But samples and other events, of a thread
- * or a map say, need one. At the end of a round of perf record, every event that is earlier than a
- * sample of the round before has come. An event of another kind may be later than samples of the
- * next round. So perf queues its round and the next one, and what is held when it comes.
- */
-#define QUEUED_ROUNDS	2
-
-struct held_samples {
-	char *bytes;
-	size_t allocated, size;
-	size_t before;		/* bytes of the round before */
-	unsigned int nr_queued;	/* rounds to queue, with this one */
-};
-
 /* A recording that is being read. */
 struct recording {
 	struct recording *next;
@@ -126,10 +87,12 @@ struct recording {
 	struct place *places;
 	/* Number of changes of threads and maps, from 1. */
 	u32 nr_changes;
-	/* The current sample, if it is raw. Fields that nobody needs are 0. */
-	struct perf_sample sample;
-	struct held_samples held;
 	bool has_group;
+	bool has_aux;		/* data */
+	/* Some ignored event is no tracepoint. */
+	bool has_event;
+	/* It has what only a newer perf knows. */
+	bool is_newer;
 	/* Its events are those of tasks, not of CPUs. */
 	bool is_of_tasks;
 	/* Symbols by function, to annotate their code; NULL if not requested. */
@@ -157,10 +120,9 @@ struct recording {
 /* evsel->priv: the place of an event's counts. */
 struct functions_evsel {
 	struct metrics_group *group;	/* NULL: not in a group, not counted */
-	unsigned int slot;
-	unsigned int nr_slots;		/* of the group, if it is the leader */
-	struct sample_offsets offsets;
-	bool takes_raw;			/* its samples need not be parsed */
+	struct evsel *sampler;		/* the event of the group that has its windows */
+	unsigned int slot;		/* 0 for the sampler */
+	unsigned int nr_slots;		/* of the group, if it is the sampler */
 };
 
 static bool is_tracepoint(const struct evsel *evsel)
@@ -168,10 +130,17 @@ static bool is_tracepoint(const struct evsel *evsel)
 	return evsel->core.attr.type == PERF_TYPE_TRACEPOINT;
 }
 
-static bool is_leader(struct evsel *evsel)
+/* Returns true if the samples of an event have counts. */
+static bool has_counts(const struct evsel *evsel)
 {
-	return evsel__is_group_leader(evsel) && !is_tracepoint(evsel) &&
-	       evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+	return !is_tracepoint(evsel) && evsel->core.attr.sample_type & PERF_SAMPLE_READ;
+}
+
+static bool is_sampler(const struct evsel *evsel)
+{
+	const struct functions_evsel *event = evsel->priv;
+
+	return event && event->group && event->sampler == evsel;
 }
 
 /* Prints why events cannot be read. The names are escaped, so that no terminal obeys them. */
@@ -185,34 +154,34 @@ static int refuse(struct recording *recording, struct evsel *evsel, const char *
 	return -EINVAL;
 }
 
-/* Returns true, after a message, if the leader's samples lack something that was requested. */
-static bool refuse_leader(struct recording *recording, struct evsel *leader)
+/* Returns true, after a message, if the samples of an event lack what was requested. */
+static bool refuse_sampler(struct recording *recording, struct evsel *sampler)
 {
-	const char *lacks = function_finder__lacks(recording->finder, leader);
+	const char *lacks = function_finder__lacks(recording->finder, sampler);
 	char reason[256];
 
-	if (recording->options->cpus && !(leader->core.attr.sample_type & PERF_SAMPLE_CPU))
+	if (recording->options->cpus && !(sampler->core.attr.sample_type & PERF_SAMPLE_CPU))
 		lacks = "--sample-cpu";
-	if (recording->options->span && !(leader->core.attr.sample_type & PERF_SAMPLE_TIME))
+	if (recording->options->span && !(sampler->core.attr.sample_type & PERF_SAMPLE_TIME))
 		lacks = "-T";
 	if (!lacks)
 		return false;
 	scnprintf(reason, sizeof(reason),
 		  "lacks data that these options need: use %s%s",
 		  recording->options->is_due ? "" : "perf functions record ", lacks);
-	refuse(recording, leader, reason);
+	refuse(recording, sampler, reason);
 	return true;
 }
 
-/* Returns the events that the samples of a leader count, NULL if it is no leader. */
-static struct metrics_group *new_group(struct recording *recording, struct evsel *leader)
+/* Returns the events that the samples of an event count, NULL if there are none. */
+static struct metrics_group *new_group(struct recording *recording, struct evsel *sampler)
 {
-	const struct perf_event_attr *attr = &leader->core.attr;
+	const struct perf_event_attr *attr = &sampler->core.attr;
 
-	if (!is_leader(leader))
+	if (!has_counts(sampler))
 		return NULL;
 	recording->has_group = true;
-	if (refuse_leader(recording, leader))
+	if (refuse_sampler(recording, sampler))
 		return ERR_PTR(-EINVAL);
 	callchain_param_setup(attr->sample_type,
 			      perf_session__e_machine(recording->session, /*e_flags=*/NULL));
@@ -225,33 +194,8 @@ static int ignore_event(struct recording *recording, struct evsel *evsel)
 	int err = name ? strlist__add(recording->ignored, name) : -ENOMEM;
 
 	free(name);
+	recording->has_event |= !is_tracepoint(evsel);
 	return err == -EEXIST ? 0 : err;
-}
-
-/* Returns the offset of a field in records with these fields. */
-static u8 field_offset(u64 field, u64 sample_type)
-{
-	u8 offset = sizeof(struct perf_event_header) / sizeof(u64);
-
-	if (!(sample_type & field))
-		return 0;
-	for (size_t i = 0; sample_fields[i] != field; i++)
-		offset += !!(sample_type & sample_fields[i]);
-	return offset;
-}
-
-static struct sample_offsets find_offsets(u64 sample_type)
-{
-	return (struct sample_offsets){
-		.ip	= field_offset(PERF_SAMPLE_IP, sample_type),
-		.tid	= field_offset(PERF_SAMPLE_TID, sample_type),
-		.time	= field_offset(PERF_SAMPLE_TIME, sample_type),
-		.id	= field_offset(PERF_SAMPLE_IDENTIFIER, sample_type) ?:
-			  field_offset(PERF_SAMPLE_ID, sample_type),
-		.cpu	= field_offset(PERF_SAMPLE_CPU, sample_type),
-		.period	= field_offset(PERF_SAMPLE_PERIOD, sample_type),
-		.read	= field_offset(PERF_SAMPLE_READ, sample_type),
-	};
 }
 
 /* Returns true if thread and address of a sample do not suffice. */
@@ -260,21 +204,8 @@ static bool needs_sample(const struct recording *recording)
 	return recording->symbols || function_finder__needs_sample(recording->finder);
 }
 
-/* Returns true if samples of this event need not be parsed. */
-static bool can_take_raw(const struct recording *recording, const struct evsel *evsel,
-			 const struct sample_offsets *at)
-{
-	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	const u64 read_format = evsel->core.attr.read_format;
-
-	return at->ip && at->tid && at->time && at->id && at->read &&
-	       (read_format & (PERF_FORMAT_GROUP | times)) == PERF_FORMAT_GROUP &&
-	       !evsel->needs_swap && !perf_guest && !recording->has_chain &&
-	       !needs_sample(recording);
-}
-
 static int add_event(struct recording *recording, struct metrics_group *group,
-		     struct evsel *evsel)
+		     struct evsel *sampler, struct evsel *evsel)
 {
 	struct functions_evsel *event = zalloc(sizeof(*event));
 	int slot;
@@ -288,7 +219,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	if (!group || is_tracepoint(evsel))
 		return ignore_event(recording, evsel);
 
-	if (!evsel__is_group_leader(evsel) && evsel->core.attr.sample_period &&
+	if (evsel != sampler && evsel->core.attr.sample_period &&
 	    metrics_group__alternates(group))
 		return refuse(recording, evsel,
 			      "samples by itself, which splits the windows of its group: record it without a period");
@@ -301,9 +232,8 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	if (slot < 0)
 		return slot;
 	event->group = group;
+	event->sampler = sampler;
 	event->slot = slot;
-	event->offsets = find_offsets(evsel->core.attr.sample_type);
-	event->takes_raw = can_take_raw(recording, evsel, &event->offsets);
 
 	if (metrics_group__nr_events(group) > recording->nr_counts) {
 		recording->nr_counts = metrics_group__nr_events(group);
@@ -322,53 +252,6 @@ static int refuse_late(struct recording *recording, struct evsel *evsel)
 		      "has come into its group after the first samples: record again");
 }
 
-/* Adds an event with its whole group, before its first sample. */
-static int add_events(struct recording *recording, struct evsel *evsel)
-{
-	struct evsel *leader = evsel__leader(evsel), *pos;
-	struct functions_evsel *event;
-	struct metrics_group *group;
-
-	for_each_group_evsel(pos, leader) {
-		if (pos->priv)
-			return refuse_late(recording, evsel);
-	}
-
-	group = new_group(recording, leader);
-	if (IS_ERR(group))
-		return PTR_ERR(group);
-	for_each_group_evsel(pos, leader) {
-		int err = add_event(recording, group, pos);
-
-		if (err)
-			return err;
-	}
-	event = leader->priv;
-	if (group)
-		event->nr_slots = metrics_group__nr_events(group);
-	return evsel->priv ? 0 : -EINVAL;
-}
-
-/* Returns the slot of a member of a group, -ENOENT if it has none, or -EINVAL after a message. */
-static int find_slot(struct recording *recording, struct evsel *leader, u64 id)
-{
-	struct evsel *member = evlist__id2evsel_strict(recording->session->evlist, id);
-	const struct functions_evsel *event, *own = leader->priv;
-
-	if (!member)
-		return -ENOENT;
-	/* The header describes the groups, and is missing if the file is cut. */
-	if (member->core.leader != &leader->core)
-		return refuse(recording, member,
-			      "is not in the group that counts it: the file is cut short, record again");
-	event = member->priv;
-	if (!event || !event->group)
-		return -ENOENT;
-	if (event->group != own->group)
-		return refuse_late(recording, member);
-	return event->slot;
-}
-
 /* In a damaged file, the values may be of an event that reads them in another form. */
 static bool has_values(const union perf_event *event, const struct perf_sample *sample,
 		       u64 read_format)
@@ -378,6 +261,116 @@ static bool has_values(const union perf_event *event, const struct perf_sample *
 
 	return begin <= event->header.size && nr <= event->header.size &&
 	       begin + nr * sample_read_value_size(read_format) <= event->header.size;
+}
+
+/*
+ * Makes a group of the events that a sample has values of, the leader's first: not every header
+ * describes the groups. Without a sample, only the header is known.
+ */
+static int group_by_ids(struct recording *recording, struct evsel *evsel,
+			const union perf_event *event, const struct perf_sample *sample)
+{
+	const u64 read_format = evsel->core.attr.read_format;
+	struct evsel *leader = NULL, *last = NULL, *member, *pos;
+	struct sample_read_value *v;
+
+	if (!event || !has_counts(evsel) || !(read_format & PERF_FORMAT_GROUP) ||
+	    !has_values(event, sample, read_format))
+		return 0;
+	v = sample->read.group.values;
+	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+		member = evlist__id2evsel_strict(recording->session->evlist, v->id);
+		leader = leader ?: member;
+		if (!member || member->core.leader == leader->core.leader)
+			continue;
+		if (member->priv || leader->priv)
+			return refuse_late(recording, member);
+		if (!evsel__is_group_leader(leader) || !evsel__is_group_leader(member) ||
+		    member->core.nr_members > 1)
+			return refuse(recording, member,
+				      "is not in the group that counts it: the file is damaged, record again");
+		if (!last) {
+			for_each_group_evsel(pos, leader)
+				last = pos;
+		}
+		evsel__set_leader(member, leader);
+		leader->core.nr_members = max(leader->core.nr_members, 1) + 1;
+		list_move(&member->core.node, &last->core.node);
+		last = member;
+	}
+	return 0;
+}
+
+/* Adds an event with its whole group, before its first sample; NULL if there is none at all. */
+static int add_events(struct recording *recording, struct evsel *evsel,
+		      const union perf_event *event, const struct perf_sample *sample)
+{
+	int err = group_by_ids(recording, evsel, event, sample);
+	struct evsel *leader = evsel__leader(evsel), *sampler, *pos;
+	struct functions_evsel *own;
+	struct metrics_group *group;
+
+	if (err)
+		return err;
+	for_each_group_evsel(pos, leader) {
+		if (pos->priv)
+			return refuse_late(recording, evsel);
+	}
+
+	/* A leader without a period, of AUX data for example, lets another member sample. */
+	sampler = has_counts(leader) && leader->core.attr.sample_period ? leader : evsel;
+	group = new_group(recording, sampler);
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+	err = add_event(recording, group, sampler, sampler);
+	for_each_group_evsel(pos, leader) {
+		if (!err && pos != sampler)
+			err = add_event(recording, group, sampler, pos);
+	}
+	if (err)
+		return err;
+	own = sampler->priv;
+	if (group)
+		own->nr_slots = metrics_group__nr_events(group);
+	return evsel->priv ? 0 : -EINVAL;
+}
+
+/* Returns the slot of a member of a group, -ENOENT if it has none, or -EINVAL after a message. */
+static int find_slot(struct recording *recording, struct evsel *sampler, u64 id)
+{
+	struct evsel *member = evlist__id2evsel_strict(recording->session->evlist, id);
+	const struct functions_evsel *event, *own = sampler->priv;
+
+	if (!member)
+		return -ENOENT;
+	if (member->core.leader != sampler->core.leader)
+		return refuse_late(recording, member);
+	event = member->priv;
+	if (!event || !event->group)
+		return -ENOENT;
+	if (event->group != own->group)
+		return refuse_late(recording, member);
+	return event->slot;
+}
+
+/* Returns the id of the sampler, though another member may sample; 0 if it has no value. */
+static u64 find_sampler_id(const struct recording *recording, const struct evsel *evsel,
+			   const union perf_event *event, const struct perf_sample *sample)
+{
+	const u64 read_format = evsel->core.attr.read_format;
+	const bool has_id = evsel->core.attr.sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
+	const struct functions_evsel *own = evsel->priv;
+	struct sample_read_value *v = sample->read.group.values;
+
+	if (!(read_format & PERF_FORMAT_GROUP) || (own->sampler == evsel && has_id))
+		return sample->id;
+	if (!has_values(event, sample, read_format))
+		return 0;
+	sample_read_group__for_each(v, sample->read.group.nr, read_format) {
+		if (evlist__id2evsel_strict(recording->session->evlist, v->id) == own->sampler)
+			return v->id;
+	}
+	return 0;
 }
 
 /* Returns what an event has counted since the previous sample; value is the last one. */
@@ -390,32 +383,47 @@ static inline u64 count_since(struct metrics_value *last, u64 value)
 	return count;
 }
 
+static int refuse_values(struct recording *recording, struct evsel *evsel)
+{
+	return refuse(recording, evsel,
+		      "has a sample with the values of another event: the file is damaged, record again");
+}
+
 /*
  * Sets the counts of each event since the previous sample of the stream. Returns 0, a negative
- * error, or 1 if the leader has counted nothing: the session ignores such a sample, too.
+ * error, or 1 if the sampler, whose id is @id, has counted nothing.
  */
 static int read_counts(struct recording *recording, struct metrics_value *values,
-		       struct evsel *evsel, const union perf_event *event,
+		       struct evsel *evsel, u64 id, const union perf_event *event,
 		       struct perf_sample *sample)
 {
 	const u64 read_format = evsel->core.attr.read_format;
-	const struct functions_evsel *leader = evsel->priv;
-	const unsigned int nr_slots = leader->nr_slots;
+	const struct functions_evsel *own = evsel->priv, *sampler = own->sampler->priv;
+	const unsigned int nr_slots = sampler->nr_slots;
 	struct sample_read_value *v = sample->read.group.values;
-	u64 *counts = recording->counts, *count = counts, nr = sample->read.group.nr;
+	u64 *counts = recording->counts, *count = counts, nr = sample->read.group.nr, left;
 	struct metrics_value *next = values, *end = values + min_t(u64, nr, nr_slots);
 	unsigned int slot;
 
 	if (!(read_format & PERF_FORMAT_GROUP)) {
+		if (read_format & PERF_FORMAT_ID && sample->read.one.id != id)
+			return refuse_values(recording, evsel);
 		memset(counts, 0, nr_slots * sizeof(*counts));
-		counts[leader->slot] = sample->period;
-		return 0;
+		counts[own->slot] = count_since(&values[0], sample->read.one.value);
+		return counts[own->slot] ? 0 : 1;
 	}
-	if (!has_values(event, sample, read_format))
-		return refuse(recording, evsel,
-			      "has a sample with the values of another event: the file is damaged, record again");
-	if (v->value == values[leader->slot].value)
+	if (!nr)
+		return -EINVAL;
+	left = has_values(event, sample, read_format) ? nr : 0;
+	while (left && v->id != id) {
+		v = next_sample_read_value(v, read_format);
+		left--;
+	}
+	if (!left)
+		return refuse_values(recording, evsel);
+	if (v->value == values[0].value)
 		return 1;
+	v = sample->read.group.values;
 
 	/* Most samples have all events, in the order of their slots. */
 	for (; next < end && v->id && v->id == next->id; next++) {
@@ -427,7 +435,7 @@ static int read_counts(struct recording *recording, struct metrics_value *values
 		memset(count, 0, (nr_slots - slot) * sizeof(*count));
 	for (nr -= slot; nr; nr--, v = next_sample_read_value(v, read_format)) {
 		if (slot >= nr_slots || !v->id || values[slot].id != v->id) {
-			int found = find_slot(recording, evsel, v->id);
+			int found = find_slot(recording, own->sampler, v->id);
 
 			if (found == -ENOENT)
 				continue;
@@ -562,7 +570,8 @@ static noinline int look_up(struct recording *recording, struct machine *machine
 		.pid		= sample->pid,
 		.tid		= sample->tid,
 		.cpumode	= sample->cpumode,
-		.filtered	= al.filtered,
+		/* The rows of guests whose programs are not known are known. */
+		.filtered	= al.filtered & ~BIT(HIST_FILTER__GUEST),
 		.nowhere	= function_finder__is_nowhere(recording->finder, sample),
 		.change		= needs_sample(recording) ? 0 : recording->nr_changes,
 		.thread		= function_finder__thread(recording->finder, al.thread),
@@ -602,23 +611,10 @@ static int process_side_event(const struct perf_tool *tool, union perf_event *ev
 	return machine__process_event(machine, event, sample);
 }
 
-/* Reads the period from the record. The sample has the count instead, or nothing if it is raw. */
-static u64 read_period(const struct functions_evsel *leader, const union perf_event *event)
-{
-	const u8 at = leader->offsets.period;
-
-	if (!at || event->header.size < (at + 1) * sizeof(u64))
-		return 0;
-	return ((const u64 *)event)[at];
-}
-
 /* Returns the PMU of the kind of core that counted a group, 0 if none is named. */
 static u32 core_of(struct evsel *evsel)
 {
-	const struct functions_evsel *event = evsel->priv;
-
-	return event && event->group && evsel__is_group_leader(evsel) ?
-	       function_event_core(&evsel->core.attr) : 0;
+	return is_sampler(evsel) ? function_event_core(&evsel->core.attr) : 0;
 }
 
 /* Adds the CPU to the table. If several kinds of cores have counted, each is a CPU. */
@@ -675,9 +671,7 @@ static bool lacks_children(const struct recording *recording)
 	if (has_named_threads(&recording->session->header.env))
 		return false;
 	evlist__for_each_entry(recording->session->evlist, evsel) {
-		const struct functions_evsel *event = evsel->priv;
-
-		if (event && event->group && is_leader(evsel) && !evsel->core.attr.inherit)
+		if (is_sampler(evsel) && !evsel->core.attr.inherit)
 			return recording->is_of_tasks;
 	}
 	return false;
@@ -783,8 +777,9 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	struct metrics_sample metrics_sample;
 	struct metrics_stream *stream;
 	struct metrics_value *values;
-	struct functions_evsel *leader;
+	struct functions_evsel *own;
 	bool elsewhere, of_other_thread;
+	u64 id;
 	int err;
 
 	recording->nr_samples++;
@@ -794,12 +789,12 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		return -EINVAL;
 	}
 	if (!evsel->priv) {
-		err = add_events(recording, evsel);
+		err = add_events(recording, evsel, event, sample);
 		if (err)
 			return err;
 	}
-	leader = evsel->priv;
-	if (!leader->group)
+	own = evsel->priv;
+	if (!own->group)
 		return 0;
 	err = follow_spans(recording, sample->time);
 	if (err)
@@ -808,11 +803,12 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	place = find_place(recording, machine, evsel, sample);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
-	stream = function_metrics__findnew_stream(recording->metrics, leader->group, sample->id,
+	id = find_sampler_id(recording, evsel, event, sample);
+	stream = function_metrics__findnew_stream(recording->metrics, own->group, id,
 						  place->thread, &values);
 	if (!stream)
 		return -ENOMEM;
-	err = read_counts(recording, values, evsel, event, sample);
+	err = read_counts(recording, values, evsel, id, event, sample);
 	if (err)
 		return err < 0 ? err : 0;
 	if (recording->has_chain) {
@@ -831,7 +827,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.function = place->function,
 		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
-		.period = read_period(leader, event),
+		.period = evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD ? sample->period : 0,
 		.time = sample->time,
 		.filtered = place->filtered || elsewhere,
 		.foreign = elsewhere || of_other_thread,
@@ -839,7 +835,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.nowhere = place->nowhere,
 	};
 	if (recording->symbols && !metrics_sample.filtered && !metrics_sample.outside) {
-		err = annotate_sample(recording, machine, evsel, sample);
+		err = annotate_sample(recording, machine, evsel__leader(evsel), sample);
 		if (err)
 			return err;
 	}
@@ -866,154 +862,6 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event,
 	return take_sample(recording, sample->evsel, event, sample, machine);
 }
 
-/*
- * Returns the event of a sample that can be taken from its record. Others have to be parsed: the
- * first one of an event, and those of members, in which the first value is the leader's.
- */
-static struct evsel *raw_sample_event(const struct perf_session *session,
-				      const union perf_event *event)
-{
-	struct evsel *evsel = evlist__event2evsel(session->evlist, (union perf_event *)event);
-	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
-	const u64 *record = (const u64 *)event;
-	const struct sample_read_value *value;
-
-	if (!own || !own->takes_raw)
-		return NULL;
-	value = (const struct sample_read_value *)&record[own->offsets.read + 1];
-	if (event->header.size < offsetof(struct sample_read_value, lost) +
-				 (own->offsets.read + 1) * sizeof(u64) ||
-	    !record[own->offsets.read] || !value->id || value->id != record[own->offsets.id])
-		return NULL;
-	return evsel;
-}
-
-/* Takes a sample of which raw_sample_event() has found the event. */
-static int take_raw_sample(struct recording *recording, struct evsel *evsel,
-			   union perf_event *event)
-{
-	const struct functions_evsel *own = evsel->priv;
-	const struct sample_offsets *at = &own->offsets;
-	struct perf_sample *sample = &recording->sample;
-	u64 *record = (u64 *)event;
-	const u32 *ids = (const u32 *)&record[at->tid];
-
-	sample->cpumode = event->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	sample->ip = record[at->ip];
-	sample->pid = ids[0];
-	sample->tid = ids[1];
-	sample->time = record[at->time];
-	sample->id = record[at->id];
-	sample->cpu = at->cpu ? *(const u32 *)&record[at->cpu] : (u32)-1;
-	sample->read.group.nr = record[at->read];
-	sample->read.group.values = (struct sample_read_value *)&record[at->read + 1];
-	return take_sample(recording, evsel, event, sample, &recording->session->machines.host);
-}
-
-static int process_raw_sample(const struct perf_tool *tool __maybe_unused,
-			      struct perf_session *session, union perf_event *event)
-{
-	struct recording *recording = container_of(session->tool, struct recording, tool);
-	struct evsel *evsel = raw_sample_event(session, event);
-
-	return evsel ? take_raw_sample(recording, evsel, event) : 1;
-}
-
-/* Returns the size of a held sample, so that the next one is aligned. */
-static size_t held_size(const union perf_event *event)
-{
-	return PERF_ALIGN(offsetof(struct held_sample, event) + event->header.size, sizeof(u64));
-}
-
-static int hold_sample(struct held_samples *held, struct evsel *evsel,
-		       const union perf_event *event)
-{
-	const size_t size = held->size + held_size(event);
-	struct held_sample *new;
-
-	if (size > held->allocated) {
-		const size_t allocated = 2 * size;
-		char *bytes = realloc(held->bytes, allocated);
-
-		if (!bytes)
-			return -ENOMEM;
-		held->bytes = bytes;
-		held->allocated = allocated;
-	}
-	new = (struct held_sample *)(held->bytes + held->size);
-	new->evsel = evsel;
-	memcpy(&new->event, event, event->header.size);
-	held->size = size;
-	return 0;
-}
-
-/* Takes the samples in the first bytes. */
-static int take_held(struct recording *recording, size_t bytes)
-{
-	struct held_samples *held = &recording->held;
-	size_t at = 0;
-	int err = 0;
-
-	while (at < bytes && !err && !session_done()) {
-		struct held_sample *sample = (struct held_sample *)(held->bytes + at);
-
-		err = take_raw_sample(recording, sample->evsel, &sample->event);
-		at += held_size(&sample->event);
-	}
-	held->size -= at;
-	held->before = held->size;
-	if (held->size)
-		memmove(held->bytes, held->bytes + at, held->size);
-	return err;
-}
-
-/* Queues all held samples, except those that the queue would already have passed on. */
-static int queue_held(struct recording *recording)
-{
-	struct ordered_events *oe = &recording->session->ordered_events;
-	struct held_samples *held = &recording->held;
-	int err = 0;
-
-	for (size_t at = 0; at < held->size && !err && !session_done(); ) {
-		struct held_sample *sample = (struct held_sample *)(held->bytes + at);
-		const struct functions_evsel *own = sample->evsel->priv;
-		u64 time = ((u64 *)&sample->event)[own->offsets.time];
-
-		/* The queue has passed on later events. It would count this one as out of order. */
-		err = time <= oe->last_flush ? -ETIME :
-		      perf_session__queue_event(recording->session, &sample->event, time,
-						/*file_offset=*/0, recording->data.path);
-		if (err == -ETIME)
-			err = take_raw_sample(recording, sample->evsel, &sample->event);
-		at += held_size(&sample->event);
-	}
-	held->size = 0;
-	held->before = 0;
-	return err;
-}
-
-/*
- * Holds a sample, or returns 1 to have an event queued. One that has to be parsed may be in the
- * stream of others, so it is queued with them.
- */
-static int hold_event(const struct perf_tool *tool __maybe_unused,
-		      struct perf_session *session, union perf_event *event)
-{
-	struct recording *recording = container_of(session->tool, struct recording, tool);
-	struct held_samples *held = &recording->held;
-	struct evsel *evsel = NULL;
-
-	if (held->nr_queued == QUEUED_ROUNDS)
-		return 1;
-	if (event->header.type == PERF_RECORD_SAMPLE)
-		evsel = raw_sample_event(session, event);
-	if (!evsel) {
-		held->nr_queued = QUEUED_ROUNDS;
-		return queue_held(recording) ?: 1;
-	}
-	return held->nr_queued ? 1 : hold_sample(held, evsel, event);
-}
-
 static int process_round(const struct perf_tool *tool, union perf_event *event,
 			 struct ordered_events *oe)
 {
@@ -1021,10 +869,6 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 	const struct recording_options *options = recording->options;
 	int err = perf_event__process_finished_round(tool, event, oe);
 
-	if (recording->held.nr_queued)
-		recording->held.nr_queued--;
-	else
-		err = err ?: take_held(recording, recording->held.before);
 	if (err || recording->is_refused || !options->is_due(options->data))
 		return err;
 	/* The reason has been printed. */
@@ -1034,26 +878,20 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
-/* perf reads this data from the pipe itself, but some may have been read ahead. */
-static int refuse_other_data(const struct perf_tool *tool __maybe_unused,
-			     struct perf_session *session, union perf_event *event __maybe_unused)
-{
-	struct recording *recording = container_of(session->tool, struct recording, tool);
-
-	pr_err("perf functions: top takes neither tracepoints nor AUX data (intel_pt, arm_spe): leave them out, or use perf functions record\n");
-	recording->is_refused = true;
-	session_done = 1;
-	return 0;
-}
-
 static int process_throttle(const struct perf_tool *tool, union perf_event *event,
 			    struct perf_sample *sample __maybe_unused,
 			    struct machine *machine __maybe_unused)
 {
 	struct recording *recording = container_of(tool, struct recording, tool);
+	struct evsel *evsel = evlist__id2evsel_strict(recording->session->evlist,
+						      event->throttle.id);
+	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
 
 	recording->throttled += event->header.type == PERF_RECORD_THROTTLE;
 	function_metrics__throttle(recording->metrics, event->throttle.id);
+	/* Since Linux 6.16 the leader is named, whichever event samples. */
+	if (own && own->group && own->sampler != evsel && evsel__is_group_leader(evsel))
+		function_metrics__lost(recording->metrics);
 	return 0;
 }
 
@@ -1095,9 +933,22 @@ static int process_lost_samples(const struct perf_tool *tool, union perf_event *
 static int process_feature(const struct perf_tool *tool, struct perf_session *session,
 			   union perf_event *event)
 {
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+
+	recording->is_newer |= event->feat.feat_id > HEADER_LAST_FEATURE;
 	/* HEADER_LAST_FEATURE marks the end of the features. */
 	return event->feat.feat_id < HEADER_LAST_FEATURE ?
 	       perf_event__process_feature(tool, session, event) : 0;
+}
+
+static int process_auxtrace_info(const struct perf_tool *tool __maybe_unused,
+				 struct perf_session *session,
+				 union perf_event *event __maybe_unused)
+{
+	struct recording *recording = container_of(session->tool, struct recording, tool);
+
+	recording->has_aux = true;
+	return 0;
 }
 
 /* CPU-wide events have a thread map with the pid -1. */
@@ -1116,7 +967,6 @@ static int process_thread_map(const struct perf_tool *tool __maybe_unused,
 static void recording__init_tool(struct perf_tool *tool, bool is_live)
 {
 	perf_tool__init(tool, /*ordered_events=*/true);
-	tool->raw_sample	= process_raw_sample;
 	tool->sample		= process_sample;
 	tool->mmap		= process_side_event;
 	tool->mmap2		= process_side_event;
@@ -1133,19 +983,15 @@ static void recording__init_tool(struct perf_tool *tool, bool is_live)
 	tool->attr		= perf_event__process_attr;
 	tool->event_update	= perf_event__process_event_update;
 	tool->feature		= process_feature;
+	tool->auxtrace_info	= process_auxtrace_info;
 	tool->thread_map	= process_thread_map;
 	tool->build_id		= perf_event__process_build_id;
 	tool->id_index		= perf_event__process_id_index;
 #ifdef HAVE_LIBTRACEEVENT
 	tool->tracing_data	= perf_event__process_tracing_data;
 #endif
-	if (is_live) {
-		tool->tracing_data	= refuse_other_data;
-		tool->auxtrace_info	= refuse_other_data;
+	if (is_live)
 		tool->finished_round	= process_round;
-		tool->before_queue	= hold_event;
-		tool->read_ahead	= true;
-	}
 	tool->ordering_requires_timestamps = true;
 	tool->dont_split_sample_group = true;
 	/* A sample that waits for its call chain would come after later ones. */
@@ -1178,20 +1024,114 @@ static void recording__delete(struct recording *recording)
 	free(recording->chain.frames);
 	free(recording->places);
 	free(recording->counts);
-	free(recording->held.bytes);
 	free(recording->ranges);
 	free(recording);
 }
 
-/* Returns true if the file ends within its events, which perf would map nevertheless. */
+/*
+ * Returns true if the file ends within its events, which perf would map nevertheless, or within the
+ * features of its header, which follow them.
+ */
 static bool is_cut(const struct perf_session *session)
 {
+	const struct perf_header *header = &session->header;
+	const unsigned int nr = bitmap_weight(header->adds_features, HEADER_FEAT_BITS);
+	u64 at = add_saturated(header->data_offset, header->data_size);
+	int fd = perf_data__fd(session->data);
 	struct stat st;
-	u64 end;
 
-	return !perf_data__is_pipe(session->data) && !fstat(perf_data__fd(session->data), &st) &&
-	       (check_add_overflow(session->header.data_offset, session->header.data_size, &end) ||
-		end > (u64)st.st_size);
+	if (perf_data__is_pipe(session->data) || fstat(fd, &st))
+		return false;
+	if (at > (u64)st.st_size)
+		return true;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct perf_file_section section;
+
+		if (pread(fd, &section, sizeof(section), at) != sizeof(section))
+			return true;
+		if (header->needs_swap) {
+			section.offset = bswap_64(section.offset);
+			section.size = bswap_64(section.size);
+		}
+		if (add_saturated(section.offset, section.size) > (u64)st.st_size)
+			return true;
+		at += sizeof(section);
+	}
+	return false;
+}
+
+/* Returns true if a newer perf has written records or features that this one does not know. */
+static bool is_newer(const struct recording *recording)
+{
+	/* Features from 128 on are those of simpleperf. */
+	return recording->is_newer || recording->session->has_unknown ||
+	       find_next_bit(recording->session->header.adds_features, 128,
+			     HEADER_LAST_FEATURE) < 128;
+}
+
+static int refuse_newer(const struct recording *recording, const char *name)
+{
+	const char *recorded = recording->session->header.env.version;
+	char *version = recorded ? function_text__printable(recorded) : NULL;
+
+	pr_err("perf functions: %s: written by a newer perf%s%s: read it with that one\n", name,
+	       version ? ", version " : "", version ?: "");
+	free(version);
+	return -EINVAL;
+}
+
+/* Returns true, after a message, if no sample can have counts. */
+static bool refuse_kinds(const struct recording *recording, const char *name)
+{
+	const bool is_empty = strlist__empty(recording->ignored);
+
+	if (recording->has_group || (is_empty ? !recording->has_aux : recording->has_event))
+		return false;
+	pr_err("perf functions: %s: only %s counts: record with perf functions record, or -e '"
+	       EXAMPLE_GROUP "'\n", name, is_empty ?
+	       "AUX data (intel_pt, arm_spe), which has no" : "tracepoints, which have no");
+	return true;
+}
+
+/* Returns the bracket that closes the one at @open, NULL if there is none. */
+static const char *closing_bracket(const char *open)
+{
+	static const char opening[] = "(<[{", closing[] = ")>]}";
+	const char *kind = strchr(opening, *open);
+	int depth = 0;
+
+	for (const char *c = open; kind && *c; c++) {
+		depth += *c == *open;
+		if (*c == closing[kind - opening] && !--depth)
+			return c;
+	}
+	return NULL;
+}
+
+/*
+ * Divides a list of names again, because perf takes the commas of f(int, int) for separators. One
+ * name may have other commas, too.
+ */
+static int divide_names(struct strlist **list, const char *names)
+{
+	const char *begin = names, *end;
+	char *name;
+	int err;
+
+	if (!names || !strchr(names, ',') || strstarts(names, "file://"))
+		return 0;
+	strlist__delete(*list);
+	*list = strlist__new(NULL, NULL);
+	err = *list ? strlist__add(*list, names) : -ENOMEM;
+	for (; !err && *begin; begin = end + !!*end) {
+		for (end = begin; *end && *end != ','; end++)
+			end = closing_bracket(end) ?: end;
+		name = strndup(begin, end - begin);
+		err = name ? strlist__add(*list, name) : -ENOMEM;
+		free(name);
+		err = err == -EEXIST ? 0 : err;
+	}
+	return err;
 }
 
 /* The groups of a recording without samples are known from its header. */
@@ -1200,11 +1140,12 @@ static int add_idle_groups(struct recording *recording)
 	struct evsel *evsel;
 	int err = 0;
 
-	if (recording->has_group)
+	if (recording->has_group || recording->is_refused)
 		return 0;
 	evlist__for_each_entry(recording->session->evlist, evsel) {
-		if (!err && is_leader(evsel) && evsel->core.attr.sample_period)
-			err = add_events(recording, evsel);
+		if (!err && evsel__is_group_leader(evsel) && has_counts(evsel) &&
+		    evsel->core.attr.sample_period)
+			err = add_events(recording, evsel, NULL, NULL);
 	}
 	return err;
 }
@@ -1218,12 +1159,19 @@ static int recording__process(struct recording *recording, const char *name)
 
 	/* From a pipe, the events come with the samples. */
 	evlist__for_each_entry(session->evlist, evsel) {
-		if (is_leader(evsel) && refuse_leader(recording, evsel))
+		if (evsel__is_group_leader(evsel) && has_counts(evsel) &&
+		    evsel->core.attr.sample_period && refuse_sampler(recording, evsel))
 			return -EINVAL;
 	}
 
 	if (symbol__init(&session->header.env) < 0)
 		return -1;
+	if (divide_names(&symbol_conf.sym_list, symbol_conf.sym_list_str) ||
+	    divide_names(&symbol_conf.comm_list, symbol_conf.comm_list_str) ||
+	    divide_names(&symbol_conf.dso_list, symbol_conf.dso_list_str)) {
+		pr_err("perf functions: %s: not enough memory\n", name);
+		return -ENOMEM;
+	}
 
 	if (options->time &&
 	    perf_time__parse_for_ranges(options->time, session, &recording->ranges,
@@ -1237,7 +1185,7 @@ static int recording__process(struct recording *recording, const char *name)
 	if (!options->span && !options->is_due)
 		function_progress__begin(name, &recording->nr_samples);
 	err = is_cut(session) ? -EINVAL : perf_session__process_events(session);
-	err = err ?: take_held(recording, recording->held.size) ?: add_idle_groups(recording);
+	err = err ?: add_idle_groups(recording);
 	function_progress__end();
 	if (recording->is_refused)
 		return -EINVAL;
@@ -1245,6 +1193,8 @@ static int recording__process(struct recording *recording, const char *name)
 		pr_err("perf functions: %s: not enough memory\n", name);
 		return err;
 	}
+	if ((err && !is_cut(session) && is_newer(recording)) || session->has_unknown)
+		return refuse_newer(recording, name);
 	/* If perf record was killed, top has what came before. */
 	if (err || (session->is_cut && !options->is_due)) {
 		pr_err("perf functions: %s: cannot be read to its end: the %s is cut short or damaged, record again\n",
@@ -1255,6 +1205,8 @@ static int recording__process(struct recording *recording, const char *name)
 	/* The recording may end before the first sample. */
 	if (options->is_due && strlist__empty(recording->ignored))
 		return 0;
+	if (refuse_kinds(recording, name))
+		return -EINVAL;
 	if (!recording->has_group) {
 		pr_err("perf functions: %s: no counter group: record with perf functions record, or -e '"
 		       EXAMPLE_GROUP "'\n", name);

@@ -37,6 +37,7 @@
 #include "../strbuf.h"
 #include "../symbol.h"
 #include "../thread.h"
+#include "../util.h"
 #include "../vdso.h"
 
 /* An address in a call chain, and its function. */
@@ -371,6 +372,20 @@ static struct metrics_function *jit_function(struct function_finder *finder, str
 			      0);
 }
 
+/* Returns true if the address is in a guest about which perf knows nothing. */
+static bool is_in_guest(u8 cpumode)
+{
+	return !perf_guest && (cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
+			       cpumode == PERF_RECORD_MISC_GUEST_USER);
+}
+
+static struct metrics_function *guest_function(struct function_finder *finder, u8 cpumode)
+{
+	const char *name = cpumode == PERF_RECORD_MISC_GUEST_KERNEL ? "[guest kernel]" : "[guest]";
+
+	return named_function(finder, FUNCTION_BY_SYMBOL, name, name, "", 0);
+}
+
 static struct metrics_function *symbol_function(struct function_finder *finder,
 						struct addr_location *al, u64 ip)
 {
@@ -649,6 +664,13 @@ static struct metrics_function *key_function(struct function_finder *finder, enu
 					     struct evsel *evsel, struct perf_sample *sample,
 					     struct addr_location *al)
 {
+	const bool is_of_code = key == FUNCTION_BY_SYMBOL || key == FUNCTION_BY_DSO ||
+				key == FUNCTION_BY_SRCLINE || key == FUNCTION_BY_CALLCHAIN ||
+				key == FUNCTION_BY_CHILDREN;
+
+	if (is_of_code && is_in_guest(sample->cpumode))
+		return guest_function(finder, sample->cpumode);
+
 	switch (key) {
 	case FUNCTION_BY_DSO:
 		return dso_function(finder, al);
@@ -847,7 +869,8 @@ int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 
 	chain->nr = 0;
 	recorded_chain__begin(&frames, evsel, sample);
-	while (recorded_chain__next(&frames)) {
+	/* A guest is one row. */
+	while (!is_in_guest(sample->cpumode) && recorded_chain__next(&frames)) {
 		place = find_frame(finder, sample, machine, thread, frames.cpumode, frames.ip);
 		if (!place)
 			return -ENOMEM;

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings that are unusual: groups that no header describes, samplers that do not lead, guests,
+records of a newer perf, and names with commas.
+
+The truth is what each recording was made of.
+"""
+
+import collections
+import gzip
+import json
+import lzma
+import struct
+import subprocess
+import unittest
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import BASE, CHECK, PERF, must, run
+from tests.harness.recording import LONG, WINDOW, Recording, Windows
+
+DATA = CHECK / "reading"
+F, G = 0x1000, 0x2000
+GUEST_KERNEL, GUEST_USER = 4, 5
+AUXTRACE_INFO, HEADER_VERSION = 70, 5
+NEVER = 1 << 62  # simpleperf's period of an event that does not sample
+TIMES = pw.FORMAT_ENABLED | pw.FORMAT_RUNNING
+TRACEPOINT = 2
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+def report(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return run(PERF, "functions", "report", "-j", path, *options, stderr=-1)
+
+
+class Undescribed(pw.Writer):
+    """The header describes only the groups in `described`."""
+
+    described: Sequence[Sequence[pw.Event]] = ()
+
+    def group_desc(self) -> bytes:
+        return pw.Writer(self.described).group_desc()
+
+
+def lone(*groups: Sequence[pw.Event]) -> Undescribed:
+    """Events of groups that the header does not describe."""
+    return Undescribed([[event] for group in groups for event in group])
+
+
+class Groups(unittest.TestCase):
+    """f takes 2 cycles per instruction, g 4: ten samples of g, then ten of f, and so on."""
+
+    SAMPLES = 120
+    FOUND = {F: (60, 2), G: (59, 4)}  # the first window is unknown
+
+    @staticmethod
+    def group(
+        *names: str, first: int = 1, cpus: int = 1, form: int = 0, flags: int = 0, window: int = 0
+    ) -> list[pw.Event]:
+        """Events with ids from first on, one per CPU. Cycles sample."""
+        events = []
+        for number, name in enumerate(names):
+            ids = list(range(first + 100 * number, first + 100 * number + cpus))
+            config = ("cycles", "instructions", "cache-references", "cache-misses").index(name)
+            periods = (1000, window) if name == "cycles" else (0, 0)
+            events.append(pw.Event(name, 0, config, ids, *periods))
+            events[-1].read_format |= form
+            events[-1].flags |= flags
+        return events
+
+    def take(
+        self, writer: pw.Writer, *groups: Sequence[pw.Event], window: int = 0, member: str = ""
+    ) -> pw.Writer:
+        """Samples of each group on each CPU. With a window, two per long period end windows.
+
+        member: the event that every third sample is of, if it is not cycles.
+        """
+        writer.comm(pw.Where(1, 10, 10), "prog")
+        values = {id_: 0 for group in groups for event in group for id_ in event.ids}
+        for number in range(self.SAMPLES):
+            cpi = 2 if number // 10 % 2 else 4
+            for group in groups:
+                events = {event.name: event for event in group}
+                for cpu, id_ in enumerate(events["cycles"].ids):
+                    cycles = window if window and number % 2 else 1000
+                    for event in group:
+                        counts = {"cycles": cycles, "instructions": cycles // cpi}
+                        values[event.ids[cpu]] += counts.get(event.name, 0)
+                    own = events[member].ids[cpu] if member and number % 3 == 1 else id_
+                    writer.sample(
+                        events["cycles"],
+                        pw.Where(2000 + 1000 * number + cpu, 10, 10, cpu),
+                        F if cpi == 2 else G,
+                        cycles,
+                        [(event.ids[cpu], values[event.ids[cpu]]) for event in group],
+                        number=own,
+                    )
+        return writer
+
+    def check(
+        self, writer: pw.Writer, *options: str, factor: int = 1, found: dict | None = None
+    ) -> None:
+        """The number of window samples and the CPI of each function, in a file and in a pipe.
+
+        factor: so many streams have the same samples.
+        """
+        found = found or self.FOUND
+        writer.write(DATA / "groups.data")
+        writer.write_pipe(DATA / "groups.pipe")
+        for path in DATA / "groups.data", DATA / "groups.pipe":
+            done = report(path, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = {}
+            for row in json.loads(done.stdout)["functions"]:
+                for sums in row["sums"]:
+                    totals = sums["totals"]
+                    cpi = totals["cycles"] / totals["instructions"]
+                    rows.setdefault(row["address"], set()).add((sums["samples"], cpi))
+            expected = {name: {(number * factor, cpi)} for name, (number, cpi) in found.items()}
+            self.assertEqual(rows, expected, path)
+
+    def test_no_description(self):
+        for first in (1, 7):
+            for form in (0, TIMES, pw.FORMAT_LOST):
+                group = self.group("cycles", "instructions", first=first, form=form)
+                group[1].sample_period = NEVER
+                for events in group, group[::-1]:
+                    with self.subTest(first=first, form=form, events=events[0].name):
+                        self.check(self.take(lone(events), group))
+
+    def test_several(self):
+        """One of two groups is described; another event is in none."""
+        groups = [self.group("cycles", "instructions", first=first) for first in (1, 11)]
+        single = pw.Event("faults", 1, 2, [99], 1, sample_type=pw.Event("", 0, 0, []).sample_type)
+        single.sample_type ^= pw.READ
+        for described in ([], groups[:1]):
+            rest = [event for group in groups[len(described) :] for event in group]
+            # the events of two groups are mixed
+            writer = Undescribed(
+                [*described, *([event] for event in rest[::2] + rest[1::2]), [single]]
+            )
+            writer.described = described
+            self.take(writer, *groups)
+            for number in range(5):
+                writer.sample(single, pw.Where(2500 + 1000 * number, 10, 10), F, 1, [], number=99)
+            # both groups have the same events, so their sums are added up
+            self.check(writer, factor=2)
+            self.assertIn("in no counter group: ", report(DATA / "groups.data").stderr)
+
+    def test_other_member_samples(self):
+        """It has the windows, also if the leader counts nothing; raw and parsed."""
+        names = "cache-misses", "cycles", "cache-references", "instructions"
+        for cpus, flags, options in (
+            (1, 0, ()),
+            (3, 0, ()),
+            (1, pw.FLAG_INHERIT, ()),
+            (1, 0, ("--share", "none")),
+        ):
+            for form in (0, TIMES):
+                group = self.group(*names, cpus=cpus, form=form, flags=flags)
+                for writer in pw.Writer([group]), lone(group):
+                    with self.subTest(cpus=cpus, flags=flags, form=form, options=options):
+                        self.check(self.take(writer, group), *options, factor=cpus)
+
+    def test_two_members_sample(self):
+        """The windows end at samples of both."""
+        group = self.group("cache-misses", "cycles", "instructions")
+        group[2].sample_period = 500
+        for writer in pw.Writer([group]), lone(group):
+            self.check(self.take(writer, group, member="instructions"))
+
+    def test_inject_keeps_them(self):
+        """perf inject drops no sample, whatever the leader has counted."""
+        group = self.group("cache-misses", "cycles", "instructions")
+        self.take(pw.Writer([group]), group).write(DATA / "aux.data")
+        must(PERF, "inject", "-i", DATA / "aux.data", "-o", DATA / "inject.data", stderr=-1)
+        rows = [report(DATA / f"{name}.data").stdout for name in ("aux", "inject")]
+        self.assertEqual(rows[0], rows[1])
+        self.assertIn("cycles", rows[0])
+
+    def test_alternate_periods(self):
+        """The periods are those of the event that samples, not those of the leader."""
+        for names in ("cycles", "instructions"), ("cache-misses", "cycles", "instructions"):
+            for form in (0, TIMES):
+                group = self.group(*names, form=form, window=300)
+                for writer in pw.Writer([group]), lone(group):
+                    with self.subTest(names=names, form=form):
+                        self.take(writer, group, window=300)
+                        self.check(writer, found={F: (30, 2), G: (30, 4)})
+
+    def test_throttled_leader(self):
+        """Since Linux 6.16 a record names the leader. The window is not used."""
+        group = self.group("cache-misses", "cycles", "instructions")
+        writer = self.take(pw.Writer([group]), group)
+        at = len(writer.records) - 5
+        totals = []
+        for throttled in (False, True):
+            if throttled:
+                rest, writer.records[at:] = writer.records[at:], []
+                where = pw.Where(1500 + 1000 * 115, 10, 10)
+                writer.throttle(pw.THROTTLE, where, group[0].ids[0])
+                writer.records += rest
+            writer.write(DATA / "throttled.data")
+            rows = json.loads(report(DATA / "throttled.data").stdout)["functions"]
+            totals.append(sum(row["sums"][0]["matched"] for row in rows))
+        self.assertEqual(totals, [119, 118])
+
+    def test_cut_file(self):
+        """Without its end, a file is cut, though the samples tell the groups."""
+        group = self.group("cycles", "instructions")
+        self.take(pw.Writer([group]), group).write(DATA / "whole.data")
+        raw = (DATA / "whole.data").read_bytes()
+        # the size of the events is that of a recording which has not ended
+        unfinished = raw[:48] + bytes(8) + raw[56:]
+        for content in raw[:-1], raw[:-200], raw[:-2000], unfinished:
+            (DATA / "cut.data").write_bytes(content)
+            done = report(DATA / "cut.data")
+            self.assertEqual((done.returncode, done.stdout), (255, ""))
+            # newer perf may refuse the header before perf functions sees it
+            self.assertRegex(
+                done.stderr, "cut short or damaged, record again|incompatible file format"
+            )
+
+
+class Guests(unittest.TestCase):
+    def test_rows(self):
+        """The guest's kernel, its programs and a function of the host, in one share each."""
+        windows = Windows()
+        windows.map("/no/program", 0x1000)
+        kinds = ((GUEST_KERNEL, 5), (GUEST_USER, 3), (pw.MISC_USER, 2))
+        for number in range(100):
+            for misc, share in kinds:
+                for _ in range(share):  # a guest has any addresses
+                    windows.window(0x1000 + number * 16 * (misc != pw.MISC_USER), misc=misc)
+        path = windows.write(DATA / "guests.data")
+        for options in (
+            (),
+            ("--by", "symbol"),
+            ("--by", "dso"),
+            ("--by", "srcline"),
+            ("--by", "comm,symbol"),
+            ("--share", "none"),
+        ):
+            done = report(path, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = json.loads(done.stdout)["functions"]
+            found = collections.Counter()
+            for row in rows:
+                found[row["symbol"].removeprefix("program;")] += row["sums"][0]["samples"]
+            with self.subTest(options=options):
+                self.assertEqual(found["[guest kernel]"], 500)
+                self.assertEqual(found["[guest]"], 300)
+                self.assertEqual(sum(found.values()), 1000)
+                total = sum(row["sums"][0]["totals"]["cycles"] for row in rows)
+                self.assertEqual(total, 1000 * WINDOW)
+
+    def test_children(self):
+        """A guest's samples have no call chain."""
+        kinds = pw.Event("", 0, 0, []).sample_type | pw.CALLCHAIN
+        group = [
+            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_type=kinds),
+            pw.Event("instructions", 0, 1, [2], sample_type=kinds),
+        ]
+        recording = Recording([group])
+        for _ in range(20):
+            recording.sample(0x1000, LONG, 1000, misc=GUEST_USER)
+            recording.sample(0x1000, WINDOW, 100, misc=GUEST_USER)
+        done = report(recording.write(DATA / "chain.data"), "--children")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {row["symbol"]: row["sums"][0] for row in json.loads(done.stdout)["functions"]}
+        self.assertEqual(
+            {name: sums["samples"] for name, sums in rows.items()},
+            {
+                "[all]": 20,
+                "[guest]": 20,
+            },
+        )
+
+
+class Messages(unittest.TestCase):
+    def refused(self, path: Path, message: str) -> None:
+        done = report(path)
+        self.assertEqual((done.returncode, done.stdout), (255, ""), done.stderr)
+        self.assertIn(f"perf functions: {path}: {message}", done.stderr.splitlines()[-1])
+
+    def test_records_of_a_newer_perf(self):
+        class Versioned(pw.Writer):
+            def features(self) -> dict[int, bytes]:
+                return {**super().features(), HEADER_VERSION: pw.sized("9.1\x1b")}
+
+        for kind, of in (Versioned, ", version 9.1\\x1b"), (pw.Writer, ""):
+            windows = Windows()
+            windows.window(0x1000)
+            windows.writer.record(250, bytes(16))
+            windows.writer.finished_round()
+            writer = kind(windows.groups, windows.writer.records)
+            writer.write(DATA / "newer.data")
+            writer.write_pipe(DATA / "newer.pipe")
+            for path in DATA / "newer.data", DATA / "newer.pipe":
+                self.refused(path, f"written by a newer perf{of}: read it with that one")
+
+    def test_features_of_a_newer_perf(self):
+        """They do no harm, unless something else cannot be read."""
+
+        class Newer(pw.Writer):
+            def features(self) -> dict[int, bytes]:
+                return {**super().features(), 60: b"new data"}
+
+        for damage in (b"", bytes(16)):
+            windows = Windows()
+            windows.window(0x1000)
+            writer = Newer(windows.groups, [*windows.writer.records, damage])
+            writer.write(DATA / "features.data")
+            if damage:
+                self.refused(DATA / "features.data", "written by a newer perf")
+            else:
+                self.assertEqual(report(DATA / "features.data").returncode, 0)
+
+    def test_no_counts(self):
+        kinds = pw.Event("", 0, 0, []).sample_type ^ pw.READ
+        cases = (
+            (TRACEPOINT, "only tracepoints, which have no counts: record with"),
+            (0, "no counter group: record with"),
+        )
+        for type_, message in cases:
+            event = pw.Event("sched:sched_switch", type_, 5, [1], 1, sample_type=kinds)
+            writer = pw.Writer([[event]])
+            writer.comm(pw.Where(1, 10, 10), "prog")
+            writer.sample(event, pw.Where(2, 10, 10), F, 1, [], number=1)
+            writer.write_pipe(DATA / "kinds.pipe")  # a file has the formats of tracepoints
+            self.refused(DATA / "kinds.pipe", message)
+        writer = pw.Writer([[pw.Event("intel_pt//", 9, 0, [1], 1, sample_type=kinds)]])
+        writer.comm(pw.Where(1, 10, 10), "prog")
+        writer.record(AUXTRACE_INFO, struct.pack("<IIQ", 1, 0, 0), 0)
+        writer.write(DATA / "aux.data")
+        self.refused(DATA / "aux.data", "only AUX data (intel_pt, arm_spe), which has no counts:")
+
+    def test_packed(self):
+        windows = Windows()
+        windows.window(0x1000)
+        raw = windows.write(DATA / "whole.data").read_bytes()
+        for name, content, advice in (
+            ("gz", gzip.compress(raw), "packed by gzip: unpack it with gunzip"),
+            ("xz", lzma.compress(raw), "packed by xz: unpack it with unxz"),
+            ("zst", b"\x28\xb5\x2f\xfd" + raw, "packed by zstd: unpack it with unzstd"),
+        ):
+            path = DATA / f"whole.data.{name}"
+            path.write_bytes(content)
+            self.refused(path, advice)
+
+
+class Names(unittest.TestCase):
+    """Commas in names: of a comm, and of functions of C++."""
+
+    def comms(self, names: Sequence[str], option: str) -> set[str]:
+        """The comms of the rows that -c shows."""
+        recording = Recording(Windows().groups)
+        for number, name in enumerate(names):
+            where = recording.where(200 + number)
+            where.pid = where.tid
+            recording.writer.comm(where, name)
+            recording.pid = where.pid
+            recording.values = {1: 0, 2: 0}
+            for _ in range(5):
+                recording.sample(F, LONG, 10, tid=where.tid)
+                recording.sample(F, WINDOW, 5, tid=where.tid)
+        path = recording.write(DATA / "names.data")
+        done = report(path, "--by", "comm", "-c", option)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["symbol"] for row in json.loads(done.stdout)["functions"]}
+
+    def test_commas(self):
+        names = "f(int, int)", "op<(A, B)", "m<a, b>", "x,y", "x", "int)"
+        for option, found in (
+            ("f(int, int)", {names[0]}),
+            ("f(int, int),x", {names[0], "x"}),
+            ("op<(A, B),m<a, b>", {names[1], names[2]}),
+            ("x,y", {"x", "x,y"}),
+            ("x", {"x"}),
+        ):
+            with self.subTest(option):
+                self.assertEqual(self.comms(names, option), found)
+
+
+class Script(unittest.TestCase):
+    @unittest.skipIf(BASE != "6.12", "newer perf takes metrics from its tables of events")
+    def test_metric(self):
+        """perf script -F +metric prints the instructions per cycle of each sample."""
+        recording = Recording(
+            [[pw.Event("cycles", 0, 0, [1], 1000), pw.Event("instructions", 0, 1, [2])]]
+        )
+        for number in range(1, 5):
+            recording.sample(F, 1000, 500 * number, cpu=7)
+        path = recording.write(DATA / "metric.data")
+        done = run(PERF, "script", "-F", "+metric", "-i", path, stderr=-1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = [float(line.split()[-4]) for line in done.stdout.splitlines() if "metric:" in line]
+        self.assertEqual(found, [0.5, 1, 1.5, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()
