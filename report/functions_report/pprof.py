@@ -119,15 +119,20 @@ class Builder:
             new.line.add(function_id=function)
         return number
 
-    def sample(self, locations: Iterable[int], counted: Counter) -> None:
-        """Adds a chain, callees first. Raises ReportError if its numbers are too large."""
+    def sample(self, locations: Iterable[int], counted: Counter, weak: Iterable[str]) -> None:
+        """Adds a chain, callees first, with the names of metrics that its windows do not support.
+
+        Raises ReportError if its numbers are too large.
+        """
         values = [counted[event] for event in self.events]
         if max(values, default=0) > LARGEST:
             raise ReportError(
                 f"--pprof: {max(values)} events are too many for the format, "
                 f"which has up to {LARGEST}: report fewer recordings at once"
             )
-        self.profile.sample.add(location_id=locations, value=values)
+        sample = self.profile.sample.add(location_id=locations, value=values)
+        for name in weak:
+            sample.label.add(key=self.string("weak"), str=self.string(name))
 
 
 def pooled(sums: Iterable[Table], leader: str, event: str) -> tuple[int, int]:
@@ -230,7 +235,7 @@ def profile_of(table: Table, comments: Iterable[str], span: tuple[int, int]) -> 
             locations += [builder.location(caller, "") for caller in callers]
         else:
             locations = [builder.location(name, function["dso"])]
-        builder.sample(locations, counted)
+        builder.sample(locations, counted, function["weak"])
     # a damaged header may have any times
     builder.profile.time_nanos, builder.profile.duration_nanos = (
         min(max(number, 0), LARGEST) for number in span

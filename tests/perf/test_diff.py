@@ -488,12 +488,18 @@ class Output(unittest.TestCase):
         new = next(row for row in whole["functions"] if row["symbol"] == "new")
         self.assertEqual(
             new["metrics"]["#"],
-            {"before": None, "after": 20, "change": None, "interval": None, "significant": False},
+            {
+                **{"before": None, "after": 20, "change": None, "interval": None},
+                **{"significant": False, "weak": False},
+            },
         )
         hot = next(row for row in whole["functions"] if row["symbol"] == "hot")
         self.assertEqual(
             hot["metrics"]["#"],
-            {"before": 600, "after": 300, "change": -300, "interval": None, "significant": False},
+            {
+                **{"before": 600, "after": 300, "change": -300, "interval": None},
+                **{"significant": False, "weak": False},
+            },
         )
 
     def test_percent_limit(self):
@@ -509,8 +515,8 @@ class Output(unittest.TestCase):
         self.assertTrue(0 < len(some) < len(self.rows))
 
     def test_table(self):
-        """The same as text: value, change, * if significant; with --ci the interval; the number of
-        rows that is asked for.
+        """The same as text: value, ? if weak, change, * if significant; with --ci the interval; the
+        number of rows that is asked for.
         """
         header, *lines = (
             diff("--ci", "-F", "CPI", "--limit", "4").stdout.replace("95 %", "95%").splitlines()
@@ -520,13 +526,16 @@ class Output(unittest.TestCase):
         for line, row in zip(lines, self.rows):
             told = row["metrics"]["CPI"]
             if row["status"] == "vanished":
-                self.assertEqual(line.split(), ["gone", f"{told['before']:.1f}", *"--", "vanished"])
+                self.assertEqual(
+                    line.split(),
+                    ["gone", f"{told['before']:.1f}" + "?" * told["weak"], *"--", "vanished"],
+                )
                 continue
             self.assertEqual(
                 line.split(),
                 [
                     row["symbol"],
-                    f"{told['after']:.1f}",
+                    f"{told['after']:.1f}" + "?" * told["weak"],
                     f"{told['change']:+.1f}" + "*" * told["significant"],
                     "..".join(f"{bound:+.1f}" for bound in told["interval"]),
                 ],
@@ -535,8 +544,9 @@ class Output(unittest.TestCase):
         for name, end in (("new", "appeared"), ("few", "appeared"), ("gone", "vanished")):
             (row,) = (row for row in self.rows if row["symbol"] == name)
             told = row["metrics"]["%CY"]
+            value = f"{told['after']:.1f}" + "?" * told["weak"]
             change = f"{told['change']:+.1f}" + "*" * told["significant"]
-            self.assertEqual(lines[name], [name, f"{told['after']:.1f}", change, end])
+            self.assertEqual(lines[name], [name, value, change, end])
 
     def test_separated_values(self):
         rows = list(csv.DictReader(diff("-x", ",").stdout.splitlines()))
@@ -552,8 +562,9 @@ class Output(unittest.TestCase):
                     low,
                     high,
                     told["significant"],
+                    told["weak"],
                 ]
-                names = ("before", "after", "change", "low", "high", "significant")
+                names = ("before", "after", "change", "low", "high", "significant", "weak")
                 self.assertEqual(
                     [
                         None if line[f"{column} {name}"] == "-" else float(line[f"{column} {name}"])

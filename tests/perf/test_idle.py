@@ -52,7 +52,7 @@ class Idle(unittest.TestCase):
         titles = "symbol # CPI %CY %I DIS".split()
         self.assertEqual(self.report(self.idle).split(), titles)
         self.assertEqual(self.report("--tui", self.idle, "--percent-limit", 5).split(), titles)
-        self.assertEqual(self.report("-x", ",", "-F", "CPI", self.idle), "symbol,dso,CPI\n")
+        self.assertEqual(self.report("-x", ",", "-F", "CPI", self.idle), "symbol,dso,CPI,weak\n")
         table = json.loads(self.report("-j", self.idle))
         self.assertEqual(table["functions"], [])
         self.assertEqual([one["events"] for one in table["groups"]], [["cycles", "instructions"]])

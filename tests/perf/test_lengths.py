@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Windows that are longer than calls: their values are mixtures of functions, and are marked."""
 
+import csv
 import json
 import random
 import unittest
@@ -84,6 +85,22 @@ class Lengths(unittest.TestCase):
         for share in "auto", "none", "discard":
             self.check(plain(100_000), False, "--share", share)
             self.check(plain(100_000, flags=pw.FLAG_FREQ), False, "--share", share)
+
+    def test_comparison(self):
+        """Values of either side have the mark, in each form."""
+        long = plain(100_000).write(DATA / "long.data")
+        short = plain(300, call=30_000).write(DATA / "short.data")
+        for sides in (long, short), (short, long), (short, short):
+            command = PERF, "functions", "report", "--diff", "-F", "CPI", *sides
+            table = json.loads(run(*command, "-j", stderr=-1).stdout)
+            self.assertEqual(
+                [row["metrics"]["CPI"]["weak"] for row in table["functions"]],
+                [long in sides] * len(CPI),
+            )
+            for line in run(*command, stderr=-1).stdout.splitlines()[1:]:
+                self.assertEqual(line.count("?"), long in sides, line)
+            for row in csv.DictReader(run(*command, "-x", ",", stderr=-1).stdout.splitlines()):
+                self.assertEqual(row["CPI weak"], str(int(long in sides)))
 
     def test_function_with_nearly_all_samples(self):
         """19 of 20 windows begin and end in f, by chance; a call of g is in each of them."""

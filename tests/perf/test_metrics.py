@@ -436,11 +436,11 @@ class Metrics(unittest.TestCase):
                     ).splitlines()
                 )
             )
-            self.assertEqual(table[0][2:], columns)
+            self.assertEqual(table[0][2:], [*columns, "weak"])
         done = run(PERF, "functions", "report", "-i", path, "-M", "all", "-x", ",", stderr=-1)
         self.assertEqual(
             set(done.stdout.splitlines()[0].split(",")[2:]),
-            {"#", "DIS", "frontend_bound", "backend_bound", "bad_speculation", "retiring"},
+            {"#", "DIS", "frontend_bound", "backend_bound", "bad_speculation", "retiring", "weak"},
         )
         self.assertEqual(messages(done.stderr), [])
         sort = must(

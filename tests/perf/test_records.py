@@ -277,7 +277,7 @@ class Groups(unittest.TestCase):
         options = "-x", ",", "-F", "%PF,CPI", "-s", "%PF"
         text = must(PERF, "functions", "report", "--interval", "1e-7", *options, path, stderr=-1)
         titles = [line for line in text.splitlines() if line.startswith("time,")]
-        self.assertEqual(titles, ["time,symbol,dso,%PF,CPI", "time,symbol,dso,CPI"])
+        self.assertEqual(titles, ["time,symbol,dso,%PF,CPI,weak", "time,symbol,dso,CPI,weak"])
 
 
 class Raw(unittest.TestCase):

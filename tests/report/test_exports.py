@@ -7,6 +7,7 @@ read OpenMetrics text. The expected values come from a simulation or from a sums
 
 import base64
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -72,12 +73,13 @@ def top(profile: Path, event: str, unit: str = "minimum") -> dict[str, tuple[int
     return found
 
 
-def traces(profile: Path, event: str) -> Counter:
+def traces(profile: Path, event: str, *options: str) -> Counter:
     """The values of an event in pprof -traces, by chain, callees first."""
-    text = pprof(profile, "-traces", *EVERYTHING, f"-sample_index={event}")
+    text = pprof(profile, "-traces", *EVERYTHING, f"-sample_index={event}", *options)
     found: Counter = Counter()
     for block in re.split(r"^-+\+-+\n", text, flags=re.M)[1:]:
         lines = block.rstrip("\n").split("\n")  # other ends of lines are part of a name
+        lines = list(itertools.dropwhile(re.compile(r" +weak: ").match, lines))
         if lines[0]:
             number, first = lines[0].split(maxsplit=1)
             found[";".join((first, *(line.strip() for line in lines[1:])))] += int(number)
@@ -223,6 +225,24 @@ class Pprof(Case):
         found = {name: own for name, (own, _) in top(self.profile, event).items()}
         self.assertEqual(found, +wanted)
         self.assertGreater(len(found), 1)
+
+    def test_weak_values(self):
+        """A label of a sample tells which metrics its windows do not support."""
+        simulation, path = self.recording(3, by="callchain")
+        table = perf_table("--by", "callchain", "--share", simulation.share, path)
+        event = table["groups"][0]["events"][0]
+        values = reports.weighed([function["sums"] for function in table["functions"]])
+        every, told = set(traces(self.profile, event)), 0
+        for metric in ("CPI", "%CY", "%I", "DIS"):
+            weak = {
+                row["symbol"].replace("\t", " ")
+                for row, counts in zip(table["functions"], values)
+                if metric in row["weak"] and counts[event]
+            }
+            found = traces(self.profile, event, f"-tagfocus=weak=^{metric}$")
+            self.assertEqual(set(found), weak, metric)
+            told += set() < set(found) < every
+        self.assertGreater(told, 0)
 
     def test_any_name(self):
         """Names of C++ are kept, although pprof drops arguments when it demangles by itself."""

@@ -59,6 +59,7 @@ struct layout {
 	int key_width;
 	int (*widths)[NR_CELLS];	/* by field */
 	bool *has_mark;
+	bool *has_weak;
 };
 
 static const char *label_of(const struct layout *layout, const struct function_diff_row *row)
@@ -92,6 +93,7 @@ static void layout__exit(struct layout *layout)
 	function_table__free_labels(&layout->print->after->table, layout->after);
 	free(layout->widths);
 	free(layout->has_mark);
+	free(layout->has_weak);
 }
 
 /* Widens the columns for a row. */
@@ -109,6 +111,7 @@ static void layout__fit(struct layout *layout, const struct function_diff_row *r
 						      function_text__width(text));
 		}
 		layout->has_mark[i] |= row->changes[print->fields[i]].is_significant;
+		layout->has_weak[i] |= row->changes[print->fields[i]].is_weak;
 	}
 }
 
@@ -121,8 +124,10 @@ static int layout__init(struct layout *layout, const struct function_diff_print 
 		.key_width	= strlen(print->after->table.by),
 		.widths		= calloc(print->nr_fields ?: 1, sizeof(*layout->widths)),
 		.has_mark	= calloc(print->nr_fields ?: 1, sizeof(*layout->has_mark)),
+		.has_weak	= calloc(print->nr_fields ?: 1, sizeof(*layout->has_weak)),
 	};
-	if (!layout->before || !layout->after || !layout->widths || !layout->has_mark) {
+	if (!layout->before || !layout->after || !layout->widths || !layout->has_mark ||
+	    !layout->has_weak) {
 		layout__exit(layout);
 		return -ENOMEM;
 	}
@@ -144,7 +149,8 @@ static void print_row(const struct layout *layout, const struct function_diff_ro
 
 	fprintf(fp, "%s%*s", label, layout->key_width - function_text__width(label), "");
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
-		bool is_significant = row->changes[print->fields[i]].is_significant;
+		const struct function_change *change = &row->changes[print->fields[i]];
+		bool is_significant = change->is_significant;
 
 		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
 			if (has_cell(layout, i, cell))
@@ -152,6 +158,8 @@ static void print_row(const struct layout *layout, const struct function_diff_ro
 					      PERF_COLOR_BOLD : PERF_COLOR_NORMAL, " %*s",
 					      layout->widths[i][cell],
 					      cell_text(print, row, i, cell, buf));
+			if (cell == CELL_VALUE && layout->has_weak[i])
+				fputc(change->is_weak ? '?' : ' ', fp);
 			if (cell == CELL_CHANGE && layout->has_mark[i])
 				fputc(is_significant ? '*' : ' ', fp);
 		}
@@ -162,7 +170,8 @@ static void print_row(const struct layout *layout, const struct function_diff_ro
 }
 
 /**
- * function_diff_print__table - print aligned columns; significant changes have a *
+ * function_diff_print__table - print aligned columns; significant changes have a *, and weak
+ *				values, before or after, a ?
  * @print: the output
  * @fp: the output file
  *
@@ -183,7 +192,8 @@ int function_diff_print__table(const struct function_diff_print *print, FILE *fp
 			if (has_cell(&layout, i, cell))
 				fprintf(fp, " %*s%s", layout.widths[i][cell] -
 					function_text__width(title), "", title);
-			if (cell == CELL_CHANGE && layout.has_mark[i])
+			if ((cell == CELL_VALUE && layout.has_weak[i]) ||
+			    (cell == CELL_CHANGE && layout.has_mark[i]))
 				fputc(' ', fp);
 		}
 	}
@@ -210,7 +220,7 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 			      FILE *fp)
 {
 	static const char *const titles[] = {
-		"before", "after", "change", "low", "high", "significant"
+		"before", "after", "change", "low", "high", "significant", "weak"
 	};
 	const struct function_column *columns = print->diff->columns.columns;
 	char buf[FUNCTION_CELL_SIZE];
@@ -242,7 +252,8 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 				function_print__shortest(change->low, buf));
 			fprintf(fp, "%s%s", separator, !has_interval ? "-" :
 				function_print__shortest(change->high, buf));
-			fprintf(fp, "%s%d", separator, change->is_significant);
+			fprintf(fp, "%s%d%s%d", separator, change->is_significant, separator,
+				change->is_weak);
 		}
 		fputc('\n', fp);
 	}

@@ -669,6 +669,8 @@ static int compare_column(struct comparison *comparison, unsigned int number)
 		change->runs = variance;
 		change->before = value_of(row->before, old_column, &absent[BEFORE]);
 		change->after = value_of(row->after, new_column, &absent[AFTER]);
+		change->is_weak = (change->before && change->before->is_weak) ||
+				  (change->after && change->after->is_weak);
 		change->unit_before = spread__init(&spreads[BEFORE], comparison, BEFORE, r, column,
 						   change->before);
 		change->unit_after = spread__init(&spreads[AFTER], comparison, AFTER, r, column,

@@ -37,6 +37,7 @@ struct function_change {
 	bool is_defined;
 	bool has_interval;
 	bool is_significant;
+	bool is_weak;		/* one of the values is */
 	double change;
 	double low;
 	double high;

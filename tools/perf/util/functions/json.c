@@ -468,7 +468,8 @@ static void json_change(const struct function_column *column,
 	} else {
 		fputs("\"interval\": null, ", fp);
 	}
-	fprintf(fp, "\"significant\": %s}", change->is_significant ? "true" : "false");
+	fprintf(fp, "\"significant\": %s, \"weak\": %s}",
+		change->is_significant ? "true" : "false", change->is_weak ? "true" : "false");
 }
 
 static void json_diff_row(const struct function_diff_print *print,

@@ -14,6 +14,7 @@
 #include <subcmd/pager.h>
 
 #include "../color.h"
+#include "../strbuf.h"
 #include "columns.h"
 #include "print.h"
 #include "sums.h"
@@ -594,10 +595,25 @@ static void csv_titles(const struct function_print *print, const char *separator
 		if (has_intervals(print, i)) {
 			function_print__csv_title(name, "low", separator, fp);
 			function_print__csv_title(name, "high", separator, fp);
-			function_print__csv_title(name, "weak", separator, fp);
 		}
 	}
-	fputc('\n', fp);
+	fprintf(fp, "%sweak\n", separator);
+}
+
+/* Prints the names of the weak values, with semicolons between them. */
+static void print_weak(const struct function_print *print, const struct function_row *row,
+		       const char *separator, FILE *fp)
+{
+	struct strbuf names = STRBUF_INIT;
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < print->nr_fields; i++) {
+		if (row->values[print->fields[i]].is_weak)
+			err = strbuf_addf(&names, "%s%s", names.len ? ";" : "",
+					  print->columns->columns[print->fields[i]].name);
+	}
+	print_quoted(names.buf, separator, fp);
+	strbuf_release(&names);
 }
 
 /**
@@ -626,14 +642,15 @@ void function_print__csv(const struct function_print *print, const char *separat
 
 			fprintf(fp, "%s%s", separator, !value->is_defined ? "-" :
 				function_print__full(column, value->value, buf));
-			if (!has_intervals(print, i))
-				continue;
-			fprintf(fp, "%s%s", separator, !value->has_interval ? "-" :
-				function_print__shortest(value->low, buf));
-			fprintf(fp, "%s%s", separator, !value->has_interval ? "-" :
-				function_print__shortest(value->high, buf));
-			fprintf(fp, "%s%d", separator, value->is_weak);
+			if (has_intervals(print, i)) {
+				fprintf(fp, "%s%s", separator, !value->has_interval ? "-" :
+					function_print__shortest(value->low, buf));
+				fprintf(fp, "%s%s", separator, !value->has_interval ? "-" :
+					function_print__shortest(value->high, buf));
+			}
 		}
+		fputs(separator, fp);
+		print_weak(print, row, separator, fp);
 		fputc('\n', fp);
 	}
 }
