@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 
 #include "../debug.h"
+#include "../strlist.h"
 #include "effect.h"
 #include "notes.h"
 #include "sums.h"
@@ -68,12 +69,44 @@ static bool has_mixed_cpus(const struct function_table *table)
 	return !is_one;
 }
 
+/* Functions of a name may have other code in another build of the file. */
+static void note_builds(const char *side, const struct function_table *table)
+{
+	struct str_node *build, *before = NULL;
+	const char *first = NULL;
+	unsigned int others = 0;
+	char *file;
+
+	if (!table->builds)
+		return;
+	strlist__for_each_entry(build, table->builds) {
+		const size_t size = strcspn(build->s, "\t") + 1;
+
+		if (before && !strncmp(before->s, build->s, size)) {
+			others += first && strncmp(first, build->s, size);
+			first = first ?: build->s;
+		}
+		before = build;
+	}
+	file = first ? strndup(first, strcspn(first, "\t")) : NULL;
+	if (file && others)
+		note(side,
+		     "several builds of %s and %u other files are added up (report the recordings of each build separately, or compare them: --before, --after)",
+		     file, others);
+	else if (file)
+		note(side,
+		     "several builds of %s are added up (report the recordings of each build separately, or compare them: --before, --after)",
+		     file);
+	free(file);
+}
+
 static void note_recording(const char *side, const struct function_table *table)
 {
 	if (has_mixed_cpus(table))
 		note(side,
 		     "counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c; on one machine, --by pmu tells them apart)",
 		     table->cpus[0], table->cpus[1]);
+	note_builds(side, table);
 	if (has_several_periods(table))
 		note(side,
 		     "recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period separately)");

@@ -18,6 +18,7 @@
 
 #include "../addr_location.h"
 #include "../annotate.h"
+#include "../build-id.h"
 #include "../callchain.h"
 #include "../data.h"
 #include "../debug.h"
@@ -651,6 +652,24 @@ static int add_cpus(const struct recording *recording, struct function_table *ta
 	return err;
 }
 
+static int add_build(struct dso *dso, struct machine *machine __maybe_unused, void *data)
+{
+	char *path, *build = NULL, id[2 * BUILD_ID_SIZE + 1] = "";
+	int err = -ENOMEM;
+
+	/* perf loads a file to find the functions of samples in it. */
+	if (!dso__loaded(dso) || !dso__has_build_id(dso))
+		return 0;
+	for (size_t i = 0; i < min_t(size_t, dso__bid(dso)->size, BUILD_ID_SIZE); i++)
+		sprintf(id + 2 * i, "%02x", dso__bid(dso)->data[i]);
+	path = function_text__printable(dso__long_name(dso));
+	if (path && asprintf(&build, "%s\t%s", path, id) >= 0)
+		err = function_table__add_build(data, build);
+	free(build);
+	free(path);
+	return err;
+}
+
 /* Returns true if the user has named the threads to record. */
 static bool has_named_threads(const struct perf_env *env)
 {
@@ -690,6 +709,9 @@ static int make_table(struct recording *recording, u64 lost, struct function_tab
 	scnprintf(table->by, sizeof(table->by), "%s", recording->options->by);
 	table->inlines = recording->options->inlines;
 	err = err ?: add_cpus(recording, table);
+	/* One perf record sees the same files, so top need not look. */
+	if (!err && !recording->options->is_due)
+		err = machine__for_each_dso(&recording->session->machines.host, add_build, table);
 	if (err)
 		pr_err("perf functions: cannot make the table: %s\n", err == -ERANGE ?
 		       "the counts are too large to add up: record for a shorter time" :

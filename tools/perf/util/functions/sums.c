@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 
+#include "../strlist.h"
 #include "sums.h"
 #include "text.h"
 
@@ -464,6 +465,22 @@ int function_table__add_cpu(struct function_table *table, const char *cpu)
 	cpus[i] = printable;
 	table->nr_cpus++;
 	return 0;
+}
+
+/**
+ * function_table__add_build - add the build of a file with rows
+ * @table: the table
+ * @build: the path, a tab, and the build-id
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_table__add_build(struct function_table *table, const char *build)
+{
+	int err;
+
+	table->builds = table->builds ?: strlist__new(NULL, NULL);
+	err = table->builds ? strlist__add(table->builds, build) : -ENOMEM;
+	return err == -EEXIST ? 0 : err;
 }
 
 static void function_sums__delete(struct function_sums *sums)
@@ -923,6 +940,7 @@ const char *function_table__add_part(struct function_table *table,
 				     const struct function_table *other)
 {
 	const size_t nr = table->nr_sums;
+	struct str_node *build;
 	bool fits = true;
 
 	if (!table->nr_sets) {
@@ -932,6 +950,11 @@ const char *function_table__add_part(struct function_table *table,
 
 	for (unsigned int i = 0; i < other->nr_cpus; i++) {
 		if (function_table__add_cpu(table, other->cpus[i]))
+			return "not enough memory";
+	}
+	for (build = other->builds ? strlist__first(other->builds) : NULL; build;
+	     build = strlist__next(build)) {
+		if (function_table__add_build(table, build->s))
 			return "not enough memory";
 	}
 	for (unsigned int i = 0; i < other->nr_sets; i++) {
@@ -999,6 +1022,7 @@ void function_table__exit(struct function_table *table)
 	for (unsigned int i = 0; i < table->nr_cpus; i++)
 		free(table->cpus[i]);
 	free(table->cpus);
+	strlist__delete(table->builds);
 	free(table->sets);
 	free(table->sums);
 	memset(table, 0, sizeof(*table));

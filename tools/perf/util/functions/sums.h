@@ -11,6 +11,8 @@
 
 #include "u192.h"
 
+struct strlist;
+
 /* More events than any group has. Each function has a product of each pair. */
 #define FUNCTION_MAX_EVENTS	64
 
@@ -182,6 +184,7 @@ struct function_table {
 	bool lacks_children;
 	/* A process whose JIT has no map of its functions; 0: none, or not known (sums files). */
 	int unmapped;
+	struct strlist *builds;	/* files with rows, each with a tab and its build-id; NULL: none */
 	/* The kinds of CPUs that counted, as perf_env__describe_cpu() has them; sorted. */
 	char **cpus;
 	unsigned int nr_cpus;
@@ -200,6 +203,7 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
 int event_set__add_skids(struct event_set *set, const u64 *skids, unsigned int nr);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
+int function_table__add_build(struct function_table *table, const char *build);
 struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,
 					       const char *dso, const u64 *address);
