@@ -111,7 +111,7 @@ class Week:
         self.url = url
         empty = DATA / "version.sums"
         empty.write_text(
-            "perf-function-sums 3\nby\tsymbol\t0\ngroup\tdiscard\t1\t1\t0\t0\tx\nend\n"
+            "perf-function-sums 4\nby\tsymbol\t0\ngroup\tdiscard\t1\t0\t1\t0\t0\t0\tx\nend\n"
         )
         self.version = (
             must(PERF, "functions", "report", "--sums", "-", empty).encode().split(b"\n")[0] + b"\n"

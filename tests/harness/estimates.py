@@ -15,7 +15,7 @@ from tests.harness import sumsfile
 EVENTS = ("cycles", "instructions", "page-faults")
 HEADER = (
     "perf-function-sums"
-    " 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t300\t0\t1\t"
+    " 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\ngroup\tdiscard\t999700\t0\t300\t0\t0\t1\t"
     + "\t".join(EVENTS)
 )
 Window = tuple[int, int, int]  # the counts of the events
@@ -26,7 +26,13 @@ def sums_line(
     symbol: str, windows: Sequence[Sequence[int]], discarded: int = 0, events: int = 3
 ) -> str:
     """A function's line of a sums file."""
-    numbers = [len(windows) + discarded, len(windows), *sumsfile.values(windows, events)]
+    values = sumsfile.values(windows, events)
+    return discard_line(symbol, len(windows) + discarded, len(windows), values)
+
+
+def discard_line(symbol: str, samples: int, matched: int, values: Sequence[int]) -> str:
+    """A function's line in share mode discard. Its windows are in no bursts."""
+    numbers = 0, samples, matched, matched, 0, 0, *values, *[0] * len(values)
     return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
 
 
@@ -42,14 +48,13 @@ def opened_line(
 
     The arguments are samples that end a long interval, matched windows, windows that begin here and
     end elsewhere, and the number of windows that begin elsewhere and end here. No window is in a
-    burst, and blocks of time are not known.
+    burst.
     """
     own, begun = len(matched), len(matched) + len(left)
-    of_blocks = [0] * (events * (events + 1) // 2)
-    numbers = [opened, own + entered, own, own, 0, begun, begun, 0]
+    numbers = [opened, own + entered, own, own, begun, begun]
     for windows in (matched, [*matched, *left]):
-        numbers += [*sumsfile.values(windows, events), *of_blocks]
-    return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers), "0", "0"))
+        numbers += sumsfile.values(windows, events)
+    return "\t".join(("sums", symbol, "/prog", "-", *map(str, numbers)))
 
 
 def quantile(freedom: float) -> float:

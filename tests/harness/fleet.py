@@ -20,9 +20,9 @@ from tests.harness.env import must
 
 EVENTS = "cycles", "branch-misses", "instructions"  # the leader, then by name, as in a sums file
 PAIRS = len(EVENTS) * (len(EVENTS) + 1) // 2
-MATCHED, BEGUN = 2, 5  # their indices in the numbers of a function
-TOTALS = 8  # index of the first total, after the numbers of samples, bursts and blocks
-VALUES = len(EVENTS) + 2 * PAIRS
+MATCHED, BEGUN = 2, 4  # their indices in the numbers of a function
+TOTALS = 6  # index of the first total, after the numbers of samples and bursts
+VALUES = len(EVENTS) + PAIRS
 LONG, WINDOW, CPUS, BASE, SPACE = 999700, 300, 4, 0x10000000, 64
 SAMPLE = struct.Struct("<IHH QQIIQIIQ Q6Q")
 Key = tuple[str, str, str]  # symbol, DSO, address as in a sums file
@@ -158,38 +158,23 @@ class Host:
         writer.times = (10**9 + 1, clock)
         writer.write(path)
 
-    @cached_property
-    def block_width(self) -> int:
-        """The width of a block of time: the smallest power of two that makes at most 20 blocks."""
-        span = self.intervals[-1].time - self.intervals[0].time
-        return next(2**power for power in range(65) if span // 2**power < 20)
-
-    def block_of(self, time: int) -> int:
-        """The number of the block that a time is in."""
-        return (time - self.intervals[0].time) // self.block_width
-
     def windows_of(self, windows: list[Interval]) -> tuple[list[int], list[int]]:
-        """The numbers of windows, bursts and blocks; the totals, products, and products of blocks.
+        """The numbers of windows and bursts; the totals and products.
 
         No window is in a burst, so windows and bursts are equally many.
         """
-        blocks: dict[int, list[Counts]] = {}
-        for window in windows:
-            blocks.setdefault(self.block_of(window.time), []).append(window.counts)
-        totals = [tuple(map(sum, zip(*block))) for block in blocks.values()]
-        products = sumsfile.values(totals, len(EVENTS))[len(EVENTS) :]
         counts = sumsfile.values([window.counts for window in windows], len(EVENTS))
-        return [len(windows), len(windows), len(blocks)], [*counts, *products]
+        return [len(windows)] * 2, counts
 
     def sums(self) -> dict[int, list[int]]:
         """The numbers of each function, in the order of a sums file."""
-        opened: dict[int, Counter] = {}
+        opened: Counter[int] = Counter()
         windows: dict[int, list[Interval]] = {}
         matched: dict[int, list[Interval]] = {}
         begun: dict[int, list[Interval]] = {}
         for one in self.intervals:
             if not one.is_window:
-                opened.setdefault(one.end, Counter())[self.block_of(one.time)] += 1
+                opened[one.end] += 1
                 continue
             windows.setdefault(one.end, []).append(one)
             if one.is_broken:
@@ -197,32 +182,26 @@ class Host:
             begun.setdefault(one.begin, []).append(one)
             if one.begin == one.end:
                 matched.setdefault(one.end, []).append(one)
-        every = sum(opened.values(), Counter())
         sums = {}
         for place in {**opened, **windows, **begun}:
-            own = opened.get(place, Counter())
             numbers, values = self.windows_of(matched.get(place, []))
             numbers_begun, values_begun = self.windows_of(begun.get(place, []))
             sums[place] = [
-                sum(own.values()),
+                opened[place],
                 len(windows.get(place, [])),
                 *numbers,
                 *numbers_begun,
                 *values,
                 *values_begun,
-                sum(number**2 for number in own.values()),
-                sum(number * every[block] for block, number in own.items()),
             ]
         return sums
 
     def all_intervals(self) -> list[int]:
         """The numbers in the lines of all intervals: of windows, and of long ones."""
         known = [one for one in self.intervals if not one.is_broken]
-        blocks = {self.block_of(one.time) for one in self.intervals if not one.is_window}
         lines = sumsfile.intervals(
             len(EVENTS),
             *([one.counts for one in known if one.is_window is kind] for kind in (True, False)),
-            len(blocks),
         )
         return [int(word) for word in lines.split() if word.isdigit()]
 

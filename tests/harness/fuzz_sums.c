@@ -105,8 +105,6 @@ static void write_intervals(FILE *fp, unsigned int nr_events)
 		const char *number = numbers[random_below(12)];
 
 		fprintf(fp, "%s\t%s", is_long ? "long" : "windows", number);
-		if (is_long)
-			fprintf(fp, "\t%s", numbers[random_below(12)]);
 		write_values(fp, nr, *number == '0', range);
 		fputc('\n', fp);
 	}
@@ -115,24 +113,19 @@ static void write_intervals(FILE *fp, unsigned int nr_events)
 static void write_sums_line(FILE *fp, unsigned int nr_events)
 {
 	unsigned int pairs = nr_events * (nr_events + 1) / 2;
-	const char *windows[2], *blocks[2];
+	const char *windows[2];
 	struct range range = some_range();
 
-	for (int begun = 0; begun < 2; begun++) {
+	for (int begun = 0; begun < 2; begun++)
 		windows[begun] = numbers[random_below(3)];
-		blocks[begun] = numbers[random_below(*windows[begun] == '0' ? 1 : 2)];
-	}
 	fprintf(fp, "sums\t%s\t%s\t%s\t%s\t%s", some_name(), some_name(),
 		random_below(2) ? "-" : "0x10", numbers[random_below(12)],
 		numbers[3 + random_below(9)]);
 	for (int begun = 0; begun < 2; begun++)
-		fprintf(fp, "\t%s\t%s\t%s", windows[begun],
-			*windows[begun] == '2' ? "1" : windows[begun], blocks[begun]);
-	for (int begun = 0; begun < 2; begun++) {
+		fprintf(fp, "\t%s\t%s", windows[begun],
+			*windows[begun] == '2' ? "1" : windows[begun]);
+	for (int begun = 0; begun < 2; begun++)
 		write_values(fp, nr_events + pairs, *windows[begun] == '0', range);
-		write_values(fp, pairs, *blocks[begun] == '0', range);
-	}
-	write_values(fp, 2, false, range);
 	fputc('\n', fp);
 }
 

@@ -87,23 +87,17 @@ def sums(rng: random.Random) -> Table:
     return {
         "events": list(EVENTS),
         "opened": 0,
-        "opened_squares": 0,
-        "opened_all": 0,
         "samples": samples,
         "matched": matched,
         "bursts": matched,
-        "blocks": 0,
         "discarded": samples - matched,
         "totals": totals,
         "products": products,
-        "block_products": products,
         "begun": {
             "windows": 0,
             "bursts": 0,
-            "blocks": 0,
             "totals": dict.fromkeys(EVENTS, 0),
             "products": products,
-            "block_products": products,
         },
     }
 
@@ -269,7 +263,7 @@ def weighed(rows: Sequence[Sequence[Table]]) -> list[Counter]:
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
     """A sums file by call chain: (windows, cycles, instructions, page-faults).
 
-    All windows of a chain are alike, and each is in a block of its own.
+    All windows of a chain are alike.
     """
     version = re.search(
         r"^perf-function-sums \d+",
@@ -296,13 +290,11 @@ def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:
                         "-",
                         0,
                         windows + 1,
-                        *(windows,) * 3,
-                        *(0, 0, 0),  # windows by their beginning: none in share mode discard
+                        *(windows,) * 2,
+                        *(0, 0),  # windows by their beginning: none in share mode discard
                         *totals,
                         *products,
-                        *products,
-                        *(0 for _ in (*totals, *products, *products)),
-                        *(0, 0),
+                        *(0 for _ in (*totals, *products)),
                     ),
                 )
             )

@@ -113,42 +113,17 @@ class Counted(NamedTuple):
     """The counts of a sample by event, in the interval that it ends."""
 
     group: int  # its place in the recording
-    time: int
     counts: Counter
 
 
-class Blocks:
-    """At most 20 blocks of time, whose width is the smallest power of two for that."""
-
-    def __init__(self, times: Sequence[int]) -> None:
-        """times: those of the samples of all groups."""
-        self.first = min(times)
-        span = max(times) - self.first
-        self.width = next(2**power for power in range(65) if span // 2**power < 20)
-
-    def of(self, counted: Sequence[Counted]) -> dict[tuple[int, int], list[Counted]]:
-        """The samples of each block of each group."""
-        blocks: dict[tuple[int, int], list[Counted]] = {}
-        for one in counted:
-            block = one.group, (one.time - self.first) // self.width
-            blocks.setdefault(block, []).append(one)
-        return blocks
-
-    def numbers(self, counted: Sequence[Counted]) -> Counter[tuple[int, int]]:
-        """The number of samples of each block of each group."""
-        return Counter({block: len(some) for block, some in self.of(counted).items()})
-
-    def values_of(self, events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict:
-        """The numbers of bursts and blocks, the totals, and the products of both."""
-        windows = [window for burst in bursts for window in burst]
-        blocks = self.of(windows).values()
-        return {
-            "bursts": len(bursts),
-            "blocks": len(blocks),
-            "totals": {event: sum(one.counts[event] for one in windows) for event in events},
-            "products": products_of(events, bursts),
-            "block_products": products_of(events, list(blocks)),
-        }
+def values_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict:
+    """The number of bursts, the totals, and the products."""
+    windows = [window for burst in bursts for window in burst]
+    return {
+        "bursts": len(bursts),
+        "totals": {event: sum(one.counts[event] for one in windows) for event in events},
+        "products": products_of(events, bursts),
+    }
 
 
 @dataclass
@@ -235,7 +210,6 @@ class Simulation:
         self.numbers = 0
         self.streams: dict[tuple, Stream] = {}
         self.sums: dict[tuple, dict] = {}
-        self.times: list[int] = []  # times of the samples of all groups
         # in share mode auto, the intervals that are fully known: windows, and long ones
         self.intervals: tuple[list[Counted], list[Counted]] = ([], [])
         self.rows: dict[tuple, tuple] = {}  # symbol, DSO and address of each row, by its key
@@ -504,7 +478,7 @@ class Simulation:
     def _counted(self, group: list[pw.Event], counts: list[int]) -> Counted:
         """The counts of the sample that was written last."""
         names = self.names(group)
-        return Counted(self.groups.index(group), self.times[-1], Counter(dict(zip(names, counts))))
+        return Counted(self.groups.index(group), Counter(dict(zip(names, counts))))
 
     def _share_of(self, group: list[pw.Event]) -> str:
         """The share mode of a group in the table."""
@@ -556,7 +530,6 @@ class Simulation:
         if self.deferred and self.random.random() < 0.5:
             callers += [pw.CONTEXT_USER_DEFERRED, self.time]
         where = self.where(task, cpu)
-        self.times.append(where.time)
         self.writer.sample(
             group[0], where, chain[0], counts[0], values, callers, cgroup=self.cgroup
         )
@@ -717,16 +690,11 @@ class Simulation:
 
     def expected(self) -> dict[tuple, dict]:
         """The expected sums of the JSON object by function and group."""
-        blocks = Blocks(self.times)
-        opened: Counter[tuple[int, int]] = Counter()
-        for sums in self.sums.values():
-            opened += blocks.numbers(sums["opened"])
         addresses: dict[tuple, set] = {}
         both: dict[tuple, dict] = {}
         for (identity, events), sums in self.sums.items():
             function = self._named(self.rows[identity])
             addresses.setdefault(function[:2], set()).add(function[2])
-            own = blocks.numbers(sums["opened"])
             matched = inside = sum(map(len, sums["bursts"]))
             begun = sum(map(len, sums["begun"]))
             shares = {self._share_of(group) for group in self.groups if self.key(group) == events}
@@ -734,15 +702,13 @@ class Simulation:
                 begun = inside = sums["inside"]
             told = {
                 "opened": len(sums["opened"]),
-                "opened_squares": sum(number**2 for number in own.values()),
-                "opened_all": sum(number * opened[block] for block, number in own.items()),
                 "samples": sums["samples"],
                 "matched": matched,
                 "discarded": sums["samples"] - inside,
-                **blocks.values_of(events, sums["bursts"]),
+                **values_of(events, sums["bursts"]),
                 "begun": {
                     "windows": begun,
-                    **blocks.values_of(events, sums["begun"]),
+                    **values_of(events, sums["begun"]),
                 },
             }
             both[function, events] = added(both.get((function, events), {}), told)
@@ -756,7 +722,7 @@ class Simulation:
 
     def expected_intervals(self) -> list[dict]:
         """The expected sums of all intervals in the JSON object."""
-        told, blocks = [], Blocks(self.times)
+        told = []
         for events in sorted({*map(self.key, self.groups)}):
             same = [
                 number
@@ -766,12 +732,9 @@ class Simulation:
             if not same:
                 continue
             windows, long = (
-                blocks.values_of(events, [[one] for one in some if one.group in same])
+                values_of(events, [[one] for one in some if one.group in same])
                 for some in self.intervals
             )
-            opened = [
-                one for sums in self.sums.values() for one in sums["opened"] if one.group in same
-            ]
             told.append(
                 {
                     "events": list(events),
@@ -782,7 +745,6 @@ class Simulation:
                     },
                     "long": {
                         "number": long["bursts"],
-                        "blocks": len(blocks.of(opened)),
                         "totals": long["totals"],
                         "products": long["products"],
                     },
@@ -832,7 +794,7 @@ def empty_sums() -> dict:
 
 
 def products_of(events: Sequence[str], bursts: Sequence[Sequence[Counted]]) -> dict[str, int]:
-    """The products of bursts, or of blocks; each counts as one window."""
+    """The products of bursts; each counts as one window."""
     sums = [sum((window.counts for window in burst), Counter()) for burst in bursts]
     return {
         f"{a}*{b}": sum(burst[a] * burst[b] for burst in sums)

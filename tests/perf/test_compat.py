@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from tests.harness import perfdata, perfswap, sumsfile
+from tests.harness import perfdata, perfswap
 from tests.harness.env import (
     ARCH,
     BASE,
@@ -144,10 +144,7 @@ def path(name: str) -> Path:
 
 
 def sums(recording: Path) -> str:
-    """The sums of a recording, on which script and command agree.
-
-    Blocks are left out: two runs that count the same differ in their times.
-    """
+    """The sums of a recording, on which script and command agree."""
     ours, theirs = native(recording, "--sums", "-"), script(recording, "--write-sums", "-")
     # the script does not learn from a recording that children are missing
     text = ours.stdout.replace("\nlacks-children\n", "\n")
@@ -156,7 +153,7 @@ def sums(recording: Path) -> str:
             f"{recording}: {ours.returncode} {theirs.returncode}\n{ours.stderr}{theirs.stderr}"
             f"{ours.stdout}{theirs.stdout}"
         )
-    return sumsfile.without_blocks(ours.stdout)
+    return ours.stdout
 
 
 def said(perf: Path, recording: Path, *words: object, pipe: bool = False) -> str:
@@ -228,10 +225,10 @@ class Ways(unittest.TestCase):
         self.check("piped", pipe=True)
         self.assertEqual((SHARE / "live.script").read_text(), said(PERF, path("plain"), *SAMPLES))
         ours = said(PERF, path("piped"), "functions", "report", *SYMBOLS, "--sums", "-", pipe=True)
-        self.assertEqual(sumsfile.without_blocks(ours), sums(path("plain")))
+        self.assertEqual(ours, sums(path("plain")))
 
     def test_pipe_through_inject_into_functions(self):
-        live = sumsfile.without_blocks((SHARE / "live.sums").read_text())
+        live = (SHARE / "live.sums").read_text()
         self.assertEqual(live, sums(path("plain")))
 
     def test_inject(self):
@@ -274,7 +271,7 @@ class Ways(unittest.TestCase):
                 "-",
                 stderr=subprocess.PIPE,
             )
-            return sumsfile.without_blocks(text)
+            return text
 
         self.assertEqual(report(folder), sums(path("plain")))
         self.assertNotIn("dcache_miss", report(SHARE / "none"))

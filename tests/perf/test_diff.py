@@ -26,6 +26,7 @@ from tests.harness import sumsfile
 from tests.harness.env import PERF, run
 from tests.harness.estimates import (
     HEADER,
+    discard_line,
     Window,
     crowd,
     estimate,
@@ -67,9 +68,7 @@ def write_auto(
     """Writes sums in share mode auto; each function has some samples that end a long interval.
     left: windows that begin in a function and end elsewhere.
     """
-    header = HEADER.replace(" 3\n", " 4\n").replace(
-        "discard\t999700\t300\t0\t1", "auto\t999700\t0\t300\t1\t0\t1"
-    )
+    header = HEADER.replace("discard\t999700\t0\t300\t0", "auto\t999700\t0\t300\t1")
     lines = (
         opened_line(function, opened, windows, (left or {}).get(function, ()), events=3)
         for function, (opened, windows) in sorted(functions.items())
@@ -596,7 +595,7 @@ class Output(unittest.TestCase):
     def test_other_periods(self):
         self.assertRegex(diff().stderr, ONE_RUN + "$")
         (DATA / "other.sums").write_text(
-            (DATA / "after.sums").read_text().replace("\t999700\t300\t", "\t99700\t3000\t")
+            (DATA / "after.sums").read_text().replace("\t999700\t0\t300\t", "\t99700\t0\t3000\t")
         )
         done = run(
             PERF,
@@ -1072,8 +1071,14 @@ class Runs(unittest.TestCase):
         for place, number in enumerate((1, 10**18, 2**180, 3)):
             path = DATA / f"huge-{place}.sums"
             path.write_text(
-                f"{HEADER}\nsums\tf\t/prog\t-\t3\t3\t{number}\t2\t0" + "\t1" * 6 + "\n"
-                f"sums\tg\t/prog\t-\t{2**63 - 9}\t1\t0\t{number}\t9" + f"\t{number}" * 6 + "\nend\n"
+                "\n".join(
+                    (
+                        HEADER,
+                        discard_line("f", 3, 3, [number, 2, 0, *[1] * 6]),
+                        discard_line("g", 2**63 - 9, 1, [0, number, 9, *[number] * 6]),
+                        "end\n",
+                    )
+                )
             )
             paths.append(path)
         for before, after in ((paths[:2], paths[2:]), (paths[::2], paths[1::2]), (paths, paths)):

@@ -231,13 +231,8 @@ class Interval(unittest.TestCase):
     def named(report: dict) -> list[tuple]:
         """The rows of a report without what an interval may have otherwise than a table of its own.
 
-        That is the address, which names have only where they need it, and blocks of time, which are
-        divided anew.
+        That is the address, which names have only where they need it.
         """
-        for sums in (sums for row in report["functions"] for sums in row["sums"]):
-            for reading in sums, sums["begun"]:
-                for name in "blocks", "block_products", "opened_squares", "opened_all":
-                    reading.pop(name, None)
         return sorted(
             (row["symbol"], row["dso"], json.dumps(sums))
             for row in report["functions"]
@@ -259,8 +254,6 @@ class Interval(unittest.TestCase):
                     begin, end = (f"{time:.9f}" for time in table["time"])
                     text = native(path, "-j", "--time", f"{begin},{end}", *options).stdout
                     alone = json.loads(text)
-                    for group in (*table["intervals"], *alone["intervals"]):
-                        del group["long"]["blocks"]
                     self.assertEqual(table["intervals"], alone["intervals"])
                     self.assertEqual(self.named(table), self.named(alone))
                 for name, number in ("lost", simulation.lost), ("throttled", simulation.throttled):
@@ -459,36 +452,10 @@ class Versions(unittest.TestCase):
         """The text that is printed."""
         return must(PERF, "functions", "report", *options, stderr=-1)
 
-    def write_version_3(self, path: Path, data: Path) -> Path:
-        """The sums of share mode discard, as perf wrote them before version 4."""
-
-        def older(line: str) -> str:
-            word, *fields = line.split("\t")
-            if word == "group":
-                del fields[4], fields[2]
-            elif word == "sums":
-                fields = [*fields[:3], *fields[4:6], *fields[11:20]]  # of three events
-            return "\t".join((word, *fields))
-
-        text = self.report(data, "--share", "discard", "--sums", "-")
-        path.write_text("\n".join(map(older, text.replace("sums 4", "sums 3").split("\n"))))
-        return path
-
-    def test_version_3(self):
-        """Both readers make the same table of an older file as of a new one."""
-        old = self.write_version_3(DATA / "old.sums", self.one)
-        self.assertEqual(
-            self.report("-x", ",", old), self.report("-x", ",", self.one, "--share", "discard")
-        )
-        ours, theirs = self.report("-j", old), self.by_script("--json", old).stdout
-        self.assertEqual(sums_of(json.loads(ours)), sums_of(json.loads(theirs)))
-        self.assertEqual(
-            self.by_script("--write-sums", old, form="-").stdout, self.report(old, "--sums", "-")
-        )
-
     def test_auto_and_discard(self):
-        """Sums of one host with an older perf make the total one of discard, with a note."""
-        old = self.write_version_3(DATA / "old.sums", self.two)
+        """Sums of one host in share mode discard make the total one of discard, with a note."""
+        old = DATA / "old.sums"
+        self.report(self.two, "--share", "discard", "--sums", old)
         self.report(self.one, "--sums", DATA / "auto.sums")
         expected = self.report("-x", ",", old, self.one, "--share", "discard")
         for inputs in ((old, DATA / "auto.sums"), (DATA / "auto.sums", old), (self.one, old)):
@@ -501,9 +468,6 @@ class Versions(unittest.TestCase):
         self.report(self.one, "--sums", DATA / "auto.sums")
         options = "--share", "discard", "--sums", "-"
         self.assertEqual(self.report(DATA / "auto.sums", *options), self.report(self.one, *options))
-        done = self.by_script("--share=discard", DATA / "auto.sums")
-        self.assertEqual(words(done.stdout), words(self.report(self.one, "--share", "discard")))
-        self.assertNotIn("share modes", done.stderr)
 
     def by_script(self, option: str, *inputs: Path, form: str = ""):
         """Runs the script on sums files."""
@@ -674,11 +638,8 @@ class Report(Case):
             self.assertEqual(both["samples"], sum(part["samples"] for part in parts))
             begun = both["begun"], [part["begun"] for part in parts]
             self.assertEqual(begun[0]["windows"], sum(part["windows"] for part in begun[1]))
-            for what in ("opened_squares", "opened_all"):
-                self.assertEqual(both[what], sum(part[what] for part in parts))
             for every, of_every in ((both, parts), begun):
-                self.assertEqual(every["blocks"], sum(part["blocks"] for part in of_every))
-                for what in ("totals", "products", "block_products"):
+                for what in ("totals", "products"):
                     for name, number in every[what].items():
                         self.assertEqual(number, sum(part[what][name] for part in of_every))
         (both,) = unquoted(json.loads(total)["intervals"])
@@ -691,7 +652,6 @@ class Report(Case):
             for what in ("totals", "products"):
                 for name, number in both[kind][what].items():
                     self.assertEqual(number, sum(part[kind][what][name] for part in parts))
-        self.assertEqual(both["long"]["blocks"], sum(part["long"]["blocks"] for part in parts))
 
     def test_sums_are_what_is_reported(self):
         """A table from a sums file is that of its recording, in each form."""
@@ -851,10 +811,9 @@ class Report(Case):
             instead(groups, 1, "7"),
             (text.replace("lost\t", "lost\t-"), "line [0-9]+ is damaged"),
             (text[:-5], "cut short"),
-            (text.replace("sums 4", "sums 9"), "version 9, this perf reads versions 3 to 4"),
+            (text.replace("sums 4", "sums 9"), "version 9, this perf reads version 4"),
             (text.replace("sums 4", f"sums {10**20}"), f"version {10**20}, this perf"),
-            (text.replace("sums 4", "sums 2"), "version 2, this perf reads versions 3 to 4"),
-            (text.replace("sums 4", "sums 3"), "line 6 is damaged"),
+            (text.replace("sums 4", "sums 3"), "version 3, this perf reads version 4"),
             (text.replace("by\tsymbol", "by\tname"), "line 2 is damaged"),
             (text.replace("lost\t", "last\t"), "line 3 is damaged"),
             (text.replace("lost\t", "lost\t1\t("), "line 3 is damaged"),

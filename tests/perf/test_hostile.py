@@ -44,8 +44,7 @@ def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]
     """A sums file of groups.
 
     A group has its events, and lines of sums with name, numbers of windows and of matched windows,
-    totals and products. No window is in a burst or counts where it begins, and blocks are not
-    known.
+    totals and products. No window is in a burst or counts where it begins.
     """
 
     def line(*fields: object) -> str:
@@ -57,9 +56,8 @@ def sums_file(name: str, *groups: tuple[Sequence[str], Sequence[Sequence[object]
         text += line("group", "discard", 999700, 0, 300, 0, 0, 1, *events)
         for row in rows:
             samples, matched, *values = row[3:]
-            values += [0] * (len(values) - len(events))
-            none = [0] * (len(values) + 2)
-            text += line("sums", *row[:3], 0, samples, matched, matched, *4 * [0], *values, *none)
+            none = [0] * len(values)
+            text += line("sums", *row[:3], 0, samples, matched, matched, 0, 0, *values, *none)
     path = DATA / name
     path.write_text(text + "end\n", errors="surrogateescape")
     return path
@@ -334,12 +332,8 @@ class Numbers(Refused):
             ("-\t0\t1\t1\t1", "-\t0\t1\t1\t0"),
             ("-\t0", "-\t1"),  # opened in share mode discard
             ("-\t0", f"-\t{COUNT + 1}"),
-            ("-\t0\t1\t1\t1\t0", "-\t0\t1\t1\t1\t2"),  # more blocks than matched windows
-            ("-\t0\t1\t1\t1\t0\t0\t0", "-\t0\t1\t1\t1\t0\t1\t1"),  # counted where it begins
-            ("1" + 13 * "\t0" + "\nend", "1\t1" + 12 * "\t0" + "\nend"),  # products of no block
-            ("0\t0\t0\nend", "1\t0\t0\nend"),  # totals of no window
-            ("0\nend", "1\nend"),  # opened in share mode discard
-            ("0\t0\nend", "1\t0\nend"),
+            ("-\t0\t1\t1\t1\t0\t0", "-\t0\t1\t1\t1\t1\t1"),  # counted where it begins
+            ("0\nend", "1\nend"),  # totals of no window
             ("0\nend", "0\t0\nend"),
             ("\t0\nend", "\nend"),
             ("sums\tf", "sums\tf\0"),
@@ -354,23 +348,23 @@ class Numbers(Refused):
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
 
     def test_lines_of_auto_that_do_not_fit(self):
-        """Windows may begin where they do not end, and each is of one burst and one block.
+        """Windows may begin where they do not end, and each is of one burst.
 
         The lines of all intervals have to be where they belong.
         """
         begun = "300\t1\t90000\t300\t1"
-        line = "sums\tf\t/x\t-\t1\t1\t0\t0\t0\t{}" + "\t0" * 8 + f"\t{begun}\t{{}}\t1\t1\n"
+        line = "sums\tf\t/x\t-\t1\t1\t0\t0\t{}" + "\t0" * 5 + "\t{}\n"
         group = "group\tauto\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-        windows, long = sumsfile.intervals(2, [(300, 1)], [(999700, 9)], 1).split("\n")
-        rows = line.format("1\t1\t1", "90000\t300\t1")
+        windows, long = sumsfile.intervals(2, [(300, 1)], [(999700, 9)]).split("\n")
+        rows = line.format("1\t1", begun)
         good = f"{HEADER}{group}{windows}\n{long}\n{rows}end\n"
         path = DATA / "auto.sums"
         path.write_text(good)
         self.assertEqual(report("--sums", "-", path).stdout, good)
         self.assertEqual(script("--write-sums", "-", "--sums", path).stdout, good)
-        for counts in "0\t0\t0", "0\t1\t0", "1\t0\t1", "1\t2\t1", "1\t1\t2", "1\t1\t0", "0\t0\t1":
+        for counts in "0\t0", "0\t1", "1\t0", "1\t2":
             with self.subTest(counts=counts):
-                self.refuse_line(good.replace(rows, line.format(counts, "90000\t300\t1")))
+                self.refuse_line(good.replace(rows, line.format(counts, begun)))
         for old, new in (
             (windows, f"{windows}\n{windows}"),
             (f"{windows}\n{long}", f"{long}\n{windows}"),

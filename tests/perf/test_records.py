@@ -98,47 +98,6 @@ class Parts(unittest.TestCase):
             theirs = must(*script, stderr=subprocess.DEVNULL)
             self.assertEqual(theirs, ours)
 
-    def test_span_has_blocks_of_its_own(self):
-        """--ci=next compares some 20 blocks of the recording, or of a tenth of it."""
-        windows = Windows()
-        for _ in range(1000):
-            windows.window(0x1000)
-        for options in (), ("--time", "0.0000028,"):  # the clock goes from 1000 to 3001 ns
-            _, found, _ = sums(windows, *options)
-            self.assertGreater(found["begun"]["blocks"], 9)
-            self.assertLess(found["begun"]["blocks"], 21)
-
-    def test_no_interval_of_the_next_run_without_blocks(self):
-        """Groups that have only the windows in common have no sums over blocks in common."""
-        sums_line = "sums\tf\td\t-\t40\t40\t40\t40\t4\t40\t40\t4"
-        text = "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
-        for events, counts in (("cpu-clock", "instructions"), (20000, 100)), (
-            ("cycles", "cache-misses"),
-            (300, 10),
-        ):
-            totals = [40 * count for count in counts]
-            pairs = [(0, 0), (0, 1), (1, 1)]
-            products = [40 * counts[a] * counts[b] for a, b in pairs]
-            blocks = [4 * 100 * counts[a] * counts[b] for a, b in pairs]
-            values = [*totals, *products, *blocks]
-            for line in (
-                ("group", "auto", 999700, 0, 300, 0, 0, 1, *events),
-                ("windows", 40, *totals, *products),
-                ("long", 40, 4, *totals, *products),
-                (sums_line, *values, *values, 400, 400),
-            ):
-                text += "\t".join(map(str, line)) + "\n"
-        path = DATA / "link.sums"
-        path.write_text(text + "end\n")
-        for option, column, is_known in (
-            ("run", "CM/KI", True),
-            ("next", "CM/KI", False),
-            ("next", "%CY", True),
-        ):
-            report = must(PERF, "functions", "report", "-j", f"--ci={option}", path, stderr=-1)
-            (row,) = json.loads(report)["functions"]
-            self.assertEqual(column in row["intervals"], is_known, (option, column, row))
-
     def test_sums_keep_their_rights(self):
         """A file that is replaced keeps its access rights, whatever the umask is."""
         windows = Windows()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.harness import fleet
 from tests.harness import perfwrite as pw
-from tests.harness import servers, sumsfile
+from tests.harness import servers
 from tests.harness.env import CHECK, PERF, SLOW, TOP, must, run
 
 MINUTES = 1
@@ -137,12 +137,6 @@ class Workers(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", noted(*empty)))
         self.assertEqual(self.out.read_bytes(), one.read_bytes())
 
-    def assert_sums_of_spans(self, done: subprocess.CompletedProcess, one: Path) -> None:
-        """The same, except that a block of time with parts in several spans counts in each."""
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
-        parts, whole = (path.read_text() for path in (self.out, one))
-        self.assertEqual(sumsfile.without_blocks(parts), sumsfile.without_blocks(whole))
-
     def refused(self, pattern: str, done: subprocess.CompletedProcess) -> None:
         """There is one line, and no file."""
         self.assertNotEqual(done.returncode, 0)
@@ -173,14 +167,16 @@ class Cluster(Workers):
         must(PERF, "functions", "report", "--sums", half, *FILES[::2])
         self.assert_sums(self.cluster(half, *FILES[1::2]), empty=["empty"])
 
-    def test_sums_of_an_older_perf(self):
+    def test_sums_of_another_share_mode(self):
         """They are of share mode discard, and so are sums added to them; one line says so."""
         old, one = DATA / "old.sums", DATA / "mixed.sums"
-        numbers = "3\t2\t600\t2\t900\t180000\t600\t270000\t2\t900\t405000"
+        numbers = "3\t2\t2\t0\t0\t600\t2\t900\t180000\t600\t270000\t2\t900\t405000"
         old.write_text(
-            "perf-function-sums 3\nby\tsymbol\t0\nlost\t1\nthrottled\t0\n"
-            + "\t".join(("group", "discard", "999700", "300", "0", "1", *fleet.EVENTS))
-            + f"\nsums\tolder\tlib\t-\t{numbers}\nend\n"
+            "perf-function-sums 4\nby\tsymbol\t0\nlost\t1\nthrottled\t0\n"
+            + "\t".join(("group", "discard", "999700", "0", "300", "0", "0", "1", *fleet.EVENTS))
+            + f"\nsums\tolder\tlib\t-\t0\t{numbers}"
+            + 9 * "\t0"
+            + "\nend\n"
         )
         must(PERF, "functions", "report", "--sums", one, *FILES, old, stderr=subprocess.DEVNULL)
         done = self.cluster(*FILES[:-1], old, FILES[-1])
@@ -192,7 +188,7 @@ class Cluster(Workers):
         self.assertEqual(self.out.read_bytes(), one.read_bytes())
         lost = 1 + sum(host.lost for host in RECORDED)
         self.assertIn(b"\nlost\t%d\n" % lost, self.out.read_bytes())
-        older = b"\nsums\tolder\tlib\t-\t0\t3\t2\t2\t1\t0\t0\t0\t600\t2\t900\t"
+        older = b"\nsums\tolder\tlib\t-\t0\t3\t2\t2\t0\t0\t600\t2\t900\t"
         self.assertIn(older, self.out.read_bytes())
 
     def test_spans_of_a_large_recording(self):
@@ -212,9 +208,10 @@ class Cluster(Workers):
             shutil.rmtree(self.dask.folder / "calls")
             (self.dask.folder / "calls").mkdir()
             perf = self.perf('#!/bin/sh\necho "$@" >> calls/all\nexec {perf} "$@"\n')
-            self.assert_sums_of_spans(
+            self.assert_sums(
                 self.cluster("--perf", perf, "--slice-size", size, large, cwd=self.dask.folder),
                 whole,
+                empty=(),
             )
             self.assertEqual(sum("--time" in call for call in self.calls()), number)
 
@@ -225,8 +222,10 @@ class Cluster(Workers):
         host.write(small, 200)
         must(PERF, "functions", "report", "--sums", whole, small)
         self.assertEqual(without_version(whole.read_bytes()), fleet.total([host]))
-        self.assert_sums_of_spans(
-            self.cluster("--slice-size", small.stat().st_size / 2**20 / 100, small), whole
+        self.assert_sums(
+            self.cluster("--slice-size", small.stat().st_size / 2**20 / 100, small),
+            whole,
+            empty=(),
         )
 
     def spans_of_microseconds(self, times: bool) -> None:
@@ -248,8 +247,10 @@ class Cluster(Workers):
         writer.write(path)
         must(PERF, "functions", "report", "--sums", whole, path)
         self.assertRegex(whole.read_text(), r"\nsums\t.*\t50\t50\t\d+\t15000\t350\t")
-        self.assert_sums_of_spans(
-            self.cluster("--slice-size", path.stat().st_size / 2**20 / 99.5, path), whole
+        self.assert_sums(
+            self.cluster("--slice-size", path.stat().st_size / 2**20 / 99.5, path),
+            whole,
+            empty=(),
         )
 
     def test_samples_on_the_bounds_of_spans(self):

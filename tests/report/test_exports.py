@@ -122,14 +122,14 @@ def two_groups() -> str:
         counts = {"f": (300, 3, 100), "g": (300, 1, 200), "short": (300, 6, 50)}
         lines.append(f"group\tauto\t99700\t0\t300\t0\t14\t1\tcycles\t{misses}\tinstructions")
         every = [counts[name] for name, number in numbers.items() for _ in range(number)]
-        lines.append(sumsfile.intervals(3, every, blocks=1))
+        lines.append(sumsfile.intervals(3, every))
         for name, number in numbers.items():
             begun = [counts[name]] * number
             matched = [] if name == "short" else begun
-            windows = number, number, len(matched), len(matched), 0, number, number, 0
+            windows = number, number, len(matched), len(matched), number, number
             values = (sumsfile.values(some, 3) for some in (matched, begun))
-            fields = (field for some in values for field in (*some, *[0] * 6))
-            lines.append("\t".join(map(str, ("sums", name, "/x", "-", *windows, *fields, 0, 0))))
+            fields = (field for some in values for field in some)
+            lines.append("\t".join(map(str, ("sums", name, "/x", "-", *windows, *fields))))
     return "\n".join((*lines, "end\n"))
 
 

@@ -333,9 +333,9 @@ class Range(Store):
             windows, long = [(301,)] * (number + 1), [(999700,)] * 2
             text = (
                 f"by\tsymbol\t0\nlost\t{number}\nthrottled\t0\n{groups}"
-                f"{sumsfile.intervals(1, windows, long, 2)}\n"
-                f"sums\tf\tlib\t-\t4\t3\t2\t1\t2\t4\t2\t3"
-                f"\t{number + 5}\t{number}\t7\t9\t1\t{10 + number}\t8\t16\nend\n"
+                f"{sumsfile.intervals(1, windows, long)}\n"
+                f"sums\tf\tlib\t-\t4\t3\t2\t1\t4\t2"
+                f"\t{number + 5}\t{number}\t9\t1\nend\n"
             )
             texts.append(DATA / f"periods{number}.sums")
             texts[-1].write_bytes(self.first_line() + text.encode())
@@ -354,16 +354,16 @@ class Range(Store):
         must(PERF, "functions", "report", "--sums", DATA / "one.sums", *texts)
         self.assertEqual(self.ask(), (DATA / "one.sums").read_bytes())
         self.assertIn(b"lost\t3\n", self.ask())
-        numbers = b"12\t9\t6\t3\t6\t12\t6\t9\t18\t3\t21\t27\t3\t33\t24\t48"
+        numbers = b"12\t9\t6\t3\t12\t6\t18\t3\t27\t3"
         self.assertIn(b"\nsums\tf\tlib\t-\t" + numbers + b"\n", self.ask())
-        every = sumsfile.intervals(1, [(301,)] * 6, [(999700,)] * 6, 6)
+        every = sumsfile.intervals(1, [(301,)] * 6, [(999700,)] * 6)
         self.assertIn(f"\tcycles\n{every}\nsums\t".encode(), self.ask())
 
     def test_functions_that_are_called_as_the_lines(self):
         """A function or its DSO may have the same name as a line of all intervals."""
-        intervals = sumsfile.intervals(1, [(300,)], [(10000,)], 1)
+        intervals = sumsfile.intervals(1, [(300,)], [(10000,)])
         rows = "".join(
-            f"sums\t{name}\t\t-\t1\t1\t1\t1\t1\t0\t0\t0\t{number}\t9\t9\t0\t0\t0\t1\t2\n"
+            f"sums\t{name}\t\t-\t1\t1\t1\t1\t0\t0\t{number}\t9\t0\t0\n"
             for number, name in enumerate(("long", "sums", "windows"))
         )
         path = DATA / "words.sums"
@@ -374,24 +374,24 @@ class Range(Store):
         must(REPORT, "--store", self.url, "--build", "b", "--host", "h", "--at", day(1), path)
         self.assertEqual(self.ask(), path.read_bytes())
 
-    def test_sums_of_version_3(self):
-        """Sums of version 3 stay apart, and add up with newer ones as sums of discard."""
+    def test_sums_of_two_share_modes(self):
+        """Sums of discard stay apart, and add up with those of auto as sums of discard."""
         rows = "by\tsymbol\t0\nlost\t0\nthrottled\t0\n"
         texts = (
-            f"perf-function-sums 3\n{rows}group\tdiscard\t10000\t300\t0\t1\tcycles\n"
-            "sums\tf\tlib\t-\t3\t2\t600\t180000\nsums\tg\tlib\t-\t1\t1\t90\t8100\nend\n",
+            f"{self.first_line().decode()}{rows}group\tdiscard\t10000\t0\t300\t0\t0\t1\tcycles\n"
+            "sums\tf\tlib\t-\t0\t3\t2\t2\t0\t0\t600\t180000\t0\t0\n"
+            "sums\tg\tlib\t-\t0\t1\t1\t1\t0\t0\t90\t8100\t0\t0\nend\n",
             f"{self.first_line().decode()}{rows}group\tauto\t10000\t0\t300\t0\t0\t1\tcycles\n"
-            + sumsfile.intervals(1, [(310,)], [(10000,)], 1)
-            + "\nsums\tf\tlib\t-\t1\t1\t1\t1\t1\t1\t1\t1"
-            + 2 * "\t310\t96100\t96100"
-            + "\t1\t1\nend\n",
+            + sumsfile.intervals(1, [(310,)], [(10000,)])
+            + "\nsums\tf\tlib\t-\t1\t1\t1\t1\t1\t1"
+            + 2 * "\t310\t96100"
+            + "\nend\n",
         )
         paths = [DATA / f"version{number}.sums" for number in (3, 4)]
         hosts = [f"h{number}" for number in range(2)]
         for host, path, text in zip(hosts, paths, texts):
             path.write_text(text)
         must(REPORT, *self.place("h1", 1), paths[1])
-        # that host has an older perf, which stores what it read
         store.put(self.url, texts[0].encode(), "v1", "h0", datetime.fromisoformat(day(1)))
         must(
             PERF,
@@ -409,7 +409,7 @@ class Range(Store):
                 (done.returncode, done.stderr), (0, f"{note}of discard (use one mode for all)\n")
             )
         self.assertEqual(self.out.read_bytes(), (DATA / "one.sums").read_bytes())
-        numbers = b"0\t4\t3\t3\t2\t0\t0\t0\t910\t276100\t456100\t0\t0\t0\t0\t0"
+        numbers = b"0\t4\t3\t3\t0\t0\t910\t276100\t0\t0"
         self.assertIn(b"\nsums\tf\tlib\t-\t" + numbers + b"\n", self.out.read_bytes())
         self.assertNotIn(b"\nwindows\t", self.out.read_bytes())
         table = json.loads(must(PERF, "functions", "report", "-j", self.out))
@@ -454,9 +454,9 @@ class Range(Store):
         head += "".join(f"\tevent{number:02}" for number in range(events))
         paths = []
         for number in range(3):
-            values = [number + place for place in range(events + 2 * pairs)]
-            counts = 0, 9, 8, 8, 7, 0, 0, 0
-            zeros = [0] * (events + 2 * pairs + 2)
+            values = [number + place for place in range(events + pairs)]
+            counts = 0, 9, 8, 8, 0, 0
+            zeros = [0] * len(values)
             row = "\t".join(
                 map(str, ("sums", f"f{number // 2}", "lib", "-", *counts, *values, *zeros))
             )
@@ -491,8 +491,8 @@ class Range(Store):
             + name
             + b"\t/lib/\xe9.so\t"
             + (b"-" if name else b"0xffffffffffffffff")
-            + b"\t0\t18446744073709551615\t9007199254740993\t1\t9\t0\t0\t0"
-            + b"\t%d\t%d\t%d\t0\t0\t0\t0\t0\n" % (large, large - number, large + number)
+            + b"\t0\t18446744073709551615\t9007199254740993\t1\t0\t0"
+            + b"\t%d\t%d\t0\t0\n" % (large, large - number)
             for number, name in enumerate(names)
         )
         path = DATA / "names.sums"
@@ -513,7 +513,7 @@ class Range(Store):
             lines,
         )
         self.assertEqual(
-            self.sql("select sum(numbers[9]) from perf_functions.sums"), [(large * len(names),)]
+            self.sql("select sum(numbers[7]) from perf_functions.sums"), [(large * len(names),)]
         )
 
 

@@ -338,7 +338,7 @@ static int browse(const struct function_print *print, struct function_columns *c
 static struct function_notes notes_of(const struct report_options *options)
 {
 	return (struct function_notes){
-		.correction = options->reading.correction,
+		.is_corrected = options->reading.is_corrected,
 		.wants_lines = recording_options__need_lines(&options->recording),
 	};
 }
@@ -445,7 +445,6 @@ static int print_report(struct report_options *options, const struct function_ta
 	struct function_print print = {
 		.table = table, .columns = &columns, .tree = options->tree ? &tree : NULL,
 		.intervals = options->with_ci,
-		.is_next_run = options->reading.is_next_run,
 		.time = options->time,
 		.width = options->view ? options->view->width : 0,
 	};
@@ -1009,10 +1008,6 @@ static int choose_report(struct report_options *options)
 		return -EINVAL;
 	}
 	options->reading.is_compared = options->diff;
-	if (options->reading.is_next_run && options->diff) {
-		pr_err("perf functions: --ci=next does not go with a comparison: compare several runs with --before A... --after B...\n");
-		return -EINVAL;
-	}
 	if (options->interval &&
 	    (options->diff || options->sums || options->wants_tui || nr_inputs > 1)) {
 		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons\n");
@@ -1151,37 +1146,6 @@ static int parse_tree(const struct option *opt, const char *str, int unset)
 	return -EINVAL;
 }
 
-/* --ci[=run|next] */
-static int parse_ci(const struct option *opt, const char *str, int unset)
-{
-	struct report_options *report = opt->value;
-
-	report->with_ci = !unset;
-	report->reading.is_next_run = str && !strcmp(str, "next");
-	if (!str || report->reading.is_next_run || !strcmp(str, "run"))
-		return 0;
-	pr_err("perf functions: --ci=%s: write --ci=run for this run, or --ci=next for the next one\n",
-	       str);
-	return -EINVAL;
-}
-
-/* --correct[=all|own] */
-static int parse_correct(const struct option *opt, const char *str, int unset)
-{
-	struct function_reading_options *reading = opt->value;
-
-	if (unset)
-		reading->correction = FUNCTION_CORRECT_NOTHING;
-	else if (!str || !strcmp(str, "all"))
-		reading->correction = FUNCTION_CORRECT_ALL;
-	else if (!strcmp(str, "own"))
-		reading->correction = FUNCTION_CORRECT_OWN;
-	else
-		pr_err("perf functions: --correct=%s: write --correct=all to subtract the same from all windows, or --correct=own for each function's own\n",
-		       str);
-	return unset || reading->correction ? 0 : -EINVAL;
-}
-
 /* Reads the number of an option; prints a message with its name if it is out of range. */
 static int parse_number(const struct option *opt, const char *str, double least, double most)
 {
@@ -1283,12 +1247,9 @@ static struct option *table_options(struct report_options *report)
 	OPT_STRING('F', "fields", &report->fields, "column[,column...]",
 		   "print only these columns, in this order"),
 	OPT_GROUP(GROUP_UNCERTAINTY),
-	OPT_CALLBACK_OPTARG(0, "ci", report, NULL, "run|next",
-			    "print 95 % intervals, for this run (default: run) or for the next one",
-			    parse_ci),
-	OPT_CALLBACK_OPTARG(0, "correct", &report->reading, NULL, "all|own",
-			    "subtract what interrupts add: the same from all windows (default: all), or each function's own",
-			    parse_correct),
+	OPT_BOOLEAN(0, "ci", &report->with_ci, "print the 95 % interval of each metric"),
+	OPT_BOOLEAN(0, "correct", &report->reading.is_corrected,
+		    "subtract what interrupts add, the same from all windows"),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
 			   "print values with all their digits and this separator"),

@@ -265,49 +265,18 @@ static int check_products(struct fixture *fix, const char *symbol, u64 cycles, u
 	return TEST_OK;
 }
 
-/* Checks the products of blocks; the last ones are of opened samples: own ones, and all. */
-static int check_block_sums(struct fixture *fix, const char *symbol, u64 blocks, u64 squares,
-			    u64 opened_squares, u64 opened_all)
-{
-	const struct function_sums *sums = sums_of(fix, symbol);
-	unsigned int nr;
-
-	TEST_ASSERT_VAL("no sums", sums);
-	/* cycles x cycles, cycles x instructions, instructions x instructions */
-	nr = event_set__nr_values(sums->set) + 2;
-	TEST_ASSERT_EQUAL("blocks", (int)sums->blocks, (int)blocks);
-	TEST_ASSERT_EQUAL("begun blocks", (int)sums->begun_blocks, (int)blocks);
-	TEST_ASSERT_EQUAL("squares", (int)sums->values[nr].w[0], (int)squares);
-	nr += event_set__begun(sums->set);
-	TEST_ASSERT_EQUAL("begun squares", (int)sums->values[nr].w[0], (int)squares);
-	nr = event_set__opened(sums->set);
-	TEST_ASSERT_EQUAL("opened", (int)sums->values[nr].w[0], (int)opened_squares);
-	TEST_ASSERT_EQUAL("all opened", (int)sums->values[nr + 1].w[0], (int)opened_all);
-	return TEST_OK;
-}
-
-/* Blocks become wider when there are more than 20. */
-static int check_blocks(struct fixture *fix)
+/* All windows and long intervals of a group, whichever function has them. */
+static int check_intervals(struct fixture *fix)
 {
 	const struct event_set *set;
 
-	take_pair_at(fix, 1000, fix->f, 10);
-	take_pair_at(fix, 1019, fix->f, 20);
-	TEST_ASSERT_EQUAL("one each", check_block_sums(fix, "f", 2, 500, 2, 2), TEST_OK);
-	/* 40 >> 2 is the tenth block, and 19 >> 2 the fourth. */
-	take_pair_at(fix, 1040, fix->f, 30);
-	take_pair_at(fix, 1041, fix->f, 40);
+	for (int instructions = 10; instructions <= 40; instructions += 10)
+		take_pair_at(fix, 1000 + instructions, fix->f, instructions);
 	take_pair_at(fix, 1041, fix->g, 7);
-	TEST_ASSERT_EQUAL("wider", check_block_sums(fix, "f", 3, 100 + 400 + 70 * 70,
-						    1 + 1 + 4, 1 + 1 + 2 * 3), TEST_OK);
-	TEST_ASSERT_EQUAL("another function", check_block_sums(fix, "g", 1, 49, 1, 3), TEST_OK);
-	/* One block has all samples but the last. */
-	take_pair_at(fix, 1000 + (1ULL << 63), fix->g, 5);
-	TEST_ASSERT_EQUAL("one block", check_block_sums(fix, "f", 1, 100 * 100, 16, 20), TEST_OK);
-	TEST_ASSERT_EQUAL("last block", check_block_sums(fix, "g", 2, 49 + 25, 2, 5 + 1), TEST_OK);
+	take_pair_at(fix, 1042, fix->g, 5);
+	TEST_ASSERT_EQUAL("opened", check_opened_sums(fix, "f", 4, 4), TEST_OK);
 
 	set = fix->table.sets[0];
-	TEST_ASSERT_EQUAL("blocks", (int)set->blocks, 2);
 	TEST_ASSERT_EQUAL("windows", (int)set->windows.number, 6);
 	TEST_ASSERT_EQUAL("their instructions", (int)set->windows.values[1].w[0],
 			  10 + 20 + 30 + 40 + 7 + 5);
@@ -486,7 +455,7 @@ static int test__streams(struct test_suite *test __maybe_unused, int subtest __m
 			  TEST_OK);
 	TEST_ASSERT_EQUAL("begun", run(check_begun, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
 			  TEST_OK);
-	TEST_ASSERT_EQUAL("blocks", run(check_blocks, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
+	TEST_ASSERT_EQUAL("intervals", run(check_intervals, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
 			  TEST_OK);
 	TEST_ASSERT_EQUAL("bursts", run(check_bursts, discard, WINDOW, false, 0), TEST_OK);
 	TEST_ASSERT_EQUAL("values", run(check_values, FUNCTION_SHARE_AUTO, WINDOW, false, 0),
@@ -584,8 +553,8 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
 }
 
 /*
- * The numbers are samples that opened windows, windows, matched ones with their bursts and blocks,
- * begun ones with theirs; sums of the events, of their products, and by blocks, twice.
+ * The numbers are samples that opened windows, windows, matched ones with their bursts, begun ones
+ * with theirs; sums of the events and of their products, twice.
  */
 static const char sums_file[] =
 	FUNCTION_SUMS_MAGIC " 4\n"
@@ -595,11 +564,11 @@ static const char sums_file[] =
 	"cpu\tGenuineIntel,6,85,4 smt_on=1\n"
 	"group\tauto\t999700\t0\t300\t2\t0\t1\tcycles\tinstructions\n"
 	"windows\t4\t1200\t500\t400000\t160000\t70000\n"
-	"long\t3\t2\t2999100\t1500000\t2998200270000\t1499550000000\t750000000000\n"
+	"long\t3\t2999100\t1500000\t2998200270000\t1499550000000\t750000000000\n"
 	"sums\ta\\tb\t/prog\t-\t"
-	"3\t4\t2\t1\t1\t3\t1\t1\t600\t300\t360000\t180000\t90000\t360000\t180000\t90000\t900\t400\t810000\t360000\t160000\t810000\t360000\t160000\t5\t5\n"
+	"3\t4\t2\t1\t3\t1\t600\t300\t360000\t180000\t90000\t900\t400\t810000\t360000\t160000\n"
 	"sums\tf\t/prog\t0x1000\t"
-	"0\t1\t1\t1\t1\t0\t0\t0\t300\t100\t90000\t30000\t10000\t90000\t30000\t10000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
+	"0\t1\t1\t1\t0\t0\t300\t100\t90000\t30000\t10000\t0\t0\t0\t0\t0\n"
 	"end\n";
 
 static int read_text(const char *text, struct function_table *table)
@@ -651,20 +620,11 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		"cpu\tGenuineIntel,6,85,4 smt_on=1\n"
 		"group\tauto\t999700\t0\t300\t2\t0\t1\tcycles\tinstructions\n"
 		"windows\t8\t2400\t1000\t800000\t320000\t140000\n"
-		"long\t6\t4\t5998200\t3000000\t5996400540000\t2999100000000\t1500000000000\n"
+		"long\t6\t5998200\t3000000\t5996400540000\t2999100000000\t1500000000000\n"
 		"sums\ta\\tb\t/prog\t-\t"
-		"6\t8\t4\t2\t2\t6\t2\t2\t1200\t600\t720000\t360000\t180000\t720000\t360000\t180000\t1800\t800\t1620000\t720000\t320000\t1620000\t720000\t320000\t10\t10\n"
+		"6\t8\t4\t2\t6\t2\t1200\t600\t720000\t360000\t180000\t1800\t800\t1620000\t720000\t320000\n"
 		"sums\tf\t/prog\t0x1000\t"
-		"0\t2\t2\t2\t2\t0\t0\t0\t600\t200\t180000\t60000\t20000\t180000\t60000\t20000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
-		"end\n";
-	/* Version 3 knows windows, each a burst of its own, of one period and one count. */
-	static const char version_3[] =
-		FUNCTION_SUMS_MAGIC " 3\n"
-		"by\tsymbol\t0\n"
-		"lost\t0\n"
-		"throttled\t0\n"
-		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
-		"sums\tf\t/prog\t-\t4\t2\t600\t300\t180000\t90000\t50000\n"
+		"0\t2\t2\t2\t0\t0\t600\t200\t180000\t60000\t20000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	static const char before[] = FUNCTION_SUMS_MAGIC " 4\nby\t";
 	static const char after[] =
@@ -680,7 +640,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		"by\tcomm\t0\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
 		"sums\tprog\t\t-\t"
-		"0\t1\t1\t1\t1\t0\t0\t0\t300\t100\t90000\t30000\t10000\t90000\t30000\t10000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
+		"0\t1\t1\t1\t0\t0\t300\t100\t90000\t30000\t10000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	struct function_table table = {}, other = {};
 	char cut[sizeof(sums_file)];
@@ -699,6 +659,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		TEST_ASSERT_EQUAL("cut short", check_refused(cut), TEST_OK);
 	}
 	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 9\nend\n"), TEST_OK);
+	TEST_ASSERT_EQUAL("old version", check_refused(FUNCTION_SUMS_MAGIC " 3\nend\n"), TEST_OK);
 	for (size_t i = 0; i < ARRAY_SIZE(bad_keys); i++) {
 		scnprintf(cut, sizeof(cut), "%s%s%s", before, bad_keys[i], after);
 		TEST_ASSERT_EQUAL(bad_keys[i], check_refused(cut), TEST_OK);
@@ -710,16 +671,6 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 	TEST_ASSERT_VAL("second key", function_by__has(table.by, FUNCTION_BY_SYMBOL));
 	TEST_ASSERT_VAL("no other", !function_by__has(table.by, FUNCTION_BY_DSO));
 	TEST_ASSERT_VAL("not alone", !function_by__is(table.by, FUNCTION_BY_COMM));
-	function_table__exit(&table);
-
-	TEST_ASSERT_EQUAL("read version 3", read_text(version_3, &table), 0);
-	TEST_ASSERT_EQUAL("opened", (int)table.sums[0]->opened, 0);
-	TEST_ASSERT_EQUAL("windows", (int)table.sums[0]->samples, 4);
-	TEST_ASSERT_EQUAL("matched", (int)table.sums[0]->matched, 2);
-	TEST_ASSERT_EQUAL("bursts", (int)table.sums[0]->bursts, 2);
-	TEST_ASSERT_EQUAL("blocks", (int)table.sums[0]->blocks, 1);
-	TEST_ASSERT_EQUAL("square of the block", (int)table.sums[0]->values[7].w[0], 300 * 300);
-	TEST_ASSERT_EQUAL("instructions", (int)table.sums[0]->values[1].w[0], 300);
 	function_table__exit(&table);
 
 	/* The kind of rows is kept, and rows of two kinds do not add up. */
@@ -806,7 +757,7 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 		FUNCTION_SUMS_MAGIC " 4\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
 		"sums\tf\t/prog\t-\t"
-		"0\t4\t3\t3\t3\t0\t0\t0\t900\t400\t270200\t119000\t60000\t270200\t119000\t60000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
+		"0\t4\t3\t3\t0\t0\t900\t400\t270200\t119000\t60000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	struct function_table table = {};
 	struct function_columns columns;

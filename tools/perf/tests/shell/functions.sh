@@ -173,13 +173,14 @@ test_metrics()
 {
 	n1_sums="${temp_dir}/n1.sums"
 	{
-		printf 'perf-function-sums 3\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n'
+		printf 'perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n'
 		printf 'cpu\t0x00000000413fd0c1\n'
-		printf 'group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n'
-		printf 'sums\tf\t/prog\t-\t2\t2\t600\t300\t180000\t90000\t50000\nend\n'
+		printf 'group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n'
+		printf 'sums\tf\t/prog\t-\t0\t2\t2\t2\t0\t0'
+		printf '\t600\t300\t180000\t90000\t50000\t0\t0\t0\t0\t0\nend\n'
 	} > "${n1_sums}"
 	if perf functions report "${n1_sums}" -M ipc -F ipc -x , > "${table}" 2> "${errors}"; then
-		[ "$(tail -n 1 "${table}")" = "f,/prog,0.5" ] || fail "ipc is not what it is"
+		[ "$(tail -n 1 "${table}")" = "f,/prog,0.5,ipc" ] || fail "ipc is not what it is"
 	else
 		grep -q "no metrics of the CPU" "${errors}" || fail "report -M ended with status $?"
 	fi

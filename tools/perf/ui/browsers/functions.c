@@ -299,7 +299,7 @@ int function_print__browse(const struct function_print *print, struct function_c
 		scnprintf(browser.title, sizeof(browser.title), "Metrics by %s: %zu rows",
 			  browser.layout.key, print->nr_rows);
 	if (ui_browser__show(&browser.b, browser.title, "%s%s",
-			     print->intervals ? function_print__note(print) :
+			     print->intervals ? FUNCTION_INTERVAL_NOTE :
 						"Press '?' for help on key bindings",
 			     print->intervals ? "; '?' shows the keys" : "") < 0)
 		goto out;

@@ -37,8 +37,6 @@
 
 /* With more returns per window than this, the counts of callees are in the caller's windows. */
 #define MOST_RETURNS	0.01
-/* The least relative spread of window lengths from which a slope can be computed. */
-#define LEAST_SPREAD	0.1
 
 /* More than all metrics of a CPU need; a crafted sums file has more. */
 #define MOST_COLUMNS	500
@@ -105,7 +103,6 @@ static struct function_reading read_matched(const struct function_sums *sums)
 	return (struct function_reading){
 		.windows = sums->matched,
 		.bursts = sums->bursts,
-		.blocks = sums->blocks,
 		.values = sums->values,
 	};
 }
@@ -117,7 +114,6 @@ static struct function_reading read_begun(const struct function_sums *sums)
 	return (struct function_reading){
 		.windows = sums->begun,
 		.bursts = sums->begun_bursts,
-		.blocks = sums->begun_blocks,
 		.values = sums->values + event_set__begun(sums->set),
 	};
 }
@@ -150,23 +146,16 @@ static struct u192 sum_of(const struct function_sums *sums,
 	}
 }
 
-/* The product of two events, over windows or over blocks of time. */
+/* The product of two events, over windows. */
 static struct u192 product_of(const struct function_sums *sums,
-			      const struct function_reading *reading, int a, int b,
-			      bool of_blocks)
+			      const struct function_reading *reading, int a, int b)
 {
-	const struct event_set *set = sums->set;
-	int place;
-
 	/* The number of windows is its own square: each window counts 0 or 1. */
 	if (b < 0)
 		return sum_of(sums, reading, a);
 	if (a < 0)
 		return sum_of(sums, reading, b);
-	place = event_set__product(set, min(a, b), max(a, b));
-	if (of_blocks)
-		place += event_set__nr_values(set) - set->nr_events;
-	return reading->values[place];
+	return reading->values[event_set__product(sums->set, min(a, b), max(a, b))];
 }
 
 /* The number of windows of equal weight that carry the same information (Kish's effective size). */
@@ -177,25 +166,25 @@ static double effective_windows(const struct u192 *total, const struct u192 *squ
 	return x > 0 ? x * x / u192__double(squares) : 0;
 }
 
-/* The windows of a function in a set, or their totals in each block of time. */
+/* Adds the windows of a function in a set. */
 static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
 			   const struct function_reading *reading, int y, int x,
-			   bool of_blocks, bool is_corrected)
+			   bool is_corrected)
 {
 	struct u192 number;
 
 	pair->samples += sums->samples;
 	pair->matched += reading->windows;
-	pair->number += of_blocks ? reading->blocks : reading->bursts;
+	pair->number += reading->bursts;
 	number = sum_of(sums, reading, y);
 	u192__add(&pair->y, &number);
 	number = sum_of(sums, reading, x);
 	u192__add(&pair->x, &number);
-	number = product_of(sums, reading, y, y, of_blocks);
+	number = product_of(sums, reading, y, y);
 	u192__add(&pair->yy, &number);
-	number = product_of(sums, reading, y, x, of_blocks);
+	number = product_of(sums, reading, y, x);
 	u192__add(&pair->xy, &number);
-	number = product_of(sums, reading, x, x, of_blocks);
+	number = product_of(sums, reading, x, x);
 	u192__add(&pair->xx, &number);
 	if (is_corrected) {
 		pair->added_y += function_effect__on(sums->set, reading->windows, y,
@@ -206,8 +195,7 @@ static void pair_sums__add(struct pair_sums *pair, const struct function_sums *s
 }
 
 /* Adds up the sets that have both y and x. */
-static struct pair_sums pool_by(const struct function_row *row, const char *y, const char *x,
-				bool of_blocks)
+static struct pair_sums pool(const struct function_row *row, const char *y, const char *x)
 {
 	struct pair_sums pair = {};
 
@@ -217,15 +205,10 @@ static struct pair_sums pool_by(const struct function_row *row, const char *y, c
 		int at_y = place_of(sums->set, y), at_x = place_of(sums->set, x);
 
 		if (at_y != PLACE_NONE && at_x != PLACE_NONE)
-			pair_sums__add(&pair, sums, &reading, at_y, at_x, of_blocks,
-				       row->options.correction);
+			pair_sums__add(&pair, sums, &reading, at_y, at_x,
+				       row->options.is_corrected);
 	}
 	return pair;
-}
-
-static struct pair_sums pool(const struct function_row *row, const char *y, const char *x)
-{
-	return pool_by(row, y, x, /*of_blocks=*/false);
 }
 
 /*
@@ -429,56 +412,18 @@ static struct window_counts counts_of(double windows, const struct u192 *total,
 	};
 }
 
-/* Returns n times the covariance of two events over n windows. */
-static double comoment(const struct pair_sums *pair)
-{
-	return u192__double(&pair->xy) -
-	       u192__double(&pair->x) * u192__double(&pair->y) / pair->number;
-}
-
-/*
- * Returns the increase of y per x as windows become longer: an interrupt adds the same to each
- * window, whatever its length. With w for the leader, and S for sums of products of deviations from
- * the mean, this is R = S_wy / S_wx, with the error sqrt(2 s^2 S_ww) / S_wx, where s^2 is the
- * variance of y - R x. Not defined if all windows have one length, or come in bursts.
- */
-static struct function_value slope(const struct function_row *row, const char *y, const char *x,
-				   unsigned int scale)
-{
-	const char *w = row->sums[0]->set->events[0];
-	struct pair_sums wy = pool(row, w, y), wx = pool(row, w, x), ww = pool(row, w, w);
-	struct pair_sums yy = pool(row, y, y), yx = pool(row, y, x), xx = pool(row, x, x);
-	double n = yx.number, s_ww = comoment(&ww), s_wx = comoment(&wx), r, squares;
-	struct function_value value = {};
-
-	/* All sums must be of the same windows, from sets with all three events. */
-	if (n < 4 || n != yx.matched || ww.number != n || wy.number != n || wx.number != n ||
-	    yy.number != n || xx.number != n ||
-	    s_ww / n < pow(LEAST_SPREAD * u192__double(&ww.x) / n, 2) || s_wx <= 0)
-		return value;
-	r = comoment(&wy) / s_wx;
-	squares = comoment(&yy) - 2 * r * comoment(&yx) + r * r * comoment(&xx);
-	value.is_defined = true;
-	value.value = scale * fmax(r, 0);
-	value.has_error = true;
-	/* If rates vary, long windows spread more, up to twice the variance. */
-	value.error = scale * sqrt(2 * fmax(squares, 0) / (n - 2) * s_ww) / s_wx;
-	value.freedom = n - 2;
-	return value;
-}
-
 /*
  * Returns one event per another, directly or through an event that both sets have, without an
  * interval.
  */
 static struct function_value plain_rate(const struct function_column *column, const char *link,
-					const struct function_row *row, bool of_blocks)
+					const struct function_row *row)
 {
-	struct pair_sums own = pool_by(row, column->event, link ?: column->per, of_blocks), other;
+	struct pair_sums own = pool(row, column->event, link ?: column->per), other;
 
 	if (!link)
 		return ratio(&own, own.number, column->scale);
-	other = pool_by(row, column->per, link, of_blocks);
+	other = pool(row, column->per, link);
 	return linked_ratio(&own, &other, column->scale);
 }
 
@@ -489,23 +434,12 @@ static bool is_disturbed(const struct function_column *column, const char *link,
 	struct function_row corrected_row = *row;
 	struct function_value corrected;
 
-	if (row->options.correction || !value->has_interval)
+	if (row->options.is_corrected || !value->has_interval)
 		return false;
-	corrected_row.options.correction = FUNCTION_CORRECT_ALL;
-	corrected = plain_rate(column, link, &corrected_row, /*of_blocks=*/false);
+	corrected_row.options.is_corrected = true;
+	corrected = plain_rate(column, link, &corrected_row);
 	return corrected.is_defined &&
 	       (corrected.value < value->low || corrected.value > value->high);
-}
-
-/* Without blocks of time nothing is known of the next run. */
-static struct function_value of_this_run(const struct function_row *row,
-					 struct function_value value)
-{
-	if (row->options.is_next_run) {
-		value.has_error = false;
-		value.has_interval = false;
-	}
-	return value;
 }
 
 /* Returns one event per another with its interval; own and whole are sums of the row and of all. */
@@ -516,8 +450,6 @@ static struct function_value rate(const struct function_column *column, const ch
 	double crowd = u192__double(&whole->yy) / u192__double(&whole->y);
 	struct window_counts event = counts_of(own->number, &own->y, &own->yy);
 	struct window_counts below = counts_of(own->number, &own->x, &own->xx);
-	/* In a block the number of windows is not its own square, see product_of(). */
-	const bool has_blocks = !link || !equal_names(link, MATCHED);
 	struct function_value value = {};
 	double x = below.total;
 
@@ -528,20 +460,12 @@ static struct function_value rate(const struct function_column *column, const ch
 		below = counts_of(other.number, &other.y, &other.yy);
 		x *= below.total / u192__double(&other.x);
 	} else {
-		if (row->options.correction == FUNCTION_CORRECT_OWN)
-			value = slope(row, column->event, column->per, column->scale);
-		if (!value.is_defined)
-			value = ratio(own, own->number, column->scale);
+		value = ratio(own, own->number, column->scale);
 	}
 	if (!value.is_defined)
 		return value;
-	if (row->options.is_next_run && has_blocks) {
-		struct function_value by_blocks = plain_rate(column, link, row, true);
-
-		function_value__widen_by_blocks(&value, &by_blocks);
-	}
 	value.windows = fmin(event.windows, below.windows);
-	if (row->options.correction == FUNCTION_CORRECT_OWN || own->unsure_y || own->unsure_x)
+	if (own->unsure_y || own->unsure_x)
 		function_value__corrected_interval(&value, column->scale / x, &event, crowd);
 	else
 		function_value__rate_interval(&value, column->scale / x, &event, &below, crowd);
@@ -549,7 +473,7 @@ static struct function_value rate(const struct function_column *column, const ch
 	if (column->scale == PERCENT)
 		value.high = fmin(value.high, fmax(value.value, PERCENT));
 	value.is_disturbed = is_disturbed(column, link, row, &value);
-	return has_blocks ? value : of_this_run(row, value);
+	return value;
 }
 
 /* Adds up what a column needs: its event, and what that is divided by. */
@@ -579,15 +503,15 @@ static struct function_value column_value(const struct function_column *column,
 			.value = column->scale * u192__double(&own.y),
 		};
 	if (function_column__is_share(column) && total->is_inclusive)
-		return of_this_run(row, inclusive_share(row, total, column->event, column->scale));
+		return inclusive_share(row, total, column->event, column->scale);
 	if (function_column__is_share(column)) {
 		/* A window of another function has y_i = 0. */
 		own.x = whole->x;
 		own.xx = whole->xx;
-		return of_this_run(row, share(&own, whole->number, column->scale));
+		return share(&own, whole->number, column->scale);
 	}
 	if (is_windows(column->event))
-		return of_this_run(row, share(&own, u192__double(&own.x), column->scale));
+		return share(&own, u192__double(&own.x), column->scale);
 	return rate(column, link, row, &own, whole);
 }
 
@@ -602,14 +526,6 @@ struct opened_share {
 	double variance;	/* of p */
 	struct function_value rate;	/* not defined: no window of the function has it */
 	double hit;	/* what one event more would add to the rate */
-};
-
-/* The samples of all functions that end a long interval. */
-struct opened_total {
-	double number;
-	/* For the next run; else blocks is 0. The squares are sums over the samples in a block. */
-	double blocks;
-	double squares;
 };
 
 /* Returns true if the set of sums has this leader. */
@@ -648,7 +564,7 @@ static double opened_of(const struct function_row *row, const char *leader)
 
 /* Adds up matched or begun windows of the sets that have this leader and the event. */
 static struct pair_sums pool_led(const struct function_row *row, const char *leader,
-				 const char *event, bool is_begun, bool of_blocks)
+				 const char *event, bool is_begun)
 {
 	struct pair_sums pair = {};
 
@@ -659,8 +575,8 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 
 		/* The leader comes first. */
 		if (place >= 0 && is_led(sums, leader))
-			pair_sums__add(&pair, sums, &reading, place, 0, of_blocks,
-				       row->options.correction);
+			pair_sums__add(&pair, sums, &reading, place, 0,
+				       row->options.is_corrected);
 	}
 	return pair;
 }
@@ -672,8 +588,7 @@ static struct pair_sums pool_led(const struct function_row *row, const char *lea
 static struct function_value rate_of_begun(const struct function_row *row, const char *leader,
 					   const char *event)
 {
-	struct pair_sums pair = pool_led(row, leader, event, /*is_begun=*/true,
-					 /*of_blocks=*/false);
+	struct pair_sums pair = pool_led(row, leader, event, /*is_begun=*/true);
 	struct function_value rate = {};
 
 	rate.is_defined = u192__double(&pair.x) > 0;
@@ -698,19 +613,8 @@ static struct function_value rate_of_leader(const struct function_row *row,
 	if (equal_names(event, leader))
 		return rate;
 	rate = ratio(own, own->number, 1);
-	if (rate.is_defined && own->number >= 3) {
-		struct pair_sums blocks;
-		struct function_value by_blocks;
-
-		if (!row->options.is_next_run)
-			return rate;
-		blocks = pool_led(row, leader, event, /*is_begun=*/false, /*of_blocks=*/true);
-		by_blocks = ratio(&blocks, blocks.number, 1);
-		function_value__widen_by_blocks(&rate, &by_blocks);
-		if (!rate.has_error)
-			rate.error = rate.value;
+	if (rate.is_defined && own->number >= 3)
 		return rate;
-	}
 	rate = rate_of_begun(row, leader, event);
 	if (!rate.is_defined) {
 		rate = rate_of_begun(total, leader, event);
@@ -719,51 +623,16 @@ static struct function_value rate_of_leader(const struct function_row *row,
 	return rate;
 }
 
-/* Adds products of opened samples in blocks: squares, and products with those of all functions. */
-static void add_opened_products(const struct function_row *row, const char *leader,
-				struct u192 products[2])
-{
-	for (size_t i = 0; i < row->nr_sums; i++) {
-		const struct function_sums *sums = row->sums[i];
-		const struct u192 *own = sums->values + event_set__opened(sums->set);
-
-		if (!is_led(sums, leader))
-			continue;
-		u192__add(&products[0], &own[0]);
-		u192__add(&products[1], &own[1]);
-	}
-}
-
-/*
- * Returns the variance of p: for N samples at random places, or for a ratio of the totals of
- * blocks, whichever is larger.
- */
-static double variance_of_p(const struct function_row *row, const char *leader, double p,
-			    const struct opened_total *all)
-{
-	double variance = p / all->number, by_blocks;
-	struct u192 products[2] = {};
-
-	if (all->blocks < 2)
-		return variance;
-	add_opened_products(row, leader, products);
-	by_blocks = u192__double(&products[0]) - 2 * p * u192__double(&products[1]) +
-		    p * p * all->squares;
-	by_blocks *= all->blocks / (all->blocks - 1) / (all->number * all->number);
-	return 2 * fmax(variance * (1 - p), by_blocks);	/* the difference of two runs */
-}
-
 static struct opened_share opened_share(const struct function_row *row,
 					const struct function_row *total,
 					const struct pair_sums *whole,
-					const struct opened_total *all,
-					const char *leader, const char *event)
+					double opened, const char *leader,
+					const char *event)
 {
-	struct opened_share share = { .p = opened_of(row, leader) / all->number };
-	struct pair_sums own = pool_led(row, leader, event, /*is_begun=*/false,
-					/*of_blocks=*/false);
+	struct opened_share share = { .p = opened_of(row, leader) / opened };
+	struct pair_sums own = pool_led(row, leader, event, /*is_begun=*/false);
 
-	share.variance = variance_of_p(row, leader, share.p, all);
+	share.variance = share.p / opened;
 	share.rate = rate_of_leader(row, total, &own, leader, event);
 	share.hit = fmax(u192__double(&whole->yy) / u192__double(&whole->y), 1) /
 		    fmax(u192__double(&own.x), 1);
@@ -794,15 +663,14 @@ static struct share_variance variance_of(const struct opened_share *share)
  * functions, and windows is the number of windows with the event.
  */
 static struct function_value value_of_share(const struct opened_share *share, double sum,
-					    const struct opened_total *all,
+					    double number,
 					    const struct share_variance *whole,
 					    unsigned int scale, double windows)
 {
 	struct share_variance own = variance_of(share);
-	double number = all->number, freedom = fmax((all->blocks ?: number) - 1, 1);
+	double freedom = fmax(number - 1, 1);
 	double s = share->p * share->rate.value / sum, hit = share->rate.value / number;
-	/* Blocks already contain the correlation between functions. */
-	double opened = all->blocks ? own.opened : (1 - 2 * s) * own.opened + s * s * whole->opened;
+	double opened = (1 - 2 * s) * own.opened + s * s * whole->opened;
 	double variance = opened + (1 - 2 * s) * own.rate + s * s * whole->rate;
 	/* Welch and Satterthwaite. */
 	double per_freedom = opened * opened / freedom +
@@ -810,7 +678,7 @@ static struct function_value value_of_share(const struct opened_share *share, do
 			     pow(s, 4) * whole->per_freedom;
 	struct function_value value = {
 		.is_defined = share->rate.is_defined && sum > 0,
-		.has_error = number >= 2 && all->blocks != 1,
+		.has_error = number >= 2,
 		.value = scale * s,
 		.error = scale * sqrt(fmax(variance, 0)) / sum,
 		.freedom = per_freedom > 0 ? variance * variance / per_freedom : 0,
@@ -824,23 +692,6 @@ static struct function_value value_of_share(const struct opened_share *share, do
 		hit = fmax(share->p, 1 / number) * share->hit;
 	function_value__share_interval(&value, scale, sum / hit);
 	return value;
-}
-
-static struct opened_total opened_total(const struct function_row *total, const char *leader)
-{
-	struct opened_total all = { .number = opened_of(total, leader) };
-	struct u192 products[2] = {};
-
-	if (!total->options.is_next_run)
-		return all;
-	for (size_t i = 0; i < total->nr_sums; i++) {
-		if (is_led(total->sums[i], leader))
-			all.blocks += total->sums[i]->set->blocks;
-	}
-	add_opened_products(total, leader, products);
-	/* For all functions together, both products in a block are the square of the total. */
-	all.squares = u192__double(&products[1]);
-	return all;
 }
 
 /*
@@ -915,10 +766,9 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 {
 	const struct function_column *column = &columns->columns[c];
 	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
-	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false,
-					/*of_blocks=*/false);
-	struct opened_total opened = opened_total(total, leader);
-	double windows = opened.number, counts = counts_in_windows(total, leader), sum = 0;
+	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false);
+	double opened = opened_of(total, leader);
+	double windows = opened, counts = counts_in_windows(total, leader), sum = 0;
 	double skid = columns->options.is_compared ? 0 : mean_skid(total, leader);
 	struct share_variance whole = {};
 
@@ -929,7 +779,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct share_variance own;
 
-		shares[i] = opened_share(&columns->rows[i], total, &all, &opened, leader,
+		shares[i] = opened_share(&columns->rows[i], total, &all, opened, leader,
 					 column->event);
 		own = variance_of(&shares[i]);
 		whole.opened += own.opened;
@@ -941,7 +791,7 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 		struct function_row *row = &columns->rows[i];
 		double moved = moved_by_skid(row, leader, skid, counts);
 
-		row->values[c] = value_of_share(&shares[i], sum, &opened, &whole, column->scale,
+		row->values[c] = value_of_share(&shares[i], sum, opened, &whole, column->scale,
 						windows);
 		widen_by_skid(&row->values[c], moved * shares[i].rate.value / sum, column->scale);
 	}
@@ -1380,8 +1230,6 @@ int function_columns__init(struct function_columns *columns, const struct functi
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
-	if (options->correction == FUNCTION_CORRECT_OWN && !function_effect__has_lengths(table))
-		columns->options.correction = FUNCTION_CORRECT_ALL;
 	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
 	      add_columns(columns, total.sums, total.nr_sums) ?:
 	      add_rows(columns, table, &columns->options);

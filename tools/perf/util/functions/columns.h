@@ -43,19 +43,11 @@ struct function_value {
 	double windows;
 };
 
-/* The events that are subtracted because interrupts have added them. */
-enum function_correction {
-	FUNCTION_CORRECT_NOTHING,
-	FUNCTION_CORRECT_ALL,	/* equally from the windows of all functions */
-	FUNCTION_CORRECT_OWN,	/* per function, from windows of different lengths */
-};
-
 /* Options of the computation of values from sums. */
 struct function_reading_options {
-	enum function_correction correction;
+	bool is_corrected;	/* what interrupts add is subtracted from all windows */
 	/* For a comparison: skid moves shares alike, and function_sums.is_left is set. */
 	bool is_compared;
-	bool is_next_run;	/* errors include the difference to the next run */
 };
 
 /* A function and the values of its columns. */
@@ -87,7 +79,6 @@ static inline const struct function_sums *function_of(const struct function_row 
 struct function_reading {
 	u64 windows;
 	u64 bursts;
-	u64 blocks;
 	const struct u192 *values;
 };
 

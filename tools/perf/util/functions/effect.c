@@ -90,37 +90,6 @@ static int set_effects(struct event_set *set)
 	return 0;
 }
 
-/* Returns true if windows have lengths that differ by half, which late ends hardly do. */
-static bool event_set__has_lengths(const struct event_set *set)
-{
-	u64 shortest = UINT64_MAX, longest = 0;
-
-	for (unsigned int i = 0; i < set->nr_descs; i++) {
-		const struct function_group_desc *desc = &set->descs[i];
-		u64 window = desc->alternative_sample_period;
-		u64 jitter = function_jitter(desc->jitter_alternate_period, window);
-
-		shortest = min(shortest, window - jitter);
-		longest = max(longest, add_saturated(window, jitter));
-	}
-	return longest / 3 >= shortest / 2;
-}
-
-/**
- * function_effect__has_lengths - say whether the lengths of windows tell what interrupts add
- * @table: the table
- *
- * Return: true if they differ in each group.
- */
-bool function_effect__has_lengths(const struct function_table *table)
-{
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (!event_set__has_lengths(table->sets[i]))
-			return false;
-	}
-	return true;
-}
-
 static int compare_skids(const void *one, const void *other)
 {
 	const u64 *a = one, *b = other;

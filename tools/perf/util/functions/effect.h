@@ -30,7 +30,6 @@ struct function_skid {
 int function_table__skid(const struct function_table *table, unsigned int *set,
 			 struct function_skid *skid);
 int function_table__set_effects(const struct function_table *table);
-bool function_effect__has_lengths(const struct function_table *table);
 bool function_effect__is_known(const struct event_set *set);
 bool function_effect__is_seen(const struct event_set *set, unsigned int event);
 double function_effect__on(const struct event_set *set, u64 windows, int event, double *unsure);

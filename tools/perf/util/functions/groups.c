@@ -258,15 +258,13 @@ static char *own_cpu(void)
 /**
  * function_groups__default - the group to record where no other is asked for
  * @leader: cycles, with the terms of its periods
- * @other: NULL, or the same with other periods, to repeat the group with
  * @modifiers: what is counted, "uH" for user space of the host
  * @is_verbose: print which members are left out
  *
  * Return: an event list for perf record, to be freed: a group of those members that
  * this machine counts together. NULL without memory.
  */
-char *function_groups__default(const char *leader, const char *other, const char *modifiers,
-			       bool is_verbose)
+char *function_groups__default(const char *leader, const char *modifiers, bool is_verbose)
 {
 	static const char *const members[] = {
 		"instructions", "branch-misses", "cache-references", "cache-misses",
@@ -284,8 +282,6 @@ char *function_groups__default(const char *leader, const char *other, const char
 		strlist__delete(one);
 	}
 	strbuf_addf(&text, "{%s%s}:%sS", leader, events.buf, modifiers);
-	if (other)
-		strbuf_addf(&text, ",{%s%s}:%sS", other, events.buf, modifiers);
 	strbuf_release(&events);
 	strlist__delete(group);
 	return strbuf_detach(&text, NULL);
@@ -294,14 +290,12 @@ char *function_groups__default(const char *leader, const char *other, const char
 /**
  * function_groups__of_metrics - the events that metrics take on this machine
  * @leader: cycles, with the terms of its periods
- * @other: NULL, or the same with other periods, to repeat the groups with
  * @modifiers: what is counted, "uH" for user space of the host
  * @names: names of metrics and groups
  *
  * Return: an event list for perf record, to be freed; NULL after a message.
  */
-char *function_groups__of_metrics(const char *leader, const char *other, const char *modifiers,
-				  const char *names)
+char *function_groups__of_metrics(const char *leader, const char *modifiers, const char *names)
 {
 	struct strbuf text = STRBUF_INIT;
 	char *own = own_cpu();
@@ -319,8 +313,6 @@ char *function_groups__of_metrics(const char *leader, const char *other, const c
 		err = add_metric(&groups, &exprs.expr[i]);
 	if (!err) {
 		add_groups(&text, leader, &groups);
-		if (other)
-			add_groups(&text, other, &groups);
 	}
 	if (!err && !groups.nr)
 		pr_err("perf functions: -M %s: this machine does not count its events in a group led by cycles: choose another metric, see perf list metric\n",

@@ -228,25 +228,6 @@ void function_value__share_interval(struct function_value *value, double whole, 
 }
 
 /**
- * function_value__widen_by_blocks - set the error of a value to that of the next run
- * @value: the value, with the error that windows tell
- * @by_blocks: the same, with the error that the totals of blocks of time tell
- *
- * The next run has other phases. Blocks of time show how much phases differ; one block does
- * not. Both runs have this error, hence the root of 2.
- */
-void function_value__widen_by_blocks(struct function_value *value,
-				     const struct function_value *by_blocks)
-{
-	value->has_error = value->has_error && by_blocks->has_error;
-	if (by_blocks->error > value->error) {
-		value->error = by_blocks->error;
-		value->freedom = by_blocks->freedom;
-	}
-	value->error *= M_SQRT2;
-}
-
-/**
  * function_value__plain_interval - set the interval of a value of which nothing
  *				    but the standard error is known
  * @value: the value, whose interval is set if it can be computed

@@ -20,8 +20,6 @@ void function_value__rate_interval(struct function_value *value, double unit,
 void function_value__corrected_interval(struct function_value *value, double unit,
 					const struct window_counts *event, double crowd);
 void function_value__share_interval(struct function_value *value, double whole, double windows);
-void function_value__widen_by_blocks(struct function_value *value,
-				     const struct function_value *by_blocks);
 void function_value__plain_interval(struct function_value *value);
 
 #endif /* __PERF_FUNCTIONS_INTERVAL_H */

@@ -20,7 +20,7 @@
 #include "u192.h"
 
 /* Raise it when a member changes its meaning or is removed, not when one is added. */
-#define JSON_VERSION	1
+#define JSON_VERSION	2
 
 /* Prints a string. A byte that is not UTF-8 becomes \xNN. */
 static void json_string(const char *text, FILE *fp)
@@ -109,16 +109,14 @@ static void json_totals(const struct event_set *set, const struct u192 *values, 
 	fputc('}', fp);
 }
 
-/* Prints products of pairs of events, which follow @nr_before other values. */
-static void json_products(const char *name, const struct event_set *set,
-			  const struct u192 *values, unsigned int nr_before, FILE *fp)
+/* Prints the products of pairs of events. */
+static void json_products(const struct event_set *set, const struct u192 *values, FILE *fp)
 {
-	fprintf(fp, ",\n     \"%s\": {", name);
+	fputs(",\n     \"products\": {", fp);
 	for (unsigned int i = 0; i < set->nr_events; i++) {
 		for (unsigned int j = i; j < set->nr_events; j++) {
 			/* The leader is first in the set; in a pair, the first by name. */
 			bool swap = strcmp(set->events[i], set->events[j]) > 0;
-			unsigned int product = event_set__product(set, i, j) - set->nr_events;
 			char *pair;
 
 			if (asprintf(&pair, "%s*%s", set->events[swap ? j : i],
@@ -126,7 +124,7 @@ static void json_products(const char *name, const struct event_set *set,
 				continue;
 			fputs(j ? ", " : "", fp);
 			json_string(pair, fp);
-			json_sum(": ", &values[nr_before + product], fp);
+			json_sum(": ", &values[event_set__product(set, i, j)], fp);
 			free(pair);
 		}
 	}
@@ -138,8 +136,7 @@ static void json_reading(const struct event_set *set, const struct u192 *values,
 {
 	fputs(",\n     ", fp);
 	json_totals(set, values, fp);
-	json_products("products", set, values, set->nr_events, fp);
-	json_products("block_products", set, values, event_set__nr_values(set), fp);
+	json_products(set, values, fp);
 }
 
 static void json_intervals(const struct event_set *set,
@@ -147,7 +144,7 @@ static void json_intervals(const struct event_set *set,
 {
 	fputs(",\n     ", fp);
 	json_totals(set, intervals->values, fp);
-	json_products("products", set, intervals->values, set->nr_events, fp);
+	json_products(set, intervals->values, fp);
 	fputc('}', fp);
 }
 
@@ -229,7 +226,6 @@ static void json_all_intervals(const struct function_table *table, FILE *fp)
 		json_number(",\n   \"windows\": {\"number\": ", set->windows.number, fp);
 		json_intervals(set, &set->windows, fp);
 		json_number(",\n   \"long\": {\"number\": ", set->longs.number, fp);
-		json_number(", \"blocks\": ", set->blocks, fp);
 		json_intervals(set, &set->longs, fp);
 		fputc('}', fp);
 		comma = ",";
@@ -240,22 +236,17 @@ static void json_all_intervals(const struct function_table *table, FILE *fp)
 static void json_sums(const struct function_sums *sums, FILE *fp)
 {
 	const struct event_set *set = sums->set;
-	const struct u192 *opened = sums->values + event_set__opened(set);
 
 	fputs("\n    {", fp);
 	json_events(set, fp);
 	json_number(", \"opened\": ", sums->opened, fp);
-	json_sum(", \"opened_squares\": ", &opened[0], fp);
-	json_sum(", \"opened_all\": ", &opened[1], fp);
 	json_number(", \"samples\": ", sums->samples, fp);
 	json_number(", \"matched\": ", sums->matched, fp);
 	json_number(", \"bursts\": ", sums->bursts, fp);
-	json_number(", \"blocks\": ", sums->blocks, fp);
 	json_number(", \"discarded\": ", sums->samples - function_sums__inside(sums), fp);
 	json_reading(set, sums->values, fp);
 	json_number(",\n     \"begun\": {\"windows\": ", sums->begun, fp);
 	json_number(", \"bursts\": ", sums->begun_bursts, fp);
-	json_number(", \"blocks\": ", sums->begun_blocks, fp);
 	json_reading(set, sums->values + event_set__begun(set), fp);
 	fputs("}}", fp);
 }
@@ -396,11 +387,6 @@ static void json_name(const struct function_sums *function, FILE *fp)
  */
 void function_print__json(const struct function_print *print, FILE *fp)
 {
-	static const char *const corrections[] = {
-		[FUNCTION_CORRECT_NOTHING] = "no",
-		[FUNCTION_CORRECT_ALL] = "all",
-		[FUNCTION_CORRECT_OWN] = "own",
-	};
 	const struct function_table *table = print->table;
 
 	json_begin(fp);
@@ -412,9 +398,8 @@ void function_print__json(const struct function_print *print, FILE *fp)
 	json_all_intervals(table, fp);
 	json_interrupts(table, fp);
 	json_skids(table, fp);
-	fprintf(fp, ",\n \"corrected\": \"%s\",\n \"intervals_of\": \"%s\",\n",
-		corrections[print->columns->options.correction],
-		print->is_next_run ? "next run" : "this run");
+	fprintf(fp, ",\n \"corrected\": %s,\n",
+		print->columns->options.is_corrected ? "true" : "false");
 	json_columns(print->columns, print->fields, print->nr_fields, fp);
 	fputs(" \"functions\": [", fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {

@@ -205,8 +205,7 @@ out:
 	function_columns__exit(&columns);
 }
 
-static void note_effects(const char *side, const struct function_table *table,
-			 enum function_correction correction)
+static void note_effects(const char *side, const struct function_table *table, bool is_corrected)
 {
 	bool is_known = false;
 
@@ -215,7 +214,7 @@ static void note_effects(const char *side, const struct function_table *table,
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		char *added = function_effect__describe(table->sets[i]);
 
-		if (added && !correction)
+		if (added && !is_corrected)
 			note(side,
 			     "the interrupt before each window adds to the counts of the window: %s (--correct subtracts this)",
 			     added);
@@ -227,10 +226,7 @@ static void note_effects(const char *side, const struct function_table *table,
 		is_known |= function_effect__is_known(table->sets[i]);
 	}
 	note_skids(side, table);
-	if (correction == FUNCTION_CORRECT_OWN && is_known && !function_effect__has_lengths(table))
-		note(side,
-		     "--correct=own needs windows of different lengths, so this is --correct=all (record with --calibrate, or with jitter)");
-	if (correction && !is_known)
+	if (is_corrected && !is_known)
 		note(side,
 		     "nothing to correct: this needs share mode auto, a group that counts instructions, and several windows (use perf functions record, and record for longer)");
 }
@@ -343,7 +339,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 		       const struct function_table *table)
 {
 	note_recording(side, table);
-	note_effects(side, table, notes->correction);
+	note_effects(side, table, notes->is_corrected);
 	note_lengths(side, table);
 	if (notes->wants_lines)
 		note_lines(side, table);

@@ -10,7 +10,7 @@ struct function_table;
 
 /* The notes depend on these options, too. */
 struct function_notes {
-	enum function_correction correction;
+	bool is_corrected;
 	bool wants_lines;	/* rows need addr2line */
 };
 

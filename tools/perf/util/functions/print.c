@@ -231,21 +231,6 @@ const char *function_print__interval(const struct function_print *print,
 	return buf;
 }
 
-#define THIS_RUN_NOTE \
-	"95 %: for this run, whose windows could have fallen elsewhere (--ci=next: for the next run)"
-#define NEXT_RUN_NOTE "95 %: what the next run of the same program may say"
-
-/**
- * function_print__note - describe the intervals
- * @print: the output
- *
- * Return: a line of text.
- */
-const char *function_print__note(const struct function_print *print)
-{
-	return print->is_next_run ? NEXT_RUN_NOTE : THIS_RUN_NOTE;
-}
-
 /* Returns true if a field has intervals to print. */
 static bool has_intervals(const struct function_print *print, unsigned int field)
 {
@@ -443,7 +428,7 @@ int function_print__table(const struct function_print *print, FILE *fp)
 	if (print->time)
 		fprintf(fp, "# --time %s\n", print->time);
 	if (print->intervals)
-		fprintf(fp, "# %s\n", function_print__note(print));
+		fputs("# " FUNCTION_INTERVAL_NOTE "\n", fp);
 	fprintf(fp, "%-*s", layout.key_width, layout.key);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const char *name = function_layout__title(&layout, i);

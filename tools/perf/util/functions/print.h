@@ -17,6 +17,10 @@ struct function_tree;
 #define FUNCTION_INTERVAL_SIZE	(2 * FUNCTION_CELL_SIZE)
 #define FUNCTION_INTERVAL_TITLE	"95 %"
 
+/* What intervals are about. */
+#define FUNCTION_INTERVAL_NOTE \
+	"95 %: for this run, whose windows could have fallen elsewhere (several runs: --before, --after)"
+
 /* The printed part of a table, and its order. */
 struct function_print {
 	const struct function_table *table;
@@ -26,7 +30,6 @@ struct function_print {
 	unsigned int nr_fields;
 	size_t nr_rows;
 	bool intervals;			/* print intervals, too */
-	bool is_next_run;		/* the intervals include the difference to the next run */
 	const char *time;		/* BEGIN,END of a span in seconds, NULL if it is all */
 	bool is_continued;		/* it has the same columns as the span before */
 	int width;			/* of the screen, to cut names for it; 0: no screen */
@@ -49,7 +52,6 @@ const char *function_print__cell(const struct function_print *print,
 const char *function_print__interval(const struct function_print *print,
 				     const struct function_row *row, unsigned int field,
 				     char buf[FUNCTION_INTERVAL_SIZE]);
-const char *function_print__note(const struct function_print *print);
 int function_layout__init(struct function_layout *layout, const struct function_print *print);
 void function_layout__exit(struct function_layout *layout);
 const char *function_layout__label(const struct function_layout *layout,

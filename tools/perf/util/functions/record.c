@@ -30,8 +30,6 @@
 #define DEFAULT_JITTER	18
 /* The most arguments that are added to the user's. */
 #define MOST_ARGUMENTS	20
-/* With --calibrate, half of the windows are longer by this factor. */
-#define CALIBRATION	4
 
 /* An option that takes a number. */
 struct number {
@@ -54,7 +52,6 @@ struct parsed {
 	bool is_verbose;
 	bool is_quiet;
 	bool kernel;
-	bool calibrate;
 	const char *metrics;
 	/* --period or -c, and -F, which the command without alternate periods does not get. */
 	const char *count;
@@ -222,8 +219,6 @@ static struct option *own_options(const struct option *options,
 		OPT_CALLBACK(0, "burst", &parsed->burst, "n",
 			     "windows after each long period, 1 to 255 (default: 1)",
 			     take_number),
-		OPT_BOOLEAN(0, "calibrate", &parsed->calibrate,
-			    "record windows of two lengths, for report --correct=own"),
 		OPT_GROUP("Options of perf record:"),
 	};
 	const unsigned int nr_more = nr_options(recorder->options);
@@ -283,7 +278,6 @@ static bool refuse_numbers(const struct parsed *parsed)
 /* Returns true, after a message, if options contradict each other. */
 static bool refuse_options(const struct parsed *parsed)
 {
-	const u64 longest = parsed->window.value * (parsed->calibrate ? CALIBRATION : 1);
 	u64 period = parsed->freq || parsed->has_events ? 0 : DEFAULT_PERIOD;
 
 	if (refuse_numbers(parsed))
@@ -302,12 +296,6 @@ static bool refuse_options(const struct parsed *parsed)
 		pr_err("perf functions: -M chooses the events, so it does not go with -e: leave out one of them\n");
 		return true;
 	}
-	if (parsed->calibrate && (parsed->has_events || !parsed->window.value)) {
-		pr_err("perf functions: --calibrate takes windows of two lengths, so it does not go with %s\n",
-		       parsed->has_events ? "-e: leave --calibrate out, and write two groups" :
-					    "--no-window: leave --no-window out");
-		return true;
-	}
 	if (parsed->has_events && parsed->kernel) {
 		pr_err("perf functions: --kernel does not go with -e: leave out --kernel, and the modifier u of the events\n");
 		return true;
@@ -318,9 +306,9 @@ static bool refuse_options(const struct parsed *parsed)
 		return true;
 	}
 	/* perf record refuses -c with -F. */
-	if (period && !parsed->freq && longest > period) {
+	if (period && !parsed->freq && parsed->window.value > period) {
 		pr_err("perf functions: a window of %llu is longer than the period: take a shorter one (--window), or a plain period (--no-window)\n",
-		       (unsigned long long)longest);
+		       (unsigned long long)parsed->window.value);
 		return true;
 	}
 	if (parsed->kernel && !perf_event_paranoid_check(1)) {
@@ -387,17 +375,12 @@ static char *events_of(const struct parsed *parsed, const struct function_sampli
 {
 	/* No guests: their functions are unknown here, and they may have the counters. */
 	const char *modifiers = parsed->kernel ? "H" : "uH";
-	struct function_sampling longer = *sampling;
-	char *leader, *other, *events = NULL;
+	char *leader = leader_of(sampling), *events = NULL;
 
-	longer.window *= CALIBRATION;
-	leader = leader_of(sampling);
-	other = parsed->calibrate ? leader_of(&longer) : NULL;
-	if (leader && (other || !parsed->calibrate))
+	if (leader)
 		events = parsed->metrics ?
-			 function_groups__of_metrics(leader, other, modifiers, parsed->metrics) :
-			 function_groups__default(leader, other, modifiers, parsed->is_verbose);
-	free(other);
+			 function_groups__of_metrics(leader, modifiers, parsed->metrics) :
+			 function_groups__default(leader, modifiers, parsed->is_verbose);
 	free(leader);
 	return events;
 }
@@ -562,7 +545,7 @@ int function_record__init(struct function_record *record, struct option *options
 			  const struct function_recorder *recorder, int argc, const char **argv)
 {
 	struct parsed parsed = {
-		.window = { .value = DEFAULT_WINDOW, .most = INT64_MAX / CALIBRATION },
+		.window = { .value = DEFAULT_WINDOW, .most = INT64_MAX },
 		.jitter = { .value = DEFAULT_JITTER, .most = 30 },
 		.burst	= { .value = 1, .least = 1, .most = 255 },
 	};

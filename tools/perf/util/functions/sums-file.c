@@ -67,8 +67,7 @@ static void write_intervals(const struct event_set *set, FILE *fp)
 		return;
 	fprintf(fp, "windows\t%llu", (unsigned long long)set->windows.number);
 	write_values(set->windows.values, event_set__nr_values(set), fp);
-	fprintf(fp, "long\t%llu\t%llu", (unsigned long long)set->longs.number,
-		(unsigned long long)set->blocks);
+	fprintf(fp, "long\t%llu", (unsigned long long)set->longs.number);
 	write_values(set->longs.values, event_set__nr_values(set), fp);
 }
 
@@ -81,11 +80,11 @@ static void write_sums(const struct function_sums *sums, FILE *fp)
 		fprintf(fp, "\t0x%llx", (unsigned long long)sums->address);
 	else
 		fputs("\t-", fp);
-	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
+	fprintf(fp, "\t%llu\t%llu\t%llu\t%llu", (unsigned long long)sums->opened,
 		(unsigned long long)sums->samples, (unsigned long long)sums->matched,
-		(unsigned long long)sums->bursts, (unsigned long long)sums->blocks);
-	fprintf(fp, "\t%llu\t%llu\t%llu", (unsigned long long)sums->begun,
-		(unsigned long long)sums->begun_bursts, (unsigned long long)sums->begun_blocks);
+		(unsigned long long)sums->bursts);
+	fprintf(fp, "\t%llu\t%llu", (unsigned long long)sums->begun,
+		(unsigned long long)sums->begun_bursts);
 	write_values(sums->values, event_set__nr_row_values(sums->set), fp);
 }
 
@@ -177,35 +176,32 @@ static int fields__split(struct fields *fields, char *line)
 
 /* group SHARE PERIOD FREQ ALTERNATE COUNT JITTER INHERIT LEADER MEMBER... */
 static int read_group(struct function_table *table, struct fields *fields,
-		      struct event_set **set, int version)
+		      struct event_set **set)
 {
 	struct function_group_desc desc = {};
 	u64 count, jitter, inherit;
 	const struct {
 		u64 *value, most;
-		int since;	/* 0 in older versions of the format */
 	} numbers[] = {
-		{ &desc.sample_period, UINT64_MAX, 3 },
-		{ &desc.sample_freq, UINT64_MAX, 4 },
-		{ &desc.alternative_sample_period, UINT64_MAX, 3 },
-		{ &count, UINT32_MAX, 4 },
-		{ &jitter, UINT32_MAX, 3 },
-		{ &inherit, 1, 3 },
+		{ &desc.sample_period, UINT64_MAX },
+		{ &desc.sample_freq, UINT64_MAX },
+		{ &desc.alternative_sample_period, UINT64_MAX },
+		{ &count, UINT32_MAX },
+		{ &jitter, UINT32_MAX },
+		{ &inherit, 1 },
 	};
-	const unsigned int events = version < 4 ? 6 : 8;
+	const unsigned int events = 2 + ARRAY_SIZE(numbers);
 	char **field = fields->field + 2;
 	int share;
 
 	if (fields->nr <= events || fields->nr > events + FUNCTION_MAX_EVENTS)
 		return -EINVAL;
 	share = function_share__find(fields->field[1]);
-	if (share < 0 || (share == FUNCTION_SHARE_AUTO && version < 4))
+	if (share < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		*numbers[i].value = 0;
-		if (version >= numbers[i].since &&
-		    (function_text__u64(*field++, 10, numbers[i].value) ||
-		     *numbers[i].value > numbers[i].most))
+		if (function_text__u64(*field++, 10, numbers[i].value) ||
+		    *numbers[i].value > numbers[i].most)
 			return -EINVAL;
 	}
 
@@ -241,16 +237,15 @@ static int parse_values(struct u192 *values, char *const *field, unsigned int nr
 	return 0;
 }
 
-/* N VALUE... or N BLOCKS VALUE... */
+/* N VALUE... */
 static int read_intervals(const struct event_set *set, struct function_intervals *intervals,
-			  u64 *blocks, struct fields *fields)
+			  struct fields *fields)
 {
-	const unsigned int nr = event_set__nr_values(set), before = blocks ? 3 : 2;
+	const unsigned int nr = event_set__nr_values(set);
 
-	if (fields->nr != before + nr || intervals->number ||
+	if (fields->nr != 2 + nr || intervals->number ||
 	    function_text__u64(fields->field[1], 10, &intervals->number) ||
-	    (blocks && function_text__u64(fields->field[2], 10, blocks)) ||
-	    parse_values(intervals->values, fields->field + before, nr) ||
+	    parse_values(intervals->values, fields->field + 2, nr) ||
 	    (!intervals->number && !is_zero(intervals->values, nr)))
 		return -EINVAL;
 	return 0;
@@ -259,49 +254,11 @@ static int read_intervals(const struct event_set *set, struct function_intervals
 /*
  * Returns true if the numbers of a function's windows are consistent, matched ones or begun ones.
  */
-static bool is_reading(const struct event_set *set, u64 windows, u64 bursts, u64 blocks,
+static bool is_reading(const struct event_set *set, u64 windows, u64 bursts,
 		       const struct u192 *values)
 {
-	const unsigned int nr = event_set__nr_values(set);
-
-	return bursts <= windows && blocks <= windows && !bursts == !windows &&
-	       (windows || is_zero(values, nr)) &&
-	       (blocks || is_zero(values + nr, event_set__begun(set) - nr));
-}
-
-/* The whole recording is one block. */
-static void set_one_block(struct function_sums *sums)
-{
-	const struct event_set *set = sums->set;
-	struct u192 *product = sums->values + event_set__nr_values(set);
-
-	for (unsigned int i = 0; i < set->nr_events; i++) {
-		if (sums->values[i].w[1] || sums->values[i].w[2])
-			return;
-	}
-	sums->blocks = !!sums->matched;
-	for (unsigned int i = 0; i < set->nr_events; i++) {
-		for (unsigned int j = i; j < set->nr_events; j++)
-			u192__add_product(product++, sums->values[i].w[0], sums->values[j].w[0]);
-	}
-}
-
-/* SAMPLES MATCHED VALUE... of version 3 */
-static int read_old_numbers(struct function_sums *sums, char *const *field)
-{
-	const struct event_set *set = sums->set;
-
-	if (function_text__u64(field[0], 10, &sums->samples) ||
-	    function_text__u64(field[1], 10, &sums->matched) ||
-	    parse_values(sums->values, field + 2, event_set__nr_values(set)) ||
-	    sums->matched > sums->samples)
-		return -EINVAL;
-	sums->bursts = sums->matched;
-	if (event_set__counts_all(set))
-		sums->begun = sums->matched;
-	set_one_block(sums);
-	return is_reading(set, sums->matched, sums->bursts, sums->blocks, sums->values) ?
-	       0 : -EINVAL;
+	return bursts <= windows && !bursts == !windows &&
+	       (windows || is_zero(values, event_set__nr_values(set)));
 }
 
 /* Returns true if the numbers of the windows that begin in a function are consistent. */
@@ -311,18 +268,18 @@ static bool is_begun(const struct function_sums *sums)
 	const struct u192 *values = sums->values + event_set__begun(set);
 
 	if (event_set__has_share(set, FUNCTION_SHARE_AUTO))
-		return is_reading(set, sums->begun, sums->begun_bursts, sums->begun_blocks, values);
-	return !sums->opened && !sums->begun_bursts && !sums->begun_blocks &&
-	       is_zero(values, event_set__begun(set)) &&
+		return is_reading(set, sums->begun, sums->begun_bursts, values);
+	return !sums->opened && !sums->begun_bursts &&
+	       is_zero(values, event_set__nr_values(set)) &&
 	       sums->begun <= (event_set__counts_all(set) ? sums->matched : 0);
 }
 
-/* OPENED SAMPLES MATCHED BURSTS BLOCKS BEGUN BEGUN_BURSTS BEGUN_BLOCKS VALUE... */
+/* OPENED SAMPLES MATCHED BURSTS BEGUN BEGUN_BURSTS VALUE... */
 static int read_numbers(struct function_sums *sums, char *const *field)
 {
 	u64 *const counts[] = {
-		&sums->opened, &sums->samples, &sums->matched, &sums->bursts, &sums->blocks,
-		&sums->begun, &sums->begun_bursts, &sums->begun_blocks,
+		&sums->opened, &sums->samples, &sums->matched, &sums->bursts,
+		&sums->begun, &sums->begun_bursts,
 	};
 	const struct event_set *set = sums->set;
 
@@ -332,16 +289,14 @@ static int read_numbers(struct function_sums *sums, char *const *field)
 	}
 	if (parse_values(sums->values, field + ARRAY_SIZE(counts), event_set__nr_row_values(set)) ||
 	    sums->matched > sums->samples ||
-	    !is_reading(set, sums->matched, sums->bursts, sums->blocks, sums->values) ||
-	    !is_begun(sums) ||
-	    (!sums->opened && !is_zero(sums->values + event_set__opened(set), 2)))
+	    !is_reading(set, sums->matched, sums->bursts, sums->values) || !is_begun(sums))
 		return -EINVAL;
 	return 0;
 }
 
 /* sums SYMBOL DSO ADDRESS and numbers */
 static int read_sums(struct function_table *table, struct fields *fields,
-		     const struct event_set *set, int version)
+		     const struct event_set *set)
 {
 	const unsigned int names = 4;
 	char **field = fields->field;
@@ -349,8 +304,7 @@ static int read_sums(struct function_table *table, struct fields *fields,
 	bool has_address;
 	u64 address = 0;
 
-	if (fields->nr != names + (version < 4 ? 2 + event_set__nr_values(set) :
-						 8 + event_set__nr_row_values(set)))
+	if (fields->nr != names + 6 + event_set__nr_row_values(set))
 		return -EINVAL;
 	has_address = strcmp(field[3], "-");
 	if (has_address && function_text__u64(field[3], 16, &address))
@@ -360,8 +314,7 @@ static int read_sums(struct function_table *table, struct fields *fields,
 					has_address ? &address : NULL);
 	if (!sums)
 		return -ENOMEM;
-	return version < 4 ? read_old_numbers(sums, field + names) :
-			     read_numbers(sums, field + names);
+	return read_numbers(sums, field + names);
 }
 
 /* by KEY[,KEY...] INLINES */
@@ -395,7 +348,6 @@ enum expected {
 
 struct reader {
 	struct function_table *table;
-	int version;
 	struct event_set *set;	/* the set of the last group line */
 	enum expected expected;
 	unsigned int nr_groups;
@@ -408,7 +360,7 @@ static int read_group_line(struct reader *reader, struct fields *fields)
 
 	if (reader->expected == EXPECT_LONG)
 		return -EINVAL;
-	err = read_group(reader->table, fields, &reader->set, reader->version);
+	err = read_group(reader->table, fields, &reader->set);
 	if (err || (reader->expected == EXPECT_WINDOWS && reader->set != before))
 		return err ?: -EINVAL;
 	reader->expected = event_set__has_share(reader->set, FUNCTION_SHARE_AUTO) ?
@@ -428,15 +380,15 @@ static int read_line(struct reader *reader, struct fields *fields)
 	if (reader->expected == EXPECT_WINDOWS) {
 		reader->expected = EXPECT_LONG;
 		return strcmp(word, "windows") ? -EINVAL :
-		       read_intervals(set, &set->windows, NULL, fields);
+		       read_intervals(set, &set->windows, fields);
 	}
 	if (reader->expected == EXPECT_LONG) {
 		reader->expected = EXPECT_SUMS;
 		return strcmp(word, "long") ? -EINVAL :
-		       read_intervals(set, &set->longs, &set->blocks, fields);
+		       read_intervals(set, &set->longs, fields);
 	}
 	if (!strcmp(word, "sums") && reader->expected == EXPECT_SUMS)
-		return read_sums(table, fields, set, reader->version);
+		return read_sums(table, fields, set);
 	if (!strcmp(word, "by"))
 		return read_by(table, fields);
 	if (fields->nr == 2 && !strcmp(word, "lost"))
@@ -469,7 +421,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 	char *line = NULL;
 	size_t allocated = 0;
 	unsigned int nr = 1;
-	int version, ret = -EINVAL;
+	int ret = -EINVAL;
 	char number[24], end;
 
 	if (getline(&line, &allocated, fp) < 0 ||
@@ -477,15 +429,13 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		scnprintf(msg, size, "it is not a sums file: write one with --sums");
 		goto out;
 	}
-	version = strlen(number) < 9 ? atoi(number) : INT_MAX;
-	if (version < FUNCTION_SUMS_OLDEST || version > FUNCTION_SUMS_VERSION) {
+	if (strtoul(number, NULL, 10) != FUNCTION_SUMS_VERSION) {
 		scnprintf(msg, size,
-			  "a sums file of version %s, this perf reads versions %d to %d: update perf, or write it again",
-			  number, FUNCTION_SUMS_OLDEST, FUNCTION_SUMS_VERSION);
+			  "a sums file of version %s, this perf reads version %d: write it again with this perf's --sums",
+			  number, FUNCTION_SUMS_VERSION);
 		goto out;
 	}
 
-	reader.version = version;
 	scnprintf(table->by, sizeof(table->by), "%s", function_by__name(FUNCTION_BY_SYMBOL));
 	for (ret = 0; !ret; ) {
 		ssize_t length = getline(&line, &allocated, fp);

@@ -191,7 +191,7 @@ static unsigned int nr_products(const struct event_set *set)
  * event_set__nr_values - count the values of intervals: totals and products
  * @set: the set
  *
- * Return: their number. In function_sums.values, products of blocks follow.
+ * Return: their number.
  */
 unsigned int event_set__nr_values(const struct event_set *set)
 {
@@ -206,18 +206,7 @@ unsigned int event_set__nr_values(const struct event_set *set)
  */
 unsigned int event_set__begun(const struct event_set *set)
 {
-	return event_set__nr_values(set) + nr_products(set);
-}
-
-/**
- * event_set__opened - find the products of opened samples in function_sums.values
- * @set: the set
- *
- * Return: the place of their squares. Their products with those of all functions are next.
- */
-unsigned int event_set__opened(const struct event_set *set)
-{
-	return 2 * event_set__begun(set);
+	return event_set__nr_values(set);
 }
 
 /**
@@ -228,7 +217,7 @@ unsigned int event_set__opened(const struct event_set *set)
  */
 unsigned int event_set__nr_row_values(const struct event_set *set)
 {
-	return event_set__opened(set) + 2;
+	return 2 * event_set__nr_values(set);
 }
 
 /**
@@ -603,22 +592,19 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 {
 	bool fits = !check_add_overflow(sums->opened, other->opened, &sums->opened);
 	const unsigned int begun = event_set__begun(sums->set);
-	const unsigned int opened = event_set__opened(sums->set);
 
 	/* A row never has more matched windows than samples. */
 	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
 	sums->matched += other->matched;
 	sums->bursts += other->bursts;
-	sums->blocks += other->blocks;
 	fits = !check_add_overflow(sums->begun, other->begun, &sums->begun) && fits;
 	sums->begun_bursts += other->begun_bursts;
-	sums->begun_blocks += other->begun_blocks;
 	/* The sums over no windows are 0. */
 	if (other->matched)
 		fits = add_values(sums->values, other->values, begun) && fits;
 	if (other->begun)
 		fits = add_values(sums->values + begun, other->values + begun, begun) && fits;
-	return add_values(sums->values + opened, other->values + opened, 2) && fits;
+	return fits;
 }
 
 static bool add_intervals(const struct event_set *set, struct function_intervals *intervals,
@@ -634,8 +620,7 @@ static bool event_set__add(struct event_set *set, const struct event_set *other)
 {
 	bool fits = add_intervals(set, &set->windows, &other->windows);
 
-	fits = add_intervals(set, &set->longs, &other->longs) && fits;
-	return !check_add_overflow(set->blocks, other->blocks, &set->blocks) && fits;
+	return add_intervals(set, &set->longs, &other->longs) && fits;
 }
 
 /* Returns true if each row is less than the next one. */
@@ -829,7 +814,6 @@ void function_table__discard(struct function_table *table)
 		set->nr_descs = nr;
 		clear_intervals(set, &set->windows);
 		clear_intervals(set, &set->longs);
-		set->blocks = 0;
 	}
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		struct function_sums *sums = table->sums[i];
@@ -840,7 +824,6 @@ void function_table__discard(struct function_table *table)
 		sums->opened = 0;
 		sums->begun = 0;
 		sums->begun_bursts = 0;
-		sums->begun_blocks = 0;
 		memset(sums->values + begun, 0,
 		       (event_set__nr_row_values(sums->set) - begun) * sizeof(*sums->values));
 	}

@@ -104,8 +104,6 @@ struct event_set {
 	/* In share mode auto. */
 	struct function_intervals windows;
 	struct function_intervals longs;
-	/* Blocks of time in which a sample has opened a window. */
-	u64 blocks;
 	/* The delays of the ends of windows, up to FUNCTION_MOST_SKIDS; sums files have none. */
 	u64 *skids;
 	unsigned int nr_skids;
@@ -117,10 +115,9 @@ int event_set__find(const struct event_set *set, const char *event);
 /* Values of pairs of events are found by the events' places, first <= second. */
 unsigned int event_set__product(const struct event_set *set, unsigned int first,
 				unsigned int second);
-/* The number of values in function_intervals, and in a reading before its products of blocks. */
+/* The number of values in function_intervals and in a reading. */
 unsigned int event_set__nr_values(const struct event_set *set);
 unsigned int event_set__begun(const struct event_set *set);
-unsigned int event_set__opened(const struct event_set *set);
 /* The number of values in function_sums. */
 unsigned int event_set__nr_row_values(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);
@@ -146,21 +143,16 @@ struct function_sums {
 	u64 matched;
 	/* Matched windows; successive ones of a burst count as one. */
 	u64 bursts;
-	/* Blocks of time with matched windows, 0 if unknown. */
-	u64 blocks;
 	/*
 	 * In share mode auto: the windows that begin in the function, wherever they end, except
-	 * those with a throttle or lost record; their bursts and blocks. In share mode none: how
+	 * those with a throttle or lost record; and their bursts. In share mode none: how
 	 * many of the matched windows, which end in the function, begin there, too.
 	 */
 	u64 begun;
 	u64 begun_bursts;
-	u64 begun_blocks;
 	/*
-	 * Over the matched windows: the total of each event, the product of each pair, and this
-	 * product for the totals of blocks. Then the same over the windows that begin in the
-	 * function. Last, over the blocks: opened samples squared, and times those of all
-	 * functions.
+	 * Over the matched windows: the total of each event, then the product of each pair. Then
+	 * the same over the windows that begin in the function.
 	 */
 	struct u192 values[];
 };

@@ -390,7 +390,7 @@ int function_tree__print(const struct function_tree *tree, const struct function
 	if (!err && print->time)
 		fprintf(fp, "# --time %s\n", print->time);
 	if (!err && print->intervals)
-		fprintf(fp, "# %s\n", function_print__note(print));
+		fputs("# " FUNCTION_INTERVAL_NOTE "\n", fp);
 	for (size_t r = 0; !err && r < print->nr_rows; r++) {
 		print_function(&out, &print->columns->rows[r]);
 		err = visit_lines(&out, &print->columns->rows[r], print_line);

@@ -636,7 +636,7 @@ static double total_of(const struct function_row *row, const struct function_sum
 	struct function_reading reading = function_row__read(row, sums);
 	double total = u192__double(&reading.values[place]), unsure = 0;
 
-	if (row->options.correction)
+	if (row->options.is_corrected)
 		total -= function_effect__on(sums->set, reading.windows, place, &unsure);
 	/* The estimate of the added events may be larger than the count. */
 	return fmax(total, 0);
@@ -667,7 +667,7 @@ static bool add_up(const struct function_expr *expr, const struct function_row *
 	return true;
 }
 
-/* A linear combination of counts, over windows or over blocks of time. */
+/* A linear combination of counts, over windows. */
 struct spread {
 	double sum;
 	double squares;
@@ -677,23 +677,22 @@ struct spread {
 };
 
 static void add_windows(struct spread *spread, const struct function_row *row,
-			const struct function_sums *sums, const double *weights, bool of_blocks)
+			const struct function_sums *sums, const double *weights)
 {
 	struct function_reading reading = function_row__read(row, sums);
 	unsigned int nr = sums->set->nr_events;
-	unsigned int blocks = of_blocks ? event_set__nr_values(sums->set) - nr : 0;
 
 	spread->windows += reading.windows;
-	spread->number += of_blocks ? reading.blocks : reading.bursts;
+	spread->number += reading.bursts;
 	for (unsigned int i = 0; i < nr; i++) {
 		double unsure = 0;
 
 		spread->sum += weights[i] * u192__double(&reading.values[i]);
-		if (row->options.correction)
+		if (row->options.is_corrected)
 			function_effect__on(sums->set, reading.windows, i, &unsure);
 		spread->unsure += weights[i] * weights[i] * unsure;
 		for (unsigned int j = i; j < nr; j++) {
-			unsigned int product = event_set__product(sums->set, i, j) + blocks;
+			unsigned int product = event_set__product(sums->set, i, j);
 
 			spread->squares += (i == j ? 1 : 2) * weights[i] * weights[j] *
 					   u192__double(&reading.values[product]);
@@ -731,12 +730,12 @@ static bool weigh(const struct function_expr *expr, const struct function_sums *
 
 /*
  * Adds the error of a function of totals, by the delta method (Cochran, Sampling Techniques, 6.5
- * and 6.19). Its square is n / (n - 1) x sum (z_w - z/n)^2 over the windows w, or blocks of time,
- * where z is the sum over the events of weight x count. Different sets have no windows in common,
+ * and 6.19). Its square is n / (n - 1) x sum (z_w - z/n)^2 over the windows w, where
+ * z is the sum over the events of weight x count. Different sets have no windows in common,
  * so their errors add up, and so do the degrees of freedom (Welch, Satterthwaite).
  */
 static void add_error(const struct function_expr *expr, const struct function_row *row,
-		      const struct totals *totals, bool of_blocks, struct function_value *value)
+		      const struct totals *totals, struct function_value *value)
 {
 	double slopes[expr->nr_ids ?: 1], variance = 0, per_freedom = 0;
 	struct spread spread = {};
@@ -749,7 +748,7 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 		double weights[sums->set->nr_events], part;
 
 		if (weigh(expr, sums, totals, slopes, weights))
-			add_windows(&spread, row, sums, weights, of_blocks);
+			add_windows(&spread, row, sums, weights);
 		/* Windows which have all events are of one kind. */
 		if (!spread.windows || (!expr->link && s + 1 < row->nr_sums))
 			continue;
@@ -775,7 +774,7 @@ static bool is_disturbed(const struct function_expr *expr, const struct function
 	double events[expr->nr_ids + 1], scales[expr->nr_ids + 1], now;
 	struct totals totals = { .events = events, .scales = scales };
 
-	corrected.options.correction = FUNCTION_CORRECT_ALL;
+	corrected.options.is_corrected = true;
 	now = add_up(expr, &corrected, &totals) ? evaluate(expr, events) : NAN;
 	return value->has_interval && (now < value->low || now > value->high);
 }
@@ -800,15 +799,9 @@ struct function_value function_expr__value(const struct function_expr *expr,
 	value.is_defined = isfinite(value.value);
 	if (!value.is_defined)
 		return value;
-	add_error(expr, row, &totals, /*of_blocks=*/false, &value);
-	if (row->options.is_next_run) {
-		struct function_value by_blocks = {};
-
-		add_error(expr, row, &totals, /*of_blocks=*/true, &by_blocks);
-		function_value__widen_by_blocks(&value, &by_blocks);
-	}
+	add_error(expr, row, &totals, &value);
 	function_value__plain_interval(&value);
-	value.is_disturbed = !row->options.correction && is_disturbed(expr, row, &value);
+	value.is_disturbed = !row->options.is_corrected && is_disturbed(expr, row, &value);
 	return value;
 }
 

@@ -17,16 +17,11 @@
  * - With alternate periods a sample that ends no window ends a long interval, and so
  *   does the first one of a stream. Such samples are a plain profile, whatever happens
  *   to the windows after them: in share mode auto shares come from their number.
- * - A recording is divided into at most 20 blocks of time of equal width. The differences
- *   of their totals show how a program changes while it runs.
  * - In share mode auto, the totals of all windows of a group and of all other intervals
  *   show how many events the interrupt before each adds.
  * - With call chains, a window counts for all functions that were on the stack from
  *   its start to its end: those of the frames that the chains at its ends have in
  *   common, from the root on. It is a sample of each function of the chain at its end.
- *
- * scripts/python/generate-function-metrics.py does the same. Change both together,
- * because their sums have to be identical.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +39,6 @@
 #include "windows.h"
 #include "../hashmap.h"
 
-#define NR_BLOCKS	20
 #define RECENT_BITS	6
 
 /* The first event of its name in the recording. */
@@ -96,17 +90,7 @@ struct metrics_sums {
 	u64 bursts;
 	u64 begun;
 	u64 begun_bursts;
-	/* After the values come blocks of the width 2^shift, see enum in_block. */
-	unsigned int shift;
 	struct u192 values[];
-};
-
-/* The numbers in a block of a function. */
-enum in_block {
-	BLOCK_OPENED,
-	BLOCK_MATCHED,
-	BLOCK_BEGUN,
-	BLOCK_COUNTS,	/* by slot and class of windows */
 };
 
 struct metrics_function {
@@ -169,11 +153,6 @@ struct function_metrics {
 	u64 now;
 	u64 lost;
 	u64 looked;	/* when idle streams were last searched */
-	/* The time of the first sample, and the block of time of the last one. */
-	u64 begin;
-	bool has_begun;
-	unsigned int shift;
-	unsigned int block;
 };
 
 static size_t hash_leader(long key, void *ctx __maybe_unused)
@@ -638,12 +617,6 @@ static unsigned int nr_values(const struct metrics_group *group)
 	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
 }
 
-/* Returns the number of values in a block, see enum in_block. */
-static unsigned int block_size(const struct metrics_group *group)
-{
-	return BLOCK_COUNTS + NR_CLASSES * group->nr_slots;
-}
-
 static struct u192 *metrics_sums__values(struct metrics_sums *sums,
 					 const struct metrics_group *group, enum window_class class)
 {
@@ -656,19 +629,13 @@ static struct u192 *metrics_sums__bursts(struct metrics_sums *sums,
 	return sums->values + (NR_CLASSES + class) * nr_values(group);
 }
 
-static u64 *metrics_sums__blocks(struct metrics_sums *sums, const struct metrics_group *group)
-{
-	return (u64 *)(sums->values + 2 * NR_CLASSES * nr_values(group));
-}
-
 static size_t sums_size(const struct metrics_group *group)
 {
 	return sizeof(struct metrics_sums) +
-	       2 * NR_CLASSES * nr_values(group) * sizeof(struct u192) +
-	       NR_BLOCKS * block_size(group) * sizeof(u64);
+	       2 * NR_CLASSES * nr_values(group) * sizeof(struct u192);
 }
 
-/* Returns true if a function has neither windows nor blocks, as before its first sample. */
+/* Returns true if a function has no samples yet. */
 static bool metrics_sums__is_empty(const struct metrics_sums *sums)
 {
 	return !sums->opened && !sums->samples && !sums->begun;
@@ -698,57 +665,6 @@ static inline struct metrics_sums *metrics_function__sums(struct metrics_functio
 	if (group->index < function->nr_sums && function->sums[group->index])
 		return function->sums[group->index];
 	return metrics_function__new_sums(function, group);
-}
-
-static u64 opened_in(struct metrics_sums *sums, const struct metrics_group *group,
-		     unsigned int block)
-{
-	return metrics_sums__blocks(sums, group)[block * block_size(group) + BLOCK_OPENED];
-}
-
-/* Notes the block of time of a sample. If there are too many blocks, all become wider. */
-static void function_metrics__set_block(struct function_metrics *metrics, u64 time)
-{
-	u64 elapsed;
-
-	if (!metrics->has_begun) {
-		metrics->has_begun = true;
-		metrics->begin = time;
-	}
-	elapsed = time > metrics->begin ? time - metrics->begin : 0;
-	while (elapsed >> metrics->shift >= NR_BLOCKS)
-		metrics->shift++;
-	metrics->block = elapsed >> metrics->shift;
-}
-
-/* Widens the blocks of a function to the current width. */
-static void metrics_sums__widen(struct metrics_sums *sums, const struct metrics_group *group)
-{
-	const unsigned int size = block_size(group);
-	unsigned int by = min(group->metrics->shift - sums->shift, 31U);
-	u64 *blocks = metrics_sums__blocks(sums, group);
-
-	sums->shift = group->metrics->shift;
-	if (metrics_sums__is_empty(sums))
-		return;
-	for (unsigned int block = 1; by && block < NR_BLOCKS; block++) {
-		u64 *from = blocks + block * size, *to = blocks + (block >> by) * size;
-
-		if (!from[BLOCK_OPENED] && !from[BLOCK_MATCHED] && !from[BLOCK_BEGUN])
-			continue;
-		for (unsigned int i = 0; i < size; i++) {
-			to[i] += from[i];
-			from[i] = 0;
-		}
-	}
-}
-
-/* Returns the block of a function for the current sample. */
-static u64 *metrics_sums__block(struct metrics_sums *sums, const struct metrics_group *group)
-{
-	if (sums->shift != group->metrics->shift)
-		metrics_sums__widen(sums, group);
-	return metrics_sums__blocks(sums, group) + group->metrics->block * block_size(group);
 }
 
 static void add_alone(struct u192 *values, const struct metrics_group *group, const u64 *counts)
@@ -792,29 +708,23 @@ static void add_to_burst(struct u192 *values, const struct metrics_group *group,
 		burst[i] += counts[i];
 }
 
-/* Adds a window to its class and to its block of time. */
+/* Adds a window to its class. */
 static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
 			      enum window_class class, const u64 *counts, u64 *burst,
 			      bool in_burst)
 {
-	u64 *block = metrics_sums__block(sums, group);
-
 	add_alone(metrics_sums__values(sums, group, class), group, counts);
 	if (in_burst)
 		add_to_burst(metrics_sums__bursts(sums, group, class), group, counts, burst);
 	else
 		memcpy(burst, counts, group->nr_slots * sizeof(*burst));
-	for (unsigned int i = 0; i < group->nr_slots; i++)
-		block[BLOCK_COUNTS + i * NR_CLASSES + class] += counts[i];
 	if (class != WINDOWS_BEGUN) {
 		sums->matched++;
 		sums->bursts += !in_burst;
-		block[BLOCK_MATCHED]++;
 	}
 	if (class != WINDOWS_MATCHED) {
 		sums->begun++;
 		sums->begun_bursts += !in_burst;
-		block[BLOCK_BEGUN]++;
 	}
 }
 
@@ -1056,8 +966,6 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 
 	if (group->alternates && note_skid(stream, sample, is_window, is_broken))
 		return -ENOMEM;
-	if (!sample->outside)
-		function_metrics__set_block(metrics, sample->time);
 	if (!is_window) {
 		stream->in_burst = false;
 		stream->run = NULL;
@@ -1092,12 +1000,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	/* The function exists even so, so that names agree and spans of a recording add up. */
 	if (sample->outside)
 		return 0;
-	if (is_window) {
+	if (is_window)
 		sums->samples++;
-	} else {
+	else
 		sums->opened++;
-		metrics_sums__block(sums, group)[BLOCK_OPENED]++;
-	}
 	return 0;
 }
 
@@ -1161,8 +1067,6 @@ void function_metrics__restart(struct function_metrics *metrics)
 		restart_intervals(group, &group->longs);
 		group->nr_skids = 0;
 	}
-	metrics->has_begun = false;
-	metrics->shift = 0;
 	hashmap__for_each_entry(metrics->streams, entry, bucket) {
 		struct metrics_stream *stream = entry->pvalue;
 
@@ -1266,49 +1170,14 @@ static void add_class(const struct metrics_group *group, const unsigned int *ord
 	add_values(group, order, set, metrics_sums__bursts(from, group, class), to);
 }
 
-/*
- * Adds the windows of two classes, with the products of their totals in each block; @in_block gives
- * the number of windows in a block. Returns the number of blocks with windows.
- */
-static u64 add_reading(const struct metrics_group *group, const unsigned int *order,
-		       const struct event_set *set, struct metrics_sums *from,
-		       enum window_class class, enum in_block in_block, struct u192 *to)
-{
-	const u64 *blocks = metrics_sums__blocks(from, group);
-	u64 nr = 0;
-
-	add_class(group, order, set, from, WINDOWS_BOTH, to);
-	add_class(group, order, set, from, class, to);
-	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
-		const u64 *numbers = blocks + block * block_size(group);
-		const u64 *counts = numbers + BLOCK_COUNTS;
-		struct u192 *product = to + event_set__nr_values(set);
-
-		if (!numbers[in_block])
-			continue;
-		nr++;
-		for (unsigned int i = 0; i < set->nr_events; i++) {
-			const u64 *a = counts + order[i] * NR_CLASSES;
-
-			for (unsigned int j = i; j < set->nr_events; j++) {
-				const u64 *b = counts + order[j] * NR_CLASSES;
-
-				u192__add_product(product++, a[WINDOWS_BOTH] + a[class],
-						  b[WINDOWS_BOTH] + b[class]);
-			}
-		}
-	}
-	return nr;
-}
-
 static int add_to_table(const struct metrics_group *group, const unsigned int *order,
 			const struct event_set *set, const struct metrics_function *function,
-			const u64 *opened, struct function_table *table)
+			struct function_table *table)
 {
 	struct metrics_sums *from = function->sums[group->index];
 	struct function_sums *sums = function_table__add_sums(table, set, function->symbol,
 							      function->dso, &function->address);
-	struct u192 *squares;
+	struct u192 *begun;
 
 	if (!sums)
 		return -ENOMEM;
@@ -1324,17 +1193,11 @@ static int add_to_table(const struct metrics_group *group, const unsigned int *o
 	if (group->desc.share != FUNCTION_SHARE_NONE || event_set__counts_all(set))
 		sums->begun = from->begun;
 	sums->begun_bursts = from->begun_bursts;
-	sums->blocks = add_reading(group, order, set, from, WINDOWS_MATCHED, BLOCK_MATCHED,
-				   sums->values);
-	sums->begun_blocks = add_reading(group, order, set, from, WINDOWS_BEGUN, BLOCK_BEGUN,
-					 sums->values + event_set__begun(set));
-	squares = sums->values + event_set__opened(set);
-	for (unsigned int block = 0; block < NR_BLOCKS; block++) {
-		u64 own = opened_in(from, group, block);
-
-		u192__add_product(&squares[0], own, own);
-		u192__add_product(&squares[1], own, opened[block]);
-	}
+	add_class(group, order, set, from, WINDOWS_BOTH, sums->values);
+	add_class(group, order, set, from, WINDOWS_MATCHED, sums->values);
+	begun = sums->values + event_set__begun(set);
+	add_class(group, order, set, from, WINDOWS_BOTH, begun);
+	add_class(group, order, set, from, WINDOWS_BEGUN, begun);
 	return 0;
 }
 
@@ -1360,43 +1223,21 @@ static bool add_matched(const struct metrics_group *group, const unsigned int *o
 		add_values(group, order, set, matched, to));
 }
 
-/* Counts the opened samples of all functions by block, after all blocks have the same width. */
-static void count_opened(const struct function_metrics *metrics, const struct metrics_group *group,
-			 u64 *opened)
-{
-	memset(opened, 0, NR_BLOCKS * sizeof(*opened));
-	for (const struct metrics_function *function = metrics->functions; function;
-	     function = function->next) {
-		struct metrics_sums *sums = group->index < function->nr_sums ?
-					    function->sums[group->index] : NULL;
-
-		if (!sums || metrics_sums__is_empty(sums))
-			continue;
-		metrics_sums__widen(sums, group);
-		for (unsigned int block = 0; block < NR_BLOCKS; block++)
-			opened[block] += opened_in(sums, group, block);
-	}
-}
-
 static int add_group(const struct function_metrics *metrics, const struct metrics_group *group,
 		     struct function_table *table)
 {
 	unsigned int *order = metrics_group__order(group);
 	struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
-	u64 opened[NR_BLOCKS];
 	int err = set ? 0 : -ENOMEM;
 
-	count_opened(metrics, group, opened);
 	for (const struct metrics_function *function = metrics->functions; !err && function;
 	     function = function->next) {
 		if (group->index >= function->nr_sums || !function->sums[group->index])
 			continue;
-		err = add_to_table(group, order, set, function, opened, table);
+		err = add_to_table(group, order, set, function, table);
 		if (!err && !add_matched(group, order, set, function))
 			err = -ERANGE;
 	}
-	for (unsigned int block = 0; !err && block < NR_BLOCKS; block++)
-		set->blocks += !!opened[block];
 	if (!err && (!add_intervals(group, order, set, &group->windows, &set->windows) ||
 		     !add_intervals(group, order, set, &group->longs, &set->longs)))
 		err = -ERANGE;
