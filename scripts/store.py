@@ -22,6 +22,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 PATCHES = TOP / "patches"
+OVERRIDES = PATCHES / "overrides"
 PRISTINE, SERIES = "pristine", "series"
 PRIVATE = "private"  # the topic that is never mailed
 TRAILER = re.compile(r"\n*^Patch: (\S+)\n?\Z", re.M)
@@ -165,7 +166,7 @@ class Store:
 
     def path(self, base: str, name: str) -> Path:
         """Returns the file of a patch: the base's own one, if there is one."""
-        own = PATCHES / base / name
+        own = OVERRIDES / base / name
         return own if own.exists() else PATCHES / name
 
 
@@ -265,7 +266,7 @@ def add_patches(
     for name in names:
         path = series.path(base, name)
         patch = Patch.read(path)
-        exact = whole and (base == series.newest or path.is_relative_to(PATCHES / base))
+        exact = whole and (base == series.newest or path.is_relative_to(OVERRIDES))
         said = apply(tree, env, series.base(base), patch, exact)
         if said:
             why = said.splitlines()[0].removeprefix("error: ")
@@ -447,7 +448,7 @@ def export(series: Store, base: str, tree: Path) -> None:
             new.append(linux.here(path))
             if own:
                 write_file(tree, blob, mode, linux.here(path))
-        file = (PATCHES if base == series.newest else PATCHES / base) / name
+        file = (PATCHES if base == series.newest else OVERRIDES / base) / name
         if name in shared:
             file.unlink(missing_ok=True)
             continue
