@@ -1104,9 +1104,10 @@ class Stored:
 
     def changed(self) -> list[str]:
         """New files, and added and removed lines."""
-        lines = self.diff.splitlines()
         return self.new + [
-            line for line in lines if line[:1] in "+-" and not line.startswith(("+++ ", "--- "))
+            line
+            for line in self.diff.splitlines()
+            if line[:1] in "+-" and not line.startswith(("+++ ", "--- "))
         ]
 
 
@@ -1133,8 +1134,8 @@ class Rules(unittest.TestCase):
         """The files that a base uses."""
         own = {patch.path for patch in self.patches}
         names = [name for name, bases in self.entries if base in bases]
-        there = [(f"overrides/{base}/{name}", name) for name in names]
-        return [override if override in own else name for override, name in there]
+        pairs = [(f"overrides/{base}/{name}", name) for name in names]
+        return [override if override in own else name for override, name in pairs]
 
     def test_every_file_is_listed_and_every_line_has_its_file(self):
         names = [name for name, _ in self.entries]
