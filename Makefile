@@ -65,7 +65,7 @@ ifneq ($(filter-out small,$(CONFIG)),)
 $(error CONFIG=$(CONFIG): only small is known; leave it out for Debian's options)
 endif
 
-PATCHES := patches/series $(wildcard patches/*/*.patch patches/$(BASE)/*/*.patch)
+PATCHES := patches/series $(wildcard patches/*/*.patch patches/overrides/$(BASE)/*/*.patch)
 NEW_FILES := $(shell sed -n 's/^new: //p' $(PATCHES))
 # files that a machine needs: root file system, an emulator where Debian's own is too old, kernel
 GUEST = $(B)/root/$(1).cpio \

@@ -8,7 +8,7 @@ patches/TOPIC/cover-letter begins with a header:
     Prefix: RFC PATCH (optional)
 
 Its body is a format string of what `make bench` has measured (results/BASE/results.json)
-and of {linux}, {version}. A base may have a letter of its own, patches/BASE/TOPIC/cover-letter.
+and of {linux}, {version}. A base may have a letter of its own, patches/overrides/BASE/TOPIC/cover-letter.
 """
 
 import functools

@@ -22,6 +22,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 PATCHES = TOP / "patches"
+OVERRIDES = PATCHES / "overrides"
 PRISTINE, SERIES = "pristine", "series"
 PRIVATE = "private"  # the topic that is never mailed
 TRAILER = re.compile(r"\n*^Patch: (\S+)\n?\Z", re.M)
@@ -165,7 +166,7 @@ class Store:
 
     def path(self, base: str, name: str) -> Path:
         """Returns the file of a patch: the base's own one, if there is one."""
-        own = PATCHES / base / name
+        own = OVERRIDES / base / name
         return own if own.exists() else PATCHES / name
 
 
@@ -180,14 +181,15 @@ def add_files(tree: Path, env: dict[str, str], base: Base, names: list[str]) -> 
 
 # Numbers of context lines before and after a change that must agree if the whole patch fails.
 # An addition needs a neighbour; a removal is located by the removed lines.
-CONTEXT = (3, 3), (2, 2), (1, 1), (3, 0), (0, 3), (2, 0), (0, 2), (1, 0), (0, 1)
+CONTEXT = (3, 3), (2, 2), (3, 0), (2, 0), (0, 3), (1, 1), (0, 2), (1, 0), (0, 1)
 
 
 def apply(tree: Path, env: dict[str, str], base: Base, patch: Patch, exact: bool) -> str:
     """Applies a patch to the index in env; returns what git says, nothing if all went well.
 
     Lines around a change may differ in an older base, or where a topic stands alone.
-    Unless exact, each change of the patch is then applied by itself.
+    Unless exact, each change of the patch is then applied by itself: where as much of its
+    context as agrees is found once, or else nearest to its line.
     """
     add_files(tree, env, base, patch.new)
     diff = base.there(patch.diff)
@@ -199,10 +201,15 @@ def apply(tree: Path, env: dict[str, str], base: Base, patch: Patch, exact: bool
     for file in re.split(r"(?m)^(?=diff --git )", diff)[1:]:
         if not apply_diff(tree, env, file):
             continue
+        path = re.search(r"(?m)^--- a/(.*)", file)[1]
         for header, before, change, after, line in changes(file):
-            found = ((0, 0),) if any(text[0] == "-" for text in change) else ()
-            for count in CONTEXT + found:
+            content = "\n" + git(tree, "show", f":{path}", env=env) + "\n"
+            counts = CONTEXT + (((0, 0),) if any(text[0] == "-" for text in change) else ())
+            for once, count in itertools.product((True, False), counts):
                 lines = before[len(before) - count[0] :] + change + after[: count[1]]
+                there = "".join(text[1:] for text in lines if text[0] != "+")
+                if once and content.count("\n" + there) != 1:
+                    continue
                 old, new = (sum(text[0] != mark for text in lines) for mark in "+-")
                 at = line - min(count[0], len(before))
                 hunk = f"@@ -{at},{old} +{at},{new} @@\n" + "".join(lines)
@@ -265,7 +272,7 @@ def add_patches(
     for name in names:
         path = series.path(base, name)
         patch = Patch.read(path)
-        exact = whole and (base == series.newest or path.is_relative_to(PATCHES / base))
+        exact = whole and (base == series.newest or path.is_relative_to(OVERRIDES))
         said = apply(tree, env, series.base(base), patch, exact)
         if said:
             why = said.splitlines()[0].removeprefix("error: ")
@@ -447,7 +454,7 @@ def export(series: Store, base: str, tree: Path) -> None:
             new.append(linux.here(path))
             if own:
                 write_file(tree, blob, mode, linux.here(path))
-        file = (PATCHES if base == series.newest else PATCHES / base) / name
+        file = (PATCHES if base == series.newest else OVERRIDES / base) / name
         if name in shared:
             file.unlink(missing_ok=True)
             continue

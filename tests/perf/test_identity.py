@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of what is one function: kernel and modules, JITs, C++ and Rust, vdso, inlined functions.
+"""Tests of what is one function: kernel and modules, JITs, C++, vdso, inlined functions.
 
 The recordings have chosen addresses, so their functions are known. The command and the script have
 to agree.
@@ -15,9 +15,8 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from tests.harness import code, env
+from tests.harness import code
 from tests.harness import perfwrite as pw
-from tests.harness import rustnames
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, SCRIPT, must
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
@@ -159,65 +158,23 @@ class Identity(unittest.TestCase):
         must(PERF, "inject", "--jit", "-i", raw, "-o", injected)
         self.assertEqual(native(injected), {("loop", "[JIT]"): (2, 1)})
 
-    def check_demangling(self, name: str, mangled: dict[str, str]) -> None:
-        """Functions have these names; --no-demangle leaves them alone."""
-        library = build(f"{name}.s", assembly(*mangled))
+    def test_demangling(self):
+        """Names are of C++, and of Rust's older scheme; --no-demangle leaves them alone."""
+        mangled = {
+            "_ZN3geo6VectorIdE3dotERKS1_": "geo::Vector<double>::dot(geo::Vector<double> const&)",
+            "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad",
+            "_Restore": "_Restore",
+        }
+        library = build("mangled.s", assembly(*mangled))
         at = addresses(library)
         recording = Windows()
         recording.map(library, BASE, os.path.getsize(library))
         for symbol in mangled:
             recording.window(BASE + at[symbol], BASE + at[symbol] + 63)
-        path = recording.write(DATA / f"{name}.data")
+        path = recording.write(DATA / "mangled.data")
         self.check(path, {(symbol, str(library)): (1, 1) for symbol in mangled.values()})
         self.assertEqual(
             native(path, "--no-demangle"), {(symbol, str(library)): (1, 1) for symbol in mangled}
-        )
-
-    def test_demangling(self):
-        """Names are of C++, and of both schemes of Rust."""
-        self.check_demangling(
-            "mangled",
-            {
-                "_ZN3geo6VectorIdE3dotERKS1_": (
-                    "geo::Vector<double>::dot(geo::Vector<double> const&)"
-                ),
-                "_ZN4core3fmt9Formatter3pad17h0a6d0e3c7b5a9f21E": "core::fmt::Formatter::pad",
-                "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate": (
-                    "<std::path::PathBuf>::new"
-                ),
-                "_RNCNvCsgStHSCytQ6I_7mycrate4mains_0B3_.llvm.123": "mycrate::main::{closure#1}",
-                "_RINvC1a1bKc27_Kc5c_Kc20_Kc7e_Ko10000000000000000_E": (
-                    r"a::b::<'\'', '\\', ' ', '~', 0x10000000000000000>"
-                ),
-                "_RNvC1a9not_all": "_RNvC1a9not_all",
-                "_RNvC1a1b1": "_RNvC1a1b1",
-                "_Restore": "_Restore",
-            },
-        )
-
-    def test_any_rust_name(self):
-        """perf demangles them as binutils do.
-
-        Newer perf demangles by itself, and keeps the suffix of a part.
-        """
-        draw = random.Random(6)
-        mangled = [rustnames.mangled(draw) for _ in range(2000)]
-        demangled = subprocess.run(
-            ["c++filt", "--no-verbose", "--format=rust"],
-            input="\n".join(mangled),
-            text=True,
-            capture_output=True,
-            check=True,
-        ).stdout.splitlines()
-        if env.BASE != "6.12":
-            demangled = [
-                name + ".cold" * symbol.endswith(".cold")
-                for name, symbol in zip(demangled, mangled, strict=True)
-            ]
-        # one of each, as functions of one name are told apart
-        self.check_demangling(
-            "rust",
-            {symbol: name for name, symbol in dict(zip(demangled, mangled, strict=True)).items()},
         )
 
     def test_stripped(self):

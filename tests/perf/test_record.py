@@ -216,11 +216,6 @@ on none clock perf functions record --window 20000 -e '{{cpu-clock,page-faults}}
 on "" large perf functions record -e '{{cycles,r3,r4,r8,r10,r12,r13,r17,r1b}}:uS' -o large.data true
 on "" status perf functions record -q -o status.data -- sh -c 'exit 3'
 on "" program perf functions record -q -o program.data -- /nowhere/program
-mkdir other
-touch other/file
-on "" directory perf functions record -o other true
-for time in 1 2; do perf record -q --threads -o folder true; done
-ls -d folder* other* other/* > /share/directories
 mv ./*.data ./*.said ./*.notes ./*.json /share
 """
 
@@ -449,14 +444,6 @@ class Ways(unittest.TestCase):
             self.assertNotIn("perf functions", done.stderr)
         self.assertEqual(said("status"), ("", 3))
         self.assertNotIn("perf functions", said("program")[0])
-
-    def test_output_is_a_directory(self):
-        """A recording may be one, and is kept as FILE.old. Another stays where it is."""
-        text, status = said("directory")
-        self.assertNotEqual(status, 0)
-        self.assertIn("other is a directory without a recording: ", text)
-        found = (SHARE / "directories").read_text().split()
-        self.assertEqual(found, ["folder", "folder.old", "other", "other/file"])
 
     def test_pmu_that_does_not_alternate(self):
         text, status = said("pmu")

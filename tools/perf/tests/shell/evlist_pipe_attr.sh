@@ -1,6 +1,6 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
 # perf evlist -v of a shorter attr in a pipe
+# SPDX-License-Identifier: GPL-2.0
 
 set -e
 

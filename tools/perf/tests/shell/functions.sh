@@ -1,6 +1,6 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
 # perf functions test
+# SPDX-License-Identifier: GPL-2.0
 
 # Records the benchmark in windows, checks the shares in the table against what the
 # benchmark says of itself, and the sums against those of the script; compares them.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
 # perf record inherited group sampling test
+# SPDX-License-Identifier: GPL-2.0
 
 # With :S the threads and children of a program are sampled too, and what perf
 # script shows for each of them is what the kernel counted for it.

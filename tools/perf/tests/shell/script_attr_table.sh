@@ -1,6 +1,6 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
 # perf script python attr_table test
+# SPDX-License-Identifier: GPL-2.0
 
 # The attr of each event that a script gets is the one perf evlist -v shows,
 # and the leader is right.

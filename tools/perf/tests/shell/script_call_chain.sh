@@ -1,6 +1,6 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
 # perf script python call_chain_table test
+# SPDX-License-Identifier: GPL-2.0
 
 # The chains that a script gets are the addresses in the recording, and only one
 # that is as long as the kernel writes it is cut.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
 # perf script generate-function-metrics test
+# SPDX-License-Identifier: GPL-2.0
 
 # Records the benchmark with alternate periods and checks the table that the
 # script makes of it against what the benchmark says of itself.

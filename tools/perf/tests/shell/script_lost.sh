@@ -1,6 +1,6 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
 # perf script python lost records test
+# SPDX-License-Identifier: GPL-2.0
 
 # A script's lost handler gets what perf script --show-lost-events shows, and
 # perf script warns of the losses as without a script.
