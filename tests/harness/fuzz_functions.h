@@ -18,12 +18,12 @@
 #include <linux/types.h>
 #include "util/color.h"
 #include "util/debug.h"
-#include "util/functions/columns.h"
-#include "util/functions/diff.h"
-#include "util/functions/json.h"
-#include "util/functions/print.h"
-#include "util/functions/sums-file.h"
-#include "util/functions/sums.h"
+#include "util/functions/estimate/columns.h"
+#include "util/functions/estimate/diff.h"
+#include "util/functions/show/json.h"
+#include "util/functions/show/print.h"
+#include "util/functions/collect/sums-file.h"
+#include "util/functions/collect/sums.h"
 
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

@@ -17,8 +17,8 @@
 #include <linux/perf_event.h>
 
 #include "fuzz_functions.h"
-#include "util/functions/recording.h"
-#include "util/functions/windows.h"
+#include "util/functions/collect/recording.h"
+#include "util/functions/collect/windows.h"
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <linux/types.h>
-#include "util/functions/recording.h"
-#include "util/functions/sums-file.h"
-#include "util/functions/sums.h"
-#include "util/functions/windows.h"
+#include "util/functions/collect/recording.h"
+#include "util/functions/collect/sums-file.h"
+#include "util/functions/collect/sums.h"
+#include "util/functions/collect/windows.h"
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
 

@@ -26,21 +26,25 @@
 #include "util/cache.h"
 #include "util/cap.h"
 #include "util/debug.h"
-#include "util/functions/columns.h"
-#include "util/functions/diff.h"
-#include "util/functions/input.h"
-#include "util/functions/json.h"
-#include "util/functions/leaders.h"
-#include "util/functions/notes.h"
-#include "util/functions/print.h"
-#include "util/functions/record.h"
-#include "util/functions/recording.h"
-#include "util/functions/sums-file.h"
-#include "util/functions/sums.h"
+#include "util/functions/estimate/columns.h"
+#include "util/functions/show/diff-print.h"
+#include "util/functions/estimate/diff.h"
+#include "util/functions/estimate/groups.h"
+#include "util/functions/collect/input.h"
+#include "util/functions/show/json.h"
+#include "util/functions/record/leaders.h"
+#include "util/functions/show/notes.h"
+#include "util/functions/show/print.h"
+#include "util/functions/show/progress.h"
+#include "util/functions/record/record.h"
+#include "util/functions/collect/recording.h"
+#include "util/functions/collect/sums-file.h"
+#include "util/functions/collect/sums.h"
 #include "util/functions/text.h"
-#include "util/functions/top.h"
-#include "util/functions/tree.h"
-#include "util/functions/vendor-metrics.h"
+#include "util/functions/show/top.h"
+#include "util/functions/show/tree-print.h"
+#include "util/functions/estimate/tree.h"
+#include "util/functions/estimate/vendor-metrics.h"
 #include "util/hist.h"
 #include "util/record.h"
 #include "util/srcline.h"
@@ -1037,6 +1041,9 @@ static int prepare_report(struct report_options *options)
 		recording->span = options->interval * NSEC_PER_SEC + 0.5;
 		recording->take = print_part;
 		recording->data = options;
+	} else {	/* a line of progress would mix with tables */
+		recording->begin = function_progress__begin;
+		recording->end = function_progress__end;
 	}
 	if (options->header) {
 		recording->header = open_memstream(&options->headers, &options->headers_size);
@@ -1582,6 +1589,7 @@ static int run_top(struct top_command *command, struct function_top_options *top
 	const char *const arguments[] = { "-B", "-o", "-", control, NULL };
 	const struct function_recorder recorder = {
 		.name = "top", .usage = functions_top_usage, .options = options,
+		.groups = function_groups__choose,
 		.without = not_of_top, .arguments = arguments,
 		.defaults = perf_cap__capable(CAP_IPC_LOCK) ? buffers_of_top : NULL,
 	};
@@ -1647,6 +1655,7 @@ static int cmd_functions_record(int argc, const char **argv)
 {
 	const struct function_recorder recorder = {
 		.name = "record", .usage = functions_record_usage,
+		.groups = function_groups__choose,
 	};
 	struct function_record arguments;
 	int ret = function_record__init(&arguments, record_options, &recorder, argc, argv);

@@ -19,8 +19,8 @@
 #include "rblist.h"
 #include "stat.h"
 #include "tests.h"
-#include "util/functions/vendor-metrics.h"
-#include "util/functions/sums.h"
+#include "util/functions/estimate/vendor-metrics.h"
+#include "util/functions/collect/sums.h"
 
 /* A machine whose literals are all known, so that each metric has a value. */
 static double literal(const char *name)

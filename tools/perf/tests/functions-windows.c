@@ -10,14 +10,14 @@
 
 #include "debug.h"
 #include "tests.h"
-#include "util/functions/columns.h"
-#include "util/functions/diff.h"
-#include "util/functions/events.h"
-#include "util/functions/interval.h"
-#include "util/functions/sums-file.h"
-#include "util/functions/sums.h"
-#include "util/functions/u192.h"
-#include "util/functions/windows.h"
+#include "util/functions/estimate/columns.h"
+#include "util/functions/estimate/diff.h"
+#include "util/functions/record/events.h"
+#include "util/functions/estimate/interval.h"
+#include "util/functions/collect/sums-file.h"
+#include "util/functions/collect/sums.h"
+#include "util/functions/collect/u192.h"
+#include "util/functions/collect/windows.h"
 
 #define LONG		999700
 #define WINDOW		300

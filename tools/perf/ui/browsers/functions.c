@@ -8,9 +8,9 @@
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
 
-#include "../../util/functions/columns.h"
-#include "../../util/functions/print.h"
-#include "../../util/functions/sums.h"
+#include "../../util/functions/estimate/columns.h"
+#include "../../util/functions/show/print.h"
+#include "../../util/functions/collect/sums.h"
 #include "../../util/functions/text.h"
 #include "../browser.h"
 #include "../helpline.h"

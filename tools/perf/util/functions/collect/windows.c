@@ -1,0 +1,1300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Collects samples of groups and makes sums of functions.
+ *
+ * - A stream is one leader on one thread, or on one CPU where the counts are not
+ *   inherited. Its samples end its intervals, of which the first is not known.
+ * - With alternate periods an interval is a window if it is nearer to the longest
+ *   window than to the shortest long interval. Without, each one is a window.
+ * - A window is matched if the sample before it in its stream was in the same
+ *   function and thread, and nothing was throttled or lost since then. That sample
+ *   ended a long interval, or was the first one, or ended another window of the
+ *   burst. A sample at address 0 is in no known function and so matches no other.
+ * - Windows of a burst that count for one function count as one in the products,
+ *   because they are adjacent and so not independent.
+ * - In share mode auto a window counts a second time, apart from the matched ones: for
+ *   the function in which it begins, wherever it ends.
+ * - With alternate periods a sample that ends no window ends a long interval, and so
+ *   does the first one of a stream. Such samples are a plain profile, whatever happens
+ *   to the windows after them: in share mode auto shares come from their number.
+ * - In share mode auto, the totals of all windows of a group and of all other intervals
+ *   show how many events the interrupt before each adds.
+ * - With call chains, a window counts for all functions that were on the stack from
+ *   its start to its end: those of the frames that the chains at its ends have in
+ *   common, from the root on. It is a sample of each function of the chain at its end.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "../../hashmap.h"
+#include "../record/events.h"
+#include "u192.h"
+#include "windows.h"
+
+#define RECENT_BITS	6
+
+/* The first event of its name in the recording. */
+struct metrics_event {
+	struct metrics_event *next;
+	struct perf_event_attr attr;
+	char name[];
+};
+
+struct metrics_group {
+	struct metrics_group *next;
+	struct function_metrics *metrics;
+	unsigned int index;
+	struct function_group_desc desc;
+	bool alternates;
+	/* Shorter intervals are windows. */
+	u64 limit;
+	/* Names of the events. The index of an event is the slot of its counts. */
+	char **names;
+	unsigned int nr_slots;
+	/*
+	 * All windows and all other intervals. The values of a window that counts for the function
+	 * at its end are in the sums of the function instead, so that they are added once.
+	 */
+	struct function_intervals windows;
+	struct function_intervals longs;
+	/* By how many events windows have ended late, see note_skid(). */
+	u64 *skids;
+	unsigned int nr_skids;
+};
+
+/* Classes of a function's windows. Most matched windows also begin in it. */
+enum window_class {
+	WINDOWS_BOTH,
+	WINDOWS_MATCHED,	/* they begin at a sample that the user does not want to see */
+	WINDOWS_BEGUN,		/* they begin in the function and end elsewhere */
+	NR_CLASSES,
+};
+
+/*
+ * Sums of a function in a group: by class of windows, totals by slot and products of slots
+ * a <= b. Then the same without totals: by how much the products of bursts are larger than those
+ * of their windows.
+ */
+struct metrics_sums {
+	u64 opened;
+	u64 samples;
+	u64 matched;
+	u64 bursts;
+	u64 begun;
+	u64 begun_bursts;
+	struct u192 values[];
+};
+
+struct metrics_function {
+	struct metrics_function *next;
+	char *symbol;
+	char *dso;
+	u64 address;
+	/* By index of the group. */
+	struct metrics_sums **sums;
+	unsigned int nr_sums;
+	/* With chains: the time of the last added window, so that a recursion counts once. */
+	u64 added;
+};
+
+/* The last place at which a throttle record interrupted a leader's samples. */
+struct metrics_leader {
+	u64 id;
+	u64 throttled;
+};
+
+struct metrics_stream {
+	u64 id;
+	u64 thread;		/* 0 for the stream of a CPU */
+	struct metrics_leader *leader;
+	struct metrics_group *group;
+	struct metrics_value *values;	/* by slot */
+	/* Events of the leader since its last overflow, if known. */
+	s64 skid;
+	bool has_no_skid;
+	/* The last sample: its position in the order of records, and its function. */
+	u64 seen;
+	u64 last_thread;
+	struct metrics_function *last_function;	/* NULL if unknown */
+	struct function_chain last_chain;
+	/* By frame and slot, the counts of the burst so far. */
+	u64 *bursts;
+	unsigned int nr_bursts;
+	unsigned int nr_allocated;
+	bool last_filtered;
+	bool in_burst;		/* the last sample ended a window that counts */
+	struct metrics_function *run;	/* where a window that has begun counts */
+	/* By slot, the counts of the burst so far: matched windows, then begun ones. */
+	bool one_burst;		/* the first counts serve both classes */
+	u64 burst[];
+};
+
+struct function_metrics {
+	enum function_share share;
+	struct metrics_group *groups, **last_group;
+	unsigned int nr_groups;
+	struct metrics_event *events;
+	struct metrics_function *functions;
+	struct hashmap *leaders;
+	struct hashmap *streams;
+	/* Successive samples often come from the same stream. */
+	struct metrics_stream *last_stream;
+	/* By hash, because others come in turn, such as one for each CPU. */
+	struct metrics_stream *recent[1 << RECENT_BITS];
+	/* Counts samples and interruptions, so that it gives their order. */
+	u64 now;
+	u64 lost;
+	u64 looked;	/* when idle streams were last searched */
+};
+
+static size_t hash_leader(long key, void *ctx __maybe_unused)
+{
+	const struct metrics_leader *leader = (const struct metrics_leader *)key;
+
+	return leader->id;
+}
+
+static bool equal_leader(long key1, long key2, void *ctx __maybe_unused)
+{
+	const struct metrics_leader *a = (const struct metrics_leader *)key1;
+	const struct metrics_leader *b = (const struct metrics_leader *)key2;
+
+	return a->id == b->id;
+}
+
+static size_t hash_stream(long key, void *ctx __maybe_unused)
+{
+	const struct metrics_stream *stream = (const struct metrics_stream *)key;
+
+	return stream->id * 31 + stream->thread;
+}
+
+static bool equal_stream(long key1, long key2, void *ctx __maybe_unused)
+{
+	const struct metrics_stream *a = (const struct metrics_stream *)key1;
+	const struct metrics_stream *b = (const struct metrics_stream *)key2;
+
+	return a->id == b->id && a->thread == b->thread && a->group == b->group;
+}
+
+/**
+ * function_metrics__new - begin to collect
+ * @share: which windows count
+ *
+ * Return: the collector, NULL without memory.
+ */
+struct function_metrics *function_metrics__new(enum function_share share)
+{
+	struct function_metrics *metrics = zalloc(sizeof(*metrics));
+
+	if (!metrics)
+		return NULL;
+
+	metrics->share = share;
+	metrics->last_group = &metrics->groups;
+	metrics->leaders = hashmap__new(hash_leader, equal_leader, NULL);
+	metrics->streams = hashmap__new(hash_stream, equal_stream, NULL);
+	if (IS_ERR(metrics->leaders) || IS_ERR(metrics->streams)) {
+		function_metrics__delete(metrics);
+		return NULL;
+	}
+	return metrics;
+}
+
+static void free_chain(struct metrics_stream *stream)
+{
+	free(stream->last_chain.frames);
+	free(stream->bursts);
+}
+
+/* Frees the chains of streams. */
+static void free_chains(struct hashmap *streams)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	if (IS_ERR_OR_NULL(streams))
+		return;
+	hashmap__for_each_entry(streams, entry, bucket)
+		free_chain(entry->pvalue);
+}
+
+static void delete_values(struct hashmap *map)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	if (IS_ERR_OR_NULL(map))
+		return;
+	hashmap__for_each_entry(map, entry, bucket)
+		free(entry->pvalue);
+	hashmap__free(map);
+}
+
+/**
+ * function_metrics__delete - free a collector
+ * @metrics: the collector, may be NULL
+ */
+void function_metrics__delete(struct function_metrics *metrics)
+{
+	struct metrics_function *function;
+	struct metrics_group *group;
+	struct metrics_event *event;
+
+	if (!metrics)
+		return;
+
+	while ((event = metrics->events) != NULL) {
+		metrics->events = event->next;
+		free(event);
+	}
+	while ((group = metrics->groups) != NULL) {
+		metrics->groups = group->next;
+		for (unsigned int i = 0; i < group->nr_slots; i++)
+			free(group->names[i]);
+		free(group->names);
+		free(group->windows.values);
+		free(group->longs.values);
+		free(group->skids);
+		free(group);
+	}
+	while ((function = metrics->functions) != NULL) {
+		metrics->functions = function->next;
+		for (unsigned int i = 0; i < function->nr_sums; i++)
+			free(function->sums[i]);
+		free(function->sums);
+		free(function->symbol);
+		free(function->dso);
+		free(function);
+	}
+	free_chains(metrics->streams);
+	delete_values(metrics->streams);
+	delete_values(metrics->leaders);
+	free(metrics);
+}
+
+/**
+ * function_metrics__add_group - add a group of the recording
+ * @metrics: the collector
+ * @leader: attr of its leader, whose event is to be added next
+ *
+ * Return: the group, NULL without memory.
+ */
+struct metrics_group *function_metrics__add_group(struct function_metrics *metrics,
+						  const struct perf_event_attr *leader)
+{
+	struct metrics_group *group = zalloc(sizeof(*group));
+	struct function_group_desc *desc;
+	u64 period, alternate, longest, shortest;
+
+	if (!group)
+		return NULL;
+
+	alternate = leader->alternative_sample_period;
+	/*
+	 * With a frequency the long period changes, and only the kernel knows it. A window is meant
+	 * to be at most a quarter of it. An interval that is as short as a window is as useful,
+	 * whichever of the two it was.
+	 */
+	period = leader->freq ? 4 * min_t(u64, alternate, UINT64_MAX / 4) : leader->sample_period;
+	/* Equal periods mean one period with jitter. */
+	group->alternates = alternate && alternate != period;
+	/*
+	 * The limit is halfway between the longest window and the shortest long interval, rounded
+	 * up.
+	 */
+	longest = alternate + min(function_jitter(leader->jitter_alternate_period, alternate),
+				  UINT64_MAX - alternate);
+	shortest = period - function_jitter(leader->jitter_alternate_period, period);
+	group->limit = shortest / 2 + longest / 2 + ((shortest | longest) & 1);
+
+	desc = &group->desc;
+	desc->share = metrics->share == FUNCTION_SHARE_AUTO && !group->alternates ?
+		      FUNCTION_SHARE_NONE : metrics->share;
+	desc->inherit = leader->inherit;
+	desc->sample_period = leader->freq ? 0 : leader->sample_period;
+	desc->sample_freq = leader->freq ? leader->sample_freq : 0;
+	desc->alternative_sample_period = alternate;
+	desc->alternative_sample_count = leader->alternative_sample_count;
+	desc->jitter_alternate_period = leader->jitter_alternate_period;
+
+	group->metrics = metrics;
+	group->index = metrics->nr_groups++;
+	*metrics->last_group = group;
+	metrics->last_group = &group->next;
+	return group;
+}
+
+static bool metrics_group__has_event(const struct metrics_group *group, const char *name)
+{
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		if (!strcmp(group->names[i], name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns true if another event of the group has the name, or an event of the recording that counts
+ * something else; or -ENOMEM.
+ */
+static int is_taken(struct metrics_group *group, const char *name,
+		    const struct perf_event_attr *attr, const char *cpu)
+{
+	struct function_metrics *metrics = group->metrics;
+	struct metrics_event *event = metrics->events;
+	const size_t size = strlen(name) + 1;
+
+	if (metrics_group__has_event(group, name))
+		return true;
+
+	while (event && strcmp(event->name, name))
+		event = event->next;
+	if (event)
+		return function_event_differs(attr, &event->attr, cpu);
+
+	event = malloc(sizeof(*event) + size);
+	if (!event)
+		return -ENOMEM;
+	event->attr = *attr;
+	memcpy(event->name, name, size);
+	event->next = metrics->events;
+	metrics->events = event;
+	return false;
+}
+
+/**
+ * metrics_group__add_event - add an event to a group
+ * @group: the group, before its first sample
+ * @attr: attr of the event
+ * @name: name that perf gave it
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ *
+ * A second event of the same meaning (cycles:u and cycles:k, say) goes by the
+ * name that perf gave it, and so does one of another group that counts something
+ * else than the first of that name in the recording.
+ *
+ * Return: the slot that the event has in the counts of a sample, -E2BIG for one too
+ * many, or -ENOMEM.
+ */
+int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
+			     const char *name, const char *cpu)
+{
+	char **names, *own;
+	int taken;
+
+	if (group->nr_slots == FUNCTION_MAX_EVENTS)
+		return -E2BIG;
+	names = realloc(group->names, (group->nr_slots + 1) * sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	group->names = names;
+
+	own = function_event_name(attr, name, cpu);
+	taken = own ? is_taken(group, own, attr, cpu) : -ENOMEM;
+	if (taken) {
+		free(own);
+		if (taken < 0)
+			return taken;
+		if (!metrics_group__has_event(group, name))
+			own = strdup(name);
+		else if (asprintf(&own, "%s#%u", name, group->nr_slots) < 0)
+			own = NULL;
+	}
+	if (!own)
+		return -ENOMEM;
+
+	names[group->nr_slots] = own;
+	return group->nr_slots++;
+}
+
+/**
+ * metrics_group__nr_events - number of events in a group
+ * @group: the group
+ *
+ * Return: number of events.
+ */
+unsigned int metrics_group__nr_events(const struct metrics_group *group)
+{
+	return group->nr_slots;
+}
+
+/**
+ * metrics_group__alternates - whether its leader has two periods
+ * @group: the group
+ *
+ * Return: whether an interval has to be near the short one to be a window.
+ */
+bool metrics_group__alternates(const struct metrics_group *group)
+{
+	return group->alternates;
+}
+
+/**
+ * function_metrics__add_function - add a function, or another kind of row
+ * @metrics: the collector
+ * @symbol: its name, "" if it has none
+ * @dso: path of its DSO, "" if it is not known
+ * @address: its address in the DSO
+ *
+ * Return: the function, different from all others, NULL without memory.
+ */
+struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
+							const char *symbol, const char *dso,
+							u64 address)
+{
+	struct metrics_function *function = zalloc(sizeof(*function));
+
+	if (!function)
+		return NULL;
+
+	function->symbol = strdup(symbol);
+	function->dso = strdup(dso);
+	if (!function->symbol || !function->dso) {
+		free(function->symbol);
+		free(function->dso);
+		free(function);
+		return NULL;
+	}
+	function->address = address;
+	function->next = metrics->functions;
+	metrics->functions = function;
+	return function;
+}
+
+/**
+ * function_metrics__find - find the function that sums in the table are of
+ * @metrics: the collector
+ * @sums: the sums
+ *
+ * Return: the function, NULL if it is one of another collector.
+ */
+struct metrics_function *function_metrics__find(const struct function_metrics *metrics,
+						const struct function_sums *sums)
+{
+	struct metrics_function *function = metrics->functions;
+
+	while (function && (strcmp(function->symbol, sums->symbol) ||
+			    strcmp(function->dso, sums->dso) ||
+			    (sums->has_address && function->address != sums->address)))
+		function = function->next;
+	return function;
+}
+
+/**
+ * metrics_function__name - say what a function is called
+ * @function: the function
+ *
+ * Return: its name, as long as it is not renamed.
+ */
+struct function_name metrics_function__name(const struct metrics_function *function)
+{
+	return (struct function_name){ function->symbol, function->dso, function->address };
+}
+
+/**
+ * metrics_function__rename - change the name of a function
+ * @function: the function
+ * @symbol: its name
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int metrics_function__rename(struct metrics_function *function, const char *symbol)
+{
+	char *own;
+
+	if (!strcmp(function->symbol, symbol))
+		return 0;
+	own = strdup(symbol);
+	if (!own)
+		return -ENOMEM;
+	free(function->symbol);
+	function->symbol = own;
+	return 0;
+}
+
+static struct metrics_leader *function_metrics__leader(struct function_metrics *metrics, u64 id)
+{
+	struct metrics_leader key = { .id = id }, *leader;
+
+	return hashmap__find(metrics->leaders, &key, &leader) ? leader : NULL;
+}
+
+static struct metrics_leader *function_metrics__findnew_leader(struct function_metrics *metrics,
+							       u64 id)
+{
+	struct metrics_leader *leader = function_metrics__leader(metrics, id);
+
+	if (leader)
+		return leader;
+
+	leader = zalloc(sizeof(*leader));
+	if (!leader)
+		return NULL;
+	leader->id = id;
+	if (hashmap__add(metrics->leaders, leader, leader)) {
+		free(leader);
+		return NULL;
+	}
+	return leader;
+}
+
+/* A new stream has not seen a sample. */
+static struct metrics_stream *function_metrics__new_stream(struct function_metrics *metrics,
+							   struct metrics_group *group,
+							   u64 id, u64 thread)
+{
+	struct metrics_stream *stream = zalloc(sizeof(*stream) + group->nr_slots *
+					       (2 * sizeof(*stream->burst) +
+						sizeof(*stream->values)));
+
+	if (!stream)
+		return NULL;
+	stream->values = (struct metrics_value *)(stream->burst + 2 * group->nr_slots);
+	stream->id = id;
+	stream->thread = thread;
+	stream->group = group;
+	stream->leader = function_metrics__findnew_leader(metrics, id);
+	if (!stream->leader || hashmap__add(metrics->streams, stream, stream)) {
+		free(stream);
+		return NULL;
+	}
+	return stream;
+}
+
+/* Not inline, because most samples are of the same stream as the one before. */
+static noinline struct metrics_stream *
+function_metrics__change_stream(struct function_metrics *metrics, struct metrics_group *group,
+				u64 id, u64 thread)
+{
+	struct metrics_stream key = { .id = id, .thread = thread, .group = group };
+	struct metrics_stream **recent = &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
+
+	if ((!*recent || !equal_stream((long)*recent, (long)&key, NULL)) &&
+	    !hashmap__find(metrics->streams, &key, recent))
+		*recent = function_metrics__new_stream(metrics, group, id, thread);
+	metrics->last_stream = *recent;
+	return *recent;
+}
+
+/**
+ * function_metrics__findnew_stream - find the stream of a sample, or begin one
+ * @metrics: the collector
+ * @group: the group
+ * @id: id of the leader
+ * @thread: a unique number of the thread
+ * @values: set to the values of the events in its last sample: as many as the group has events,
+ *	    by slot, for the caller to set
+ *
+ * Return: the stream, valid until function_metrics__forget_idle(); NULL without memory.
+ */
+struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
+							struct metrics_group *group, u64 id,
+							u64 thread, struct metrics_value **values)
+{
+	struct metrics_stream *stream = metrics->last_stream;
+
+	if (!group->desc.inherit)
+		thread = 0;
+	if (!stream || stream->id != id || stream->thread != thread || stream->group != group)
+		stream = function_metrics__change_stream(metrics, group, id, thread);
+	if (stream)
+		*values = stream->values;
+	return stream;
+}
+
+/* Returns the number of totals and products of a class of windows. */
+static unsigned int nr_values(const struct metrics_group *group)
+{
+	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
+}
+
+static struct u192 *metrics_sums__values(struct metrics_sums *sums,
+					 const struct metrics_group *group, enum window_class class)
+{
+	return sums->values + class * nr_values(group);
+}
+
+static struct u192 *metrics_sums__bursts(struct metrics_sums *sums,
+					 const struct metrics_group *group, enum window_class class)
+{
+	return sums->values + (NR_CLASSES + class) * nr_values(group);
+}
+
+static size_t sums_size(const struct metrics_group *group)
+{
+	return sizeof(struct metrics_sums) +
+	       2 * NR_CLASSES * nr_values(group) * sizeof(struct u192);
+}
+
+/* Returns true if a function has no samples yet. */
+static bool metrics_sums__is_empty(const struct metrics_sums *sums)
+{
+	return !sums->opened && !sums->samples && !sums->begun;
+}
+
+static struct metrics_sums *metrics_function__new_sums(struct metrics_function *function,
+						       const struct metrics_group *group)
+{
+	if (group->index >= function->nr_sums) {
+		struct metrics_sums **all = realloc(function->sums,
+						    (group->index + 1) * sizeof(*all));
+
+		if (!all)
+			return NULL;
+		function->sums = all;
+		while (function->nr_sums <= group->index)
+			all[function->nr_sums++] = NULL;
+	}
+	function->sums[group->index] = zalloc(sums_size(group));
+	return function->sums[group->index];
+}
+
+/* It is inline because each sample needs it once or twice. */
+static inline struct metrics_sums *metrics_function__sums(struct metrics_function *function,
+							  const struct metrics_group *group)
+{
+	if (group->index < function->nr_sums && function->sums[group->index])
+		return function->sums[group->index];
+	return metrics_function__new_sums(function, group);
+}
+
+static void add_alone(struct u192 *values, const struct metrics_group *group, const u64 *counts)
+{
+	const u64 *end = counts + group->nr_slots;
+	struct u192 *product = values + group->nr_slots;
+
+	for (; counts < end; counts++, values++) {
+		const u64 count = *counts;
+
+		if (!count) {
+			product += end - counts;
+			continue;
+		}
+		u192__add_product(values, count, 1);
+		for (const u64 *other = counts; other < end;)
+			u192__add_product(product++, count, *other++);
+	}
+}
+
+/*
+ * The counts of a burst grow from x to x + n by a window. The product of two events grows by
+ * n_i n_j + x_i n_j + n_i x_j, of which add_alone() adds the first.
+ */
+static void add_to_burst(struct u192 *values, const struct metrics_group *group,
+			 const u64 *counts, u64 *burst)
+{
+	struct u192 *product = values + group->nr_slots;
+
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		if (!burst[i] && !counts[i]) {
+			product += group->nr_slots - i;
+			continue;
+		}
+		for (unsigned int j = i; j < group->nr_slots; j++, product++) {
+			u192__add_product(product, burst[i], counts[j]);
+			u192__add_product(product, counts[i], burst[j]);
+		}
+	}
+	for (unsigned int i = 0; i < group->nr_slots; i++)
+		burst[i] += counts[i];
+}
+
+/* Adds a window to its class. */
+static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
+			      enum window_class class, const u64 *counts, u64 *burst,
+			      bool in_burst)
+{
+	add_alone(metrics_sums__values(sums, group, class), group, counts);
+	if (in_burst)
+		add_to_burst(metrics_sums__bursts(sums, group, class), group, counts, burst);
+	else
+		memcpy(burst, counts, group->nr_slots * sizeof(*burst));
+	if (class != WINDOWS_BEGUN) {
+		sums->matched++;
+		sums->bursts += !in_burst;
+	}
+	if (class != WINDOWS_MATCHED) {
+		sums->begun++;
+		sums->begun_bursts += !in_burst;
+	}
+}
+
+static int function_chain__reserve(struct function_chain *chain, unsigned int nr)
+{
+	struct function_frame *frames;
+
+	if (nr <= chain->allocated)
+		return 0;
+	nr = max(nr, 2 * chain->allocated);
+	frames = realloc(chain->frames, nr * sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	chain->frames = frames;
+	chain->allocated = nr;
+	return 0;
+}
+
+/**
+ * function_chain__add - add a frame to a call chain
+ * @chain: the chain, {} if it is empty
+ * @function: the function
+ * @ip: the return address of what it called, or the sample's address
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_chain__add(struct function_chain *chain, struct metrics_function *function, u64 ip)
+{
+	if (function_chain__reserve(chain, chain->nr + 1))
+		return -ENOMEM;
+	chain->frames[chain->nr++] = (struct function_frame){ .function = function, .ip = ip };
+	return 0;
+}
+
+static int function_chain__copy(struct function_chain *chain, const struct function_chain *from)
+{
+	if (function_chain__reserve(chain, from->nr))
+		return -ENOMEM;
+	memcpy(chain->frames, from->frames, from->nr * sizeof(*from->frames));
+	chain->nr = from->nr;
+	return 0;
+}
+
+/*
+ * Returns how many frames are the same calls in both chains. Frames of the same function match if
+ * their callers match; the last ones may have different addresses.
+ */
+static unsigned int nr_common(const struct function_chain *a, const struct function_chain *b)
+{
+	unsigned int nr = 0;
+
+	while (nr < a->nr && nr < b->nr && a->frames[nr].function == b->frames[nr].function) {
+		if (a->frames[nr].ip != b->frames[nr].ip)
+			return nr + 1;
+		nr++;
+	}
+	return nr;
+}
+
+/*
+ * Notes the chain of a sample. Returns how many of its frames are the same calls as before, or
+ * -ENOMEM.
+ */
+static noinline int follow_chain(struct metrics_stream *stream, const struct function_chain *chain,
+				 bool is_same)
+{
+	int common = is_same ? nr_common(&stream->last_chain, chain) : 0;
+
+	return function_chain__copy(&stream->last_chain, chain) ?: common;
+}
+
+static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigned int nr)
+{
+	const size_t size = stream->group->nr_slots * sizeof(*stream->bursts);
+	u64 *bursts;
+
+	if (nr <= stream->nr_allocated)
+		return 0;
+	nr = max(nr, 2 * stream->nr_allocated);
+	bursts = realloc(stream->bursts, nr * size);
+	if (!bursts)
+		return -ENOMEM;
+	stream->bursts = bursts;
+	stream->nr_allocated = nr;
+	return 0;
+}
+
+/*
+ * Adds a window to each function of its chain. It counts for the first @common frames, which is 0
+ * if the window is broken. A recursion counts once, for its first frame, which is there all the
+ * time.
+ */
+static noinline int add_to_chain(struct metrics_stream *stream,
+				 const struct metrics_sample *sample, unsigned int common)
+{
+	const struct metrics_group *group = stream->group;
+	unsigned int nr_bursts = stream->nr_bursts;
+
+	stream->nr_bursts = 0;
+	if (metrics_stream__reserve_bursts(stream, common))
+		return -ENOMEM;
+
+	for (unsigned int i = 0; i < sample->chain->nr; i++) {
+		struct metrics_function *function = sample->chain->frames[i].function;
+		struct metrics_sums *sums;
+
+		if (function->added == stream->seen)
+			continue;
+		function->added = stream->seen;
+		sums = metrics_function__sums(function, group);
+		if (!sums)
+			return -ENOMEM;
+		if (sample->outside)
+			continue;
+		sums->samples++;
+		if (i < common)
+			metrics_sums__add(sums, group, WINDOWS_MATCHED, sample->counts,
+					  stream->bursts + (size_t)i * group->nr_slots,
+					  i < nr_bursts);
+	}
+	if (group->alternates && !sample->outside)
+		stream->nr_bursts = common;
+	return 0;
+}
+
+/* Adds the values of an interval to those of its kind. */
+static int add_interval(const struct metrics_group *group, struct function_intervals *intervals,
+			const u64 *counts)
+{
+	if (!intervals->values)
+		intervals->values = calloc(nr_values(group), sizeof(*intervals->values));
+	if (!intervals->values)
+		return -ENOMEM;
+	add_alone(intervals->values, group, counts);
+	return 0;
+}
+
+/*
+ * Adds a window to the function at its end, if it counts there, and to the function in which it
+ * begins. As long as both get the same windows, they share one burst and its sums. @begin is the
+ * function in which it begins, NULL if unknown.
+ */
+static int add_to_functions(struct metrics_stream *stream, const struct metrics_sample *sample,
+			    struct metrics_function *begin, bool is_wanted)
+{
+	const struct metrics_group *group = stream->group;
+	const enum function_share share = group->desc.share;
+	bool is_matched = !sample->nowhere && begin == sample->function;
+	bool counts = is_wanted && !sample->chain && (is_matched || share == FUNCTION_SHARE_NONE);
+	bool in_burst = is_matched && stream->in_burst, in_run, is_both;
+	struct metrics_sums *sums;
+	u64 *begun_burst;
+
+	if (share != FUNCTION_SHARE_AUTO || stream->last_filtered || sample->outside)
+		begin = NULL;	/* the window does not count there */
+	in_run = begin && stream->run == begin;
+	stream->in_burst = counts && group->alternates;
+	stream->run = begin;
+	if (!counts && !begin)
+		return 0;
+
+	begun_burst = stream->burst + (stream->one_burst && in_run ? 0 : group->nr_slots);
+	is_both = counts && begin && in_burst == in_run && (stream->one_burst || !in_run);
+	stream->one_burst = is_both;
+	if (counts) {
+		sums = metrics_function__sums(sample->function, group);
+		if (!sums)
+			return -ENOMEM;
+		metrics_sums__add(sums, group, is_both ? WINDOWS_BOTH : WINDOWS_MATCHED,
+				  sample->counts, stream->burst, in_burst);
+		sums->begun += share == FUNCTION_SHARE_NONE && is_matched;
+	}
+	if (begin && !is_both) {
+		sums = metrics_function__sums(begin, group);
+		if (!sums)
+			return -ENOMEM;
+		metrics_sums__add(sums, group, WINDOWS_BEGUN, sample->counts, begun_burst, in_run);
+	}
+	return 0;
+}
+
+/*
+ * A counter continues after its overflow until the handler reads it. The next interval is shorter
+ * by these events, unless nothing would remain of it.
+ */
+static int note_skid(struct metrics_stream *stream, const struct metrics_sample *sample,
+		     bool is_window, bool is_broken)
+{
+	struct metrics_group *group = stream->group;
+
+	if (stream->has_no_skid)
+		return 0;
+	/* The periods of lost samples are unknown. */
+	stream->has_no_skid = !sample->period || (stream->seen && is_broken);
+	if (stream->has_no_skid)
+		return 0;
+	if (stream->skid >= (s64)sample->period)
+		stream->skid = 0;
+	stream->skid += sample->counts[0] - sample->period;
+	if (!is_window || stream->skid < 0 || group->nr_skids == FUNCTION_MOST_SKIDS)
+		return 0;
+	if (!group->skids)
+		group->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*group->skids));
+	if (!group->skids)
+		return -ENOMEM;
+	group->skids[group->nr_skids++] = stream->skid;
+	return 0;
+}
+
+/**
+ * function_metrics__sample - take a sample of a group
+ * @metrics: the collector
+ * @stream: the stream
+ * @sample: the sample; those of a stream come in the order of time
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
+			     const struct metrics_sample *sample)
+{
+	struct metrics_group *group = stream->group;
+	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
+	bool is_window, is_broken, is_wanted, is_same;
+	struct metrics_sums *sums;
+	int common = 0;
+
+	/* The interval of the first sample is unknown. */
+	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
+	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
+	is_same = !is_broken && stream->last_thread == sample->thread;
+	/*
+	 * Members may have counted while the leader was throttled, so never use such an interval.
+	 */
+	is_wanted = !is_broken && !sample->filtered && !sample->outside;
+	if (sample->chain)
+		common = follow_chain(stream, sample->chain, is_same);
+	if (common < 0)
+		return common;
+
+	if (group->alternates && note_skid(stream, sample, is_window, is_broken))
+		return -ENOMEM;
+	if (!is_window) {
+		stream->in_burst = false;
+		stream->run = NULL;
+	} else if (add_to_functions(stream, sample, is_same ? stream->last_function : NULL,
+				    is_wanted)) {
+		return -ENOMEM;
+	}
+	stream->seen = ++metrics->now;
+	stream->last_function = sample->nowhere ? NULL : sample->function;
+	stream->last_filtered = sample->filtered;
+	stream->last_thread = sample->thread;
+
+	/* An interrupt adds the same to an interval, whichever function is at its end. */
+	if (is_auto && !is_broken && !sample->outside && !sample->foreign) {
+		struct function_intervals *intervals = is_window ? &group->windows : &group->longs;
+
+		intervals->number++;
+		/* Windows that count for a function are added by add_matched(), at the end. */
+		if (!stream->in_burst && add_interval(group, intervals, sample->counts))
+			return -ENOMEM;
+	}
+	if ((!is_window && !is_auto) || sample->filtered) {
+		stream->nr_bursts = 0;
+		return 0;
+	}
+	if (sample->chain)
+		return add_to_chain(stream, sample, common);
+
+	sums = metrics_function__sums(sample->function, group);
+	if (!sums)
+		return -ENOMEM;
+	/* The function exists even so, so that names agree and spans of a recording add up. */
+	if (sample->outside)
+		return 0;
+	if (is_window)
+		sums->samples++;
+	else
+		sums->opened++;
+	return 0;
+}
+
+/**
+ * function_metrics__throttle - a leader is throttled, or no longer
+ * @metrics: the collector
+ * @id: id of the leader
+ *
+ * This affects all its threads, because the record may name another thread.
+ */
+void function_metrics__throttle(struct function_metrics *metrics, u64 id)
+{
+	struct metrics_leader *leader = function_metrics__leader(metrics, id);
+
+	if (leader)
+		leader->throttled = metrics->now;
+}
+
+/**
+ * function_metrics__lost - note that records of unknown streams are lost here
+ * @metrics: the collector
+ */
+void function_metrics__lost(struct function_metrics *metrics)
+{
+	metrics->lost = metrics->now;
+}
+
+static void restart_intervals(const struct metrics_group *group,
+			      struct function_intervals *intervals)
+{
+	intervals->number = 0;
+	if (intervals->values)
+		memset(intervals->values, 0, nr_values(group) * sizeof(*intervals->values));
+}
+
+/**
+ * function_metrics__restart - begin to count anew
+ * @metrics: the collector
+ *
+ * The state of streams is kept, and so are functions, without windows, so that their names
+ * do not change. A burst ends here.
+ */
+void function_metrics__restart(struct function_metrics *metrics)
+{
+	struct hashmap_entry *entry;
+	size_t bucket;
+
+	for (struct metrics_function *function = metrics->functions; function;
+	     function = function->next) {
+		for (const struct metrics_group *group = metrics->groups; group;
+		     group = group->next) {
+			struct metrics_sums *sums = group->index < function->nr_sums ?
+						    function->sums[group->index] : NULL;
+
+			if (sums && !metrics_sums__is_empty(sums))
+				memset(sums, 0, sums_size(group));
+		}
+	}
+	for (struct metrics_group *group = metrics->groups; group; group = group->next) {
+		restart_intervals(group, &group->windows);
+		restart_intervals(group, &group->longs);
+		group->nr_skids = 0;
+	}
+	hashmap__for_each_entry(metrics->streams, entry, bucket) {
+		struct metrics_stream *stream = entry->pvalue;
+
+		stream->in_burst = false;
+		stream->run = NULL;
+		stream->nr_bursts = 0;
+	}
+}
+
+/**
+ * function_metrics__forget_idle - forget what had no sample since the call before
+ * @metrics: the collector
+ *
+ * So threads that have ended take no memory. If a thread goes on, its next interval is
+ * unknown, like its first one.
+ */
+void function_metrics__forget_idle(struct function_metrics *metrics)
+{
+	struct hashmap_entry *entry, *next;
+	size_t bucket;
+
+	hashmap__for_each_entry_safe(metrics->streams, entry, next, bucket) {
+		struct metrics_stream *stream = entry->pvalue;
+
+		if (stream->seen > metrics->looked)
+			continue;
+		hashmap__delete(metrics->streams, stream, NULL, NULL);
+		free_chain(stream);
+		free(stream);
+	}
+	metrics->last_stream = NULL;
+	memset(metrics->recent, 0, sizeof(metrics->recent));
+	metrics->looked = metrics->now;
+}
+
+static int compare_names(const void *one, const void *other, void *names)
+{
+	const unsigned int *a = one, *b = other;
+	char *const *name = names;
+
+	return strcmp(name[*a], name[*b]);
+}
+
+/* Returns the slots of a group in the order of its set. Slot 0 is the leader's. */
+static unsigned int *metrics_group__order(const struct metrics_group *group)
+{
+	unsigned int *order = calloc(group->nr_slots, sizeof(*order));
+
+	if (!order)
+		return NULL;
+	for (unsigned int i = 0; i < group->nr_slots; i++)
+		order[i] = i;
+	qsort_r(order + 1, group->nr_slots - 1, sizeof(*order), compare_names, group->names);
+	return order;
+}
+
+static struct event_set *metrics_group__set(const struct metrics_group *group,
+					    const unsigned int *order,
+					    struct function_table *table)
+{
+	const char **events = calloc(group->nr_slots, sizeof(*events));
+	struct event_set *set = NULL;
+
+	if (events) {
+		for (unsigned int i = 0; i < group->nr_slots; i++)
+			events[i] = group->names[order[i]];
+		set = function_table__findnew_set(table, events, group->nr_slots);
+	}
+	free(events);
+	return set && !event_set__add_desc(set, &group->desc) ? set : NULL;
+}
+
+/* Adds the totals and products of a group, in the order of its set. */
+static bool add_values(const struct metrics_group *group, const unsigned int *order,
+		       const struct event_set *set, const struct u192 *from, struct u192 *to)
+{
+	bool fits = true;
+
+	for (unsigned int i = 0; i < group->nr_slots; i++) {
+		fits = u192__add(&to[i], &from[order[i]]) && fits;
+		for (unsigned int j = i; j < group->nr_slots; j++) {
+			unsigned int first = min(order[i], order[j]);
+			unsigned int second = max(order[i], order[j]);
+			const struct u192 *product = &from[event_set__product(set, first, second)];
+
+			/* Most functions have no window of some class, or no burst. */
+			if (product->w[0] || product->w[1] || product->w[2])
+				fits = u192__add(&to[event_set__product(set, i, j)], product) &&
+				       fits;
+		}
+	}
+	return fits;
+}
+
+/* Adds the values of a class, with the products of its bursts. */
+static void add_class(const struct metrics_group *group, const unsigned int *order,
+		      const struct event_set *set, struct metrics_sums *from,
+		      enum window_class class, struct u192 *to)
+{
+	add_values(group, order, set, metrics_sums__values(from, group, class), to);
+	add_values(group, order, set, metrics_sums__bursts(from, group, class), to);
+}
+
+static int add_to_table(const struct metrics_group *group, const unsigned int *order,
+			const struct event_set *set, const struct metrics_function *function,
+			struct function_table *table)
+{
+	struct metrics_sums *from = function->sums[group->index];
+	struct function_sums *sums = function_table__add_sums(table, set, function->symbol,
+							      function->dso, &function->address);
+	struct u192 *begun;
+
+	if (!sums)
+		return -ENOMEM;
+	/* Many functions of earlier spans have no window in this one. */
+	if (metrics_sums__is_empty(from))
+		return 0;
+
+	sums->opened = from->opened;
+	sums->samples = from->samples;
+	sums->matched = from->matched;
+	sums->bursts = from->bursts;
+	/* With windows of share mode auto in the set, only these begin. */
+	if (group->desc.share != FUNCTION_SHARE_NONE || event_set__counts_all(set))
+		sums->begun = from->begun;
+	sums->begun_bursts = from->begun_bursts;
+	add_class(group, order, set, from, WINDOWS_BOTH, sums->values);
+	add_class(group, order, set, from, WINDOWS_MATCHED, sums->values);
+	begun = sums->values + event_set__begun(set);
+	add_class(group, order, set, from, WINDOWS_BOTH, begun);
+	add_class(group, order, set, from, WINDOWS_BEGUN, begun);
+	return 0;
+}
+
+static bool add_intervals(const struct metrics_group *group, const unsigned int *order,
+			  const struct event_set *set, const struct function_intervals *from,
+			  struct function_intervals *to)
+{
+	to->number += from->number;
+	return !from->values || add_values(group, order, set, from->values, to->values);
+}
+
+/* Adds the windows that count for a function to all windows. */
+static bool add_matched(const struct metrics_group *group, const unsigned int *order,
+			struct event_set *set, const struct metrics_function *function)
+{
+	struct metrics_sums *sums = function->sums[group->index];
+	const struct u192 *both = metrics_sums__values(sums, group, WINDOWS_BOTH);
+	const struct u192 *matched = metrics_sums__values(sums, group, WINDOWS_MATCHED);
+	struct u192 *to = set->windows.values;
+
+	return group->desc.share != FUNCTION_SHARE_AUTO ||
+	       (add_values(group, order, set, both, to) &&
+		add_values(group, order, set, matched, to));
+}
+
+static int add_group(const struct function_metrics *metrics, const struct metrics_group *group,
+		     struct function_table *table)
+{
+	unsigned int *order = metrics_group__order(group);
+	struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
+	int err = set ? 0 : -ENOMEM;
+
+	for (const struct metrics_function *function = metrics->functions; !err && function;
+	     function = function->next) {
+		if (group->index >= function->nr_sums || !function->sums[group->index])
+			continue;
+		err = add_to_table(group, order, set, function, table);
+		if (!err && !add_matched(group, order, set, function))
+			err = -ERANGE;
+	}
+	if (!err && (!add_intervals(group, order, set, &group->windows, &set->windows) ||
+		     !add_intervals(group, order, set, &group->longs, &set->longs)))
+		err = -ERANGE;
+	free(order);
+	return err ?: event_set__add_skids(set, group->skids, group->nr_skids);
+}
+
+static bool is_same_name(const struct function_sums *a, const struct function_sums *b)
+{
+	return !strcmp(a->symbol, b->symbol) && !strcmp(a->dso, b->dso);
+}
+
+/* A name that is unique in its DSO needs no address. */
+static void drop_addresses(struct function_table *table)
+{
+	for (size_t i = 0, next; i < table->nr_sums; i = next) {
+		bool is_one = *table->sums[i]->symbol;
+
+		for (next = i + 1; next < table->nr_sums; next++) {
+			if (!is_same_name(table->sums[i], table->sums[next]))
+				break;
+			is_one &= table->sums[i]->address == table->sums[next]->address;
+		}
+		for (size_t j = i; is_one && j < next; j++) {
+			table->sums[j]->has_address = false;
+			table->sums[j]->address = 0;
+		}
+	}
+}
+
+/**
+ * function_metrics__table - make a table of all sums
+ * @metrics: the collector
+ * @table: empty; the table
+ *
+ * Return: 0, -ENOMEM, or -ERANGE if the sums are too large.
+ */
+int function_metrics__table(const struct function_metrics *metrics, struct function_table *table)
+{
+	/* Groups of the same events share a set, which has to know all of them first. */
+	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
+		unsigned int *order = metrics_group__order(group);
+		struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
+
+		free(order);
+		if (!set)
+			return -ENOMEM;
+	}
+	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
+		int err = add_group(metrics, group, table);
+
+		if (err)
+			return err;
+	}
+	if (function_table__sort(table))
+		return -ERANGE;
+	drop_addresses(table);
+	function_table__drop_empty(table);
+	return 0;
+}

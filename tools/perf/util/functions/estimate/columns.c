@@ -1,0 +1,1408 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Makes the columns of a table of functions from their sums. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+
+#include "../text.h"
+#include "../collect/sums.h"
+#include "../collect/u192.h"
+#include "columns.h"
+#include "effect.h"
+#include "interval.h"
+
+/* Names that every set has besides its events. */
+#define SAMPLES		"samples"
+#define MATCHED		"matched"
+#define DISCARDED	"discarded"
+/* function_column.per of a share. */
+#define TOTAL		"total"
+/* function_column.scale of a part of something, which cannot be more than 100. */
+#define PERCENT		100
+/* Values from fewer windows are weak. */
+#define FEW_WINDOWS	20
+/*
+ * The least part of a function's windows that must also end in it. With fewer, the matched windows
+ * represent its long runs better than its short ones.
+ */
+#define STAYS		0.9
+/* The first and the last window of a program may have one end elsewhere. */
+#define FEW_LEAVE	3
+
+/* With more returns per window than this, the counts of callees are in the caller's windows. */
+#define MOST_RETURNS	0.01
+
+/* More than all metrics of a CPU need; a crafted sums file has more. */
+#define MOST_COLUMNS	500
+
+/* place_of() returns these for a name that is no event of the set. */
+enum {
+	PLACE_NONE = -1,	/* event_set__find() returns it, too */
+	PLACE_SAMPLES = -2,
+	PLACE_MATCHED = -3,
+	PLACE_DISCARDED = -4,
+};
+
+static const struct function_column known_columns[] = {
+#define FUNCTION_METRIC(...) { __VA_ARGS__ },
+#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
+/*
+ * Two events in the windows of one function or of all: the number of windows, of matched windows,
+ * and of independent ones among these.
+ */
+struct pair_sums {
+	double samples, matched, number;
+	struct u192 y, x, yy, xy, xx;
+	/* The part of y and x that interrupts have added, and its variance. */
+	double added_y, added_x, unsure_y, unsure_x;
+};
+
+/* Returns the PLACE of a number of windows. */
+static int place_of_windows(const char *name)
+{
+	if (equal_names(name, SAMPLES))
+		return PLACE_SAMPLES;
+	if (equal_names(name, MATCHED))
+		return PLACE_MATCHED;
+	return equal_names(name, DISCARDED) ? PLACE_DISCARDED : PLACE_NONE;
+}
+
+static bool is_windows(const char *name)
+{
+	return place_of_windows(name) != PLACE_NONE;
+}
+
+/* Returns the place of an event in a set, or a PLACE. */
+static int place_of(const struct event_set *set, const char *name)
+{
+	int place = place_of_windows(name);
+
+	return place == PLACE_NONE ? event_set__find(set, name) : place;
+}
+
+static bool set_has(const struct event_set *set, const char *name)
+{
+	return place_of(set, name) != PLACE_NONE;
+}
+
+static bool is_auto(const struct function_sums *sums)
+{
+	return event_set__has_share(sums->set, FUNCTION_SHARE_AUTO);
+}
+
+static struct function_reading read_matched(const struct function_sums *sums)
+{
+	return (struct function_reading){
+		.windows = sums->matched,
+		.bursts = sums->bursts,
+		.values = sums->values,
+	};
+}
+
+static struct function_reading read_begun(const struct function_sums *sums)
+{
+	if (!is_auto(sums))	/* Only share mode auto counts these windows. */
+		return read_matched(sums);
+	return (struct function_reading){
+		.windows = sums->begun,
+		.bursts = sums->begun_bursts,
+		.values = sums->values + event_set__begun(sums->set),
+	};
+}
+
+/**
+ * function_row__read - find the windows for the rates of a row
+ * @row: the row
+ * @sums: sums of it
+ *
+ * Return: its matched windows of the set, or those that begin in it.
+ */
+struct function_reading function_row__read(const struct function_row *row,
+					   const struct function_sums *sums)
+{
+	return row->is_left ? read_begun(sums) : read_matched(sums);
+}
+
+static struct u192 sum_of(const struct function_sums *sums,
+			  const struct function_reading *reading, int place)
+{
+	switch (place) {
+	case PLACE_SAMPLES:
+		return (struct u192){ { sums->samples } };
+	case PLACE_MATCHED:
+		return (struct u192){ { reading->windows } };
+	case PLACE_DISCARDED:
+		return (struct u192){ { sums->samples - function_sums__inside(sums) } };
+	default:
+		return reading->values[place];
+	}
+}
+
+/* The product of two events, over windows. */
+static struct u192 product_of(const struct function_sums *sums,
+			      const struct function_reading *reading, int a, int b)
+{
+	/* The number of windows is its own square: each window counts 0 or 1. */
+	if (b < 0)
+		return sum_of(sums, reading, a);
+	if (a < 0)
+		return sum_of(sums, reading, b);
+	return reading->values[event_set__product(sums->set, min(a, b), max(a, b))];
+}
+
+/* The number of windows of equal weight that carry the same information (Kish's effective size). */
+static double effective_windows(const struct u192 *total, const struct u192 *squares)
+{
+	double x = u192__double(total);
+
+	return x > 0 ? x * x / u192__double(squares) : 0;
+}
+
+/* Adds the windows of a function in a set. */
+static void pair_sums__add(struct pair_sums *pair, const struct function_sums *sums,
+			   const struct function_reading *reading, int y, int x,
+			   bool is_corrected)
+{
+	struct u192 number;
+
+	pair->samples += sums->samples;
+	pair->matched += reading->windows;
+	pair->number += reading->bursts;
+	number = sum_of(sums, reading, y);
+	u192__add(&pair->y, &number);
+	number = sum_of(sums, reading, x);
+	u192__add(&pair->x, &number);
+	number = product_of(sums, reading, y, y);
+	u192__add(&pair->yy, &number);
+	number = product_of(sums, reading, y, x);
+	u192__add(&pair->xy, &number);
+	number = product_of(sums, reading, x, x);
+	u192__add(&pair->xx, &number);
+	if (is_corrected) {
+		pair->added_y += function_effect__on(sums->set, reading->windows, y,
+						     &pair->unsure_y);
+		pair->added_x += function_effect__on(sums->set, reading->windows, x,
+						     &pair->unsure_x);
+	}
+}
+
+/* Adds up the sets that have both y and x. */
+static struct pair_sums pool(const struct function_row *row, const char *y, const char *x)
+{
+	struct pair_sums pair = {};
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+		struct function_reading reading = function_row__read(row, sums);
+		int at_y = place_of(sums->set, y), at_x = place_of(sums->set, x);
+
+		if (at_y != PLACE_NONE && at_x != PLACE_NONE)
+			pair_sums__add(&pair, sums, &reading, at_y, at_x,
+				       row->options.is_corrected);
+	}
+	return pair;
+}
+
+/*
+ * Returns scale x y / x with the error of a ratio estimator (Cochran, Sampling Techniques, 2.11): n
+ * / (n - 1) x sum (y_i - R x_i)^2 / x^2, squared. The events that interrupts have added are
+ * subtracted equally from all windows.
+ */
+static struct function_value ratio(const struct pair_sums *sums, double number, unsigned int scale)
+{
+	double y = u192__double(&sums->y) - sums->added_y;
+	double x = u192__double(&sums->x) - sums->added_x, r = y / x, squares;
+	struct function_value value = { .is_defined = x > 0 };
+
+	if (!value.is_defined)
+		return value;
+
+	/* The estimate of the added events may be larger than the count. */
+	value.value = scale * fmax(y, 0) / x;
+	if (number < 2)
+		return value;
+
+	/* If all y_i are R x_i, rounding may give a number below 0. */
+	squares = u192__double(&sums->yy) - 2 * r * u192__double(&sums->xy) +
+		  r * r * u192__double(&sums->xx) -
+		  pow(sums->added_y - r * sums->added_x, 2) / number;
+	value.has_error = true;
+	value.error = scale * sqrt(number / (number - 1) * fmax(squares, 0) + sums->unsure_y +
+				   r * r * sums->unsure_x) / x;
+	value.freedom = number - 1;
+	return value;
+}
+
+/*
+ * Returns y / link of some sets times link / x of others. They have no windows in common, so the
+ * squares of the relative errors add up, and so do the degrees of freedom (Welch, Satterthwaite).
+ */
+static struct function_value linked_ratio(const struct pair_sums *one,
+					  const struct pair_sums *other, unsigned int scale)
+{
+	double y = (u192__double(&one->y) - one->added_y) *
+		   (u192__double(&other->x) - other->added_x);
+	double x = (u192__double(&one->x) - one->added_x) *
+		   (u192__double(&other->y) - other->added_y);
+	struct function_value value = { .is_defined = x > 0 }, first, second;
+	double a, b;
+
+	if (!value.is_defined)
+		return value;
+	value.value = scale * fmax(y, 0) / x;
+	first = ratio(one, one->number, 1);
+	second = ratio(other, other->number, 1);
+	if (!first.has_error || !second.has_error)
+		return value;
+
+	a = first.value ? first.error / first.value : 0;
+	b = second.error / second.value;
+	value.has_error = true;
+	value.error = value.value * sqrt(a * a + b * b);
+	value.freedom = a || b ? pow(a * a + b * b, 2) /
+			(pow(a, 4) / first.freedom + pow(b, 4) / second.freedom) : first.freedom;
+	return value;
+}
+
+static bool in_sets_with(struct function_sums *const *total, size_t nr_total, const char *event,
+			 const char *with)
+{
+	for (size_t i = 0; i < nr_total; i++) {
+		if (set_has(total[i]->set, with) && event_set__find(total[i]->set, event) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns an event that both a set with one and a set with other have: cycles, or the first by
+ * name, or else the matched windows. Returns NULL if a set has both.
+ */
+static const char *common_event(struct function_sums *const *total, size_t nr_total,
+				const char *one, const char *other)
+{
+	const char *common = MATCHED;
+
+	for (size_t i = 0; i < nr_total; i++) {
+		const struct event_set *set = total[i]->set;
+
+		if (set_has(set, one) && set_has(set, other))
+			return NULL;
+		if (!set_has(set, one))
+			continue;
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			const char *event = set->events[j];
+
+			if (!in_sets_with(total, nr_total, event, other) ||
+			    !strcmp(common, "cycles"))
+				continue;
+			if (!strcmp(event, "cycles") || !strcmp(common, MATCHED) ||
+			    strcmp(event, common) < 0)
+				common = event;
+		}
+	}
+	return common;
+}
+
+/* Returns a share of the total, or of the windows if x is their number. */
+static struct function_value share(const struct pair_sums *own, double number, unsigned int scale)
+{
+	struct function_value value = ratio(own, number, scale);
+
+	value.windows = effective_windows(&own->x, &own->xx);
+	if (value.is_defined)
+		function_value__share_interval(&value, scale, value.windows);
+	return value;
+}
+
+static double rate_of(const struct pair_sums *pair)
+{
+	return fmax(u192__double(&pair->y) - pair->added_y, 0) /
+	       (u192__double(&pair->x) - pair->added_x);
+}
+
+/* Returns the sums of all windows but some. */
+static struct pair_sums without(const struct pair_sums *all, const struct pair_sums *some)
+{
+	struct pair_sums pair = *all;
+
+	pair.number -= some->number;
+	u192__subtract(&pair.y, &some->y);
+	u192__subtract(&pair.x, &some->x);
+	u192__subtract(&pair.yy, &some->yy);
+	u192__subtract(&pair.xy, &some->xy);
+	u192__subtract(&pair.xx, &some->xx);
+	return pair;
+}
+
+/* Returns the square of the standard error of y / x; 0 with fewer than two windows. */
+static double square_error(const struct pair_sums *pair)
+{
+	struct function_value value = ratio(pair, pair->number, 1);
+
+	return value.has_error ? value.error * value.error : 0;
+}
+
+/*
+ * Returns the share of a function and all that it calls: p r / R, where p is the part of the
+ * samples with the function in their chains, whether their windows are matched or not, and r and R
+ * are the rates per event of the leader in its windows and in all. R is the mean of its windows,
+ * with the weight p, and of the others. Each part has an error of p and one of its rate.
+ */
+static struct function_value inclusive_share(const struct function_row *row,
+					     const struct function_row *total, const char *event,
+					     unsigned int scale)
+{
+	struct function_value value = {};
+	double n, p, r, rest, whole, s, variance;
+	const char *leader = NULL;
+	struct pair_sums own, all, others;
+
+	for (size_t i = 0; i < total->nr_sums && !leader; i++) {
+		if (set_has(total->sums[i]->set, event))
+			leader = total->sums[i]->set->events[0];
+	}
+	own = pool(row, event, leader);
+	all = pool(total, event, leader);
+	n = all.samples;
+	p = own.samples / n;
+	r = strcmp(event, leader) ? rate_of(&own) : 1;
+	whole = strcmp(event, leader) ? rate_of(&all) : 1;
+	s = p * r / whole;
+	/* FUNCTION_CUT is not part of the whole; neither are other rows of a crafted file. */
+	value.is_defined = p <= 1 && isfinite(s) &&
+			   !function_sums__is_root(*row->sums, FUNCTION_CUT);
+	if (!value.is_defined)
+		return value;
+	/* The rates come from other windows, so the result may exceed the whole. */
+	s = fmin(s, 1);
+	value.value = scale * s;
+
+	others = without(&all, &own);
+	rest = others.x.w[0] || others.x.w[1] || others.x.w[2] ? rate_of(&others) : 0;
+	if (!all.matched)
+		return value;
+	/* The windows of a burst count as one. */
+	n *= fmin(effective_windows(&all.x, &all.xx) / all.matched, 1);
+	variance = pow(1 - s, 2) * (p * r * r / n + p * p * square_error(&own)) +
+		   s * s * ((1 - p) * rest * rest / n + pow(1 - p, 2) * square_error(&others));
+	value.has_error = n >= 2 && isfinite(variance);
+	value.error = scale * sqrt(variance) / whole;
+	value.freedom = n - 1;
+	value.windows = strcmp(event, leader) ? effective_windows(&all.y, &all.yy) : n;
+	function_value__share_interval(&value, scale, n);
+	return value;
+}
+
+static struct window_counts counts_of(double windows, const struct u192 *total,
+				      const struct u192 *squares)
+{
+	return (struct window_counts){
+		.windows = windows,
+		.total = u192__double(total),
+		.squares = u192__double(squares),
+	};
+}
+
+/*
+ * Returns one event per another, directly or through an event that both sets have, without an
+ * interval.
+ */
+static struct function_value plain_rate(const struct function_column *column, const char *link,
+					const struct function_row *row)
+{
+	struct pair_sums own = pool(row, column->event, link ?: column->per), other;
+
+	if (!link)
+		return ratio(&own, own.number, column->scale);
+	other = pool(row, column->per, link);
+	return linked_ratio(&own, &other, column->scale);
+}
+
+/* Returns true if interrupts have added more than the interval. */
+static bool is_disturbed(const struct function_column *column, const char *link,
+			 const struct function_row *row, const struct function_value *value)
+{
+	struct function_row corrected_row = *row;
+	struct function_value corrected;
+
+	if (row->options.is_corrected || !value->has_interval)
+		return false;
+	corrected_row.options.is_corrected = true;
+	corrected = plain_rate(column, link, &corrected_row);
+	return corrected.is_defined &&
+	       (corrected.value < value->low || corrected.value > value->high);
+}
+
+/* Returns one event per another with its interval; own and whole are sums of the row and of all. */
+static struct function_value rate(const struct function_column *column, const char *link,
+				  const struct function_row *row, const struct pair_sums *own,
+				  const struct pair_sums *whole)
+{
+	double crowd = u192__double(&whole->yy) / u192__double(&whole->y);
+	struct window_counts event = counts_of(own->number, &own->y, &own->yy);
+	struct window_counts below = counts_of(own->number, &own->x, &own->xx);
+	struct function_value value = {};
+	double x = below.total;
+
+	if (link) {
+		struct pair_sums other = pool(row, column->per, link);
+
+		value = linked_ratio(own, &other, column->scale);
+		below = counts_of(other.number, &other.y, &other.yy);
+		x *= below.total / u192__double(&other.x);
+	} else {
+		value = ratio(own, own->number, column->scale);
+	}
+	if (!value.is_defined)
+		return value;
+	value.windows = fmin(event.windows, below.windows);
+	if (own->unsure_y || own->unsure_x)
+		function_value__corrected_interval(&value, column->scale / x, &event, crowd);
+	else
+		function_value__rate_interval(&value, column->scale / x, &event, &below, crowd);
+	/* The event is a part of the one that it is divided by. */
+	if (column->scale == PERCENT)
+		value.high = fmin(value.high, fmax(value.value, PERCENT));
+	value.is_disturbed = is_disturbed(column, link, row, &value);
+	return value;
+}
+
+/* Adds up what a column needs: its event, and what that is divided by. */
+static struct pair_sums pool_column(const struct function_column *column, const char *link,
+				    const struct function_row *row)
+{
+	struct function_row matched = *row;
+
+	if (!function_column__is_share(column))
+		return pool(row, column->event, link ?: column->per ?: column->event);
+	/* Each matched window counts for one function. */
+	matched.is_left = false;
+	return pool(&matched, column->event, column->event);
+}
+
+/* Returns the value of a column for a row; total is the row of all functions, whole its sums. */
+static struct function_value column_value(const struct function_column *column,
+					  const char *link, const struct function_row *row,
+					  const struct function_row *total,
+					  const struct pair_sums *whole)
+{
+	struct pair_sums own = pool_column(column, link, row);
+
+	if (!column->per)
+		return (struct function_value){
+			.is_defined = true,
+			.value = column->scale * u192__double(&own.y),
+		};
+	if (function_column__is_share(column) && total->is_inclusive)
+		return inclusive_share(row, total, column->event, column->scale);
+	if (function_column__is_share(column)) {
+		/* A window of another function has y_i = 0. */
+		own.x = whole->x;
+		own.xx = whole->xx;
+		return share(&own, whole->number, column->scale);
+	}
+	if (is_windows(column->event))
+		return share(&own, u192__double(&own.x), column->scale);
+	return rate(column, link, row, &own, whole);
+}
+
+/*
+ * A share in share mode auto is s = p r / S: p is the function's part of the N samples that end a
+ * long interval, r the rate in events per event of the leader, S the sum of all p r. The variance
+ * is (sum over the functions g of (1[g = f] - s)^2 v_g) / S^2 = ((1 - 2 s) v + s^2 V) / S^2, where
+ * v = p r^2 / N + p^2 x (standard error of r)^2, and V is the sum of all v.
+ */
+struct opened_share {
+	double p;
+	double variance;	/* of p */
+	struct function_value rate;	/* not defined: no window of the function has it */
+	double hit;	/* what one event more would add to the rate */
+};
+
+/* Returns true if the set of sums has this leader. */
+static bool is_led(const struct function_sums *sums, const char *leader)
+{
+	return equal_names(sums->set->events[0], leader);
+}
+
+/* Returns the leader whose samples give the shares of an event, NULL if there is none. */
+static const char *opening_leader(const struct function_row *total, const char *event)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const char *leader = total->sums[i]->set->events[0];
+
+		if (!total->sums[i]->opened || event_set__find(total->sums[i]->set, event) < 0)
+			continue;
+		if (!found || !strcmp(leader, "cycles") ||
+		    (strcmp(found, "cycles") && strcmp(leader, found) < 0))
+			found = leader;
+	}
+	return found;
+}
+
+static double opened_of(const struct function_row *row, const char *leader)
+{
+	double opened = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		if (is_led(row->sums[i], leader))
+			opened += row->sums[i]->opened;
+	}
+	return opened;
+}
+
+/* Adds up matched or begun windows of the sets that have this leader and the event. */
+static struct pair_sums pool_led(const struct function_row *row, const char *leader,
+				 const char *event, bool is_begun)
+{
+	struct pair_sums pair = {};
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+		struct function_reading reading = is_begun ? read_begun(sums) : read_matched(sums);
+		int place = event_set__find(sums->set, event);
+
+		/* The leader comes first. */
+		if (place >= 0 && is_led(sums, leader))
+			pair_sums__add(&pair, sums, &reading, place, 0,
+				       row->options.is_corrected);
+	}
+	return pair;
+}
+
+/*
+ * Returns the rate in the windows that begin in a function. Its error is unknown, so it is set to
+ * the whole rate.
+ */
+static struct function_value rate_of_begun(const struct function_row *row, const char *leader,
+					   const char *event)
+{
+	struct pair_sums pair = pool_led(row, leader, event, /*is_begun=*/true);
+	struct function_value rate = {};
+
+	rate.is_defined = u192__double(&pair.x) > 0;
+	rate.value = rate.is_defined ? rate_of(&pair) : 0;
+	rate.error = rate.value;
+	return rate;
+}
+
+/*
+ * Returns an event per event of its leader: in the matched windows; if these are fewer than 3, in
+ * all that begin in the function; and if there are none, in the windows of all functions. Matched
+ * windows contain more stalls, but in all functions alike, and a share is relative to all
+ * functions.
+ */
+static struct function_value rate_of_leader(const struct function_row *row,
+					    const struct function_row *total,
+					    const struct pair_sums *own, const char *leader,
+					    const char *event)
+{
+	struct function_value rate = { .is_defined = true, .value = 1 };
+
+	if (equal_names(event, leader))
+		return rate;
+	rate = ratio(own, own->number, 1);
+	if (rate.is_defined && own->number >= 3)
+		return rate;
+	rate = rate_of_begun(row, leader, event);
+	if (!rate.is_defined) {
+		rate = rate_of_begun(total, leader, event);
+		rate.is_defined = false;
+	}
+	return rate;
+}
+
+static struct opened_share opened_share(const struct function_row *row,
+					const struct function_row *total,
+					const struct pair_sums *whole,
+					double opened, const char *leader,
+					const char *event)
+{
+	struct opened_share share = { .p = opened_of(row, leader) / opened };
+	struct pair_sums own = pool_led(row, leader, event, /*is_begun=*/false);
+
+	share.variance = share.p / opened;
+	share.rate = rate_of_leader(row, total, &own, leader, event);
+	share.hit = fmax(u192__double(&whole->yy) / u192__double(&whole->y), 1) /
+		    fmax(u192__double(&own.x), 1);
+	return share;
+}
+
+/* The terms of a function in the variance of all shares: one for p, one for the rate. */
+struct share_variance {
+	double opened, rate;
+	double per_freedom;	/* the square of rate by its degrees of freedom */
+};
+
+static struct share_variance variance_of(const struct opened_share *share)
+{
+	const struct function_value *rate = &share->rate;
+	struct share_variance variance = {
+		.opened = share->variance * rate->value * rate->value,
+		.rate = pow(share->p * rate->error, 2),
+	};
+
+	if (rate->freedom)
+		variance.per_freedom = pow(variance.rate, 2) / rate->freedom;
+	return variance;
+}
+
+/*
+ * Returns the share of a function. sum is the sum of all p r, whole has the variances of all
+ * functions, and windows is the number of windows with the event.
+ */
+static struct function_value value_of_share(const struct opened_share *share, double sum,
+					    double number,
+					    const struct share_variance *whole,
+					    unsigned int scale, double windows)
+{
+	struct share_variance own = variance_of(share);
+	double freedom = fmax(number - 1, 1);
+	double s = share->p * share->rate.value / sum, hit = share->rate.value / number;
+	double opened = (1 - 2 * s) * own.opened + s * s * whole->opened;
+	double variance = opened + (1 - 2 * s) * own.rate + s * s * whole->rate;
+	/* Welch and Satterthwaite. */
+	double per_freedom = opened * opened / freedom +
+			     (pow(1 - s, 4) - pow(s, 4)) * own.per_freedom +
+			     pow(s, 4) * whole->per_freedom;
+	struct function_value value = {
+		.is_defined = share->rate.is_defined && sum > 0,
+		.has_error = number >= 2,
+		.value = scale * s,
+		.error = scale * sqrt(fmax(variance, 0)) / sum,
+		.freedom = per_freedom > 0 ? variance * variance / per_freedom : 0,
+		.windows = windows,
+	};
+
+	if (!value.is_defined)
+		return (struct function_value){};
+	/* Three more samples, or if there was no event, three windows with events. */
+	if (!share->rate.value)
+		hit = fmax(share->p, 1 / number) * share->hit;
+	function_value__share_interval(&value, scale, sum / hit);
+	return value;
+}
+
+/*
+ * Returns how often the leader has counted in the windows of all rows. The totals of a set are also
+ * of windows in functions that the user does not want to see.
+ */
+static double counts_in_windows(const struct function_row *total, const char *leader)
+{
+	double counts = 0;
+
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct function_sums *sums = total->sums[i];
+		const struct function_intervals *windows = &sums->set->windows;
+
+		if (is_led(sums, leader) && windows->number)
+			counts += u192__double(&windows->values[0]) / windows->number *
+				  sums->samples;
+	}
+	return counts;
+}
+
+/*
+ * Returns the part of all samples that skid may have moved into a function or out of it: samples as
+ * late as windows are, just before a function is entered or left. Windows, in which the leader has
+ * counted @counts events, tell how often that happens.
+ */
+static double moved_by_skid(const struct function_row *row, const char *leader, double skid,
+			    double counts)
+{
+	double left = 0, entered = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+
+		if (!is_led(sums, leader) || !is_auto(sums))
+			continue;
+		left += fmax((double)sums->begun - sums->matched, 0);
+		entered += sums->samples - sums->matched;
+	}
+	return counts > 0 ? fmin(skid * fmax(left, entered) / counts, 1) : 0;
+}
+
+/* Returns by how many events the windows of a leader have ended late in the mean. */
+static double mean_skid(const struct function_row *total, const char *leader)
+{
+	double sum = 0, number = 0;
+
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct event_set *set = total->sums[i]->set;
+
+		if (!is_led(total->sums[i], leader))
+			continue;
+		for (unsigned int j = 0; j < set->nr_skids; j++)
+			sum += set->skids[j];
+		number += set->nr_skids;
+	}
+	return number ? sum / number : 0;
+}
+
+static void widen_by_skid(struct function_value *value, double moved, unsigned int scale)
+{
+	/* fmax() and fmin() take the limit for NaN. */
+	if (!value->has_interval || isnan(value->low) || isnan(value->high))
+		return;
+	value->low = fmax(value->low - scale * moved, 0);
+	value->high = fmin(value->high + scale * moved, scale);
+}
+
+/* Sets the values of a column of shares in share mode auto. */
+static int set_opened_shares(struct function_columns *columns, unsigned int c,
+			     const struct function_row *total, const char *leader)
+{
+	const struct function_column *column = &columns->columns[c];
+	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
+	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false);
+	double opened = opened_of(total, leader);
+	double windows = opened, counts = counts_in_windows(total, leader), sum = 0;
+	double skid = columns->options.is_compared ? 0 : mean_skid(total, leader);
+	struct share_variance whole = {};
+
+	if (!shares)
+		return -ENOMEM;
+	if (strcmp(column->event, leader))
+		windows = effective_windows(&all.y, &all.yy);
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct share_variance own;
+
+		shares[i] = opened_share(&columns->rows[i], total, &all, opened, leader,
+					 column->event);
+		own = variance_of(&shares[i]);
+		whole.opened += own.opened;
+		whole.rate += own.rate;
+		whole.per_freedom += own.per_freedom;
+		sum += shares[i].p * shares[i].rate.value;
+	}
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row *row = &columns->rows[i];
+		double moved = moved_by_skid(row, leader, skid, counts);
+
+		row->values[c] = value_of_share(&shares[i], sum, opened, &whole, column->scale,
+						windows);
+		widen_by_skid(&row->values[c], moved * shares[i].rate.value / sum, column->scale);
+	}
+	free(shares);
+	return 0;
+}
+
+/*
+ * Returns true if few windows support a value (for a share: few windows of all functions with the
+ * event), or if its interval is not narrower than the value. A value of 0 is weak if it may be as
+ * large as the value of all functions.
+ */
+static bool is_weak(const struct function_value *value, const struct function_value *whole)
+{
+	if (!value->is_defined)
+		return false;
+	if (!value->has_interval || round(value->windows) < FEW_WINDOWS)
+		return true;
+	if (value->value)
+		return value->high - value->low >= fabs(value->value);
+	return whole->is_defined && whole->value && value->high >= fabs(whole->value);
+}
+
+/* Values from a crafted file may exceed a double. */
+static void drop_infinite(struct function_value *value)
+{
+	value->is_defined = value->is_defined && isfinite(value->value);
+	value->has_error = value->has_error && isfinite(value->error);
+	value->has_interval = value->has_interval && isfinite(value->low) &&
+			      isfinite(value->high);
+}
+
+/**
+ * event_set__has_long_windows - say whether windows are longer than they were asked to be
+ * @set: the set
+ *
+ * Return: true if they have no length of their own, or more than twice the longest one.
+ */
+bool event_set__has_long_windows(const struct event_set *set)
+{
+	u64 longest = 0;
+
+	for (unsigned int i = 0; i < set->nr_descs; i++)
+		longest = max(longest, set->descs[i].alternative_sample_period);
+	return !longest || (set->windows.number && u192__double(&set->windows.values[0]) >
+						   2.0 * longest * set->windows.number);
+}
+
+/*
+ * Returns true if windows with other functions in them make the values of a column wrong. Shares of
+ * a leader come from the number of samples, unless windows are discarded. Other shares depend less
+ * on windows that are as short as they were asked to be.
+ */
+static bool needs_own_windows(const struct function_column *column,
+			      const struct function_row *total)
+{
+	if (is_windows(column->event))
+		return false;
+	for (size_t i = 0; function_column__is_share(column) && i < total->nr_sums; i++) {
+		const struct event_set *set = total->sums[i]->set;
+
+		if (event_set__find(set, column->event) < 0)
+			continue;
+		if (!event_set__has_long_windows(set))
+			return false;
+		if (equal_names(set->events[0], column->event) &&
+		    (total->is_inclusive || !event_set__has_share(set, FUNCTION_SHARE_DISCARD)))
+			return false;
+	}
+	return true;
+}
+
+/* Sets what follows from the values of a column: whether they are finite, weak or disturbed. */
+static void finish_values(struct function_columns *columns, unsigned int column,
+			  const struct function_value *whole, bool needs_own)
+{
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_value *value = &columns->rows[i].values[column];
+
+		if (!value->has_interval)
+			function_value__plain_interval(value);
+		drop_infinite(value);
+		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
+				 (is_weak(value, whole) || value->is_disturbed ||
+				  (value->is_defined && needs_own &&
+				   (columns->rows[i].is_left || columns->rows[i].has_calls)));
+	}
+}
+
+/**
+ * function_column__is_count - say whether a column's values are integers
+ * @column: the column
+ *
+ * Return: true if so.
+ */
+bool function_column__is_count(const struct function_column *column)
+{
+	return !column->per;
+}
+
+/**
+ * function_column__is_share - say whether a column's values are shares
+ * @column: the column
+ *
+ * Return: true if so.
+ */
+bool function_column__is_share(const struct function_column *column)
+{
+	return column->per && equal_names(column->per, TOTAL);
+}
+
+static bool is_recorded(struct function_sums *const *total, size_t nr_total, const char *name)
+{
+	for (size_t i = 0; i < nr_total; i++) {
+		if (set_has(total[i]->set, name))
+			return true;
+	}
+	return false;
+}
+
+static int add_column(struct function_columns *columns, const struct function_column *column)
+{
+	struct function_column *all = realloc(columns->columns,
+					      (columns->nr_columns + 1) * sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	columns->columns = all;
+	all[columns->nr_columns++] = *column;
+	return 0;
+}
+
+static bool has_column(const struct function_columns *columns, const char *event)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
+		if (!strcmp(known_columns[i].event, event))
+			return true;
+	}
+	for (unsigned int i = 0; i < columns->nr_columns; i++) {
+		if (!strcmp(columns->columns[i].event, event))
+			return true;
+	}
+	return false;
+}
+
+/* Returns NAME/KI, or a longer title if another column has this one. */
+static char *title_of(const struct function_columns *columns, const char *event)
+{
+	char *title, *longer;
+
+	if (asprintf(&title, "%s/KI", event) < 0)
+		return NULL;
+	while (function_columns__find(columns, title, strlen(title)) >= 0) {
+		if (asprintf(&longer, "event:%s", title) < 0)
+			longer = NULL;
+		free(title);
+		if (!longer)
+			return NULL;
+		title = longer;
+	}
+	return title;
+}
+
+/* An event without a short name. */
+static int add_other_column(struct function_columns *columns, const char *event)
+{
+	struct function_column column = {
+		.event = event, .per = "instructions", .scale = 1000, .digits = 3,
+	};
+	char *printable = function_text__printable(event), *name = NULL, *meaning = NULL;
+
+	if (printable)
+		name = title_of(columns, printable);
+	if (!name || asprintf(&meaning, "%s per 1000 instructions", printable) < 0)
+		meaning = NULL;
+	free(printable);
+	column.name = name;
+	column.meaning = meaning;
+	if (meaning && !add_column(columns, &column))
+		return 0;
+	free(name);
+	free(meaning);
+	return -ENOMEM;
+}
+
+/* Adds columns for all events that have none. */
+static int add_other_columns(struct function_columns *columns, struct function_sums *const *total,
+			     size_t nr_total)
+{
+	for (size_t i = 0; i < nr_total; i++) {
+		const struct event_set *set = total[i]->set;
+
+		for (unsigned int j = 0; j < set->nr_events; j++) {
+			if (has_column(columns, set->events[j]))
+				continue;
+			if (columns->nr_columns == MOST_COLUMNS)
+				return -E2BIG;
+			if (add_other_column(columns, set->events[j]))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Adds the columns whose events were recorded. */
+static int add_columns(struct function_columns *columns, struct function_sums *const *total,
+		       size_t nr_total)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
+		const struct function_column *column = &known_columns[i];
+		int err = 0;
+
+		if (i == ARRAY_SIZE(known_columns) - 1 &&
+		    is_recorded(total, nr_total, "instructions"))
+			err = add_other_columns(columns, total, nr_total);
+		if (err)
+			return err;
+		if (is_recorded(total, nr_total, column->event) &&
+		    (!column->per || function_column__is_share(column) ||
+		     is_recorded(total, nr_total, column->per)) &&
+		    add_column(columns, column))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Adds up all functions, by set, as the sums of one function with all windows. With
+ * FUNCTION_BY_CHILDREN there is such a row already. A table without rows has the columns of all
+ * its sets.
+ */
+static int add_up(const struct function_table *table, struct function_table *total)
+{
+	for (unsigned int i = 0; !table->nr_sums && i < table->nr_sets; i++) {
+		if (!function_table__add_sums(total, table->sets[i], "", "", NULL))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		const struct function_sums *from = table->sums[i];
+		struct function_sums *sums = NULL;
+
+		for (size_t j = 0; j < total->nr_sums && !sums; j++) {
+			if (total->sums[j]->set == from->set)
+				sums = total->sums[j];
+		}
+		if (!sums)
+			sums = function_table__add_sums(total, from->set, "", "", NULL);
+		if (!sums)
+			return -ENOMEM;
+		if (function_by__is(table->by, FUNCTION_BY_CHILDREN) &&
+		    !function_sums__is_root(from, FUNCTION_ALL))
+			continue;
+		if (!function_sums__add(sums, from))
+			return -ERANGE;
+	}
+	return function_table__sort(total);
+}
+
+/* Returns the place of the event that counts returns, by its name at Arm, Intel or AMD; or -1. */
+static int find_returns(const struct event_set *set)
+{
+	static const char *const names[] = {
+		"br_return_retired", "br_inst_retired.near_return", "ex_ret_near_ret",
+	};
+	int place = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && place < 0; i++)
+		place = event_set__find(set, names[i]);
+	return place;
+}
+
+/* Returns true if other functions return in many of the windows that begin and end in this one. */
+static bool has_calls(const struct function_row *row)
+{
+	double returns = 0, windows = 0;
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+		int place = find_returns(sums->set);
+
+		if (place < 0)
+			continue;
+		returns += u192__double(&sums->values[place]);
+		windows += sums->matched;
+	}
+	return returns > MOST_RETURNS * windows;
+}
+
+/* The windows of a row, and those that begin and end in it. */
+struct row_windows {
+	double all;
+	double inside;
+	double samples;
+};
+
+static struct row_windows count_windows(const struct function_row *row)
+{
+	struct row_windows windows = {};
+
+	for (size_t i = 0; i < row->nr_sums; i++) {
+		const struct function_sums *sums = row->sums[i];
+
+		windows.inside += function_sums__inside(sums);
+		windows.samples += sums->samples;
+		if (is_auto(sums))
+			windows.all += sums->begun;
+		else
+			windows.all += event_set__has_share(sums->set, FUNCTION_SHARE_NONE) ?
+				       sums->matched : sums->samples;
+	}
+	return windows;
+}
+
+/* Returns true if many of the windows of a function have one end elsewhere. */
+static bool is_left(const struct function_row *row)
+{
+	struct row_windows windows = count_windows(row);
+
+	return windows.inside < STAYS * windows.all;
+}
+
+/*
+ * Returns true if windows are so long that other functions run in many of them, although both ends
+ * are in this one; all is the number of window samples of all functions. A long window begins and
+ * ends in a function by chance, with the function's share p of the samples. If calls begin and end
+ * at random times, a part p + (1 - p) k of the windows has both ends in the function. There k is
+ * the probability that nothing changed between the ends, and the function is left
+ * -(1 - p) log k times in a window.
+ */
+static bool is_visited(const struct function_row *row, double all)
+{
+	struct row_windows windows = count_windows(row);
+	double p = windows.samples / all, k;
+	bool is_long = false;
+
+	for (size_t i = 0; i < row->nr_sums; i++)
+		is_long |= event_set__has_long_windows(row->sums[i]->set);
+	if (!is_long || windows.all - windows.inside < FEW_LEAVE || p >= 1)
+		return false;
+	k = fmax(windows.inside / windows.all - p, 0) / (1 - p);
+	return pow(k, 1 - p) < STAYS;
+}
+
+static int add_rows(struct function_columns *columns, const struct function_table *table,
+		    const struct function_reading_options *options)
+{
+	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
+	double samples = 0;
+
+	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
+	if (!columns->rows)
+		return -ENOMEM;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		struct function_row *row = &columns->rows[columns->nr_rows];
+
+		if (i && function_sums__same_function(table->sums[i - 1], table->sums[i])) {
+			row[-1].nr_sums++;
+			continue;
+		}
+		row->sums = &table->sums[i];
+		row->nr_sums = 1;
+		row->options = *options;
+		row->values = calloc(columns->nr_columns ?: 1, sizeof(*row->values));
+		if (!row->values)
+			return -ENOMEM;
+		columns->nr_rows++;
+	}
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (!is_inclusive || function_sums__is_root(table->sums[i], FUNCTION_ALL))
+			samples += table->sums[i]->samples;
+	}
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row *row = &columns->rows[i];
+
+		row->is_left = options->is_compared ? row->sums[0]->is_left : is_left(row);
+		row->has_calls = (!is_inclusive && has_calls(row)) || is_visited(row, samples);
+	}
+	return 0;
+}
+
+/**
+ * function_columns__init_rows - make the rows of a table without values
+ * @columns: set to them, without columns
+ * @table: sums, sorted, to be kept as long as @columns
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int function_columns__init_rows(struct function_columns *columns,
+				const struct function_table *table)
+{
+	memset(columns, 0, sizeof(*columns));
+	return add_rows(columns, table, &columns->options);
+}
+
+/* Sets the values of a column; total is the row of all functions. */
+static int set_values(struct function_columns *columns, unsigned int c,
+		      const struct function_row *total)
+{
+	const struct function_column *column = &columns->columns[c];
+	bool is_share = function_column__is_share(column);
+	const char *link = NULL, *leader = NULL;
+	struct function_value value;
+	struct pair_sums whole;
+
+	if (is_share && !total->is_inclusive)
+		leader = opening_leader(total, column->event);
+	if (leader && set_opened_shares(columns, c, total, leader))
+		return -ENOMEM;
+	if (column->per && !is_share)
+		link = common_event(total->sums, total->nr_sums, column->event, column->per);
+	whole = pool_column(column, link, total);
+	for (size_t i = 0; !leader && i < columns->nr_rows; i++)
+		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total,
+							  &whole);
+	value = column_value(column, link, total, total, &whole);
+	finish_values(columns, c, &value, needs_own_windows(column, total));
+	return 0;
+}
+
+/**
+ * function_columns__init - make the columns and rows of a table
+ * @columns: set to them
+ * @table: sums, sorted, to be kept as long as @columns
+ * @options: how values are made of them
+ *
+ * Return: 0, -ENOMEM, -E2BIG if there are too many events, or -ERANGE if the sums of all
+ * functions are too large to add up.
+ */
+int function_columns__init(struct function_columns *columns, const struct function_table *table,
+			   const struct function_reading_options *options)
+{
+	struct function_table total = {};
+	struct function_row all;
+	int err;
+
+	memset(columns, 0, sizeof(*columns));
+	columns->options = *options;
+	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
+	      add_columns(columns, total.sums, total.nr_sums) ?:
+	      add_rows(columns, table, &columns->options);
+	all = (struct function_row){
+		.sums = total.sums, .nr_sums = total.nr_sums,
+		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
+		.options = columns->options,
+	};
+	all.is_left = is_left(&all);
+	all.has_calls = !all.is_inclusive && has_calls(&all);
+	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
+		err = set_values(columns, i, &all);
+	function_table__exit(&total);
+	return err;
+}
+
+/**
+ * function_columns__add - add a column, after those that there are
+ * @columns: columns with rows
+ * @column: the column, whose name and meaning will be freed
+ * @values: its values, by row
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_columns__add(struct function_columns *columns, const struct function_column *column,
+			  const struct function_value *values)
+{
+	unsigned int nr = columns->nr_columns;
+
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row *row = &columns->rows[i];
+		struct function_value *all = realloc(row->values, (nr + 1) * sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		row->values = all;
+		all[nr] = values[i];
+	}
+	if (add_column(columns, column))
+		return -ENOMEM;
+
+	finish_values(columns, nr, &(struct function_value){}, true);
+	return 0;
+}
+
+/**
+ * function_columns__exit - free columns and rows
+ * @columns: the columns and rows
+ */
+void function_columns__exit(struct function_columns *columns)
+{
+	for (unsigned int i = 0; i < columns->nr_columns; i++) {
+		struct function_column *column = &columns->columns[i];
+		bool is_known = false;
+
+		for (size_t j = 0; j < ARRAY_SIZE(known_columns); j++)
+			is_known |= column->name == known_columns[j].name;
+		if (!is_known) {
+			free((char *)column->name);
+			free((char *)column->meaning);
+		}
+	}
+	free(columns->columns);
+	for (size_t i = 0; i < columns->nr_rows; i++)
+		free(columns->rows[i].values);
+	free(columns->rows);
+}
+
+/**
+ * function_columns__find - find a column
+ * @columns: the columns
+ * @name: its name, in upper or lower case
+ * @length: of @name
+ *
+ * Return: the number of the column, -1 if there is none.
+ */
+int function_columns__find(const struct function_columns *columns, const char *name, size_t length)
+{
+	for (unsigned int i = 0; i < columns->nr_columns; i++) {
+		if (!strncasecmp(columns->columns[i].name, name, length) &&
+		    !columns->columns[i].name[length])
+			return i;
+	}
+	return -1;
+}
+
+/**
+ * function_columns__default_sort - choose the column to sort by
+ * @columns: the columns
+ *
+ * Return: the first of %CY, %CLK and %TCLK that there is, or the number of samples.
+ */
+int function_columns__default_sort(const struct function_columns *columns)
+{
+	static const char *const shares[] = { "%CY", "%CLK", "%TCLK" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		int column = function_columns__find(columns, shares[i], strlen(shares[i]));
+
+		if (column >= 0)
+			return column;
+	}
+	return 0;
+}
+
+static int compare_rows(const void *one, const void *other, void *arg)
+{
+	const struct function_row *a = one, *b = other;
+	const int column = *(const int *)arg;
+	const struct function_value *x = &a->values[column], *y = &b->values[column];
+
+	if (x->is_defined != y->is_defined)
+		return x->is_defined ? -1 : 1;
+	if (x->is_defined && x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	/* Rows were in the order of the table, by name. */
+	return a->sums < b->sums ? -1 : a->sums > b->sums;
+}
+
+/**
+ * function_columns__sort - sort the rows
+ * @columns: columns with rows
+ * @column: the key: largest first, undefined last, equal ones by name
+ */
+void function_columns__sort(struct function_columns *columns, int column)
+{
+	qsort_r(columns->rows, columns->nr_rows, sizeof(*columns->rows), compare_rows, &column);
+}
+
+/**
+ * function_columns__mark_small - mark the rows of a small share
+ * @columns: columns with rows
+ * @table: the table of the rows
+ * @percent: the least share that is not small: of the column that rows are sorted by if
+ *	     nothing else is asked for, or where that has no shares, of the windows
+ */
+void function_columns__mark_small(struct function_columns *columns,
+				  const struct function_table *table, double percent)
+{
+	const int column = function_columns__default_sort(columns);
+	double whole = 0;
+
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		const struct function_row *row = &columns->rows[i];
+
+		/* Other rows include the windows of their callees. */
+		if (!function_by__is(table->by, FUNCTION_BY_CHILDREN) ||
+		    function_sums__is_root(row->sums[0], FUNCTION_ALL))
+			whole += row->values[column].value;
+	}
+	if (function_column__is_share(&columns->columns[column]))
+		whole = 100;
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		const struct function_value *value = &columns->rows[i].values[column];
+
+		columns->rows[i].is_small = !value->is_defined ||
+					    100 * value->value < percent * whole;
+	}
+}
+
+/**
+ * function_columns__drop_small - remove the rows that are marked as small
+ * @columns: columns with rows
+ */
+void function_columns__drop_small(struct function_columns *columns)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		if (columns->rows[i].is_small)
+			free(columns->rows[i].values);
+		else
+			columns->rows[nr++] = columns->rows[i];
+	}
+	columns->nr_rows = nr;
+}

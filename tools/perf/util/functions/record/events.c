@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Gives each event one name, whatever the spelling: by these names the sums of different recordings
+ * add up, and columns are found.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <linux/ctype.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "../text.h"
+#include "events.h"
+
+/* A pair of perf_event_attr.config and the event's name. */
+struct number_name {
+	u64 config;
+	const char *name;
+};
+
+static const struct number_name hardware[] = {
+#define HARDWARE_EVENT(config, name) { config, name },
+#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
+static const struct number_name software[] = {
+#define SOFTWARE_EVENT(config, name) { config, name },
+#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
+static const struct number_name hw_cache[] = {
+#define CACHE_EVENT(config, name) { config, name },
+#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
+static const struct number_name arm[] = {
+#define ARM_EVENT(config, name) { config, name },
+#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
+static const char *const aliases[][2] = {
+#define EVENT_ALIAS(alias, name) { alias, name },
+#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+};
+
+/* Beginnings of terms that do not change the counted event. */
+static const char *const ignored_terms[] = {
+	"period", "alt-period", "freq", "name=", "time", "call-graph", "stack-size", "inherit",
+	"no-inherit", "max-", "overwrite", "no-overwrite", "branch_type", "percore", "aux-",
+	"metric-id=",
+};
+
+static const char *find_number(const struct number_name *names, size_t nr, u64 config)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (names[i].config == config)
+			return names[i].name;
+	}
+	return NULL;
+}
+
+static const char *find_name(const struct number_name *names, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!strcmp(names[i].name, name))
+			return names[i].name;
+	}
+	return NULL;
+}
+
+static const char *find_alias(const char *lower)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
+		if (!strcmp(aliases[i][0], lower))
+			return aliases[i][1];
+	}
+	return NULL;
+}
+
+static bool is_generic_name(const char *name)
+{
+	char *lower = function_text__lower(name);
+	bool is_generic = lower && (find_alias(lower) ||
+				    find_name(hardware, ARRAY_SIZE(hardware), name) ||
+				    find_name(software, ARRAY_SIZE(software), name));
+
+	free(lower);
+	return is_generic;
+}
+
+static bool is_ignored_term(const char *term)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ignored_terms); i++) {
+		if (strstarts(term, ignored_terms[i]))
+			return true;
+	}
+	return !*term;
+}
+
+/* Removes modifiers (:u) from a name. */
+static void cut_modifiers(char *name)
+{
+	char *colon = strrchr(name, ':');
+
+	if (!colon || !colon[1])
+		return;
+	for (char *c = colon + 1; *c; c++) {
+		if (!isalpha(*c))
+			return;
+	}
+	*colon = '\0';
+}
+
+/*
+ * Splits perf's name of an event, which may be pmu/terms/modifiers, name/terms/modifiers or
+ * name:modifiers. Returns the event's own name and sets pmu to the PMU's name, or to "". Both are
+ * parts of name, which is overwritten.
+ */
+static char *bare_name(char *name, const char **pmu)
+{
+	char *terms = strchr(name, '/'), *from, *term, *to;
+
+	*pmu = "";
+	if (!terms) {
+		cut_modifiers(name);
+		return name;
+	}
+
+	*terms++ = '\0';
+	terms[strcspn(terms, "/")] = '\0';
+	from = terms;
+	to = terms;
+	while ((term = strsep(&from, ",")) != NULL) {
+		size_t length = strlen(term);
+
+		if (is_ignored_term(term))
+			continue;
+		if (to != terms)
+			*to++ = ',';
+		memmove(to, term, length);
+		to += length;
+	}
+	*to = '\0';
+
+	if (!*terms || is_generic_name(name))
+		return name;
+	*pmu = name;
+	return terms;
+}
+
+/*
+ * Returns true for the PMU of an Arm CPU: armv8_pmuv3_0, armv8_cortex_a72, ... An empty name means
+ * the CPU's PMU; the CPU's identification is a MIDR if it is Arm's, and may be unknown.
+ */
+static bool is_arm_pmu(const char *pmu, const char *cpu)
+{
+	if (*pmu)
+		return strstarts(pmu, "armv") && isdigit(pmu[4]);
+	if (!cpu)
+		return true;
+	return strstarts(cpu, "0x") && strspn(cpu + 2, "0123456789abcdef") == 16 &&
+	       (!cpu[18] || cpu[18] == ' ');
+}
+
+/* Returns true if the kernel maps the event to one of the PMU. */
+static bool is_mapped(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
+}
+
+/* Returns the event number. If the kernel maps it, the upper half may be the number of a PMU. */
+static u64 number(const struct perf_event_attr *attr)
+{
+	return is_mapped(attr) ? attr->config & 0xffffffff : attr->config;
+}
+
+/* Returns the event that the attr names, NULL if only the name does. */
+static const char *name_of_attr(const struct perf_event_attr *attr, const char *pmu,
+				const char *cpu)
+{
+	u64 config = number(attr);
+
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+		return find_number(hardware, ARRAY_SIZE(hardware), config);
+	case PERF_TYPE_HW_CACHE:
+		return find_number(hw_cache, ARRAY_SIZE(hw_cache), config);
+	case PERF_TYPE_SOFTWARE:
+		return find_number(software, ARRAY_SIZE(software), config);
+	case PERF_TYPE_TRACEPOINT:
+	case PERF_TYPE_BREAKPOINT:
+		return NULL;
+	default:
+		if (!is_arm_pmu(pmu, cpu))
+			return NULL;
+		return find_number(arm, ARRAY_SIZE(arm), config);
+	}
+}
+
+/**
+ * function_event_name - say what an event counts
+ * @attr: its attr, which decides where it can, for the name may be the user's
+ * @name: the name that perf has for it
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ *
+ * Return: a name, to be freed: one that the columns know, if there is one, else
+ * @name without what does not say what is counted. NULL without memory.
+ */
+char *function_event_name(const struct perf_event_attr *attr, const char *name,
+			  const char *cpu)
+{
+	char *copy = strdup(name), *bare, *lower, *result = NULL;
+	const char *known, *pmu;
+
+	if (!copy)
+		return NULL;
+
+	bare = bare_name(copy, &pmu);
+	lower = function_text__lower(bare);
+	known = name_of_attr(attr, pmu, cpu);
+	if (!known && lower && attr->type != PERF_TYPE_HW_CACHE) {
+		known = find_alias(lower) ?:
+			find_name(hardware, ARRAY_SIZE(hardware), lower) ?:
+			find_name(software, ARRAY_SIZE(software), lower);
+		if (!known && !strcmp(lower, "inst_spec"))
+			known = "inst_spec";
+	}
+	if (lower)
+		result = strdup(known ?: bare);
+	free(lower);
+	free(copy);
+	return result;
+}
+
+/**
+ * function_event_differs - say whether two events of one name count different things
+ * @attr: attr of the one
+ * @other: attr of the other
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ *
+ * Two numbers are two events: mispredicts that retired, say, and all of them. Those
+ * of the kernel's events are not known here, but its cache-misses are those of L1D
+ * on Arm and those of the last level elsewhere.
+ *
+ * Return: true if they do; false, too, if it cannot be said.
+ */
+bool function_event_differs(const struct perf_event_attr *attr,
+			    const struct perf_event_attr *other, const char *cpu)
+{
+	if (is_mapped(attr) != is_mapped(other))
+		return false;
+	if (attr->type == other->type || !is_mapped(attr))
+		return number(attr) != number(other);
+	return !is_arm_pmu("", cpu);
+}
+
+/**
+ * function_event_core - tell PMUs of several kinds of cores apart
+ * @attr: attr of an event
+ *
+ * Return: the number of the PMU that the attr names besides the event, as those of
+ * hybrid CPUs do; 0 if it names none.
+ */
+u32 function_event_core(const struct perf_event_attr *attr)
+{
+	return is_mapped(attr) ? attr->config >> 32 : 0;
+}

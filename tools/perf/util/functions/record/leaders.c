@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sets how perf functions record samples the leaders of groups, and explains why they may not open.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/zalloc.h>
+#include <subcmd/parse-options.h>
+
+#include "../../debug.h"
+#include "../../evlist.h"
+#include "../../evsel.h"
+#include "../../evsel_config.h"
+#include "../../parse-events.h"
+#include "../../../perf-sys.h"
+#include "leaders.h"
+
+/* A window that each PMU which alternates takes. */
+#define PROBE_WINDOW	1000
+
+/* An event that perf record opens, without its periods. */
+struct opened_event {
+	/* The window of a leader that alternates is PROBE_WINDOW. */
+	struct perf_event_attr attr;
+	bool is_leader;		/* its members follow */
+	char *name;
+};
+
+/* State for the callback of perf record's option -e. */
+static struct {
+	int (*parse)(const struct option *opt, const char *arg, int unset);
+	struct function_sampling sampling;
+	const struct function_ways *ways;
+	struct opened_event *events;
+	unsigned int nr;
+	bool told_of_children;
+} leaders;
+
+/* Returns true if the user has written the term; an alias only has weak terms. */
+static bool has_term(struct evsel *evsel, enum evsel_term_type type)
+{
+	const struct evsel_config_term *term = __evsel__get_config_term(evsel, type);
+
+	return term && !term->weak;
+}
+
+static int add_term(struct evsel *evsel, enum evsel_term_type type, u64 value)
+{
+	struct evsel_config_term *term = zalloc(sizeof(*term));
+
+	if (!term)
+		return -ENOMEM;
+	term->type = type;
+	if (type == EVSEL__CONFIG_TERM_PERIOD)
+		term->val.period = value;
+	else if (type == EVSEL__CONFIG_TERM_ALT_PERIOD)
+		term->val.alt_period = value;
+	else if (type == EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER)
+		term->val.alt_period_jitter = value;
+	else
+		term->val.alt_period_count = value;
+	list_add_tail(&term->list, &evsel->config_terms);
+	return 0;
+}
+
+/*
+ * Sets the sampling of a leader. Terms that say how it is sampled stay as they are; the user's
+ * other options are added.
+ */
+static int sample_leader(struct evsel *evsel, const struct function_sampling *sampling)
+{
+	bool has_rate = has_term(evsel, EVSEL__CONFIG_TERM_PERIOD) ||
+			has_term(evsel, EVSEL__CONFIG_TERM_FREQ);
+	bool has_window = has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
+	bool is_bare = !has_rate && !has_window;
+	bool wants_window = sampling->window && (is_bare || sampling->has_window ||
+						 sampling->has_jitter || sampling->has_burst);
+	int err = 0;
+
+	if (!has_rate && sampling->period)
+		err = add_term(evsel, EVSEL__CONFIG_TERM_PERIOD, sampling->period);
+	if (!err && !has_window && wants_window)
+		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD, sampling->window);
+	if (!has_window && !wants_window)
+		return err;
+
+	if (!err && sampling->jitter && (is_bare || sampling->has_jitter) &&
+	    !has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER))
+		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER, sampling->jitter);
+	if (!err && sampling->burst > 1 &&
+	    !has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_COUNT))
+		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD_COUNT, sampling->burst);
+	return err;
+}
+
+static int open_here(struct perf_event_attr attr, int group)
+{
+	return sys_perf_event_open(&attr, /*pid=*/0, /*cpu=*/-1, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Returns the errno of opening an event on this thread, 0 if it opens. */
+static int try_open(struct perf_event_attr attr)
+{
+	int fd = open_here(attr, /*group=*/-1);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static bool lacks_pmu(const struct perf_event_attr *attr)
+{
+	int err = attr->type == PERF_TYPE_HARDWARE ? try_open(*attr) : 0;
+
+	return err == ENOENT || err == ENODEV || err == ENXIO;
+}
+
+/* Returns the attr with which the event is opened to find out why perf record could not. */
+static struct perf_event_attr probe_of(const struct perf_event_attr *leader)
+{
+	struct perf_event_attr attr = *leader;
+
+	attr.freq = 0;
+	attr.sample_period = 1000000;
+	attr.alternative_sample_period = 0;
+	attr.read_format = 0;
+	attr.disabled = 1;
+	return attr;
+}
+
+/* perf record would print its usage if an option could not be parsed. */
+static void give_up(void) __noreturn;
+static void give_up(void)
+{
+	exit(255);
+}
+
+static void print_no_pmu(const char *way)
+{
+	fprintf(stderr,
+		"perf functions: this machine has no PMU for this event, like many virtual machines: record by the clock, with windows in nanoseconds:\n    %s\n",
+		way);
+}
+
+/*
+ * Ends perf record, after a message, if a leader cannot be sampled as the user wants. Without
+ * a PMU, perf record would silently take a clock for cycles.
+ */
+static void check_leader(struct evsel *evsel, bool has_own_window)
+{
+	const struct evsel_config_term *period = evsel__get_config_term(evsel, PERIOD);
+	const struct evsel_config_term *window = evsel__get_config_term(evsel, ALT_PERIOD);
+	struct perf_event_attr attr = probe_of(&evsel->core.attr);
+
+	if (period && window && !has_own_window &&
+	    window->val.alt_period > period->val.period)
+		fprintf(stderr,
+			"perf functions: a window of %llu is longer than the period of %llu: take a shorter one (--window), or a plain period (--no-window)\n",
+			(unsigned long long)window->val.alt_period,
+			(unsigned long long)period->val.period);
+	else if (!window && lacks_pmu(&attr))
+		print_no_pmu(leaders.ways->plain_clock);
+	else
+		return;
+	give_up();
+}
+
+/* Before Linux 6.12 children cannot inherit an event whose samples have counts. */
+static bool can_inherit_counts(void)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_SOFTWARE,
+		.config		= PERF_COUNT_SW_CPU_CLOCK,
+		.size		= sizeof(attr),
+		.sample_period	= 1000000,
+		.sample_type	= PERF_SAMPLE_TID | PERF_SAMPLE_READ,
+		.disabled	= 1,
+		.inherit	= 1,
+		.exclude_kernel	= 1,
+		.exclude_hv	= 1,
+	};
+
+	if (try_open(attr) != EINVAL)
+		return true;
+	attr.inherit = 0;
+	return try_open(attr) != 0;
+}
+
+static void warn_of_children(const struct evsel *evsel)
+{
+	if (leaders.told_of_children || !leaders.sampling.with_children || !evsel->sample_read ||
+	    can_inherit_counts())
+		return;
+	leaders.told_of_children = true;
+	fprintf(stderr,
+		"perf functions: children and new threads of the program are not in this profile: before Linux 6.12 they do not inherit a group with counts in its samples (-a records all that runs)\n");
+}
+
+static int add_event(struct evsel *evsel)
+{
+	struct opened_event *events = realloc(leaders.events, (leaders.nr + 1) * sizeof(*events));
+	struct opened_event *event;
+
+	if (!events)
+		return -ENOMEM;
+	leaders.events = events;
+	event = &events[leaders.nr++];
+	*event = (struct opened_event){
+		.attr		= evsel->core.attr,
+		.is_leader	= evsel__is_group_leader(evsel),
+		.name		= strdup(evsel__name(evsel)),
+	};
+	/* The term gets into evsel's attr later. */
+	event->attr.alternative_sample_period =
+		has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD) ? PROBE_WINDOW : 0;
+	return event->name ? 0 : -ENOMEM;
+}
+
+/* Parses -e like perf record, and sets the sampling of its leaders. */
+static int parse_events_of_leaders(const struct option *opt, const char *arg, int unset)
+{
+	const struct parse_events_option_args *args = opt->value;
+	struct evlist *evlist = *args->evlistp;
+	int known = 0, err;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel)
+		known++;
+	/* The reason has been printed. */
+	if (leaders.parse(opt, arg, unset))
+		give_up();
+	evlist__for_each_entry(evlist, evsel) {
+		bool has_own_window = has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
+
+		if (known-- > 0 || evsel__is_dummy_event(evsel) || evsel__is_aux_event(evsel))
+			continue;
+		if (evsel__is_group_leader(evsel)) {
+			warn_of_children(evsel);
+			err = sample_leader(evsel, &leaders.sampling);
+			if (err)
+				return err;
+		}
+		err = add_event(evsel);
+		if (err)
+			return err;
+		if (evsel__is_group_leader(evsel))
+			check_leader(evsel, has_own_window);
+	}
+	return 0;
+}
+
+/**
+ * function_leaders__sample - let perf record sample as this command does
+ * @options: those of perf record, whose -e is changed
+ * @sampling: for leaders whose terms do not say how they are sampled
+ * @ways: what to do if this fails, to be filled before the options are parsed
+ *
+ * Return: 0, or -EINVAL if @options have no -e.
+ */
+int function_leaders__sample(struct option *options, const struct function_sampling *sampling,
+			     const struct function_ways *ways)
+{
+	for (; options->type != OPTION_END; options++) {
+		if (options->short_name != 'e')
+			continue;
+		leaders.parse = options->callback;
+		leaders.sampling = *sampling;
+		leaders.ways = ways;
+		options->callback = parse_events_of_leaders;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static bool any_lacks_pmu(void)
+{
+	struct perf_event_attr attr;
+
+	for (unsigned int i = 0; i < leaders.nr; i++) {
+		if (!leaders.events[i].is_leader)
+			continue;
+		attr = probe_of(&leaders.events[i].attr);
+		if (lacks_pmu(&attr))
+			return true;
+	}
+	return false;
+}
+
+/* Explains the error of this leader; returns true if there is an explanation. */
+static bool explain_leader(const struct perf_event_attr *leader)
+{
+	struct perf_event_attr attr = probe_of(leader), alternate = attr, host = attr;
+	int err = try_open(attr);
+
+	alternate.alternative_sample_period = leader->alternative_sample_period;
+	host.exclude_guest = 1;
+
+	if (!err && try_open(alternate) == EOPNOTSUPP) {
+		fprintf(stderr,
+			"perf functions: this PMU cannot alternate: record with a short plain period, with an interrupt for each window:\n    %s\n",
+			leaders.ways->plain);
+	} else if (err == EBUSY) {
+		fprintf(stderr,
+			"perf functions: another program, or a virtual machine (mediated vPMU, since Linux 7.0), has the counters of this machine: end it, or record in the virtual machine\n");
+	} else if (err == EOPNOTSUPP && !attr.exclude_guest && !try_open(host)) {
+		fprintf(stderr,
+			"perf functions: a virtual machine has the counters while it runs (mediated vPMU, since Linux 7.0), so no event may count guests: add the modifier H, as in :uHS\n");
+	} else if (lacks_pmu(&attr)) {
+		print_no_pmu(leaders.ways->clock);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Returns the first member that opens alone, but not in its group; NULL if there is none. */
+static const struct opened_event *find_surplus(const struct opened_event *leader)
+{
+	const struct opened_event *end = leaders.events + leaders.nr, *surplus = NULL, *member;
+	int *fds = calloc(leaders.nr, sizeof(*fds)), nr = 0;
+
+	if (!fds)
+		return NULL;
+	fds[nr++] = open_here(probe_of(&leader->attr), /*group=*/-1);
+	for (member = leader + 1; fds[0] >= 0 && member < end && !member->is_leader; member++) {
+		fds[nr] = open_here(member->attr, fds[0]);
+		if (fds[nr] < 0) {
+			surplus = try_open(member->attr) ? NULL : member;
+			break;
+		}
+		nr++;
+	}
+	while (nr--) {
+		if (fds[nr] >= 0)
+			close(fds[nr]);
+	}
+	free(fds);
+	return surplus;
+}
+
+/* Explains that a group is too large; returns true if so. */
+static bool explain_group(const struct opened_event *leader)
+{
+	const struct opened_event *surplus = find_surplus(leader);
+
+	if (surplus)
+		fprintf(stderr,
+			"perf functions: no counter is left for %s in its group: record fewer events in a group, or several groups\n",
+			surplus->name);
+	return surplus;
+}
+
+/**
+ * function_leaders__explain - say how to record where perf record could not
+ *
+ * perf record has said what failed. Nothing is printed if that had another reason
+ * than the kernel and the machine.
+ */
+void function_leaders__explain(void)
+{
+	if (perf_missing_features.alternative_sample_period) {
+		if (any_lacks_pmu())
+			print_no_pmu(leaders.ways->plain_clock);
+		else
+			fprintf(stderr,
+				"perf functions: this kernel has no alternate periods: record with a short plain period, with an interrupt for each window:\n    %s\n",
+				leaders.ways->plain);
+		return;
+	}
+	for (unsigned int i = 0; i < leaders.nr; i++) {
+		const struct opened_event *event = &leaders.events[i];
+
+		if (event->is_leader && (explain_leader(&event->attr) || explain_group(event)))
+			return;
+	}
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Says what a reader of a table has to know about its data. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+
+#include "../../debug.h"
+#include "../../strlist.h"
+#include "../../symbol_conf.h"
+#include "../text.h"
+#include "../collect/sums.h"
+#include "../collect/u192.h"
+#include "../estimate/effect.h"
+#include "notes.h"
+
+/* @side is "before: " or "after: " in a comparison. */
+#define note(side, fmt, ...) pr_warning("perf functions: %s" fmt "\n", side, ##__VA_ARGS__)
+
+static bool same_periods(const struct function_group_desc *a, const struct function_group_desc *b)
+{
+	return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq &&
+	       a->alternative_sample_period == b->alternative_sample_period;
+}
+
+/* In share mode auto shares come from samples, so windows do not matter. */
+static bool weigh_the_same(const struct function_group_desc *a,
+			   const struct function_group_desc *b)
+{
+	if (a->share == FUNCTION_SHARE_AUTO && b->share == FUNCTION_SHARE_AUTO)
+		return a->sample_period == b->sample_period && a->sample_freq == b->sample_freq;
+	return same_periods(a, b);
+}
+
+/* Returns true if windows of one leader's event stand for different periods. */
+static bool has_several_periods(const struct function_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+		unsigned int first = 0;
+
+		while (strcmp(table->sets[first]->events[0], set->events[0]))
+			first++;
+		for (unsigned int j = 0; j < set->nr_descs; j++) {
+			if (!weigh_the_same(&set->descs[j], table->sets[first]->descs))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Returns true if a row may have counts of several kinds of CPUs. */
+static bool has_mixed_cpus(const struct function_table *table)
+{
+	const char *first, *pmu;
+	bool is_one = true;
+
+	if (table->nr_cpus < 2 || !function_by__has(table->by, FUNCTION_BY_PMU))
+		return table->nr_cpus > 1;
+	/* Kinds of cores of one machine differ by their PMUs only. */
+	first = strstr(table->cpus[0], " pmu=");
+	for (unsigned int i = 1; i < table->nr_cpus; i++) {
+		pmu = strstr(table->cpus[i], " pmu=");
+		is_one &= first && pmu && pmu - table->cpus[i] == first - table->cpus[0] &&
+			  !strncmp(table->cpus[i], table->cpus[0], first - table->cpus[0]);
+	}
+	return !is_one;
+}
+
+/* Functions of a name may have other code in another build of the file. */
+static void note_builds(const char *side, const struct function_table *table)
+{
+	struct str_node *build, *before = NULL;
+	const char *first = NULL;
+	unsigned int others = 0;
+	char *file;
+
+	if (!table->builds)
+		return;
+	strlist__for_each_entry(build, table->builds) {
+		const size_t size = strcspn(build->s, "\t") + 1;
+
+		if (before && !strncmp(before->s, build->s, size)) {
+			others += first && strncmp(first, build->s, size);
+			first = first ?: build->s;
+		}
+		before = build;
+	}
+	file = first ? strndup(first, strcspn(first, "\t")) : NULL;
+	if (file && others)
+		note(side,
+		     "several builds of %s and %u other files are added up (report the recordings of each build separately, or compare them: --before, --after)",
+		     file, others);
+	else if (file)
+		note(side,
+		     "several builds of %s are added up (report the recordings of each build separately, or compare them: --before, --after)",
+		     file);
+	free(file);
+}
+
+static void note_recording(const char *side, const struct function_table *table)
+{
+	if (has_mixed_cpus(table))
+		note(side,
+		     "counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c; on one machine, --by pmu tells them apart)",
+		     table->cpus[0], table->cpus[1]);
+	note_builds(side, table);
+	if (has_several_periods(table))
+		note(side,
+		     "recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period separately)");
+	if (table->was_mixed)
+		note(side,
+		     "share modes auto and discard are added up: the shares are those of discard (use one mode for all)");
+	if (table->lacks_children)
+		note(side,
+		     "recorded without new threads and children: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)");
+	if (table->lost)
+		note(side,
+		     "%llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)",
+		     (unsigned long long)table->lost);
+	if (table->throttled)
+		note(side,
+		     "throttled %llu times: the windows around it are discarded (use longer periods, or raise sysctl kernel.perf_event_max_sample_rate)",
+		     (unsigned long long)table->throttled);
+}
+
+static void note_skids(const char *side, const struct function_table *table)
+{
+	struct function_skid skid;
+	unsigned int next = 0;
+
+	while (!function_table__skid(table, &next, &skid)) {
+		char *leader = function_text__printable(skid.leader);
+
+		if (leader && skid.percentile_95)
+			note(side,
+			     "windows of %s end late, on average by %.1f events, and one in 20 by %llu or more (choose a --window much longer than this)",
+			     leader, skid.mean, (unsigned long long)skid.percentile_95);
+		free(leader);
+	}
+}
+
+/* Returns the number of samples of windows of a leader in functions that they do not fit into. */
+static double samples_in_mixtures(const struct function_columns *columns, const char *leader,
+				  double *all)
+{
+	double mixed = 0;
+
+	*all = 0;
+	for (size_t r = 0; r < columns->nr_rows; r++) {
+		const struct function_row *row = &columns->rows[r];
+
+		for (size_t i = 0; i < row->nr_sums; i++) {
+			if (strcmp(row->sums[i]->set->events[0], leader))
+				continue;
+			*all += row->sums[i]->samples;
+			if (row->is_left || row->has_calls)
+				mixed += row->sums[i]->samples;
+		}
+	}
+	return mixed;
+}
+
+/* Returns the mean number of events in the windows of a leader. */
+static double mean_length(const struct function_table *table, const char *leader)
+{
+	double total = 0, windows = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		const struct function_sums *sums = table->sums[i];
+
+		if (strcmp(sums->set->events[0], leader))
+			continue;
+		total += u192__double(&sums->values[0]);
+		windows += sums->matched;
+	}
+	return windows ? total / windows : 0;
+}
+
+/* Windows that are long should nevertheless lie in one function. */
+static void note_lengths(const char *side, const struct function_table *table)
+{
+	struct function_columns columns;
+
+	if (function_columns__init_rows(&columns, table))
+		goto out;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const char *leader = table->sets[i]->events[0];
+		double all, mixed = samples_in_mixtures(&columns, leader, &all);
+		char *name;
+
+		/* Sets are sorted by their leaders. */
+		if (2 * mixed <= all || (i && !strcmp(table->sets[i - 1]->events[0], leader)) ||
+		    !event_set__has_long_windows(table->sets[i]))
+			continue;
+		name = function_text__printable(leader);
+		note(side,
+		     "windows have %.0f %s on average, more than most calls: %.0f %% of them end in functions whose values are marked, because other functions ran in them, too (perf functions record makes short windows; without it, use a shorter period, such as -c 1000)",
+		     mean_length(table, leader), name ?: "events", 100 * mixed / all);
+		free(name);
+	}
+out:
+	function_columns__exit(&columns);
+}
+
+static void note_effects(const char *side, const struct function_table *table, bool is_corrected)
+{
+	bool is_known = false;
+
+	if (function_table__set_effects(table))
+		return;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		char *added = function_effect__describe(table->sets[i]);
+
+		if (added && !is_corrected)
+			note(side,
+			     "the interrupt before each window adds to the counts of the window: %s (--correct subtracts this)",
+			     added);
+		else if (added)
+			note(side,
+			     "--correct has subtracted what interrupts add to each window: %s",
+			     added);
+		free(added);
+		is_known |= function_effect__is_known(table->sets[i]);
+	}
+	note_skids(side, table);
+	if (is_corrected && !is_known)
+		note(side,
+		     "nothing to correct: this needs share mode auto, a group that counts instructions, and several windows (use perf functions record, and record for longer)");
+}
+
+/* Returns true if a row is named by a line, such as file.c:12, or has an inlined function. */
+static bool has_line(const char *row)
+{
+	for (const char *colon = row; (colon = strchr(colon, ':')) != NULL; colon++) {
+		if (colon[1] >= '1' && colon[1] <= '9')
+			return true;
+	}
+	return strstr(row, "(inlined)");
+}
+
+/* Returns true if there is such a program, in PATH if it has no folder. */
+static bool is_program(const char *name)
+{
+	const char *folders = getenv("PATH") ?: "";
+	char path[PATH_MAX];
+	int length;
+
+	if (strchr(name, '/'))
+		return !access(name, X_OK);
+	for (; *folders; folders += length + (folders[length] == ':')) {
+		length = strcspn(folders, ":");
+		if (snprintf(path, sizeof(path), "%.*s/%s", length, folders, name) <
+		    (int)sizeof(path) && !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * function_notes__has_addr2line - say whether there is a program to find lines with
+ *
+ * Return: true if so.
+ */
+bool function_notes__has_addr2line(void)
+{
+	return is_program(symbol_conf.addr2line_path ?: "addr2line");
+}
+
+/* perf may find lines without addr2line, so this looks for them first. */
+static void note_lines(const char *side, const struct function_table *table)
+{
+	if (function_notes__has_addr2line())
+		return;
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (has_line(table->sums[i]->symbol))
+			return;
+	}
+	note(side,
+	     "no addr2line, so lines and inlined functions are unknown: install binutils, or name it with --addr2line");
+}
+
+static void note_chains(const char *side, const struct function_table *table)
+{
+	double cut = 0, whole = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (function_sums__is_root(table->sums[i], FUNCTION_CUT))
+			cut += table->sums[i]->samples;
+		if (function_sums__is_root(table->sums[i], FUNCTION_ALL))
+			whole += table->sums[i]->samples;
+	}
+	if (cut)
+		note(side,
+		     "%.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp; beyond 127 frames raise sysctl kernel.perf_event_max_stack and record with --call-graph fp,N)",
+		     cut, cut + whole);
+}
+
+static void note_symbols(const char *side, const struct function_table *table)
+{
+	double samples = 0, without = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		samples += table->sums[i]->samples;
+		if (!*table->sums[i]->symbol)
+			without += table->sums[i]->samples;
+	}
+	if (samples && 10 * without >= samples)
+		note(side,
+		     "%.0f %% of the window samples have no symbol: install debug symbols, or name their folder with --symfs",
+		     100 * without / samples);
+}
+
+/* A map has the functions of a JIT by address. The program writes it, and may remove it. */
+static void note_jit(const char *side, const struct function_table *table)
+{
+	double samples = 0, unnamed = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		samples += table->sums[i]->samples;
+		if (strstr(table->sums[i]->symbol, FUNCTION_UNNAMED))
+			unnamed += table->sums[i]->samples;
+	}
+	if (!samples || 10 * unnamed < samples)
+		return;
+	if (table->unmapped)
+		note(side,
+		     "%.0f %% of the window samples are in JIT code without a name, because the JIT's map /tmp/perf-%d.map is gone or was never written: report before it is removed, let the program write one (node --perf-basic-prof), or record a jitdump with -k mono and run perf inject --jit",
+		     100 * unnamed / samples, table->unmapped);
+	else
+		note(side,
+		     "%.0f %% of the window samples are in JIT code without a name: record a jitdump with -k mono and run perf inject --jit",
+		     100 * unnamed / samples);
+}
+
+static void print_side(const struct function_notes *notes, const char *side,
+		       const struct function_table *table)
+{
+	note_recording(side, table);
+	note_effects(side, table, notes->is_corrected);
+	note_lengths(side, table);
+	if (notes->wants_lines)
+		note_lines(side, table);
+	if (function_by__is(table->by, FUNCTION_BY_CHILDREN))
+		note_chains(side, table);
+	else
+		note_symbols(side, table);
+	note_jit(side, table);
+}
+
+/**
+ * function_notes__print - print the notes about a table
+ * @notes: what they depend on
+ * @table: the table
+ */
+void function_notes__print(const struct function_notes *notes, const struct function_table *table)
+{
+	print_side(notes, "", table);
+}
+
+/* Returns true if both sides were recorded alike, as far as shares depend on it. */
+static bool is_alike(const struct function_table *before, const struct function_table *after)
+{
+	for (unsigned int i = 0; i < before->nr_sets; i++) {
+		const struct event_set *old = before->sets[i];
+
+		for (unsigned int j = 0; j < after->nr_sets; j++) {
+			const struct event_set *new = after->sets[j];
+
+			if (!strcmp(old->events[0], new->events[0]))
+				return old->descs->share == new->descs->share &&
+				       same_periods(old->descs, new->descs);
+		}
+	}
+	return true;
+}
+
+/**
+ * function_notes__print_sides - print the notes about a comparison
+ * @notes: what they depend on
+ * @before: the sums of one side
+ * @after: the sums of the other side
+ * @has_several_runs: at least one side has more than one
+ */
+void function_notes__print_sides(const struct function_notes *notes,
+				 const struct function_table *before,
+				 const struct function_table *after, bool has_several_runs)
+{
+	print_side(notes, "before: ", before);
+	print_side(notes, "after: ", after);
+	if (!has_several_runs)
+		note("",
+		     "with one run of each build, a * holds for these two runs only (give more runs: --before A... --after B...)");
+	if (!is_alike(before, after))
+		note("",
+		     "the sides were recorded with different periods or share modes, which changes the shares (record both alike)");
+}

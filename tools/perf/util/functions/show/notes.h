@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_FUNCTIONS_NOTES_H
+#define __PERF_FUNCTIONS_NOTES_H
+
+#include <stdbool.h>
+
+#include "../estimate/columns.h"
+
+struct function_table;
+
+/* The notes depend on these options, too. */
+struct function_notes {
+	bool is_corrected;
+	bool wants_lines;	/* rows need addr2line */
+};
+
+bool function_notes__has_addr2line(void);
+void function_notes__print(const struct function_notes *notes, const struct function_table *table);
+void function_notes__print_sides(const struct function_notes *notes,
+				 const struct function_table *before,
+				 const struct function_table *after, bool has_several_runs);
+
+#endif /* __PERF_FUNCTIONS_NOTES_H */
