@@ -550,7 +550,7 @@ class AlternatePeriods(unittest.TestCase):
             KERNEL / "System.map",
             stderr=subprocess.PIPE,
         )
-        tables = functions(SHARE / "both.data", "-s", "discard", arch=ARCH), {
+        tables = functions(SHARE / "both.data", "--share", "discard", arch=ARCH), {
             row["symbol"]: row for row in json.loads(native)["functions"]
         }
         for table in tables:
