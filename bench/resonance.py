@@ -22,7 +22,7 @@ import subprocess
 
 from bench.guest import OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
-from tests.harness.env import PERF, SCRIPT, must
+from tests.harness.env import PERF, must
 
 TITLE = "Resonance"
 JITTERS = (0, 7, 9, 11, 12, 14, 16)
@@ -49,16 +49,14 @@ def windows_of(name: str) -> dict[str, int]:
     """The number of windows that end in each function."""
     out = must(
         PERF,
-        "script",
+        "functions",
+        "report",
         "-i",
         SHARE / name,
         "--symfs",
         OUT,
-        "-s",
-        SCRIPT,
-        "--",
         "--json",
-        "-s",
+        "--share",
         "none",
         stderr=subprocess.DEVNULL,
     )

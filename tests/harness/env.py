@@ -114,8 +114,8 @@ def script(recording: Path, *options: str, arch: str = ARCH) -> subprocess.Compl
     )
 
 
-def native(recording: Path, *options: object) -> subprocess.CompletedProcess:
-    """perf functions report on a recording of the emulated machine."""
+def native(recording: Path, *options: object, arch: str = ARCH) -> subprocess.CompletedProcess:
+    """perf functions report on a recording of an emulated machine."""
     return run(
         PERF,
         "functions",
@@ -123,9 +123,9 @@ def native(recording: Path, *options: object) -> subprocess.CompletedProcess:
         "-i",
         recording,
         "--symfs",
-        BUILD / "root" / ARCH,
+        BUILD / "root" / arch,
         "--kallsyms",
-        BUILD / "kernel" / ARCH / "System.map",
+        BUILD / "kernel" / arch / "System.map",
         *options,
         stderr=subprocess.PIPE,
     )
@@ -146,10 +146,10 @@ def unquoted(item):
 
 
 def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dict]:
-    """The script's rows by symbol: their metrics, sums and standard errors."""
-    done = script(recording, "--json", *options, arch=arch)
+    """The rows of perf functions report by symbol: their metrics, sums and standard errors."""
+    done = native(recording, "--json", *options, arch=arch)
     if done.returncode:
-        raise AssertionError(f"generate-function-metrics: {done.returncode}: {done.stderr}")
+        raise AssertionError(f"perf functions report: {done.returncode}: {done.stderr}")
     return {row["symbol"]: row for row in unquoted(json.loads(done.stdout)["functions"])}
 
 

@@ -112,7 +112,7 @@ class Recordings(Guest):
         return perfdata.read(self.share / f"{name}.data")
 
     def table(self, name: str) -> Rows:
-        return functions(self.share / f"{name}.data", "-s", "discard", arch=self.ARCH)
+        return functions(self.share / f"{name}.data", "--share", "discard", arch=self.ARCH)
 
     def truth(self) -> Truth:
         return read_truth((self.share / "truth").read_text())

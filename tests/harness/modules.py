@@ -185,7 +185,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
 
     def test_table_is_what_the_benchmark_does(self):
         expected = read_truth((self.share / "truth").read_text())
-        table = functions(self.share / "alternate.data", "-s", "discard")
+        table = functions(self.share / "alternate.data", "--share", "discard")
         check_shares(self, table, expected, WINDOW)
         rate, error, number = measured_rates(table, "page-faults")["dcache_miss"]
         self.assertGreaterEqual(number, 400)

@@ -2,7 +2,7 @@
 """The truth of the benchmark, and checks of tables of metrics against it.
 
 `benchmark --truth` counts it one instruction at a time, without a PMU. The rows of a table are
-those of generate-function-metrics.py --json, by symbol.
+those of perf functions report --json, by symbol.
 """
 
 import bisect

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness import stacks, sumsfile
-from tests.harness.env import PERF, SCRIPT, must, run, words
+from tests.harness.env import PERF, must, run, words
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.stacks import DATA, PROGRAM, Stacks, address
 
@@ -24,15 +24,8 @@ def report(*arguments: object, **options):
     return run(PERF, "functions", "report", *arguments, stderr=-1, **options)
 
 
-def script(path: Path, *options: object):
-    return run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children", *options, stderr=-1)
-
-
 def rows(path: Path, *options: object) -> dict[str, dict]:
-    """The rows of --children by symbol. The script's are the same."""
-    sums = must(PERF, "functions", "report", "-i", path, "--children", "--sums", "-", stderr=-1)
-    theirs = script(path, "--write-sums", "-")
-    assert theirs.stdout == sums, (theirs.stderr, theirs.stdout, sums)
+    """The rows of --children by symbol."""
     text = must(PERF, "functions", "report", "-i", path, "--children", "-j", *options, stderr=-1)
     return {row["symbol"]: row for row in json.loads(text)["functions"]}
 
@@ -281,44 +274,20 @@ class Refusals(unittest.TestCase):
             "group\tdiscard\t9700\t0\t300\t0\t0\t0\tcycles\n"
             "sums\tmain\tprogram\t-\t0\t3\t2\t2\t0\t0\t600\t180000\t0\t0\nend\n"
         )
-        for command in (
-            (PERF, "functions", "report", sums),
-            ("/usr/bin/python3", SCRIPT, "--sums", sums),
-        ):
-            with self.subTest(command[0]):
-                self.assertEqual(
-                    words(must(*command, stderr=-1)),
-                    [["children", "#", "%CY", "DIS"], ["main", "3", "-", "33.3"]],
-                )
+        command = PERF, "functions", "report", sums
+        with self.subTest(command[0]):
+            self.assertEqual(
+                words(must(*command, stderr=-1)),
+                [["children", "#", "%CY", "DIS"], ["main", "3", "-", "33.3"]],
+            )
         must(PERF, "functions", "report", sums, "-j")
 
 
-class InScript(unittest.TestCase):
-    """generate-function-metrics.py --children, of recordings and of sums."""
+class Refused(unittest.TestCase):
+    """Recordings whose call chains do not tell where calls go on."""
 
-    def check(self, reason: str, *command: object) -> None:
-        told = run(*command, stderr=-1)
-        self.assertEqual(told.returncode, 1)
-        self.assertEqual(told.stderr, f"generate-function-metrics: {reason}\n")
-
-    def test_table(self):
-        """The table is that of the command, with the notes on stderr."""
-        recording = Stacks(max_stack=3)
-        chain = [address(name, 4) for name in ("alpha", "beta", "gamma")]
-        recording.window(chain[1:], [address("beta", 8), chain[2]])
-        recording.window(chain[1:], chain)
-        path = recording.save("script-table")
-        ours, theirs = report("-i", path, "--children"), script(path)
-        self.assertEqual(
-            theirs.stderr.replace("generate-function-metrics:", "perf functions:"), ours.stderr
-        )
-        self.assertIn("1 of 2 windows have longer call chains", theirs.stderr)
-        table = words(theirs.stdout)
-        self.assertEqual(table, words(ours.stdout))
-        self.assertEqual([row[0] for row in table], ["children", "[all]", "beta", "gamma", "[cut]"])
-
-    def test_refused(self):
-        lacks = "cycles lacks data that these options need: use perf record --call-graph fp"
+    def test_other_chains(self):
+        lacks = "cycles lacks data that these options need: use perf functions record"
         for name, kinds in (
             ("plain", 0),
             ("lbr", pw.CALLCHAIN | pw.BRANCH_STACK),
@@ -340,61 +309,8 @@ class InScript(unittest.TestCase):
             path = recording.write(DATA / f"script-{name}.data")
             with self.subTest(name):
                 told = report("-i", path, "--children")
-                ours = lacks.replace("perf record", "perf functions record")
-                self.assertEqual((told.stdout, told.stderr), ("", f"perf functions: {ours}\n"))
-                self.check(lacks, PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children")
-        none = "--children does not go with --share none: leave out one of them"
-        self.assertEqual(
-            script(path, "--share", "none").stderr, f"generate-function-metrics: {none}\n"
-        )
-
-    def test_other_perf(self):
-        """A perf that does not know the handler never calls it; one line says so."""
-        text = SCRIPT.read_text()
-        self.assertEqual(text.count("    call_chain_table = "), 1)
-        unknown = DATA / "other-perf.py"
-        unknown.write_text(text.replace("    call_chain_table = ", "    unknown = "))
-        folder = DATA / "Perf-Trace-Util"
-        if not folder.exists():
-            folder.symlink_to(SCRIPT.parent / "Perf-Trace-Util")
-        recording = Stacks()
-        recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
-        path = recording.save("other-perf")
-        self.check(
-            "this perf does not tell scripts call chains (call_chain_table): use the perf of the "
-            "alt-period series, or perf functions report --children",
-            *(PERF, "script", "-i", path, "-s", unknown, "--", "--children"),
-        )
-
-    def test_sums(self):
-        """The command's sums make the same table and add up; sums of other kinds are refused."""
-        recording = Stacks()
-        recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
-        path = recording.save("script-sums")
-        for by in "symbol", "comm,symbol":
-            other = DATA / "script-by.sums"
-            must(PERF, "functions", "report", "-i", path, "--by", by, "--sums", other)
-            self.check(
-                f"{other}: these are sums by {by}: leave out --children, or write them anew",
-                *("/usr/bin/python3", SCRIPT, "--children", "--sums", other),
-            )
-        sums = DATA / "script-children.sums"
-        must(PERF, "functions", "report", "-i", path, "--children", "--sums", sums)
-        from_sums = "/usr/bin/python3", SCRIPT, "--children", "--sums", sums
-        self.check(
-            "--children does not go with --share none: leave out one of them",
-            *from_sums,
-            *("--share", "none"),
-        )
-        table = words(must(PERF, "functions", "report", sums, stderr=-1))
-        self.assertEqual(words(must(*from_sums, stderr=-1)), table)
-        self.assertEqual([row[0] for row in table], ["children", "[all]", "alpha", "beta"])
-        written = must(*from_sums, "--write-sums", "-", stderr=-1)
-        self.assertEqual(written, sums.read_text())
-        twice = script(path, "--sums", sums, "--write-sums", "-")
-        self.assertEqual(
-            twice.stdout, must(PERF, "functions", "report", sums, sums, "--sums", "-", stderr=-1)
-        )
+                message = f"perf functions: {lacks} --call-graph fp\n"
+                self.assertEqual((told.stdout, told.stderr), ("", message))
 
 
 class Program(unittest.TestCase):

@@ -25,7 +25,7 @@ from time import monotonic
 from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
 from tests.harness import sumsfile
-from tests.harness.env import CHECK, PERF, SCRIPT, must, run, words
+from tests.harness.env import CHECK, PERF, must, run, words
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 DATA = CHECK / "hostile"
@@ -70,10 +70,6 @@ def cycles(name: str, *rows: Sequence[object]) -> Path:
 
 def report(*options: object, **more) -> subprocess.CompletedProcess:
     return run(PERF, "functions", "report", *options, stderr=subprocess.PIPE, **more)
-
-
-def script(*options: object, **more) -> subprocess.CompletedProcess:
-    return run("/usr/bin/python3", SCRIPT, *options, stderr=subprocess.PIPE, **more)
 
 
 def loads(text: str) -> dict:
@@ -219,8 +215,6 @@ class Recordings(Refused):
             windows.writer.lost(windows.where(), 1, COUNT)
         path = windows.write(DATA / "lost.data")
         self.assertEqual(loads(report("-j", path).stdout)["lost"], str(COUNT))
-        done = run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--json", stderr=-1)
-        self.assertEqual(loads(done.stdout)["lost"], str(COUNT))
         must(PERF, "functions", "report", path, "--sums", DATA / "lost.sums")
         done = report("-j", DATA / "lost.sums", path)
         self.assertEqual(loads(done.stdout)["lost"], str(COUNT))
@@ -270,7 +264,6 @@ class Numbers(Refused):
         )
         for path in before, after:
             self.check(path)
-            loads(script("--json", "--sums", path).stdout)
         (row,) = self.check(after, "--diff", before)["functions"]
         change = row["metrics"]["PF/KI"]
         self.assertIsNone(change["interval"])
@@ -279,7 +272,7 @@ class Numbers(Refused):
     def test_no_sums_of_windows_that_do_not_fit(self):
         """Sums that are too large are refused and do not wrap around.
 
-        They are in one file or two, of one function or two, and both readers see them.
+        They are in one file or two, of one function or two.
         """
         full = ("f", "/x", "-", COUNT, 1, *ONE)
         heavy = ("f", "/x", "-", 1, 1, 1, SUM, *ONE[2:])
@@ -287,20 +280,17 @@ class Numbers(Refused):
             path = cycles(f"full{number}.sums", row)
             for inputs in ((path, path), (cycles("twice.sums", row, row),)):
                 self.assert_refused("too large", report(*inputs))
-                self.assert_refused("too large", script("--sums", *inputs))
             both = cycles("both.sums", row, ("g", *row[1:]))
             self.assert_refused("too large", report(both))
             self.assert_refused("too large", report("--diff", path, both))
-            self.assert_refused("too large", script("--sums", both))
             self.assertEqual(report("--sums", "-", path).stdout, path.read_text())
 
     def refuse_line(self, text: str) -> None:
-        """Both readers refuse a sums file for one of its lines."""
+        """perf refuses a sums file for one of its lines."""
         (DATA / "bad.sums").write_text(text)
         self.assert_refused(
             "is damaged: write the file again with --sums", report(DATA / "bad.sums")
         )
-        self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
 
     def test_too_many_groups_and_cpus(self):
         """Each is compared with those before it, so 100,000 would keep perf busy for minutes."""
@@ -343,7 +333,6 @@ class Numbers(Refused):
                 self.refuse_line(good.replace(old, new))
         (DATA / "bad.sums").write_text(HEADER + "cpu\tsome\nend\n")
         self.assert_refused("has no group", report(DATA / "bad.sums", DATA / "good.sums"))
-        self.assert_refused("not a sums file", script("--sums", DATA / "bad.sums"))
         (DATA / "bad.sums").write_text(good.replace(" 4\n", " 4and more\n"))
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
 
@@ -361,7 +350,6 @@ class Numbers(Refused):
         path = DATA / "auto.sums"
         path.write_text(good)
         self.assertEqual(report("--sums", "-", path).stdout, good)
-        self.assertEqual(script("--write-sums", "-", "--sums", path).stdout, good)
         for counts in "0\t0", "0\t1", "1\t0", "1\t2":
             with self.subTest(counts=counts):
                 self.refuse_line(good.replace(rows, line.format(counts, begun)))
@@ -391,9 +379,9 @@ class Numbers(Refused):
                 self.refuse_line(text)
         for missing in windows, long:
             path.write_text(good.replace(f"{missing}\n", ""))
-            for done in report(path), script("--sums", path):
-                self.assertGreater(done.returncode, 0)
-                self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
+            done = report(path)
+            self.assertGreater(done.returncode, 0)
+            self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
 
     def test_cells_have_the_number(self):
         """Cells have the number of the JSON at any size, as far as their digits allow."""
@@ -401,7 +389,7 @@ class Numbers(Refused):
         for number in (10**15, 10**16, 10**31, 10**32, SUM):
             path = cycles("cell.sums", ("f", "/x", "-", COUNT, COUNT, number, 1, number, 1, 1))
             (row,) = loads(report("-j", path).stdout)["functions"]
-            for done in report(path), report("--ci", path), script("--sums", path):
+            for done in report(path), report("--ci", path):
                 titles, cells = words(done.stdout)[-2:]
                 cells = [cell.strip("?") for cell in cells if ".." not in cell]
                 titles = [title for title in titles if title not in ("95", "%")]
@@ -421,10 +409,10 @@ class Numbers(Refused):
         """The product of two totals is 0, which no windows can have."""
         path = cycles("callers.sums", ("[all]", "", "-", 2, 2, 600, 300, 0, 0, 0))
         path.write_text(path.read_text().replace("by\tsymbol", "by\tchildren"))
-        for done in report("-j", path), script("--json", "--sums", path):
-            self.assertEqual(done.returncode, 0, done.stderr)
-            (row,) = loads(done.stdout)["functions"]
-            self.assertEqual(row["metrics"]["%CY"], 100)
+        done = report("-j", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (row,) = loads(done.stdout)["functions"]
+        self.assertEqual(row["metrics"]["%CY"], 100)
 
     def test_group_of_too_many_events(self):
         """Each pair of events has a product in each row, so there are no more than 64 events."""
@@ -434,7 +422,6 @@ class Numbers(Refused):
             path = sums_file("events.sums", (events, [("f", "/x", "-", 1, 1, *values)]))
             status = number > 64
             self.assertEqual(bool(report(path).returncode), status)
-            self.assertEqual(bool(script("--sums", path).returncode), status)
         writer = Recording([[pw.Event(f"e{number}", 4, number, [number]) for number in range(65)]])
         writer.sample(0x1000, *65 * [1])
         path = writer.write(DATA / "events.data")
@@ -447,8 +434,8 @@ class Numbers(Refused):
         )
         row = "f", "/x", "-", 1, 1, *(61 + 61 * 62 // 2) * [1]
         path = sums_file("columns.sums", *((events, [row]) for events, _ in groups))
-        for done in report(path), script("--sums", path):
-            self.assert_refused("too many events for a table (record fewer)", done)
+        done = report(path)
+        self.assert_refused("too many events for a table (record fewer)", done)
 
     def test_titles_of_columns(self):
         """No two columns have the same title, whose case does not matter to --sort."""
@@ -462,8 +449,6 @@ class Numbers(Refused):
             {name: value for name, value in values.items() if name.endswith("/KI")},
             {"BM/KI": 30, "event:BM/KI": 10, "X/KI": 20, "event:x/KI": 40},
         )
-        theirs = loads(script("--json", "--sums", path).stdout)
-        self.assertEqual([*theirs["functions"][0]["metrics"]], [*values])
 
     def test_many_rows_of_one_name(self):
         """In 20,000 DSOs, some of one short name, and at 20,000 addresses of one."""
@@ -485,8 +470,6 @@ class Numbers(Refused):
             self.assertEqual(done.returncode, 0, done.stderr)
             last = resource.getrusage(resource.RUSAGE_CHILDREN)
             self.assertLess(last.ru_utime - after.ru_utime, 3)
-            theirs = script("--sums", path).stdout
-            self.assertEqual(sorted(line[:-5] for line in words(theirs)[1:]), sorted(expected))
 
 
 class Names(unittest.TestCase):
@@ -501,20 +484,16 @@ class Names(unittest.TestCase):
     def test_json(self):
         """Control bytes as JSON has them; a byte that is not UTF-8 as text."""
         name = "ev\x1b]0;il\x07\x9b2J\x7f\\x80\\xffö\t\u2028\\"
-        for text in (
-            must(PERF, "functions", "report", "-j", self.path, stderr=-1),
-            script("--json", "--sums", self.path).stdout,
-        ):
-            table = loads(text)
-            self.assertEqual([row["symbol"] for row in table["functions"]], [name, "g"])
-            self.assertEqual(table["functions"][0]["dso"], f"/lib/{name}")
-            self.assertEqual(table["groups"][0]["events"][1], name)
-            self.assertIn(f"{PRINTED}/KI", table["functions"][0]["metrics"])
+        text = must(PERF, "functions", "report", "-j", self.path, stderr=-1)
+        table = loads(text)
+        self.assertEqual([row["symbol"] for row in table["functions"]], [name, "g"])
+        self.assertEqual(table["functions"][0]["dso"], f"/lib/{name}")
+        self.assertEqual(table["groups"][0]["events"][1], name)
+        self.assertIn(f"{PRINTED}/KI", table["functions"][0]["metrics"])
         loads(must(PERF, "functions", "report", "-j", "--diff", self.path, self.twice, stderr=-1))
 
     def test_no_terminal_obeys(self):
         perf = PERF, "functions", "report"
-        python = "/usr/bin/python3", SCRIPT
         for command in (
             (*perf, self.path),
             (*perf, self.twice),
@@ -524,20 +503,12 @@ class Names(unittest.TestCase):
             (*perf, "--diff", self.path, self.path),
             (*perf, "--diff", "-x", ";", self.path, self.path),
             (*perf, "-F", "nothing", self.path),
-            (*python, "--sums", self.path),
-            (*python, "--csv", "--sums", self.path),
-            (*python, "--sort", "nothing", "--sums", self.path),
         ):
             with self.subTest(command=command):
                 text = at_terminal(*command)
                 self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f-\x9f\udc80-\udcff]")
                 if "-j" not in command:
                     self.assertIn(PRINTED[:20], text)
-
-    def test_both_print_the_same(self):
-        ours, theirs = report(self.twice).stdout, script("--sums", self.twice).stdout
-        self.assertEqual(words(ours), words(theirs))
-        self.assertIn(PRINTED[:20], ours)
 
     def test_separated_values_are_the_names(self):
         """Programs that read them get all bytes of names."""
@@ -577,10 +548,7 @@ class Inputs(unittest.TestCase):
 
     def bash(self, command: str) -> str:
         """The output of a shell in which report is perf functions report."""
-        commands = (
-            f'report() {{ {PERF} functions report "$@"; }}; '
-            f'script() {{ /usr/bin/python3 {SCRIPT} "$@"; }}; '
-        )
+        commands = f'report() {{ {PERF} functions report "$@"; }}; '
         done = run("bash", "-c", commands + command, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
@@ -642,11 +610,6 @@ class Inputs(unittest.TestCase):
                     )
                     numbers = re.findall(r"^ +(\d+)", rows, re.MULTILINE)
                     self.assertEqual(set(numbers), {"6001"}, rows)
-
-    def test_script(self):
-        table = self.bash(f"script --sums {self.sums}")
-        for source in f"- < {self.sums}", f"<(cat {self.sums})":
-            self.assertEqual(self.bash(f"script --sums {source}"), table)
 
     def test_nothing(self):
         for source in "/dev/null", "<(true)", "- < /dev/null":

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The JSON of perf functions and of generate-function-metrics.py: its forms, and their agreement.
+"""The JSON of perf functions: its forms.
 
 Every form is as perf-functions.schema.json says, and both programs print the same for a recording.
 """
 
 import itertools
 import json
-import math
 import re
 import unittest
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 import jsonschema
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, SCRIPT, TOP, must, run
+from tests.harness.env import CHECK, PERF, TOP, must
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation
 
@@ -30,7 +29,6 @@ EXACT = 2**53 - 1  # the largest whole number that JavaScript never rounds
 MAPS = "totals", "products", "block_products", "metrics", "errors", "run_deviations", "added"
 OPTIONAL = "time", "skid", "tree"
 # the script does not know them
-OF_COMMAND = "lacks_children", "interrupts", "corrected", "intervals_of", "skid"
 NO_WHOLES = "symbol", "dso", "columns", "metrics", "errors", "intervals", "run_deviations", "time"
 NASTY = 'ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcff\udced\udca0\udc80ö\u2028"\\'
 
@@ -124,51 +122,6 @@ class Case(unittest.TestCase):
         """The object that the command prints."""
         text = must(PERF, "functions", "report", "-j", *options, stderr=-1)
         return self.only(form, text)
-
-    def by_script(self, path: Path, *options: object) -> dict:
-        """The object that the script prints of a recording."""
-        done = run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--json", *options, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.only("table_of_script", done.stdout)
-
-    def by_script_alone(self, *sums: Path) -> dict:
-        """The object that the script prints of sums files."""
-        done = run("/usr/bin/python3", SCRIPT, "--json", "--sums", *sums, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.only("table_of_script", done.stdout)
-
-    def assert_same(self, ours: Any, theirs: Any, where: str = "", close: float = 0) -> None:
-        """Both are equal, except for the last digits of metrics."""
-        if isinstance(ours, dict):
-            self.assertEqual([*ours], [*theirs], where)
-            for name, value in ours.items():
-                self.assert_same(value, theirs[name], f"{where}/{name}", close)
-        elif isinstance(ours, list):
-            self.assertEqual(len(ours), len(theirs), where)
-            for place, (mine, other) in enumerate(zip(ours, theirs)):
-                self.assert_same(mine, other, f"{where}/{place}", close)
-        elif isinstance(ours, float) and isinstance(theirs, (int, float)):
-            near = math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=close)
-            self.assertTrue(near, (where, ours, theirs))
-        else:
-            self.assertEqual(ours, theirs, where)
-
-    def assert_equal_tables(self, ours: dict, theirs: dict) -> None:
-        """The tables agree in all that the script knows."""
-        self.assertEqual(theirs.pop("program"), "generate-function-metrics")
-        self.assertEqual(ours["program"], "perf functions")
-        rows = ours.pop("functions"), theirs.pop("functions")
-        ours = {key: ours[key] for key in ours if key not in (*OF_COMMAND, "program")}
-        self.assert_same(ours, theirs)
-        self.assertEqual(*(len(one) for one in rows))
-        for mine, other in zip(*rows):
-            del mine["intervals"], mine["weak"]
-            for column, error in mine.pop("errors").items():
-                # the command adds doubles: an error of 0 becomes 1e-8 of its metric
-                close = 1e-7 * abs(mine["metrics"][column])
-                self.assert_same(error, other["errors"].pop(column), column, close)
-            self.assertEqual(other.pop("errors"), {})
-            self.assert_same(mine, other, mine["symbol"])
 
 
 class Forms(Case):
@@ -294,7 +247,6 @@ class Forms(Case):
         """It refuses each of these forms with a member too many or too few, or of another type."""
         forms = {
             "table": self.table(self.one),
-            "table_of_script": self.by_script_alone(self.sums),
             "comparison": self.table("--diff", self.one, self.two, form="comparison"),
         }
         for form, table in forms.items():
@@ -311,25 +263,7 @@ class Forms(Case):
             self.assertTrue(validator(form).is_valid(table))
 
 
-class BothPrograms(Case):
-    def test_random_recordings(self):
-        """The command and the script print the same, of recordings and of their sums."""
-        path, sums = DATA / "random.data", DATA / "random.sums"
-        for seed, share in zip(range(6), itertools.cycle(("auto", "discard", "none"))):
-            Simulation(seed, libraries()).run(150, path)
-            with self.subTest(seed=seed, share=share):
-                theirs = self.by_script(path, "-s", share)
-                self.assert_equal_tables(self.table(path, "--share", share), theirs)
-                must(PERF, "functions", "report", path, "--share", share, "--sums", sums)
-                self.assert_equal_tables(self.table(sums), self.by_script_alone(sums))
-
-    def test_children(self):
-        """The command and the script print the same of functions with all that they call."""
-        path = DATA / "callers.data"
-        Simulation(3, libraries(), by="children").run(150, path)
-        ours = self.table(path, "--children", "--share", "discard")
-        self.assert_equal_tables(ours, self.by_script(path, "--children", "-s", "discard"))
-
+class Values(Case):
     def test_large_numbers(self):
         """Integers above 2^53 - 1 are strings with all digits, addresses too."""
         for count in EXACT, EXACT + 1, 2**60:
@@ -343,18 +277,16 @@ class BothPrograms(Case):
                 windows.sample(address, LONG if number % 2 == 0 else WINDOW, 1)
             windows.sample(address, LONG, count)
             windows.sample(address, WINDOW, count)
-            path, sums = windows.write(DATA / "large.data"), DATA / "large.sums"
-            must(PERF, "functions", "report", path, "--share", "auto", "--sums", sums)
+            path = windows.write(DATA / "large.data")
             printed = "instructions*instructions", "instructions"
-            for table in self.table(path), self.by_script(path), self.by_script_alone(sums):
-                (row,) = table["functions"]
-                self.assertEqual(row["address"], str(address))
-                own = row["sums"][0]
-                self.assertEqual(own["products"][printed[0]], str(count**2 + 2 * (1)))
-                total = count + 2
-                self.assertEqual(own["totals"]["instructions"], str(total))
-                self.assertEqual(own["samples"], 3)
-            self.assert_equal_tables(self.table(path), self.by_script(path))
+            table = self.table(path)
+            (row,) = table["functions"]
+            self.assertEqual(row["address"], str(address))
+            own = row["sums"][0]
+            self.assertEqual(own["products"][printed[0]], str(count**2 + 2 * (1)))
+            total = count + 2
+            self.assertEqual(own["totals"]["instructions"], str(total))
+            self.assertEqual(own["samples"], 3)
 
     def test_names(self):
         """Names of events, comms and files may have any bytes."""
@@ -371,11 +303,10 @@ class BothPrograms(Case):
             windows.sample(0x1000, cycles, 1, 2)
         path, sums = windows.write(DATA / "names.data"), DATA / "names.sums"
         must(PERF, "functions", "report", path, "--sums", sums)
-        for table in self.table(path), self.by_script(path), self.by_script_alone(sums):
-            self.assertEqual(table["groups"][0]["events"], ["cycles", nasty, "instructions"])
-            self.assertEqual(table["functions"][0]["dso"], f"/{nasty}")
-            self.assertIn(f"cycles*{nasty}", table["functions"][0]["sums"][0]["products"])
-        self.assert_equal_tables(self.table(path), self.by_script(path))
+        table = self.table(path)
+        self.assertEqual(table["groups"][0]["events"], ["cycles", nasty, "instructions"])
+        self.assertEqual(table["functions"][0]["dso"], f"/{nasty}")
+        self.assertIn(f"cycles*{nasty}", table["functions"][0]["sums"][0]["products"])
         self.table(path, "--by", "comm")
         self.table("--diff", path, sums, form="comparison")
 

@@ -17,7 +17,7 @@ import unittest
 from itertools import pairwise
 
 from tests.harness import perfdata
-from tests.harness.env import BASE, CHECK, PERF, SCRIPT, functions, in_guest, must, run
+from tests.harness.env import BASE, CHECK, PERF, functions, in_guest, must, run
 from tests.harness.truth import check_shares, read_truth
 
 MINUTES = 1
@@ -370,10 +370,6 @@ class Children(unittest.TestCase):
             self.assertIs(json.loads(done.stdout)["lacks_children"], bool(notes))
         both = run(PERF, "functions", "report", whole, part, "--sums", "-", stderr=-1).stdout
         self.assertIn("\nlacks-children\n", both)
-        done = run(
-            "/usr/bin/python3", SCRIPT, "--sums", whole, part, "--write-sums", "-", stderr=-1
-        )
-        self.assertEqual((done.returncode, done.stdout), (0, both), done.stderr)
 
     def test_note_is_of_recordings(self):
         """Of several recordings, or of a comparison, there is one note."""

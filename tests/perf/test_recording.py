@@ -192,7 +192,7 @@ class Bursts(unittest.TestCase):
 
     def test_windows_with_both_ends_in_a_function_are_matched(self):
         for number in COUNTS:
-            table = functions(SHARE / f"burst-{number}.data", "-s", "discard")
+            table = functions(SHARE / f"burst-{number}.data", "--share", "discard")
             stream = read(f"burst-{number}").stream()
             windows = Counter(
                 ends[0]
@@ -206,7 +206,7 @@ class Bursts(unittest.TestCase):
     def test_number_of_matched_windows(self):
         """Any window of a burst stays in a call with probability 1 - window / length."""
         for number in COUNTS:
-            table = functions(SHARE / f"burst-{number}.data", "-s", "discard")
+            table = functions(SHARE / f"burst-{number}.data", "--share", "discard")
             bursts = len(read(f"burst-{number}").stream()) // (number + 1)
             for name, row in truth().items():
                 share = row.share * max(0, 1 - WINDOW / row.length)
@@ -285,7 +285,7 @@ class Processes(unittest.TestCase):
         error = math.sqrt(share * (1 - share) / len(opened))
         self.assertLess(abs(inside(opened) / len(opened) - share), 4 * error)
         # the table has all windows, however short the interval before one is
-        table = functions(SHARE / "processes.data", "-s", "discard")
+        table = functions(SHARE / "processes.data", "--share", "discard")
         matched = {name: row["sums"][0]["matched"] for name, row in table.items()}
         windows = sum(matched.values())
         self.assertGreater(windows, 0.8 * len(opened))
@@ -298,7 +298,9 @@ class Measured(unittest.TestCase):
     """The table agrees with the benchmark."""
 
     def check_shares(self, recording: str) -> None:
-        check_shares(self, functions(SHARE / f"{recording}.data", "-s", "discard"), truth(), WINDOW)
+        check_shares(
+            self, functions(SHARE / f"{recording}.data", "--share", "discard"), truth(), WINDOW
+        )
 
     def test_shares_of_alternate_periods(self):
         self.check_shares("alternate")
@@ -313,7 +315,7 @@ class Measured(unittest.TestCase):
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
         """Page faults per instruction of each function, their standard error, and their number."""
         return measured_rates(
-            functions(SHARE / f"{recording}.data", "-s", "discard"), "page-faults"
+            functions(SHARE / f"{recording}.data", "--share", "discard"), "page-faults"
         )
 
     def check_faults(self, recording: str) -> None:
@@ -399,10 +401,10 @@ class Script(unittest.TestCase):
         self.assertRegex(done.stderr.strip(), rf"^generate-function-metrics: .*{reason}[^\n]*$")
 
     def test_recording_without_a_group(self):
-        self.refused("no-group", "no counter group: record with perf functions record")
+        self.refused("no-group", "no window of a counter group: record with perf functions record")
 
     def test_empty_recording(self):
-        self.refused("empty", "no samples")
+        self.refused("empty", "no window")
 
     def test_unknown_column(self):
         done = script(SHARE / "alternate.data", "--sort", "IPC")
@@ -426,7 +428,6 @@ class Script(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout.splitlines()[1], r"^0x[0-9a-f]+ \[benchmark\] ")
-        self.assertIn("have no symbol", done.stderr)
 
     def test_broken_pipe(self):
         done = run("bash", "-c", f"{PERF} script -i {SHARE}/alternate.data -s {SCRIPT} | true")
@@ -461,24 +462,15 @@ class Native(unittest.TestCase):
         *(f"frequency-{rate}" for rate in RATES),
     )
 
-    def test_sums(self):
+    def test_tables(self):
+        """Command and script print the same, in each share mode that both have."""
         for name in self.NAMES:
-            for share in ("auto", "none", "discard"):
+            for share in ("none", "discard"):
                 with self.subTest(name, share=share):
                     path = SHARE / f"{name}.data"
-                    ours = native(path, "--share", share, "--sums", "-")
-                    theirs = script(path, "--share", share, "--write-sums", "-")
-                    self.assertEqual(
-                        (ours.returncode, theirs.returncode), (0, 0), ours.stderr + theirs.stderr
-                    )
-                    self.assertTrue(ours.stdout == theirs.stdout)
-                    self.assertGreaterEqual(ours.stdout.count("\nsums\t"), 3)
-
-    def test_table(self):
-        self.assertEqual(
-            words(native(SHARE / "alternate.data").stdout),
-            words(script(SHARE / "alternate.data").stdout),
-        )
+                    ours, theirs = (of(path, "--share", share) for of in (native, script))
+                    self.assertEqual(words(ours.stdout), words(theirs.stdout), theirs.stderr)
+                    self.assertGreaterEqual(ours.stdout.count("\n"), 4)
 
     def test_bad_recordings(self):
         done = native(SHARE / "no-group.data")
@@ -537,11 +529,6 @@ class NestedCalls(unittest.TestCase):
                     if name not in LEAVES:
                         off = abs(row["metrics"]["PF/KI"] - 1000 * faults / share)
                         self.assertLess(off, 4 * row["errors"]["PF/KI"])
-            theirs = script(recording, "--children", "--write-sums", "-")
-            self.assertEqual(theirs.returncode, 0, theirs.stderr)
-            sums = native(recording, "--children", "--sums", "-").stdout
-            self.assertTrue(theirs.stdout == sums)
-            self.assertGreater(sums.count("\nsums\t"), len(LEAVES))
             alone = json.loads(native(recording, "-j").stdout)
             matched = {row["symbol"]: row["sums"][0]["matched"] for row in alone["functions"]}
             self.assertLess(matched["middle"], 5)

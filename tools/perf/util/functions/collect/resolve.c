@@ -27,7 +27,6 @@
 #include "../../machine.h"
 #include "../../map.h"
 #include "../../maps.h"
-#include "../../recorded-chain.h"
 #include "../../sample.h"
 #include "../../srcline.h"
 #include "../../strbuf.h"
@@ -37,6 +36,7 @@
 #include "../../vdso.h"
 #include "../text.h"
 #include "../record/events.h"
+#include "recorded-chain.h"
 #include "resolve.h"
 #include "windows.h"
 

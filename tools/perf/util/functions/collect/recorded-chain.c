@@ -7,12 +7,12 @@
 #include <linux/bits.h>
 #include <linux/perf_event.h>
 
-#include "env.h"
-#include "event.h"
-#include "evsel.h"
-#include "perf_regs.h"
+#include "../../env.h"
+#include "../../event.h"
+#include "../../evsel.h"
+#include "../../perf_regs.h"
 #include "recorded-chain.h"
-#include "sample.h"
+#include "../../sample.h"
 
 /* The number of the register with the return address in arm64's PERF_SAMPLE_REGS_USER. */
 #define ARM64_LR	30
