@@ -9,7 +9,6 @@ the command hold for the script.
 
 import json
 import unittest
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.harness import perfwrite as pw
 from tests.harness import stacks, sumsfile
 from tests.harness.env import PERF, SCRIPT, must, run, words
 from tests.harness.recording import LONG, WINDOW, Recording
-from tests.harness.stacks import DATA, PROGRAM, Stacks, address
+from tests.harness.stacks import DATA, Stacks, address
 
 
 def report(*arguments: object, **options):
@@ -77,34 +76,11 @@ class Activations(unittest.TestCase):
         self.check(first, second, {"[all]": 1, "gamma": 1, "beta": 1, "alpha": 0})
         self.check(first, first, {"[all]": 1, "gamma": 1, "beta": 1, "alpha": 1})
 
-    def test_another_caller(self):
-        """A call of beta from another place in gamma is another call; so are its own calls."""
-        first = [address("alpha", 4), address("beta", 8), address("gamma", 4)]
-        second = [address("alpha", 4), address("beta", 8), address("gamma", 12)]
-        self.check(first, second, {"[all]": 1, "gamma": 1, "beta": 0, "alpha": 0})
-
     def test_recursion_counts_once(self):
         """A function that is on the stack several times was in its first activation."""
         again = [address("alpha", 4), address("alpha", 8), address("alpha", 8), address("beta", 8)]
         self.check(again, again[1:], {"[all]": 1, "beta": 1, "alpha": 1})
         self.check(again[1:], again, {"[all]": 1, "beta": 1, "alpha": 1})
-
-    def test_no_address(self):
-        """A sample at address 0, which Linux 7.3 writes in the kernel, still has its callers."""
-        for chain in ([0, address("beta", 8)], [address("beta", 8)]):
-            with self.subTest(chain):
-                self.check([0, address("beta", 8)], chain, {"[all]": 1, "beta": 1})
-        self.check([0], [0], {"[all]": 1})
-
-    def test_code_is_replaced(self):
-        """An address is that of the function which is mapped there at the time."""
-        recording = Stacks()
-        chain = [address("alpha", 4), address("beta", 8)]
-        recording.window(chain, chain)
-        recording.map("/other", stacks.BASE)
-        recording.window(chain, chain)
-        found = numbers(recording.save("replaced"))
-        self.assertEqual((found["beta"], found["[all]"]), ((1, 1), (2, 2)))
 
     def test_burst_is_one_window(self):
         """It is for the caller, whose call goes on; callees in turn have windows of their own."""
@@ -122,23 +98,6 @@ class Activations(unittest.TestCase):
         self.assertEqual(
             squares, {"[all]": 23**2, "beta": 23**2, "alpha": 5**2, "gamma": 11**2}
         )
-
-    def test_burst_in_shares(self):
-        """A share is as certain with bursts of 8 windows as with a window in place of each."""
-        intervals: dict[int, list] = {}
-        for windows in 1, 8:
-            lines = ["perf-function-sums 4\nby\tchildren\t0\nlost\t0\nthrottled\t0"]
-            lines.append("group\tdiscard\t10000\t0\t300\t8\t0\t0\tcycles\tinstructions")
-            for name, bursts in (("[all]\t", 100), ("f\t/x", 50)):
-                counts = 0, windows * bursts, windows * bursts, bursts, 0, 0, 0, 0
-                values = sumsfile.values([(2400, 2400)] * bursts, 2)
-                fields = "sums", name, "-", *counts, *values, *[0] * 13
-                lines.append("\t".join(map(str, fields)))
-            path = DATA / "bursts.sums"
-            path.write_text("\n".join([*lines, "end\n"]))
-            table = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))
-            intervals[windows] = [row["intervals"]["%CY"] for row in table["functions"]]
-        self.assertEqual(intervals[1], intervals[8])
 
 
 class LinkRegister(unittest.TestCase):
@@ -164,13 +123,6 @@ class LinkRegister(unittest.TestCase):
         for register in (address("alpha", 40), chain[1], 0, 0x1234):
             with self.subTest(f"{register:#x}"):
                 self.assertEqual(self.names(chain, register), {"alpha", "gamma"})
-
-    def test_other_machine(self):
-        """On another machine, the same number is another register."""
-        self.assertEqual(
-            self.names([address("alpha", 4), address("gamma", 8)], address("beta", 8), "riscv64"),
-            {"alpha", "gamma"},
-        )
 
 
 class CutChains(unittest.TestCase):
@@ -203,15 +155,6 @@ class CutChains(unittest.TestCase):
                 ["[cut]", "2", "-"],
             ],
         )
-
-    def test_default_depth(self):
-        """By default, the kernel writes 127 frames."""
-        for depth, root in ((126, "[all]"), (127, "[cut]")):
-            recording = Stacks()
-            chain = [address("alpha", 4)] * depth
-            recording.window(chain, chain)
-            with self.subTest(depth):
-                self.assertIn(root, numbers(recording.save("deep")))
 
 
 class Refusals(unittest.TestCase):
@@ -254,148 +197,6 @@ class Refusals(unittest.TestCase):
         plain = [pw.Event("cycles", 0, 0, [1], LONG, WINDOW), pw.Event("instructions", 0, 1, [2])]
         self.check(lacks, "-i", Recording([plain]).write(DATA / "plain.data"), "--children")
 
-    def test_sums_of_another_kind(self):
-        recording = Stacks()
-        recording.window([address("alpha", 4)], [address("alpha", 4)])
-        path = recording.save("kinds")
-        by_symbol, inclusive = DATA / "symbol.sums", DATA / "children.sums"
-        must(PERF, "functions", "report", "-i", path, "--sums", by_symbol)
-        must(PERF, "functions", "report", "-i", path, "--children", "--sums", inclusive)
-        anew = "leave out --by and --children, or write sums anew from the recording"
-        self.check(f"{by_symbol}: these are sums by symbol: {anew}", "--children", by_symbol)
-        self.check(
-            f"{inclusive}: these are sums of --children: {anew}", "--by", "symbol", inclusive
-        )
-        self.check(
-            f"{by_symbol}: cannot be added to the inputs before it: its rows are of another kind "
-            "(--by, --children, --inline): report it separately",
-            *(inclusive, by_symbol),
-        )
-        self.assertIn("[all]", must(PERF, "functions", "report", inclusive))
-
-    def test_sums_without_a_root(self):
-        """Without a root, as in a file that perf did not write, shares are not known."""
-        sums = DATA / "rootless.sums"
-        sums.write_text(
-            "perf-function-sums 3\nby\tchildren\t0\nlost\t0\nthrottled\t0\n"
-            "group\tdiscard\t9700\t300\t0\t0\tcycles\n"
-            "sums\tmain\tprogram\t-\t3\t2\t600\t180000\nend\n"
-        )
-        for command in (
-            (PERF, "functions", "report", sums),
-            ("/usr/bin/python3", SCRIPT, "--sums", sums),
-        ):
-            with self.subTest(command[0]):
-                self.assertEqual(
-                    words(must(*command, stderr=-1)),
-                    [["children", "#", "%CY", "DIS"], ["main", "3", "-", "33.3"]],
-                )
-        must(PERF, "functions", "report", sums, "-j")
-
-
-class InScript(unittest.TestCase):
-    """generate-function-metrics.py --children, of recordings and of sums."""
-
-    def check(self, reason: str, *command: object) -> None:
-        told = run(*command, stderr=-1)
-        self.assertEqual(told.returncode, 1)
-        self.assertEqual(told.stderr, f"generate-function-metrics: {reason}\n")
-
-    def test_table(self):
-        """The table is that of the command, with the notes on stderr."""
-        recording = Stacks(max_stack=3)
-        chain = [address(name, 4) for name in ("alpha", "beta", "gamma")]
-        recording.window(chain[1:], [address("beta", 8), chain[2]])
-        recording.window(chain[1:], chain)
-        path = recording.save("script-table")
-        ours, theirs = report("-i", path, "--children"), script(path)
-        self.assertEqual(
-            theirs.stderr.replace("generate-function-metrics:", "perf functions:"), ours.stderr
-        )
-        self.assertIn("1 of 2 windows have longer call chains", theirs.stderr)
-        table = words(theirs.stdout)
-        self.assertEqual(table, words(ours.stdout))
-        self.assertEqual([row[0] for row in table], ["children", "[all]", "beta", "gamma", "[cut]"])
-
-    def test_refused(self):
-        lacks = "cycles lacks data that these options need: use perf record --call-graph fp"
-        for name, kinds in (
-            ("plain", 0),
-            ("lbr", pw.CALLCHAIN | pw.BRANCH_STACK),
-            ("dwarf", pw.CALLCHAIN | pw.STACK_USER),
-        ):
-            options = {
-                "sample_type": pw.Event.sample_type | kinds,
-                "branch_sample_type": pw.BRANCH_CALL_STACK if name == "lbr" else 0,
-            }
-            recording = Recording(
-                [
-                    [
-                        pw.Event("cycles", 0, 0, [1], LONG, WINDOW, **options),
-                        pw.Event("instructions", 0, 1, [2], **options),
-                    ]
-                ]
-            )
-            recording.sample(address("alpha"), LONG, 1)
-            path = recording.write(DATA / f"script-{name}.data")
-            with self.subTest(name):
-                told = report("-i", path, "--children")
-                ours = lacks.replace("perf record", "perf functions record")
-                self.assertEqual((told.stdout, told.stderr), ("", f"perf functions: {ours}\n"))
-                self.check(lacks, PERF, "script", "-i", path, "-s", SCRIPT, "--", "--children")
-        none = "--children does not go with --share none: leave out one of them"
-        self.assertEqual(
-            script(path, "--share", "none").stderr, f"generate-function-metrics: {none}\n"
-        )
-
-    def test_other_perf(self):
-        """A perf that does not know the handler never calls it; one line says so."""
-        text = SCRIPT.read_text()
-        self.assertEqual(text.count("    call_chain_table = "), 1)
-        unknown = DATA / "other-perf.py"
-        unknown.write_text(text.replace("    call_chain_table = ", "    unknown = "))
-        folder = DATA / "Perf-Trace-Util"
-        if not folder.exists():
-            folder.symlink_to(SCRIPT.parent / "Perf-Trace-Util")
-        recording = Stacks()
-        recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
-        path = recording.save("other-perf")
-        self.check(
-            "this perf does not tell scripts call chains (call_chain_table): use the perf of the "
-            "alt-period series, or perf functions report --children",
-            *(PERF, "script", "-i", path, "-s", unknown, "--", "--children"),
-        )
-
-    def test_sums(self):
-        """The command's sums make the same table and add up; sums of other kinds are refused."""
-        recording = Stacks()
-        recording.window(*2 * [[address("alpha", 4), address("beta", 8)]])
-        path = recording.save("script-sums")
-        for by in "symbol", "comm,symbol":
-            other = DATA / "script-by.sums"
-            must(PERF, "functions", "report", "-i", path, "--by", by, "--sums", other)
-            self.check(
-                f"{other}: these are sums by {by}: leave out --children, or write them anew",
-                *("/usr/bin/python3", SCRIPT, "--children", "--sums", other),
-            )
-        sums = DATA / "script-children.sums"
-        must(PERF, "functions", "report", "-i", path, "--children", "--sums", sums)
-        from_sums = "/usr/bin/python3", SCRIPT, "--children", "--sums", sums
-        self.check(
-            "--children does not go with --share none: leave out one of them",
-            *from_sums,
-            *("--share", "none"),
-        )
-        table = words(must(PERF, "functions", "report", sums, stderr=-1))
-        self.assertEqual(words(must(*from_sums, stderr=-1)), table)
-        self.assertEqual([row[0] for row in table], ["children", "[all]", "alpha", "beta"])
-        written = must(*from_sums, "--write-sums", "-", stderr=-1)
-        self.assertEqual(written, sums.read_text())
-        twice = script(path, "--sums", sums, "--write-sums", "-")
-        self.assertEqual(
-            twice.stdout, must(PERF, "functions", "report", sums, sums, "--sums", "-", stderr=-1)
-        )
-
 
 class Program(unittest.TestCase):
     """Rates and shares of a program whose calls are shorter than its windows."""
@@ -437,17 +238,6 @@ class Program(unittest.TestCase):
         beta = next(row for row in alone["functions"] if row["symbol"] == "beta")
         self.assertLess(beta["sums"][0]["matched"], 0.1 * table["beta"]["sums"][0]["matched"])
 
-    def test_interval_of_shares(self):
-        """95 of 100 intervals cover the truth, so 34 of 40 almost certainly do."""
-        covered: Counter = Counter()
-        for seed in range(40):
-            table = rows(self.program.record(seed, 150))
-            for name in ("beta", "twice", "alpha"):
-                low, high = table[name]["intervals"]["%CY"]
-                share = 100 * self.done[name]["cycles"] / self.done["[all]"]["cycles"]
-                covered[name] += low <= share <= high
-        self.assertGreaterEqual(min(covered.values()), 34, covered)
-
     def test_sums_add_up(self):
         """The sums of two recordings add up to those of both.
 
@@ -477,23 +267,6 @@ class Program(unittest.TestCase):
             self.assertEqual(
                 found[name]["totals"]["cycles"], 2 * row["sums"][0]["totals"]["cycles"]
             )
-
-    def test_forms(self):
-        """CSV and the terminal have the same rows; --diff compares them."""
-        path = self.program.record(4, 300)
-        options = ("-i", path, "--children", "-F", "#,CPI,%CY", "--sort", "symbol")
-        told = must(PERF, "functions", "report", *options, stderr=-1)
-        comma = must(PERF, "functions", "report", *options, "-x", ",", stderr=-1)
-        names = [line.split()[0] for line in told.splitlines()]
-        self.assertEqual(names, [line.split(",")[0] for line in comma.splitlines()])
-        self.assertEqual(names, ["children", "[all]", *sorted(PROGRAM)])
-        changes = json.loads(
-            must(PERF, "functions", "report", "--children", "--diff", path, path, "-j", stderr=-1)
-        )
-        self.assertEqual(
-            {row["symbol"]: row["metrics"]["CPI"]["change"] for row in changes["functions"]},
-            {**dict.fromkeys(names[1:], 0), "alpha": None},
-        )
 
 
 if __name__ == "__main__":

@@ -8,19 +8,16 @@ to agree.
 import ctypes
 import json
 import os
-import random
-import re
 import struct
 import subprocess
 import unittest
 from pathlib import Path
 
-from tests.harness import code, env
+from tests.harness import code
 from tests.harness import perfwrite as pw
-from tests.harness import rustnames
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, SCRIPT, must
-from tests.harness.recording import LONG, WINDOW, Recording, Windows
+from tests.harness.recording import Windows
 
 DATA = CHECK / "identity"
 DATA.mkdir(parents=True, exist_ok=True)
@@ -195,127 +192,6 @@ class Identity(unittest.TestCase):
             },
         )
 
-    def test_any_rust_name(self):
-        """perf demangles them as binutils do.
-
-        Newer perf demangles by itself, and keeps the suffix of a part.
-        """
-        draw = random.Random(6)
-        mangled = [rustnames.mangled(draw) for _ in range(2000)]
-        demangled = subprocess.run(
-            ["c++filt", "--no-verbose", "--format=rust"],
-            input="\n".join(mangled),
-            text=True,
-            capture_output=True,
-            check=True,
-        ).stdout.splitlines()
-        if env.BASE != "6.12":
-            demangled = [
-                name + ".cold" * symbol.endswith(".cold")
-                for name, symbol in zip(demangled, mangled, strict=True)
-            ]
-        # one of each, as functions of one name are told apart
-        self.check_demangling(
-            "rust",
-            {symbol: name for name, symbol in dict(zip(demangled, mangled, strict=True)).items()},
-        )
-
-    def test_stripped(self):
-        """The range in the unwind information is a function; without it, each address is one."""
-        script = DATA / "stripped.map"
-        script.write_text("{ global: shown; local: *; };")
-        unwound = "".join(
-            f".type {name}, @function\n{name}: .cfi_startproc\n.skip 64\n.cfi_def_cfa_offset"
-            f" 32\n.skip 64\n.cfi_endproc\n.size {name}, {size}\n"
-            for name, size in (("one", 128), ("shown", 64), ("two", 128))
-        )
-        library = build(
-            "stripped.s",
-            f".globl shown\n{assembly('gone')}{unwound}{assembly('behind')}",
-            f"-Wl,--version-script={script}",
-        )
-        at = addresses(library)
-        must("strip", library)
-        self.assertEqual(addresses(library), {})
-        self.assertEqual(addresses(library, "-D"), {"shown": at["shown"]})
-        recording = Windows()
-        recording.map(library, BASE)
-        for opens, closes in (
-            (("one", 0), ("one", 127)),
-            (("two", 127), ("two", 2)),
-            (("one", 64), ("two", 64)),
-            (("shown", 3), ("shown", 127)),
-            (("gone", 0), ("gone", 0)),
-            (("gone", 0), ("gone", 4)),
-            (("behind", 8), ("behind", 8)),
-            (("behind", 8), ("behind", 4)),
-        ):
-            recording.window(BASE + at[opens[0]] + opens[1], BASE + at[closes[0]] + closes[1])
-        path = recording.write(DATA / "stripped.data")
-        one, two = (f"{at[name]:#x}-{at[name] + 128:#x}" for name in ("one", "two"))
-        self.check(
-            path,
-            {
-                (one, str(library)): (1, 1),
-                (two, str(library)): (2, 1),
-                ("shown", str(library)): (1, 1),
-                (hex(at["gone"]), str(library)): (1, 1),
-                (hex(at["gone"] + 4), str(library)): (1, 0),
-                (hex(at["behind"] + 8), str(library)): (1, 1),
-                (hex(at["behind"] + 4), str(library)): (1, 0),
-            },
-        )
-        labels = [f"{two} [stripped.so]", "shown", f"{at['gone']:#x} [stripped.so]"]
-        labels += [f"{at['behind'] + 8:#x} [stripped.so]"]
-        for table in must(PERF, "functions", "report", "-i", path), must(
-            PERF, "script", "-i", path, "-s", SCRIPT
-        ):
-            for label in labels:
-                self.assertRegex(table, rf"(?m)^{re.escape(label)} +\d")
-
-    def test_perf_report_of_a_group(self):
-        """Each function of three libraries has a row, and so has each address outside of functions.
-
-        Equal addresses in several libraries share a row.
-        """
-        draw = random.Random(1)
-        recording = Windows()
-        expected = {"0x0000000000001000": [1, 1]}
-        places = {}
-        for number in range(3):
-            library = build(f"rows{number}.s", assembly(f"first{number}", f"second{number}"))
-            base = (number + 1) * BASE
-            recording.map(library, base)
-            at = addresses(library)
-            places.update((base + at[name], name) for name in (f"first{number}", f"second{number}"))
-            places.update(
-                (base + unknown, f"{unknown:#018x}")
-                for unknown in draw.choices(range(0x4000, 0x6000, 16), k=20)
-            )
-        for address in draw.choices(list(places), k=300):
-            cycles = draw.randrange(1, 6)
-            recording.take(address, cycles)
-            row = expected.setdefault(places[address], [0, 0])
-            row[0] += 1
-            row[1] += cycles >= 3
-        told = must(
-            "timeout",
-            60,
-            PERF,
-            "report",
-            "-i",
-            recording.write(DATA / "rows.data"),
-            "--stdio",
-            "--no-children",
-            "-s",
-            "sym",
-            "-F",
-            "sample,sym",
-            stderr=-1,
-        )
-        found = [line.split() for line in told.splitlines() if line and not line.startswith("#")]
-        self.assertEqual({row[-1]: [int(row[0]), int(row[1])] for row in found}, expected)
-
     def test_vdso(self):
         """This machine's vdso is used: its own memory has the symbols."""
         start, end = next(
@@ -347,25 +223,6 @@ class Identity(unittest.TestCase):
         self.assertIn(symbol, here[address])
         self.assertEqual(dso, "[vdso]")
         self.check(path, {(symbol, "[vdso]"): (1, 1)})
-
-
-class Keys(unittest.TestCase):
-    def test_texts_that_are_equal(self):
-        """The hundredth thread is not CPU 100, nor is the first one the comm "1"."""
-        recording = Recording([[pw.Event("cycles", 0, 0, [1], LONG, WINDOW)]], comm="1")
-        tids = {cpu: recording.pid + cpu for cpu in range(102)}
-        for cpu, tid in tids.items():
-            recording.writer.comm(recording.where(tid), "1")
-            for cycles in LONG, WINDOW:
-                recording.sample(0x1000, cycles, tid=tid, cpu=cpu)
-        path = recording.write(DATA / "keys.data")
-        for by, expected in (
-            ("comm,thread", {f"1;{tid}:1" for tid in tids.values()}),
-            ("cpu,thread", {f"{cpu:03};{tid}:1" for cpu, tid in tids.items()}),
-        ):
-            with self.subTest(by):
-                found = native(path, "--by", by)
-                self.assertEqual(found, {(symbol, ""): (1, 1) for symbol in expected})
 
 
 class Inlined(unittest.TestCase):
@@ -413,11 +270,6 @@ void other(void) { HERE(in_other); }
                 "other": (1, 1),
             },
         )
-
-    def test_without_debug_information(self):
-        bare = DATA / "bare.so"
-        must("objcopy", "--strip-debug", self.stripped_of_labels(), bare)
-        self.assertEqual(self.rows(bare, "--inline"), {"outer": (5, 5), "other": (1, 1)})
 
     def stripped_of_labels(self) -> Path:
         """The library without the symbols inside of its functions."""

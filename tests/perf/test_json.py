@@ -4,10 +4,7 @@
 Every form is as perf-functions.schema.json says, and both programs print the same for a recording.
 """
 
-import itertools
 import json
-import math
-import re
 import unittest
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -17,7 +14,7 @@ from typing import Any
 import jsonschema
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, SCRIPT, TOP, must, run
+from tests.harness.env import CHECK, PERF, TOP, must
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation
 
@@ -26,13 +23,7 @@ MINUTES = 1
 DATA = CHECK / "json"
 SCHEMA = json.loads((TOP / "tools/perf/Documentation/perf-functions.schema.json").read_text())
 EXACT = 2**53 - 1  # the largest whole number that JavaScript never rounds
-# objects whose members are named by events or columns
-MAPS = "totals", "products", "block_products", "metrics", "errors", "run_deviations", "added"
-OPTIONAL = "time", "skid", "tree"
-# the script does not know them
-OF_COMMAND = "lacks_children", "interrupts", "corrected", "intervals_of", "skid"
 NO_WHOLES = "symbol", "dso", "columns", "metrics", "errors", "intervals", "run_deviations", "time"
-NASTY = 'ev\x1b]0;il\x07\x9b2J\x7f\udc80\udcff\udced\udca0\udc80ö\u2028"\\'
 
 
 def setUpModule() -> None:
@@ -125,51 +116,6 @@ class Case(unittest.TestCase):
         text = must(PERF, "functions", "report", "-j", *options, stderr=-1)
         return self.only(form, text)
 
-    def by_script(self, path: Path, *options: object) -> dict:
-        """The object that the script prints of a recording."""
-        done = run(PERF, "script", "-i", path, "-s", SCRIPT, "--", "--json", *options, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.only("table_of_script", done.stdout)
-
-    def by_script_alone(self, *sums: Path) -> dict:
-        """The object that the script prints of sums files."""
-        done = run("/usr/bin/python3", SCRIPT, "--json", "--sums", *sums, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.only("table_of_script", done.stdout)
-
-    def assert_same(self, ours: Any, theirs: Any, where: str = "", close: float = 0) -> None:
-        """Both are equal, except for the last digits of metrics."""
-        if isinstance(ours, dict):
-            self.assertEqual([*ours], [*theirs], where)
-            for name, value in ours.items():
-                self.assert_same(value, theirs[name], f"{where}/{name}", close)
-        elif isinstance(ours, list):
-            self.assertEqual(len(ours), len(theirs), where)
-            for place, (mine, other) in enumerate(zip(ours, theirs)):
-                self.assert_same(mine, other, f"{where}/{place}", close)
-        elif isinstance(ours, float) and isinstance(theirs, (int, float)):
-            near = math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=close)
-            self.assertTrue(near, (where, ours, theirs))
-        else:
-            self.assertEqual(ours, theirs, where)
-
-    def assert_equal_tables(self, ours: dict, theirs: dict) -> None:
-        """The tables agree in all that the script knows."""
-        self.assertEqual(theirs.pop("program"), "generate-function-metrics")
-        self.assertEqual(ours["program"], "perf functions")
-        rows = ours.pop("functions"), theirs.pop("functions")
-        ours = {key: ours[key] for key in ours if key not in (*OF_COMMAND, "program")}
-        self.assert_same(ours, theirs)
-        self.assertEqual(*(len(one) for one in rows))
-        for mine, other in zip(*rows):
-            del mine["intervals"], mine["weak"]
-            for column, error in mine.pop("errors").items():
-                # the command adds doubles: an error of 0 becomes 1e-8 of its metric
-                close = 1e-7 * abs(mine["metrics"][column])
-                self.assert_same(error, other["errors"].pop(column), column, close)
-            self.assertEqual(other.pop("errors"), {})
-            self.assert_same(mine, other, mine["symbol"])
-
 
 class Forms(Case):
     """The output of the command with each option that shapes it."""
@@ -213,21 +159,6 @@ class Forms(Case):
         self.assertEqual(len(found["groups"]), 1)
         self.assertNotIn("skid", self.table(self.sums))
 
-    def test_groups(self):
-        """Windows add up however they were recorded; each way is told."""
-        text = self.sums.read_text()
-        (group,) = re.findall("(?m)^group\t.*", text)
-        (expected,) = self.table(self.sums)["groups"]
-        names = [name for name in expected if name not in ("events", "share")]
-        for place, name in enumerate(names, 2):
-            fields, path = group.split("\t"), DATA / "other-group.sums"
-            number = int(fields[place])
-            self.assertEqual(number, expected[name])
-            fields[place] = str(1 - number if name == "inherit" else number + 1)
-            path.write_text(text.replace(group, "\t".join(fields)))
-            told = [one[name] for one in self.table(path, self.sums)["groups"]]
-            self.assertEqual(told, sorted((number, int(fields[place]))))
-
     def test_intervals(self):
         text = must(PERF, "functions", "report", "-j", self.one, "--interval", "1e-6", stderr=-1)
         tables = self.check("table", text)
@@ -259,125 +190,6 @@ class Forms(Case):
         self.assertEqual(self.table(path, "--correct=own")["corrected"], "own")
         found = self.table("-M", "ipc", "--diff", path, path, form="comparison")
         self.assertIn("ipc", found["functions"][0]["metrics"])
-
-    def test_comparisons(self):
-        found = self.table("--diff", self.one, self.two, form="comparison")
-        self.assertEqual((found["before"]["runs"], found["run_deviations"]), (1, {}))
-        options = "--before", self.one, self.two, "--after", self.one, self.sums
-        found = self.table(*options, form="comparison")
-        self.assertEqual([found[side]["runs"] for side in ("before", "after")], [2, 2])
-        self.assertTrue(found["run_deviations"])
-
-    def broken(self, item: Any, name: str = "") -> Iterator[str]:
-        """Breaks a table in each place in turn: a member too many, too few, or of another type."""
-        if isinstance(item, list):
-            for part in item[:1]:
-                yield from self.broken(part, name)
-        if not isinstance(item, dict):
-            return
-        is_map = name in MAPS or (name == "intervals" and "long" not in item)
-        if not is_map:
-            item["unknown"] = 0
-            yield f"{name}/unknown"
-            del item["unknown"]
-            for key in [key for key in item if key not in OPTIONAL]:
-                value = item.pop(key)
-                yield f"{name} without {key}"
-                item[key] = value
-        for key in [*item][:1] if is_map else [*item]:
-            value, item[key] = item[key], object()  # of no type that JSON has
-            yield f"{name}/{key}"
-            item[key] = value
-            yield from self.broken(value, key)
-
-    def test_schema_is_strict(self):
-        """It refuses each of these forms with a member too many or too few, or of another type."""
-        forms = {
-            "table": self.table(self.one),
-            "table_of_script": self.by_script_alone(self.sums),
-            "comparison": self.table("--diff", self.one, self.two, form="comparison"),
-        }
-        for form, table in forms.items():
-            del table["functions"][1:]
-            self.assertTrue(validator(form).is_valid(table))
-            jsonschema.Draft202012Validator(SCHEMA).validate(table)
-            others = [other for other in forms if other != form]
-            self.assertFalse(any(validator(other).is_valid(table) for other in others))
-            broken = 0
-            for where in self.broken(table):
-                self.assertFalse(validator(form).is_valid(table), where)
-                broken += 1
-            self.assertGreater(broken, 40)
-            self.assertTrue(validator(form).is_valid(table))
-
-
-class BothPrograms(Case):
-    def test_random_recordings(self):
-        """The command and the script print the same, of recordings and of their sums."""
-        path, sums = DATA / "random.data", DATA / "random.sums"
-        for seed, share in zip(range(6), itertools.cycle(("auto", "discard", "none"))):
-            Simulation(seed, libraries()).run(150, path)
-            with self.subTest(seed=seed, share=share):
-                theirs = self.by_script(path, "-s", share)
-                self.assert_equal_tables(self.table(path, "--share", share), theirs)
-                must(PERF, "functions", "report", path, "--share", share, "--sums", sums)
-                self.assert_equal_tables(self.table(sums), self.by_script_alone(sums))
-
-    def test_children(self):
-        """The command and the script print the same of functions with all that they call."""
-        path = DATA / "callers.data"
-        Simulation(3, libraries(), by="children").run(150, path)
-        ours = self.table(path, "--children", "--share", "discard")
-        self.assert_equal_tables(ours, self.by_script(path, "--children", "-s", "discard"))
-
-    def test_large_numbers(self):
-        """Integers above 2^53 - 1 are strings with all digits, addresses too."""
-        for count in EXACT, EXACT + 1, 2**60:
-            group = [
-                pw.Event("cycles", 0, 0, [1], LONG, WINDOW),
-                pw.Event("instructions", 0, 1, [2]),
-            ]
-            windows = Recording([group])
-            address = 0xFFFF800000001234
-            for number in range(4):
-                windows.sample(address, LONG if number % 2 == 0 else WINDOW, 1)
-            windows.sample(address, LONG, count)
-            windows.sample(address, WINDOW, count)
-            path, sums = windows.write(DATA / "large.data"), DATA / "large.sums"
-            must(PERF, "functions", "report", path, "--share", "auto", "--sums", sums)
-            printed = "instructions*instructions", "instructions"
-            for table in self.table(path), self.by_script(path), self.by_script_alone(sums):
-                (row,) = table["functions"]
-                self.assertEqual(row["address"], str(address))
-                own = row["sums"][0]
-                self.assertEqual(own["products"][printed[0]], str(count**2 + 2 * (1)))
-                total = count + 2
-                self.assertEqual(own["totals"]["instructions"], str(total))
-                self.assertEqual(own["samples"], 3)
-            self.assert_equal_tables(self.table(path), self.by_script(path))
-
-    def test_names(self):
-        """Names of events, comms and files may have any bytes."""
-        nasty = r"\x80\xff\xed\xa0\x80ö" + '\u2028"\\'
-        nasty = "ev\x1b]0;il\x07\x9b2J\x7f" + nasty
-        group = [
-            pw.Event("cycles", 0, 0, [1], LONG, WINDOW),
-            pw.Event(NASTY, 4, 0x777, [2]),
-            pw.Event("instructions", 0, 1, [3]),
-        ]
-        windows = Recording([group], comm=NASTY[:12])
-        windows.map(f"/{NASTY}", 0x1000)
-        for _, cycles in itertools.product(range(3), (LONG, WINDOW)):
-            windows.sample(0x1000, cycles, 1, 2)
-        path, sums = windows.write(DATA / "names.data"), DATA / "names.sums"
-        must(PERF, "functions", "report", path, "--sums", sums)
-        for table in self.table(path), self.by_script(path), self.by_script_alone(sums):
-            self.assertEqual(table["groups"][0]["events"], ["cycles", nasty, "instructions"])
-            self.assertEqual(table["functions"][0]["dso"], f"/{nasty}")
-            self.assertIn(f"cycles*{nasty}", table["functions"][0]["sums"][0]["products"])
-        self.assert_equal_tables(self.table(path), self.by_script(path))
-        self.table(path, "--by", "comm")
-        self.table("--diff", path, sums, form="comparison")
 
 
 if __name__ == "__main__":
