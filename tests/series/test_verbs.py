@@ -2,11 +2,9 @@
 """The Makefile's verbs: bad input ends with one clear line and leaves nothing behind."""
 
 import os
-import pty
 import re
 import subprocess
 import tempfile
-import termios
 import unittest
 from pathlib import Path
 
@@ -143,42 +141,6 @@ class BadInput(unittest.TestCase):
                 made = [str(path) for path in (self.dir / "build").rglob("*") if path.is_file()]
                 self.assertEqual([path for path in made if "/build/log/" not in path], [])
 
-    def test_check_all_skips_a_base_without_source(self):
-        env = self.without_source()
-        for old in self.dir.glob("tests/*/test_*.py"):
-            old.unlink()
-        (self.dir / "tests/series/test_one.py").write_text(
-            "import unittest\n\nclass One(unittest.TestCase):\n    def test(self):\n        pass\n"
-        )
-        folders = ["6.12/perf", "6.12/root", "qemu", "report/web", "sysroot"]
-        folders += ["emulator/fetched", "emulator/include"]
-        for arch in (path.stem for path in TOP.glob("scripts/vm/*.py")):
-            folders += [f"6.12/kernel/{arch}", f"6.12/perf-{arch}"]
-        for folder in folders:
-            (self.dir / "build" / folder).mkdir(parents=True)
-        # everything is built already
-        step = self.dir / "scripts/step"
-        step.rename(self.dir / "scripts/real-step")
-        step.write_text('#!/bin/sh\ncase "$*" in *source.sh*) scripts/real-step "$@" ;; esac\n')
-        step.chmod(0o755)
-        done = run(
-            "make",
-            "check-all",
-            cwd=self.dir,
-            env={**env, "BASE": "6.12", "SUITES": "", "LINUX": ""},
-        )
-        self.assertEqual(done.returncode, 0, done.stdout)
-        newest = bases()[0]
-        self.assertIn("\n1 passed, 0 failed, 0 skipped\n", done.stdout)
-        self.assertRegex(
-            done.stdout,
-            rf"\n  one +skipped: Debian has no linux-source-{newest} any more; .*LINUX=/path\n"
-            r"0 passed, 0 failed, 1 skipped\n\Z",
-        )
-
-    def test_shell_without_a_terminal(self):
-        self.refused("^vm: a shell needs a terminal", "make", "vm")
-
 
 class Emulator(unittest.TestCase):
     """scripts/vm.py with an emulator that is made up here."""
@@ -222,18 +184,6 @@ class Emulator(unittest.TestCase):
         done = self.vm("echo 3 > $status; echo new > $truth", *options)
         self.assertEqual((done.returncode, done.stdout, truth.read_text()), (3, "", "new\n"))
 
-    def test_truth_that_cannot_be_written(self):
-        """It is refused before the machine starts."""
-        for model, path, pattern in (
-            ("small", self.dir / "none/truth", "none/truth: No such file"),
-            ("small", self.dir, "not a regular file"),
-            ("none", self.dir / "truth", "only a core model"),
-        ):
-            done = self.vm(f"touch {self.dir}/ran", "--model", model, "--truth", path)
-            self.assertEqual(done.returncode, 1)
-            self.assertRegex(done.stdout, rf"^vm: .*{pattern}.*\n\Z")
-            self.assertFalse((self.dir / "ran").exists())
-
     def test_status_that_is_none(self):
         """The machine has died, whatever the guest has left."""
         for said in "", "abc", r"\xff", "256", "-1":
@@ -241,31 +191,6 @@ class Emulator(unittest.TestCase):
             self.assertEqual(done.returncode, 125, said)
             self.assertRegex(done.stdout, r"^vm: the machine died .*: look .*\n\Z")
         self.assertEqual(self.vm("echo 255 > $status").returncode, 255)
-
-    def test_commas_in_paths(self):
-        """Among its options QEMU takes two for one, but not in the file of a serial port."""
-        options = "--share", self.dir / "share", "--model", "small", "--truth", self.dir / "truth"
-        shell = 'printf "%s\\n" "$@" > words; echo 0 > $status; touch $truth'
-        done = self.vm(f"cd {self.dir}; {shell}", *options)
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
-        words = (self.dir / "words").read_text()
-        here = str(self.dir).replace(",", ",,")
-        self.assertIn(f"\n{here}/build/emulator/model.so,preset=small,truth={here}/truth\n", words)
-        self.assertIn(f",path={here}/share,", words)
-        self.assertRegex(words, rf"\nlocal,id=vm,path={here}/vm\.\w+,")
-        self.assertRegex(words, rf"\nfile:{self.dir}/vm\.\w+/console\n")
-
-    def test_terminal_after_the_time_limit(self):
-        """It is as it was, although the emulator was killed."""
-        here, there = pty.openpty()
-        self.addCleanup(os.close, here)
-        self.addCleanup(os.close, there)
-        before = termios.tcgetattr(there)
-        shell = "stty raw; python3 -c 'import os; os.set_blocking(0, False)'; exec sleep 60"
-        done = run(*self.command(shell, "--timeout", "3"), stdin=there, env=self.env)
-        self.assertEqual(done.returncode, 124)
-        self.assertRegex(done.stdout, r"^vm: no end after 3 s: .*TIMEOUT=.*--timeout.*\n\Z")
-        self.assertEqual((termios.tcgetattr(there), os.get_blocking(there)), (before, True))
 
 
 class Clean(unittest.TestCase):
