@@ -202,7 +202,6 @@ class Commits(unittest.TestCase):
         walked = commits()
         letters = "\n".join(path.read_text() for path in TOP.glob("patches/*/cover-letter"))
         needed = set(" ".join(re.findall(r"(?m)^Needs: (.*)", letters)).split())
-        self.assertLessEqual(needed, {topic for _, topic, _ in walked})
         ends = {topic: name for name, topic, _ in walked if topic in needed}.values()
         before = "pristine"
         for commit, topic, subject in walked:
