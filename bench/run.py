@@ -193,9 +193,11 @@ def report(path: Path) -> None:
 
 
 def keep() -> None:
-    """Copies what the last run has left in build/BASE/bench to results/BASE."""
+    """Copies what the last run has left in build/6.12/bench to results/6.12."""
     guest = importlib.import_module("bench.guest")
-    kept = TOP / "results" / guest.BUILD.name
+    if guest.BUILD.name != DEFAULT_BASE:
+        sys.exit(f"bench: only figures of {DEFAULT_BASE} are kept; results/7.3.md has what differs")
+    kept = TOP / "results" / DEFAULT_BASE
     results = guest.OUT / "results.json"
     kept.mkdir(parents=True, exist_ok=True)
     files = [path for path in module_of(PICTURES).PICTURES if path.is_file()]
@@ -211,8 +213,7 @@ def keep() -> None:
     for path in files:
         shutil.copyfile(path, kept / path.name)
         print(f"  {(kept / path.name).relative_to(TOP)}")
-    if guest.BUILD.name == DEFAULT_BASE:
-        findings()
+    findings()
 
 
 def findings() -> None:
@@ -292,7 +293,7 @@ def main() -> None:
     parser.add_argument(
         "--keep",
         action="store_true",
-        help="measure nothing; copy the last run from build/BASE/bench to results/BASE",
+        help="measure nothing; copy the last run from build/6.12/bench to results/6.12",
     )
     parser.add_argument(
         "--findings",

@@ -7,7 +7,7 @@ patches/TOPIC/cover-letter begins with a header:
     Needs: topics that it depends on, besides the private patches before it (optional)
     Prefix: RFC PATCH (optional)
 
-Its body is a format string of what `make bench` has measured (results/BASE/results.json)
+Its body is a format string of what `make bench` has measured (results/6.12/results.json)
 and of {linux}, {version}. A base may have a letter of its own, patches/overrides/BASE/TOPIC/cover-letter.
 """
 
@@ -35,6 +35,7 @@ MEASURED = (
     "tools/perf/util",
     "tools/perf/builtin-functions.c",
 )
+MEASURED_ON = "6.12"  # the base of the figures in letters for every base
 MOST = 20  # most mails of a topic
 
 
@@ -107,22 +108,22 @@ def measured(tree: Path) -> dict[str, str]:
 
 
 @functools.cache
-def warn_if_old(base: str, tree: Path) -> None:
-    """Warns once about figures of another tree."""
+def warn_if_old(tree: Path) -> None:
+    """Warns once about figures of another tree of MEASURED_ON."""
     now = measured(tree)
-    then = json.loads((TOP / "results" / base / "results.json").read_text())["tree"]
+    then = json.loads((TOP / "results" / MEASURED_ON / "results.json").read_text())["tree"]
     names = [name for name, measured_tree in then.items() if measured_tree != now]
     if names:
         print(
-            f"series: results/{base}/results.json has figures of an older tree: "
-            f"`make bench BASE={base} BENCH='{' '.join(names)}'` measures anew",
+            f"series: results/{MEASURED_ON}/results.json has figures of an older tree: "
+            f"`make bench BENCH='{' '.join(names)}'` measures anew",
             file=sys.stderr,
         )
 
 
 def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
     """Returns the body of a letter with its figures. Raises SystemExit if some are missing."""
-    path = TOP / "results" / base / "results.json"
+    path = TOP / "results" / MEASURED_ON / "results.json"
     figures = {"linux": store.linux_version(tree), "version": version()}
     body = letter.body
     if re.search(r"{(?!linux}|version}|{)", body.replace("{{", "")):
@@ -131,9 +132,10 @@ def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
         except (OSError, ValueError) as error:
             sys.exit(
                 f"series: the letter of {topic} has figures, and {path.relative_to(TOP)} cannot "
-                f"be read ({error}): `make bench BASE={base}` measures them"
+                f"be read ({error}): `make bench` measures them"
             )
-        warn_if_old(base, tree)
+        if base == MEASURED_ON:
+            warn_if_old(tree)
     try:
         return body.format(**figures)
     except (ValueError, LookupError) as error:

@@ -203,7 +203,10 @@ def apply(tree: Path, env: dict[str, str], base: Base, patch: Patch, exact: bool
             continue
         path = re.search(r"(?m)^--- a/(.*)", file)[1]
         for header, before, change, after, line in changes(file):
-            content = "\n" + git(tree, "show", f":{path}", env=env) + "\n"
+            shown = try_git(tree, "show", f":{path}", env=env)
+            if shown.returncode:  # this base lacks the file
+                return said
+            content = f"\n{shown.stdout}\n"
             counts = CONTEXT + (((0, 0),) if any(text[0] == "-" for text in change) else ())
             for once, count in itertools.product((True, False), counts):
                 lines = before[len(before) - count[0] :] + change + after[: count[1]]

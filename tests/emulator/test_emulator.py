@@ -9,12 +9,11 @@ come from the guest's driver, arm_pmuv3.
 import json
 import os
 import re
-import time
 import unittest
 from pathlib import Path
 
 from tests.harness import perfdata
-from tests.harness.env import CHECK, PERF, SLOW, TOP, in_guest, machine, must, native, run, vm
+from tests.harness.env import CHECK, PERF, TOP, in_guest, must, native
 from tests.harness.truth import LEAVES
 
 MACHINES = "arm64 emulator"
@@ -22,7 +21,6 @@ MINUTES = 4
 
 OUT = CHECK / "emulator"
 os.environ["BENCH_OUT"] = str(OUT / "bench")  # do not overwrite the results of `make bench`
-from bench import bottlenecks, neoverse  # pylint: disable=wrong-import-position
 
 # the model's columns that each of perf's events counts
 EVENTS = {
@@ -141,19 +139,6 @@ class Counts(Emulator):
             self.assertEqual(counts, true)
             self.assertGreater(min(true.values()), 50)
 
-    def test_one_event_in_several_counters(self):
-        output = modelled(
-            "perf stat -x, -e '{branch-misses:u,r10:u,r22:u,cycles:u,r11:u}' "
-            "benchmark --iterations 20 0 1 2>&1",
-            "several",
-        )
-        counts = [
-            int(line.split(",")[0]) for line in output.splitlines() if ",r" in line or ":u" in line
-        ]
-        self.assertEqual(len(counts), 5)
-        self.assertEqual(len(set(counts[:3])), 1)
-        self.assertEqual(len(set(counts[3:])), 1)
-
     def test_user_and_kernel_add_up(self):
         for model in "small", "small,kernel=on":
             counts = counted(
@@ -167,19 +152,6 @@ class Counts(Emulator):
             user, kernel = counts["cache-misses"], counts["cache-misses:k"]
             self.assertGreater(user, 1000)
             (self.assertGreater if "kernel" in model else self.assertEqual)(kernel, 0)
-
-    def test_multiplexed_events_are_scaled(self):
-        """More events than counters: each is near the truth."""
-        names = list(EVENTS)[4:15]
-        output = modelled(
-            f"cd /tmp; perf stat -x, -e {','.join(f'{name}:u' for name in names)} "
-            "sh -c 'echo $$ > thread; exec benchmark --iterations 3000 0 1' 2>&1; cat thread",
-            "multiplexed",
-        )
-        counts, true = counted(output), of_program("multiplexed", int(output.split()[-1]))
-        for name in "cache-references", "cache-misses", "branches":
-            (column,) = EVENTS[name]
-            self.assertAlmostEqual(counts[name] / true[column], 1, delta=0.1, msg=name)
 
 
 class Leaders(Emulator):
@@ -234,17 +206,6 @@ class Processors(Emulator):
         for name in "instructions", "branches":
             self.assertEqual(len({count[name] for count in counts}), 1, name)
 
-    def test_time_of_others_is_not_counted(self):
-        """A program that waits while another one executes has few cycles."""
-        output = modelled(
-            "cd /tmp; taskset -c 1 benchmark --iterations 200 0 1 & "
-            "taskset -c 0 perf stat -x, -e cycles,instructions sleep 0.01 2>&1; wait",
-            "waits",
-            *("--smp", 2),
-        )
-        counts = counted(output)
-        self.assertLess(counts["cycles"], 3 * counts["instructions"])
-
 
 class Tables(Emulator):
     """The tables of recordings of this machine."""
@@ -288,19 +249,6 @@ class Tables(Emulator):
         self.assertEqual(
             min(LEAVES, key=lambda name: self.recorded[name]["metrics"]["CPI"]), "nops"
         )
-
-    def test_two_runs_are_the_same(self):
-        """Two of up to six runs have equal counts: timers of a busy host may disturb some."""
-        runs = []
-        for name in "first", "second", "third", "fourth", "fifth", "sixth":
-            if len(runs) > 1:
-                self.record(name)
-            samples = perfdata.read(OUT / f"{name}.data").samples
-            self.assertGreater(len(samples), 10000)
-            runs.append([(sample.ip, sample.values) for sample in samples])
-            if runs[-1] in runs[:-1]:
-                return
-        self.fail("no two of six runs have the same counts")
 
 
 class Interrupts(Emulator):
@@ -393,35 +341,6 @@ class Interrupts(Emulator):
             if errors[name] > self.LEAST:
                 self.assertIn("CPI", row["weak"], name)
 
-    def test_correction_leaves_alone_what_is_not(self):
-        """Where the kernel is not modelled, the values stay inside of their intervals."""
-        for options in ("--correct",), ("--correct=own",):
-            rows = json.loads(native(OUT / "quiet.data", "-j", *options).stdout)
-            corrected = {row["symbol"]: row for row in rows["functions"]}
-            for name, row in self.stays(OUT / "quiet.data").items():
-                self.assertNotIn("CPI", row["weak"], name)
-                low, high = corrected[name]["intervals"]["CPI"]
-                value = row["metrics"]["CPI"]
-                self.assertTrue(0.99 * low <= value <= 1.01 * high, (options, name))
-
-
-class Behaviours(Emulator):
-    """Functions whose bottleneck is known."""
-
-    def test_each_bottleneck_stands_out(self):
-        bottlenecks.program("bottlenecks")
-        rates = bottlenecks.record("small", 60)
-        self.assertGreaterEqual(len(bottlenecks.BOTTLENECKS), 8)
-        for name, metric in bottlenecks.BOTTLENECKS.items():
-            self.assertTrue(bottlenecks.stands_out(rates, name), name)
-            recorded, true = rates[name][metric]
-            # a window of fixed cycles holds more of what waits: branch_target reads a sixth low
-            self.assertAlmostEqual(recorded / true, 1, delta=0.25, msg=name)
-
-    def test_the_published_columns_tell_the_same(self):
-        rows = neoverse.measure(iterations=3000)
-        self.assertEqual(neoverse.outstanding(rows), neoverse.outstanding(neoverse.PUBLISHED))
-
 
 class Truth(Emulator):
     """emulator/truth.py"""
@@ -441,29 +360,6 @@ class Truth(Emulator):
         # spinning locks and addresses differ from run to run
         self.assertAlmostEqual(true / counts["instructions"], 1, delta=0.002)
         self.assertTrue(any("libc" in row["dso"] for row in rows))
-
-    def test_library_at_two_addresses(self):
-        """libc is at another address in the second program. Each one's calls count for it."""
-        source = OUT / "calls.c"
-        source.write_text(
-            "#include <stdlib.h>\n"
-            "long (*volatile call)(const char *) = a64l;\n"
-            'int main(int n, char **word) { for (n = atoi(word[1]); n; n--) call("zzzzz"); }\n'
-        )
-        for name, libraries in (("first", []), ("second", ["-Wl,--no-as-needed", "-lm"])):
-            compiler = f"{machine('arm64', 'cross_compile')}gcc", "-O2", "-fno-builtin"
-            must(*compiler, "-o", OUT / name, source, *libraries)
-        modelled(
-            f"cp first second /tmp; {RECORD} -- sh -c './first 1000; ./second 5000'; "
-            "cp data /share/moved.data",
-            "moved",
-        )
-        must(TOP / "emulator/truth.py", OUT / "moved.data", OUT / "moved.truth", OUT / "moved.true")
-        first, second = (
-            table(OUT / "moved.true", "-c", name)["a64l"]["sums"][0]["totals"]["instructions"]
-            for name in ("first", "second")
-        )
-        self.assertEqual((first % 1000, second), (0, 5 * first))
 
     def test_the_kernel(self):
         """With kernel=on, there are as many events in the kernel as perf stat counts there."""
@@ -490,58 +386,6 @@ class Truth(Emulator):
             self.assertLess(counts[f"{name}:k"], most, name)
             self.assertGreater(counts[f"{name}:k"], 0.99 * least, name)
             self.assertGreater(least, 0.7 * most, name)
-
-    def test_what_cannot_be_read(self):
-        modelled(f"{RECORD} true; cp data /share/small.data", "small")
-        good = (OUT / "small.truth").read_text()
-        data = (OUT / "small.data").read_bytes()
-        for name, recording, truth, word in (
-            ("no recording", b"nonsense", good, "little-endian"),
-            ("cut recording", data[:1500], good, "cut short"),
-            ("cut header", data[: len(data) // 2], good, "cut short"),
-            ("no table", data, "nonsense\n", "not from the core model"),
-            ("cut table", data, good[: len(good) // 2].rsplit(" ", 3)[0], "cut short"),
-        ):
-            with self.subTest(name):
-                (OUT / "bad.data").write_bytes(recording)
-                (OUT / "bad.truth").write_text(truth)
-                (OUT / "bad.out").unlink(missing_ok=True)
-                done = run(
-                    TOP / "emulator/truth.py", OUT / "bad.data", OUT / "bad.truth", OUT / "bad.out"
-                )
-                self.assertEqual(done.returncode, 1)
-                self.assertRegex(done.stdout, word)
-                self.assertEqual(len(done.stdout.splitlines()), 1)
-                self.assertFalse((OUT / "bad.out").exists())
-
-
-class Arguments(unittest.TestCase):
-    def test_wrong_ones_end_in_one_line(self):
-        for options, word in (
-            (["--model", "huge"], "small and large"),
-            (["--model", "small,l1d_ways=3"], "power of two"),
-            (["--model", "small", "--no-icount"], "counts instructions"),
-        ):
-            done = vm("true", *options)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertRegex(done.stdout, word)
-
-    def test_kvm_works_or_says_why_not(self):
-        """The probe must not take long."""
-        if not SLOW:
-            self.skipTest("make check-all builds the machine that KVM would execute")
-        start = time.monotonic()
-        done = vm("echo it runs", "--accel", "kvm", arch="x86_64")
-        self.assertLess(time.monotonic() - start, 20)
-        if done.returncode:
-            self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
-            self.assertRegex(done.stdout, r"^vm: .*KVM|/dev/kvm")
-        else:
-            self.assertIn("it runs", done.stdout)
-
-    def test_other_machines_have_none(self):
-        done = vm("true", "--model", "small", arch="x86_64")
-        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (1, 1))
 
 
 if __name__ == "__main__":

@@ -101,13 +101,6 @@ class Trace(unittest.TestCase):
 
 
 class Caches(Trace):
-    def test_what_fits_misses_once(self):
-        """32 KiB, four times over: the first time misses all of its 512 lines."""
-        sweep = [f"l {line * LINE:#x} 8" for line in range(512)] * 4
-        counts = self.counts(sweep, "l1d=32", "l1d_ways=4")
-        self.assertEqual((counts["L1D_CACHE"], counts["L1D_CACHE_REFILL"]), (2048, 512))
-        self.assertEqual((counts["L2D_CACHE"], counts["L2D_CACHE_REFILL"]), (512, 512))
-
     def test_one_line_too_many_misses_always(self):
         """A sweep over too many lines is the worst case of least recently used."""
         # 5 lines of one set of 4 ways: 128 sets are 8 KiB apart
@@ -129,10 +122,6 @@ class Caches(Trace):
         self.assertEqual(counts["STALL_BACKEND"], 2048 * 90 + 4096 * 10)
         self.assertEqual(counts["STALL"], counts["STALL_BACKEND"] + counts["STALL_FRONTEND"])
         self.assertEqual(counts["CYCLES"], counts["STALL"])
-
-    def test_access_across_two_lines_is_two(self):
-        counts = self.counts(["l 0x103c 8", "l 0x1078 8"])
-        self.assertEqual((counts["L1D_CACHE"], counts["L1D_CACHE_REFILL"]), (3, 2))
 
     def test_random_accesses(self):
         """The model agrees with the second implementation, for two processes and the kernel."""
@@ -159,13 +148,6 @@ class Caches(Trace):
         self.assertGreater(expected["L2D_CACHE_REFILL"], 1000)
         self.assertLess(expected["L1D_CACHE_REFILL"], 19000)
 
-    def test_instructions_of_one_line_are_fetched_once(self):
-        fetches = [f"f {address:#x}" for address in range(0x1000, 0x1100, 4)]
-        counts = self.counts(fetches * 2)
-        self.assertEqual((counts["L1I_CACHE"], counts["L1I_CACHE_REFILL"]), (8, 4))
-        self.assertEqual(counts["L1I_TLB_REFILL"], 1)
-        self.assertEqual(counts["STALL_BACKEND"], 0)
-
     def test_stores_wait_when_their_buffer_is_full(self):
         """Each 10 cycles a store misses for 100: with 4 pending, each waits for 90."""
         lines = []
@@ -190,18 +172,6 @@ class Branches(Trace):
             *arguments,
         )
 
-    def test_loops_of_ten(self):
-        """Without history, each exit is mispredicted, and the branch back only twice."""
-        loop = [(0x1000, number % 10 != 9) for number in range(1000)]
-        counts = self.branches(loop, "history_bits=0")
-        self.assertEqual((counts["BR_RETIRED"], counts["BR_MIS_PRED"]), (1000, 2 + 100))
-
-    def test_history_learns_what_repeats(self):
-        """Alternating outcomes are never learnt without history, and soon learnt with it."""
-        alternating = [(0x1000, number % 2 == 0) for number in range(2000)]
-        self.assertGreaterEqual(self.branches(alternating, "history_bits=0")["BR_MIS_PRED"], 1000)
-        self.assertLess(self.branches(alternating, "history_bits=8")["BR_MIS_PRED"], 30)
-
     def test_random_branches(self):
         """The model agrees with the second implementation."""
         chance = random.Random(2)
@@ -215,11 +185,6 @@ class Branches(Trace):
             self.assertEqual(counts["BR_MIS_PRED"], wrong)
             self.assertEqual(counts["STALL_FRONTEND"], 12 * wrong)
             self.assertEqual(counts["INST_SPEC"], 8 * wrong)
-
-    def test_indirect_branches_go_where_they_went(self):
-        targets = [0x2000, 0x2000, 0x3000, 0x3000, 0x2000]
-        counts = self.counts(f"b {INDIRECT} 0x1000 0 {target:#x}" for target in targets)
-        self.assertEqual(counts["BR_MIS_PRED"], 3)
 
     def test_returns_go_back(self):
         """The return stack holds 16: of 20 nested calls, it forgets the outer four."""
@@ -248,10 +213,6 @@ class Units(Trace):
             side = "STALL_FRONTEND" if name == "isb" else "STALL_BACKEND"
             self.assertEqual((counts[side], counts["STALL"]), (number, number))
 
-    def test_instructions_take_a_cycle(self):
-        counts = self.counts(["x 7", "x 3"])
-        self.assertEqual((counts["CYCLES"], counts["INST_SPEC"], counts["STALL"]), (10, 10, 0))
-
 
 class Arguments(Trace):
     def test_wrong_ones_are_refused(self):
@@ -267,26 +228,6 @@ class Arguments(Trace):
             self.assertEqual(done.returncode, 1, argument)
             self.assertIn(word, done.stdout)
             self.assertEqual(len(done.stdout.splitlines()), 1)
-
-    def test_presets_differ(self):
-        sweep = [f"l {line * LINE:#x} 8" for line in range(1024)] * 2
-        small, large = (self.counts(sweep, f"preset={name}") for name in ("small", "large"))
-        self.assertEqual(small["L1D_CACHE_REFILL"], 2048)
-        self.assertEqual(large["L1D_CACHE_REFILL"], 1024)
-
-    def test_readme_tells_all(self):
-        """The page gives each option with its value in each preset."""
-        source = (MODEL / "core.c").read_text()
-        readme = (TOP / "emulator/README.md").read_text()
-        names = re.findall(r"OPTION\((\w+), \d", source)
-        self.assertGreater(len(names), 20)
-        values = {}
-        for preset in "small", "large":
-            text = source.split(f"core_{preset} = {{")[1].split("};")[0]
-            values[preset] = dict(re.findall(r"\.(\w+) = (\d+)", text))
-        for name in names:
-            row = rf"\| `{name}` \| {values['small'][name]} \| {values['large'][name]} \|"
-            self.assertRegex(readme, row)
 
 
 class Decoding(Trace):

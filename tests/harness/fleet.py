@@ -10,7 +10,6 @@ import random
 import struct
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 

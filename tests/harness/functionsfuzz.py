@@ -50,3 +50,111 @@ def sums_seeds(folder: Path) -> None:
     two = "group\tnone\t1000\t0\t0\t0\t0\t0\tcycles\tpage-faults\n"
     (folder / "one").write_text(f"{begin}{one}{intervals}{auto}end\n")
     (folder / "two").write_text(f"{begin}{one}{intervals}{auto}{two}{none}end\n")
+
+
+def recording_seeds(folder: Path) -> None:
+    """Writes recordings in pipes for each kind of row, and their features beside folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    features = b""
+    recordings = windows(), threads(), chains(), late_group(), late_leader()
+    for number, recording in enumerate(recordings):
+        recording.write_pipe(folder / "pipe")
+        text = (folder / "pipe").read_bytes()
+        for options in *range(7), 24:  # the last one is read live
+            (folder / f"{number}-{options}").write_bytes(bytes([options]) + text)
+        features += b"".join(record for kind, record in records(text) if kind == pw.HEADER_FEATURE)
+    (folder / "pipe").unlink()
+    folder.with_name("features").write_bytes(features)
+
+
+def records(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """The type and the bytes of each record in a pipe."""
+    at = 16
+    while at < len(text):
+        kind, _, size = struct.unpack_from("<IHH", text, at)
+        yield kind, text[at : at + size]
+        at += size
+
+
+def windows() -> pw.Writer:
+    """A recording with windows in three places, losses and throttling."""
+    made = Windows()
+    for address in (0x1000, 0x2000, 0x2000):
+        made.window(address)
+    made.writer.lost(made.where(), 1, 5)
+    made.window(0x2000)
+    made.writer.throttle(pw.THROTTLE, made.where(), 1)
+    made.window(0x1000, 0x2000)
+    made.map("/lib/x.so", 0x1000)
+    made.window(0x1000)
+    made.writer.comm(made.where(), "\udcff\x1b")
+    made.window(0x1000)
+    return made.writer
+
+
+def threads() -> pw.Writer:
+    """Two groups with inherited counts, on two threads."""
+    flags = pw.FLAG_INHERIT | pw.FLAG_SAMPLE_ID_ALL
+    groups = [
+        [
+            pw.Event("cycles", 0, 0, [10 * group + 1], LONG, WINDOW, flags=flags),
+            pw.Event("instructions", 0, 1, [10 * group + 2], flags=flags),
+            pw.Event("r1b", 4, 0x1B, [10 * group + 3], flags=flags),
+        ]
+        for group in range(2)
+    ]
+    made = Recording(groups)
+    made.writer.task(pw.FORK, made.where(101), made.where())
+    for _ in range(3):
+        for group in range(2):
+            for tid in 100, 101:
+                made.sample(0x1000, LONG, 500, 5, group=group, tid=tid)
+                made.sample(0x1000, WINDOW, 100, 1, group=group, tid=tid)
+    made.writer.task(pw.EXIT, made.where(101), made.where())
+    return made.writer
+
+
+def chains() -> pw.Writer:
+    """A recording with call chains."""
+    kinds = pw.Event("", 0, 0, []).sample_type | pw.CALLCHAIN
+    made = Recording(
+        [[pw.Event("cycles", 0, 0, [1], 1000, sample_type=kinds), pw.Event("faults", 1, 2, [2])]]
+    )
+    for address in range(0x1000, 0x1030, 8):
+        made.sample(address, 1000, 1, callers=(0x2000, 0x3000))
+    return made.writer
+
+
+def late_group() -> pw.Writer:
+    """A tracepoint that joins a group after the first samples."""
+    leader = pw.Event("cycles", 0, 0, [1], LONG, WINDOW)
+    member = pw.Event("sched:sched_switch", 2, 7, [2], 1)
+    writer = pw.Writer([[leader]])
+    writer.comm(pw.Where(1, 100, 100), "program")
+    for time in (2, 3):
+        writer.sample(leader, pw.Where(time, 100, 100), 0x1000, LONG, [(1, time * LONG)])
+    writer.finished_round()
+    writer.finished_round()  # now these samples are read
+    writer.record(pw.HEADER_ATTR, member.attr() + struct.pack("<Q", 2), 0)
+    group = pw.Writer([[leader, member]]).group_desc()
+    writer.record(pw.HEADER_FEATURE, struct.pack("<Q", pw.HEADER_GROUP_DESC) + group, 0)
+    writer.sample(member, pw.Where(4, 100, 100), 0x1000, 1, [(2, 1)])
+    return writer
+
+
+def late_leader() -> pw.Writer:
+    """A group that gets another leader after the samples of both."""
+    leader, first = (pw.Event("cycles", 0, 0, [number], LONG, WINDOW) for number in (1, 2))
+    group = [first, *(pw.Event("instructions", 0, 1, [number]) for number in (3, 4))]
+    writer = pw.Writer([[leader], group])
+    writer.comm(pw.Where(1, 100, 100), "program")
+    for time in (2, 3):
+        where = pw.Where(time, 100, 100)
+        writer.sample(first, where, 0x1000, LONG, [(2, time), (3, time), (4, time)])
+        writer.sample(leader, where, 0x1000, LONG, [(1, time)])
+    writer.finished_round()
+    writer.finished_round()  # now these samples are read
+    late = pw.Writer([[leader, *group]]).group_desc()
+    writer.record(pw.HEADER_FEATURE, struct.pack("<Q", pw.HEADER_GROUP_DESC) + late, 0)
+    writer.sample(leader, pw.Where(4, 100, 100), 0x1000, LONG, [(1, 4), (4, 4)])
+    return writer

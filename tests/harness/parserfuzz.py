@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds fuzzers of parts of perf under clang's sanitizers, and seeds for perf's parser of events.
+"""Builds fuzzers of parts of perf under clang's sanitizers.
 
 clang compiles a part again with the options of perf's own build. The linker gets it before the
 objects of that build and takes the first of two definitions. The other objects are not
@@ -13,9 +13,6 @@ from pathlib import Path
 from tests.harness.env import BUILD, LINUX, TOP, must
 
 PERF_BUILD, PERF_SOURCE = BUILD / "perf", LINUX / "tools/perf"
-# No search for leaks: in perf 6.12, pmu_config_term() leaks the help for a term that an alias may
-# not have.
-ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0"}
 CLANG = (
     "clang",
     "-g",
@@ -26,20 +23,6 @@ CLANG = (
     "-D__has_feature(feature)=0",
 )
 SANITIZERS = "address,undefined"
-UNITS = (
-    "parse-events",
-    "parse-events-bison",
-    "parse-events-flex",
-    "pmu",
-    "pmu-bison",
-    "pmu-flex",
-    "pmus",
-    "evsel",
-    "evlist",
-    "record",
-    "perf_event_attr_fprintf",
-    "term",
-)
 ARCHIVES = (
     "libperf-bench.a",
     "libperf-test.a",
@@ -111,7 +94,7 @@ def rename_main(folder: Path) -> Path:
     return target
 
 
-def link(folder: Path, program: Path, units: Sequence[str] = UNITS, **other: Path) -> None:
+def link(folder: Path, program: Path, units: Sequence[str], **other: Path) -> None:
     """Links a fuzzer. other: the objects of units that are not in folder."""
     must(
         "clang",
@@ -127,7 +110,7 @@ def link(folder: Path, program: Path, units: Sequence[str] = UNITS, **other: Pat
     )
 
 
-def build(folder: Path, name: str = "fuzz_parse_events", units: Sequence[str] = UNITS) -> Path:
+def build(folder: Path, name: str, units: Sequence[str]) -> Path:
     """Builds the fuzzer tests/harness/NAME.c with these units of perf, in folder; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     for unit in units:
@@ -145,9 +128,7 @@ def build(folder: Path, name: str = "fuzz_parse_events", units: Sequence[str] = 
     return folder / name
 
 
-def build_planted(
-    folder: Path, old: str, new: str, unit: str = "parse-events", units: Sequence[str] = UNITS
-) -> Path:
+def build_planted(folder: Path, old: str, new: str, unit: str, units: Sequence[str]) -> Path:
     """Builds a fuzzer of a unit whose source has new in place of old, which must be there once."""
     original = source_of(unit)
     text = original.read_text()
@@ -160,28 +141,3 @@ def build_planted(
     )
     link(folder, program, units, **{unit: planted})
     return program
-
-
-def seeds(folder: Path) -> int:
-    """Writes the events of perf's own tests, from which the fuzzer starts. Returns their number."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = (PERF_SOURCE / "tests/parse-events.c").read_text()
-    events = set(re.findall(r'\.(?:name|events)\s*=\s*"((?:[^"\\]|\\.)*)"', text))
-    events.update(f"cpu/{terms}/" for terms in re.findall(r'core_terms = "([^"]*)"', text))
-    events.update(
-        f"page-faults/{terms}/" for terms in re.findall(r'^\t\{ "([^"]*)",\s+"', text, re.M)
-    )
-    for number, event in enumerate(sorted(events)):
-        (folder / f"{number:04}").write_bytes(
-            b"0" + event.encode().decode("unicode_escape").encode()
-        )
-    return len(events)
-
-
-def dictionary(path: Path) -> int:
-    """Writes the words of the parser as a dictionary of libFuzzer. Returns their number."""
-    text = (PERF_SOURCE / "util/parse-events.l").read_text()
-    words = set(re.findall(r"^([a-z][a-z0-9-]+)\s+\{ return (?:term|hw_term|sym|tool)", text, re.M))
-    words.update({"cpu/", "other", "sched:sched_switch", "mem:0x", "=0x", ":S"})
-    path.write_text("".join(f'"{word}"\n' for word in sorted(words)))
-    return len(words)

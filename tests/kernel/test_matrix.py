@@ -190,18 +190,6 @@ class Recorded(unittest.TestCase):
                         and (where / f"{name}.data").stat().st_size
                     )
 
-    def test_perf_without_the_terms(self):
-        """perf names the first term that it does not know; nothing runs, nothing is recorded."""
-        for kernel in KERNELS:
-            where = recorded(DISTRIBUTION, *kernel)
-            for name in "alternate", "jitter":
-                with self.subTest(f"{where.name} {name}"):
-                    text, status = self.said(where, name)
-                    self.assertGreater(status, 0)
-                    self.assertNotIn("ran", text)
-                    self.assertRegex("\n".join(text), r"alt-period=.*\n.*\\___ unknown term")
-                    self.assertFalse((where / f"{name}.data").exists())
-
 
 class Reading(unittest.TestCase):
     def sums(self, perf: str, recording: Path, maker: str) -> str:

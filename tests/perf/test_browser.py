@@ -113,31 +113,6 @@ class Browser(unittest.TestCase):
             terminal.press("x")
             terminal.until("^symbol.*\ngamma")
 
-    def test_names_that_a_terminal_would_obey(self):
-        path = DATA / "names.sums"
-        name = "ev\x1b]0;il\x07\x9b2J\udcff"
-        text = self.sums.read_text().replace("alpha", name)
-        path.write_text(text, errors="surrogateescape")
-        with browser(path) as terminal:
-            lines = terminal.until("^ev.*\n*")
-            printed = r"ev\x1b]0;il\x07\xc2\x9b2J\xff"
-            self.assertTrue(any(line.startswith(f"{printed} ") for line in lines), lines)
-            for sequence in "\x1b]0", "\x07", "\x9b":
-                self.assertNotIn(sequence, terminal.raw)
-
-    def test_without_code(self):
-        """A message tells why there is nothing to annotate."""
-        for options, reason in (
-            ((self.sums,), "a sums file has no code to annotate: open the recording"),
-            (("-i", self.data, "--by", "comm"), "this row is not one function with a symbol"),
-        ):
-            with browser(*options) as terminal:
-                terminal.until("^(alpha|program)")
-                terminal.press(ENTER)
-                terminal.until(reason)
-                terminal.press("x")
-                terminal.until("^(alpha|program)")
-
     def test_notes(self):
         """Notes on a table come in a window first, in whole words; n opens it again."""
         recording = Windows()
@@ -174,61 +149,6 @@ class Browser(unittest.TestCase):
             PERF, "functions", "report", self.data, "--share", "discard", "--sums", path, stderr=-1
         )
         return path
-
-    def test_objdump(self):
-        """The code comes from the tool of --objdump."""
-        tool = DATA / "objdump"
-        tool.write_text('#!/bin/sh\nobjdump "$@" | sed s/nop/pon/\n')
-        tool.chmod(0o755)
-        with browser("-i", self.data, "--objdump", tool) as terminal:
-            terminal.until("^alpha")
-            terminal.press(ENTER)
-            terminal.until(CODE.format("beta", "pon"))
-            terminal.press("q")
-            terminal.until("^alpha")
-
-    def test_made_the_default(self):
-        """perf's configuration makes the browser the default; --stdio has the last word."""
-        config = DATA / "perfconfig"
-        config.write_text("[tui]\nfunctions = true\n")
-        terminal = Terminal(PERF, "functions", "report", "-i", self.data, PERF_CONFIG=str(config))
-        terminal.until("^Metrics of 4 functions")
-        terminal.press("q")
-        self.assertEqual(terminal.end(), 0)
-        for options in ("--stdio",), ("--stdio", "--tui"), ("--tui", "--stdio"):
-            command = PERF, "functions", "report", "-i", self.data, *options
-            terminal = Terminal(*command, PERF_CONFIG=str(config))
-            self.assertEqual(terminal.end(), 0)
-            self.assertEqual(words("\n".join(terminal.lines()[:5])), self.table)
-
-    def test_intervals(self):
-        """Intervals are those of the table, weak values are grey, a line explains intervals."""
-        note, *table = must(
-            PERF, "functions", "report", "-i", self.data, "--ci", stderr=-1
-        ).splitlines()
-        with browser("-i", self.data, "--ci") as terminal:
-            lines = terminal.until("^alpha")
-            self.assertEqual(words("\n".join(lines[1:6])), words("\n".join(table)))
-            self.assertIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)
-            self.assertTrue(lines[-1].startswith(note.removeprefix("# ")), lines[-1])
-
-    def test_values_without_support_are_grey(self):
-        """They are grey in the browser, and in a table with colours, which has no marks."""
-        with browser("-i", self.data) as terminal:
-            terminal.until("^alpha")
-            self.assertIn("\x1b[1m\x1b[30m\x1b[49m", terminal.raw)  # bold black, which is grey
-        terminal = Terminal(PERF, "functions", "report", "-i", self.data)
-        self.assertEqual(terminal.end(), 0)
-        self.assertIn("\x1b[90m", terminal.raw)
-        self.assertNotIn("?", terminal.raw)
-
-    def test_needs_a_terminal(self):
-        """Without a terminal, or with separators, the table is printed."""
-        done = run(PERF, "functions", "report", "--tui", "-i", self.data, stderr=-1)
-        self.assertEqual((done.returncode, words(done.stdout)), (0, self.table))
-        terminal = Terminal(PERF, "functions", "report", "--tui", "-x", ",", "-i", self.data)
-        self.assertEqual(terminal.end(), 0)
-        self.assertIn("symbol,dso,#", terminal.raw)
 
 
 class Progress(unittest.TestCase):
@@ -281,13 +201,6 @@ class Progress(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertNotIn("samples,", done.stdout + done.stderr)
         self.assertIn(done.stdout.splitlines()[0].split(), words("\n".join(terminal.lines())))
-
-    def test_short_work(self):
-        """It ends before anybody could read a line."""
-        path = self.large(10000)
-        terminal = Terminal(PERF, "functions", "report", "-i", path)
-        self.assertEqual(terminal.end(), 0)
-        self.assertNotIn(" samples, ", terminal.raw)
 
 
 if __name__ == "__main__":

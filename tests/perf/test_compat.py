@@ -8,7 +8,6 @@ test_recording.py tests that they are right.
 """
 
 import json
-import re
 import shutil
 import subprocess
 import unittest
@@ -17,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.harness import perfdata, perfswap
-from tests.harness.env import ARCH, BASE, BUILD, CHECK, PERF, functions, in_guest, must, native, run
+from tests.harness.env import ARCH, BUILD, CHECK, PERF, functions, in_guest, must, native, run
 from tests.harness.pristine import GUEST, HOST, IMAGE, pristine
 from tests.harness.truth import Truth, check_shares, predicted, read_truth
 
@@ -210,31 +209,6 @@ class Ways(unittest.TestCase):
         ours = said(PERF, path("piped"), "functions", "report", *SYMBOLS, "--sums", "-", pipe=True)
         self.assertEqual(ours, sums(path("plain")))
 
-    def test_pipe_through_inject_into_functions(self):
-        live = (SHARE / "live.sums").read_text()
-        self.assertEqual(live, sums(path("plain")))
-
-    def test_inject(self):
-        for name in ("plain", "compressed", "piped", "b", "j"):
-            with self.subTest(name):
-                self.check(f"inject-{name}")
-
-    def test_switch_output(self):
-        """The parts have all samples and add up, except for the first sample of each."""
-        parts = sorted(SHARE.glob("switched.data.*"))
-        self.assertGreater(len(parts), 1)
-        whole, number = [], 0
-        for part in parts:
-            sums(part)
-            check_shares(self, functions(part), truth(), WINDOW)
-            found = facts(part)
-            whole += found
-            number += sum(period == WINDOW for _ip, period, *_values in found[1:])
-        # the run is that of the plain recording, except at its end
-        same = facts(path("plain"))[:-10]
-        self.assertTrue(whole[: len(same)] == same)
-        self.assertEqual(windows(*parts), number)
-
     def test_archive(self):
         """The archive is enough on a machine without the program."""
         folder = SHARE / "debug"
@@ -258,83 +232,6 @@ class Ways(unittest.TestCase):
 
         self.assertEqual(report(folder), sums(path("plain")))
         self.assertNotIn("dcache_miss", report(SHARE / "none"))
-
-    def test_diff(self):
-        """Alternating and plain periods have the same perf report, within the error."""
-
-        def shares(recording: Path) -> dict[str, float]:
-            text = said(
-                PERF,
-                recording,
-                "report",
-                *SYMBOLS,
-                "--stdio",
-                "-s",
-                "sym",
-                "-F",
-                "overhead,sym",
-                "--no-group",
-            )
-            return {
-                name: float(share)
-                for share, name in re.findall(
-                    r"^ +([\d.]+)% +\[\.\] (\w+)", text.split("# Samples")[1], re.M
-                )
-            }
-
-        one, two = shares(path("plain")), shares(path("long"))
-        text = must(
-            PERF,
-            "diff",
-            *SYMBOLS[:2],
-            "-s",
-            "sym",
-            path("plain"),
-            path("long"),
-            stderr=subprocess.PIPE,
-        )
-        rows = re.findall(
-            r"^ +([\d.]+)% +([+-][\d.]+)% +\[\.\] (\w+)", text.split("# Event")[1], re.M
-        )
-        found = {name: (float(base), float(delta)) for base, delta, name in rows}
-        self.assertLessEqual(truth().keys() - {"iteration"}, found.keys())
-        for name, (base, delta) in found.items():
-            self.assertAlmostEqual(base, one[name], delta=0.011)
-            self.assertAlmostEqual(base + delta, two[name], delta=0.021)
-            share = truth()[name].share if name in truth() else 0
-            self.assertLess(
-                abs(delta), 100 * 4 * (2 * max(share, 0.001) * (1 - share) / 500) ** 0.5, name
-            )
-
-    def test_data_convert(self):
-        """JSON has the samples; CTF is not built in, and perf says so."""
-        target = SHARE / "plain.json"
-        must(PERF, "data", "convert", "--force", "--to-json", target, "-i", path("plain"))
-        told = [
-            (
-                sample["timestamp"],
-                sample["pid"],
-                sample["tid"],
-                sample["cpu"],
-                int(sample["callchain"][0]["ip"], 16),
-            )
-            for sample in json.loads(target.read_text())["samples"]
-        ]
-        # perf writes each member of a group as a sample
-        once = [sample for before, sample in pairwise([None, *told]) if sample != before]
-        self.assertTrue(
-            once
-            == [
-                (sample.time, sample.pid, sample.tid, sample.cpu, sample.ip)
-                for sample in perfdata.read(path("plain")).samples
-            ]
-        )
-        done = run(PERF, "data", "convert", "--to-ctf", SHARE / "ctf", "-i", path("plain"))
-        self.assertGreater(done.returncode, 0)
-        self.assertIn(
-            "unknown option `to-ctf'" if BASE == "6.12" else "ctf support is not compiled in",
-            done.stdout,
-        )
 
 
 class Threads(unittest.TestCase):
@@ -393,11 +290,6 @@ class Threads(unittest.TestCase):
         runs = self.check("threads", MANY, MANY // CROWD)
         self.assertEqual(len({samples[0].tid for samples in runs}), MANY)
 
-    def test_come_and_go(self):
-        runs = self.check("teams", TEAMS * TEAM, TEAMS)
-        # some threads have the number of an earlier one
-        self.assertLess(len({samples[0].tid for samples in runs}), TEAMS * TEAM)
-
 
 class AllCpus(unittest.TestCase):
     """perf record -a: each CPU has a stream."""
@@ -415,10 +307,6 @@ class AllCpus(unittest.TestCase):
             self.assertGreater(len(periods), 100)
             self.assertEqual((set(periods[::2]), set(periods[1::2])), ({LONG}, {WINDOW}))
         sums(path(name))
-
-    def test_one(self):
-        self.check("all", 1)
-        check_shares(self, functions(path("all")), truth(), WINDOW, most=0.3)
 
     def test_four(self):
         in_guest(ON_FOUR_CPUS, "--smp", 4, share=SHARE, timeout=580)
@@ -493,13 +381,6 @@ class OldPerf(unittest.TestCase):
                     words,
                 )
 
-    def test_reads_a_new_pipe(self):
-        """perf takes what it knows of an attr, and the samples are the same."""
-        self.assertEqual(
-            said(HOST, path("piped"), *SAMPLES, pipe=True),
-            said(PERF, path("piped"), *SAMPLES, pipe=True),
-        )
-
     def test_its_files(self):
         for name in ("old", "old-graph"):
             for words in READERS:
@@ -514,13 +395,6 @@ class OldPerf(unittest.TestCase):
             self.assertLess(
                 abs(measured - share), 4 * (share * (1 - share) / number) ** 0.5 + 1 / number, name
             )
-
-    def test_its_pipe(self):
-        for words in (("evlist", "-v"), SAMPLES, REPORT):
-            text = said(PERF, path("old-piped"), *words, pipe=True)
-            self.assertTrue(text)
-            self.assertEqual(text, said(HOST, path("old-piped"), *words, pipe=True))
-        self.assertEqual(sums(path("old-piped")), sums(path("old")))
 
 
 class ByteOrder(unittest.TestCase):
@@ -539,30 +413,6 @@ class ByteOrder(unittest.TestCase):
             perfswap.swap(path(f"big-{name}"), path("little"))
             self.assertNotEqual(path(name).read_bytes(), path(f"big-{name}").read_bytes())
             self.assertEqual(path(name).read_bytes(), path("little").read_bytes())
-
-    def test_perf_says_the_same(self):
-        for name in self.NAMES:
-            for words in READERS:
-                with self.subTest(name, words=words):
-                    text = said(PERF, path(f"big-{name}"), *words)
-                    # newer perf lists only build IDs of files with samples; the maps have the
-                    # others
-                    self.assertGreater(
-                        len(text.splitlines()),
-                        0 if BASE != "6.12" and words == ("buildid-list",) else 1,
-                    )
-                    self.assertEqual(text, said(PERF, path(name), *words))
-
-    def test_functions(self):
-        for name in self.NAMES:
-            if name != "old-graph":
-                self.assertEqual(sums(path(f"big-{name}")), sums(path(name)))
-
-    def test_old_perf_refuses(self):
-        self.assertEqual(
-            run(HOST, "evlist", "-v", "-i", path("big-plain")).stdout.strip(),
-            "incompatible file format (rerun with -v to learn more)",
-        )
 
 
 if __name__ == "__main__":

@@ -12,14 +12,12 @@ import random
 import statistics
 import unittest
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import perfwrite as pw
 from tests.harness import recording as pw_recording
 from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, must, run
-from tests.harness.estimates import quantile
 
 DATA = CHECK / "effect"
 EVENTS = ("cycles", "branch-misses", "instructions")  # the leader, then by name
@@ -27,7 +25,6 @@ LONG, WINDOW, OTHER_WINDOW = 50000, 300, 1200
 RECORDINGS = 40
 COVERED = 0.93  # least part of 95 % intervals that contain the truth
 METRICS = ("CPI", "BM/KI")
-N1 = "0x00000000410fd0c0"  # a CPU whose vendor has IPC among its metrics
 
 
 class Function(NamedTuple):
@@ -246,23 +243,6 @@ class Effect(unittest.TestCase):
         (told,) = result["interrupts"]
         return told["added"]["cycles"]
 
-    def test_small_effect(self):
-        """An effect of less than a hundredth of the counts is not told."""
-        for cycles, is_told in (2, False), (4, True):
-            told = self.added([(300 + cycles, 300)] * 3, [(LONG, LONG)] * 3)
-            self.assertAlmostEqual(told["added"], cycles, 1)
-            self.assertIs(told["seen"], is_told)
-
-    def test_error_of_long_intervals(self):
-        """If their rates differ, so does what is told of one recording and of another."""
-        draw, added, errors = random.Random(14), [], []
-        for _ in range(100):
-            long = [(LONG, round(LONG * draw.uniform(0.8, 1.2))) for _ in range(20)]
-            told = self.added([(340, 300)] * 20, long)
-            added.append(told["added"])
-            errors.append(told["error"])
-        self.assertLess(abs(statistics.fmean(errors) / statistics.stdev(added) - 1), 0.25)
-
     def test_notes_are_of_all_intervals(self):
         """The effect of interrupts is told of all sums, also if there is a table for each span."""
         group = [
@@ -296,99 +276,6 @@ class Effect(unittest.TestCase):
         done = run(*command, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [line for line in done.stderr.splitlines() if "the interrupt before" in line]
-
-    def test_nothing_to_correct(self):
-        """A group without instructions cannot be corrected."""
-        text = (
-            "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
-            "group\tauto\t999700\t0\t300\t0\t0\t1\tcycles\tpage-faults\n"
-            + sumsfile.intervals(2, [(300, 1)] * 3, [(999700, 7)] * 3)
-            + "\nsums\tf\t/x\t-\t3\t3\t3\t3\t3\t3"
-            + "\t900\t3\t270000\t900\t3" * 2
-            + "\nend\n"
-        )
-        DATA.mkdir(parents=True, exist_ok=True)
-        (DATA / "faults.sums").write_text(text)
-        done = run(PERF, "functions", "report", "--correct", DATA / "faults.sums", stderr=-1)
-        self.assertEqual(done.returncode, 0)
-        self.assertIn("nothing to correct", done.stderr)
-
-    def test_metrics_of_vendors(self):
-        """IPC is 1 / CPI with the same relative error."""
-        recording = Recording(random.Random(11), SAME, number=4000)
-        for options in (), ("--correct",):
-            text = recording.text()
-            with self.subTest(options=options):
-                rows = rows_of(
-                    report_text(
-                        text.replace("throttled\t0", f"throttled\t0\ncpu\t{N1}"),
-                        "-M",
-                        "ipc",
-                        "-F",
-                        "CPI,ipc",
-                        *options,
-                    )
-                )
-                for row in rows.values():
-                    of = {
-                        name: row["errors"][name] / row["metrics"][name] for name in ("CPI", "ipc")
-                    }
-                    self.assertAlmostEqual(row["metrics"]["CPI"] * row["metrics"]["ipc"], 1, 9)
-                    self.assertAlmostEqual(of["ipc"] / of["CPI"], 1, 5)
-                    self.assertEqual("ipc" in row["weak"], "CPI" in row["weak"])
-
-
-class Filters(unittest.TestCase):
-    """Half of the time goes to a function of CPI 1, the rest to one of CPI 10."""
-
-    def write(self, flags: int) -> Path:
-        """A recording of two threads: an interrupt adds 30 cycles in one, 60 in the other."""
-        group = [
-            pw.Event("cycles", 0, 0, [1], pw_recording.LONG, WINDOW, flags=flags),
-            pw.Event("instructions", 0, 1, [2]),
-        ]
-        recording = pw_recording.Recording([group])
-        where = recording.where(200)
-        recording.writer.task(pw.FORK, where, recording.where(100))
-        recording.writer.comm(where, "other")
-        recording.map("/fast", 0x10000)
-        recording.map("/slow", 0x30000)
-        if flags & pw.FLAG_INHERIT:  # each thread has its own values
-            values = {tid: dict(recording.values) for tid in (100, 200)}
-        else:
-            values = dict.fromkeys((100, 200), recording.values)
-        for number in range(100):
-            for tid, added in (100, 30), (200, 60):
-                address, cpi = ((0x10000, 1), (0x30000, 10))[number % 2]
-                recording.values = values[tid]
-                work = (pw_recording.LONG - added) * 0.55
-                recording.sample(address, pw_recording.LONG, round(work), tid=tid)
-                recording.sample(address, WINDOW, round((WINDOW - added) / cpi), tid=tid)
-        DATA.mkdir(parents=True, exist_ok=True)
-        return recording.write(DATA / "filters.data")
-
-    @staticmethod
-    def added(path: Path, *options: str) -> float:
-        """The number of cycles that an interrupt adds, as perf functions report -j has it."""
-        result = json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
-        (interrupts,) = result["interrupts"]
-        return interrupts["added"]["cycles"]["added"]
-
-    def test_functions(self):
-        """The rate of the functions that are shown does not change what interrupts add."""
-        path = self.write(pw.FLAG_SAMPLE_ID_ALL)
-        for options in (), ("-d", "/fast"), ("-d", "/slow"), ("-S", "0x30000"):
-            with self.subTest(options=options):
-                self.assertAlmostEqual(self.added(path, *options), 45, 0)
-
-    def test_threads(self):
-        """The counts of a thread tell what was added to it, those of a CPU do not."""
-        path = self.write(pw.FLAG_SAMPLE_ID_ALL | pw.FLAG_INHERIT)
-        self.assertAlmostEqual(self.added(path), 45, 0)
-        self.assertAlmostEqual(self.added(path, "-c", "program"), 30, 0)
-        self.assertAlmostEqual(self.added(path, "--tid", "200", "-d", "/slow"), 60, 0)
-        path = self.write(pw.FLAG_SAMPLE_ID_ALL)
-        self.assertAlmostEqual(self.added(path, "-c", "program"), 45, 0)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,13 @@ import itertools
 import json
 import os
 import re
-import shutil
-import socket
-import subprocess
 import unittest
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import BASE, CHECK, LINUX, PERF, SCRIPT, must, run, unquoted, words
+from tests.harness.env import CHECK, PERF, must, run, unquoted, words
 from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
 
 MINUTES = 1
@@ -81,27 +78,6 @@ class RandomRecordings(unittest.TestCase):
         for seed in range(RANDOM):
             with self.subTest(seed=seed):
                 self.check(seed)
-
-    def test_deferred_call_chains(self):
-        """Samples do not wait for the end of their chains: each counts from the one before it."""
-        for seed in range(10):
-            with self.subTest(seed=seed):
-                simulation = Simulation(seed, libraries(), deferred=True)
-                simulation.run(100, DATA / "deferred.data")
-                told = native(DATA / "deferred.data", "-j", "--share", simulation.share)
-                if BASE == "6.12":  # it knows no such chains
-                    self.assertIn("Please update perf tool.\n", told.stderr)
-                    continue
-                self.assertEqual(
-                    sums_of(json.loads(told.stdout)), simulation.expected(), told.stderr
-                )
-                told = native(DATA / "deferred.data", "--by", "callchain")
-                self.assertGreater(told.returncode, 0)
-                self.assertIn("record without ',defer' in --call-graph\n", told.stderr)
-                # perf script waits for the ends
-                told = run(PERF, "script", "-i", DATA / "deferred.data", "-s", SCRIPT, stderr=-1)
-                self.assertGreater(told.returncode, 0)
-                self.assertIn("record without 'defer', or use perf functions report\n", told.stderr)
 
     def test_rows_by_anything_else(self):
         """The sums of rows that are no functions; their sums file has the same table."""
@@ -229,21 +205,6 @@ class Interval(unittest.TestCase):
         writer.write(path)
         return path
 
-    def test_times(self):
-        """They begin with the first sample, and go on at the same distance over a gap."""
-        path = self.write(5001, 7000, 14999, 15000, 87000, 2**64 - 100)
-        tables = self.tables(path, "--by", "comm")
-        self.assertEqual(
-            [(*table["time"], table["functions"][0]["metrics"]["#"]) for table in tables[:3]],
-            [(5e-6, 14.999e-6, 3), (15e-6, 24.999e-6, 1), (85e-6, 94.999e-6, 1)],
-        )
-        self.assertEqual(len(tables), 4)
-        begin, end = tables[3]["time"]
-        self.assertAlmostEqual(begin, 2**64 / 1e9, delta=1)
-        self.assertLessEqual(begin, end)
-        # an interval of a nanosecond is allowed
-        self.assertEqual(len(objects(self.report(path, "-j", "--interval", "1e-9"))), 6)
-
     def test_skid(self):
         """Each interval tells it of its own windows, also after one with more than are kept."""
         times = *range(2, 2 * (self.MOST_SKIDS + 2), 2), 110000, 110010
@@ -256,36 +217,6 @@ class Interval(unittest.TestCase):
                 for n in (self.MOST_SKIDS, 2)
             ],
         )
-
-    def test_output(self):
-        """Text and CSV have the rows of the objects, and what precedes all of them does so once."""
-        path = recording("one", 1, events=3)
-        tables = self.tables(path, "--limit", 4)
-        options = path, "--interval", self.STEP / 1e9, "--limit", 4
-        header, *rows = csv.reader(io.StringIO(self.report(*options, "-x", ",")))
-        self.assertEqual(header[:4], ["time", "symbol", "dso", "#"])
-        expected = [
-            [f"{table['time'][0]:.9f}", row["symbol"], row["dso"], str(row["metrics"]["#"])]
-            for table in tables
-            for row in table["functions"]
-        ]
-        found = [[row[0], row[1].split(" 0x")[0], *row[2:4]] for row in rows]
-        for row in found:
-            row[1] = "" if row[1].startswith("0x") else row[1]
-        self.assertEqual(found, expected)
-
-        text = self.report(*options, "--header")
-        self.assertEqual(text.count("# recording: "), 1)
-        parts = re.split("(?m)^# --time (.*)\n", text)[1:]
-        self.assertEqual(len(parts), 2 * len(tables))
-        for times, part in zip(parts[::2], parts[1::2]):
-            alone = words(self.report(path, "--time", times, "--limit", 4))
-            self.assertEqual(len(words(part.strip())), len(alone))
-            for ours, theirs in zip(words(part.strip())[1:], alone[1:]):
-                self.assertEqual(ours[-7:], theirs[-7:])
-        notes = run(PERF, "functions", "report", *options, "-M", "TopdownL1", stderr=-1).stderr
-        self.assertEqual(notes.count("records were lost"), 1)
-        self.assertEqual(notes.count("perf functions: no value (-) for "), 1)
 
     def test_refused(self):
         path = recording("one", 1, events=3)
@@ -309,114 +240,6 @@ class Interval(unittest.TestCase):
             self.assertGreater(done.returncode, 0, options)
             self.assertEqual(done.stdout.count("symbol"), 0, options)
             self.assertIn(reason, done.stderr)
-
-    def test_no_time(self):
-        """The samples of a recording may have no time."""
-        event = pw.Event("cycles", 0, 0, [1], 10000, 300)
-        event.sample_type &= ~pw.TIME
-        writer = pw.Writer([[event, pw.Event("instructions", 0, 1, [2])]])
-        writer.sample(event, pw.Where(1, 100, 100), 0x1000, 300, [(1, 300), (2, 300)])
-        writer.write(DATA / "no-time.data")
-        done = native(DATA / "no-time.data", "--interval", 1)
-        self.assertGreater(done.returncode, 0)
-        self.assertIn(
-            "cycles lacks data that these options need: use perf functions record -T\n", done.stderr
-        )
-
-
-class Address0(unittest.TestCase):
-    """Linux 7.3 writes address 0 into a `:u` sample whose interrupt came in the kernel."""
-
-    EVENTS = (("cycles", 0, 0), ("instructions", 0, 1))
-
-    def addresses(self, symbol: str) -> list[int]:
-        """The addresses where the functions of this name are loaded."""
-        found = libraries().functions.items()
-        return [LOADED[library] + at for (library, at), name in found if name == symbol]
-
-    def write(self, alternate: int, *intervals: tuple[int, int]) -> Path:
-        """A recording of one thread. intervals: the address at the end of each, and its cycles."""
-        group = [
-            pw.Event(name, kind, config, [number], *((10000, alternate) if number == 1 else ()))
-            for number, (name, kind, config) in enumerate(self.EVENTS, 1)
-        ]
-        writer, total = pw.Writer([group]), 0
-        writer.comm(pw.Where(1, 100, 100), "program")
-        writer.mmap2(pw.Where(2, 100, 100), LOADED["one"], 0x10000, str(libraries().path("one")))
-        for time, (address, cycles) in enumerate(intervals, 3):
-            total += cycles
-            values = [(1, total), (2, 2 * total)]
-            writer.sample(group[0], pw.Where(time, 100, 100), address, cycles, values)
-        path = DATA / "address-0.data"
-        writer.write(path)
-        return path
-
-    def check(self, path: Path, rows: dict[str, tuple[int, int, int]], *options: str) -> None:
-        """There are these samples, matched windows and cycles in each row."""
-        done = native(path, "-j", *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = {
-            row["symbol"]
-            or row["address"]: (
-                sums["samples"],
-                sums["matched"],
-                sums["totals"]["cycles"],
-            )
-            for row in json.loads(done.stdout)["functions"]
-            for sums in row["sums"]
-        }
-        self.assertEqual(found, rows)
-
-    def test_alternate_period(self):
-        """A window between two such samples is discarded; a later one in a function counts."""
-        (alpha,) = self.addresses("alpha")
-        path = self.write(
-            300, (0, 300), (0, 10000), (0, 310), (alpha, 10000), (alpha, 320), (0, 10000), (0, 330)
-        )
-        self.check(path, {0: (2, 0, 0), "alpha": (1, 1, 320)})
-
-    def test_one_period(self):
-        (alpha,) = self.addresses("alpha")
-        path = self.write(0, (0, 10000), (0, 10001), (0, 10002), (alpha, 10003), (alpha, 10004))
-        self.check(path, {0: (2, 0, 0), "alpha": (2, 1, 10004)}, "--share", "discard")
-
-    def test_another_row(self):
-        """The DSO and the line are not known either, but the comm and the CPU are."""
-        path = self.write(300, (0, 300), (0, 10000), (0, 310))
-        for by, matched in (("dso", 0), ("srcline", 0), ("comm", 1), ("thread", 1), ("cpu", 1)):
-            report = json.loads(must(PERF, "functions", "report", "-i", path, "-j", "--by", by))
-            (row,) = report["functions"]
-            with self.subTest(by=by):
-                self.assertEqual(row["sums"][0]["matched"], matched)
-
-
-class Versions(unittest.TestCase):
-    """Sums of share mode auto, and those that older versions of perf wrote."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.one, cls.two = recording("one", 1, events=3), recording("two", 2, events=3)
-
-    def report(self, *options: object) -> str:
-        """The text that is printed."""
-        return must(PERF, "functions", "report", *options, stderr=-1)
-
-    def test_auto_and_discard(self):
-        """Sums of one host in share mode discard make the total one of discard, with a note."""
-        old = DATA / "old.sums"
-        self.report(self.two, "--share", "discard", "--sums", old)
-        self.report(self.one, "--sums", DATA / "auto.sums")
-        expected = self.report("-x", ",", old, self.one, "--share", "discard")
-        for inputs in ((old, DATA / "auto.sums"), (DATA / "auto.sums", old), (self.one, old)):
-            done = run(PERF, "functions", "report", "-x", ",", *inputs, stderr=-1)
-            self.assertEqual(done.stdout, expected)
-            self.assertEqual(done.stderr.count("the shares are those of discard"), 1)
-
-    def test_discard_of_sums(self):
-        """The sums of auto contain those of discard."""
-        self.report(self.one, "--sums", DATA / "auto.sums")
-        options = "--share", "discard", "--sums", "-"
-        self.assertEqual(self.report(DATA / "auto.sums", *options), self.report(self.one, *options))
 
 
 class Case(unittest.TestCase):
@@ -471,18 +294,6 @@ class LikePerfReport(Case):
             self.assertEqual(done.returncode, 129, number)
             self.assertIn("--percent-limit takes a number from 0 to 100\n", done.stdout)
 
-    def test_percent_limit_without_cycles(self):
-        """Without cycles, it is the share of windows."""
-        path = recording("instructions", 5, events=3)
-        sums = DATA / "instructions.sums"
-        text = self.report(path, "--sums", "-").replace("cycles", "first")
-        sums.write_text(text)
-        whole = self.values(sums)
-        total = sum(int(row["#"]) for row in whole)
-        some = [row for row in whole if 100 * int(row["#"]) >= 10 * total]
-        self.assertTrue(0 < len(some) < len(whole))
-        self.assertEqual(self.values(sums, "--percent-limit", 10), some)
-
     def test_header(self):
         """perf report's header comes first, once per recording, without control characters."""
         sums = DATA / "header.sums"
@@ -514,31 +325,6 @@ class LikePerfReport(Case):
             "# cpuid : a\\x1b]0;b\\x07\\xc2\\x9bc\n",
             self.report("--header", DATA / "hostile.data"),
         )
-
-    def test_header_of_a_pipe(self):
-        simulation = Simulation(1, libraries(), events=3)
-        simulation.run(100, DATA / "seekable.data")
-        simulation.writer.write_pipe(DATA / "pipe.data")
-        done = run(
-            "sh", "-c", f"cat {DATA}/pipe.data | {PERF} functions report --header -", stderr=-1
-        )
-        self.assertEqual((done.returncode, done.stdout), (0, self.report(DATA / "seekable.data")))
-        self.assertIn(
-            "perf functions: -: a pipe has no header to print: record to a file for --header\n",
-            done.stderr,
-        )
-
-    def test_older_names_of_filters(self):
-        """The names are those of perf report; the older ones still work."""
-        for new, short, old, value in (
-            ("--comms", "-c", "--comm", "sh"),
-            ("--dsos", "-d", "--dso", libraries().path("two")),
-            ("--symbols", "-S", "--symbol", "alpha,delta"),
-        ):
-            table = self.report(self.one, new, value)
-            self.assertNotEqual(table, self.report(self.one))
-            self.assertEqual(self.report(self.one, short, value), table)
-            self.assertEqual(self.report(self.one, old, value), table)
 
 
 class Report(Case):
@@ -578,34 +364,6 @@ class Report(Case):
                 for name, number in both[kind][what].items():
                     self.assertEqual(number, sum(part[kind][what][name] for part in parts))
 
-    def test_sums_are_what_is_reported(self):
-        """A table from a sums file is that of its recording, in each form."""
-        self.report(self.one, "--sums", DATA / "one.sums")
-        for form in (), ("-x", ","):
-            self.assertEqual(self.report(*form, DATA / "one.sums"), self.report(*form, self.one))
-        self.assertEqual(
-            without_skid(self.report("-j", DATA / "one.sums")),
-            without_skid(self.report("-j", self.one)),
-        )
-        self.assertEqual(
-            self.report("--sums", "-", DATA / "one.sums"), (DATA / "one.sums").read_text()
-        )
-
-    def test_csv(self):
-        """The weak values are those of JSON, and windows are numbers."""
-        rows = list(csv.DictReader(io.StringIO(self.report("-x", ";", self.one)), delimiter=";"))
-        table = json.loads(self.report("-j", self.one))
-        told = {(row["symbol"], row["dso"]): row["weak"] for row in table["functions"]}
-        sums = sums_of(table)
-        samples = Counter()
-        for ((symbol, dso, _), _), part in sums.items():
-            samples[symbol, dso] += part["samples"] if symbol else 0
-        for row in rows:
-            if row["symbol"] in ("alpha", "beta", "gamma", "delta", "epsilon"):
-                self.assertEqual(int(row["#"]), samples[row["symbol"], row["dso"]])
-                weak = row["weak"].split(";") if row["weak"] else []
-                self.assertEqual(weak, told[row["symbol"], row["dso"]])
-
     def test_fields_sort_and_limit(self):
         full = words(self.report(self.one, "--symbol", "alpha,beta,gamma"))
         names = full[0]
@@ -632,17 +390,6 @@ class Report(Case):
             ["symbol", "#", f"{name}/KI", "DIS"],
         )
         self.assert_refused("no column event=0xc5 ", named, "-F", f"#,{name}")
-
-    def test_filter_leaves_matching_alone(self):
-        """The sample before a window is looked at, even if the filter leaves it out."""
-        every = sums_of(json.loads(self.report("-j", self.one)))
-        some = sums_of(json.loads(self.report("-j", self.one, "--symbol", "alpha")))
-        for row in (*every.values(), *some.values()):
-            del row["opened_all"]  # a product with the samples of all functions that are wanted
-        self.assertEqual(some, {key: value for key, value in every.items() if key[0][0] == "alpha"})
-        library = str(libraries().path("two"))
-        some = sums_of(json.loads(self.report("-j", self.one, "--dso", library)))
-        self.assertEqual(some.keys(), {key for key in every if key[0][1] == library})
 
     def test_source_lines(self):
         """Names of files are short or full; another addr2line may give them."""
@@ -674,47 +421,6 @@ class Report(Case):
             {row[0][0] for row in sums_of(report)},
             {name.replace("one.s:", "uno.s:") for name in short},
         )
-
-    def test_help(self):
-        """The help has examples."""
-        told = run(PERF, "functions", "report", "-h")
-        self.assertEqual(told.returncode, 129)
-        self.assertIn("--diff <before> <after>", told.stdout)
-        self.assertGreater(len(re.findall("^    perf functions report ", told.stdout, re.M)), 3)
-
-    def test_filters_of_tasks(self):
-        """Tasks are chosen by their comm at the time, pid, tid and CPU.
-
-        Windows of others do not count, but they do change the streams. In a stream of several tasks
-        they tell what interrupts add.
-        """
-        filters = {
-            "--comm": ("sh,my worker", lambda task: task.comm in ("sh", "my worker")),
-            "--pid": ("100", lambda task: task.pid == 100),
-            "--tid": ("100", lambda task: task.tid == 100),
-            "--cpu": ("0,2-9", lambda cpu: cpu != 1),
-        }
-        for seed, (option, (value, wants)) in itertools.product(range(4), filters.items()):
-            simulation = Simulation(seed, libraries(), events=3)
-            setattr(simulation, "wants_cpu" if option == "--cpu" else "wants_task", wants)
-            simulation.run(1000, DATA / "filter.data")
-            report = json.loads(self.report("-j", "-i", DATA / "filter.data", option, value))
-            self.assertEqual(sums_of(report), simulation.expected(), (seed, option))
-            self.assertEqual(
-                unquoted(report["intervals"]), simulation.expected_intervals(), (seed, option)
-            )
-
-    def test_time(self):
-        """Two halves have the windows of the whole."""
-        whole = sums_of(json.loads(self.report("-j", self.one)))
-        halves = [
-            sums_of(json.loads(self.report("-j", self.one, "--time", span)))
-            for span in (",0.000025", "0.000025001,")
-        ]
-        for key, sums in whole.items():
-            self.assertEqual(
-                sums["samples"], sum(half[key]["samples"] for half in halves if key in half), key
-            )
 
     def test_bad_input(self):
         sums = DATA / "one.sums"
@@ -824,25 +530,6 @@ class Report(Case):
         self.assertRegex(done.stdout, rf": {sums}: File too large: name another file\n\Z")
         self.assertEqual({path: path.read_text() for path in folder.iterdir()}, {sums: before})
 
-    def test_sums_behind_a_link(self):
-        """The file is replaced, not the link to it nor another file."""
-        folder, given = DATA / "linked", DATA / "given.sums"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        self.report(self.one, "--sums", given)
-        link, target, other = (folder / name for name in ("link", "target", "link.new"))
-        link.symlink_to(target)
-        other.write_text("another")
-        command = PERF, "functions", "report", given, "--sums", link
-        target.write_text("old")
-        old = target.stat().st_ino
-        must(*command)
-        self.assertTrue(link.is_symlink())
-        self.assertNotEqual(target.stat().st_ino, old)
-        self.assertEqual(target.read_text(), given.read_text())
-        self.assertEqual({*folder.iterdir()}, {link, target, other})
-        self.assertEqual(other.read_text(), "another")
-
     def test_cut_recording(self):
         """Wherever it is cut, there is a table of the rest or a reason, and no signal."""
         raw = (
@@ -865,23 +552,6 @@ class Report(Case):
     def test_no_group(self):
         path = recording("single", 4, events=1, read=False)
         self.assert_refused("no counter group: record with perf functions record, or -e '{", path)
-
-    def test_socket(self):
-        """A socket on stdin, which cannot be opened by a name, is read like a pipe."""
-        simulation = Simulation(1, libraries(), events=3)
-        simulation.run(100, DATA / "socket.data")
-        simulation.writer.write_pipe(DATA / "socket.pipe")
-        ours, stdin = socket.socketpair()
-        with stdin:
-            reader = subprocess.Popen(
-                (PERF, "functions", "report", "-"), stdin=stdin, stdout=subprocess.PIPE, text=True
-            )
-        with ours, reader:
-            ours.sendall((DATA / "socket.pipe").read_bytes())
-            ours.shutdown(socket.SHUT_WR)
-            table = reader.stdout.read()
-        self.assertEqual(reader.returncode, 0)
-        self.assertEqual(table, self.report(DATA / "socket.data"))
 
 
 def rounds(
@@ -961,28 +631,6 @@ class Mixed(unittest.TestCase):
         )
         self.assertEqual(done.stdout, "")
 
-    def test_two_events_of_one_name(self):
-        """Misses of the last level and of L1D are two things where the kernel maps them so; those
-        of the program count.
-        """
-        groups = [
-            [*self.BOTH, ("cache-misses:u", 0, 3)],
-            [*self.BOTH, ("L1-dcache-load-misses:u", 3, 0x10000)],
-        ]
-        counts = [[300, 300, 3], [300, 300, 60]]
-        metrics = self.values(rounds("misses", groups, counts, self.INTEL))
-        self.assertEqual((metrics["CM/KI"], metrics["L1-dcache-load-misses:u/KI"]), (10, 200))
-        metrics = self.values(rounds("misses", groups, counts, self.ARM))
-        self.assertEqual(metrics["CM/KI"], 105)
-        groups = [
-            [*self.BOTH, ("r10:u", 4, 0x10)],
-            [*self.BOTH, ("armv8_pmuv3_0/br_mis_pred_retired/u", 8, 0x22)],
-        ]
-        metrics = self.values(rounds("mispredicts", groups, counts, self.ARM))
-        self.assertEqual(
-            (metrics["BM/KI"], metrics["armv8_pmuv3_0/br_mis_pred_retired/u/KI"]), (10, 200)
-        )
-
     def test_cores_of_several_kinds(self):
         """Each has its PMU, whose number is in the attr.
 
@@ -1016,90 +664,6 @@ class Mixed(unittest.TestCase):
             "with several periods: functions weigh more",
         )
         self.values(rounds("periods", groups, counts))
-
-
-class Manual(unittest.TestCase):
-    """perf-functions(1) says what there is, and all of it."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        text = (LINUX / "tools/perf/Documentation/perf-functions.txt").read_text()
-        cls.sections = dict(
-            re.findall(r"^([A-Z ]+)\n-+\n((?s:.*?))(?=^[A-Z ]+\n-+\n|\Z)", text, re.M)
-        )
-
-    def test_options(self):
-        there = set(run(PERF, "functions", "report", "--list-opts").stdout.split())
-        told = set(
-            re.findall(r"^(--[a-z0-9-]+)(?:\[?=\S*)?::$", self.sections["REPORT OPTIONS"], re.M)
-        )
-        self.assertEqual(told, there)
-
-    def test_options_of_record(self):
-        """It lists the options that perf record lacks, and some that perf record has."""
-        lists = [
-            set(run(PERF, *command, "--list-opts").stdout.split())
-            for command in (("functions", "record"), ("record",))
-        ]
-        told = set(
-            re.findall(r"^(--[a-z0-9-]+)(?:\[?=\S*)?::$", self.sections["RECORD OPTIONS"], re.M)
-        )
-        self.assertLessEqual(lists[0] - lists[1] | {"--period"}, told)
-        self.assertLessEqual(told - {"--no-window", "--no-jitter"}, lists[0])
-
-    def test_columns(self):
-        """It has the columns that perf knows."""
-        told = [
-            word
-            for line in self.sections["COLUMNS"].splitlines()
-            for word in line[:15].split()
-            if line[14:15] == " "
-        ]
-        header = SCRIPT.parent / "Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
-        columns = re.findall(r'^FUNCTION_METRIC\("([^"]+)"', header.read_text(), re.M)
-        self.assertGreater(len(columns), 30)
-        self.assertLessEqual({*columns}, {*told})
-
-
-class Completion(unittest.TestCase):
-    """Completion of a line by bash with perf-completion.sh."""
-
-    def complete(self, *words_: str) -> list[str]:
-        """The completions of the last word, which may be empty."""
-        commands = (
-            'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
-            '_perf 2>/dev/null; echo "${COMPREPLY[*]}"'
-        )
-        path = f"{PERF.parent}:/usr/bin:/bin"
-        return must(
-            "bash",
-            "-c",
-            f"PATH={path}; {commands}",
-            LINUX / "tools/perf/perf-completion.sh",
-            "perf",
-            *words_,
-        ).split()
-
-    def test_subcommands(self):
-        self.assertEqual(self.complete("func"), ["functions"])
-        self.assertEqual(self.complete("functions", ""), ["record", "report", "top"])
-        self.assertEqual(self.complete("functions", "rec"), ["record"])
-
-    def test_options(self):
-        """The options are those of the subcommand, although perf has a command of that name."""
-        there = run(PERF, "functions", "report", "--list-opts").stdout.split()
-        self.assertEqual(self.complete("functions", "report", "--"), there)
-        self.assertEqual(self.complete("functions", "report", "--ci", "--fa"), ["--fail-on"])
-        self.assertIn("--all-cpus", self.complete("functions", "record", "--all"))
-        for option in "--period", "--window", "--jitter", "--burst", "--kernel":
-            self.assertIn(option, self.complete("functions", "record", option[:-1]))
-        self.assertEqual(self.complete("report", "--fa"), [])
-        self.assertIn("--header", self.complete("report", "--hea"))
-
-    def test_files(self):
-        """There are no words, so that bash looks for files."""
-        self.assertEqual(self.complete("functions", "report", ""), [])
-        self.assertEqual(self.complete("functions", "report", "--diff", "re"), [])
 
 
 class Record(unittest.TestCase):
@@ -1174,12 +738,6 @@ class Record(unittest.TestCase):
                 self.assertIn(message, done.stdout)
                 self.assertEqual(len(done.stdout.splitlines()), 1)
 
-    def test_period_and_frequency(self):
-        """perf record refuses both together."""
-        done = run(PERF, "functions", "record", "--period", "5000", "-F", "9", "true")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("cannot set frequency and period at the same time", done.stdout)
-
     def test_own_events(self):
         for options in (
             ("-e", "faults", "true"),
@@ -1190,42 +748,6 @@ class Record(unittest.TestCase):
             ("--ev=faults", "true"),
         ):
             self.assertNotIn("alt-period", self.command(*options))
-
-    def test_arguments_are_as_they_were_given(self):
-        """Options are passed on, even if abbreviated, negated, or without their argument."""
-        for given, passed in (
-            ("--call-graph fp,4 --user-call true", "--call-graph=fp,4 --user-callchains true"),
-            ("--no-inherit --inherit -- true -M ipc", "-i --inherit -- true -M ipc"),
-            ("-g -m4M,2M -F 99 sleep -e 1", "-g -m 4M,2M -F 99 sleep -e 1"),
-            ("--switch-output=1s --no-buildid true", "--switch-output=1s -B true"),
-            ("--switch-output true", "--switch-output true"),
-        ):
-            line = self.command(*given.split())
-            self.assertTrue(line.endswith(f" -v -o {DATA}/record.data {passed}"), line)
-
-    def test_options_that_are_not_there(self):
-        for option in "--metricsfoo", "--nonsense":
-            done = run(PERF, "functions", "record", option, "true")
-            self.assertEqual(done.returncode, 129)
-            self.assertIn(f"Error: unknown option `{option[2:]}'", done.stdout)
-
-    def test_help(self):
-        """The help is that of this command, whose options come first."""
-        done = run(PERF, "functions", "record", "-h")
-        self.assertEqual(done.returncode, 129)
-        self.assertRegex(done.stdout, r"^\s*Usage: perf functions record \[-M <metrics>\]")
-        own, other = done.stdout.split("Options of perf record:")
-        for option in "period <n>", "window <n>", "jitter <n>", "burst <n>", "kernel  ":
-            self.assertIn(f"--{option}", own)
-        self.assertIn("-M, --metrics <metric or group", own)
-        for option in "-e, --event <event>", "-F, --freq <freq", "-P  ":
-            self.assertIn(option, other)
-        self.assertNotIn("--period", other)
-
-    def test_period_of_perf_record(self):
-        """-P goes to perf record; --period and its abbreviations are this command's."""
-        self.assertIn(" -P true", self.command("-P", "true"))
-        self.assertTrue(self.command("--peri", "5000", "true").endswith(" -c 5000 true"))
 
 
 if __name__ == "__main__":

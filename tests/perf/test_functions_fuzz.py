@@ -68,12 +68,12 @@ class Fuzzer(unittest.TestCase):
         self.assert_nothing(folder, program)
         if not SLOW:
             return
-        unknown_share = "share < 0 || (share == FUNCTION_SHARE_AUTO && version < 4)"
-        known = "share == FUNCTION_SHARE_AUTO && version < 4"
-        planted = build_planted(folder, unknown_share, known, "functions/sums-file", units)
+        planted = build_planted(
+            folder, "if (share < 0)", "if (share < -9)", "functions/collect/sums-file", units
+        )
         self.assert_found("SUMMARY: UndefinedBehaviorSanitizer", folder, planted)
         planted = build_planted(
-            folder, "\t\tfree(table->cpus[i]);", "\t\t;", "functions/sums", units
+            folder, "\t\tfree(table->cpus[i]);", "\t\t;", "functions/collect/sums", units
         )
         self.assert_found("LeakSanitizer: detected memory leaks", folder, planted)
 
@@ -88,7 +88,7 @@ class Fuzzer(unittest.TestCase):
             folder,
             "\t\tif (pos->priv)\n",
             "\t\tif (0 && pos->priv)\n",
-            "functions/recording",
+            "functions/collect/recording",
             functionsfuzz.RECORDINGS,
         )
         self.assert_found("LeakSanitizer: detected memory leaks", folder, planted)

@@ -7,14 +7,11 @@ groups that come too late. The script must print what perf functions prints.
 
 import csv
 import io
-import itertools
 import json
 import math
 import os
 import pty
 import random
-import re
-import resource
 import struct
 import subprocess
 import unittest
@@ -24,8 +21,7 @@ from time import monotonic
 
 from tests.harness import functionsfuzz
 from tests.harness import perfwrite as pw
-from tests.harness import sumsfile
-from tests.harness.env import CHECK, PERF, must, run, words
+from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 DATA = CHECK / "hostile"
@@ -117,11 +113,6 @@ class Recordings(Refused):
         functionsfuzz.late_group().write_pipe(DATA / "late.pipe")
         self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
 
-    def test_leader_that_comes_late(self):
-        """In a pipe, a group gets another leader, which was sampled before with fewer events."""
-        functionsfuzz.late_leader().write_pipe(DATA / "late.pipe")
-        self.assert_refused("after the first samples: record again", report(DATA / "late.pipe"))
-
     def test_values_of_another_event(self):
         """The first value of a sample is of an event that reads values in another form."""
         for own, other in (
@@ -145,20 +136,6 @@ class Recordings(Refused):
                 self.assert_refused(
                     "has a sample with the values of another event", report(DATA / "values.data")
                 )
-
-    def test_member_of_another_group(self):
-        """A sample has the value of an event that the header has in another group."""
-        events = [pw.Event("cycles", 0, 0, [number], LONG, WINDOW) for number in (1, 2, 3, 4)]
-        writer = pw.Writer([events[:2], events[2:]])
-        for values in [(1, LONG), (3, 1)], [(1, LONG), (4, 1)], [(2, LONG), (3, 1)]:
-            writer.records.clear()
-            writer.comm(pw.Where(1, 100, 100), "program")
-            writer.sample(events[0], pw.Where(2, 100, 100), 0x1000, LONG, values, number=1)
-            writer.write(DATA / "member.data")
-            self.assert_refused(
-                "is not in the group that counts it: the file is damaged, record again",
-                report(DATA / "member.data"),
-            )
 
     def test_many_groups(self):
         """Each event samples, with the ids of 500 unknown events: the time is linear."""
@@ -207,38 +184,6 @@ class Recordings(Refused):
         writer.write(DATA / "large.data")
         self.assert_refused("is in too large a group", report(DATA / "large.data"))
 
-    def test_losses_without_end(self):
-        """Their number does not wrap around."""
-        windows = Windows()
-        windows.window(0x1000)
-        for _ in range(2):
-            windows.writer.lost(windows.where(), 1, COUNT)
-        path = windows.write(DATA / "lost.data")
-        self.assertEqual(loads(report("-j", path).stdout)["lost"], str(COUNT))
-        must(PERF, "functions", "report", path, "--sums", DATA / "lost.sums")
-        done = report("-j", DATA / "lost.sums", path)
-        self.assertEqual(loads(done.stdout)["lost"], str(COUNT))
-
-    def test_comm_that_is_not_utf8(self):
-        windows = Windows()
-        windows.writer.comm(windows.where(), NASTY.replace("\t", ""))
-        windows.window(0x1000)
-        path = windows.write(DATA / "comm.data")
-        row, _ = loads(must(PERF, "functions", "report", "--by", "comm", "-j", path))["functions"]
-        self.assertEqual(row["symbol"], "ev\x1b]0;il\x07\x9b2J\x7f\\x80\\xffö\u2028\\")
-
-    def test_cpu(self):
-        """Messages name the CPUs of recordings."""
-        paths = []
-        for number, cpu in enumerate((NASTY.replace("\t", ""), "other")):
-            windows = Windows()
-            windows.writer.cpuid = cpu
-            windows.window(0x1000)
-            paths.append(windows.write(DATA / f"cpu-{number}.data"))
-        for done in report(*paths), report("-M", "ipc", paths[0]):
-            self.assertIn("ev\\x1b]0;il\\x07", done.stderr)
-            self.assertNotRegex(done.stderr, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-
 
 class Numbers(Refused):
     def check(self, path: Path, *options: object) -> dict:
@@ -268,22 +213,6 @@ class Numbers(Refused):
         change = row["metrics"]["PF/KI"]
         self.assertIsNone(change["interval"])
         self.assertAlmostEqual(change["change"] / (1000 * (SUM // 3 - SUM)), 1)
-
-    def test_no_sums_of_windows_that_do_not_fit(self):
-        """Sums that are too large are refused and do not wrap around.
-
-        They are in one file or two, of one function or two.
-        """
-        full = ("f", "/x", "-", COUNT, 1, *ONE)
-        heavy = ("f", "/x", "-", 1, 1, 1, SUM, *ONE[2:])
-        for number, row in enumerate((full, heavy)):
-            path = cycles(f"full{number}.sums", row)
-            for inputs in ((path, path), (cycles("twice.sums", row, row),)):
-                self.assert_refused("too large", report(*inputs))
-            both = cycles("both.sums", row, ("g", *row[1:]))
-            self.assert_refused("too large", report(both))
-            self.assert_refused("too large", report("--diff", path, both))
-            self.assertEqual(report("--sums", "-", path).stdout, path.read_text())
 
     def refuse_line(self, text: str) -> None:
         """perf refuses a sums file for one of its lines."""
@@ -336,84 +265,6 @@ class Numbers(Refused):
         (DATA / "bad.sums").write_text(good.replace(" 4\n", " 4and more\n"))
         self.assert_refused("it is not a sums file", report(DATA / "bad.sums"))
 
-    def test_lines_of_auto_that_do_not_fit(self):
-        """Windows may begin where they do not end, and each is of one burst.
-
-        The lines of all intervals have to be where they belong.
-        """
-        begun = "300\t1\t90000\t300\t1"
-        line = "sums\tf\t/x\t-\t1\t1\t0\t0\t{}" + "\t0" * 5 + "\t{}\n"
-        group = "group\tauto\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-        windows, long = sumsfile.intervals(2, [(300, 1)], [(999700, 9)]).split("\n")
-        rows = line.format("1\t1", begun)
-        good = f"{HEADER}{group}{windows}\n{long}\n{rows}end\n"
-        path = DATA / "auto.sums"
-        path.write_text(good)
-        self.assertEqual(report("--sums", "-", path).stdout, good)
-        for counts in "0\t0", "0\t1", "1\t0", "1\t2":
-            with self.subTest(counts=counts):
-                self.refuse_line(good.replace(rows, line.format(counts, begun)))
-        for old, new in (
-            (windows, f"{windows}\n{windows}"),
-            (f"{windows}\n{long}", f"{long}\n{windows}"),
-            (windows, "lost\t0\n" + windows),
-            (long, f"lost\t0\n{long}"),
-            (windows, windows.replace("\t1\t", "\t0\t", 1)),  # totals of no interval
-            (long, long.replace("\t1\t", "\t0\t", 1)),
-            (windows, windows + "\t0"),
-            (windows, windows.rpartition("\t")[0]),
-            (windows, "windows"),
-            (long, long + "\t0"),
-            (long, long.rpartition("\t")[0]),
-            (long, "long\t1"),
-            (windows, windows.replace("\t1\t", f"\t{COUNT + 1}\t", 1)),
-            (long, long.replace("\t1\t1\t", f"\t1\t{COUNT + 1}\t", 1)),
-            (windows, windows.replace("90000", str(SUM + 1))),
-        ):
-            with self.subTest(new=new):
-                self.assertIn(old, good)
-                self.refuse_line(good.replace(old, new))
-        for share in "discard", "none":
-            text = good.replace("auto", share).replace(rows, "")
-            with self.subTest(share=share):
-                self.refuse_line(text)
-        for missing in windows, long:
-            path.write_text(good.replace(f"{missing}\n", ""))
-            done = report(path)
-            self.assertGreater(done.returncode, 0)
-            self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
-
-    def test_cells_have_the_number(self):
-        """Cells have the number of the JSON at any size, as far as their digits allow."""
-        digits = {"CPI": 1, "%I": 1, "%CY": 1}
-        for number in (10**15, 10**16, 10**31, 10**32, SUM):
-            path = cycles("cell.sums", ("f", "/x", "-", COUNT, COUNT, number, 1, number, 1, 1))
-            (row,) = loads(report("-j", path).stdout)["functions"]
-            for done in report(path), report("--ci", path):
-                titles, cells = words(done.stdout)[-2:]
-                cells = [cell.strip("?") for cell in cells if ".." not in cell]
-                titles = [title for title in titles if title not in ("95", "%")]
-                printed = dict(zip(titles[1:], cells[1:]))
-                self.assertEqual(int(printed["#"]), 2**64)  # a double of COUNT
-                for column in digits:
-                    value = row["metrics"][column]
-                    self.assertTrue(
-                        math.isclose(float(printed[column]), value, rel_tol=0.05, abs_tol=0.05),
-                        (column, printed, value),
-                    )
-            other = cycles("other.sums", ("f", "/x", "-", COUNT, COUNT, *ONE))
-            line = words(report("--diff", path, other, "-F", "CPI").stdout)[1]
-            self.assertTrue(math.isclose(float(line[2].strip("*")), 1 - number, rel_tol=0.05))
-
-    def test_callers_without_squares(self):
-        """The product of two totals is 0, which no windows can have."""
-        path = cycles("callers.sums", ("[all]", "", "-", 2, 2, 600, 300, 0, 0, 0))
-        path.write_text(path.read_text().replace("by\tsymbol", "by\tchildren"))
-        done = report("-j", path)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        (row,) = loads(done.stdout)["functions"]
-        self.assertEqual(row["metrics"]["%CY"], 100)
-
     def test_group_of_too_many_events(self):
         """Each pair of events has a product in each row, so there are no more than 64 events."""
         for number in 64, 65:
@@ -426,50 +277,6 @@ class Numbers(Refused):
         writer.sample(0x1000, *65 * [1])
         path = writer.write(DATA / "events.data")
         self.assert_refused("is in too large a group: record fewer events", report(path))
-
-    def test_too_many_columns(self):
-        groups = (
-            (("instructions", *(f"e{number}-{event:02}" for event in range(60))), [])
-            for number in range(9)
-        )
-        row = "f", "/x", "-", 1, 1, *(61 + 61 * 62 // 2) * [1]
-        path = sums_file("columns.sums", *((events, [row]) for events, _ in groups))
-        done = report(path)
-        self.assert_refused("too many events for a table (record fewer)", done)
-
-    def test_titles_of_columns(self):
-        """No two columns have the same title, whose case does not matter to --sort."""
-        events = "BM", "X", "branch-misses", "instructions", "x"
-        path = sums_file(
-            "titles.sums", (events, [("f", "/x", "-", 9, 9, 10, 20, 30, 1000, 40, *15 * [0])])
-        )
-        table = loads(report("-j", path).stdout)
-        values = {name: round(value) for name, value in table["functions"][0]["metrics"].items()}
-        self.assertEqual(
-            {name: value for name, value in values.items() if name.endswith("/KI")},
-            {"BM/KI": 30, "event:BM/KI": 10, "X/KI": 20, "event:x/KI": 40},
-        )
-
-    def test_many_rows_of_one_name(self):
-        """In 20,000 DSOs, some of one short name, and at 20,000 addresses of one."""
-        dsos = [("f", f"/{number % 100}/{number // 2}.so", "-") for number in range(20000)]
-        addresses = [("f", "/x.so", hex(number)) for number in range(20000)]
-        for name, rows in (("dsos", dsos), ("addresses", addresses)):
-            path = cycles(f"{name}.sums", *((*row, 1, 1, *ONE) for row in rows))
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            labels = [line[:-5] for line in words(report(path).stdout)[1:]]
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.assertLess(after.ru_utime - before.ru_utime, 0.5)
-            expected = (
-                [["f", f"[{dso}]"] for _, dso, _ in rows]
-                if name == "dsos"
-                else [["f", address] for _, _, address in rows]
-            )
-            self.assertEqual(sorted(labels), sorted(expected))
-            done = report("--diff", path, path)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            last = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.assertLess(last.ru_utime - after.ru_utime, 3)
 
 
 class Names(unittest.TestCase):
@@ -510,26 +317,6 @@ class Names(unittest.TestCase):
                 if "-j" not in command:
                     self.assertIn(PRINTED[:20], text)
 
-    def test_separated_values_are_the_names(self):
-        """Programs that read them get all bytes of names."""
-        done = run(
-            PERF, "functions", "report", "-x", ",", self.path, stderr=-1, errors="surrogateescape"
-        )
-        rows = list(csv.reader(io.StringIO(done.stdout)))
-        self.assertEqual(rows[1][:2], [NASTY, f"/lib/{NASTY}"])
-        names = "a\nb", "a\rb", 'a"b', "a,b"
-        path = cycles("separated.sums", *((name, "/x", "-", 1, 1, *ONE) for name in names))
-        text = subprocess.check_output((PERF, "functions", "report", "-x", ",", path)).decode()
-        rows = list(csv.reader(io.StringIO(text, newline="")))
-        self.assertEqual([row[0] for row in rows[1:]], [*names])
-
-    def test_one_symbol_in_several_dsos(self):
-        """A row has the short name of its DSO, or its path if another one has the same."""
-        dsos = "/1/a", "/2/a", "/3/b"
-        path = cycles("dsos.sums", *(("f", dso, "-", 1, 1, *ONE) for dso in dsos))
-        labels = [line.split()[:2] for line in report(path).stdout.splitlines()[1:]]
-        self.assertEqual(labels, [["f", f"[{dso}]"] for dso in ("/1/a", "/2/a", "b")])
-
 
 class Inputs(unittest.TestCase):
     """The same table, wherever recordings and sums come from."""
@@ -564,52 +351,6 @@ class Inputs(unittest.TestCase):
         ):
             with self.subTest(command=command):
                 self.assertEqual(self.bash(command), self.table)
-
-    def test_process_substitution(self):
-        for command in (
-            f"report <(cat {self.sums})",
-            f"report <(cat {self.pipe})",
-            f"report -i <(cat {self.pipe})",
-        ):
-            with self.subTest(command=command):
-                self.assertEqual(self.bash(command), self.table)
-        sums = report(*[self.recording] * 4, "--sums", "-").stdout
-        pipes = f"<(cat {self.pipe}) <(cat {self.sums}) <(cat {self.pipe}) - < {self.pipe}"
-        self.assertEqual(self.bash(f"report --sums - {pipes}"), sums)
-        self.assertEqual(
-            self.bash(f"report --diff <(cat {self.pipe}) <(cat {self.sums})"),
-            self.bash(f"report --diff {self.recording} {self.recording}"),
-        )
-
-    def test_slow_pipe(self):
-        """Its first byte comes late and alone."""
-        slow = "(sleep 0.3; head -c 1 {0}; sleep 0.3; tail -c +2 {0})"
-        for path in self.sums, self.pipe:
-            self.assertEqual(self.bash(f"report <{slow.format(path)}"), self.table)
-
-    def test_short_queue(self):
-        """perf report delivers all samples, however few may wait for their turn."""
-        windows = Windows()
-        # two CPUs whose buffers are written one after the other
-        for first in 2000, 2001:
-            windows.clock = itertools.count(first, 2)
-            for _ in range(1500):
-                windows.window(0x1000)
-        windows.writer.write_pipe(DATA / "queue.pipe")
-        windows.write(DATA / "queue.data")
-        for size in "80K", "200K", "1M":
-            config = DATA / "queue.config"
-            config.write_text(f"[report]\n\tqueue-size = {size}\n")
-            for source in "- < queue.pipe", "queue.data":
-                with self.subTest(size=size, source=source):
-                    rows = must(
-                        *("bash", "-c", f"{PERF} report --stdio -F sample -s pid -i {source}"),
-                        env={**os.environ, "PERF_CONFIG": str(config)},
-                        cwd=DATA,
-                        stderr=-1,
-                    )
-                    numbers = re.findall(r"^ +(\d+)", rows, re.MULTILINE)
-                    self.assertEqual(set(numbers), {"6001"}, rows)
 
     def test_nothing(self):
         for source in "/dev/null", "<(true)", "- < /dev/null":

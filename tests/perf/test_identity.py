@@ -21,7 +21,7 @@ from tests.harness import code
 from tests.harness import perfwrite as pw
 from tests.harness.code import addresses, assembly
 from tests.harness.env import CHECK, PERF, SCRIPT, must
-from tests.harness.recording import LONG, WINDOW, Recording, Windows
+from tests.harness.recording import Windows
 
 DATA = CHECK / "identity"
 DATA.mkdir(parents=True, exist_ok=True)
@@ -301,25 +301,6 @@ class Identity(unittest.TestCase):
         self.check(path, {(symbol, "[vdso]"): (1, 1)})
 
 
-class Keys(unittest.TestCase):
-    def test_texts_that_are_equal(self):
-        """The hundredth thread is not CPU 100, nor is the first one the comm "1"."""
-        recording = Recording([[pw.Event("cycles", 0, 0, [1], LONG, WINDOW)]], comm="1")
-        tids = {cpu: recording.pid + cpu for cpu in range(102)}
-        for cpu, tid in tids.items():
-            recording.writer.comm(recording.where(tid), "1")
-            for cycles in LONG, WINDOW:
-                recording.sample(0x1000, cycles, tid=tid, cpu=cpu)
-        path = recording.write(DATA / "keys.data")
-        for by, expected in (
-            ("comm,thread", {f"1;{tid}:1" for tid in tids.values()}),
-            ("cpu,thread", {f"{cpu:03};{tid}:1" for cpu, tid in tids.items()}),
-        ):
-            with self.subTest(by):
-                found = native(path, "--by", by)
-                self.assertEqual(found, {(symbol, ""): (1, 1) for symbol in expected})
-
-
 class Inlined(unittest.TestCase):
     SOURCE = """
 #define HERE(name) asm volatile(".globl " #name "\\n.hidden " #name "\\n" #name ": .fill 16, 1, 0x90")
@@ -365,11 +346,6 @@ void other(void) { HERE(in_other); }
                 "other": (1, 1),
             },
         )
-
-    def test_without_debug_information(self):
-        bare = DATA / "bare.so"
-        must("objcopy", "--strip-debug", self.stripped_of_labels(), bare)
-        self.assertEqual(self.rows(bare, "--inline"), {"outer": (5, 5), "other": (1, 1)})
 
     def stripped_of_labels(self) -> Path:
         """The library without the symbols inside of its functions."""

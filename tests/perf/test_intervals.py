@@ -6,7 +6,6 @@ from several distributions with known rates. One program is recorded 10 times (`
 100), and only the jitter of its periods differs.
 """
 
-import csv
 import itertools
 import json
 import math
@@ -17,14 +16,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness import perfdata, sumsfile
+from tests.harness import perfdata
 from tests.harness.calls import HEADER as OPENED_HEADER
 from tests.harness.calls import Program
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, must, native
 from tests.harness.estimates import (
     HEADER,
     Bounds,
-    Estimate,
     Window,
     crowd,
     estimate,
@@ -33,7 +31,6 @@ from tests.harness.estimates import (
     quantile,
     rate_bounds,
     score,
-    stretch,
     sums_line,
 )
 from tests.harness.truth import LEAVES, read_truth
@@ -76,23 +73,6 @@ def report_bursts(bursts: Sequence[Sequence[int]], windows: int) -> dict:
     path = DATA / "bursts.sums"
     path.write_text("\n".join([OPENED_HEADER, "\t".join(fields), "end\n"]))
     return rows_of(must(PERF, "functions", "report", "-j", path))["f"]
-
-
-def report_groups(
-    groups: dict[tuple[str, ...], dict[str, Sequence[Sequence[int]]]], *options: str, **more: object
-) -> dict[str, dict]:
-    """The rows of functions with windows of several groups of events."""
-    DATA.mkdir(parents=True, exist_ok=True)
-    lines = HEADER.splitlines()[:-1]
-    for events, functions in sorted(groups.items()):
-        lines.append("\t".join(("group\tdiscard\t999700\t0\t300\t0\t0\t1", *events)))
-        lines += [
-            sums_line(symbol, windows, events=len(events))
-            for symbol, windows in sorted(functions.items())
-        ]
-    path = DATA / "groups.sums"
-    path.write_text("\n".join([*lines, "end\n"]))
-    return rows_of(must(PERF, "functions", "report", "-j", path, *options, stderr=-1, **more))
 
 
 def rows_of(text: str) -> dict[str, dict]:
@@ -146,37 +126,6 @@ class Method(unittest.TestCase):
                     row["intervals"][column],
                     score(row["metrics"][column], row["errors"][column], t_of_all, 100),
                 )
-
-    def test_no_variance(self):
-        """Intervals have a width wherever chance had a part.
-
-        The cases are no event, a single window, and windows that are all alike.
-        """
-        some = [(300, 200, draw) for draw in (0, 4, 5, 1, 0, 0)]
-        rows = report(
-            sums_line("none", [(300, 250, 0)] * 40),
-            sums_line("one", [(300, 250, 1)]),
-            sums_line("some", some),
-            sums_line("alike", [(300, 300, 2)] * 10),
-            sums_line("lost", [], discarded=5),
-        )
-        three = -math.log(0.05)
-        # where there are faults, an average fault has (sum y^2 / sum y) in its window
-        more = three * (42 + 1 + 40) / (10 + 1 + 20)
-        self.assert_bounds(rows["none"]["intervals"]["PF/KI"], (0, 1000 * more / 10000))
-        self.assertNotIn("CPI", rows["one"]["intervals"])
-        self.assert_bounds(
-            rows["alike"]["intervals"]["PF/KI"],
-            (1000 * 2 / 300 / (1 + three / 10), 1000 * (20 + more) / 3000),
-        )
-        # 3 more windows without cycles, or without instructions
-        self.assert_bounds(
-            rows["alike"]["intervals"]["CPI"], (1 / (1 + three / 10), 1 + three / 10)
-        )
-        self.assert_bounds(rows["lost"]["intervals"]["%CY"], (0, 100 * three / 57))
-        self.assert_bounds(rows["lost"]["intervals"]["DIS"], (100 * (1 - three / 5), 100))
-        self.assert_bounds(rows["none"]["intervals"]["DIS"], (0, 100 * three / 40))
-        self.assertEqual(rows["lost"]["intervals"].keys(), {"%CY", "%I", "%PF", "DIS"})
 
     def opened_shares(
         self, opened: Sequence[int], rates: Sequence[tuple[float, float]]
@@ -287,28 +236,6 @@ class Method(unittest.TestCase):
             self.assertAlmostEqual(row["metrics"]["CPI"], value)
             self.assertEqual("CPI" in row["weak"], is_left)
 
-    def test_calls_inside_of_windows(self):
-        """Where returns are counted, more than one in a hundred windows makes rates weak."""
-        draw = random.Random(8)
-        for name in "br_return_retired", "br_inst_retired.near_return", "ex_ret_near_ret":
-            for returns, is_weak in ((1, False), (2, True)):
-                windows = [
-                    (300, int(number < returns), draw.randrange(200, 300)) for number in range(100)
-                ]
-                path = DATA / "calls.sums"
-                lines = [
-                    OPENED_HEADER.replace(
-                        "cycles\tinstructions", f"cycles\t{name}\tinstructions"
-                    ).partition("\nwindows")[0],
-                    sumsfile.intervals(3),
-                    opened_line("f", 50, windows, events=3),
-                    "end\n",
-                ]
-                path.write_text("\n".join(lines))
-                (row,) = rows_of(must(PERF, "functions", "report", "-j", path)).values()
-                self.assertEqual("CPI" in row["weak"], is_weak, (name, returns))
-                self.assertNotIn("%CY", row["weak"])
-
     def test_bursts(self):
         """The windows of a burst are one in the degrees of freedom."""
         draw = random.Random(9)
@@ -316,100 +243,6 @@ class Method(unittest.TestCase):
         row = report_bursts(bursts, 2)
         self.assertAlmostEqual(row["errors"]["CPI"], estimate(bursts, 0, 1).error)
         self.assert_bounds(row["intervals"]["CPI"], rate_bounds(bursts, 0, 1))
-
-    def test_leaders(self):
-        """Shares use samples of the groups that cycles leads, or else of the first leader by name.
-
-        Their rates come from those of these groups that have the event.
-        """
-        groups = {
-            ("cycles", "cache-misses"): (5, (300, 3)),
-            ("cycles", "instructions"): (10, (300, 200)),
-            ("cpu-clock", "instructions"): (70, (3000, 7)),
-            ("instructions", "page-faults"): (9, (1000, 1)),
-            ("cpu-clock", "page-faults"): (8, (3000, 6)),
-        }
-        lines = HEADER.splitlines()[:-1]
-        for events, (opened, window) in sorted(groups.items()):
-            lines.append("\t".join(("group\tauto\t999700\t0\t300\t0\t0\t1", *events)))
-            lines.append(sumsfile.intervals(2))
-            lines.append(opened_line("f", opened, [window] * 4))
-            lines.append(opened_line("g", 10, [(window[0], 5)] * 4))
-        path = DATA / "leaders.sums"
-        path.write_text("\n".join([*lines, "end\n"]))
-        rows = rows_of(must(PERF, "functions", "report", "-j", path))
-        clock = 78 / 98  # share of f in both groups that cpu-clock leads
-        for column, share in (
-            ("%CY", 15 / 35),
-            ("%CLK", clock),
-            ("%I", 15 * 200 / (15 * 200 + 20 * 5)),
-            ("%L1DM", 15 * 3 / (15 * 3 + 20 * 5)),
-            ("%PF", clock * 6 / (clock * 6 + (1 - clock) * 5)),
-        ):
-            with self.subTest(column):
-                self.assertAlmostEqual(rows["f"]["metrics"][column], 100 * share)
-
-    def test_groups_without_a_common_group(self):
-        """A metric of events that were never counted together has an interval too."""
-        draw = random.Random(2)
-        faults = [(draw.randrange(280, 320), draw.randrange(5)) for _ in range(30)]
-        instructions = [(draw.randrange(280, 320), draw.randrange(100, 500)) for _ in range(20)]
-        row = report_groups(
-            {
-                ("cycles", "instructions"): {"f": instructions},
-                ("cycles", "page-faults"): {"f": faults},
-            }
-        )["f"]
-        above, below = estimate(faults, 1, 0), estimate(instructions, 1, 0)
-        parts = [(part.error / part.value) ** 2 for part in (above, below)]
-        value = 1000 * above.value / below.value
-        self.assertAlmostEqual(row["metrics"]["PF/KI"], value)
-        self.assertAlmostEqual(row["errors"]["PF/KI"], value * math.sqrt(sum(parts)))
-        freedom = sum(parts) ** 2 / (parts[0] ** 2 / above.freedom + parts[1] ** 2 / below.freedom)
-        bounds = Estimate(value, value * math.sqrt(sum(parts)), freedom).bounds
-        self.assert_bounds(
-            row["intervals"]["PF/KI"],
-            [
-                value * (bound / value) ** stretch(*of)
-                for bound, of in zip(bounds, ((instructions, 1), (faults, 1)))
-            ],
-        )
-        self.assertNotIn("PF/KI", row["weak"])
-
-
-class VendorMetrics(unittest.TestCase):
-    """-M: metrics of events in several groups, by the delta method."""
-
-    RATIO = "branch_misprediction_ratio"
-    CPU = {"PERF_CPUID": "0x00000000410fd0c0"}
-
-    def test_ratio_of_two_groups(self):
-        """By hand it is the product of two ratios of one group each."""
-        draw = random.Random(7)
-        misses, branches = (
-            [(draw.randrange(280, 320), draw.randrange(least, 4 * least)) for _ in range(number)]
-            for least, number in ((2, 29), (30, 34))
-        )
-        groups = {
-            ("cycles", "BR_MIS_PRED_RETIRED"): {"f": misses, "once": misses},
-            ("cycles", "BR_RETIRED"): {"f": branches, "once": branches[:1]},
-        }
-        rows = report_groups(groups, "-M", self.RATIO, env=self.CPU)
-        above, below = estimate(misses, 1, 0), estimate(branches, 1, 0)
-        parts = [(part.error / part.value) ** 2 for part in (above, below)]
-        value, t = above.value / below.value, quantile(
-            sum(parts) ** 2 / sum(part**2 / number for part, number in zip(parts, (28, 33)))
-        )
-        self.assertAlmostEqual(rows["f"]["metrics"][self.RATIO], value, 12)
-        self.assertAlmostEqual(
-            rows["f"]["errors"][self.RATIO] / (value * math.sqrt(sum(parts))), 1, 6
-        )
-        low, high = rows["f"]["intervals"][self.RATIO]
-        self.assertAlmostEqual((high - low) / 2 / (t * value * math.sqrt(sum(parts))), 1, 6)
-        # one window does not tell how much the next one differs
-        self.assertNotIn(self.RATIO, rows["once"]["errors"] | rows["once"]["intervals"])
-        self.assertNotIn(self.RATIO, rows["f"]["weak"])
-        self.assertIn(self.RATIO, rows["once"]["weak"])
 
 
 class Printed(unittest.TestCase):
@@ -460,21 +293,6 @@ class Printed(unittest.TestCase):
                 )
                 self.assertEqual(row[f"{column} 95%"], told)
 
-    def test_ci_with_separators(self):
-        rows = list(csv.DictReader(self.table("--ci", "-x", ",").splitlines()))
-        self.assertEqual(len(rows), len(self.rows))
-        for row in rows:
-            intervals = self.rows[row["symbol"]]["intervals"]
-            self.assertEqual(
-                row["weak"].split(";") if row["weak"] else [], self.rows[row["symbol"]]["weak"]
-            )
-            for column in ("CPI", "PF/KI", "%CY", "%I", "%PF", "DIS"):
-                told = [row[f"{column} low"], row[f"{column} high"]]
-                self.assertEqual(
-                    told if told[0] == "-" else [float(bound) for bound in told],
-                    intervals.get(column, ["-", "-"]),
-                )
-
     def marked(self, *options: str) -> set[tuple[str, str]]:
         """Functions and columns of the values with a mark."""
         table = [line for line in self.table(*options).splitlines() if not line.startswith("#")]
@@ -509,64 +327,6 @@ class Printed(unittest.TestCase):
         # values for programs have no marks
         for options in (("-x", ","), ("-x", ",", "--ci"), ("-j",)):
             self.assertNotIn("?", self.table(*options))
-
-    def test_twenty_windows(self):
-        """19 windows that are all alike are too few, 20 are not: those of the function for a rate,
-        those of all functions that hold an event for a share. Windows of a burst are one.
-        """
-        twos = (300, 300, 2)
-        rows = report(
-            sums_line("f19", [twos] * 19),
-            sums_line("f20", [twos] * 20),
-            sums_line("rest", [(300, 300, 0)] * 300),
-        )
-        self.assertLessEqual({"CPI", "PF/KI", "DIS"}, {*rows["f19"]["weak"]})
-        self.assertFalse({"CPI", "PF/KI", "DIS", "%PF"} & {*rows["f20"]["weak"]})
-        rows = report(
-            sums_line("rest", [(300, 300, 0)] * 300),
-            sums_line("f", [(300, 300, 0)] * 300 + [twos] * 19),
-        )
-        self.assertEqual([name for name in rows["f"]["weak"] if name.startswith("%")], ["%PF"])
-        # 160 windows, 8 of which follow one another in each of 20 bursts, or 152 in 19 of them
-        for bursts in (19, 20):
-            row = report_bursts([(2400, 2400)] * bursts, 8)
-            self.assertEqual("CPI" in row["weak"], bursts < 20)
-
-    def test_zeros(self):
-        """A 0 is weak if three events that no window has seen could make it the value of all."""
-        rows = report(
-            sums_line("few", [(300, 300, 0)] * 25),
-            sums_line("many", [(300, 300, 0)] * 2000),
-            sums_line("rest", [(300, 300, 0)] * 990 + [(300, 300, 1)] * 10),
-        )
-        self.assertEqual(
-            {name: "PF/KI" in row["weak"] for name, row in rows.items() if name != "rest"},
-            {"few": True, "many": False},
-        )
-
-    def test_windows_that_leave(self):
-        """In share mode none, each window counts where it ends, so it leaves nothing out."""
-        line = sums_line("f", [(300, 300, 1)] * 100, discarded=20)
-        begun = line.replace("\t120\t100\t100\t0", "\t120\t100\t100\t100", 1)
-        self.assertNotEqual(begun, line)
-        for share, line, is_weak in ("discard", line, True), ("none", begun, False):
-            path = DATA / "leave.sums"
-            path.write_text("\n".join((HEADER.replace("discard", share), line, "end\n")))
-            told = json.loads(must(PERF, "functions", "report", "-j", path, stderr=-1))
-            self.assertEqual("CPI" in told["functions"][0]["weak"], is_weak)
-
-    def test_percentages_end_at_100(self):
-        """A ratio of misses to accesses has no true value above 100 %."""
-        events = ("cycles", "cache-misses", "cache-references")
-        draw = random.Random(6)
-        windows = [
-            (300, draw.randrange(references + 1), references)
-            for references in (draw.randrange(40) for _ in range(8))
-        ]
-        rows = report_groups({events: {"few": windows, "many": [(300, 10, 20)] * 1000}})
-        self.assertEqual(rows["few"]["intervals"]["%CM"][1], 100)
-        low, high = rows["many"]["intervals"]["%CM"]
-        self.assertTrue(49 < low < 50 < high < 51)
 
 
 def skidding(draw: random.Random) -> Window:
@@ -649,17 +409,6 @@ BURSTY: dict[str, tuple[str, float, Callable[[random.Random], Window]]] = {
     ),
     "two speeds": ("CPI", 1.2, lambda draw: (300, draw.choice((100, 400)), 0)),
 }
-NUMBERS = {
-    "85 % stall": (5, 10, 20, 50, 200),
-    "50 % stall": (10, 20, 50),
-    "15 % stall": (10, 20, 50),
-    "storms": (50, 200, 1000),
-    "larger storms": (50, 200),
-    "bursts (1.2)": (50, 200),
-    "bursts (1.5)": (50, 200, 1000),
-    "two rates": (20, 100),
-    "two speeds": (20, 50),
-}
 REGULAR: dict[str, tuple[str, Callable[[random.Random], Window]]] = {
     "CPI of windows that differ by 10 %": (
         "CPI",
@@ -715,28 +464,6 @@ class Coverage(unittest.TestCase):
                     name, [low <= case.truth <= high for low, high in bounds], case.most
                 )
 
-    def test_few_or_bursty_windows(self):
-        """93 % of the intervals of like functions contain the truth or are marked."""
-        quiet = [sums_line(f"quiet{number}", [(300, 300, 1)] * 200) for number in range(2)]
-        for name, numbers in NUMBERS.items():
-            column, truth, window = BURSTY[name]
-            for number in numbers:
-                draw, right, weak = random.Random(9), [], 0
-                for _ in range(max(6, min(16, 4000 // number))):
-                    rows = alike(window, number, 50, draw, *quiet)
-                    for symbol, row in rows.items():
-                        if not symbol.startswith("quiet"):
-                            low, high = row["intervals"].get(column, (0, 0))
-                            weak += column in row["weak"]
-                            right.append(column in row["weak"] or low <= truth <= high)
-                percent = 100 * sum(right) / len(right)
-                print(
-                    f"{name}, {number} windows: {percent:.1f} % of {len(right)} are right or marked"
-                    f" ({100 * weak / len(right):.0f} % marked)"
-                )
-                with self.subTest(name, number=number):
-                    self.assertGreaterEqual(percent, 93)
-
     def test_power(self):
         """Not everything is marked: 20 regular windows are enough.
 
@@ -758,90 +485,6 @@ class Coverage(unittest.TestCase):
             with self.subTest(name):
                 self.assertLess(weak, 9)
                 self.assertLess(sum(widths) / len(widths), 1.1)
-
-    def test_shares_of_storms(self):
-        """Shares of events that few windows hold are right or marked, however many windows."""
-        draw = random.Random(11)
-        right = []
-        for _ in range(100):
-            windows: dict[str, list[Window]] = {"most": [(300, 300, 0)], "rest": [(300, 300, 0)]}
-            for _ in range(200):
-                name = "most" if draw.random() < 0.9 else "rest"
-                windows[name].append(storm(draw, 0.02, 30, 0.1))
-            row = report(*(sums_line(*item) for item in windows.items()))["most"]
-            low, high = row["intervals"].get("%PF", (0, 0))
-            right.append("%PF" in row["weak"] or low <= 90 <= high)
-        print(f"share of storms: {sum(right)} of 100 are right or marked")
-        self.assertGreaterEqual(sum(right), 93)
-
-    def test_vendor_metrics(self):
-        """Events are in groups with separate windows, which their cycles relate.
-
-        Some of the events go together, others do not.
-        """
-
-        def ratio(draw: random.Random) -> tuple[tuple[int, ...], ...]:
-            cycles = [300 * (1 + poisson(draw, 1)) for _ in "12"]
-            return (cycles[0], poisson(draw, cycles[0] / 110)), (
-                cycles[1],
-                round(cycles[1] * draw.uniform(0.1, 0.3)),
-            )
-
-        def topdown(draw: random.Random) -> tuple[tuple[int, ...], ...]:
-            cycles = [300 * (1 + poisson(draw, 1)) for _ in "12"]
-            done = draw.randrange(100, 900)
-            return (cycles[0], done, done + draw.randrange(300)), (
-                cycles[1],
-                round(8 * cycles[1] * draw.betavariate(2, 3)),
-            )
-
-        groups = {
-            "ratio": (("cycles", "BR_MIS_PRED_RETIRED"), ("cycles", "BR_RETIRED")),
-            "topdown": (("cycles", "OP_RETIRED", "OP_SPEC"), ("cycles", "STALL_SLOT")),
-        }
-        # 499.5 of 649 operations retire, 0.6 of the slots are not stalled
-        for name, window, metric, cpu, truth, numbers in (
-            (
-                "ratio",
-                ratio,
-                "branch_misprediction_ratio",
-                "0x00000000410fd0c0",
-                1 / 110 / 0.2,
-                (60, 30),
-            ),
-            (
-                "topdown",
-                topdown,
-                "retiring",
-                "0x00000000410fd400 slots=8",
-                100 * 0.6 * 499.5 / 649,
-                (40, 25),
-            ),
-            (
-                "topdown",
-                topdown,
-                "retiring",
-                "0x00000000410fd400 slots=8",
-                100 * 0.6 * 499.5 / 649,
-                (15, 12),
-            ),
-        ):
-            draw = random.Random(8)
-            functions = [
-                {
-                    f"f{trial:04}": [window(draw)[group] for _ in range(number)]
-                    for trial in range(2000)
-                }
-                for group, number in enumerate(numbers)
-            ]
-            rows = report_groups(
-                dict(zip(groups[name], functions)), "-M", metric, env={"PERF_CPUID": cpu}
-            )
-            bounds = [row["intervals"][metric] for row in rows.values()]
-            with self.subTest(metric, numbers=numbers):
-                self.assert_coverage(
-                    f"{metric} of {numbers} windows", [low <= truth <= high for low, high in bounds]
-                )
 
     def test_shares(self):
         """Shares of cycles and of instructions have right intervals.
@@ -911,24 +554,6 @@ class NestedCalls(unittest.TestCase):
                     same = {"#", "DIS"} | {"CPI"} - {*auto[name]["weak"]}
                     for column in same:
                         self.assertEqual(auto[name]["metrics"][column], row["metrics"][column])
-
-    def test_coverage(self):
-        """The intervals of shares of cycles contain the truth, for few and for many samples."""
-        program = Program(3)
-        truth = program.shares("%CY")
-        draw, inside = random.Random(4), []
-        for number in (50, 300, 2000):
-            for _ in range(100):
-                rows = self.shares(program.write(DATA / "nested.sums", draw, number))
-                for name, share in truth.items():
-                    low, high = (
-                        rows[name]["intervals"]["%CY"] if name in rows else (0, 300 / number)
-                    )
-                    inside.append(low <= share <= high)
-            percent = 100 * sum(inside) / len(inside)
-            print(f"{number} windows: {percent:.1f} % of {len(inside)} intervals contain the truth")
-            self.assertGreater(percent, 93)
-            inside.clear()
 
 
 class Recordings(unittest.TestCase):

@@ -7,26 +7,19 @@ The recordings have chosen addresses and maps, or come from a program that write
 import json
 import os
 import random
-import re
 import unittest
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, must, run
-from tests.harness.recording import LONG, Recording, Windows
+from tests.harness.env import CHECK, PERF, must
+from tests.harness.recording import Windows
 
 DATA = CHECK / "jit"
 DATA.mkdir(parents=True, exist_ok=True)
 JIT, UNNAMED = "[JIT]", "[unnamed JIT code]"
 SHARE = ("--share", "discard")
 NO_PROCESS = 10_000_000 + 10 * os.getpid()  # no process has a PID like this
-GONE = (
-    r"^perf functions: (|before: |after: )100 % of the window samples are in JIT code without "
-    rf"a name, because the JIT's map /tmp/perf-{NO_PROCESS // 10}\d.map is gone or was never "
-    "written: "
-)
 # Each worker writes loops to memory, and names them in its map. The second argument tells how many
 # times it writes both of them, the third one whether to the same addresses.
 PROGRAM = r"""
@@ -166,49 +159,6 @@ class Maps(unittest.TestCase):
         self.assertEqual(*texts)
         self.assertNotIn("/tmp", texts[0])
 
-    def test_call_chains(self) -> None:
-        """A chain has the names of its functions, too, with --by callchain and --children."""
-        kinds = pw.IP | pw.TID | pw.TIME | pw.READ | pw.PERIOD | pw.IDENTIFIER | pw.CALLCHAIN
-        group = [
-            pw.Event("cycles", 0, 0, [1], LONG, 300, sample_type=kinds),
-            pw.Event("instructions", 0, 1, [2], sample_type=kinds),
-        ]
-        recording = Recording([group])
-        for pid, base in (NO_PROCESS, 0x7F0000000000), (NO_PROCESS + 1, 0x7E0000001000):
-            recording.pid = pid
-            recording.map("//anon", base)
-            text = f"{base:x} 40 main\n{base + 0x40:x} 40 leaf;1\n"
-            Path(f"/tmp/perf-{pid}.map").write_text(text, encoding="utf-8")
-            for count in LONG, 300:
-                recording.sample(base + 0x44, count, 1, callers=(base + 0x80, base + 4))
-        path = recording.write(DATA / "chains.data")
-        chain = (f"leaf:1;{UNNAMED};main", JIT, None)
-        self.assertEqual(rows("-i", path, "--by", "callchain"), {chain: (2, 2)})
-        names = {symbol for symbol, dso, _ in rows("-i", path, "--children") if dso == JIT}
-        self.assertEqual(names, {"main", "leaf;1", UNNAMED})
-
-    def test_later_line(self) -> None:
-        """The last line that has an address is right: its code has replaced all others."""
-        for seed in range(20):
-            chosen, recording = random.Random(seed), Workers(0)
-            lines = [
-                (chosen.randrange(512), chosen.randrange(200), f"{'xyz'[i % 3]}{i}")
-                for i in range(chosen.randrange(1, 60))
-            ]
-            base = recording.compile(recording.pids[0], *lines)
-            truth: Counter[str] = Counter()
-            for at in range(720):
-                named = [n for start, size, n in lines if start <= at < start + max(size, 1)]
-                truth[named[-1] if named else UNNAMED] += 1
-                recording.window(base + at)
-            path = recording.write(DATA / "later.data")
-            with self.subTest(seed=seed):
-                found = {symbol: n for (symbol, _, _), (n, _) in rows("-i", path).items()}
-                self.assertEqual(found, truth)
-                script = symbols(path, "cycles")
-                for name in truth.keys() - {UNNAMED}:
-                    self.assertEqual(script[name], 2 * truth[name], name)
-
     def test_damaged_map(self) -> None:
         """Sizes beyond the last address, lines without an end, and lines that are none."""
         recording = Workers(0)
@@ -223,36 +173,6 @@ class Maps(unittest.TestCase):
         names = {symbol for symbol, _, _ in rows("-i", recording.write(DATA / "damaged.data"))}
         self.assertIn("all", names)
         self.assertEqual(len(names), 3)
-
-    def test_map_is_gone(self) -> None:
-        """Without a map, all code is one row in each run, and a line says what is lost."""
-        paths = [self.record(seed) for seed in range(2)]
-        self.remove_maps()
-        for by in "symbol", "comm,symbol", "srcline":
-            done = run(PERF, "functions", "report", "-i", paths[0], *SHARE, "--by", by, stderr=-1)
-            self.assertRegex(done.stderr, GONE)
-            self.assertNotIn("debug symbols", done.stderr)
-            self.assertEqual(len(done.stdout.splitlines()), 2)
-        self.assertEqual(rows("-i", paths[0]), {(UNNAMED, JIT, None): (12, 12)})
-        done = run(PERF, "functions", "report", *SHARE, "--diff", *paths, stderr=-1)
-        self.assertEqual(len(re.findall(GONE, done.stderr, re.M)), 2)
-        self.assertEqual(len(done.stdout.splitlines()), 2)
-        done = run(PERF, "functions", "report", "-i", paths[0], "--by", "dso", stderr=-1)
-        self.assertEqual(done.stderr, "")
-
-    def test_map_lacks_functions(self) -> None:
-        """The map is there, but has no name for most of the code."""
-        recording = Workers(0)
-        base = recording.compile(recording.pids[0], (0, 64, "some function"))
-        for at in 0, 64, 128, 192:
-            recording.window(base + at)
-        path = recording.write(DATA / "lacks.data")
-        done = run(PERF, "functions", "report", "-i", path, stderr=-1)
-        self.assertIn(
-            "75 % of the window samples are in JIT code without a name: record a jitdump",
-            done.stderr,
-        )
-        self.assertNotIn("gone", done.stderr)
 
 
 class Program(unittest.TestCase):
@@ -291,11 +211,6 @@ class Program(unittest.TestCase):
             {row["symbol"] for row in changes if row["status"] == "both"},
             {"any my loop;0", "any my loop;1"},
         )
-
-    @unittest.skipUnless(os.uname().machine == "x86_64", "the code is that of x86-64")
-    def test_replaced_code(self) -> None:
-        """A map has no times: the whole run counts for the functions that were there at the end."""
-        self.check(self.record("replaced", 1, 3, 1), ["new my loop;0", "new my loop;1"], 1)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ made-up recordings. A standard error is compared with that of the jackknife, whi
 window in turn. `perf test`, which runs here, compares every metric of every CPU with perf stat's.
 """
 
-import csv
 import itertools
 import json
 import random
@@ -147,13 +146,6 @@ def messages(errors: str) -> list[str]:
     return [line for line in errors.splitlines() if "have no symbol" not in line]
 
 
-# Events of Alder Lake's two kinds of cores
-ATOM = (
-    "CPU_CLK_UNHALTED.CORE",
-    "TOPDOWN_FE_BOUND.ICACHE",
-    "TOPDOWN_BE_BOUND.ALL",
-    "TOPDOWN_BE_BOUND.ALLOC_RESTRICTIONS",
-)
 CORE = (
     "CPU_CLK_UNHALTED.THREAD",
     "ICACHE_DATA.STALLS",
@@ -161,19 +153,6 @@ CORE = (
     "TOPDOWN.SLOTS",
     *(f"topdown-{what}" for what in ("bad-spec", "be-bound", "fe-bound", "mem-bound", "retiring")),
 )
-
-
-def hybrid() -> tuple[Path, RandomWindows]:
-    """A recording with a group on each kind of cores."""
-    kinds = (("cpu_atom", 10, ATOM), ("cpu_core", 4, CORE))
-    recording = RandomWindows(
-        [
-            [(f"{pmu}/{event}/", number, config) for config, event in enumerate(events)]
-            for pmu, number, events in kinds
-        ],
-        cpuid="GenuineIntel,6,151,2",
-    )
-    return recording.write(DATA / "hybrid.data"), recording
 
 
 class Metrics(unittest.TestCase):
@@ -222,84 +201,6 @@ class Metrics(unittest.TestCase):
                     RandomWindows([TOPDOWN], cpuid=cpuid, slots=slots), formulas, "-M", "TopdownL1"
                 )
 
-    def test_topdown_without_slots(self):
-        """Neoverse N1 has no slots; a line says that its first level is another group."""
-        recording = RandomWindows(
-            [[CYCLES, named("STALL_FRONTEND", 0x23), named("STALL_BACKEND", 0x24)]], cpuid=N1
-        )
-        self.compare(
-            recording,
-            {
-                f"{end}_stalled_cycles": lambda c, end=end: 100
-                * c[f"STALL_{end.upper()}"]
-                / c["cycles"]
-                for end in ("frontend", "backend")
-            },
-            "-M",
-            "topdownl1",
-        )
-        done = run(
-            PERF, "functions", "report", "-i", DATA / "metrics.data", "-M", "TopdownL1", stderr=-1
-        )
-        self.assertEqual(
-            messages(done.stderr),
-            [
-                "perf functions: the top-down level 1 of the CPU 0x00000000410fd0c0 is "
-                "Cycle_Accounting"
-            ],
-        )
-
-    def test_ways_to_write_an_event(self):
-        """By name in either case, by number, with terms, or as the kernel names it."""
-        for event in (
-            named("BR_RETIRED", 0x21),
-            named("br_retired", 0x21),
-            ("r0021", 4, 0x21),
-            ("r21:u", 4, 0x21),
-            ("branches", 0, 4),
-            named("armv8_pmuv3_0/event=0x21/", 0x21),
-            named("armv8_pmuv3_0/event=33,long=0/", 0x21),
-            named("armv8_pmuv3_0/br_retired,period=3/u", 0x21),
-        ):
-            for other in (
-                named("BR_MIS_PRED_RETIRED", 0x22),
-                ("branch-misses", 0, 5),
-                ("r0022", 4, 0x22),
-            ):
-                with self.subTest(event=event, other=other):
-                    self.compare(
-                        RandomWindows([[CYCLES, event, other]], windows=20, cpuid=N1),
-                        {
-                            "branch_misprediction_ratio": lambda c, event=event, other=other: c[
-                                other[0]
-                            ]
-                            / c[event[0]]
-                        },
-                        "-M",
-                        "branch_misprediction_ratio",
-                    )
-
-    def test_two_events_of_one_short_name(self):
-        """Both are what perf functions calls branch-misses; each metric takes its own."""
-        events = [
-            CYCLES,
-            named("BR_MIS_PRED", 0x10),
-            named("BR_MIS_PRED_RETIRED", 0x22),
-            named("INST_RETIRED", 0x8),
-            *TOPDOWN[1:-1],
-        ]
-        for order in (1, -1):
-            recording = RandomWindows([[CYCLES, *events[1:][::order]]], cpuid=V2, slots=8)
-            self.compare(
-                recording,
-                {
-                    "branch_mpki": lambda c: 1000 * c["BR_MIS_PRED_RETIRED"] / c["INST_RETIRED"],
-                    "bad_speculation": topdown(8, 4)["bad_speculation"],
-                },
-                "-M",
-                "branch_mpki,bad_speculation",
-            )
-
     def test_x86(self):
         """Events are the kernel's, or those of Intel's and AMD's tables."""
         for cpuid, metric, members in (
@@ -312,36 +213,6 @@ class Metrics(unittest.TestCase):
                 {metric: lambda c, name=members[0][0]: c[name] / c["cycles"]},
                 "-M",
                 metric,
-            )
-
-    def test_threads_of_a_core(self):
-        """Metrics may refer to others, and ask whether the recorded cores have several threads."""
-        members = [
-            (name, 4, number)
-            for number, name in enumerate(
-                (
-                    "IDQ_UOPS_NOT_DELIVERED.CORE",
-                    "CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE",
-                    "CPU_CLK_UNHALTED.REF_XCLK",
-                )
-            )
-        ]
-
-        def both(c: Counts) -> float:
-            alone = c["CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE"] / c["CPU_CLK_UNHALTED.REF_XCLK"]
-            return 100 * c["IDQ_UOPS_NOT_DELIVERED.CORE"] / (4 * c["cycles"] / 2 * (1 + alone))
-
-        for threads, formula, number in (
-            (("0-1", "2-3"), both, 3),
-            (("0", "1"), lambda c: 25 * c[members[0][0]] / c["cycles"], 1),
-        ):
-            self.compare(
-                RandomWindows(
-                    [[CYCLES, *members[:number]]], cpuid="GenuineIntel,6,85,4", threads=threads
-                ),
-                {"tma_frontend_bound": formula},
-                "-M",
-                "tma_frontend_bound",
             )
 
     def test_groups(self):
@@ -383,82 +254,6 @@ class Metrics(unittest.TestCase):
                 self.assertAlmostEqual((high - low) / 2 / row["errors"][name], t, 2)
                 few = min(one["windows"], other["windows"]) < 20
                 self.assertEqual(name in row["weak"], few or high - low >= row["metrics"][name])
-
-    def test_kinds_of_cores(self):
-        """A metric that two kinds of cores define has a column for each, of its own events."""
-        path, recording = hybrid()
-        for row in report("-i", path, "-M", "tma_icache_misses")["functions"]:
-            atom, core = (recording.totals(row["address"], group=group) for group in (0, 1))
-            for name, value in (
-                (
-                    "tma_icache_misses",
-                    20 * atom[f"cpu_atom/{ATOM[1]}/"] / atom[f"cpu_atom/{ATOM[0]}/"],
-                ),
-                (
-                    "cpu_core:tma_icache_misses",
-                    100 * core[f"cpu_core/{CORE[1]}/"] / core[f"cpu_core/{CORE[0]}/"],
-                ),
-            ):
-                self.assertAlmostEqual(row["metrics"][name], value, 9)
-
-    def test_sums_files(self):
-        """Sums of either writer name the CPU, and give the same table."""
-        path, sums = (
-            RandomWindows([TOPDOWN], cpuid=N2, slots=5, threads=("0", "1")).write(
-                DATA / "sums.data"
-            ),
-            DATA / "native.sums",
-        )
-        must(PERF, "functions", "report", "-i", path, "--sums", sums)
-        self.assertIn(f"\ncpu\t{N2} slots=5 smt_on=0\n", sums.read_text())
-        recorded = report("-i", path, "-M", "TopdownL1")
-        del recorded["skid"]  # sums do not have it
-        self.assertEqual(report(sums, "-M", "TopdownL1"), recorded)
-
-    def test_columns(self):
-        """The columns are windows, metrics and the part discarded, or those of --fields.
-
-        `all` stands for the metrics that can be computed.
-        """
-        path = RandomWindows([TOPDOWN], cpuid=V1, slots=8).write(DATA / "columns.data")
-        for options, columns in (
-            (("-M", "retiring"), ["#", "retiring", "DIS"]),
-            (("-M", "retiring", "-F", "%CY,retiring"), ["%CY", "retiring"]),
-            (
-                ("-M", "retiring,bad_speculation,retiring"),
-                ["#", "retiring", "bad_speculation", "DIS"],
-            ),
-        ):
-            table = list(
-                csv.reader(
-                    must(
-                        PERF, "functions", "report", "-i", path, "-x", ",", *options, stderr=-1
-                    ).splitlines()
-                )
-            )
-            self.assertEqual(table[0][2:], [*columns, "weak"])
-        done = run(PERF, "functions", "report", "-i", path, "-M", "all", "-x", ",", stderr=-1)
-        self.assertEqual(
-            set(done.stdout.splitlines()[0].split(",")[2:]),
-            {"#", "DIS", "frontend_bound", "backend_bound", "bad_speculation", "retiring", "weak"},
-        )
-        self.assertEqual(messages(done.stderr), [])
-        sort = must(
-            PERF,
-            "functions",
-            "report",
-            "-i",
-            path,
-            "-M",
-            "retiring",
-            "-s",
-            "retiring",
-            "-x",
-            ",",
-            stderr=-1,
-        )
-        values = [float(row["retiring"]) for row in csv.DictReader(sort.splitlines())]
-        self.assertEqual(values, sorted(values, reverse=True))
 
 
 SKYLAKE = "GenuineIntel,6,85,4"
@@ -621,46 +416,6 @@ class Tree(unittest.TestCase):
                 self.assertEqual(interval, f"{low:.1f}..{high:.1f}")
                 self.assertEqual(unit, ["percent", "of", "slots"])
 
-    def test_all(self):
-        """--tree=all opens metrics below their thresholds, too."""
-        trees = self.tree(self.skylake(), "-M", "TopdownL1", "--tree=all")
-        (backend,) = [node for node in trees[FETCH] if node["metric"] == "tma_backend_bound"]
-        self.assertEqual(
-            self.names([backend]),
-            [
-                (
-                    "tma_backend_bound",
-                    False,
-                    [
-                        ("tma_core_bound", False, []),
-                        (
-                            "tma_memory_bound",
-                            False,
-                            [("tma_l1_bound", False, []), ("tma_store_bound", False, [])],
-                        ),
-                    ],
-                )
-            ],
-        )
-
-    def test_several_levels_asked_for(self):
-        """A metric that is a part of another one is below it, not beside it."""
-        path = self.skylake()
-        options = "-M", "TopdownL2,TopdownL1"
-        trees = self.tree(path, *options)
-        self.assertEqual(
-            [node["metric"] for node in trees[MEMORY]],
-            [
-                "tma_backend_bound",
-                "tma_bad_speculation",
-                "tma_frontend_bound",
-                "tma_retiring",
-            ],
-        )
-        alone = self.tree(path, "-M", "tma_memory_bound")[MEMORY]
-        self.assertEqual([node["metric"] for node in alone], ["tma_memory_bound"])
-        self.assertEqual(len(alone[0]["parts"]), 2)
-
     def test_arm(self):
         """Arm's tables have no thresholds or levels: the largest metric opens, as Arm says."""
         counts = {
@@ -702,108 +457,6 @@ class Tree(unittest.TestCase):
         )
         self.assertAlmostEqual(row["metrics"]["l1d_cache_mpki"], 1000 * 30 / 300, 9)
 
-    def test_parts_of_arm_that_were_not_recorded(self):
-        path = self.record(
-            "few", {"STALL_BACKEND": (240, 240), "STALL_FRONTEND": (20, 20)}, cpuid=N1
-        )
-        _, said = self.text(path, "-M", "Cycle_Accounting")
-        self.assertEqual(
-            said,
-            [
-                "perf functions: the parts of backend_stalled_cycles were not recorded: record "
-                "them with perf functions record -M DTLB_Effectiveness,L1D_Cache_Effectiveness,"
-                "L2_Cache_Effectiveness,LL_Cache_Effectiveness,Operation_Mix"
-            ],
-        )
-
-    def test_amd(self):
-        """AMD's tables have levels, but no thresholds."""
-        counts = {
-            "DE_NO_DISPATCH_PER_SLOT.NO_OPS_FROM_FRONTEND": (100, 1500),
-            "DE_NO_DISPATCH_PER_SLOT.BACKEND_STALLS": (1300, 200),
-            "EX_NO_RETIRE.LOAD_NOT_COMPLETE": (150, 10),
-            "EX_NO_RETIRE.NOT_COMPLETE": (200, 40),
-        }
-        path = self.record("amd", counts, cpuid="AuthenticAMD,25,17,1")
-        trees = self.tree(path, "-M", "frontend_bound,backend_bound")
-        self.assertEqual(
-            self.names(trees[MEMORY]),
-            [
-                ("frontend_bound", None, []),
-                (
-                    "backend_bound",
-                    None,
-                    [("backend_bound_cpu", None, []), ("backend_bound_memory", None, [])],
-                ),
-            ],
-        )
-        self.assertEqual(
-            self.names(trees[FETCH]),
-            [("frontend_bound", None, []), ("backend_bound", None, [])],
-        )
-
-    def test_kinds_of_cores(self):
-        """The parts of a metric are those of the same kind of cores."""
-        path, _ = hybrid()
-        for tree in self.tree(path, "-M", "tma_backend_bound", "--tree=all").values():
-            self.assertEqual(
-                [(node["metric"], [part["metric"] for part in node["parts"]]) for node in tree],
-                [
-                    ("tma_backend_bound", ["tma_core_bound", "tma_resource_bound"]),
-                    (
-                        "cpu_core:tma_backend_bound",
-                        ["cpu_core:tma_core_bound", "tma_memory_bound"],
-                    ),
-                ],
-            )
-
-    def test_thresholds_of_kinds_of_cores(self):
-        """A metric is judged by the threshold and the value of its own kind of cores."""
-        path, _ = hybrid()
-        differ = 0
-        rows = report("-i", path, "-M", "tma_backend_bound", "--tree=all")["functions"]
-        for row in rows:
-            above = [node["above"] for node in row["tree"]]
-            values = [row["metrics"][node["metric"]] for node in row["tree"]]
-            self.assertEqual(above, [values[0] > 10, values[1] > 20])
-            differ += above[0] != above[1]
-        self.assertGreater(differ, 0)
-        text = must(
-            PERF, "functions", "report", path, "-M", "tma_backend_bound", "--tree", stderr=-1
-        )
-        self.assertIn(" cpu_core:tma_backend_bound ", text)
-
-    def test_intervals_of_time_and_sums(self):
-        """Each table of an interval has trees; sums have the same."""
-        path = self.skylake()
-        options = "--tree", "-M", "TopdownL1"
-        text = must(PERF, "functions", "report", path, *options, "--interval", "3e-8", stderr=-1)
-        tables = text.count("# --time ")
-        self.assertGreater(tables, 1)
-        self.assertGreaterEqual(text.count("tma_backend_bound"), tables)
-        must(PERF, "functions", "report", path, "--sums", DATA / "tree.sums")
-        of_sums = report(DATA / "tree.sums", *options)["functions"]
-        self.assertEqual(of_sums, report(path, *options)["functions"])
-
-    def test_what_it_does_not_go_with(self):
-        path = self.skylake()
-        for options in (
-            (),
-            ("-M", "TopdownL1", "-x", ","),
-            ("-M", "TopdownL1", "-F", "#"),
-            ("-M", "TopdownL1", "--sums", "-"),
-            ("-M", "TopdownL1", "--diff", path, path),
-        ):
-            done = run(PERF, "functions", "report", "--tree", *options, path, stderr=-1)
-            self.assertGreater(done.returncode, 0, options)
-            self.assertEqual(done.stdout, "")
-            self.assertRegex(
-                done.stderr, r"\Aperf functions: --tree prints the metrics of -M.*\n\Z"
-            )
-        done = run(PERF, "functions", "report", "--tree=some", "-M", "TopdownL1", path, stderr=-1)
-        self.assertEqual(done.returncode, 129)
-        self.assertIn("--tree=some: write --tree, or --tree=all", done.stderr)
-
 
 class Missing(unittest.TestCase):
     """One line tells what cannot be done."""
@@ -812,12 +465,6 @@ class Missing(unittest.TestCase):
         """Status, table and messages."""
         done = run(PERF, "functions", "report", "-i", path, *options, stderr=-1, **more)
         return done.returncode, done.stdout, messages(done.stderr)
-
-    def assert_refused(self, reason: str, path: Path, *options: object, **more: object) -> None:
-        status, table, (line,) = self.lines(path, *options, **more)
-        self.assertGreater(status, 0)
-        self.assertEqual(table, "")
-        self.assertRegex(line, f"^perf functions: {reason}")
 
     def test_events_and_literals(self):
         path = RandomWindows([TOPDOWN[:-2]], cpuid=N2).write(DATA / "missing.data")
@@ -842,62 +489,6 @@ class Missing(unittest.TestCase):
                 "backend_bound (BR_MIS_PRED was not recorded)"
             ),
         )
-
-    def test_events_of_the_kernel(self):
-        """Without modifiers, events are not those of the kernel alone."""
-        path = RandomWindows([[CYCLES, ("instructions", 0, 1)]], cpuid="GenuineIntel,6,85,4").write(
-            DATA / "kernel.data"
-        )
-        metrics = "tma_info_system_kernel_utilization", "tma_info_system_kernel_cpi"
-        status, table, (line,) = self.lines(path, "-M", ",".join(metrics), "-x", ",")
-        self.assertEqual(status, 0)
-        header, *rows = (row.split(",") for row in table.splitlines())
-        self.assertTrue(rows)
-        for metric in metrics:
-            self.assertEqual({row[header.index(metric)] for row in rows}, {"-"})
-        self.assertIn("CPU_CLK_UNHALTED.THREAD_P:k was not recorded", line)
-
-    def test_names(self):
-        path = RandomWindows([TOPDOWN], cpuid=N1).write(DATA / "names.data")
-        self.assert_refused(
-            (
-                "no metric or group mispredict for the CPU 0x00000000410fd0c0, but"
-                " branch_misprediction_ratio: see PERF_CPUID=0x00000000410fd0c0 perf list metric$"
-            ),
-            path,
-            "-M",
-            "mispredict",
-        )
-        self.assert_refused("-M takes names", path, "-M", "")
-        listed = must(PERF, "list", "metric", env={"PERF_CPUID": "0x00000000410fd0c0"})
-        self.assertIn("branch_misprediction_ratio", listed)
-
-    def test_cpus(self):
-        unknown = RandomWindows([TOPDOWN], cpuid="0x00000000000f0510", slots=8).write(
-            DATA / "unknown.data"
-        )
-        self.assert_refused(
-            "-M: perf has no metrics of the CPU 0x00000000000f0510", unknown, "-M", "ipc"
-        )
-        none = RandomWindows([TOPDOWN]).write(DATA / "none.data")
-        self.assert_refused("-M: the recording does not tell its CPU", none, "-M", "ipc")
-        one, two = (
-            RandomWindows([TOPDOWN], cpuid=cpu).write(DATA / f"{cpu}.data") for cpu in (N1, V1)
-        )
-        self.assert_refused(
-            f"-M: these are sums of several kinds of CPUs \\({V1}, {N1}\\)", one, two, "-M", "ipc"
-        )
-        # the slots that were recorded remain
-        for cpuid, *inputs in (
-            (V1, unknown),
-            (f"{V1} slots=8", none),
-            (f"{V1} slots=8", one, two),
-        ):
-            status, table, _ = self.lines(
-                *inputs, "-M", "Cycle_Accounting,retiring", env={"PERF_CPUID": cpuid}
-            )
-            self.assertEqual(status, 0)
-            self.assertRegex(table, "retiring +DIS\n0x.*[0-9.]+ +0.0\n")
 
 
 class Tables(unittest.TestCase):
@@ -1027,25 +618,6 @@ perf functions record -M ipc true 2> unknown || true
 
 
 class Record(unittest.TestCase):
-    def refused(self, *options: str) -> str:
-        """The message in place of a recording."""
-        done = run(PERF, "functions", "record", *options, cwd=DATA)
-        self.assertNotEqual(done.returncode, 0)
-        (line,) = [line for line in done.stdout.splitlines() if line.startswith("perf functions")]
-        return line
-
-    def test_bad_input(self):
-        self.assertIn(
-            "does not go with -e", self.refused("-M", "ipc", "-e", "cycles", "--", "true")
-        )
-        self.assertIn(
-            "does not go with -e", self.refused("-o", "-M", "-Mipc", "--event=cycles", "true")
-        )
-        done = run(PERF, "functions", "record", "-M", cwd=DATA)
-        self.assertIn("Error: switch `M' requires a value", done.stdout)
-        self.assertEqual(done.returncode, 129)
-        self.assertIn("-M takes names", self.refused("--metrics=", "true"))
-
     def test_in_the_emulated_machine(self):
         """Groups for any number of counters keep the events of a metric together where they fit.
 

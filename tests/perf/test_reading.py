@@ -6,9 +6,7 @@ The truth is what each recording was made of.
 """
 
 import collections
-import gzip
 import json
-import lzma
 import struct
 import subprocess
 import unittest
@@ -16,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness.env import BASE, CHECK, PERF, must, run
-from tests.harness.recording import LONG, WINDOW, Recording, Windows
+from tests.harness.env import CHECK, PERF, run
+from tests.harness.recording import WINDOW, Windows
 
 DATA = CHECK / "reading"
 F, G = 0x1000, 0x2000
@@ -40,9 +38,6 @@ class Undescribed(pw.Writer):
     """The header describes only the groups in `described`."""
 
     described: Sequence[Sequence[pw.Event]] = ()
-
-    def group_desc(self) -> bytes:
-        return pw.Writer(self.described).group_desc()
 
 
 def lone(*groups: Sequence[pw.Event]) -> Undescribed:
@@ -165,32 +160,6 @@ class Groups(unittest.TestCase):
                     with self.subTest(cpus=cpus, flags=flags, form=form, options=options):
                         self.check(self.take(writer, group), *options, factor=cpus)
 
-    def test_two_members_sample(self):
-        """The windows end at samples of both."""
-        group = self.group("cache-misses", "cycles", "instructions")
-        group[2].sample_period = 500
-        for writer in pw.Writer([group]), lone(group):
-            self.check(self.take(writer, group, member="instructions"))
-
-    def test_inject_keeps_them(self):
-        """perf inject drops no sample, whatever the leader has counted."""
-        group = self.group("cache-misses", "cycles", "instructions")
-        self.take(pw.Writer([group]), group).write(DATA / "aux.data")
-        must(PERF, "inject", "-i", DATA / "aux.data", "-o", DATA / "inject.data", stderr=-1)
-        rows = [report(DATA / f"{name}.data").stdout for name in ("aux", "inject")]
-        self.assertEqual(rows[0], rows[1])
-        self.assertIn("cycles", rows[0])
-
-    def test_alternate_periods(self):
-        """The periods are those of the event that samples, not those of the leader."""
-        for names in ("cycles", "instructions"), ("cache-misses", "cycles", "instructions"):
-            for form in (0, TIMES):
-                group = self.group(*names, form=form, window=300)
-                for writer in pw.Writer([group]), lone(group):
-                    with self.subTest(names=names, form=form):
-                        self.take(writer, group, window=300)
-                        self.check(writer, found={F: (30, 2), G: (30, 4)})
-
     def test_throttled_leader(self):
         """Since Linux 6.16 a record names the leader. The window is not used."""
         group = self.group("cache-misses", "cycles", "instructions")
@@ -257,28 +226,6 @@ class Guests(unittest.TestCase):
                 total = sum(row["sums"][0]["totals"]["cycles"] for row in rows)
                 self.assertEqual(total, 1000 * WINDOW)
 
-    def test_children(self):
-        """A guest's samples have no call chain."""
-        kinds = pw.Event("", 0, 0, []).sample_type | pw.CALLCHAIN
-        group = [
-            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, sample_type=kinds),
-            pw.Event("instructions", 0, 1, [2], sample_type=kinds),
-        ]
-        recording = Recording([group])
-        for _ in range(20):
-            recording.sample(0x1000, LONG, 1000, misc=GUEST_USER)
-            recording.sample(0x1000, WINDOW, 100, misc=GUEST_USER)
-        done = report(recording.write(DATA / "chain.data"), "--children")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        rows = {row["symbol"]: row["sums"][0] for row in json.loads(done.stdout)["functions"]}
-        self.assertEqual(
-            {name: sums["samples"] for name, sums in rows.items()},
-            {
-                "[all]": 20,
-                "[guest]": 20,
-            },
-        )
-
 
 class Messages(unittest.TestCase):
     def refused(self, path: Path, message: str) -> None:
@@ -337,68 +284,6 @@ class Messages(unittest.TestCase):
         writer.record(AUXTRACE_INFO, struct.pack("<IIQ", 1, 0, 0), 0)
         writer.write(DATA / "aux.data")
         self.refused(DATA / "aux.data", "only AUX data (intel_pt, arm_spe), which has no counts:")
-
-    def test_packed(self):
-        windows = Windows()
-        windows.window(0x1000)
-        raw = windows.write(DATA / "whole.data").read_bytes()
-        for name, content, advice in (
-            ("gz", gzip.compress(raw), "packed by gzip: unpack it with gunzip"),
-            ("xz", lzma.compress(raw), "packed by xz: unpack it with unxz"),
-            ("zst", b"\x28\xb5\x2f\xfd" + raw, "packed by zstd: unpack it with unzstd"),
-        ):
-            path = DATA / f"whole.data.{name}"
-            path.write_bytes(content)
-            self.refused(path, advice)
-
-
-class Names(unittest.TestCase):
-    """Commas in names: of a comm, and of functions of C++."""
-
-    def comms(self, names: Sequence[str], option: str) -> set[str]:
-        """The comms of the rows that -c shows."""
-        recording = Recording(Windows().groups)
-        for number, name in enumerate(names):
-            where = recording.where(200 + number)
-            where.pid = where.tid
-            recording.writer.comm(where, name)
-            recording.pid = where.pid
-            recording.values = {1: 0, 2: 0}
-            for _ in range(5):
-                recording.sample(F, LONG, 10, tid=where.tid)
-                recording.sample(F, WINDOW, 5, tid=where.tid)
-        path = recording.write(DATA / "names.data")
-        done = report(path, "--by", "comm", "-c", option)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return {row["symbol"] for row in json.loads(done.stdout)["functions"]}
-
-    def test_commas(self):
-        names = "f(int, int)", "op<(A, B)", "m<a, b>", "x,y", "x", "int)"
-        for option, found in (
-            ("f(int, int)", {names[0]}),
-            ("f(int, int),x", {names[0], "x"}),
-            ("op<(A, B),m<a, b>", {names[1], names[2]}),
-            ("x,y", {"x", "x,y"}),
-            ("x", {"x"}),
-        ):
-            with self.subTest(option):
-                self.assertEqual(self.comms(names, option), found)
-
-
-class Script(unittest.TestCase):
-    @unittest.skipIf(BASE != "6.12", "newer perf takes metrics from its tables of events")
-    def test_metric(self):
-        """perf script -F +metric prints the instructions per cycle of each sample."""
-        recording = Recording(
-            [[pw.Event("cycles", 0, 0, [1], 1000), pw.Event("instructions", 0, 1, [2])]]
-        )
-        for number in range(1, 5):
-            recording.sample(F, 1000, 500 * number, cpu=7)
-        path = recording.write(DATA / "metric.data")
-        done = run(PERF, "script", "-F", "+metric", "-i", path, stderr=-1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = [float(line.split()[-4]) for line in done.stdout.splitlines() if "metric:" in line]
-        self.assertEqual(found, [0.5, 1, 1.5, 2])
 
 
 if __name__ == "__main__":

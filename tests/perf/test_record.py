@@ -8,16 +8,14 @@ PMU.
 """
 
 import json
-import os
 import re
 import shlex
-import subprocess
 import tempfile
 import unittest
 from itertools import pairwise
 
 from tests.harness import perfdata
-from tests.harness.env import BASE, CHECK, PERF, functions, in_guest, must, run
+from tests.harness.env import CHECK, PERF, functions, in_guest, must, run
 from tests.harness.truth import check_shares, read_truth
 
 MINUTES = 1
@@ -318,11 +316,6 @@ class Default(unittest.TestCase):
             mean = sum(found) / len(found)
             self.assertLess(abs(mean - period), 4 * deviation / len(found) ** 0.5)
 
-    def test_jitter_breaks_each_resonance_with_the_periods(self):
-        """Loops are at most as long as both periods; a jitter of a quarter of that is enough."""
-        self.assertGreaterEqual(4 << JITTER, PERIOD + WINDOW)
-        self.assertLess(4 << (JITTER - 1), PERIOD + WINDOW)
-
     def test_table(self):
         truth = read_truth((SHARE / "truth").read_text())
         check_shares(self, functions(SHARE / "default.data"), truth, WINDOW)
@@ -353,30 +346,6 @@ class Children(unittest.TestCase):
         self.check("childrena", False, False)
         # a group without counts in its samples is recorded; there is no table of it
         self.check("childrenecyclesinstructionsu", False, False)
-
-    def test_does_not_where_none_was_asked_for(self):
-        """The recording lacks children all the same, and a note says so."""
-        for name in ("childrennoinherit", "childrenperthread"):
-            self.check(name, False, True)
-        self.check("childrenq", False, True)
-
-    def test_sums_keep_the_note(self):
-        """So do several sums, and JSON has it."""
-        whole, part = SHARE / "inherited.sums", SHARE / "children.sums"
-        for sums, notes in ((whole, 0), (part, 1)):
-            must(PERF, "functions", "report", sums.with_suffix(".data"), "--sums", sums)
-            done = run(PERF, "functions", "report", whole, sums, "-j", stderr=-1)
-            self.assertEqual((done.returncode, done.stderr.count(self.NOTE)), (0, notes))
-            self.assertIs(json.loads(done.stdout)["lacks_children"], bool(notes))
-        both = run(PERF, "functions", "report", whole, part, "--sums", "-", stderr=-1).stdout
-        self.assertIn("\nlacks-children\n", both)
-
-    def test_note_is_of_recordings(self):
-        """Of several recordings, or of a comparison, there is one note."""
-        one, other = SHARE / "inherited.data", SHARE / "running.data"
-        for inputs in (one, other, other), ("--before", one, "--after", other):
-            done = run(PERF, "functions", "report", *inputs, stderr=-1)
-            self.assertEqual((done.returncode, done.stderr.count(self.NOTE)), (0, 1), done.stderr)
 
 
 class Ways(unittest.TestCase):
@@ -411,14 +380,6 @@ class Ways(unittest.TestCase):
         )
         self.assertIn(f"\n    {command}", said("plain-metrics")[0])
 
-    def test_command_with_terms(self):
-        """A plain period takes the place of terms, which would overrule the option."""
-        command = (
-            "perf functions record --no-window --period 1000 -o terms.data "
-            "-e '{cycles/period=1000/,instructions}:uS' true"
-        )
-        self.assertIn(f"\n    {command}", said("plain-terms")[0])
-
     def test_group_that_is_too_large(self):
         """A message names the event, or perf itself leaves the event out (since Linux 7.0)."""
         text, status = said("large")
@@ -428,18 +389,6 @@ class Ways(unittest.TestCase):
             )
         else:
             self.assertRegex(text, "Failure to open event 'r[0-9a-f]+'.* which will be removed")
-
-    def test_other_errors(self):
-        """Other errors are perf record's alone, and the status is the program's."""
-        text, status = said("plain-file")
-        self.assertNotEqual(status, 0)
-        self.assertNotIn("perf functions", text)
-        for options in "-p 999999", "-F 0", "-c 1000 -F 1000":
-            done = run(PERF, "functions", "record", *options.split(), "true", stderr=-1)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertNotIn("perf functions", done.stderr)
-        self.assertEqual(said("status"), ("", 3))
-        self.assertNotIn("perf functions", said("program")[0])
 
     def test_pmu_that_does_not_alternate(self):
         text, status = said("pmu")
@@ -456,12 +405,6 @@ class Ways(unittest.TestCase):
         for name in ("host", "host-kernel"):
             self.assertEqual(said(name)[1], 0)
             self.assertTrue(all("exclude_guest" in attr for attr in attrs(name)))
-
-    def test_counters_are_taken(self):
-        text, status = said("busy")
-        self.assertEqual(status, 255)
-        self.assertIn("has the counters of this machine: end it", text)
-        self.assertIn("virtual machine", text)
 
     def test_no_pmu(self):
         """The command in the message works."""
@@ -492,11 +435,6 @@ class Here(unittest.TestCase):
         done = run("env", *kernel, PERF, "functions", *command, stderr=-1)
         return done.stderr, done.returncode
 
-    def need_root(self) -> None:
-        """Skips what counts the kernel or all CPUs."""
-        if os.geteuid():
-            self.skipTest("no right to count the kernel or all CPUs: run as root")
-
     def copied(self, text: str) -> list[str]:
         """The command at the end, which must work."""
         command = text.splitlines()[-1]
@@ -505,106 +443,6 @@ class Here(unittest.TestCase):
         said_then, status = self.said(*words[2:])
         self.assertEqual(status, 0, said_then)
         return words[2:]
-
-    def test_commands_with_other_events(self):
-        """The command has the user's leader and a period that suits it."""
-        for options, period, events in (
-            (
-                ("-e", "{cpu-clock/period=999700/,page-faults}:uS", "--window", "300"),
-                20000,
-                "{cpu-clock/period=20000/,page-faults}:uS",
-            ),
-            (("-e", "{task-clock,page-faults}:uS"), 20000, "{task-clock,page-faults}:uS"),
-            (
-                ("-e", "{cpu-clock/freq=9,alt-period=300,alt-period-jitter=3/,page-faults}:uS"),
-                20000,
-                "{cpu-clock/period=20000/,page-faults}:uS",
-            ),
-            (
-                ("-e", "{page-faults/alt-period=3,name=faults,period=100/,cpu-clock}:uS"),
-                1000,
-                "{page-faults/period=1000,name=faults/,cpu-clock}:uS",
-            ),
-            (("--kernel",), 20000, "{cpu-clock,page-faults}:S"),
-        ):
-            with self.subTest(options):
-                if "--kernel" in options:
-                    self.need_root()
-                text, status = self.said("record", "-o", self.OUTPUT, *options, "true")
-                self.assertEqual(status, 255)
-                reason = "this kernel has no alternate periods"
-                if "-e" not in options:  # no kernel helps where there is no PMU
-                    reason = "this machine has no PMU"
-                self.assertIn(f"\nperf functions: {reason}", text)
-                words = self.copied(text)
-                self.assertEqual(words[:4], ["record", "--no-window", "--period", str(period)])
-                self.assertEqual(words[words.index("-e") + 1], events)
-                self.assertEqual(words[-1], "true")
-
-    def test_no_pmu_without_windows(self):
-        """No clock takes the place of cycles without a word."""
-        for options in (), ("-e", "{cycles,instructions}:uS"):
-            text, status = self.said("record", "--no-window", "-o", self.OUTPUT, *options, "true")
-            self.assertEqual((status, len(text.splitlines())), (255, 2), text)
-            self.assertIn("perf functions: this machine has no PMU for this event", text)
-            events = "-e", "{cpu-clock,page-faults}:uS"
-            self.assertEqual(
-                self.copied(text),
-                ["record", "--no-window", "--period", "20000", *events, "-o", str(self.OUTPUT)]
-                + ["true"],
-            )
-
-    def test_members_that_are_not_counted(self):
-        """Each is tried once, also with windows of two lengths."""
-        text, _ = self.said("record", "-v", "--calibrate", "--dry-run", "--", "true")
-        for event in "instructions", "branch-misses", "cache-references", "cache-misses":
-            self.assertEqual(text.count(f"not counted on this machine: {event}\n"), 1)
-
-    def test_top(self):
-        """It offers a command of its own."""
-        text, status = self.said("top", "--stdio", "--", "true")
-        self.assertEqual(status, 255)
-        self.assertEqual(self.copied(text)[0], "top")
-
-    def test_note_about_children(self):
-        """There is none if the user has named a thread, and one if children were left out."""
-        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS", "-o", self.OUTPUT
-        with subprocess.Popen(("sh", "-c", "while :; do :; done")) as busy:
-            recorded = []
-            for options in ("-t", busy.pid), ("--no-inherit", "-p", busy.pid):
-                _, status = self.said("record", *clock, *options, "--", "sleep", "0.1")
-                recorded.append((status, *self.said("report", "-i", self.OUTPUT)))
-            busy.kill()
-        for notes, (record, text, report) in enumerate(recorded):
-            # perf record of Linux 7.3 does not keep its options in the file
-            notes = notes or int(BASE != "6.12")
-            self.assertEqual((record, report, text.count(Children.NOTE)), (0, 0, notes), text)
-
-    def test_top_without_a_chosen_window(self):
-        """It says so once."""
-        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS", "--delay", "0.1"
-        busy = "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i + 1)); done"
-        text, _ = self.said("top", *clock, "-S", "nosuch", "--", *busy)
-        reason = "no window matches --symbols yet: leave it out to see all rows"
-        self.assertEqual(text.count(f"perf functions: {reason}\n"), 1)
-        self.assertEqual(text.count("perf functions: "), 1)
-
-    def test_top_with_closed_streams(self):
-        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS"
-        command = PERF, "functions", "top", *clock, "--", "true"
-        done = run("sh", "-c", 'exec "$@" >&-', "sh", *command, stderr=-1, timeout=30)
-        reason = "cannot write the table: Bad file descriptor: send the output elsewhere"
-        self.assertEqual((done.returncode, done.stderr), (255, f"perf functions: {reason}\n"))
-        done = run("sh", "-c", 'exec "$@" <&- 2>&-', "sh", *command, timeout=30)
-        self.assertEqual(done.returncode, 0)
-
-    def test_options_that_top_needs(self):
-        """They are those of the same command."""
-        self.need_root()
-        clock = "-e", "{cpu-clock/period=100000/,page-faults}:uS"
-        text, status = self.said("top", *clock, "--by", "cgroup", "--count", "1")
-        self.assertNotEqual(status, 0)
-        self.assertRegex(text, "lacks data that these options need: use --all-cgroups\n")
 
     def test_full_device(self):
         """perf record is silent if not even the header of the file can be written."""
@@ -623,14 +461,6 @@ class Here(unittest.TestCase):
         self.assertEqual(
             (done.stderr, done.returncode), (f"perf functions: {folder}/data: {reason}\n", 255)
         )
-
-    def test_events_that_are_wrong(self):
-        """There is a reason, and no usage of perf record."""
-        for command in "record", "top":
-            text, status = self.said(command, "-e", "nonsense", "true")
-            self.assertEqual(status, 255)
-            self.assertIn("event syntax error: 'nonsense'", text)
-            self.assertNotIn("sage: ", text)
 
     def test_window_that_is_too_long(self):
         for events, window, period in (

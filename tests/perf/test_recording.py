@@ -5,11 +5,9 @@ perfdata.py reads the samples, not perf. `benchmark --truth` counts what the ben
 instruction at a time, without a PMU.
 """
 
-import csv
 import json
 import math
 import re
-import subprocess
 import unittest
 from collections import Counter
 from itertools import count, pairwise
@@ -18,18 +16,14 @@ from tests.harness import perfdata
 from tests.harness import perfwrite as pw
 from tests.harness.env import (
     ARCH,
-    BASE,
     BUILD,
     CHECK,
     PERF,
-    SCRIPT,
     functions,
     in_guest,
     machine,
     must,
     native,
-    run,
-    script,
     words,
 )
 from tests.harness.machines import RECORD
@@ -349,143 +343,6 @@ class Measured(unittest.TestCase):
         print(f"perf.data of period={WINDOW}: {ratio:.0f} times that of the alternate periods")
         self.assertGreater(ratio, 50)
 
-    def test_plain_long_period_does_not_separate_the_functions(self):
-        rates = {name: row[0] for name, row in self.faults("plain-long").items() if name in truth()}
-        row = truth()["dcache_miss"]
-        # every interval holds all functions: all have the rate of the whole program
-        average = row.faults / (row.length / row.share)
-        for name in (
-            "nops",
-            "int_divider_stalls",
-            "fp_divider_stalls",
-            "double_to_int",
-            "dcache_miss",
-        ):
-            self.assertLess(abs(rates[name] / average - 1), 0.2, name)
-
-    def test_perf_report_weighs_the_samples(self):
-        # a long sample stands for 999,700 cycles, a window for 300
-        out = must(
-            PERF,
-            "report",
-            "-i",
-            SHARE / "alternate.data",
-            "--symfs",
-            BUILD / "root/arm64",
-            "--stdio",
-            "--no-children",
-            "-g",
-            "none",
-            "--group",
-            "-s",
-            "symbol",
-            "-F",
-            "overhead,sym",
-        )
-        shares = {
-            name: float(share) / 100
-            for share, name in re.findall(r"^ *([\d.]+)%(?: +[\d.]+%)* +\[\.\] (\w+)", out, re.M)
-        }
-        samples = len(read("alternate").samples) / 2
-        for name, row in truth().items():
-            error = math.sqrt(row.share * (1 - row.share) / samples)
-            self.assertLess(abs(shares.get(name, 0) - row.share), 4 * error, name)
-
-
-class Script(unittest.TestCase):
-    """generate-function-metrics.py on recordings with faults, and the forms of its output."""
-
-    def refused(self, name: str, reason: str) -> None:
-        done = script(SHARE / f"{name}.data")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(done.stderr.strip(), rf"^generate-function-metrics: .*{reason}[^\n]*$")
-
-    def test_recording_without_a_group(self):
-        self.refused("no-group", "no window of a counter group: record with perf functions record")
-
-    def test_empty_recording(self):
-        self.refused("empty", "no window")
-
-    def test_unknown_column(self):
-        done = script(SHARE / "alternate.data", "--sort", "IPC")
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertRegex(done.stderr, "no column IPC.*CPI")
-
-    def test_missing_symbols(self):
-        done = run(
-            PERF,
-            "script",
-            "-i",
-            SHARE / "alternate.data",
-            "--symfs",
-            "/nonexistent",
-            "-s",
-            SCRIPT,
-            "--",
-            "--limit",
-            "3",
-            stderr=subprocess.PIPE,
-        )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout.splitlines()[1], r"^0x[0-9a-f]+ \[benchmark\] ")
-
-    def test_broken_pipe(self):
-        done = run("bash", "-c", f"{PERF} script -i {SHARE}/alternate.data -s {SCRIPT} | true")
-        self.assertNotIn("Traceback", done.stdout)
-        self.assertNotIn("rror", done.stdout)
-
-    def test_sorted_and_limited_csv(self):
-        done = script(SHARE / "alternate.data", "--csv", "--sort", "PF/KI", "--limit", "2")
-        rows = list(csv.DictReader(done.stdout.splitlines()))
-        self.assertEqual(len(rows), 2)
-        self.assertEqual(rows[0]["symbol"], "dcache_miss")
-        self.assertAlmostEqual(
-            float(rows[0]["PF/KI"]),
-            functions(SHARE / "alternate.data")["dcache_miss"]["metrics"]["PF/KI"],
-        )
-
-
-class Native(unittest.TestCase):
-    """perf functions report agrees with the script on the same recordings."""
-
-    NAMES = (
-        "alternate",
-        "plain-window",
-        "plain-long",
-        "short-alternate",
-        "jitter",
-        "threads",
-        "children",
-        "two-cpus",
-        "processes",
-        *(f"burst-{number}" for number in COUNTS),
-        *(f"frequency-{rate}" for rate in RATES),
-    )
-
-    def test_tables(self):
-        """Command and script print the same, in each share mode that both have."""
-        for name in self.NAMES:
-            for share in ("none", "discard"):
-                with self.subTest(name, share=share):
-                    path = SHARE / f"{name}.data"
-                    ours, theirs = (of(path, "--share", share) for of in (native, script))
-                    self.assertEqual(words(ours.stdout), words(theirs.stdout), theirs.stderr)
-                    self.assertGreaterEqual(ours.stdout.count("\n"), 4)
-
-    def test_bad_recordings(self):
-        done = native(SHARE / "no-group.data")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertEqual(done.stdout, "")
-        self.assertRegex(
-            done.stderr.strip(),
-            r"^perf functions: .*no counter group: record with perf functions record[^\n]*$",
-        )
-
-    def test_empty_recording(self):
-        done = native(SHARE / "empty.data")
-        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1))
-        self.assertRegex(done.stderr, r"^perf functions: .*empty.data: no samples[^\n]*\n$")
-
 
 class NestedCalls(unittest.TestCase):
     """--children: functions that work for less than a window between two calls."""
@@ -606,21 +463,6 @@ class Threads(unittest.TestCase):
         self.assertEqual(
             words(out), [["7", str(period)] for period in (100, 300, 1000, 200, 30, 60)]
         )
-
-
-class Group(unittest.TestCase):
-    def test_member_that_is_not_counted(self):
-        """perf refuses the group, or leaves it out of a table that it can make."""
-        out = in_guest(
-            "cd /tmp; if perf record -e '{page-faults,cache-misses,instructions}:S' -- true; then\n"
-            "perf evlist -g; perf report --stdio; else echo refused; fi"
-        )
-        self.assertIn("The cache-misses event is not supported.", out)
-        if BASE == "6.12":
-            self.assertIn("refused", out)
-        else:
-            self.assertRegex(out, r"(?m)^\{page-faults,instructions\}$")
-            self.assertIn("of events 'anon group { page-faults, instructions }'", out)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 """Records of losses, counts that begin anew, windows that end late, and groups that end early."""
 
 import json
-import random
 import struct
 import unittest
 from pathlib import Path
@@ -95,18 +94,6 @@ class Parts(unittest.TestCase):
             both = json.loads(must(PERF, "functions", "report", "-j", *files, stderr=-1))
             self.assertEqual(both["functions"][0]["sums"], row["sums"])
 
-    def test_sums_keep_their_rights(self):
-        """A file that is replaced keeps its access rights, whatever the umask is."""
-        windows = Windows()
-        windows.window(0x1000)
-        one, path = windows.write(DATA / "rights.data"), DATA / "rights.sums"
-        for mode in 0o600, 0o664, 0o666:
-            path.write_text("old")
-            path.chmod(mode)
-            must(PERF, "functions", "report", one, "--sums", path, stderr=-1)
-            self.assertEqual(path.stat().st_mode & 0o777, mode)
-            self.assertNotEqual(path.read_text(), "old")
-
     def test_cgroup_of_a_guest(self):
         """Its cgroups are not known."""
         kind = pw.Event("cycles", 0, 0, [1]).sample_type | pw.SAMPLE_CGROUP
@@ -167,27 +154,6 @@ class Late(unittest.TestCase):
             done.stderr,
         )
 
-    def test_intervals_of_shares(self):
-        """They are longer by skid x max(left, entered) / counts, but not in a comparison."""
-        stay = [(0x1000, 0x1000, 20), (0x2000, 0x2000, 20)] * 30
-        path, sums_file = self.write(*stay, *[(0x1000, 0x2000, 20)] * 10), DATA / "late.sums"
-        must(PERF, "functions", "report", path, "--sums", sums_file, stderr=-1)
-        tables = [
-            json.loads(must(PERF, "functions", "report", "-j", one, stderr=-1))["functions"]
-            for one in (path, sums_file)
-        ]
-        for late, exact in zip(*tables):
-            self.assertEqual(late["address"], exact["address"])
-            one, other = (row["intervals"]["%CY"] for row in (late, exact))
-            moved = 100 * 20 * 10 / (70 * (WINDOW + 20))
-            self.assertAlmostEqual(one[1] - other[1], moved, 9)
-            self.assertAlmostEqual(other[0] - one[0], moved, 9)
-        ours, theirs = (
-            must(PERF, "functions", "report", "-j", "--diff", one, one, stderr=-1)
-            for one in (path, sums_file)
-        )
-        self.assertEqual(ours, theirs)
-
     def test_each_leader_has_its_own_skid(self):
         """Windows in nanoseconds that end late do not change the shares of cycles."""
         groups = [
@@ -234,98 +200,6 @@ class Groups(unittest.TestCase):
         text = must(PERF, "functions", "report", "--interval", "1e-7", *options, path, stderr=-1)
         titles = [line for line in text.splitlines() if line.startswith("time,")]
         self.assertEqual(titles, ["time,symbol,dso,%PF,CPI,weak", "time,symbol,dso,CPI,weak"])
-
-
-class Raw(unittest.TestCase):
-    """perf functions reads most samples from their records, without parsing them."""
-
-    @staticmethod
-    def groups(window: int, form: int, flags: int) -> list[list[pw.Event]]:
-        """Two groups; the second has no periods in its samples. Without a window, members sample.
-
-        form: to be added to read_format.
-        """
-        groups = [
-            [
-                pw.Event("cycles", 0, 0, [1], LONG, window),
-                pw.Event("faults", 1, 2, [2], 0 if window else LONG),
-            ],
-            [
-                pw.Event("cpu-clock", 1, 0, [3], LONG, window),
-                pw.Event("switches", 1, 3, [4], 0 if window else LONG),
-            ],
-        ]
-        for event in groups[0] + groups[1]:
-            event.read_format |= form
-            event.flags |= flags
-        for event in groups[1]:
-            event.sample_type ^= pw.PERIOD
-        return groups
-
-    @staticmethod
-    def rows(groups: list[list[pw.Event]], *options: str) -> list[dict]:
-        """The rows of random samples, some of which repeat the values of the one before."""
-        chance = random.Random(5)
-        recording = Recording(groups)
-        recording.map("/no/program", 0x1000)  # the kernel has no code there
-        for number in range(4000):
-            group = number // 2 % 2
-            recording.sample(
-                chance.choice((0x1000, 0x1000, 0x2000)),
-                chance.choice((LONG, LONG, 0)) if number % 2 else chance.choice((WINDOW, 0)),
-                chance.choice((0, 1, 7)),
-                group=group,
-                tid=chance.choice((100, 101)),
-                cpu=chance.choice((0, 3)),
-                misc=chance.choice((pw.MISC_USER, pw.MISC_KERNEL)),
-                number=chance.choice(
-                    [event.ids[0] for event in groups[group] if event.sample_period]
-                ),
-            )
-        path = recording.write(DATA / "raw.data")
-        report = must(PERF, "functions", "report", path, "-j", *options, stderr=-1)
-        return json.loads(report)["functions"]
-
-    def test_same_as_parsed(self):
-        """With the times of the values, the samples are parsed."""
-        by = "--by", "dso,thread"
-        for window in (WINDOW, 0):
-            for flags in (0, pw.FLAG_INHERIT):
-                for options in (by, (*by, "-C", "3"), ("--time", "0.000003,")):
-                    with self.subTest(window=window, flags=flags, options=options):
-                        parsed = self.rows(self.groups(window, pw.FORMAT_ENABLED, flags), *options)
-                        self.assertGreater(sum(row["sums"][0]["matched"] for row in parsed), 30)
-                        raw = self.rows(self.groups(window, 0, flags), *options)
-                        self.assertEqual(raw, parsed)
-
-    def test_forms(self):
-        """ID or IDENTIFIER; with or without more after the values."""
-        usual = self.rows(self.groups(WINDOW, 0, 0), "--by", "dso,thread")
-        for sample_type, form in ((pw.ID | pw.IDENTIFIER, 0), (pw.CALLCHAIN, pw.FORMAT_LOST)):
-            groups = self.groups(WINDOW, form, 0)
-            for event in groups[0] + groups[1]:
-                event.sample_type ^= sample_type
-            self.assertEqual(self.rows(groups, "--by", "dso,thread"), usual)
-
-    def test_no_values(self):
-        windows = Windows()
-        windows.window(0x1000)
-        windows.writer.sample(windows.groups[0][0], windows.where(), 0x1000, LONG, [], number=1)
-        done = run(PERF, "functions", "report", windows.write(DATA / "none.data"), stderr=-1)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, "cannot be read to its end: the file is .* damaged")
-
-
-class Counts(unittest.TestCase):
-    def test_new_thread(self):
-        """A value below the one before counts from 0."""
-        windows = Windows()
-        windows.window(0x1000)
-        windows.take(0x1000, LONG)
-        windows.values[2] = 0
-        windows.take(0x1000, WINDOW)
-        totals = sums(windows)[1]["totals"]
-        self.assertEqual(totals, {"cycles": 2 * WINDOW, "instructions": 2 * (WINDOW // 3)})
 
 
 if __name__ == "__main__":

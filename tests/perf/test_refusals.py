@@ -119,33 +119,6 @@ class Input(Case):
                 self.assertIn(reason, self.refused_input(command))
 
 
-class Symbols(Case):
-    def test_name_below_a_folder(self):
-        """A name that is no path from / is below --symfs, where perf looks for it."""
-        self.report(self.one, "--symfs", DATA, "-k", "nonexist")
-
-
-class Programs(Case):
-    def test_no_addr2line(self):
-        """There is a table without lines and a note, or a reason; nothing ends by a signal."""
-        note = (
-            "perf functions: no addr2line, so lines and inlined functions are unknown: "
-            "install binutils, or name it with --addr2line\n"
-        )
-        for options in ("--by", "srcline"), ("--by", "comm,srcline"), ("--inline",):
-            with self.subTest(options):
-                command = PERF, "functions", "report", self.one, *options
-                done = run("env", "PATH=/nonexist", *command, stderr=-1)
-                self.assertEqual((done.returncode, done.stderr.count(note)), (0, 1), done.stderr)
-                self.assertNotIn("addr2line", done.stderr.replace(note, ""))
-                self.assertGreater(len(done.stdout.splitlines()), 3)
-                self.assertNotIn("no addr2line", run(*command, stderr=-1).stderr)
-                self.assert_refused(
-                    "--addr2line /nonexist: there is no such program: name the one of binutils",
-                    *(self.one, *options, "--addr2line", "/nonexist"),
-                )
-
-
 class Record(unittest.TestCase):
     def test_window_as_long_as_the_period(self):
         """Only a longer one is refused."""
@@ -158,13 +131,6 @@ class Record(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    def test_options_with_a_value_cannot_be_undone(self):
-        """There is a reason before the usage."""
-        for option in "before", "after", "fail-on", "interval", "percent-limit":
-            done = run(PERF, "functions", "report", f"--no-{option}", stderr=-1)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertIn(f"option `no-{option}' isn't available", done.stderr)
-
     def test_unknown(self):
         for name, hint in (
             ("diff", "compare with perf functions report --diff BEFORE AFTER"),
@@ -173,13 +139,6 @@ class Commands(unittest.TestCase):
             done = run(PERF, "functions", name, "a.data", stderr=-1)
             reason = f"perf functions: unknown command '{name}': {hint}\n"
             self.assertEqual((done.returncode, done.stdout, done.stderr), (255, "", reason))
-
-    def test_usage(self):
-        """It says how to see the options."""
-        for options in (), ("-h",):
-            done = run(PERF, "functions", *options)
-            self.assertEqual(done.returncode, 129)
-            self.assertIn("perf functions record -h ", done.stdout)
 
 
 if __name__ == "__main__":

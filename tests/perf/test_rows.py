@@ -102,15 +102,6 @@ class Cores(unittest.TestCase):
             done = run(PERF, "functions", "report", "-i", path, "--by", by, stderr=-1)
             self.assertEqual("several kinds of CPUs" in done.stderr, is_told)
 
-    def test_names(self) -> None:
-        """Without the names of PMUs, a row has the number; without both it is cpu."""
-        self.assertEqual(
-            rows(self.record("unnamed", (4, 10)), "--by", "pmu"), {"pmu=4": 1, "pmu=10": 2}
-        )
-        self.assertEqual(rows(self.record("plain", (0,)), "--by", "pmu"), {"cpu": 1})
-        x86 = self.record("x86", (0,), pmus=((4, "cpu"), (11, "msr")))
-        self.assertEqual(rows(x86, "--by", "pmu"), {"cpu": 1})
-
 
 if __name__ == "__main__":
     unittest.main()

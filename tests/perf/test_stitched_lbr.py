@@ -17,8 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.harness import lbr
-from tests.harness import perfwrite as pw
-from tests.harness.env import CHECK, PERF, must, run
+from tests.harness.env import CHECK, PERF, must
 
 DATA = CHECK / "lbr"
 LONG, WINDOW = 10000, 300
@@ -163,43 +162,6 @@ class Report(unittest.TestCase):
             given = Counter(names for _, names, _ in exported(DATA / "chain.data", *options))
             self.assertEqual(given, self.expected(levels, 3))
 
-    def test_callers_first(self):
-        lbr.write_chain(DATA / "callers.data", 1000)
-        found = chains(
-            DATA / "callers.data", "--stitch-lbr", "-g", "folded,0,caller,function,count"
-        )
-        self.assertEqual(
-            {chain(*names.split(";")): number for names, number in found.items()},
-            self.expected(43, 1),
-        )
-
-    def test_first_register_may_be_any(self):
-        """The index of the registers may wrap anywhere."""
-        for top in range(lbr.REGISTERS):
-            lbr.write_chain(DATA / "top.data", 1000, top=top)
-            self.assertEqual(chains(DATA / "top.data", "--stitch-lbr"), self.expected(43, 1), top)
-
-    def test_without_index_or_depth(self):
-        """LBRs are compared by their index.
-
-        Without it, or with a wrong number of LBRs, nothing is stitched.
-        """
-        for options in ({"index": False}, {"depth": 0}, {"depth": 16}):
-            lbr.write_chain(DATA / "other.data", 1000, **options)
-            self.assertEqual(
-                chains(DATA / "other.data", "--stitch-lbr"), self.expected(32, 1), options
-            )
-
-    def test_no_sample_before(self):
-        """Callers that no sample has seen cannot be known."""
-        code = DATA / "late.so"
-        thread, recording = lbr.Thread(lbr.library(code, *lbr.CHAIN)), lbr.Branches(code)
-        thread.call(*lbr.CHAIN[1:])
-        for _ in range(9):
-            recording.take(thread)
-        recording.write(DATA / "late.data")
-        self.assertEqual(chains(DATA / "late.data", "--stitch-lbr"), {chain(*lbr.CHAIN[-33:]): 9})
-
     def test_empty_stack(self):
         """Before the first call there is no LBR; the sample's address is known."""
         code = DATA / "begin.so"
@@ -304,52 +266,6 @@ class Functions(unittest.TestCase):
                 row[1] for row in plain.values()
             )
         self.assertGreater(gained, 100, "stitching makes no difference to what is tested")
-
-    def test_from_a_pipe(self):
-        """From a pipe, the memory of the sample before has been freed."""
-        _, stitched = self.simulate(1, DATA / "pipe.data")
-        with (DATA / "pipe.pipe").open("rb") as file:
-            self.assertEqual(native("-", "--stitch-lbr", stdin=file), stitched)
-
-    def refusal(self, recording: lbr.Branches, *options: str) -> str:
-        """The reason why perf functions makes no table."""
-        recording.take(lbr.Thread(lbr.library(DATA / "refused.so", "main")), LONG, 7)
-        recording.write(DATA / "refused.data")
-        done = run(
-            PERF,
-            "functions",
-            "report",
-            "-i",
-            DATA / "refused.data",
-            "--stitch-lbr",
-            *options,
-            stderr=-1,
-        )
-        self.assertEqual((done.returncode, done.stdout), (255, ""))
-        return done.stderr
-
-    def test_refusals(self):
-        """These recordings cannot be stitched; perf report would leave their chains as they are."""
-        code = DATA / "refused.so"
-        chains_alone = lbr.Branches(code, alternate=WINDOW)
-        for event in chains_alone.groups[0]:
-            event.branch_sample_type, event.sample_type = 0, event.sample_type & ~pw.BRANCH_STACK
-        lacks = (
-            "perf functions: cycles lacks data that these options need: use "
-            "perf functions record --call-graph lbr"
-        )
-        self.assertEqual(
-            self.refusal(lbr.Branches(code, alternate=WINDOW)),
-            "perf functions: --stitch-lbr has no effect without call chains: add --by callchain\n",
-        )
-        self.assertEqual(self.refusal(chains_alone, "--by", "callchain"), f"{lacks}\n")
-        for recording in lbr.Branches(code, index=False, alternate=WINDOW), lbr.Branches(
-            code, depth=0, alternate=WINDOW
-        ):
-            self.assertRegex(
-                self.refusal(recording, "--by", "callchain"),
-                f"^{lacks} with Linux 5.7 or later, which tells where the LBRs are\n$",
-            )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import unittest
 from itertools import permutations
 from pathlib import Path
 
-from tests.harness.env import BASE, PERF, run
+from tests.harness.env import PERF, run
 from tests.harness.sysfs import ALIAS_PERIOD, make_system
 
 PERIOD, ALTERNATE, JITTER, COUNT = 1000, 300, 4, 3
@@ -147,42 +147,6 @@ class Terms(unittest.TestCase):
                     (PERIOD, ALTERNATE, 0, 0, True),
                 )
 
-    def test_period_of_an_alias(self):
-        for event in "cpu/other,alt-period=300/", "other/alt-period=300/":
-            self.assertEqual(self.attr("-e", event), (ALIAS_PERIOD, ALTERNATE, 0, 0, True))
-
-    def test_counters_that_reload_each_other(self):
-        """Intel's hardware does that, by a term that Linux 6.12 lacks."""
-        message = (
-            "unknown term 'ratio-to-prev'"
-            if BASE == "6.12"
-            else "'alt-period' is not possible with 'ratio-to-prev' in its group"
-        )
-        for leader, member in (f",{TERMS[1]}", ""), ("", f",{TERMS[1]}"):
-            self.refused(
-                message,
-                "record",
-                "-o",
-                "/dev/null",
-                "-e",
-                f"{{cpu/event=1,{TERMS[0]}{leader}/,"
-                f"cpu/event=2,{TERMS[0]}{member},ratio-to-prev=0.5/}}",
-            )
-
-    def test_member_with_the_period_of_an_alias_does_not_sample(self):
-        found = self.attrs("-e", "{page-faults/period=1000/u,software/own/u}:S")
-        if len(found) < 2:
-            self.skipTest("this user may not open events")
-        self.assertEqual([period for period, *_ in found][:2], [1000, 0])
-
-    def test_options(self):
-        for option in "--no-inherit", "-a", "--per-thread", "-P", "-n":
-            with self.subTest(option):
-                self.assertEqual(
-                    self.attr(option, "-e", f"cycles/{','.join(TERMS)}/u"),
-                    (PERIOD, ALTERNATE, JITTER, COUNT, True),
-                )
-
     def test_without_a_period(self):
         for kind, event in KINDS.items():
             if "alias" in kind:
@@ -201,16 +165,6 @@ class Terms(unittest.TestCase):
                         event.format(TERMS[1]),
                     )
                     self.assertNotIn("sys_perf_event_open", output)
-
-    def test_perf_top_and_trace_check_too(self):
-        for command in "top", "trace":
-            self.refused("'alt-period' needs 'period'", command, "-e", "cycles/alt-period=300/")
-            self.refused(
-                "'alt-period-count' needs 'alt-period'",
-                command,
-                "-e",
-                "cycles/freq=9,alt-period-count=2/",
-            )
 
     def test_perf_stat_does_not_sample(self):
         for term in "alt-period=300", "alt-period-jitter=3", "alt-period-count=3":

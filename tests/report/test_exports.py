@@ -25,9 +25,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as of_prometheus
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.harness import fleet, reports, servers, sumsfile
+from tests.harness import fleet, reports, servers
 from tests.harness.chromium import Browser
-from tests.harness.env import CHECK, PERF, TOP, must, run
+from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import Windows
 from tests.harness.reports import REPORT
 from tests.harness.simulation import Libraries, Simulation
@@ -112,27 +112,6 @@ def written_chains() -> dict[str, Counter]:
     return found
 
 
-def two_groups() -> str:
-    """A sums file of two groups with one leader. No window of `short` ends in it."""
-    lines = ["perf-function-sums 4", "by\tsymbol\t0", "lost\t0", "throttled\t0"]
-    for misses, numbers in (
-        ("branch-misses", {"f": 10, "g": 30, "short": 20}),
-        ("cache-misses", {"f": 30, "g": 10, "short": 20}),
-    ):
-        counts = {"f": (300, 3, 100), "g": (300, 1, 200), "short": (300, 6, 50)}
-        lines.append(f"group\tauto\t99700\t0\t300\t0\t14\t1\tcycles\t{misses}\tinstructions")
-        every = [counts[name] for name, number in numbers.items() for _ in range(number)]
-        lines.append(sumsfile.intervals(3, every))
-        for name, number in numbers.items():
-            begun = [counts[name]] * number
-            matched = [] if name == "short" else begun
-            windows = number, number, len(matched), len(matched), number, number
-            values = (sumsfile.values(some, 3) for some in (matched, begun))
-            fields = (field for some in values for field in some)
-            lines.append("\t".join(map(str, ("sums", name, "/x", "-", *windows, *fields))))
-    return "\n".join((*lines, "end\n"))
-
-
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -206,26 +185,6 @@ class Pprof(Case):
                     several += len(found)
         self.assertGreater(several, 20)
 
-    def test_sums_of_call_chains(self):
-        must(REPORT, "--pprof", self.profile, self.chains)
-        for event, functions in written_chains().items():
-            self.assertEqual(top(self.profile, event), functions)
-        # cycles are shown if no event is chosen
-        self.assertIn("\nType: cycles\n", pprof(self.profile, "-top"))
-
-    def test_rows_that_were_asked_for(self):
-        """Rows may be asked for even if the recording has call chains."""
-        simulation, path = self.recording(3, "--by", "comm", by="callchain")
-        table = perf_table("--by", "comm", "--share", simulation.share, path)
-        event = table["groups"][0]["events"][0]
-        wanted: Counter = Counter()
-        values = reports.weighed([function["sums"] for function in table["functions"]])
-        for function, row in zip(table["functions"], values):
-            wanted[function["symbol"]] += row[event]
-        found = {name: own for name, (own, _) in top(self.profile, event).items()}
-        self.assertEqual(found, +wanted)
-        self.assertGreater(len(found), 1)
-
     def test_weak_values(self):
         """A label of a sample tells which metrics its windows do not support."""
         simulation, path = self.recording(3, by="callchain")
@@ -243,34 +202,6 @@ class Pprof(Case):
             self.assertEqual(set(found), weak, metric)
             told += set() < set(found) < every
         self.assertGreater(told, 0)
-
-    def test_any_name(self):
-        """Names of C++ are kept, although pprof drops arguments when it demangles by itself."""
-        names = [name for name in (*reports.NASTY, "f(int)<T>::g") if ";" not in name]
-        self.chains.write_text(
-            reports.chain_sums({f"{name};main": (9, 2700, 900, 0) for name in names}),
-            encoding="utf-8",
-        )
-        must(REPORT, "--pprof", self.profile, self.chains)
-        self.assertEqual(traces(self.profile, "cycles"), {f"{name};main": 2700 for name in names})
-
-    def test_values_have_the_shares_of_the_table(self):
-        """Also in two groups with one leader, and in a function whose windows all end elsewhere."""
-        self.chains.write_text(two_groups())
-        must(REPORT, "--pprof", self.profile, self.chains)
-        rows = perf_table(self.chains)["functions"]
-        for event, column in (
-            ("cycles", "%CY"),
-            ("instructions", "%I"),
-            ("branch-misses", "%BM"),
-            ("cache-misses", "%L1DM"),
-        ):
-            values = {name: own for name, (own, _) in top(self.profile, event).items()}
-            whole = sum(values.values())
-            for row in rows:
-                share, error = row["metrics"][column], 100 * len(rows) / whole
-                found = 100 * values.get(row["symbol"], 0) / whole
-                self.assertAlmostEqual(found, share, delta=error, msg=(event, row["symbol"]))
 
     def test_time(self):
         """Samples of 61 s end when the file is written, or at the time that a clock tells."""
@@ -292,49 +223,6 @@ class Pprof(Case):
                     (datetime.fromisoformat(found[1].partition(" +")[0]).timestamp(), found[2]),
                     (begin, {61: "1m1s", 122: "2m2s"}[seconds]),
                 )
-
-    def test_clocks_are_times(self):
-        self.chains.write_text(
-            reports.chain_sums({"f;main": (9, 2700, 900, 0)}).replace("cycles", "task-clock"),
-            encoding="utf-8",
-        )
-        must(REPORT, "--pprof", self.profile, self.chains)
-        self.assertIn("2.70us", pprof(self.profile, "-top"))
-
-    def test_largest_numbers(self):
-        """Numbers of the format have 63 bits, totals in a sums file have more."""
-        for number, fits in ((2**63 - 1, True), (2**63, False)):
-            self.chains.write_text(
-                reports.chain_sums({"f;main": (1, 300, 0, 0)}).replace(
-                    "\t300\t0\t0", f"\t{number}\t0\t0"
-                ),
-                encoding="utf-8",
-            )
-            if fits:
-                must(REPORT, "--pprof", self.profile, self.chains)
-                self.assertIn(f" {number} ", pprof(self.profile, "-raw"))
-                self.profile.write_text("old")
-            else:
-                self.refused(
-                    f"--pprof: {number} events are too many for the format, .*",
-                    REPORT,
-                    "--pprof",
-                    self.profile,
-                    self.chains,
-                )
-                self.assertEqual(self.profile.read_text(), "old")
-
-    def test_no_generated_code(self):
-        must("cp", "-r", TOP / "report", self.dir / "report")
-        self.refused(
-            ".*profile_pb2.py: there is no code for profiles: `make report` generates it",
-            "/usr/bin/env",
-            "PYTHONDONTWRITEBYTECODE=1",
-            self.dir / "report/functions-report",
-            "--pprof",
-            self.profile,
-            self.chains,
-        )
 
 
 class Speedscope(Case):
@@ -548,7 +436,6 @@ class OpenMetrics(Case):
         if why:
             self.skipTest(why)
         (_, path), *_ = self.hosts(1)
-        self.write_names()
         for source in path, self.chains:
             must(REPORT, "--openmetrics", self.dir / "a.prom", "--top", 1000, source)
             with servers.node_exporter(program, self.dir) as url:
@@ -567,26 +454,6 @@ class OpenMetrics(Case):
                 {name: values for name, values in seen.items() if "perf_functions" in name},
                 self.samples((self.dir / "a.prom").read_text(encoding="utf-8")),
             )
-
-    def write_names(self) -> list[str]:
-        """Writes sums of functions with all kinds of names."""
-        names = [name for name in (*reports.NASTY, 'quote"back\\slash\nline') if ";" not in name]
-        escaped = [name.replace("\\", r"\\").replace("\n", r"\n") for name in names]
-        self.chains.write_text(
-            reports.chain_sums({name: (9, 2700, 900, 0) for name in escaped}).replace(
-                "by\tcallchain", "by\tsymbol"
-            ),
-            encoding="utf-8",
-        )
-        return names
-
-    def test_any_name(self):
-        names = self.write_names()
-        text = must(REPORT, "--openmetrics", "-", "--top", 100, self.chains)
-        found = [
-            dict(labels)["function"] for labels in self.samples(text)["perf_functions_windows"]
-        ]
-        self.assertEqual(sorted(found), sorted(names))
 
 
 class Mistakes(Case):
@@ -618,36 +485,6 @@ class Mistakes(Case):
             )
         message = "--limit goes with --plot, --openmetrics and the printed table: leave it out"
         self.refused(message, REPORT, "--limit=3", "--pprof", out, self.chains, status=2)
-
-    def test_no_library(self):
-        """These packages seem not to be installed."""
-        for name in "google", "prometheus_client":
-            (self.dir / f"{name}.py").write_text("raise ImportError\n")
-        paths = "/usr/bin/env", "PYTHONDONTWRITEBYTECODE=1", f"PYTHONPATH={self.dir}", REPORT
-        for option, package in (
-            ("--pprof", "protobuf"),
-            ("--openmetrics", "prometheus-client"),
-        ):
-            self.refused(
-                f"{option} needs {package.replace('-', '_')}: install python3-{package}",
-                *(*paths, option, self.dir / "out", self.chains),
-            )
-
-    def test_disk_full(self):
-        """The old file stays if there is no room for the new one.
-
-        No file may be longer than 70 KiB: perf's table is shorter, the new file would be longer.
-        """
-        perf = reports.fake_perf(self.dir / "perf", reports.table(reports.NAMES))
-        out = self.dir / "out"
-        out.write_text("old")
-        options = "--perf", perf, "--top", 100, "--openmetrics", out
-        command = 'ulimit -f 70 && "$@"'
-        self.refused(
-            f"{out}: File too large: name another file",
-            *("/bin/bash", "-c", command, "bash", REPORT, *options, self.chains),
-        )
-        self.assertEqual(out.read_text(), "old")
 
 
 if __name__ == "__main__":
