@@ -12,11 +12,16 @@ from tests.harness.parserfuzz import build
 from tests.harness.recording import LONG, WINDOW, Recording, Windows
 
 # compiled with the sanitizers; of the rest of perf they only see its use of the heap
-OF_SUMS = "columns diff diff-print effect interval json print sums sums-file text u192"
-SUMS = tuple(f"functions/{name}" for name in OF_SUMS.split())
+SUMS = (
+    "functions/text",
+    *(f"functions/collect/{name}" for name in "sums sums-file u192".split()),
+    *(f"functions/estimate/{name}" for name in "columns diff effect interval".split()),
+    *(f"functions/show/{name}" for name in "diff-print json print".split()),
+)
 RECORDINGS = (
     *SUMS,
-    *(f"functions/{name}" for name in "events recording resolve windows".split()),
+    "functions/record/events",
+    *(f"functions/collect/{name}" for name in "recorded-chain recording resolve windows".split()),
     *"evlist evsel session".split(),
     *(("read-delta",) if BASE == "6.12" else ()),  # a part of session on newer bases
 )

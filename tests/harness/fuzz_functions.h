@@ -20,6 +20,7 @@
 #include "util/debug.h"
 #include "util/functions/estimate/columns.h"
 #include "util/functions/estimate/diff.h"
+#include "util/functions/show/diff-print.h"
 #include "util/functions/show/json.h"
 #include "util/functions/show/print.h"
 #include "util/functions/collect/sums-file.h"
@@ -284,8 +285,7 @@ static void print_all(const struct function_table *table, const struct function_
 		      unsigned int choice)
 {
 	const struct function_reading_options options = {
-		.correction = choice % 5 % 3, .is_next_run = choice % 7 == 1,
-		.is_compared = choice % 3 == 0,
+		.is_corrected = choice % 2, .is_compared = choice % 3 == 0,
 	};
 	struct function_runs before = { .table = *table }, after = { .table = *other };
 	struct function_columns columns = {}, others = {};

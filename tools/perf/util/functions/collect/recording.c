@@ -358,11 +358,12 @@ static u64 find_sampler_id(const struct recording *recording, const struct evsel
 			   const union perf_event *event, const struct perf_sample *sample)
 {
 	const u64 read_format = evsel->core.attr.read_format;
-	const bool has_id = evsel->core.attr.sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
+	const u64 ids = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID;
 	const struct functions_evsel *own = evsel->priv;
 	struct sample_read_value *v = sample->read.group.values;
 
-	if (!(read_format & PERF_FORMAT_GROUP) || (own->sampler == evsel && has_id))
+	if (!(read_format & PERF_FORMAT_GROUP) ||
+	    (own->sampler == evsel && evsel->core.attr.sample_type & ids))
 		return sample->id;
 	if (!has_values(event, sample, read_format))
 		return 0;
