@@ -234,7 +234,7 @@ class Program(unittest.TestCase):
     def test_sums_add_up(self):
         """The sums of two recordings add up to those of both.
 
-        So do the sums of spans of time, except for blocks with parts in several spans.
+        So do the sums of spans of time.
         """
         one, other, both = DATA / "one.sums", DATA / "other.sums", DATA / "both.sums"
         path = self.program.record(3, 200)

@@ -245,7 +245,7 @@ class Numbers(Refused):
             ("discard", "matched"),
             ("lost\t0", f"lost\t{COUNT + 1}"),
             ("-\t0\t1\t1", f"-\t0\t{COUNT + 1}\t1"),
-            ("-\t0\t1\t1\t1" + 4 * "\t0" + "\t1", f"-\t0\t1\t1\t1\t0\t0\t0\t0\t{SUM + 1}"),
+            ("-\t0\t1\t1\t1\t0\t0\t1", f"-\t0\t1\t1\t1\t0\t0\t{SUM + 1}"),
             ("-\t0\t1\t1\t1", "-\t0\t1\t2\t1"),  # more matched windows than windows
             ("-\t0\t1\t1\t1", "-\t0\t2\t1\t2"),  # more bursts than matched windows
             ("-\t0\t1\t1\t1", "-\t0\t1\t1\t0"),

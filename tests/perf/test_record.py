@@ -49,8 +49,6 @@ CASES: tuple[tuple[str, list[tuple]], ...] = (
     ("--no-window --period 2000", [(2000, 0, 0, 0)]),
     ("--no-window -F 500", [("500 Hz", 0, 0, 0)]),
     ("--kernel", [(PERIOD, WINDOW, JITTER, 0)]),
-    ("--calibrate", [(PERIOD, WINDOW, JITTER, 0), (PERIOD, 4 * WINDOW, JITTER, 0)]),
-    ("--calibrate --window 100 --no-jitter", [(PERIOD, 100, 0, 0), (PERIOD, 400, 0, 0)]),
     # events without terms are sampled in the same way
     ("-e '{cycles,instructions}:uS'", [(PERIOD, WINDOW, JITTER, 0)]),
     ("-e cycles:uS", [(PERIOD, WINDOW, JITTER, 0)]),
@@ -92,7 +90,6 @@ CASES: tuple[tuple[str, list[tuple]], ...] = (
     ("-M ipc --period 5000 --window 700 --jitter 9 --burst 2", [(5000, 700, 9, 2)]),
     ("-M ipc --no-jitter -F 500", [("500 Hz", WINDOW, 0, 0)]),
     ("-M ipc --no-window --kernel", [(PLAIN, 0, 0, 0)]),
-    ("-M ipc --calibrate", [(PERIOD, WINDOW, JITTER, 0), (PERIOD, 4 * WINDOW, JITTER, 0)]),
 )
 
 # Replaces perf_event_open(2): answers as the KERNEL would.

@@ -847,18 +847,18 @@ static int test__diff(struct test_suite *test __maybe_unused, int subtest __mayb
 {
 	/* CPI of f changes from 2.5 to 3 with 40 windows, CPI of g with 3. The build has moved. */
 	static const char before[] =
-		FUNCTION_SUMS_MAGIC " 3\n"
-		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
-		"sums\tf\t/a/prog\t-\t40\t40\t12000\t4800\t3600000\t1440000\t578000\n"
-		"sums\tg\t/a/prog\t-\t4\t3\t900\t400\t270200\t119000\t60000\n"
-		"sums\told\t/a/prog\t-\t1\t1\t300\t100\t90000\t30000\t10000\n"
+		FUNCTION_SUMS_MAGIC " 4\n"
+		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
+		"sums\tf\t/a/prog\t-\t0\t40\t40\t40\t0\t0\t12000\t4800\t3600000\t1440000\t578000\t0\t0\t0\t0\t0\n"
+		"sums\tg\t/a/prog\t-\t0\t4\t3\t3\t0\t0\t900\t400\t270200\t119000\t60000\t0\t0\t0\t0\t0\n"
+		"sums\told\t/a/prog\t-\t0\t1\t1\t1\t0\t0\t300\t100\t90000\t30000\t10000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	static const char after[] =
-		FUNCTION_SUMS_MAGIC " 3\n"
-		"group\tdiscard\t999700\t300\t0\t1\tcycles\tinstructions\n"
-		"sums\tf\t/b/prog\t-\t40\t40\t12000\t4000\t3600000\t1200000\t401000\n"
-		"sums\tg\t/b/prog\t-\t4\t3\t900\t300\t270200\t90000\t35000\n"
-		"sums\tnew\t/b/prog\t-\t1\t1\t300\t100\t90000\t30000\t10000\n"
+		FUNCTION_SUMS_MAGIC " 4\n"
+		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
+		"sums\tf\t/b/prog\t-\t0\t40\t40\t40\t0\t0\t12000\t4000\t3600000\t1200000\t401000\t0\t0\t0\t0\t0\n"
+		"sums\tg\t/b/prog\t-\t0\t4\t3\t3\t0\t0\t900\t300\t270200\t90000\t35000\t0\t0\t0\t0\t0\n"
+		"sums\tnew\t/b/prog\t-\t0\t1\t1\t1\t0\t0\t300\t100\t90000\t30000\t10000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	struct function_table old_table = {}, new_table = {};
 	struct function_columns old, new;
