@@ -147,17 +147,6 @@ class Texts(unittest.TestCase):
 
 
 class Messages(unittest.TestCase):
-    def test_time_of_a_table(self):
-        seconds = results_of("6.12")["collect"]["sizes"][-1]["seconds"]
-        for path in (TOP / "patches").glob("**/functions/command.patch"):
-            text = words(path)
-            for program, name in (
-                ("perf report --stats", "decode"),
-                ("perf functions report", "native"),
-                ("generate-function-metrics.py", "script"),
-            ):
-                self.assertIn(f"{program} {seconds[name]:.2f} ", text)
-
     def test_cost(self):
         """The cost in the messages of the series is that of 6.12."""
         cost = results_of("6.12")["cost"]
