@@ -2,6 +2,7 @@
 """The imports that modules may have: suites and the bench share only the code of tests/harness."""
 
 import ast
+import re
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,14 @@ class Imports(unittest.TestCase):
         self.check("bench/*.py", "scripts/*.py", "scripts/*/*.py")
         for path in TOP.glob("bench/*.py"):
             self.assertNotIn("tests.run", set(imported(path)), path.name)
+
+    def test_rooms_include_only_from_those_before(self):
+        """record, collect, estimate, show; a change of one cannot break those before it."""
+        rooms = "record", "collect", "estimate", "show"
+        for number, room in enumerate(rooms):
+            for path in TOP.glob(f"tools/perf/util/functions/{room}/*.[ch]"):
+                found = set(re.findall(r'#include "\.\./(\w+)/', path.read_text()))
+                self.assertLessEqual(found, set(rooms[:number]), path.name)
 
 
 if __name__ == "__main__":
