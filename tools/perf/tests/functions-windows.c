@@ -92,13 +92,12 @@ static int take(struct fixture *fix, u64 id, u64 thread, struct metrics_function
 	return take_sample(fix, id, &sample);
 }
 
-/* Takes a long interval and a window after it, which end in the function at this time. */
-static void take_pair_at(struct fixture *fix, u64 time, struct metrics_function *function,
-			 u64 instructions)
+/* Takes a long interval and a window after it, which end in the function. */
+static void take_pair(struct fixture *fix, struct metrics_function *function, u64 instructions)
 {
 	const u64 before[] = { LONG, 5000 }, counts[] = { WINDOW, instructions };
 	struct metrics_sample sample = {
-		.thread = 1, .function = function, .counts = before, .time = time,
+		.thread = 1, .function = function, .counts = before,
 	};
 
 	take_sample(fix, LEADER, &sample);
@@ -271,9 +270,9 @@ static int check_intervals(struct fixture *fix)
 	const struct event_set *set;
 
 	for (int instructions = 10; instructions <= 40; instructions += 10)
-		take_pair_at(fix, 1000 + instructions, fix->f, instructions);
-	take_pair_at(fix, 1041, fix->g, 7);
-	take_pair_at(fix, 1042, fix->g, 5);
+		take_pair(fix, fix->f, instructions);
+	take_pair(fix, fix->g, 7);
+	take_pair(fix, fix->g, 5);
 	TEST_ASSERT_EQUAL("opened", check_opened_sums(fix, "f", 4, 4), TEST_OK);
 
 	set = fix->table.sets[0];

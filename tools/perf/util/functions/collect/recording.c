@@ -215,7 +215,7 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 		return -ENOMEM;
 	evsel->priv = event;
 
-	/* Like the script, which sees no tracepoint among the members. */
+	/* A tracepoint counts nothing that a metric needs. */
 	if (!group || is_tracepoint(evsel))
 		return ignore_event(recording, evsel);
 
@@ -301,7 +301,7 @@ static int group_by_ids(struct recording *recording, struct evsel *evsel,
 	return 0;
 }
 
-/* Adds an event with its whole group, before its first sample; NULL if there is none at all. */
+/* Adds an event with its whole group, when its first sample comes; NULL: there is no sample. */
 static int add_events(struct recording *recording, struct evsel *evsel,
 		      const union perf_event *event, const struct perf_sample *sample)
 {
@@ -850,7 +850,6 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
 		.period = evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD ? sample->period : 0,
-		.time = sample->time,
 		.filtered = place->filtered || elsewhere,
 		.foreign = elsewhere || of_other_thread,
 		.outside = is_outside(recording, sample),

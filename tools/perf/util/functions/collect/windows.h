@@ -48,7 +48,6 @@ struct metrics_sample {
 	const struct function_chain *chain;	/* if not NULL, each of its functions is a row */
 	const u64 *counts;		/* by slot, since the sample before */
 	u64 period;			/* elapsed period, 0 if unknown */
-	u64 time;
 	bool filtered;			/* the user does not want to see it */
 	bool foreign;			/* the user wants no sample of its stream */
 	bool outside;			/* it is outside of the requested spans of time */

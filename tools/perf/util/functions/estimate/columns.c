@@ -51,7 +51,7 @@ enum {
 
 static const struct function_column known_columns[] = {
 #define FUNCTION_METRIC(...) { __VA_ARGS__ },
-#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+#include "../metrics.h"
 };
 
 /*

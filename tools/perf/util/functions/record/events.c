@@ -22,27 +22,27 @@ struct number_name {
 
 static const struct number_name hardware[] = {
 #define HARDWARE_EVENT(config, name) { config, name },
-#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+#include "../metrics.h"
 };
 
 static const struct number_name software[] = {
 #define SOFTWARE_EVENT(config, name) { config, name },
-#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+#include "../metrics.h"
 };
 
 static const struct number_name hw_cache[] = {
 #define CACHE_EVENT(config, name) { config, name },
-#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+#include "../metrics.h"
 };
 
 static const struct number_name arm[] = {
 #define ARM_EVENT(config, name) { config, name },
-#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+#include "../metrics.h"
 };
 
 static const char *const aliases[][2] = {
 #define EVENT_ALIAS(alias, name) { alias, name },
-#include "../../../scripts/python/Perf-Trace-Util/lib/Perf/Trace/FunctionMetrics.h"
+#include "../metrics.h"
 };
 
 /* Beginnings of terms that do not change the counted event. */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Prints a table of functions as text and as values with separators, like
- * scripts/python/generate-function-metrics.py.
- */
+/* Prints a table of functions as text and as values with separators. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

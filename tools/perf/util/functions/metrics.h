@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The metrics of functions, and the events that they are made of: the one list for
- * perf functions and for generate-function-metrics.py.
- *
- * C code defines the macros that it wants and then includes this file. The script
- * reads the arguments of the macros, which are literals in Python, too, but for NULL.
+ * The metrics of functions, and the events that they are made of. Code defines the macros that
+ * it wants and then includes this file.
  */
 #ifndef FUNCTION_METRIC
 #define FUNCTION_METRIC(...)
