@@ -38,7 +38,6 @@ MEASUREMENTS = (
     "published",
     "accuracy",
     "scaling",
-    "stitched_lbr",
     "cost",
     "by_module",
     "resonance",

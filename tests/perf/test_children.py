@@ -166,10 +166,6 @@ class Refusals(unittest.TestCase):
             (("--by", "callchain"), inline),
             (("--inline",), inline),
             (
-                ("--stitch-lbr",),
-                "--stitch-lbr has no effect without call chains: add --by callchain",
-            ),
-            (
                 ("--share", "none"),
                 "--children does not go with --share none: leave out one of them",
             ),

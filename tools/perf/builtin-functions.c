@@ -986,10 +986,6 @@ static int choose_rows(struct report_options *options)
 		       symbol_conf.addr2line_path);
 		return -1;
 	}
-	if (options->recording.stitch_lbr && !has_chain) {
-		pr_err("perf functions: --stitch-lbr has no effect without call chains: add --by callchain\n");
-		return -1;
-	}
 	/* Room for the function in each symbol. */
 	symbol_conf.priv_size = sizeof(struct metrics_function *);
 	symbol_conf.use_callchain = has_chain || options->children;
@@ -1243,8 +1239,6 @@ static struct option *table_options(struct report_options *report)
 		    "count for a function all that it calls, too (record with --call-graph fp)"),
 	OPT_BOOLEAN(0, "inline", &report->recording.inlines,
 		    "give inlined functions rows of their own"),
-	OPT_BOOLEAN(0, "stitch-lbr", &report->recording.stitch_lbr,
-		    "with --by callchain: lengthen call chains by earlier LBRs"),
 	OPT_STRING('s', "sort", &report->sort, "column",
 		   "sort by this column, or by symbol (default: %CY, or else %CLK, %TCLK or #)"),
 	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),

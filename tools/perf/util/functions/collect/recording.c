@@ -1394,8 +1394,7 @@ static struct recording *recording__new(const struct recording_options *options)
 	recording->metrics = function_metrics__new(options->share);
 	if (recording->metrics) {
 		recording->finder = function_finder__new(recording->metrics, options->by,
-							 options->inlines,
-							 options->stitch_lbr);
+							 options->inlines);
 	}
 	if (options->annotate && has_code(options->by))
 		recording->symbols = hashmap__new(hash_function, equal_functions, NULL);

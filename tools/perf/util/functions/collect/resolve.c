@@ -68,7 +68,6 @@ struct function_finder {
 	enum function_by keys[FUNCTION_BY_MAX];
 	unsigned int nr_keys;
 	bool inlines;
-	bool stitch_lbr;
 	u64 nr_threads;
 	/* All rows that are not one symbol, by the kind of row and a text that identifies it. */
 	struct hashmap *named;
@@ -118,7 +117,6 @@ static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
  * @metrics: the collector that gets them
  * @by: the keys of rows: names, separated by commas
  * @inlines: give inlined functions rows of their own
- * @stitch_lbr: lengthen call chains of LBRs by those of the samples before
  *
  * symbol_conf.priv_size is to be increased by the size of a pointer, before there
  * are symbols.
@@ -126,7 +124,7 @@ static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
  * Return: the finder, NULL without memory.
  */
 struct function_finder *function_finder__new(struct function_metrics *metrics, const char *by,
-					     bool inlines, bool stitch_lbr)
+					     bool inlines)
 {
 	struct function_finder *finder = zalloc(sizeof(*finder));
 	int nr_keys = finder ? function_by__parse(by, finder->keys) : -1;
@@ -140,7 +138,6 @@ struct function_finder *function_finder__new(struct function_metrics *metrics, c
 	finder->metrics = metrics;
 	finder->nr_keys = nr_keys;
 	finder->inlines = inlines;
-	finder->stitch_lbr = stitch_lbr;
 	strbuf_init(&finder->key, 0);
 	strbuf_init(&finder->identity, 0);
 	strbuf_init(&finder->name, 0);
@@ -246,18 +243,12 @@ const char *function_finder__lacks(const struct function_finder *finder, struct 
 	    !(evsel->core.attr.sample_type & PERF_SAMPLE_CGROUP))
 		return "--all-cgroups";
 	if (has_key(finder, FUNCTION_BY_CALLCHAIN) && !evsel__has_callchain(evsel))
-		return finder->stitch_lbr ? "--call-graph lbr" : "--call-graph fp,4";
+		return "--call-graph fp,4";
 	/* Other chains end with the copy of the stack or with the LBRs, and do not say so. */
 	if (has_key(finder, FUNCTION_BY_CHILDREN) &&
 	    (!evsel__has_callchain(evsel) || evsel__has_branch_callstack(evsel) ||
 	     evsel->core.attr.sample_type & PERF_SAMPLE_STACK_USER))
 		return "--call-graph fp";
-	if (finder->stitch_lbr && !evsel__has_branch_callstack(evsel))
-		return "--call-graph lbr";
-	/* Without these, perf silently leaves the chains as they are. */
-	if (finder->stitch_lbr && (!evsel__has_branch_hw_idx(evsel) || !evsel__env(evsel) ||
-				   !evsel__env(evsel)->max_branches))
-		return "--call-graph lbr with Linux 5.7 or later, which tells where the LBRs are";
 	return NULL;
 }
 
@@ -636,8 +627,6 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 	struct callchain_cursor_node *node;
 
 	begin_frames(finder);
-	if (finder->stitch_lbr)
-		thread__set_lbr_stitch_enable(al->thread, true);
 	if (thread__resolve_sample_callchain(al->thread, cursor, evsel, sample,
 					     PERF_MAX_STACK_DEPTH))
 		return NULL;

@@ -20,7 +20,7 @@ struct perf_sample;
 struct thread;
 
 struct function_finder *function_finder__new(struct function_metrics *metrics, const char *by,
-					     bool inlines, bool stitch_lbr);
+					     bool inlines);
 void function_finder__delete(struct function_finder *finder);
 
 bool function_finder__needs_sample(const struct function_finder *finder);
