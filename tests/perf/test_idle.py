@@ -72,9 +72,13 @@ class Idle(unittest.TestCase):
             self.assertEqual(done.stdout, expected)
 
     def test_no_group(self):
+        """A plain profile is a table of event samples, also without any."""
         event = pw.Event("cycles", 0, 0, [1], 10000, sample_type=pw.IP | pw.TID | pw.TIME)
         path = Recording([[event]]).write(DATA / "idle-event.data")
-        done = run(PERF, "functions", "report", path, stderr=-1)
+        self.assertEqual(
+            self.report(path, idle=path).splitlines()[0].split(), ["symbol", "#", "%CY"]
+        )
+        done = run(PERF, "functions", "report", "--source", "windows", path, stderr=-1)
         self.assertEqual((done.returncode, done.stdout), (255, ""))
         self.assertIn("no counter group: record with perf functions record", done.stderr)
 

@@ -126,6 +126,7 @@ struct report_options {
 	struct inputs inputs[NR_SIDES];
 	enum side side;
 	const char *share_name;
+	const char *source_name;
 	const char *by_name;
 	char by[FUNCTION_BY_SIZE];
 	bool children;
@@ -845,11 +846,23 @@ static int parse_share(const char *name, enum function_share *share)
 {
 	int found = function_share__find(name);
 
-	if (found < 0) {
+	if (found < 0 || found >= FUNCTION_SHARE_CHOICES) {
 		pr_err("perf functions: no share mode %s, there are: auto none discard\n", name);
 		return -EINVAL;
 	}
 	*share = found;
+	return 0;
+}
+
+static int parse_source(const char *name, enum function_source *source)
+{
+	int found = name ? function_source__find(name) : FUNCTION_SOURCE_BEST;
+
+	if (found < 0) {
+		pr_err("perf functions: no source %s, there are: windows samples best\n", name);
+		return -EINVAL;
+	}
+	*source = found;
 	return 0;
 }
 
@@ -967,6 +980,7 @@ static int choose_rows(struct report_options *options)
 		options->separator = "\t";
 	if (parse_cpus(options->cpus, &options->recording.cpus) ||
 	    parse_share(options->share_name, &options->recording.share) ||
+	    parse_source(options->source_name, &options->recording.source) ||
 	    refuse_by(options) || refuse_separator(options) ||
 	    refuse_numbers("pid", symbol_conf.pid_list_str) ||
 	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
@@ -1231,6 +1245,8 @@ static struct option *table_options(struct report_options *report)
 		   "count only windows in these symbols"),
 	OPT_STRING(0, "share", &report->share_name, "auto|none|discard",
 		   "which windows count, and what shares are made of (default: auto)"),
+	OPT_STRING(0, "source", &report->source_name, "windows|samples|best",
+		   "where counts come from (default: event samples where there are some)"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name,
 		   "symbol|dso|comm|thread|process|cpu|pmu|srcline|callchain|cgroup[,...]",

@@ -127,7 +127,7 @@ static int value_of_function(struct function_expr *expr, struct function_value *
 
 	for (unsigned int i = 0; i < expr->nr_ids; i++)
 		ids[i] = function_expr__id(expr, i);
-	set = function_table__findnew_set(&table, ids, expr->nr_ids);
+	set = function_table__findnew_set(&table, ids, expr->nr_ids, false);
 	sums = set ? function_table__add_sums(&table, set, "f", "/prog", NULL) : NULL;
 	if (sums) {
 		struct function_row row = { .sums = table.sums, .nr_sums = 1 };

@@ -102,7 +102,7 @@ static bool refuse_choice(const char *path, const struct recording_options *opti
 	if (options->share == FUNCTION_SHARE_AUTO)
 		return false;
 	/* auto has the same windows as discard. */
-	for (int share = 0; share < FUNCTION_SHARE_MAX; share++) {
+	for (int share = 0; share < FUNCTION_SHARE_CHOICES; share++) {
 		bool is_none = share == FUNCTION_SHARE_NONE;
 
 		if (wants_none == is_none || !function_table__has_share(table, share))
@@ -124,6 +124,11 @@ static int read_chosen_sums(const char *path, int fd, const struct recording_opt
 		return -EINVAL;
 	}
 	err = read_sums(path, fd, table);
+	if (!err && function_table__choose_source(table, options->source)) {
+		pr_err("perf functions: %s: no sums of --source %s: leave it out\n", path,
+		       function_source__name(options->source));
+		err = -EINVAL;
+	}
 	if (!err && refuse_choice(path, options, table))
 		err = -EINVAL;
 	if (!err && options->share == FUNCTION_SHARE_DISCARD)

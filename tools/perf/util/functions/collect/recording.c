@@ -47,7 +47,7 @@
 #include "sums.h"
 #include "windows.h"
 
-#define EXAMPLE_GROUP "{cycles/period=999700,alt-period=300/,instructions,branch-misses}:uS"
+#define EXAMPLE_EVENTS "cycles,instructions,branch-misses"
 
 /* An address in a thread at which samples were taken, and its function. */
 struct place {
@@ -63,6 +63,9 @@ struct place {
 	u64 thread;
 	struct metrics_function *function;
 };
+
+/* simpleperf has this period for events that do not sample. */
+#define NEVER		BIT_ULL(62)
 
 #define PLACES_BITS	12
 
@@ -120,6 +123,8 @@ struct recording {
 /* evsel->priv: the place of an event's counts. */
 struct functions_evsel {
 	struct metrics_group *group;	/* NULL: not in a group, not counted */
+	struct metrics_group *samples;	/* NULL: its own samples do not count */
+	unsigned int sample_slot;
 	struct evsel *sampler;		/* the event of the group that has its windows */
 	unsigned int slot;		/* 0 for the sampler */
 	unsigned int nr_slots;		/* of the group, if it is the sampler */
@@ -140,7 +145,54 @@ static bool is_sampler(const struct evsel *evsel)
 {
 	const struct functions_evsel *event = evsel->priv;
 
-	return event && event->group && event->sampler == evsel;
+	return event && (event->samples || (event->group && event->sampler == evsel));
+}
+
+/* Returns true if the samples of an event tell how often it has happened. */
+static bool has_periods(const struct recording *recording, const struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+
+	if (!attr->sample_period || attr->sample_period >= NEVER || is_tracepoint(evsel) ||
+	    (attr->freq && !(attr->sample_type & PERF_SAMPLE_PERIOD)))
+		return false;
+	if (attr->type == PERF_TYPE_SOFTWARE)
+		return attr->config != PERF_COUNT_SW_DUMMY &&
+		       attr->config != PERF_COUNT_SW_BPF_OUTPUT;
+	/* AUX data come from a PMU of their own. */
+	return !recording->has_aux || attr->type < PERF_TYPE_MAX;
+}
+
+/*
+ * Returns true if the samples of an event count. By default they do unless each event that samples
+ * does so for a whole group, whose windows then are what was recorded.
+ */
+static bool wants_samples(const struct recording *recording, struct evsel *evsel)
+{
+	const enum function_source source = recording->options->source;
+	struct evsel *pos;
+
+	if (source == FUNCTION_SOURCE_WINDOWS || !has_periods(recording, evsel))
+		return false;
+	if (source == FUNCTION_SOURCE_SAMPLES)
+		return true;
+	evlist__for_each_entry(recording->session->evlist, pos) {
+		struct evsel *leader = evsel__leader(pos);
+
+		if (has_periods(recording, pos) &&
+		    (!has_counts(pos) ||
+		     (pos != leader && has_counts(leader) && leader->core.attr.sample_period)))
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if the header says that the samples of an event, or their counts, are used. */
+static bool takes_samples(const struct recording *recording, struct evsel *evsel)
+{
+	return wants_samples(recording, evsel) ||
+	       (evsel__is_group_leader(evsel) && has_counts(evsel) &&
+		evsel->core.attr.sample_period);
 }
 
 /* Prints why events cannot be read. The names are escaped, so that no terminal obeys them. */
@@ -178,13 +230,13 @@ static struct metrics_group *new_group(struct recording *recording, struct evsel
 {
 	const struct perf_event_attr *attr = &sampler->core.attr;
 
-	if (!has_counts(sampler))
+	callchain_param_setup(attr->sample_type,
+			      perf_session__e_machine(recording->session, /*e_flags=*/NULL));
+	if (!has_counts(sampler) || recording->options->source == FUNCTION_SOURCE_SAMPLES)
 		return NULL;
 	recording->has_group = true;
 	if (refuse_sampler(recording, sampler))
 		return ERR_PTR(-EINVAL);
-	callchain_param_setup(attr->sample_type,
-			      perf_session__e_machine(recording->session, /*e_flags=*/NULL));
 	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
 }
 
@@ -204,31 +256,57 @@ static bool needs_sample(const struct recording *recording)
 	return recording->symbols || function_finder__needs_sample(recording->finder);
 }
 
+/* Returns the slot of an event in a group, or an error. */
+static int add_to_group(struct recording *recording, struct metrics_group *group,
+			struct evsel *evsel)
+{
+	char *cpu = perf_env__describe_cpu(&recording->session->header.env);
+	int slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
+
+	free(cpu);
+	if (slot == -E2BIG)
+		return refuse(recording, evsel, "is in too large a group: record fewer events");
+	return slot;
+}
+
+/* Lets the samples of an event count, in the group @samples, which the first event begins. */
+static int add_samples(struct recording *recording, struct metrics_group **samples,
+		       struct evsel *evsel)
+{
+	struct functions_evsel *event = evsel->priv;
+	int slot;
+
+	if (refuse_sampler(recording, evsel))
+		return -EINVAL;
+	recording->has_group = true;
+	if (!*samples)
+		*samples = function_metrics__add_samples(recording->metrics, &evsel->core.attr);
+	slot = *samples ? add_to_group(recording, *samples, evsel) : -ENOMEM;
+	if (slot < 0)
+		return slot;
+	event->samples = *samples;
+	event->sample_slot = slot;
+	return 0;
+}
+
 static int add_event(struct recording *recording, struct metrics_group *group,
-		     struct evsel *sampler, struct evsel *evsel)
+		     struct metrics_group **samples, struct evsel *sampler, struct evsel *evsel)
 {
 	struct functions_evsel *event = zalloc(sizeof(*event));
-	int slot;
-	char *cpu;
+	int slot, err;
 
 	if (!event)
 		return -ENOMEM;
 	evsel->priv = event;
 
+	err = wants_samples(recording, evsel) ? add_samples(recording, samples, evsel) : 0;
+	if (err)
+		return err;
 	/* A tracepoint counts nothing that a metric needs. */
 	if (!group || is_tracepoint(evsel))
-		return ignore_event(recording, evsel);
+		return event->samples ? 0 : ignore_event(recording, evsel);
 
-	if (evsel != sampler && evsel->core.attr.sample_period &&
-	    metrics_group__alternates(group))
-		return refuse(recording, evsel,
-			      "samples by itself, which splits the windows of its group: record it without a period");
-
-	cpu = perf_env__describe_cpu(&recording->session->header.env);
-	slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
-	free(cpu);
-	if (slot == -E2BIG)
-		return refuse(recording, evsel, "is in too large a group: record fewer events");
+	slot = add_to_group(recording, group, evsel);
 	if (slot < 0)
 		return slot;
 	event->group = group;
@@ -301,14 +379,28 @@ static int group_by_ids(struct recording *recording, struct evsel *evsel,
 	return 0;
 }
 
-/* Adds an event with its whole group, when its first sample comes; NULL: there is no sample. */
+/* Returns true if an event is not known to be in a group. */
+static bool is_alone(struct evsel *evsel)
+{
+	return !has_counts(evsel) && evsel__leader(evsel)->core.nr_members <= 1;
+}
+
+static bool same_core(const struct evsel *a, const struct evsel *b)
+{
+	return function_event_core(&a->core.attr) == function_event_core(&b->core.attr);
+}
+
+/*
+ * Adds an event with its whole group, when its first sample comes; NULL: there is no sample. Events
+ * that are alone are one group, as if their counters always ran.
+ */
 static int add_events(struct recording *recording, struct evsel *evsel,
 		      const union perf_event *event, const struct perf_sample *sample)
 {
 	int err = group_by_ids(recording, evsel, event, sample);
 	struct evsel *leader = evsel__leader(evsel), *sampler, *pos;
+	struct metrics_group *group, *samples = NULL;
 	struct functions_evsel *own;
-	struct metrics_group *group;
 
 	if (err)
 		return err;
@@ -322,10 +414,15 @@ static int add_events(struct recording *recording, struct evsel *evsel,
 	group = new_group(recording, sampler);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
-	err = add_event(recording, group, sampler, sampler);
+	err = add_event(recording, group, &samples, sampler, sampler);
 	for_each_group_evsel(pos, leader) {
 		if (!err && pos != sampler)
-			err = add_event(recording, group, sampler, pos);
+			err = add_event(recording, group, &samples, sampler, pos);
+	}
+	evlist__for_each_entry(recording->session->evlist, pos) {
+		if (!err && !pos->priv && samples && is_alone(evsel) && is_alone(pos) &&
+		    wants_samples(recording, pos) && same_core(evsel, pos))
+			err = add_event(recording, NULL, &samples, pos, pos);
 	}
 	if (err)
 		return err;
@@ -487,13 +584,15 @@ static int note_symbol(struct recording *recording, const struct metrics_functio
 }
 
 /*
- * Like perf annotate, assigns the counts of the interval to the instruction at its end. look_up()
- * has already found this instruction, but the counts were not known then: their stream depends on
- * the thread that look_up() finds. So this function resolves the sample again.
+ * Like perf annotate, assigns the counts of the interval, or the period of an event that samples
+ * itself, to the instruction at its end. look_up() has already found this instruction, but the
+ * counts were not known then: their stream depends on the thread that look_up() finds. So this
+ * function resolves the sample again.
  */
 static int annotate_sample(struct recording *recording, struct machine *machine,
-			   struct evsel *leader, struct perf_sample *sample)
+			   struct evsel *sampler, struct perf_sample *sample)
 {
+	const struct functions_evsel *own = sampler->priv;
 	struct addr_map_symbol ams;
 	struct addr_location al;
 	struct evsel *evsel;
@@ -509,15 +608,16 @@ static int annotate_sample(struct recording *recording, struct machine *machine,
 		.al_level	= al.level,
 	};
 
-	for_each_group_evsel(evsel, leader) {
+	for_each_group_evsel(evsel, evsel__leader(sampler)) {
 		struct functions_evsel *event = evsel->priv;
 		struct perf_sample part = *sample;
 		struct hists *hists = evsel__hists(evsel);
 
-		if (!event || !event->group || !recording->counts[event->slot])
+		if (own->samples ? evsel != sampler :
+		    (!event || !event->group || !recording->counts[event->slot]))
 			continue;
 		part.evsel = evsel;
-		part.period = recording->counts[event->slot];
+		part.period = own->samples ? sample->period : recording->counts[event->slot];
 		hists__inc_nr_samples(hists, /*filtered=*/false);
 		hists->stats.total_period += part.period;
 		err = addr_map_symbol__inc_samples(&ams, &part);
@@ -800,7 +900,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	struct metrics_stream *stream;
 	struct metrics_value *values;
 	struct functions_evsel *own;
-	bool elsewhere, of_other_thread;
+	bool elsewhere, of_other_thread, is_shown;
 	u64 id;
 	int err;
 
@@ -816,7 +916,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 			return err;
 	}
 	own = evsel->priv;
-	if (!own->group)
+	if (!own->group && !own->samples)
 		return 0;
 	err = follow_spans(recording, sample->time);
 	if (err)
@@ -825,14 +925,6 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	place = find_place(recording, machine, evsel, sample);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
-	id = find_sampler_id(recording, evsel, event, sample);
-	stream = function_metrics__findnew_stream(recording->metrics, own->group, id,
-						  place->thread, &values);
-	if (!stream)
-		return -ENOMEM;
-	err = read_counts(recording, values, evsel, id, event, sample);
-	if (err)
-		return err < 0 ? err : 0;
 	if (recording->has_chain) {
 		err = function_finder__chain(recording->finder, evsel, sample, machine,
 					     place->thread, place->function, &recording->chain);
@@ -849,14 +941,37 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.function = place->function,
 		.chain = recording->has_chain ? &recording->chain : NULL,
 		.counts = recording->counts,
-		.period = evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD ? sample->period : 0,
+		.period = sample->period,
 		.filtered = place->filtered || elsewhere,
 		.foreign = elsewhere || of_other_thread,
 		.outside = is_outside(recording, sample),
 		.nowhere = place->nowhere,
 	};
-	if (recording->symbols && !metrics_sample.filtered && !metrics_sample.outside) {
-		err = annotate_sample(recording, machine, evsel__leader(evsel), sample);
+	is_shown = recording->symbols && !metrics_sample.filtered && !metrics_sample.outside;
+	if (own->samples) {
+		err = metrics_group__event_sample(own->samples, own->sample_slot, &metrics_sample);
+		if (!err && is_shown)
+			err = annotate_sample(recording, machine, evsel, sample);
+		if (err || !own->group)
+			return err;
+	}
+
+	id = find_sampler_id(recording, evsel, event, sample);
+	stream = function_metrics__findnew_stream(recording->metrics, own->group, id,
+						  place->thread, &values);
+	if (!stream)
+		return -ENOMEM;
+	if (own->sampler != evsel && metrics_group__alternates(own->group)) {
+		metrics_stream__interrupt(stream);
+		return 0;
+	}
+	err = read_counts(recording, values, evsel, id, event, sample);
+	if (err)
+		return err < 0 ? err : 0;
+	if (!(evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD))
+		metrics_sample.period = 0;
+	if (is_shown && !own->samples) {
+		err = annotate_sample(recording, machine, evsel, sample);
 		if (err)
 			return err;
 	}
@@ -1108,8 +1223,8 @@ static bool refuse_kinds(const struct recording *recording, const char *name)
 
 	if (recording->has_group || (is_empty ? !recording->has_aux : recording->has_event))
 		return false;
-	pr_err("perf functions: %s: only %s counts: record with perf functions record, or -e '"
-	       EXAMPLE_GROUP "'\n", name, is_empty ?
+	pr_err("perf functions: %s: only %s counts: record with perf functions record, or -e "
+	       EXAMPLE_EVENTS "\n", name, is_empty ?
 	       "AUX data (intel_pt, arm_spe), which has no" : "tracepoints, which have no");
 	return true;
 }
@@ -1164,8 +1279,7 @@ static int add_idle_groups(struct recording *recording)
 	if (recording->has_group || recording->is_refused)
 		return 0;
 	evlist__for_each_entry(recording->session->evlist, evsel) {
-		if (!err && evsel__is_group_leader(evsel) && has_counts(evsel) &&
-		    evsel->core.attr.sample_period)
+		if (!err && !evsel->priv && takes_samples(recording, evsel))
 			err = add_events(recording, evsel, NULL, NULL);
 	}
 	return err;
@@ -1180,8 +1294,7 @@ static int recording__process(struct recording *recording, const char *name)
 
 	/* From a pipe, the events come with the samples. */
 	evlist__for_each_entry(session->evlist, evsel) {
-		if (evsel__is_group_leader(evsel) && has_counts(evsel) &&
-		    evsel->core.attr.sample_period && refuse_sampler(recording, evsel))
+		if (takes_samples(recording, evsel) && refuse_sampler(recording, evsel))
 			return -EINVAL;
 	}
 
@@ -1229,8 +1342,10 @@ static int recording__process(struct recording *recording, const char *name)
 	if (refuse_kinds(recording, name))
 		return -EINVAL;
 	if (!recording->has_group) {
-		pr_err("perf functions: %s: no counter group: record with perf functions record, or -e '"
-		       EXAMPLE_GROUP "'\n", name);
+		pr_err("perf functions: %s: no counter group%s: record with perf functions record, or -e "
+		       EXAMPLE_EVENTS "\n", name,
+		       options->source == FUNCTION_SOURCE_WINDOWS ? "" :
+		       ", and no event that samples by itself and tells its period");
 		return -EINVAL;
 	}
 	return 0;
@@ -1528,7 +1643,7 @@ const char *recordings__annotate(struct recording *recordings, const struct func
 	evlist__for_each_entry(recording->session->evlist, evsel) {
 		struct functions_evsel *event = evsel->priv;
 
-		if (event && event->group)
+		if (event && (event->group || event->samples))
 			break;
 	}
 	hist_entry.hists = evsel__hists(evsel);

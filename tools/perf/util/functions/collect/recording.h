@@ -19,6 +19,7 @@ typedef int (*recording_take_t)(void *data, const struct function_table *table, 
 struct recording_options {
 	const char *name;	/* for messages, NULL: the path */
 	enum function_share share;
+	enum function_source source;
 	const char *by;		/* names of keys, separated by commas */
 	const char *time;	/* spans of time, NULL: all */
 	struct perf_cpu_map *cpus;	/* NULL: all */

@@ -210,7 +210,7 @@ static int read_group(struct function_table *table, struct fields *fields,
 	desc.jitter_alternate_period = jitter;
 	desc.inherit = inherit;
 	*set = function_table__findnew_set(table, (const char *const *)field,
-					   fields->nr - events);
+					   fields->nr - events, share == FUNCTION_SHARE_SAMPLES);
 	return *set ? event_set__add_desc(*set, &desc) : -ENOMEM;
 }
 
@@ -422,6 +422,7 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 	size_t allocated = 0;
 	unsigned int nr = 1;
 	int ret = -EINVAL;
+	unsigned long version;
 	char number[24], end;
 
 	if (getline(&line, &allocated, fp) < 0 ||
@@ -429,10 +430,11 @@ int function_table__read(struct function_table *table, FILE *fp, char *msg, size
 		scnprintf(msg, size, "it is not a sums file: write one with --sums");
 		goto out;
 	}
-	if (strtoul(number, NULL, 10) != FUNCTION_SUMS_VERSION) {
+	version = strtoul(number, NULL, 10);
+	if (version < FUNCTION_SUMS_OLDEST || version > FUNCTION_SUMS_VERSION) {
 		scnprintf(msg, size,
-			  "a sums file of version %s, this perf reads version %d: write it again with this perf's --sums",
-			  number, FUNCTION_SUMS_VERSION);
+			  "a sums file of version %s, this perf reads versions %d to %d: write it again with this perf's --sums",
+			  number, FUNCTION_SUMS_OLDEST, FUNCTION_SUMS_VERSION);
 		goto out;
 	}
 

@@ -8,8 +8,9 @@
 struct function_table;
 
 #define FUNCTION_SUMS_MAGIC	"perf-function-sums"
-#define FUNCTION_SUMS_VERSION	4
-/* The oldest version that can be read. */
+#define FUNCTION_SUMS_VERSION	5
+/* The oldest version that can be read. It has no event samples. */
+#define FUNCTION_SUMS_OLDEST	4
 
 int function_table__write(const struct function_table *table, FILE *fp);
 int function_table__read(struct function_table *table, FILE *fp, char *msg, size_t size);

@@ -17,10 +17,43 @@
 #include "../text.h"
 #include "sums.h"
 
+static const char *const source_names[FUNCTION_SOURCE_MAX] = {
+	[FUNCTION_SOURCE_WINDOWS]	= "windows",
+	[FUNCTION_SOURCE_SAMPLES]	= "samples",
+	[FUNCTION_SOURCE_BEST]		= "best",
+};
+
+/**
+ * function_source__name - name a source
+ * @source: the source
+ *
+ * Return: its name.
+ */
+const char *function_source__name(enum function_source source)
+{
+	return source_names[source];
+}
+
+/**
+ * function_source__find - find a source
+ * @name: its name
+ *
+ * Return: the source, -1 if there is none of this name.
+ */
+int function_source__find(const char *name)
+{
+	for (int source = 0; source < FUNCTION_SOURCE_MAX; source++) {
+		if (!strcmp(name, source_names[source]))
+			return source;
+	}
+	return -1;
+}
+
 static const char *const share_names[FUNCTION_SHARE_MAX] = {
 	[FUNCTION_SHARE_AUTO]		= "auto",
 	[FUNCTION_SHARE_NONE]		= "none",
 	[FUNCTION_SHARE_DISCARD]	= "discard",
+	[FUNCTION_SHARE_SAMPLES]	= "samples",
 };
 
 /**
@@ -249,9 +282,12 @@ bool event_set__counts_all(const struct event_set *set)
 	       !event_set__has_share(set, FUNCTION_SHARE_DISCARD);
 }
 
+/* Windows come first. */
 static int compare_events(const struct event_set *set, const char *const *events,
-			  unsigned int nr_events)
+			  unsigned int nr_events, bool is_sampled)
 {
+	if (set->is_sampled != is_sampled)
+		return set->is_sampled ? 1 : -1;
 	for (unsigned int i = 0; i < set->nr_events && i < nr_events; i++) {
 		int ret = strcmp(set->events[i], events[i]);
 
@@ -302,7 +338,7 @@ out_delete:
 
 static int compare_sets(const struct event_set *a, const struct event_set *b)
 {
-	return compare_events(a, (const char *const *)b->events, b->nr_events);
+	return compare_events(a, (const char *const *)b->events, b->nr_events, b->is_sampled);
 }
 
 /**
@@ -310,17 +346,19 @@ static int compare_sets(const struct event_set *a, const struct event_set *b)
  * @table: the table
  * @events: names of the events: the leader, then the members by name
  * @nr_events: number of them, at least one
+ * @is_sampled: each samples itself
  *
  * Return: the set, NULL without memory. The table keeps its sets sorted.
  */
 struct event_set *function_table__findnew_set(struct function_table *table,
-					      const char *const *events, unsigned int nr_events)
+					      const char *const *events, unsigned int nr_events,
+					      bool is_sampled)
 {
 	struct event_set **sets, *set;
 	unsigned int i;
 
 	for (i = 0; i < table->nr_sets; i++) {
-		int order = compare_events(table->sets[i], events, nr_events);
+		int order = compare_events(table->sets[i], events, nr_events, is_sampled);
 
 		if (!order)
 			return table->sets[i];
@@ -336,6 +374,7 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 	set = event_set__new(events, nr_events);
 	if (!set)
 		return NULL;
+	set->is_sampled = is_sampled;
 
 	memmove(sets + i + 1, sets + i, (table->nr_sets - i) * sizeof(*sets));
 	sets[i] = set;
@@ -348,7 +387,7 @@ static struct event_set *findnew_same_set(struct function_table *table,
 					  const struct event_set *from)
 {
 	return function_table__findnew_set(table, (const char *const *)from->events,
-					   from->nr_events);
+					   from->nr_events, from->is_sampled);
 }
 
 static int compare_u64(u64 a, u64 b)
@@ -843,6 +882,38 @@ bool function_table__has_window(const struct function_table *table)
 			return true;
 	}
 	return false;
+}
+
+/**
+ * function_table__choose_source - keep the sums of one source
+ * @table: the table
+ * @source: the source
+ *
+ * Return: 0, or -ENOENT if the table has no event of it.
+ */
+int function_table__choose_source(struct function_table *table, enum function_source source)
+{
+	const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
+	unsigned int nr = 0;
+
+	if (source == FUNCTION_SOURCE_BEST)
+		return 0;
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (table->sums[i]->set->is_sampled == is_sampled)
+			continue;
+		table->sums[i]->samples = 0;
+		table->sums[i]->opened = 0;
+		table->sums[i]->begun = 0;
+	}
+	function_table__drop_empty(table);
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->is_sampled == is_sampled)
+			table->sets[nr++] = table->sets[i];
+		else
+			event_set__delete(table->sets[i]);
+	}
+	table->nr_sets = nr;
+	return nr ? 0 : -ENOENT;
 }
 
 /**

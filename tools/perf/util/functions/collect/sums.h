@@ -63,7 +63,18 @@ enum function_share {
 	FUNCTION_SHARE_AUTO,	/* as discard, but shares of the samples that end a long interval */
 	FUNCTION_SHARE_NONE,	/* all windows count */
 	FUNCTION_SHARE_DISCARD,	/* windows with the same function at both ends count */
+	FUNCTION_SHARE_CHOICES,
+	/* No windows: each event samples itself, and a sample counts its period of the event. */
+	FUNCTION_SHARE_SAMPLES = FUNCTION_SHARE_CHOICES,
 	FUNCTION_SHARE_MAX,
+};
+
+/* The origin of counts. */
+enum function_source {
+	FUNCTION_SOURCE_WINDOWS,
+	FUNCTION_SOURCE_SAMPLES,	/* sets with event_set.is_sampled */
+	FUNCTION_SOURCE_BEST,		/* a choice: samples where there are some, else windows */
+	FUNCTION_SOURCE_MAX,
 };
 
 /* The way a group was recorded, and the share mode, which chooses the windows that count. */
@@ -95,8 +106,12 @@ struct function_intervals {
 	struct u192 *values;
 };
 
-/* Events of a group: the leader, then the members by name. */
+/*
+ * Events of a group: the leader, then the members by name. If each event samples itself, their
+ * sums are those of windows that each counted the period of one event and nothing of the others.
+ */
 struct event_set {
+	bool is_sampled;
 	char **events;
 	unsigned int nr_events;
 	struct function_group_desc *descs;
@@ -182,6 +197,8 @@ struct function_table {
 	unsigned int nr_cpus;
 };
 
+const char *function_source__name(enum function_source source);
+int function_source__find(const char *name);
 const char *function_share__name(enum function_share share);
 int function_share__find(const char *name);
 const char *function_by__name(enum function_by by);
@@ -191,7 +208,8 @@ bool function_by__has(const char *by, enum function_by key);
 bool function_by__is(const char *by, enum function_by key);
 
 struct event_set *function_table__findnew_set(struct function_table *table,
-					      const char *const *events, unsigned int nr_events);
+					      const char *const *events, unsigned int nr_events,
+					      bool is_sampled);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
 int event_set__add_skids(struct event_set *set, const u64 *skids, unsigned int nr);
 int function_table__add_cpu(struct function_table *table, const char *cpu);
@@ -206,6 +224,7 @@ void function_table__drop_empty(struct function_table *table);
 bool function_table__has_share(const struct function_table *table, enum function_share share);
 void function_table__discard(struct function_table *table);
 bool function_table__has_window(const struct function_table *table);
+int function_table__choose_source(struct function_table *table, enum function_source source);
 void function_table__mark_left(struct function_table *table, const struct function_sums *function);
 const char *function_table__add(struct function_table *table, const struct function_table *other);
 const char *function_table__add_part(struct function_table *table,

@@ -22,6 +22,9 @@
  * - With call chains, a window counts for all functions that were on the stack from
  *   its start to its end: those of the frames that the chains at its ends have in
  *   common, from the root on. It is a sample of each function of the chain at its end.
+ * - An event that samples itself needs no window: each sample adds its period to the
+ *   function, or to all functions of its chain. A window in which such an event
+ *   interrupted is none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -130,6 +133,7 @@ struct metrics_stream {
 	unsigned int nr_bursts;
 	unsigned int nr_allocated;
 	bool last_filtered;
+	bool is_interrupted;	/* another event has sampled since the last sample */
 	bool in_burst;		/* the last sample ended a window that counts */
 	struct metrics_function *run;	/* where a window that has begun counts */
 	/* By slot, the counts of the burst so far: matched windows, then begun ones. */
@@ -330,6 +334,25 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 	group->index = metrics->nr_groups++;
 	*metrics->last_group = group;
 	metrics->last_group = &group->next;
+	return group;
+}
+
+/**
+ * function_metrics__add_samples - add a group of events that sample themselves
+ * @metrics: the collector
+ * @first: attr of the event that is to be added next
+ *
+ * Return: the group, NULL without memory.
+ */
+struct metrics_group *function_metrics__add_samples(struct function_metrics *metrics,
+						    const struct perf_event_attr *first)
+{
+	struct metrics_group *group = function_metrics__add_group(metrics, first);
+
+	if (!group)
+		return NULL;
+	group->alternates = false;
+	group->desc.share = FUNCTION_SHARE_SAMPLES;
 	return group;
 }
 
@@ -947,7 +970,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 {
 	struct metrics_group *group = stream->group;
 	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
-	bool is_window, is_broken, is_wanted, is_same;
+	bool is_window, is_interrupted, is_broken, is_wanted, is_same;
 	struct metrics_sums *sums;
 	int common = 0;
 
@@ -966,7 +989,9 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 
 	if (group->alternates && note_skid(stream, sample, is_window, is_broken))
 		return -ENOMEM;
-	if (!is_window) {
+	is_interrupted = is_window && stream->is_interrupted;
+	stream->is_interrupted = false;
+	if (!is_window || is_interrupted) {
 		stream->in_burst = false;
 		stream->run = NULL;
 	} else if (add_to_functions(stream, sample, is_same ? stream->last_function : NULL,
@@ -977,6 +1002,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	stream->last_function = sample->nowhere ? NULL : sample->function;
 	stream->last_filtered = sample->filtered;
 	stream->last_thread = sample->thread;
+	if (is_interrupted) {
+		stream->nr_bursts = 0;
+		return 0;
+	}
 
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
 	if (is_auto && !is_broken && !sample->outside && !sample->foreign) {
@@ -1005,6 +1034,65 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	else
 		sums->opened++;
 	return 0;
+}
+
+static void add_period(struct metrics_sums *sums, const struct metrics_group *group,
+		       unsigned int slot, u64 period)
+{
+	struct u192 *values = metrics_sums__values(sums, group, WINDOWS_MATCHED);
+	struct u192 *square = values + group->nr_slots;
+
+	for (unsigned int i = 0; i < slot; i++)
+		square += group->nr_slots - i;
+	u192__add_product(&values[slot], period, 1);
+	u192__add_product(square, period, period);
+	sums->samples++;
+	sums->matched++;
+	sums->bursts++;
+}
+
+/**
+ * metrics_group__event_sample - take a sample of an event that samples itself
+ * @group: the group, of function_metrics__add_samples()
+ * @slot: the slot of the event
+ * @sample: the sample; samples may come in any order
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int metrics_group__event_sample(struct metrics_group *group, unsigned int slot,
+				const struct metrics_sample *sample)
+{
+	const struct function_frame frame = { .function = sample->function };
+	const struct function_frame *frames = sample->chain ? sample->chain->frames : &frame;
+	const unsigned int nr = sample->chain ? sample->chain->nr : 1;
+
+	if (sample->filtered)
+		return 0;
+	group->metrics->now++;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct metrics_function *function = frames[i].function;
+		struct metrics_sums *sums;
+
+		/* A recursion counts once. */
+		if (function->added == group->metrics->now)
+			continue;
+		function->added = group->metrics->now;
+		sums = metrics_function__sums(function, group);
+		if (!sums)
+			return -ENOMEM;
+		if (!sample->outside)
+			add_period(sums, group, slot, sample->period);
+	}
+	return 0;
+}
+
+/**
+ * metrics_stream__interrupt - note that another event has interrupted a stream
+ * @stream: the stream
+ */
+void metrics_stream__interrupt(struct metrics_stream *stream)
+{
+	stream->is_interrupted = true;
 }
 
 /**
@@ -1133,7 +1221,8 @@ static struct event_set *metrics_group__set(const struct metrics_group *group,
 	if (events) {
 		for (unsigned int i = 0; i < group->nr_slots; i++)
 			events[i] = group->names[order[i]];
-		set = function_table__findnew_set(table, events, group->nr_slots);
+		set = function_table__findnew_set(table, events, group->nr_slots,
+						  group->desc.share == FUNCTION_SHARE_SAMPLES);
 	}
 	free(events);
 	return set && !event_set__add_desc(set, &group->desc) ? set : NULL;

@@ -46,7 +46,7 @@ struct metrics_sample {
 	u64 thread;			/* a unique number of the thread */
 	struct metrics_function *function;
 	const struct function_chain *chain;	/* if not NULL, each of its functions is a row */
-	const u64 *counts;		/* by slot, since the sample before */
+	const u64 *counts;		/* by slot, since the sample before; of a group only */
 	u64 period;			/* elapsed period, 0 if unknown */
 	bool filtered;			/* the user does not want to see it */
 	bool foreign;			/* the user wants no sample of its stream */
@@ -63,6 +63,8 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 			     const char *name, const char *cpu);
 unsigned int metrics_group__nr_events(const struct metrics_group *group);
 bool metrics_group__alternates(const struct metrics_group *group);
+struct metrics_group *function_metrics__add_samples(struct function_metrics *metrics,
+						    const struct perf_event_attr *first);
 struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
 							const char *symbol, const char *dso,
 							u64 address);
@@ -76,6 +78,9 @@ struct metrics_stream *function_metrics__findnew_stream(struct function_metrics 
 							u64 thread, struct metrics_value **values);
 int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
 			     const struct metrics_sample *sample);
+int metrics_group__event_sample(struct metrics_group *group, unsigned int slot,
+				const struct metrics_sample *sample);
+void metrics_stream__interrupt(struct metrics_stream *stream);
 void function_metrics__throttle(struct function_metrics *metrics, u64 id);
 void function_metrics__restart(struct function_metrics *metrics);
 void function_metrics__forget_idle(struct function_metrics *metrics);

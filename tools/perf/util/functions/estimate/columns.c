@@ -50,9 +50,31 @@ enum {
 };
 
 static const struct function_column known_columns[] = {
-#define FUNCTION_METRIC(...) { __VA_ARGS__ },
+#define FUNCTION_METRIC(...) { __VA_ARGS__, FUNCTION_SOURCE_WINDOWS },
 #include "../metrics.h"
 };
+
+/**
+ * function_row__part - find the sums of a row from one source
+ * @row: the row
+ * @source: the source
+ *
+ * Return: the row with these sums only, which may be none.
+ */
+struct function_row function_row__part(const struct function_row *row, enum function_source source)
+{
+	const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
+	struct function_row part = *row;
+
+	/* Windows come first. */
+	while (part.nr_sums && part.sums[0]->set->is_sampled != is_sampled) {
+		part.sums++;
+		part.nr_sums--;
+	}
+	while (part.nr_sums && part.sums[part.nr_sums - 1]->set->is_sampled != is_sampled)
+		part.nr_sums--;
+	return part;
+}
 
 /*
  * Two events in the windows of one function or of all: the number of windows, of matched windows,
@@ -312,6 +334,24 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 	return common;
 }
 
+/* Returns the period of a random event. */
+static double crowd_of(const struct u192 *periods, const struct u192 *squares)
+{
+	return u192__double(squares) / u192__double(periods);
+}
+
+/*
+ * Returns how many samples of equal periods carry the same information, but not more than there
+ * were if each had the usual period. Without a sample this is 0.
+ */
+static double effective_samples(const struct u192 *periods, const struct u192 *squares,
+				const struct u192 *all, const struct u192 *all_squares)
+{
+	double sum = u192__double(periods);
+
+	return sum > 0 ? sum / fmax(crowd_of(periods, squares), crowd_of(all, all_squares)) : 0;
+}
+
 /* Returns a share of the total, or of the windows if x is their number. */
 static struct function_value share(const struct pair_sums *own, double number, unsigned int scale)
 {
@@ -320,6 +360,23 @@ static struct function_value share(const struct pair_sums *own, double number, u
 	value.windows = effective_windows(&own->x, &own->xx);
 	if (value.is_defined)
 		function_value__share_interval(&value, scale, value.windows);
+	return value;
+}
+
+/* Returns a share of the total of an event that samples itself. */
+static struct function_value sampled_share(const struct pair_sums *own, double number,
+					   unsigned int scale)
+{
+	struct function_value value = ratio(own, number, scale);
+	double samples = effective_windows(&own->x, &own->xx);
+
+	value.windows = samples;
+	if (!value.is_defined)
+		return value;
+	if (value.has_error && value.error > 0)
+		samples = fmin(samples, value.value * (scale - value.value) /
+			       (value.error * value.error) * number / (number - 1));
+	function_value__part_interval(&value, scale, samples);
 	return value;
 }
 
@@ -366,6 +423,8 @@ static struct function_value inclusive_share(const struct function_row *row,
 	const char *leader = NULL;
 	struct pair_sums own, all, others;
 
+	if (!row->nr_sums)
+		return value;
 	for (size_t i = 0; i < total->nr_sums && !leader; i++) {
 		if (set_has(total->sums[i]->set, event))
 			leader = total->sums[i]->set->events[0];
@@ -476,6 +535,52 @@ static struct function_value rate(const struct function_column *column, const ch
 	return value;
 }
 
+/* Returns how many samples carry the information of two independent numbers of samples. */
+static double linked_samples(double one, double other)
+{
+	return one && other ? 1 / (1 / one + 1 / other) : 0;
+}
+
+/*
+ * Returns one event per another where each samples itself, so that their samples are independent
+ * draws. Events of different groups without a common event are assumed to have counted always.
+ */
+static struct function_value sampled_rate(const struct function_column *column, const char *link,
+					  const struct function_row *row,
+					  const struct function_row *total)
+{
+	const bool is_apart = link && equal_names(link, MATCHED);
+	const char *y_link = is_apart ? column->event : link ?: column->per;
+	const char *x_link = is_apart || !link ? column->per : link;
+	struct pair_sums y = pool(row, column->event, y_link), x = pool(row, column->per, x_link);
+	struct pair_sums all_y = pool(total, column->event, y_link);
+	struct pair_sums all_x = pool(total, column->per, x_link);
+	double crowd = crowd_of(&all_y.y, &all_y.yy), per = u192__double(&x.y);
+	double events = effective_samples(&y.y, &y.yy, &all_y.y, &all_y.yy);
+	double below = effective_samples(&x.y, &x.yy, &all_x.y, &all_x.yy);
+	struct function_value value = { .is_defined = per > 0 };
+
+	if (link && !is_apart) {
+		double one = effective_samples(&y.x, &y.xx, &all_y.x, &all_y.xx);
+		double other = effective_samples(&x.x, &x.xx, &all_x.x, &all_x.xx);
+
+		events = linked_samples(events, one);
+		below = linked_samples(below, other);
+		per *= u192__double(&y.x) / u192__double(&x.x);
+		value.is_defined &= per > 0;
+	}
+	if (!value.is_defined)
+		return value;
+	value.value = column->scale * u192__double(&y.y) / per;
+	value.has_error = events >= 2 && below >= 2;
+	value.error = events ? value.value * sqrt(1 / events + 1 / below) : 0;
+	value.windows = events ? fmin(events, below) : below;
+	function_value__count_interval(&value, column->scale * crowd / per, events, below);
+	if (column->scale == PERCENT)
+		value.high = fmin(value.high, fmax(value.value, PERCENT));
+	return value;
+}
+
 /* Adds up what a column needs: its event, and what that is divided by. */
 static struct pair_sums pool_column(const struct function_column *column, const char *link,
 				    const struct function_row *row)
@@ -496,23 +601,29 @@ static struct function_value column_value(const struct function_column *column,
 					  const struct pair_sums *whole)
 {
 	struct pair_sums own = pool_column(column, link, row);
+	const bool is_sampled = column->source == FUNCTION_SOURCE_SAMPLES;
 
 	if (!column->per)
 		return (struct function_value){
 			.is_defined = true,
 			.value = column->scale * u192__double(&own.y),
 		};
-	if (function_column__is_share(column) && total->is_inclusive)
+	if (function_column__is_share(column) && total->is_inclusive && !is_sampled)
 		return inclusive_share(row, total, column->event, column->scale);
+	if (is_sampled && total->is_inclusive && row->nr_sums &&
+	    function_sums__is_root(row->sums[0], FUNCTION_CUT) && function_column__is_share(column))
+		return (struct function_value){};
 	if (function_column__is_share(column)) {
 		/* A window of another function has y_i = 0. */
 		own.x = whole->x;
 		own.xx = whole->xx;
-		return share(&own, whole->number, column->scale);
+		return is_sampled ? sampled_share(&own, whole->number, column->scale) :
+				    share(&own, whole->number, column->scale);
 	}
 	if (is_windows(column->event))
 		return share(&own, u192__double(&own.x), column->scale);
-	return rate(column, link, row, &own, whole);
+	return is_sampled ? sampled_rate(column, link, row, total) :
+			    rate(column, link, row, &own, whole);
 }
 
 /*
@@ -777,10 +888,10 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	if (strcmp(column->event, leader))
 		windows = effective_windows(&all.y, &all.yy);
 	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row row = function_row__part(&columns->rows[i], column->source);
 		struct share_variance own;
 
-		shares[i] = opened_share(&columns->rows[i], total, &all, opened, leader,
-					 column->event);
+		shares[i] = opened_share(&row, total, &all, opened, leader, column->event);
 		own = variance_of(&shares[i]);
 		whole.opened += own.opened;
 		whole.rate += own.rate;
@@ -788,12 +899,12 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 		sum += shares[i].p * shares[i].rate.value;
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++) {
-		struct function_row *row = &columns->rows[i];
-		double moved = moved_by_skid(row, leader, skid, counts);
+		struct function_row row = function_row__part(&columns->rows[i], column->source);
+		double moved = moved_by_skid(&row, leader, skid, counts);
 
-		row->values[c] = value_of_share(&shares[i], sum, opened, &whole, column->scale,
-						windows);
-		widen_by_skid(&row->values[c], moved * shares[i].rate.value / sum, column->scale);
+		row.values[c] = value_of_share(&shares[i], sum, opened, &whole, column->scale,
+					       windows);
+		widen_by_skid(&row.values[c], moved * shares[i].rate.value / sum, column->scale);
 	}
 	free(shares);
 	return 0;
@@ -848,7 +959,7 @@ bool event_set__has_long_windows(const struct event_set *set)
 static bool needs_own_windows(const struct function_column *column,
 			      const struct function_row *total)
 {
-	if (is_windows(column->event))
+	if (is_windows(column->event) || column->source == FUNCTION_SOURCE_SAMPLES)
 		return false;
 	for (size_t i = 0; function_column__is_share(column) && i < total->nr_sums; i++) {
 		const struct event_set *set = total->sums[i]->set;
@@ -903,10 +1014,10 @@ bool function_column__is_share(const struct function_column *column)
 	return column->per && equal_names(column->per, TOTAL);
 }
 
-static bool is_recorded(struct function_sums *const *total, size_t nr_total, const char *name)
+static bool is_recorded(const struct function_row *total, const char *name)
 {
-	for (size_t i = 0; i < nr_total; i++) {
-		if (set_has(total[i]->set, name))
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		if (set_has(total->sums[i]->set, name))
 			return true;
 	}
 	return false;
@@ -924,25 +1035,51 @@ static int add_column(struct function_columns *columns, const struct function_co
 	return 0;
 }
 
-static bool has_column(const struct function_columns *columns, const char *event)
+/* Adds a column if a source has what it needs: samples before windows. */
+static int add_recorded(struct function_columns *columns, struct function_column column,
+			const struct function_row *total)
+{
+	for (int source = FUNCTION_SOURCE_SAMPLES; source >= FUNCTION_SOURCE_WINDOWS; source--) {
+		const struct function_row part = function_row__part(total, source);
+
+		if (!is_recorded(&part, column.event) ||
+		    (column.per && !function_column__is_share(&column) &&
+		     !is_recorded(&part, column.per)))
+			continue;
+		column.source = source;
+		if (source == FUNCTION_SOURCE_SAMPLES && equal_names(column.event, SAMPLES))
+			column.meaning = "samples of all events";
+		return add_column(columns, &column);
+	}
+	return 0;
+}
+
+static bool is_of(const struct function_column *column, const char *event, bool is_share)
+{
+	return !strcmp(column->event, event) &&
+	       (!is_share || function_column__is_share(column));
+}
+
+static bool has_column(const struct function_columns *columns, const char *event, bool is_share)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
-		if (!strcmp(known_columns[i].event, event))
+		if (is_of(&known_columns[i], event, is_share))
 			return true;
 	}
 	for (unsigned int i = 0; i < columns->nr_columns; i++) {
-		if (!strcmp(columns->columns[i].event, event))
+		if (is_of(&columns->columns[i], event, is_share))
 			return true;
 	}
 	return false;
 }
 
-/* Returns NAME/KI, or a longer title if another column has this one. */
-static char *title_of(const struct function_columns *columns, const char *event)
+/* Returns a title, or a longer one if another column has it. */
+static char *title_of(const struct function_columns *columns, const char *format,
+		      const char *event)
 {
 	char *title, *longer;
 
-	if (asprintf(&title, "%s/KI", event) < 0)
+	if (asprintf(&title, format, event) < 0)
 		return NULL;
 	while (function_columns__find(columns, title, strlen(title)) >= 0) {
 		if (asprintf(&longer, "event:%s", title) < 0)
@@ -956,66 +1093,67 @@ static char *title_of(const struct function_columns *columns, const char *event)
 }
 
 /* An event without a short name. */
-static int add_other_column(struct function_columns *columns, const char *event)
+static int add_other_column(struct function_columns *columns, const char *event,
+			    const struct function_row *total, bool is_share)
 {
 	struct function_column column = {
-		.event = event, .per = "instructions", .scale = 1000, .digits = 3,
+		.event = event, .per = is_share ? TOTAL : "instructions",
+		.scale = is_share ? PERCENT : 1000, .digits = is_share ? 1 : 3,
 	};
 	char *printable = function_text__printable(event), *name = NULL, *meaning = NULL;
+	const unsigned int nr = columns->nr_columns;
 
 	if (printable)
-		name = title_of(columns, printable);
-	if (!name || asprintf(&meaning, "%s per 1000 instructions", printable) < 0)
+		name = title_of(columns, is_share ? "%%%s" : "%s/KI", printable);
+	if (!name || asprintf(&meaning, is_share ? "share of %s" : "%s per 1000 instructions",
+			      printable) < 0)
 		meaning = NULL;
 	free(printable);
 	column.name = name;
 	column.meaning = meaning;
-	if (meaning && !add_column(columns, &column))
+	if (meaning && !add_recorded(columns, column, total) && columns->nr_columns > nr)
 		return 0;
 	free(name);
 	free(meaning);
-	return -ENOMEM;
+	return meaning && columns->nr_columns == nr ? 0 : -ENOMEM;
 }
 
-/* Adds columns for all events that have none. */
-static int add_other_columns(struct function_columns *columns, struct function_sums *const *total,
-			     size_t nr_total)
+/* Adds columns for all events that have none: shares only of events that sample themselves. */
+static int add_other_columns(struct function_columns *columns, const struct function_row *total,
+			     bool is_share)
 {
-	for (size_t i = 0; i < nr_total; i++) {
-		const struct event_set *set = total[i]->set;
+	for (size_t i = 0; i < total->nr_sums; i++) {
+		const struct event_set *set = total->sums[i]->set;
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
-			if (has_column(columns, set->events[j]))
+			if ((is_share && !set->is_sampled) ||
+			    has_column(columns, set->events[j], is_share))
 				continue;
 			if (columns->nr_columns == MOST_COLUMNS)
 				return -E2BIG;
-			if (add_other_column(columns, set->events[j]))
+			if (add_other_column(columns, set->events[j], total, is_share))
 				return -ENOMEM;
 		}
 	}
 	return 0;
 }
 
-/* Adds the columns whose events were recorded. */
-static int add_columns(struct function_columns *columns, struct function_sums *const *total,
-		       size_t nr_total)
+/* Adds the columns whose events were recorded. DIS, the last one, is about windows. */
+static int add_columns(struct function_columns *columns, const struct function_row *total)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
-		const struct function_column *column = &known_columns[i];
-		int err = 0;
+	const struct function_row sampled = function_row__part(total, FUNCTION_SOURCE_SAMPLES);
+	const unsigned int nr = ARRAY_SIZE(known_columns) - 1;
+	bool has_windows = !sampled.nr_sums;
+	int err = 0;
 
-		if (i == ARRAY_SIZE(known_columns) - 1 &&
-		    is_recorded(total, nr_total, "instructions"))
-			err = add_other_columns(columns, total, nr_total);
-		if (err)
-			return err;
-		if (is_recorded(total, nr_total, column->event) &&
-		    (!column->per || function_column__is_share(column) ||
-		     is_recorded(total, nr_total, column->per)) &&
-		    add_column(columns, column))
-			return -ENOMEM;
-	}
-	return 0;
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = add_recorded(columns, known_columns[i], total);
+	if (!err && is_recorded(total, "instructions"))
+		err = add_other_columns(columns, total, /*is_share=*/false);
+	err = err ?: add_other_columns(columns, total, /*is_share=*/true);
+	for (unsigned int i = 0; i < columns->nr_columns; i++)
+		has_windows |= columns->columns[i].source == FUNCTION_SOURCE_WINDOWS;
+	return err || !has_windows ? err : add_column(columns, &known_columns[nr]);
 }
 
 /*
@@ -1161,14 +1299,19 @@ static int add_rows(struct function_columns *columns, const struct function_tabl
 		columns->nr_rows++;
 	}
 	for (size_t i = 0; i < table->nr_sums; i++) {
-		if (!is_inclusive || function_sums__is_root(table->sums[i], FUNCTION_ALL))
+		if (!table->sums[i]->set->is_sampled &&
+		    (!is_inclusive || function_sums__is_root(table->sums[i], FUNCTION_ALL)))
 			samples += table->sums[i]->samples;
 	}
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row *row = &columns->rows[i];
+		struct function_row windows = function_row__part(row, FUNCTION_SOURCE_WINDOWS);
 
-		row->is_left = options->is_compared ? row->sums[0]->is_left : is_left(row);
-		row->has_calls = (!is_inclusive && has_calls(row)) || is_visited(row, samples);
+		if (!windows.nr_sums)
+			continue;
+		row->is_left = options->is_compared ? row->sums[0]->is_left : is_left(&windows);
+		row->has_calls = (!is_inclusive && has_calls(&windows)) ||
+				 is_visited(&windows, samples);
 	}
 	return 0;
 }
@@ -1189,9 +1332,10 @@ int function_columns__init_rows(struct function_columns *columns,
 
 /* Sets the values of a column; total is the row of all functions. */
 static int set_values(struct function_columns *columns, unsigned int c,
-		      const struct function_row *total)
+		      const struct function_row *all)
 {
 	const struct function_column *column = &columns->columns[c];
+	const struct function_row part = function_row__part(all, column->source), *total = &part;
 	bool is_share = function_column__is_share(column);
 	const char *link = NULL, *leader = NULL;
 	struct function_value value;
@@ -1204,9 +1348,11 @@ static int set_values(struct function_columns *columns, unsigned int c,
 	if (column->per && !is_share)
 		link = common_event(total->sums, total->nr_sums, column->event, column->per);
 	whole = pool_column(column, link, total);
-	for (size_t i = 0; !leader && i < columns->nr_rows; i++)
-		columns->rows[i].values[c] = column_value(column, link, &columns->rows[i], total,
-							  &whole);
+	for (size_t i = 0; !leader && i < columns->nr_rows; i++) {
+		struct function_row row = function_row__part(&columns->rows[i], column->source);
+
+		row.values[c] = column_value(column, link, &row, total, &whole);
+	}
 	value = column_value(column, link, total, total, &whole);
 	finish_values(columns, c, &value, needs_own_windows(column, total));
 	return 0;
@@ -1225,21 +1371,21 @@ int function_columns__init(struct function_columns *columns, const struct functi
 			   const struct function_reading_options *options)
 {
 	struct function_table total = {};
-	struct function_row all;
+	struct function_row all, windows;
 	int err;
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
-	err = function_table__set_effects(table) ?: add_up(table, &total) ?:
-	      add_columns(columns, total.sums, total.nr_sums) ?:
-	      add_rows(columns, table, &columns->options);
+	err = function_table__set_effects(table) ?: add_up(table, &total);
 	all = (struct function_row){
 		.sums = total.sums, .nr_sums = total.nr_sums,
 		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
 		.options = columns->options,
 	};
-	all.is_left = is_left(&all);
-	all.has_calls = !all.is_inclusive && has_calls(&all);
+	err = err ?: add_columns(columns, &all) ?: add_rows(columns, table, &columns->options);
+	windows = function_row__part(&all, FUNCTION_SOURCE_WINDOWS);
+	all.is_left = is_left(&windows);
+	all.has_calls = !all.is_inclusive && has_calls(&windows);
 	for (unsigned int i = 0; !err && i < columns->nr_columns; i++)
 		err = set_values(columns, i, &all);
 	function_table__exit(&total);
@@ -1271,7 +1417,8 @@ int function_columns__add(struct function_columns *columns, const struct functio
 	if (add_column(columns, column))
 		return -ENOMEM;
 
-	finish_values(columns, nr, &(struct function_value){}, true);
+	finish_values(columns, nr, &(struct function_value){},
+		      column->source == FUNCTION_SOURCE_WINDOWS);
 	return 0;
 }
 

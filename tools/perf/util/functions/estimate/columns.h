@@ -6,13 +6,11 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-struct event_set;
-struct function_sums;
-struct function_table;
+#include "../collect/sums.h"
 
 /*
  * scale x event / per, where per is an event, the event's total over all
- * functions or nothing. "samples" and "discarded" count windows.
+ * functions or nothing. "samples" and "discarded" count windows, or samples of events.
  */
 struct function_column {
 	const char *name;
@@ -21,13 +19,15 @@ struct function_column {
 	const char *per;
 	unsigned int scale;
 	unsigned int digits;
+	enum function_source source;
 };
 
 /*
  * A value, its standard error with degrees of freedom (0: no limit), its 95 % interval, and the
- * number of windows that support it. For a share these are the windows of all functions, or the
- * samples that end a long interval. A weak value is not supported by the data. A disturbed value is
- * weak because interrupts have added more than its interval.
+ * number of windows that support it, or of samples of the event. For a share these are the windows
+ * of all functions, or their samples, or those that end a long interval. A weak value is not
+ * supported by the data. A disturbed value is weak because interrupts have added more than its
+ * interval.
  */
 struct function_value {
 	bool is_defined;
@@ -82,6 +82,8 @@ struct function_reading {
 	const struct u192 *values;
 };
 
+struct function_row function_row__part(const struct function_row *row,
+				       enum function_source source);
 struct function_reading function_row__read(const struct function_row *row,
 					   const struct function_sums *sums);
 

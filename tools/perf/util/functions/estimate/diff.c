@@ -347,13 +347,14 @@ static double windows_of(const struct function_row *row)
 	return windows;
 }
 
-/* Windows from which the rates of a function come. */
-static double windows_of_rates(const struct function_row *row)
+/* Windows from which the rates of a function come, or samples. */
+static double windows_of_rates(const struct function_row *row, enum function_source source)
 {
+	const struct function_row part = function_row__part(row, source);
 	double windows = 0;
 
-	for (size_t i = 0; i < row->nr_sums; i++)
-		windows += function_row__read(row, row->sums[i]).windows;
+	for (size_t i = 0; i < part.nr_sums; i++)
+		windows += function_row__read(&part, part.sums[i]).windows;
 	return windows;
 }
 
@@ -475,7 +476,7 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 			continue;
 		windows = is_share ? comparison->windows[first + i] :
 			  is_part_of_windows(column) ? windows_of(in_run) :
-						       windows_of_rates(in_run);
+						       windows_of_rates(in_run, column->source);
 		deviations[i] = in_run ? in_run->values[place].value / unit : 0;
 		mean += deviations[i];
 		sum += windows;

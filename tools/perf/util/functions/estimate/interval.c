@@ -26,6 +26,13 @@
  *   3 events more or less. If no event was seen, this is all that is known.
  * - If few windows hold most of the events, s is small whenever the largest of them
  *   were missed. So the interval of a rate reaches farther, see stretch().
+ *
+ * Samples of an event that samples itself are independent draws. Their intervals are
+ * exact if all samples have the same period (Clopper and Pearson, Biometrika 26,
+ * 1934). Else they are those of so many equal samples that have the same standard
+ * error (Korn and Graubard, Survey Methodology 24, 1998), but not of more than there
+ * were if each had the usual period: the first periods of a frequency are short, and
+ * say little about what was missed.
  */
 #include <float.h>
 #include <math.h>
@@ -225,6 +232,63 @@ void function_value__share_interval(struct function_value *value, double whole, 
 		set(value, whole * share / (share + (1 - share) * factor),
 		    whole * share * factor / (share * factor + 1 - share));
 	}
+}
+
+/*
+ * Returns the odds p / (1 - p) below which the beta distribution has 2.5 %. Newton's method for the
+ * logarithm of its distribution, which is concave in the log odds, so each step but the first
+ * approaches from below.
+ */
+static double lowest_odds(double a, double b)
+{
+	const double front = lgamma(a + b) - lgamma(a) - lgamma(b);
+	double x = log(a / b) - NORMAL_95 * sqrt(1 / a + 1 / b), step;
+
+	/* A double has no such small numbers. */
+	if (a < 0.01)
+		return 0;
+	for (int i = 0; i < 50; i++) {
+		double p = 1 / (1 + exp(-x)), q = 1 / (1 + exp(x));
+		double below = incomplete_beta(a, b, p, q);
+
+		step = log(0.025 / below) * below / exp(front + a * log(p) + b * log(q));
+		x += step;
+		if (!(fabs(step) > 4096 * DBL_EPSILON))
+			break;
+	}
+	return exp(x);
+}
+
+/**
+ * function_value__count_interval - set the interval of one number of samples per another
+ * @value: the value, whose interval is set
+ * @unit: what one sample more would add to @value if it is 0
+ * @events: the number of samples above
+ * @per: and below, more than 0; together they are a binomial number
+ */
+void function_value__count_interval(struct function_value *value, double unit, double events,
+				    double per)
+{
+	double one = events > 0 ? value->value * per / events : unit * per;
+
+	set(value, events > 0 ? one * lowest_odds(events, per + 1) : 0,
+	    one / lowest_odds(per, events + 1));
+}
+
+/**
+ * function_value__part_interval - set the interval of a part of samples
+ * @value: the value, whose interval is set
+ * @whole: the @value of all samples
+ * @samples: their number, if they were of equal weight
+ */
+void function_value__part_interval(struct function_value *value, double whole, double samples)
+{
+	double part = samples * value->value / whole;
+	double odds = part > 0 ? lowest_odds(part, samples - part + 1) : 0;
+
+	value->low = whole * odds / (1 + odds);
+	odds = samples - part > 0 ? 1 / lowest_odds(samples - part, part + 1) : INFINITY;
+	set(value, value->low, isinf(odds) ? whole : whole * odds / (1 + odds));
 }
 
 /**

@@ -20,6 +20,9 @@ void function_value__rate_interval(struct function_value *value, double unit,
 void function_value__corrected_interval(struct function_value *value, double unit,
 					const struct window_counts *event, double crowd);
 void function_value__share_interval(struct function_value *value, double whole, double windows);
+void function_value__count_interval(struct function_value *value, double unit, double events,
+				    double per);
+void function_value__part_interval(struct function_value *value, double whole, double samples);
 void function_value__plain_interval(struct function_value *value);
 
 #endif /* __PERF_FUNCTIONS_INTERVAL_H */

@@ -460,14 +460,47 @@ void function_expr__exit(struct function_expr *expr)
 	memset(expr, 0, sizeof(*expr));
 }
 
-static bool set_has(const struct event_set *set, const char *name)
-{
-	return !strcmp(name, MATCHED) || event_set__find(set, name) >= 0;
-}
-
 static int *places_in(const struct function_expr *expr, size_t set)
 {
 	return expr->places + set * expr->nr_ids;
+}
+
+/* Finds the events in the sets of a source. Returns the name of one that is not there, or NULL. */
+static const char *find_in_source(struct function_expr *expr, enum function_source source,
+				  bool *has_full_set)
+{
+	const struct function_table *table = expr->table;
+	const char *lacks = NULL;
+
+	expr->source = source;
+	*has_full_set = false;
+	for (unsigned int set = 0; set < table->nr_sets; set++) {
+		const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
+		unsigned int found = 0;
+
+		for (unsigned int i = 0; i < expr->nr_ids; i++) {
+			int place = table->sets[set]->is_sampled != is_sampled ? -1 :
+				    find_event(table->sets[set], expr->expr->metric_events[i]);
+
+			places_in(expr, set)[i] = place;
+			found += place >= 0;
+		}
+		*has_full_set |= found == expr->nr_ids;
+	}
+	for (unsigned int i = 0; i < expr->nr_ids && !lacks; i++) {
+		bool is_recorded = false;
+
+		for (unsigned int set = 0; set < table->nr_sets; set++)
+			is_recorded |= places_in(expr, set)[i] >= 0;
+		if (!is_recorded)
+			lacks = function_expr__id(expr, i);
+	}
+	return lacks;
+}
+
+static bool set_has(const struct event_set *set, const char *name)
+{
+	return !strcmp(name, MATCHED) || event_set__find(set, name) >= 0;
 }
 
 /* Returns true if each event of a metric is in a set with this one. */
@@ -516,7 +549,8 @@ static const char *find_link(const struct function_expr *expr)
  */
 int function_expr__find_events(struct function_expr *expr, const struct function_table *table)
 {
-	bool has_full_set = false;
+	const char *lacks;
+	bool has_full_set;
 
 	if (expr->lacks)
 		return 0;
@@ -524,26 +558,11 @@ int function_expr__find_events(struct function_expr *expr, const struct function
 	expr->places = calloc(table->nr_sets * expr->nr_ids ?: 1, sizeof(*expr->places));
 	if (!expr->places)
 		return -ENOMEM;
-	for (unsigned int set = 0; set < table->nr_sets; set++) {
-		unsigned int found = 0;
-
-		for (unsigned int i = 0; i < expr->nr_ids; i++) {
-			int place = find_event(table->sets[set], expr->expr->metric_events[i]);
-
-			places_in(expr, set)[i] = place;
-			found += place >= 0;
-		}
-		has_full_set |= found == expr->nr_ids;
-	}
-	for (unsigned int i = 0; i < expr->nr_ids; i++) {
-		bool is_recorded = false;
-
-		for (unsigned int set = 0; set < table->nr_sets; set++)
-			is_recorded |= places_in(expr, set)[i] >= 0;
-		if (!is_recorded)
-			return asprintf(&expr->lacks, "%s was not recorded",
-					function_expr__id(expr, i)) < 0 ? -ENOMEM : 0;
-	}
+	lacks = find_in_source(expr, FUNCTION_SOURCE_SAMPLES, &has_full_set);
+	if (lacks)
+		lacks = find_in_source(expr, FUNCTION_SOURCE_WINDOWS, &has_full_set);
+	if (lacks)
+		return asprintf(&expr->lacks, "%s was not recorded", lacks) < 0 ? -ENOMEM : 0;
 	expr->link = has_full_set ? NULL : find_link(expr);
 	return 0;
 }
@@ -645,6 +664,9 @@ static double total_of(const struct function_row *row, const struct function_sum
 static bool add_up(const struct function_expr *expr, const struct function_row *row,
 		   struct totals *totals)
 {
+	const bool is_apart = expr->source == FUNCTION_SOURCE_SAMPLES && expr->link &&
+			      !strcmp(expr->link, MATCHED);
+
 	for (unsigned int i = 0; i < expr->nr_ids; i++) {
 		double total = 0, linked = 0;
 
@@ -661,7 +683,8 @@ static bool add_up(const struct function_expr *expr, const struct function_row *
 		if (!linked)
 			return false;
 		totals->link = i ? totals->link : linked;
-		totals->scales[i] = totals->link / linked;
+		/* The numbers of samples are no common measure. */
+		totals->scales[i] = is_apart ? 1 : totals->link / linked;
 		totals->events[i] = total * totals->scales[i];
 	}
 	return true;
@@ -1113,6 +1136,7 @@ static int add_column(struct function_columns *columns, const struct function_ex
 	bool is_percent = strstarts(unit, "percent") || *unit == '%';
 	struct function_column column = {
 		.event = "", .per = "", .scale = 1, .digits = is_percent ? 1 : 3,
+		.source = expr->source,
 	};
 	char *meaning = NULL;
 	int err = -ENOMEM;

@@ -30,6 +30,7 @@ struct function_expr {
 	const struct function_table *table;
 	int *places;
 	const char *link;
+	enum function_source source;
 };
 
 /* The requested metrics of one CPU. */

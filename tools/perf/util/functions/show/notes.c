@@ -41,6 +41,8 @@ static bool has_several_periods(const struct function_table *table)
 		const struct event_set *set = table->sets[i];
 		unsigned int first = 0;
 
+		if (set->is_sampled)
+			continue;
 		while (strcmp(table->sets[first]->events[0], set->events[0]))
 			first++;
 		for (unsigned int j = 0; j < set->nr_descs; j++) {
@@ -153,7 +155,8 @@ static double samples_in_mixtures(const struct function_columns *columns, const 
 		const struct function_row *row = &columns->rows[r];
 
 		for (size_t i = 0; i < row->nr_sums; i++) {
-			if (strcmp(row->sums[i]->set->events[0], leader))
+			if (row->sums[i]->set->is_sampled ||
+			    strcmp(row->sums[i]->set->events[0], leader))
 				continue;
 			*all += row->sums[i]->samples;
 			if (row->is_left || row->has_calls)
@@ -171,7 +174,7 @@ static double mean_length(const struct function_table *table, const char *leader
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		const struct function_sums *sums = table->sums[i];
 
-		if (strcmp(sums->set->events[0], leader))
+		if (sums->set->is_sampled || strcmp(sums->set->events[0], leader))
 			continue;
 		total += u192__double(&sums->values[0]);
 		windows += sums->matched;
@@ -192,7 +195,8 @@ static void note_lengths(const char *side, const struct function_table *table)
 		char *name;
 
 		/* Sets are sorted by their leaders. */
-		if (2 * mixed <= all || (i && !strcmp(table->sets[i - 1]->events[0], leader)) ||
+		if (table->sets[i]->is_sampled || 2 * mixed <= all ||
+		    (i && !strcmp(table->sets[i - 1]->events[0], leader)) ||
 		    !event_set__has_long_windows(table->sets[i]))
 			continue;
 		name = function_text__printable(leader);
@@ -360,9 +364,17 @@ void function_notes__print(const struct function_notes *notes, const struct func
 	print_side(notes, "", table);
 }
 
+static bool has_samples(const struct function_table *table)
+{
+	/* Windows come first. */
+	return table->nr_sets && table->sets[table->nr_sets - 1]->is_sampled;
+}
+
 /* Returns true if both sides were recorded alike, as far as shares depend on it. */
 static bool is_alike(const struct function_table *before, const struct function_table *after)
 {
+	if (has_samples(before) != has_samples(after))
+		return false;
 	for (unsigned int i = 0; i < before->nr_sets; i++) {
 		const struct event_set *old = before->sets[i];
 
@@ -395,5 +407,5 @@ void function_notes__print_sides(const struct function_notes *notes,
 		     "with one run of each build, a * holds for these two runs only (give more runs: --before A... --after B...)");
 	if (!is_alike(before, after))
 		note("",
-		     "the sides were recorded with different periods or share modes, which changes the shares (record both alike)");
+		     "the sides were recorded with different periods, share modes or sources, which changes the shares (record both alike, or choose a --source)");
 }

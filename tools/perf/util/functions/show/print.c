@@ -402,6 +402,28 @@ static void print_row(const struct function_layout *layout, const struct functio
 	fputc('\n', fp);
 }
 
+/* Says where values come from if that is not the windows. */
+static void print_sources(const struct function_print *print, FILE *fp)
+{
+	bool has_samples = false, is_first = true;
+
+	for (unsigned int i = 0; i < print->nr_fields; i++)
+		has_samples |= print->columns->columns[print->fields[i]].source ==
+			       FUNCTION_SOURCE_SAMPLES;
+	if (!has_samples)
+		return;
+	fputs("# source: event samples, which # counts", fp);
+	for (unsigned int i = 0; i < print->nr_fields; i++) {
+		const struct function_column *column = &print->columns->columns[print->fields[i]];
+
+		if (column->source == FUNCTION_SOURCE_SAMPLES)
+			continue;
+		fprintf(fp, "%s%s", is_first ? "; windows: " : ", ", column->name);
+		is_first = false;
+	}
+	fputc('\n', fp);
+}
+
 /**
  * function_print__table - print aligned columns
  * @print: the output
@@ -439,6 +461,7 @@ int function_print__table(const struct function_print *print, FILE *fp)
 	fputc('\n', fp);
 	for (size_t r = 0; r < print->nr_rows; r++)
 		print_row(&layout, &print->columns->rows[r], marked, fp);
+	print_sources(print, fp);
 
 	free(marked);
 	function_layout__exit(&layout);

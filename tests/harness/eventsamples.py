@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings of a simulated program in which each event samples itself.
+
+The program calls functions at random, each with rates of its own. Every event is counted where it
+happens, and every so many events end a sample, as in the kernel.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.harness import perfwrite as pw
+from tests.harness.simulation import LOADED, Libraries
+
+EVENTS = ("cycles", "instructions", "branch-misses", "cache-misses")
+CONFIGS = {"cycles": 0, "instructions": 1, "cache-misses": 3, "branch-misses": 5}
+KINDS = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.PERIOD | pw.IDENTIFIER
+
+
+def named_once(libraries: Libraries) -> dict[str, tuple[str, int]]:
+    """The functions whose name no other has, with their libraries and addresses."""
+    names = Counter(libraries.functions.values())
+    return {name: place for place, name in libraries.functions.items() if names[name] == 1}
+
+
+class Function(NamedTuple):
+    """How often it is called, the mean of its cycles, and its events per cycle."""
+
+    calls: float
+    cycles: float
+    rates: Sequence[float]  # of EVENTS
+
+
+class Clock:
+    """Ends a sample every `period` events, or as the kernel does for a frequency: it begins with a
+    period of 1, and moves an eighth towards the one that would have met the frequency.
+    """
+
+    def __init__(self, period: float, frequency: float = 0) -> None:
+        """frequency: samples per cycle, 0 for a fixed period."""
+        self.frequency = frequency
+        self.period = 1.0 if frequency else period
+        self.left, self.last = self.period, 0.0
+
+    def advance(self, count: float, now: float, cycles: float) -> list[int]:
+        """The periods that end within `count` events, which take `cycles` from `now` on."""
+        ended, at = [], 0.0
+        while count - at >= self.left:
+            at += self.left
+            ended.append(round(self.period))
+            if self.frequency:
+                time = now + cycles * at / count
+                wanted = self.period / max((time - self.last) * self.frequency, 1e-9)
+                self.period = max(self.period + (min(wanted, 1e9) - self.period) / 8, 1)
+                self.last = time
+            self.left = self.period
+        self.left -= count - at
+        return ended
+
+
+class Run:
+    """One run of a program: what each event counts by function, and the samples."""
+
+    def __init__(
+        self, rng: random.Random, functions: Sequence[Function], clocks: Sequence[Clock], end: float
+    ) -> None:
+        """end: the length in cycles; clocks: of EVENTS."""
+        self.counts = [Counter() for _ in EVENTS]
+        self.samples: list[tuple[int, int, int]] = []  # event, function, period
+        calls = [function.calls for function in functions]
+        now = 0.0
+        while now < end:
+            for place in rng.choices(range(len(functions)), calls, k=100):
+                function = functions[place]
+                cycles = rng.expovariate(1 / function.cycles)
+                for event, (rate, clock) in enumerate(zip(function.rates, clocks)):
+                    self.counts[event][place] += cycles * rate
+                    for period in clock.advance(cycles * rate, now, cycles):
+                        self.samples.append((event, place, period))
+                now += cycles
+
+    def write(self, path: Path, libraries: Libraries, size: int = 1, chains: bool = False) -> None:
+        """A recording of the samples, at functions of the libraries.
+
+        size: of how many events each group is; chains: a sample has the last few functions as its
+        callers.
+        """
+        kinds = KINDS | pw.CALLCHAIN * chains
+        events = [
+            pw.Event(name, 0, CONFIGS[name], [1 + at], 4000, sample_type=kinds)
+            for at, name in enumerate(EVENTS)
+        ]
+        for event in events:
+            event.flags |= pw.FLAG_FREQ
+        writer = pw.Writer([events[at : at + size] for at in range(0, len(events), size)])
+        writer.comm(pw.Where(1, 10, 10), "prog")
+        for library, base in LOADED.items():
+            writer.mmap2(pw.Where(2, 10, 10), base, 0x10000, str(libraries.path(library)))
+        addresses = [LOADED[library] + at + 4 for library, at in named_once(libraries).values()]
+        for number, (event, place, period) in enumerate(self.samples):
+            writer.sample(
+                events[event],
+                pw.Where(1000 * (10 + number), 10, 10),
+                addresses[place],
+                period,
+                [],
+                [addresses[other] for _, other, _ in self.samples[max(number - 3, 0) : number]],
+                number=1 + event,
+            )
+        writer.write(path)

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions report where each event samples itself.
+
+perf script is a second reader of the sums. A simulated program, whose counts are known exactly,
+tells whether shares, rates and intervals are true.
+"""
+
+import json
+import math
+import random
+import unittest
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.harness import perfwrite as pw
+from tests.harness.env import CHECK, PERF, SLOW, must, run
+from tests.harness.eventsamples import EVENTS, KINDS, Clock, Function, Run, named_once
+from tests.harness.recording import LONG, WINDOW, Recording
+from tests.harness.simulation import Libraries
+
+DATA = CHECK / "samples"
+PERIOD = 20000  # cycles
+# the events of each column, and its scale
+SHARES = {"%CY": 0, "%I": 1, "%BM": 2, "%L1DM": 3}
+RATES = {"CPI": (0, 1, 1), "BM/KI": (2, 1, 1000), "CM/KI": (3, 1, 1000)}
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+
+
+def report(*arguments: object) -> dict:
+    """The JSON object."""
+    return json.loads(must(PERF, "functions", "report", "-j", *arguments, stderr=-1))
+
+
+def sums(*arguments: object) -> dict[tuple, tuple[int, int]]:
+    """Sum of the periods, and of their squares, by function and event."""
+    found: dict[tuple, tuple[int, int]] = {}
+    for row in report(*arguments)["functions"]:
+        for own in row["sums"]:
+            for event, total in own["totals"].items():
+                before = found.get((row["symbol"], event), (0, 0))
+                square = own["products"][f"{event}*{event}"]
+                found[row["symbol"], event] = before[0] + int(total), before[1] + int(square)
+    return {key: pair for key, pair in found.items() if pair[0]}
+
+
+def second_reader(path: Path) -> dict[tuple, tuple[int, int]]:
+    """The same from perf script."""
+    found: dict[tuple, tuple[int, int]] = {}
+    for line in must(PERF, "script", "-i", path, "-F", "event,period,ip,sym").splitlines():
+        if line.strip():
+            period, event, _, symbol = line.split(None, 3)
+            key = symbol, event.rstrip(":")
+            total, squares = found.get(key, (0, 0))
+            found[key] = total + int(period), squares + int(period) ** 2
+    return found
+
+
+def program(rng: random.Random, number: int) -> list[Function]:
+    """Functions of very different sizes and rates."""
+    return [
+        Function(
+            rng.choice((1, 1, 2, 4, 8)),
+            10 ** rng.uniform(2, 4),
+            (1, rng.uniform(0.2, 2), *(10 ** rng.uniform(-4, -1.7) for _ in range(2))),
+        )
+        for _ in range(number)
+    ]
+
+
+class Sums(unittest.TestCase):
+    libraries: Libraries
+    names: Sequence[str]  # of the functions
+
+    @classmethod
+    def setUpClass(cls):
+        cls.libraries = Libraries(DATA / "libraries")
+        cls.names = list(named_once(cls.libraries))
+
+    def run_program(self, seed: int, frequency: bool, samples: int) -> tuple[list[Function], Run]:
+        """A run with about so many samples of each event."""
+        rng = random.Random(seed)
+        functions = program(rng, len(self.names))
+        cycles = sum(function.calls * function.cycles for function in functions)
+        clocks = [
+            Clock(
+                PERIOD
+                * sum(one.calls * one.cycles * one.rates[event] for one in functions)
+                / cycles
+                * rng.uniform(0.5, 1),
+                frequency / PERIOD,
+            )
+            for event in range(len(EVENTS))
+        ]
+        return functions, Run(rng, functions, clocks, samples * PERIOD)
+
+
+class Reading(Sums):
+    def test_second_reader(self):
+        """Fixed periods and frequencies, events alone and in groups."""
+        for seed, (frequency, size) in enumerate(((0, 1), (1, 1), (1, 2), (1, 4))):
+            with self.subTest(frequency=frequency, size=size):
+                _, done = self.run_program(seed, bool(frequency), 200)
+                path = DATA / f"second-{seed}.data"
+                done.write(path, self.libraries, size)
+                expected = second_reader(path)
+                self.assertGreater(len(expected), 15)
+                self.assertEqual(sums(path), expected)
+
+    def test_adding_up(self):
+        """Of sums files, of spans of time, and of rows."""
+        _, done = self.run_program(5, True, 100)
+        path, file = DATA / "whole.data", DATA / "whole.sums"
+        done.write(path, self.libraries)
+        whole = sums(path)
+        must(PERF, "functions", "report", path, "--sums", file)
+        self.assertEqual(sums(file), whole)
+        twice = {key: (2 * total, 2 * square) for key, (total, square) in whole.items()}
+        self.assertEqual(sums(file, path), twice)
+        parts: Counter = Counter()
+        middle = 1000 * (10 + len(done.samples) // 2) / 1e9
+        for time in f",{middle:.9f}", f"{middle + 1e-9:.9f},":
+            part = sums(path, "--time", time)
+            self.assertNotEqual(part, whole)
+            parts.update({key: total for key, (total, _) in part.items()})
+        self.assertEqual(parts, {key: total for key, (total, _) in whole.items()})
+        by: Counter = Counter()
+        for (_, event), (total, _) in whole.items():
+            by[event] += total
+        comms = sums(path, "--by", "comm")
+        self.assertEqual({event: total for (_, event), (total, _) in comms.items()}, by)
+
+    def test_children(self):
+        """A sample counts once for each function of its chain."""
+        _, done = self.run_program(6, False, 50)
+        path = DATA / "children.data"
+        done.write(path, self.libraries, chains=True)
+        expected: Counter = Counter()
+        for at, (event, _, period) in enumerate(done.samples):
+            for place in {one for _, one, _ in done.samples[max(at - 3, 0) : at + 1]}:
+                expected[self.names[place], EVENTS[event]] += period
+        rows = report(path, "--children")["functions"]
+        found: Counter = Counter()
+        for row in rows:
+            for event, total in row["sums"][0]["totals"].items():
+                found[row["symbol"], event] += int(total)
+        root = next(row for row in rows if row["symbol"] == "[all]")
+        self.assertEqual(root["metrics"]["%CY"], 100)
+        for event in EVENTS:
+            del found["[all]", event]
+        self.assertEqual(found, expected)
+
+    def test_choice(self):
+        """Windows and samples of one recording, each by itself."""
+        recording = Interrupted()
+        for number in range(100):
+            recording.window(0x1000)
+            recording.member(0x2000)
+            if number % 4 == 0:
+                recording.window(0x1000, interrupted=True)
+        path = recording.write(DATA / "choice.data")
+        for source, rows in (
+            ("windows", {0x1000: 100}),
+            ("samples", {0x1000: 1 + 2 * 125, 0x2000: 100 + 25}),
+        ):
+            found = report(path, "--source", source)["functions"]
+            self.assertEqual({row["address"]: row["metrics"]["#"] for row in found}, rows)
+            file = DATA / f"{source}.sums"
+            must(PERF, "functions", "report", path, "--source", source, "--sums", file)
+            self.assertEqual(report(file)["functions"], found)
+            both = DATA / "both.sums"
+            must(PERF, "functions", "report", path, "--sums", both)
+            self.assertEqual(report(both, "--source", source)["functions"], found)
+        # 125 long periods and 125 windows, and the one that opens the stream
+        cycles = 126 * LONG + 125 * WINDOW
+        best = report(path)["functions"]
+        metrics = {row["address"]: row["metrics"] for row in best}
+        self.assertEqual(metrics[0x1000]["%CY"], 100)
+        self.assertEqual(metrics[0x2000]["%I"], 100)
+        self.assertNotIn("DIS", metrics[0x1000])
+        self.assertEqual(int(best[0]["sums"][1]["totals"]["cycles"]), cycles)
+        text = must(PERF, "functions", "report", path, stderr=-1)
+        self.assertIn("\n# source: event samples, which # counts\n", text)
+        windows = must(PERF, "functions", "report", "--source", "windows", path, stderr=-1)
+        self.assertNotIn("# source", windows)
+
+    def test_refusals(self):
+        _, done = self.run_program(7, False, 20)
+        path, file = DATA / "plain.data", DATA / "plain.sums"
+        done.write(path, self.libraries)
+        must(PERF, "functions", "report", path, "--sums", file)
+        for arguments, message in (
+            (["--source", "windows", path], "no counter group: record with"),
+            (["--source", "windows", file], "no sums of --source windows: leave it out"),
+            (["--source", "branches", path], "no source branches, there are: windows samples"),
+            (["--share", "samples", path], "no share mode samples, there are: auto"),
+            (["--by", "callchain", path], "use perf functions record --call-graph fp"),
+        ):
+            result = run(PERF, "functions", "report", *arguments, stderr=-1)
+            self.assertEqual((result.returncode, result.stdout), (255, ""))
+            self.assertIn(message, result.stderr)
+
+
+class Interrupted(Recording):
+    """A leader that alternates, and a member that samples."""
+
+    def __init__(self) -> None:
+        flags = pw.FLAG_SAMPLE_ID_ALL
+        super().__init__(
+            [
+                [
+                    pw.Event("cycles", 0, 0, [1], LONG, WINDOW, flags=flags),
+                    pw.Event("instructions", 0, 1, [2], 7001, flags=flags),
+                ]
+            ]
+        )
+        self.sample(0x1000, LONG, LONG // 3)
+
+    def member(self, address: int) -> None:
+        """A sample of instructions."""
+        values = [(event.ids[0], self.values[event.ids[0]]) for event in self.groups[0]]
+        self.writer.sample(self.groups[0][1], self.where(), address, 7001, values, number=2)
+
+    def window(self, address: int, interrupted: bool = False) -> None:
+        """A long period and a window."""
+        self.sample(address, LONG, LONG // 3)
+        if interrupted:
+            self.member(0x2000)
+        self.sample(address, WINDOW, WINDOW // 3)
+
+
+class Truth(Sums):
+    """Do values and intervals agree with what the program has done?"""
+
+    REPEATS = 60 if SLOW else 12
+
+    def check(self, frequency: bool, samples: int, repeats: int) -> None:
+        covered: Counter = Counter()
+        for seed in range(repeats):
+            _, done = self.run_program(1000 * samples + seed, frequency, samples)
+            path = DATA / "truth.data"
+            done.write(path, self.libraries)
+            for row in report(path)["functions"]:
+                place = self.names.index(row["symbol"])
+                truth = {
+                    name: 100 * done.counts[event][place] / done.counts[event].total()
+                    for name, event in SHARES.items()
+                }
+                for name, (event, per, scale) in RATES.items():
+                    truth[name] = scale * done.counts[event][place] / done.counts[per][place]
+                for name, (low, high) in row["intervals"].items():
+                    covered["all"] += 1
+                    covered["hit"] += low <= truth[name] <= high
+                    covered["sure"] += name not in row["weak"]
+                    covered["sure hit"] += name not in row["weak"] and low <= truth[name] <= high
+        print(
+            f"    {'frequency' if frequency else 'period'}, {samples} samples: "
+            f"{100 * covered['hit'] / covered['all']:.1f} % of {covered['all']} intervals contain "
+            f"the truth; {covered['sure']} are not marked"
+        )
+        self.assertGreaterEqual(covered["hit"], 0.93 * covered["all"])
+        self.assertGreaterEqual(covered["sure hit"], 0.93 * covered["sure"])
+        if samples >= 100:
+            self.assertGreater(covered["sure"], 0.3 * covered["all"])
+
+    def test_coverage(self):
+        for samples in 1, 10, 100, 1000, 10000:
+            for frequency in False, True:
+                with self.subTest(samples=samples, frequency=frequency):
+                    self.check(frequency, samples, max(self.REPEATS * 100 // (samples + 100), 2))
+
+    def test_exact(self):
+        """Limits at which 3 or more, or 3 or fewer, of 13 samples are 2.5 % probable."""
+        recording = Recording(
+            [
+                [pw.Event(name, 0, config, [1 + config], 100, sample_type=KINDS)]
+                for name, config in (("cycles", 0), ("instructions", 1))
+            ]
+        )
+        for group, address, number in (0, 0x1000, 3), (0, 0x2000, 10), (1, 0x1000, 10):
+            for _ in range(number):
+                recording.sample(address, 100, group=group)
+        path = recording.write(DATA / "exact.data")
+        row = next(row for row in report(path)["functions"] if row["address"] == 0x1000)
+        self.assertEqual(set(row["intervals"]), {"CPI", "%CY", "%I"})
+        for metric, part in ("%CY", lambda share: share / 100), (
+            "CPI",
+            lambda cpi: cpi / (1 + cpi),
+        ):
+            low, high = map(part, row["intervals"][metric])
+            below = sum(math.comb(13, k) * low**k * (1 - low) ** (13 - k) for k in range(3))
+            above = sum(math.comb(13, k) * high**k * (1 - high) ** (13 - k) for k in range(4))
+            self.assertAlmostEqual(1 - below, 0.025, 9)
+            self.assertAlmostEqual(above, 0.025, 9)
+
+
+class Record(unittest.TestCase):
+    def test_this_machine(self):
+        """What perf record of this computer writes without options, with events of the clock."""
+        path = DATA / "own.data"
+        done = run(
+            *(PERF, "record", "-q", "-F", 3999, "-o", path),
+            *("-e", "cpu-clock:u", "-e", "task-clock:u", "-e", "page-faults:u"),
+            *("--", PERF, "test", "-w", "thloop"),
+        )
+        if done.returncode:
+            self.skipTest(f"perf record does not work here: {done.stdout.strip()[-200:]}")
+        found = sums(path)
+        expected = second_reader(path)
+        self.assertEqual(
+            sum(total for total, _ in found.values()), sum(total for total, _ in expected.values())
+        )
+        key = "test_loop", "cpu-clock:u"
+        self.assertEqual(found["test_loop", "cpu-clock"], expected[key])
+
+
+if __name__ == "__main__":
+    unittest.main()
