@@ -85,9 +85,12 @@ def native(source: object, *options: str, **more) -> Rows:
         )
     )
     return {
-        row["symbol"]: [sums["samples"], sums["matched"], *sums["totals"].values()]
+        row["symbol"]: [
+            row["windows"]["samples"],
+            row["windows"]["matched"],
+            *(event["count"] for event in row["events"].values()),
+        ]
         for row in report["functions"]
-        for sums in row["sums"]
     }
 
 
