@@ -109,17 +109,17 @@ def errors(table: Rows, truth: Truth, mode: str = "discard") -> dict[str, Any]:
     """The errors of a table of the benchmark.
 
     In share mode auto the shares and rates are the table's values. In the others they follow from
-    the sums of the windows that count.
+    the events in the windows that count.
     """
 
     def total(event: str) -> dict[str, int]:
         return {
-            name: table[name]["sums"][0]["totals"][event] if name in table else 0 for name in truth
+            name: table[name]["events"][event]["count"] if name in table else 0 for name in truth
         }
 
     cycles, faults, instructions = total("cycles"), total("page-faults"), total("instructions")
     windows, matched = (
-        sum(table[name]["sums"][0][count] for name in truth if name in table)
+        sum(table[name]["windows"][count] for name in truth if name in table)
         for count in ("samples", "matched")
     )
     if not matched:
@@ -138,7 +138,7 @@ def errors(table: Rows, truth: Truth, mode: str = "discard") -> dict[str, Any]:
     if mode == "auto":
         values = {name: table[name]["metrics"] for name in truth if name in table}
         cycles = {name: values[name]["%CY"] if name in values else 0 for name in truth}
-        number = sum(table[name]["sums"][0]["opened"] for name in values)
+        number = sum(table[name]["windows"]["opened"] for name in values)
         if "dcache_miss" in values:
             rate = values["dcache_miss"]["PF/KI"] / 1000
     else:

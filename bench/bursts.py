@@ -119,7 +119,7 @@ def row_of(path: Path) -> dict:
     share = table[SHARE_OF]
     return {
         "interrupts": len(recording.samples),
-        "windows": sum(row["sums"][0]["matched"] for row in table.values()),
+        "windows": sum(row["windows"]["matched"] for row in table.values()),
         "share": {
             "value": share["metrics"]["%CY"],
             "width": NORMAL_95 * share["errors"]["%CY"] / share["metrics"]["%CY"],

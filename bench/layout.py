@@ -103,7 +103,8 @@ def result() -> dict:
         pair = [each["change"] for each in (ours, theirs)]
         values.append((function, column, "change", pair, ours["interval"], ours["significant"]))
     counted = {
-        build: true[FUNCTIONS[0]]["sums"][0]["totals"] for build, (_, true) in tables.items()
+        build: {event: counts["count"] for event, counts in true[FUNCTIONS[0]]["events"].items()}
+        for build, (_, true) in tables.items()
     }
     return {
         "counted": counted,

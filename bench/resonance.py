@@ -60,7 +60,7 @@ def windows_of(name: str) -> dict[str, int]:
         "none",
         stderr=subprocess.DEVNULL,
     )
-    found = {row["symbol"]: row["sums"][0]["matched"] for row in json.loads(out)["functions"]}
+    found = {row["symbol"]: row["windows"]["matched"] for row in json.loads(out)["functions"]}
     return {name: found.get(name, 0) for name in NAMES}
 
 

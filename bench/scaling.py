@@ -148,9 +148,12 @@ def sample_row(samples: int) -> dict:
         row["seconds"][name], row["memory"][name], _ = collect.run(path, *collect.COMMANDS[name])
     found: dict[str, int] = {}
     for line in json.loads(
-        must(PERF, "functions", "report", "-i", path, "-j", stderr=subprocess.DEVNULL)
+        must(
+            *(PERF, "functions", "report", "-i", path, "-j", "--share", "discard"),
+            stderr=subprocess.DEVNULL,
+        )
     )["functions"]:
-        found[line["symbol"]] = found.get(line["symbol"], 0) + line["sums"][0]["totals"]["cycles"]
+        found[line["symbol"]] = found.get(line["symbol"], 0) + line["events"]["cycles"]["count"]
     if found != written:
         raise AssertionError(f"a table of {samples} samples is not what was written")
     path.unlink()

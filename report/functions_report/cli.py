@@ -17,6 +17,7 @@ from .table import (
     Table,
     check_folder,
     file_of,
+    has_window,
     is_diff,
     is_regular,
     is_stdout,
@@ -314,39 +315,21 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
         data["diff"] = page.diff_data(compare(perf, arguments.sides, [*by, *large(arguments)]))
         inputs = arguments.sides[1]
     table = perf.table(inputs, *by, *large(arguments))
-    whole = perf.table(inputs, *by) if large(arguments) else table
-    if arguments.metrics:
-        page.add_parents(table["columns"], tree_of_metrics(perf, inputs, by))
-    data["table"] = page.table_data(table, whole)
+    data["table"] = page.table_data(table)
     note = ""
     try:
         event, tree = flame.of_chains(perf, inputs, arguments.inline)
     except ReportError as error:
         note = flame.why_none(error)
-        event, tree = flame.of_table(whole)
+        event, tree = flame.of_table(perf.table(inputs, *by) if large(arguments) else table)
     data["flame"] = page.flame_data(event, tree, table["columns"], note)
     data["warnings"] = list(perf.warnings)
     if arguments.interval:
         data["timeline"] = page.timeline_data(
-            table, whole, intervals(perf, arguments, by), bool(arguments.source)
+            table, intervals(perf, arguments, by), bool(arguments.source)
         )
         perf.warnings[:] = data["warnings"]  # warnings about another table would confuse
     return data
-
-
-def tree_of_metrics(perf: Perf, inputs: Sequence[str], by: Sequence[str]) -> list[Table]:
-    """The parts of the metrics of -M, from --tree.
-
-    The list is empty if perf does not know them; then the page goes by the metrics' names.
-    """
-    warnings = list(perf.warnings)
-    try:
-        table = perf.table(inputs, *by, "--tree=all", "--limit=1", what="reading the tree")
-    except ReportError:
-        return []
-    finally:
-        perf.warnings[:] = warnings
-    return [tree for function in table["functions"][:1] for tree in function.get("tree", [])]
 
 
 def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> Iterator[Table]:
@@ -358,7 +341,9 @@ def intervals(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> I
         with tempfile.NamedTemporaryFile(suffix=".sums") as file:
             file.write(text)
             file.flush()
-            yield {**perf.table_of_sums(file.name, what="reading intervals"), "time": time}
+            table = perf.table_of_sums(file.name, what="reading intervals")
+        if has_window(table):
+            yield {**table, "time": time}
 
 
 def find_sides(arguments: argparse.Namespace) -> Sides | None:
@@ -543,7 +528,9 @@ def labelled(
         with tempfile.NamedTemporaryFile(suffix=".sums") as file:
             file.write(text)
             file.flush()
-            yield place, perf.table_of_sums(file.name, what=f"metrics of {place['host']}")
+            table = perf.table_of_sums(file.name, what=f"metrics of {place['host']}")
+        if has_window(table):
+            yield place, table
 
 
 def write(arguments: argparse.Namespace, perf: Perf, by: Sequence[str], title: str) -> None:

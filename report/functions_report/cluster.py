@@ -118,15 +118,9 @@ def tasks(inputs: Sequence[str], perf: str, options: Sequence[str], most: float)
             raise ReportError(f"{path}: {error.strerror}: name a file that you may read") from None
         if any(option.startswith("--time") for option in options):
             spans = [""]
-        for number, when in enumerate(spans):
-            found.append(
-                (
-                    sums.collect_later if number else sums.collect,
-                    perf,
-                    path,
-                    [*options, *([when] if when else [])],
-                )
-            )
+        found += [
+            (sums.collect, perf, path, [*options, *([when] if when else [])]) for when in spans
+        ]
     return found
 
 

@@ -6,7 +6,6 @@ asked for, and go down when that changes.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from .table import Table, write_output
 
 PREFIX = "perf_functions_"
 Labels = dict[str, str]
-# sums of a function: name, family, meaning and unit
-NUMBERS = (
+# windows of a function: name, family, meaning and unit
+WINDOWS = (
     ("opened", "opening_samples", "Samples that end a long interval", "samples"),
     ("samples", "windows", "Windows", "windows"),
     ("matched", "matched_windows", "Windows that count", "windows"),
@@ -49,11 +48,6 @@ def family_name(column: Table) -> str:
     return PREFIX + re.sub("[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
-def is_percent(column: Table) -> bool:
-    """Returns whether a column's values are percentages."""
-    return column["name"].startswith("%") or column["name"] == "DIS"
-
-
 def key(function: Table) -> tuple:
     """Returns the identity of a function in all tables of a store."""
     return function["symbol"], function["dso"], function["address"]
@@ -68,16 +62,6 @@ def labels(by: str, function: Table) -> Labels:
         "address": "" if address is None else f"{address:#x}",
     }
     return {name: value for name, value in found.items() if value}
-
-
-def sums_of(function: Table) -> dict[str, tuple[Counter, Counter]]:
-    """Numbers of windows, and totals by event, of each group of events."""
-    found: dict[str, tuple[Counter, Counter]] = {}
-    for one in function["sums"]:
-        windows, totals = found.setdefault(",".join(one["events"]), (Counter(), Counter()))
-        windows.update({name: one.get(name, 0) for name, _, _, _ in NUMBERS})
-        totals.update({event: int(total) for event, total in one["totals"].items()})
-    return found
 
 
 class Families:
@@ -99,27 +83,26 @@ class Families:
         """Returns the families, for the library."""
         return self.families.values()
 
-    def add_sums(self, where: Labels, function: Table) -> None:
-        """Adds the numbers of one function, those of each group."""
-        for group, (windows, totals) in sums_of(function).items():
-            here = {**where, "group": group}
-            for key_of, name, meaning, unit in NUMBERS:
-                self.add(PREFIX + name, meaning, unit, here, windows[key_of])
-            for event, total in totals.items():
-                self.add(
-                    PREFIX + "events",
-                    "Events in the windows that count",
-                    "events",
-                    {**here, "event": event},
-                    total,
-                )
+    def add_counts(self, where: Labels, events: Iterable[Table], function: Table) -> None:
+        """Adds the windows and events of one function."""
+        for key_of, name, meaning, unit in WINDOWS:
+            self.add(PREFIX + name, meaning, unit, where, function["windows"][key_of])
+        for event in events:
+            self.add(
+                PREFIX + "events",
+                "Events of the recording, as estimated from the windows",
+                event["unit"],
+                {**where, "event": event["name"]},
+                function["events"][event["name"]]["count"],
+            )
 
     def add_metrics(self, where: Labels, columns: Iterable[Table], function: Table) -> None:
         """Adds the metrics of one function, those that it has, their intervals and marks."""
         for column in columns:
-            name, unit = family_name(column), "percent" if is_percent(column) else ""
+            name = family_name(column)
+            unit = "percent" if column["unit"] == "percent" else ""
             value = function["metrics"].get(column["name"])
-            if column["kind"] == "count" or value is None:
+            if column["role"] == "count" or value is None:
                 continue
             here = {**where, "column": column["name"]}
             self.add(name, column["meaning"], unit, here, value)
@@ -155,7 +138,7 @@ def text_of(tables: Iterable[tuple[Labels, Table]], whole: Table, top: int) -> b
         for function in table["functions"]:
             if key(function) in wanted:
                 here = {**where, **labels(table["by"], function)}
-                families.add_sums(here, function)
+                families.add_counts(here, table["events"], function)
                 families.add_metrics(here, table["columns"], function)
     return generate(families)
 

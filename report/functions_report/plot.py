@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from . import ReportError
-from .table import Table, is_diff, labels, write_output
+from .table import Table, is_diff, write_output
 
 FORMATS = (".png", ".svg")
 # widths of one and of both columns of a page, in inches
 ONE, BOTH = 3.5, 7.0
 LABEL = 30  # characters of a name
 # of the colours of Okabe and Ito, which all eyes tell apart
-SHARE, RATIO, MORE, LESS = "#56b4e9", "#e69f00", "#d55e00", "#0072b2"
+SHARE, RATE, MORE, LESS = "#56b4e9", "#e69f00", "#d55e00", "#0072b2"
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 7.5,
@@ -40,15 +40,13 @@ def short(name: str) -> str:
 
 
 def chosen(table: Table, fields: Sequence[str] | None) -> list[Table]:
-    """The columns of the picture: those named, else the first share and three ratios."""
+    """The columns of the picture: those named, else the first share and three rates."""
     columns = table["columns"]
     if not fields:
-        ratios = [
-            column for column in columns if column["kind"] == "ratio" and column["name"] != "DIS"
-        ]
-        return [column for column in columns if column["kind"] == "share"][:1] + ratios[
-            :3
-        ] or columns[:1]
+        shares, rates = (
+            [column for column in columns if column["role"] == role] for role in ("share", "rate")
+        )
+        return shares[:1] + rates[:3] or columns[:1]
     by_name = {column["name"]: column for column in columns}
     for field in fields:
         if field not in by_name:
@@ -69,7 +67,7 @@ def draw_values(axes: Any, column: Table, rows: Sequence[Table]) -> None:
         if value is None:
             axes.text(0, at, " –", va="center")
             continue
-        color = RATIO if column["kind"] == "ratio" else SHARE
+        color = SHARE if column["role"] in ("share", "count") else RATE
         weak = name in row["weak"]
         axes.barh(
             at,
@@ -139,13 +137,11 @@ def draw(table: Table, top: int, fields: Sequence[str] | None) -> Any:
             (draw_changes if is_diff(table) else draw_values)(axes, column, rows)
             axes.set_title(column["name"])
             axes.set_xlabel(
-                "change" if is_diff(table) else "%" if column["name"].startswith("%") else ""
+                "change" if is_diff(table) else "%" if column["unit"] == "percent" else ""
             )
             axes.margins(y=0.5 / len(rows))
             axes.locator_params(axis="x", nbins=4)
-        all_axes[0].set_yticks(
-            range(len(rows)), [short(name) for name in labels(table["functions"])[:top]]
-        )
+        all_axes[0].set_yticks(range(len(rows)), [short(row["label"]) for row in rows])
         all_axes[0].invert_yaxis()
     return figure
 

@@ -40,12 +40,6 @@ def why_unknown(perf: str, said: str) -> str:
     return f"{perf} has no `perf functions`: `make perf` builds one, --perf says where it is"
 
 
-def has_window(text: bytes) -> bool:
-    """Returns whether sums, as this perf writes them, have a window."""
-    lines = (line.split(b"\t") for line in text.split(b"\n"))
-    return any(words[0] == b"sums" and words[5] != b"0" for words in lines)
-
-
 def is_sums(path: str) -> bool:
     """Returns whether a file has sums. Raises OSError."""
     with open(path, "rb") as file:
@@ -90,24 +84,6 @@ def run(perf: str, arguments: Sequence[str], name: str) -> Part:
 def collect(perf: str, path: str, options: Sequence[str]) -> Part:
     """The sums of one recording, or of a span of its time, or of a sums file."""
     return run(perf, [*options, path], path)
-
-
-def without_losses(part: Part) -> Part:
-    """The same sums with no lost record and no throttle.
-
-    Every span of a recording reports those of the whole recording.
-    """
-    head, word, rest = part[0].partition(b"\ngroup\t")
-    lines = (
-        line.split(b"\t")[0] + b"\t0" if line.startswith((b"lost\t", b"throttled\t")) else line
-        for line in head.split(b"\n")
-    )
-    return b"\n".join(lines) + word + rest, part[1]
-
-
-def collect_later(perf: str, path: str, options: Sequence[str]) -> Part:
-    """Like collect(), for all spans of a recording but the first."""
-    return without_losses(collect(perf, path, options))
 
 
 def add(perf: str, names: Sequence[str], *parts: Part) -> Part:

@@ -10,7 +10,6 @@ import re
 import stat
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from .progress import Progress, printable
 from .sums import why_unknown
 
 Table = dict[str, Any]
+VERSION = 2  # of the JSON
 
 
 class Perf:
@@ -87,13 +87,13 @@ class Perf:
                     yield self.parse(b"".join(lines).decode("utf-8", "replace"))
                     lines.clear()
 
-    def table_of_sums(self, sums: str | Path, what: str) -> Table:
-        """Returns the table of a sums file, for which no options are left."""
-        return self.read(*self.show, "-j", sums, what=what)
+    def table_of_sums(self, sums: str | Path, *options: str, what: str) -> Table:
+        """Returns the table of a sums file, for which few options are left."""
+        return self.read(*self.show, "-j", *options, sums, what=what)
 
-    def sums(self, inputs: Sequence[str | Path], *options: str, what: str = "reading") -> str:
-        """The text of a sums file."""
-        return self.run(*self.collect, *options, "--sums=-", *paths(inputs), what=what)
+    def sums(self, inputs: Sequence[str | Path], file: Path, *options: str, what: str) -> None:
+        """Writes a sums file."""
+        self.run(*self.collect, *options, f"--sums={file}", *paths(inputs), what=what)
 
     def text(self, inputs: Sequence[str | Path], *options: str) -> str:
         """The table as perf prints it."""
@@ -138,64 +138,42 @@ def is_stream(name: str) -> bool:
 
 
 def checked(table: Table) -> Table:
-    """The table, in which no whole number is a string. Raises ValueError if it lacks what is needed
-    of it."""
+    """The table, in which no whole number is a string. Raises ValueError if it is of another
+    version, or lacks what is needed of it."""
+    if table["version"] != VERSION:
+        raise ValueError(f"it has version {table['version']}, not {VERSION}")
     needed = {
-        "by",
-        "columns",
-        "functions",
-        *(("before", "after") if is_diff(table) else ("inline", "groups", "throttled", "lost")),
+        *("by", "inline", "columns", "functions"),
+        *(("before", "after") if is_diff(table) else ("windows", "events", "width", "groups")),
     }
     if not needed <= table.keys():
         raise ValueError(f"there is no {', '.join(sorted(needed - table.keys()))}")
     for recorded in (table["before"], table["after"]) if is_diff(table) else (table,):
-        for name in "groups", "throttled", "lost":
+        for name in {"groups", "throttled", "lost", "windows"} & recorded.keys():
             recorded[name] = whole(recorded[name])
     for function in table["functions"]:
-        for name in {"address", "sums"} & function.keys():
+        for name in {"address", "windows"} & function.keys():
             function[name] = whole(function[name])
     return table
 
 
 def whole(item: Any) -> Any:
-    """Sums and counts as numbers, also those that JSON has as strings."""
+    """Whole numbers as numbers, also those that JSON has as strings."""
     if isinstance(item, dict):
-        return {
-            name: value if name == "events" and isinstance(value, list) else whole(value)
-            for name, value in item.items()
-        }
+        return {name: value if name == "events" else whole(value) for name, value in item.items()}
     if isinstance(item, list):
         return [*map(whole, item)]
     return int(item) if isinstance(item, str) and item.isdecimal() else item
 
 
+def has_window(table: Table) -> bool:
+    """Returns whether a table has a window."""
+    return bool(table["windows"]["samples"])
+
+
 def is_diff(table: Table) -> bool:
     """Returns whether this is a comparison of two tables."""
     return "before" in table
-
-
-def labels(functions: Sequence[Table]) -> list[str]:
-    """The names of rows, as perf prints them.
-
-    A name is the symbol, with the address where several functions share it. The DSO follows where
-    there is no symbol or several DSOs have it: its short name if that is enough.
-    """
-    dsos: dict[str, set[str]] = {}
-    for function in functions:
-        dsos.setdefault(function["symbol"], set()).add(function.get("dso") or "")
-    shorts = {symbol: Counter(map(os.path.basename, paths)) for symbol, paths in dsos.items()}
-    names = []
-    for function in functions:
-        symbol, dso = function["symbol"], function.get("dso") or ""
-        short = os.path.basename(dso)
-        address = "" if function.get("address") is None else f"{function['address']:#x}"
-        name = f"{symbol} {address}".strip()
-        # perf names a function without a name by its range
-        if not symbol or len(dsos[symbol]) > 1 or (dso and symbol.startswith("0x")):
-            is_enough = not symbol or shorts[symbol][short] == 1
-            name += f" [{(short if is_enough else dso) or 'unknown'}]"
-        names.append(name.strip())
-    return names
 
 
 def check_folder(path: Path) -> None:

@@ -10,9 +10,10 @@ import json
 import os
 import re
 import unittest
+from collections import Counter
 from pathlib import Path
 
-from tests.harness import perfdata
+from tests.harness import perfdata, sumsfile
 from tests.harness.env import CHECK, PERF, TOP, in_guest, must, native
 from tests.harness.truth import LEAVES
 
@@ -284,12 +285,15 @@ class Interrupts(Emulator):
 
     def stays(self, recording: Path) -> dict[str, dict]:
         """The rows of most leaves: of those whose values only interrupts can have marked."""
-        rows = {}
-        for name, row in table(recording).items():
-            begun = sum(sums["begun"]["windows"] for sums in row["sums"])
-            matched = sum(sums["matched"] for sums in row["sums"])
-            if name in LEAVES and matched >= self.STAYS * begun:
-                rows[name] = row
+        begun: Counter = Counter()
+        text = native(recording, "--sums=-").stdout
+        for ((symbol, *_), _), sums in sumsfile.read(text)[0].items():
+            begun[symbol] += sums["begun"]["windows"]
+        rows = {
+            name: row
+            for name, row in table(recording).items()
+            if name in LEAVES and row["windows"]["matched"] >= self.STAYS * begun[name]
+        }
         self.assertGreater(len(rows), len(LEAVES) // 2)
         return rows
 
@@ -321,9 +325,11 @@ class Interrupts(Emulator):
         alone = json.loads(must(PERF, "functions", "report", "-j", sums, stderr=-1))
         (skid,) = own["skid"]
         self.assertGreater(skid["mean"], 0)
-        counts = own["intervals"][0]["windows"]["totals"]["cycles"]
+        found, intervals = sumsfile.read(sums.read_text())
+        counts = intervals[0]["windows"]["totals"]["cycles"]
+        names = {symbol: of_windows for ((symbol, *_), _), of_windows in found.items()}
         for row, other in zip(own["functions"], alone["functions"]):
-            (of_windows,) = row["sums"]
+            of_windows = names[row["symbol"]]
             begun = of_windows["begun"]["windows"] - of_windows["matched"]
             moved = skid["mean"] * max(begun, of_windows["discarded"]) / counts
             low, high = other["intervals"]["%CY"]
@@ -352,7 +358,7 @@ class Truth(Emulator):
         must(TOP / "emulator/truth.py", OUT / "many.data", OUT / "many.truth", OUT / "many.true")
         counts = counted(output)
         rows = json.loads(native(OUT / "many.true", "-j").stdout)["functions"]
-        true = sum(row["sums"][0]["totals"]["instructions"] for row in rows)
+        true = sum(row["events"]["instructions"]["count"] for row in rows)
         # spinning locks and addresses differ from run to run
         self.assertAlmostEqual(true / counts["instructions"], 1, delta=0.002)
         self.assertTrue(any("libc" in row["dso"] for row in rows))

@@ -7,6 +7,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from tests.harness import sumsfile
+
 TOP = Path(__file__).resolve().parents[2]
 BASE = os.environ.get("BASE", "6.12")  # of Linux
 BUILD = TOP / "build" / BASE
@@ -146,11 +148,17 @@ def unquoted(item):
 
 
 def functions(recording: Path, *options: str, arch: str = ARCH) -> dict[str, dict]:
-    """The rows of perf functions report by symbol: their metrics, sums and standard errors."""
-    done = native(recording, "--json", *options, arch=arch)
-    if done.returncode:
-        raise AssertionError(f"perf functions report: {done.returncode}: {done.stderr}")
-    return {row["symbol"]: row for row in unquoted(json.loads(done.stdout)["functions"])}
+    """The rows of perf functions report by symbol, with their sums."""
+    outputs = []
+    for form in "--json", "--sums=-":
+        done = native(recording, form, *options, arch=arch)
+        if done.returncode:
+            raise AssertionError(f"perf functions report: {done.returncode}: {done.stderr}")
+        outputs.append(done.stdout)
+    rows = {row["symbol"]: row for row in unquoted(json.loads(outputs[0])["functions"])}
+    for ((symbol, *_), _), sums in sumsfile.read(outputs[1])[0].items():
+        rows[symbol].setdefault("sums", []).append(sums)
+    return rows
 
 
 def pack_reproduce(archive: Path) -> None:

@@ -192,13 +192,6 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         self.assertLess(
             abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error
         )
-        rows = json.loads(
-            native(self.share / "alternate.data", "--share", "discard", "--json").stdout
-        )["functions"]
-        self.assertEqual(
-            {row["symbol"]: row["sums"] for row in rows},
-            {name: row["sums"] for name, row in table.items()},
-        )
 
     def test_attr_has_the_alternate_periods(self):
         leader = self.read("alternate").leader()

@@ -8,7 +8,6 @@ import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +22,27 @@ NAMES = [
     for noun in ("block", "line", "tree", "Word", "page", "list")
 ]
 EVENTS = ("cycles", "branch-misses", "cache-misses", "instructions")  # leader, then by name
+PERCENT, PER_1000 = "percent", "events per 1000 instructions"
 COLUMNS = (
-    ("#", "window samples", "count", 0, "samples", None, 1),
-    ("CPI", "cycles per instruction", "ratio", 1, "cycles", "instructions", 1),
+    ("#", "window samples", "windows", "count", 0, "samples", None, 1),
     (
-        "BM/KI",
-        "branch mispredicts per 1000 instructions",
-        "ratio",
-        1,
-        "branch-misses",
-        "instructions",
-        1000,
+        *("CPI", "cycles per instruction", "cycles per instruction", "rate", 1),
+        *("cycles", "instructions", 1),
     ),
-    ("CM/KI", "L1D misses per 1000 instructions", "ratio", 1, "cache-misses", "instructions", 1000),
-    ("%CY", "share of the cycles", "share", 1, "cycles", "total", 100),
-    ("%I", "share of the instructions", "share", 1, "instructions", "total", 100),
-    ("%BM", "share of the branch mispredicts", "share", 1, "branch-misses", "total", 100),
-    ("DIS", "windows that began elsewhere", "ratio", 1, "discarded", "samples", 100),
+    (
+        *("BM/KI", "branch mispredicts per 1000 instructions", PER_1000, "rate", 1),
+        *("branch-misses", "instructions", 1000),
+    ),
+    (
+        *("CM/KI", "L1D misses per 1000 instructions", PER_1000, "rate", 1),
+        *("cache-misses", "instructions", 1000),
+    ),
+    ("%CY", "share of the cycles", PERCENT, "share", 1, "cycles", "total", 100),
+    ("%I", "share of the instructions", PERCENT, "share", 1, "instructions", "total", 100),
+    ("%BM", "share of the branch mispredicts", PERCENT, "share", 1, "branch-misses", "total", 100),
+    ("DIS", "windows that began elsewhere", PERCENT, "discarded", 1, "discarded", "samples", 100),
 )
-KEYS = ("name", "meaning", "kind", "digits", "event", "per", "scale")
+KEYS = ("name", "meaning", "unit", "role", "digits", "event", "per", "scale")
 GROUP = {
     "events": list(EVENTS),
     "share": "discard",
@@ -68,50 +69,42 @@ NASTY = (
 
 
 def columns() -> list[Table]:
-    return [dict(zip(KEYS, column)) for column in COLUMNS]
+    return [{**dict(zip(KEYS, column)), "source": "windows"} for column in COLUMNS]
 
 
-def sums(rng: random.Random) -> Table:
-    """Random sums of a function."""
+def counts(rng: random.Random) -> Table:
+    """Random windows and events of a function."""
     samples = int(rng.paretovariate(0.6)) % 100000 + 1
     matched = rng.randrange(samples + 1)
     cycles = 300 * matched
     instructions = int(cycles / rng.uniform(0.25, 20)) if matched else 0
     totals = {
         "cycles": cycles,
-        "instructions": instructions,
         "branch-misses": int(instructions * rng.choice((0, 0.001, 0.03))),
         "cache-misses": int(instructions * rng.random() ** 4 / 5),
+        "instructions": instructions,
     }
-    products = {f"{a}*{b}": 0 for a in EVENTS for b in EVENTS if a <= b}
     return {
-        "events": list(EVENTS),
-        "opened": 0,
-        "samples": samples,
-        "matched": matched,
-        "bursts": matched,
-        "discarded": samples - matched,
-        "totals": totals,
-        "products": products,
-        "begun": {
-            "windows": 0,
-            "bursts": 0,
-            "totals": dict.fromkeys(EVENTS, 0),
-            "products": products,
+        "windows": {
+            "opened": 0,
+            "samples": samples,
+            "matched": matched,
+            "discarded": samples - matched,
         },
+        "events": {event: {"count": count, "variance": count} for event, count in totals.items()},
     }
 
 
 def add_values(row: Table, whole: dict[str, int]) -> None:
     """Adds metrics, with intervals that are narrower the more windows there are."""
-    one = row["sums"][0]
-    known = {**one["totals"], "samples": one["samples"], "discarded": one["discarded"]}
+    windows = row["windows"]
+    known = {**{event: one["count"] for event, one in row["events"].items()}, **windows}
     row["metrics"], row["intervals"] = {}, {}
-    for name, _, _, _, event, per, scale in COLUMNS:
+    for name, *_, event, per, scale in COLUMNS:
         divisor = 1 if per is None else whole[event] if per == "total" else known[per]
         row["metrics"][name] = value = scale * known[event] / divisor if divisor else None
         if value is not None and per not in (None, "samples"):
-            half = value / max(1, one["matched"]) ** 0.5
+            half = value / max(1, windows["matched"]) ** 0.5
             row["intervals"][name] = [value - half, value + half]
     row["weak"] = [
         name
@@ -135,23 +128,32 @@ def table(names: list[str], seed: int = 1) -> Table:
                     ("/usr/bin/program", "/usr/lib/libexample.so.1", "[kernel.kallsyms]")
                 ),
                 "address": None if name else 4096 * i,
-                "sums": [sums(rng)],
+                **counts(rng),
             }
         )
-    whole = {event: sum(row["sums"][0]["totals"][event] for row in rows) for event in EVENTS}
+    whole = {event: sum(row["events"][event]["count"] for row in rows) for event in EVENTS}
     for row in rows:
+        row["label"] = name_of(row)
         add_values(row, whole)
     rows.sort(key=lambda row: -(row["metrics"]["%CY"] or 0))
     return {
+        "version": 2,
         "by": "symbol",
         "inline": False,
         "groups": [GROUP],
         "throttled": 3,
         "lost": 0,
-        "intervals": [],
+        "windows": dict(sum((Counter(row["windows"]) for row in rows), Counter())),
+        "events": [{"name": event, "unit": "events"} for event in EVENTS],
+        "width": "cycles",
         "columns": columns(),
         "functions": rows,
     }
+
+
+def name_of(row: Table) -> str:
+    """The label of a row: its symbol, or where it is."""
+    return row["symbol"] or f"{row['address']:#x} [{Path(row['dso']).name}]"
 
 
 def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None:
@@ -162,8 +164,15 @@ def add_levels(made: Table, names: dict[str, str | None], weak: int = 0) -> None
     """
     rng, number = random.Random(5), 0
     made["columns"] += [
-        {"name": name, "meaning": f"{name} (percent of slots)", "kind": "ratio", "digits": 1}
-        for name in names
+        {
+            "name": name,
+            "meaning": f"{name} (percent of slots)",
+            "unit": PERCENT,
+            "role": "rate" if above else "slots",
+            "digits": 1,
+            **({"parent": above} if above else {}),
+        }
+        for name, above in names.items()
     ]
     for row in made["functions"]:
         for above in dict.fromkeys(names.values()):
@@ -194,7 +203,7 @@ def diff(before: Table, after: Table) -> Table:
             change = b - a if a is not None and b is not None else None
             half = (
                 0.1 * (abs(a) + abs(b))
-                if change is not None and column["kind"] != "count"
+                if change is not None and column["role"] != "count"
                 else None
             )
             metrics[key] = {
@@ -206,6 +215,7 @@ def diff(before: Table, after: Table) -> Table:
             }
         rows.append(
             {
+                "label": row["label"],
                 "symbol": name,
                 "dso": row["dso"],
                 "address": row["address"],
@@ -215,6 +225,7 @@ def diff(before: Table, after: Table) -> Table:
         )
     rows.sort(key=lambda row: -sum(one["significant"] for one in row["metrics"].values()))
     return {
+        "version": 2,
         "by": "symbol",
         "inline": False,
         **{
@@ -226,38 +237,74 @@ def diff(before: Table, after: Table) -> Table:
     }
 
 
-def weighed(rows: Sequence[Sequence[Table]]) -> list[Counter]:
-    """The counts that profiles give to rows, each with its sums: those of its matched windows.
+def weighed(
+    sums: dict[tuple, dict], intervals: Sequence[Table]
+) -> dict[tuple[str, str, int | None], Counter]:
+    """The events of the whole recording in each row, not rounded, as of sumsfile.read().
 
-    In share mode auto, rows share the counts by the samples that opened windows in them, times the
-    rate of an event per event of the leader, as in SHARES of perf-functions(1).
+    They are those of the matched windows. In share mode auto, rows share the counts of all
+    intervals by the samples that opened windows in them, times the rate of an event per event of
+    the leader, as in SHARES of perf-functions(1).
     """
 
     def rate(windows: Sequence[Table], event: str, leader: str) -> Fraction | None:
         below = sum(one["totals"][leader] for one in windows)
         return Fraction(sum(one["totals"][event] for one in windows), below) if below else None
 
-    made = [Counter() for _ in rows]
-    every = [sums for row in rows for sums in row]
-    for leader, event in {(sums["events"][0], event) for sums in every for event in sums["events"]}:
-        led = [[sums for sums in row if sums["events"][0] == leader] for row in rows]
-        opened = sum(sums["opened"] for row in led for sums in row)
-        counting = [[sums for sums in row if event in sums["events"]] for row in led]
-        counted = sum(sums["totals"][leader] for row in counting for sums in row)
-        mean = rate([sums["begun"] for row in counting for sums in row], event, leader)
-        for result, own, row in zip(made, led, counting):
-            if not opened:
-                result[event] += sum(sums["totals"][event] for sums in row)
-                continue
-            is_few = sum(sums["bursts"] for sums in row) < 3
-            found = None if is_few else rate(row, event, leader)
-            if found is None:
-                found = rate([sums["begun"] for sums in row], event, leader)
-            if found is None:
-                found = mean or Fraction(0)
-            part = Fraction(sum(sums["opened"] for sums in own), opened)
-            result[event] += floor(found * part * counted)
-    return [+one for one in made]
+    def begun(windows: Sequence[Table]) -> list[Table]:
+        return [one["begun"] if one["events"] in alternating else one for one in windows]
+
+    alternating = [one["events"] for one in intervals]
+    rows: dict[tuple, list[Table]] = {}
+    for (function, _), one in sums.items():
+        rows.setdefault(function, []).append(one)
+    made: dict[tuple, Counter] = {function: Counter() for function in rows}
+    for event in {name for one in sums.values() for name in one["events"]}:
+        having = {
+            function: [one for one in row if event in one["events"]]
+            for function, row in rows.items()
+        }
+        every = [one for row in having.values() for one in row]
+        leaders = sorted({one["events"][0] for one in every if one["opened"]})
+        if not leaders:
+            for function, row in having.items():
+                made[function][event] = sum(one["totals"][event] for one in row)
+            continue
+        leader = "cycles" if "cycles" in leaders else leaders[0]
+        led = {
+            function: [one for one in row if one["events"][0] == leader]
+            for function, row in having.items()
+        }
+        mean = rate(begun([one for row in led.values() for one in row]), event, leader)
+        weights, opened = {}, {}
+        for function, row in led.items():
+            opened[function] = sum(
+                one["opened"] for one in rows[function] if one["events"][0] == leader
+            )
+            rates = [rate(begun(row), event, leader), mean, Fraction(0)]
+            if sum(one["bursts"] for one in row) >= 3:
+                rates.insert(0, rate(row, event, leader))
+            if event == leader:
+                rates.insert(0, Fraction(1))
+            weights[function] = opened[function] * next(one for one in rates if one is not None)
+        if not any(weights.values()):
+            weights = opened
+        counted = counted_of(event, sums, intervals)
+        for function, weight in weights.items():
+            made[function][event] = Fraction(weight, sum(weights.values())) * counted
+    return made
+
+
+def counted_of(event: str, sums: dict[tuple, dict], intervals: Sequence[Table]) -> int:
+    """What was counted of an event: in share mode auto in all intervals, else in the windows that
+    count."""
+    return sum(
+        one[kind]["totals"].get(event, 0) for one in intervals for kind in ("windows", "long")
+    ) + sum(
+        one["totals"].get(event, 0)
+        for (_, events), one in sums.items()
+        if list(events) not in [one["events"] for one in intervals]
+    )
 
 
 def chain_sums(chains: dict[str, tuple[int, ...]]) -> str:

@@ -79,12 +79,11 @@ def check_shares(
     samples have opened windows, the right shares are the truth; in the others predicted() gives
     them.
     """
-    sums = {name: row["sums"][0] for name, row in table.items()}
-    if any(one["opened"] for one in sums.values()):
-        every = {name: one["opened"] for name, one in sums.items()}
+    every = {name: row["windows"]["opened"] for name, row in table.items()}
+    if any(every.values()):
         shares, weight = {name: row.share for name, row in truth.items()}, 1
     else:
-        every = {name: one["totals"][event] for name, one in sums.items()}
+        every = {name: row["events"][event]["count"] for name, row in table.items()}
         shares, weight = predicted(truth, window), window
     counts = {name: every.get(name, 0) for name in truth}
     # the table, but not the truth, includes start and end of the program
@@ -108,7 +107,7 @@ def measured_rates(
     rows = {}
     for name, row in table.items():
         total, product = row["sums"][0]["totals"], row["sums"][0]["products"]
-        if row["sums"][0]["matched"] < 2:
+        if row["windows"]["matched"] < 2:
             continue
         rate = total[event] / total[per]
         cross = product["*".join(sorted((event, per)))]

@@ -27,7 +27,7 @@ def report(path: Path, *options: object) -> tuple[dict[str, int], str]:
     )  # fmt: skip
     assert not done.returncode, done
     rows = json.loads(done.stdout)["functions"]
-    found = {row["symbol"] or hex(int(row["address"])): row["sums"][0]["samples"] for row in rows}
+    found = {row["symbol"] or hex(int(row["address"])): row["windows"]["samples"] for row in rows}
     return {row: samples for row, samples in found.items() if samples}, done.stderr
 
 

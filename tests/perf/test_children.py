@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
-from tests.harness import stacks
+from tests.harness import stacks, sumsfile
 from tests.harness.env import PERF, must, run, words
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.stacks import DATA, Stacks, address
@@ -32,7 +32,7 @@ def rows(path: Path, *options: object) -> dict[str, dict]:
 def numbers(path: Path, *options: object) -> dict[str, tuple[int, int]]:
     """Samples and matched windows of each row."""
     return {
-        name: (row["sums"][0]["samples"], row["sums"][0]["matched"])
+        name: (row["windows"]["samples"], row["windows"]["matched"])
         for name, row in rows(path, *options).items()
     }
 
@@ -83,10 +83,11 @@ class Activations(unittest.TestCase):
         recording.take([address("alpha", 4), caller])
         for name, instructions in (("alpha", 5), ("gamma", 7), ("gamma", 11)):
             recording.take([address(name, 4), caller], WINDOW, instructions)
-        table = rows(recording.save("burst"))
+        path = recording.save("burst")
+        text = must(PERF, "functions", "report", "-i", path, "--children", "--sums=-", stderr=-1)
         squares = {
-            name: row["sums"][0]["products"]["instructions*instructions"]
-            for name, row in table.items()
+            symbol: sums["products"]["instructions*instructions"]
+            for ((symbol, *_), _), sums in sumsfile.read(text)[0].items()
         }
         self.assertEqual(
             squares, {"[all]": 23**2, "beta": 23**2, "alpha": 5**2, "gamma": 11**2}
@@ -225,7 +226,7 @@ class Program(unittest.TestCase):
         self.assertAlmostEqual(table["alpha"]["metrics"]["%CY"], share, delta=2.5)
         alone = json.loads(must(PERF, "functions", "report", "-i", path, "-j", stderr=-1))
         beta = next(row for row in alone["functions"] if row["symbol"] == "beta")
-        self.assertLess(beta["sums"][0]["matched"], 0.1 * table["beta"]["sums"][0]["matched"])
+        self.assertLess(beta["windows"]["matched"], 0.1 * table["beta"]["windows"]["matched"])
 
     def test_sums_add_up(self):
         """The sums of two recordings add up to those of both.
@@ -251,11 +252,10 @@ class Program(unittest.TestCase):
         spans = must(PERF, "functions", "report", one, other, "--sums", "-", stderr=-1)
         self.assertEqual(spans, both.read_text())
         twice = must(PERF, "functions", "report", both, both, "-j", stderr=-1)
-        found = {row["symbol"]: row["sums"][0] for row in json.loads(twice)["functions"]}
+        found = {row["symbol"]: row["events"] for row in json.loads(twice)["functions"]}
         for name, row in rows(path).items():
-            self.assertEqual(
-                found[name]["totals"]["cycles"], 2 * row["sums"][0]["totals"]["cycles"]
-            )
+            count = row["events"]["cycles"]["count"]
+            self.assertEqual(found[name]["cycles"]["count"], 2 * count)
 
 
 if __name__ == "__main__":

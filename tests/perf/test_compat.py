@@ -165,7 +165,7 @@ def windows(*recordings: Path) -> int:
     report = json.loads(
         must(PERF, "functions", "report", *SYMBOLS, "-j", *recordings, stderr=subprocess.PIPE)
     )
-    return sum(row["sums"][0]["samples"] for row in report["functions"])
+    return sum(row["windows"]["samples"] for row in report["functions"])
 
 
 def truth() -> Truth:
@@ -273,7 +273,7 @@ class Threads(unittest.TestCase):
         )
         rows = functions(path(name))
         matched = {
-            function: rows[function]["sums"][0]["matched"] if function in rows else 0
+            function: rows[function]["windows"]["matched"] if function in rows else 0
             for function in truth()
         }
         self.assertGreater(sum(matched.values()), 0.8 * (sum(map(len, runs)) // 2 - number))
@@ -391,7 +391,7 @@ class OldPerf(unittest.TestCase):
         rows = functions(path("old"))
         for name, row in truth().items():
             share, number = row.share, windows(path("old"))
-            measured = rows[name]["sums"][0]["samples"] / number if name in rows else 0
+            measured = rows[name]["windows"]["samples"] / number if name in rows else 0
             self.assertLess(
                 abs(measured - share), 4 * (share * (1 - share) / number) ** 0.5 + 1 / number, name
             )

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
+from tests.harness import reports, sumsfile
 from tests.harness.env import CHECK, PERF, must, run, unquoted, words
 from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
 
@@ -32,15 +33,9 @@ def native(path: Path, *options: object):
     return run(PERF, "functions", "report", "-i", path, *options, stderr=-1)
 
 
-def sums_of(report: dict) -> dict[tuple, dict]:
-    """The sums of a JSON report by function and group."""
-    return {
-        ((row["symbol"], row["dso"], unquoted(row["address"])), tuple(sums["events"])): unquoted(
-            sums
-        )
-        for row in report["functions"]
-        for sums in row["sums"]
-    }
+def sums_of(*arguments: object) -> tuple[dict[tuple, dict], list[dict]]:
+    """The sums by function and group, and those of all intervals."""
+    return sumsfile.read(must(PERF, "functions", "report", "--sums=-", *arguments, stderr=-1))
 
 
 def without_skid(text: str) -> dict:
@@ -69,9 +64,25 @@ class RandomRecordings(unittest.TestCase):
             return
         self.assertEqual(ours.returncode, 0, ours.stderr)
         ours = json.loads(ours.stdout)
-        self.assertEqual(sums_of(ours), simulation.expected())
-        self.assertEqual(unquoted(ours["intervals"]), simulation.expected_intervals())
+        sums, intervals = sums_of("-i", path, *share)
+        self.assertEqual(sums, simulation.expected())
+        self.assertEqual(intervals, simulation.expected_intervals())
+        self.check_events(ours, sums, intervals)
         self.assertEqual((ours["lost"], ours["throttled"]), (simulation.lost, simulation.throttled))
+
+    def check_events(self, report: dict, sums: dict, intervals: list[dict]) -> None:
+        """The windows of rows are those of their sums. Events add up to what was counted."""
+        rows: dict[tuple, list[dict]] = {}
+        for (function, _), one in sums.items():
+            rows.setdefault(function, []).append(one)
+        for row in report["functions"]:
+            parts = rows[row["symbol"], row["dso"], unquoted(row["address"])]
+            for name, number in row["windows"].items():
+                self.assertEqual(number, sum(part[name] for part in parts))
+        for name in (event["name"] for event in report["events"]):
+            counted = reports.counted_of(name, sums, intervals)
+            counts = [row["events"][name]["count"] for row in report["functions"]]
+            self.assertEqual(sum(counts), counted, name)
 
     def test_sums(self):
         """The sums are those of the simulation."""
@@ -100,8 +111,9 @@ class RandomRecordings(unittest.TestCase):
                     report = json.loads(
                         must(PERF, "functions", "report", "-i", path, "-j", *options, stderr=-1)
                     )
-                    self.assertEqual(sums_of(report), simulation.expected())
-                    self.assertEqual(unquoted(report["intervals"]), simulation.expected_intervals())
+                    found, intervals = sums_of("-i", path, *options)
+                    self.assertEqual(found, simulation.expected())
+                    self.assertEqual(intervals, simulation.expected_intervals())
                     self.assertEqual(report["by"], by)
                     must(PERF, "functions", "report", "-i", path, "--sums", sums, *options)
                     for ours in (), ("-x", ","):
@@ -159,9 +171,8 @@ class Interval(unittest.TestCase):
         That is the address, which names have only where they need it.
         """
         return sorted(
-            (row["symbol"], row["dso"], json.dumps(sums))
+            (row["symbol"], row["dso"], json.dumps([row["windows"], row["events"]]))
             for row in report["functions"]
-            for sums in row["sums"]
         )
 
     def test_sums(self):
@@ -179,7 +190,6 @@ class Interval(unittest.TestCase):
                     begin, end = (f"{time:.9f}" for time in table["time"])
                     text = native(path, "-j", "--time", f"{begin},{end}", *options).stdout
                     alone = json.loads(text)
-                    self.assertEqual(table["intervals"], alone["intervals"])
                     self.assertEqual(self.named(table), self.named(alone))
                 for name, number in ("lost", simulation.lost), ("throttled", simulation.throttled):
                     self.assertEqual(sum(table[name] for table in tables), number)
@@ -187,8 +197,7 @@ class Interval(unittest.TestCase):
                 windows = Counter()
                 for table in (*tables, whole):
                     for row in table["functions"]:
-                        for sums in row["sums"]:
-                            windows[table is whole] += sums["samples"]
+                        windows[table is whole] += row["windows"]["samples"]
                 self.assertEqual(windows[True], windows[False])
 
     def write(self, *times: int, skid: int = 0) -> Path:
@@ -332,10 +341,10 @@ class Report(Case):
         """Recordings and sums files, in any order; each number is the sum of its
         parts.
         """
-        sums = {}
+        sums, intervals = {}, {}
         for name, path in (("one", self.one), ("two", self.two)):
             self.report(path, "--sums", DATA / f"{name}.sums")
-            sums[name] = sums_of(json.loads(self.report(path, "-j")))
+            sums[name], intervals[name] = sums_of(path)
         total = self.report("-j", self.one, self.two)
         for inputs in (
             (self.two, self.one),
@@ -344,7 +353,8 @@ class Report(Case):
             (DATA / "two.sums", DATA / "one.sums"),
         ):
             self.assertEqual(without_skid(self.report("-j", *inputs)), without_skid(total), inputs)
-        for key, both in sums_of(json.loads(total)).items():
+        added, (both_intervals,) = sums_of(self.one, self.two)
+        for key, both in added.items():
             parts = [part[key] for part in sums.values() if key in part]
             self.assertEqual(both["samples"], sum(part["samples"] for part in parts))
             begun = both["begun"], [part["begun"] for part in parts]
@@ -353,11 +363,7 @@ class Report(Case):
                 for what in ("totals", "products"):
                     for name, number in every[what].items():
                         self.assertEqual(number, sum(part[what][name] for part in of_every))
-        (both,) = unquoted(json.loads(total)["intervals"])
-        parts = [
-            unquoted(json.loads(self.report("-j", path))["intervals"][0])
-            for path in (self.one, self.two)
-        ]
+        both, parts = both_intervals, [one for (one,) in intervals.values()]
         for kind in ("windows", "long"):
             self.assertEqual(both[kind]["number"], sum(part[kind]["number"] for part in parts))
             for what in ("totals", "products"):
@@ -393,15 +399,9 @@ class Report(Case):
 
     def test_source_lines(self):
         """Names of files are short or full; another addr2line may give them."""
-        short = {
-            row[0][0] for row in sums_of(json.loads(self.report("-j", self.one, "--by", "srcline")))
-        }
-        full = {
-            row[0][0]
-            for row in sums_of(
-                json.loads(self.report("-j", self.one, "--by", "srcline", "--full-source-path"))
-            )
-        }
+        short = {row[0][0] for row in sums_of(self.one, "--by", "srcline")[0]}
+        options = "--by", "srcline", "--full-source-path"
+        full = {row[0][0] for row in sums_of(self.one, *options)[0]}
         self.assertEqual(
             {name for name in short if ".s:" in name},
             {Path(name).name for name in full if ".s:" in name},
@@ -416,9 +416,9 @@ class Report(Case):
         tool = DATA / "addr2line"
         tool.write_text('#!/bin/sh\naddr2line "$@" | sed -u s/one[.]s:/uno.s:/\n')
         tool.chmod(0o755)
-        report = json.loads(self.report("-j", self.one, "--by", "srcline", "--addr2line", tool))
+        other, _ = sums_of(self.one, "--by", "srcline", "--addr2line", tool)
         self.assertEqual(
-            {row[0][0] for row in sums_of(report)},
+            {row[0][0] for row in other},
             {name.replace("one.s:", "uno.s:") for name in short},
         )
 

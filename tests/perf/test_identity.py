@@ -33,7 +33,7 @@ def rows(report: str) -> dict[tuple[str, str], tuple[int, int]]:
     found = {}
     for row in json.loads(report)["functions"]:
         key = row["symbol"] or hex(row["address"]), row["dso"]
-        found[key] = row["sums"][0]["samples"], row["sums"][0]["matched"]
+        found[key] = row["windows"]["samples"], row["windows"]["matched"]
     return found
 
 

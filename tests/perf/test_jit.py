@@ -70,8 +70,8 @@ def rows(*options: object) -> dict[tuple, tuple]:
     """Samples and matched windows by symbol, DSO and address."""
     return {
         (row["symbol"], row["dso"], row["address"]): (
-            row["sums"][0]["samples"],
-            row["sums"][0]["matched"],
+            row["windows"]["samples"],
+            row["windows"]["matched"],
         )
         for row in report(*SHARE, *options)["functions"]
     }

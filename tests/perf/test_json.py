@@ -23,7 +23,10 @@ MINUTES = 1
 DATA = CHECK / "json"
 SCHEMA = json.loads((TOP / "tools/perf/Documentation/perf-functions.schema.json").read_text())
 EXACT = 2**53 - 1  # the largest whole number that JavaScript never rounds
-NO_WHOLES = "symbol", "dso", "columns", "metrics", "errors", "intervals", "run_deviations", "time"
+NO_WHOLES = {
+    *("label", "symbol", "dso", "columns", "events", "metrics", "errors", "intervals"),
+    *("run_deviations", "time", "width"),
+}
 
 
 def setUpModule() -> None:
@@ -78,7 +81,7 @@ def wholes(item: Any) -> Iterator[int | str]:
     """The numbers that the schema calls whole: sums and other exact numbers."""
     if isinstance(item, dict):
         for key, value in item.items():
-            if key not in NO_WHOLES or (key == "intervals" and isinstance(value, list)):
+            if key not in NO_WHOLES:
                 yield from wholes(value)
     elif isinstance(item, list):
         for value in item:
@@ -101,8 +104,10 @@ class Case(unittest.TestCase):
             self.assertEqual(errors, [])
             for number in wholes(item):
                 self.assertEqual(isinstance(number, str), int(number) > EXACT, number)
-            for names in (set(row["metrics"]) for row in item["functions"]):
-                self.assertEqual(names, {column["name"] for column in item["columns"]})
+            for row in item["functions"]:
+                self.assertEqual(set(row["metrics"]), {one["name"] for one in item["columns"]})
+                if form == "table":
+                    self.assertEqual([*row["events"]], [one["name"] for one in item["events"]])
         return found
 
     def only(self, form: str, text: str) -> dict:

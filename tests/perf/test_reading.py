@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.harness import perfwrite as pw
 from tests.harness.env import CHECK, PERF, run
-from tests.harness.recording import WINDOW, Windows
+from tests.harness.recording import LONG, WINDOW, Windows
 
 DATA = CHECK / "reading"
 F, G = 0x1000, 0x2000
@@ -110,12 +110,7 @@ class Groups(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             rows = {}
             for row in json.loads(done.stdout)["functions"]:
-                for sums in row["sums"]:
-                    if "instructions" not in sums["totals"]:
-                        continue  # an event that samples itself
-                    totals = sums["totals"]
-                    cpi = totals["cycles"] / totals["instructions"]
-                    rows.setdefault(row["address"], set()).add((sums["samples"], cpi))
+                rows[row["address"]] = {(row["windows"]["samples"], row["metrics"]["CPI"])}
             expected = {name: {(number * factor, cpi)} for name, (number, cpi) in found.items()}
             self.assertEqual(rows, expected, path)
 
@@ -177,7 +172,7 @@ class Groups(unittest.TestCase):
                 writer.records += rest
             writer.write(DATA / "throttled.data")
             rows = json.loads(report(DATA / "throttled.data").stdout)["functions"]
-            totals.append(sum(row["sums"][0]["matched"] for row in rows))
+            totals.append(sum(row["windows"]["matched"] for row in rows))
         self.assertEqual(totals, [119, 118])
 
     def test_cut_file(self):
@@ -221,13 +216,14 @@ class Guests(unittest.TestCase):
             rows = json.loads(done.stdout)["functions"]
             found = collections.Counter()
             for row in rows:
-                found[row["symbol"].removeprefix("program;")] += row["sums"][0]["samples"]
+                found[row["symbol"].removeprefix("program;")] += row["windows"]["samples"]
             with self.subTest(options=options):
                 self.assertEqual(found["[guest kernel]"], 500)
                 self.assertEqual(found["[guest]"], 300)
                 self.assertEqual(sum(found.values()), 1000)
-                total = sum(row["sums"][0]["totals"]["cycles"] for row in rows)
-                self.assertEqual(total, 1000 * WINDOW)
+                total = sum(row["events"]["cycles"]["count"] for row in rows)
+                length = WINDOW if "none" in options else LONG + WINDOW
+                self.assertEqual(total, 1000 * length)
 
 
 class Messages(unittest.TestCase):

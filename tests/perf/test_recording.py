@@ -195,7 +195,7 @@ class Bursts(unittest.TestCase):
             )
             for name in LEAVES:
                 with self.subTest(number=number, function=name):
-                    self.assertEqual(table[name]["sums"][0]["matched"], windows[name])
+                    self.assertEqual(table[name]["windows"]["matched"], windows[name])
 
     def test_number_of_matched_windows(self):
         """Any window of a burst stays in a call with probability 1 - window / length."""
@@ -206,7 +206,7 @@ class Bursts(unittest.TestCase):
                 share = row.share * max(0, 1 - WINDOW / row.length)
                 # at worst the windows of a burst share a call: number times the error of one window
                 error = number * math.sqrt(bursts * share * (1 - share))
-                found = table[name]["sums"][0]["matched"] if name in table else 0
+                found = table[name]["windows"]["matched"] if name in table else 0
                 with self.subTest(number=number, function=name):
                     self.assertLess(abs(found - number * bursts * share), 4 * error + 1)
 
@@ -280,7 +280,7 @@ class Processes(unittest.TestCase):
         self.assertLess(abs(inside(opened) / len(opened) - share), 4 * error)
         # the table has all windows, however short the interval before one is
         table = functions(SHARE / "processes.data", "--share", "discard")
-        matched = {name: row["sums"][0]["matched"] for name, row in table.items()}
+        matched = {name: row["windows"]["matched"] for name, row in table.items()}
         windows = sum(matched.values())
         self.assertGreater(windows, 0.8 * len(opened))
         self.assertLess(abs(matched[self.STARTUP] / windows - share), 4 * error)
@@ -374,7 +374,7 @@ class NestedCalls(unittest.TestCase):
             told = json.loads(native(recording, "--children", "-j").stdout)
             table = {row["symbol"]: row for row in told["functions"]}
             whole = table["iteration"]
-            samples = whole["sums"][0]["samples"]
+            samples = whole["windows"]["samples"]
             for name, (share, faults) in self.expected(depth).items():
                 row = table[name]
                 with self.subTest(depth=depth, name=name):
@@ -387,9 +387,9 @@ class NestedCalls(unittest.TestCase):
                         off = abs(row["metrics"]["PF/KI"] - 1000 * faults / share)
                         self.assertLess(off, 4 * row["errors"]["PF/KI"])
             alone = json.loads(native(recording, "-j").stdout)
-            matched = {row["symbol"]: row["sums"][0]["matched"] for row in alone["functions"]}
+            matched = {row["symbol"]: row["windows"]["matched"] for row in alone["functions"]}
             self.assertLess(matched["middle"], 5)
-            self.assertGreater(table["middle"]["sums"][0]["matched"], 0.88 * samples)
+            self.assertGreater(table["middle"]["windows"]["matched"], 0.88 * samples)
 
 
 class Threads(unittest.TestCase):

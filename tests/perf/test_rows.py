@@ -18,7 +18,7 @@ def rows(path: Path, *options: object) -> dict[str, int]:
     text = must(
         *(PERF, "functions", "report", "-i", path, "-j", "--share", "discard", *options), stderr=-1
     )
-    return {row["symbol"]: row["sums"][0]["samples"] for row in json.loads(text)["functions"]}
+    return {row["symbol"]: row["windows"]["samples"] for row in json.loads(text)["functions"]}
 
 
 class Processes(unittest.TestCase):

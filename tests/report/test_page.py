@@ -80,7 +80,7 @@ class Case(unittest.TestCase):
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)
         cls.table = reports.table(NAMES)
-        cls.table["functions"][3]["sums"][0]["matched"] = 0
+        cls.table["functions"][3]["windows"]["matched"] = 0
         cls.page = page("table", cls.table)
         cls.diff = reports.diff(cls.table, reports.table([*NAMES[2:], "brand_new"], seed=2))
         cls.diff_page = page("diff", reports.table([*NAMES[2:], "brand_new"], seed=2), cls.diff)
@@ -210,7 +210,7 @@ class Tables(Case):
         self.assertEqual(self.cells(), expected)
         self.assertTrue(any("–" in row for row in expected))
         facts = self.browser.one("#facts").text
-        samples = sum(row["sums"][0]["samples"] for row in self.table["functions"])
+        samples = sum(row["windows"]["samples"] for row in self.table["functions"])
         self.assertIn(f"{samples:,}".replace(",", "\u202f"), facts)
         self.assertRegex(facts, r"lost records\s+0")
         self.assertIn("throttled\n3", self.browser.one(".fact.warn").text)
@@ -315,8 +315,8 @@ class Tables(Case):
         self.assertEqual(self.focus("parentElement.firstChild.ariaExpanded"), "true")
         row = next(row for row in self.table["functions"] if row["symbol"] == found[1])
         detail = self.browser.one("tr.detail").text
-        for event, total in row["sums"][0]["totals"].items():
-            self.assertIn(f"{event} {total}", detail)
+        for event, one in row["events"].items():
+            self.assertIn(f"{event} {one['count']}", detail)
         self.assertIn(row["dso"], detail)
         self.browser.keys(Keys.ENTER)
         self.assertEqual(self.browser.all("tr.detail"), [])
@@ -488,7 +488,7 @@ class Topdown(Case):
             self.assertEqual(len(parts), len(first))
             for name, (look, wide) in zip(first, parts):
                 self.assertAlmostEqual(wide, row["metrics"][name] * width / 100, delta=4)
-                self.assertIn(name, look.split())
+                self.assertIn(f"level{first.index(name)}", look.split())
                 self.assertEqual("weak" in look.split(), name in row["weak"])
                 weak += name in row["weak"]
         self.assertGreater(weak, 0)
@@ -737,10 +737,7 @@ class Whole(Case):
         self.browser.one("#tab-table").click()
         for at in range(len(table["functions"])):
             self.browser.all("#table tbody th.name")[at].click()
-        labels = [
-            row["symbol"] or f"{row['address']:#x} [{Path(row['dso']).name}]"
-            for row in table["functions"]
-        ]
+        labels = [row["label"] for row in table["functions"]]
         self.assertEqual(self.names(), labels)
         self.browser.one("#tab-flame").click()
         self.browser.picture(DATA / "nasty.png")

@@ -193,10 +193,9 @@ class Range(Store):
             paths = [path_of("host1", number) for number in numbers]
             made = must(PERF, "functions", "report", "-j", *paths, stderr=subprocess.DEVNULL)
             rows = {row["symbol"]: row["metrics"] for row in json.loads(made)["functions"]}
-            symbols = [row[1] for row in data["table"]["rows"]]
-            columns = [column["name"] for column in data["table"]["columns"]]
+            symbols = [row["symbol"] for row in data["table"]["rows"]]
             found = {
-                symbol: dict(zip(columns, cells[place][0]))
+                symbol: cells[place]["metrics"]
                 for symbol, cells in zip(symbols, timeline["rows"])
                 if cells[place] and symbols.count(symbol) == 1
             }

@@ -148,6 +148,7 @@ struct report_options {
 	bool header;
 	bool diff;
 	double interval;
+	double depth;		/* of call chains; below 0: all of them */
 	/* With --interval: the times of the table, and data printed once for all tables. */
 	const char *time;
 	/* For perf functions top: one of its tables. */
@@ -445,10 +446,13 @@ static int print_table(struct report_options *options, const struct function_pri
 
 static int print_report(struct report_options *options, const struct function_table *table)
 {
-	struct function_tree tree = { .opens_all = options->tree_is_all };
+	struct function_tree tree = {
+		.has_parts = options->tree, .opens_all = options->tree_is_all,
+	};
+	const bool has_tree = options->tree || (options->metrics && options->json);
 	struct function_columns columns;
 	struct function_print print = {
-		.table = table, .columns = &columns, .tree = options->tree ? &tree : NULL,
+		.table = table, .columns = &columns, .tree = has_tree ? &tree : NULL,
 		.intervals = options->with_ci,
 		.time = options->time,
 		.width = options->view ? options->view->width : 0,
@@ -463,7 +467,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	first = columns.nr_columns;
 	/* The same warnings were printed for the previous table. */
 	if (!err)
-		err = add_metrics(&columns, table, options, options->tree ? &tree : NULL,
+		err = add_metrics(&columns, table, options, has_tree ? &tree : NULL,
 				  options->nr_tables);
 	if (!err && options->percent_limit)
 		err = drop_small(&columns, table, options);
@@ -506,7 +510,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	if (use_browser == 1)
 		err = browse(&print, &columns, options);
 	else if (options->json)
-		function_print__json(&print, fp);
+		err = function_print__json(&print, fp);
 	else if (options->separator)
 		function_print__csv(&print, options->separator, fp);
 	else
@@ -627,7 +631,7 @@ static int print_changes(const struct report_options *options, struct function_d
 	err = 0;
 	setup_pager();
 	if (options->json)
-		function_diff_print__json(print, stdout);
+		err = function_diff_print__json(print, stdout);
 	else if (options->separator)
 		function_diff_print__csv(print, options->separator, stdout);
 	else
@@ -1022,6 +1026,10 @@ static int choose_report(struct report_options *options)
 		return -EINVAL;
 	}
 	options->reading.is_compared = options->diff;
+	if (options->depth >= 0 && (options->diff || options->interval)) {
+		pr_err("perf functions: --depth goes with a table of call chains: leave out --interval and comparisons\n");
+		return -EINVAL;
+	}
 	if (options->interval &&
 	    (options->diff || options->sums || options->wants_tui || nr_inputs > 1)) {
 		pr_err("perf functions: --interval needs one recording, and prints tables, -j or -x: leave out other inputs, --tui, --sums and comparisons\n");
@@ -1086,6 +1094,22 @@ static int add_up_input(const char *path, struct report_options *options,
 	return err;
 }
 
+static int cut_chains(struct function_table *table, double depth)
+{
+	int err = -EINVAL;
+
+	if (depth < 0)
+		return 0;
+	if (function_by__is(table->by, FUNCTION_BY_CALLCHAIN))
+		err = function_table__cut_chains(table, depth);
+	if (err)
+		pr_err("perf functions: cannot cut call chains: %s\n", err == -EINVAL ?
+		       "the rows are none: add --by callchain" : err == -ERANGE ?
+		       "the sums are too large to add up: report fewer files at once" :
+		       "not enough memory");
+	return err;
+}
+
 static int report_table(struct report_options *options)
 {
 	const struct inputs *inputs = &options->inputs[SIDE_NONE];
@@ -1097,6 +1121,7 @@ static int report_table(struct report_options *options)
 		err = add_up_input(default_input, options, &table);
 	for (unsigned int i = 0; !err && i < inputs->nr; i++)
 		err = add_up_input(inputs->paths[i], options, &table);
+	err = err ?: cut_chains(&table, options->depth);
 	if (err)
 		goto out;
 
@@ -1186,6 +1211,11 @@ static int parse_seconds(const struct option *opt, const char *str, int unset __
 	return parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
 }
 
+static int parse_depth(const struct option *opt, const char *str, int unset __maybe_unused)
+{
+	return parse_number(opt, str, 0, UINT_MAX);
+}
+
 static void add_input(struct report_options *report, const char *path)
 {
 	struct inputs *inputs = &report->inputs[report->side];
@@ -1271,7 +1301,7 @@ static struct option *table_options(struct report_options *report)
 	OPT_STRING_NOEMPTY('x', "field-separator", &report->separator, "separator",
 			   "print values with all their digits and this separator"),
 	OPT_BOOLEAN('j', "json", &report->json,
-		    "print JSON with all sums, metrics and 95 % intervals"),
+		    "print JSON with all windows, events, metrics and 95 % intervals"),
 	OPT_GROUP(GROUP_SYMBOLS),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
@@ -1350,7 +1380,7 @@ static struct option *join_options(const struct option *first, const struct opti
 
 static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
 {
-	struct report_options report = { .share_name = "auto" };
+	struct report_options report = { .share_name = "auto", .depth = -1 };
 	struct option *shared = table_options(&report), *all = NULL;
 	int err = -1;
 	const struct option options[] = {
@@ -1368,6 +1398,9 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_GROUP(GROUP_ROWS),
 	OPT_VALUE(0, "interval", &report.interval, "seconds",
 		  "print a table for each span of this length", parse_seconds),
+	OPT_VALUE(0, "depth", &report.depth, "n",
+		  "with --by callchain: keep the n outermost functions of call chains (0: none, all chains are one)",
+		  parse_depth),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),

@@ -48,7 +48,7 @@ function trouble(name, counts) {
 
 export function facts(data) {
 	const { table } = data;
-	const [samples, discarded] = table.windows;
+	const { samples, discarded } = table.windows;
 	const percent = samples ? ` (${((100 * discarded) / samples).toFixed(1)} %)` : '';
 	const rows = ROWS[table.by] ?? 'rows';
 	const which = data.diff ? ' after' : '';

@@ -4,7 +4,7 @@
 import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
 import { element, svg } from './element.js';
-import { CLASSES, format, interval, matcher, quantiles } from './values.js';
+import { CLASSES, format, interval, isRate, matcher, quantiles, valueIn } from './values.js';
 
 const CHAINS = 'perf functions record --call-graph fp,4 --user-callchains -- COMMAND';
 const CELL = 22;
@@ -31,10 +31,6 @@ function patterns() {
 	);
 }
 
-function nodes([name, value, windows, values, bounds, weak, children]) {
-	return { name, value, windows, values, bounds, weak, children: children.map(nodes) };
-}
-
 function each(node, visit) {
 	visit(node);
 	node.children.forEach(child => each(child, visit));
@@ -45,21 +41,20 @@ function depth(node) {
 }
 
 export function flameView(panel, data) {
-	const { columns, event } = data,
-		tree = nodes(data.root);
-	const choices = columns.filter(({ kind }) => kind !== 'count');
-	const ratios = choices.filter(({ kind }) => kind === 'ratio');
-	const first = ratios.find(differs) ?? ratios[0] ?? choices[0];
+	const { columns, event, root: tree } = data;
+	const choices = columns.filter(({ role }) => role !== 'count');
+	const rates = choices.filter(isRate);
+	const first = rates.find(differs) ?? rates[0] ?? choices[0];
 
 	// a metric that is the same everywhere says nothing
 	function differs(column) {
-		return quantiles(known(columns.indexOf(column)), column).bounds.length > 0;
+		return quantiles(known(column), column).bounds.length > 0;
 	}
-	function known(i) {
+	function known(column) {
 		const values = [];
 		each(tree, node => {
-			if (node !== tree && node.values[i] !== null && !node.weak.includes(i))
-				values.push(node.values[i]);
+			const { value, weak } = valueIn(node, column);
+			if (node !== tree && value !== null && !weak) values.push(value);
 		});
 		return values;
 	}
@@ -128,28 +123,26 @@ export function flameView(panel, data) {
 	);
 
 	let column;
-	let at;
 	let scale;
 	let match = () => false;
 	const describe = ({ data: node }) => {
 		const share = `${((100 * node.value) / tree.value).toFixed(1)} % of the ${event}`;
-		const value = node.values[at];
-		const bounds = node.bounds[at];
+		const { value, bounds, weak } = valueIn(node, column);
 		return [
 			node.name,
 			share,
-			`${node.windows} windows`,
+			`${node.windows.matched} windows`,
 			`${column.name} ${format(value, column)}`,
 			bounds ? `95 % interval ${interval(bounds, column)}` : '',
-			node.weak.includes(at) ? 'weak: do not rely on this value' : '',
+			weak ? 'weak: do not rely on this value' : '',
 		]
 			.filter(Boolean)
 			.join('; ');
 	};
 	const colour = node => {
-		const value = node.values[at];
-		if (value === null || value === undefined) return 'var(--none)';
-		return node.weak.includes(at)
+		const { value, weak } = valueIn(node, column);
+		if (value === null) return 'var(--none)';
+		return weak
 			? `url(#hatch${scale.of(value)})`
 			: `var(--q${scale.of(value)})`;
 	};
@@ -258,9 +251,8 @@ export function flameView(panel, data) {
 	}
 
 	function choose() {
-		at = Number(metric.value);
-		column = columns[at];
-		scale = quantiles(known(at), column);
+		column = columns[Number(metric.value)];
+		scale = quantiles(known(column), column);
 		drawLegend();
 	}
 

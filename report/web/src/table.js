@@ -4,7 +4,16 @@
 import { element, plainTable } from './element.js';
 import { grid } from './grid.js';
 import { judge, limitsSet, onLimits, sayJudged } from './limits.js';
-import { ROWS, format, interval, quantiles } from './values.js';
+import {
+	ROWS,
+	format,
+	hasInterval,
+	interval,
+	isRate,
+	isShare,
+	quantiles,
+	valueIn,
+} from './values.js';
 
 const SMALL = 'ci';
 
@@ -14,8 +23,8 @@ function bar(cell, fraction) {
 	cell.append(mark);
 }
 
-export function valueColumn(column, i, rows) {
-	const of = row => ({ value: row[3][i], bounds: row[4][i], weak: row[5].includes(i) });
+export function valueColumn(column, rows) {
+	const of = row => valueIn(row, column);
 	const sure = rows
 		.map(of)
 		.filter(({ value, weak }) => value !== null && !weak)
@@ -46,11 +55,11 @@ export function valueColumn(column, i, rows) {
 				judged = judge(column, value, bounds, weak);
 			if (value === null) cell.className = 'undefined';
 			else if (weak) cell.className = 'weak';
-			else if (judged || (judged === '' && column.kind === 'ratio'))
+			else if (judged || (judged === '' && isRate(column)))
 				cell.className = judged;
-			else if (column.kind === 'ratio') cell.className = `q${scale.of(value)}`;
+			else if (isRate(column)) cell.className = `q${scale.of(value)}`;
 			else cell.className = `bars b${scale.of(value)}`;
-			if (column.kind !== 'ratio' && value !== null && most && !judged)
+			if (!isRate(column) && value !== null && most && !judged)
 				bar(cell, value / most);
 			cell.append(text);
 			if (bounds)
@@ -93,40 +102,41 @@ export function tableView(panel, table) {
 		rows,
 		title: table.by,
 		label: ROWS[table.by] ?? 'rows',
-		name: row => row[0],
-		more: row => row[2],
-		columns: columns.map((column, i) => valueColumn(column, i, rows)),
-		sorted: columns.findIndex(({ kind }) => kind === 'share'),
-		intervals: rows.some(row => row[4].some(Boolean)),
+		name: row => row.label,
+		more: row => row.dso,
+		columns: columns.map(column => valueColumn(column, rows)),
+		sorted: columns.findIndex(isShare),
+		intervals: rows.some(hasInterval),
 		detail: row => {
 			const metrics = plainTable(
 				['metric', 'value', '95 % interval', 'meaning'],
-				columns.map((column, i) => [
-					column.name,
-					format(row[3][i], column),
-					interval(row[4][i], column) +
-						(row[5].includes(i) ? ' (not supported)' : ''),
-					column.meaning ?? '',
-				])
+				columns.map(column => {
+					const { value, bounds, weak } = valueIn(row, column);
+					return [
+						column.name,
+						format(value, column),
+						interval(bounds, column) +
+							(weak ? ' (not supported)' : ''),
+						column.meaning,
+					];
+				})
 			);
-			const sums = row[6].map(([set, samples, discarded, totals]) =>
-				plainTable(
-					['in all windows that count', 'total'],
-					[
-						['windows', samples],
-						['discarded', discarded],
-						...table.sets[set].map((event, i) => [
-							event,
-							totals[i],
-						]),
-					].map(([name, value]) => [name, String(value)])
-				)
+			const counts = plainTable(
+				['in the whole recording', 'number'],
+				[
+					['windows', row.windows.samples],
+					['discarded', row.windows.discarded],
+					...Object.entries(row.events).map(([event, { count }]) => [
+						event,
+						count,
+					]),
+				].map(([name, value]) => [name, String(value)])
 			);
 			return element(
 				'div',
 				{ class: 'about' },
-				element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
-				element('div', { class: 'side' }, metrics, ...sums)
+				element('p', {}, element('strong', {}, row.label), ' ', row.dso),
+				element('div', { class: 'side' }, metrics, counts)
 			);
 		},
 	});
@@ -135,7 +145,7 @@ export function tableView(panel, table) {
 			'p',
 			{ class: 'note' },
 			'Colours: five classes with as many values each. ',
-			...(rows.some(row => row[5].length)
+			...(rows.some(row => row.weak.length)
 				? [
 						element('span', { class: 'unsure' }, '?'),
 						': a weak value. Do not rely on it.',
@@ -154,9 +164,9 @@ const bounds = (pair, column) =>
 	pair ? `${sign(pair[0], column)} … ${sign(pair[1], column)}` : '';
 const STATUS = { both: '', appeared: 'new', vanished: 'gone' };
 
-function changeColumn(column, i, rows) {
+function changeColumn(column, rows) {
 	const of = row =>
-		row[4][i] ?? {
+		row.metrics[column.name] ?? {
 			before: null,
 			after: null,
 			change: null,
@@ -233,15 +243,16 @@ export function diffView(panel, diff) {
 		rows,
 		title: diff.by,
 		label: ROWS[diff.by] ?? 'rows',
-		name: row => (STATUS[row[3]] ? `${row[0]} (${STATUS[row[3]]})` : row[0]),
-		more: row => row[2],
-		columns: columns.map((column, i) => changeColumn(column, i, rows)),
+		name: row =>
+			STATUS[row.status] ? `${row.label} (${STATUS[row.status]})` : row.label,
+		more: row => row.dso,
+		columns: columns.map(column => changeColumn(column, rows)),
 		intervals: true,
 		detail: row =>
 			element(
 				'div',
 				{ class: 'about' },
-				element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
+				element('p', {}, element('strong', {}, row.label), ' ', row.dso),
 				plainTable(
 					[
 						'metric',
@@ -252,8 +263,8 @@ export function diffView(panel, diff) {
 						'significance',
 						'meaning',
 					],
-					columns.map((column, i) => {
-						const one = row[4][i];
+					columns.map(column => {
+						const one = row.metrics[column.name];
 						return one
 							? [
 									column.name,
@@ -267,7 +278,7 @@ export function diffView(panel, diff) {
 									one.significant
 										? 'significant'
 										: '',
-									column.meaning ?? '',
+									column.meaning,
 								]
 							: [column.name];
 					})

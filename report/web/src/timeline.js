@@ -5,7 +5,7 @@ import { element, isNarrow, plainTable, svg } from './element.js';
 import { grid } from './grid.js';
 import { judge, limitOf } from './limits.js';
 import { limitKey, valueColumn } from './table.js';
-import { ROWS, format, quantiles } from './values.js';
+import { ROWS, format, isRate, isShare, quantiles, valueIn } from './values.js';
 
 const WIDTH = isNarrow() ? 130 : 240;
 const HEIGHT = 30;
@@ -53,7 +53,7 @@ function writer(times, dates) {
 
 export function timelineView(panel, table, { times, rows, dates }) {
 	const { columns } = table;
-	const values = columns.map((column, i) => valueColumn(column, i, table.rows));
+	const values = columns.map(column => valueColumn(column, table.rows));
 	const items = rows.map((cells, i) => ({ row: table.rows[i], cells }));
 	if (!times.length || !items.length) {
 		panel.append(element('p', { class: 'note' }, 'No interval has a window.'));
@@ -61,10 +61,10 @@ export function timelineView(panel, table, { times, rows, dates }) {
 	}
 	const { step, places } = placesOf(times);
 	const write = writer(times, dates);
-	const of = (cell, i) =>
-		cell && cell[0][i] !== null
-			? { value: cell[0][i], bounds: cell[1][i], weak: cell[2].includes(i) }
-			: null;
+	const of = (cell, i) => {
+		const one = cell && valueIn(cell, columns[i]);
+		return one && one.value !== null ? one : null;
+	};
 	const known = ({ cells }, i) => cells.map(cell => of(cell, i)).filter(Boolean);
 	const sure = (item, i) =>
 		known(item, i)
@@ -87,7 +87,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 			const judged = judge(column, value, bounds, weak);
 			if (weak) return `url(#${HATCH})`;
 			if (judged) return `var(--${judged}-bar)`;
-			return judged === undefined && column.kind === 'ratio'
+			return judged === undefined && isRate(column)
 				? `var(--q${scale.of(value)})`
 				: 'var(--b4)';
 		}
@@ -135,7 +135,7 @@ export function timelineView(panel, table, { times, rows, dates }) {
 				made = chart(at);
 				head.textContent = `${columns[at].name} ${made.range}`;
 			},
-			get: ({ row }) => row[3][made.i],
+			get: ({ row }) => valueIn(row, columns[made.i]).value,
 			say: item => {
 				const [every, some] = [known(item, made.i), sure(item, made.i)];
 				const ends = [Math.min, Math.max].map(end => end(...some));
@@ -155,8 +155,9 @@ export function timelineView(panel, table, { times, rows, dates }) {
 			draw: (cell, item) => {
 				const { cells, row } = item;
 				const bars = made.draw(cells);
-				const weak = row[5].includes(made.i) && row[3][made.i] !== null;
-				const text = format(row[3][made.i], columns[made.i]);
+				const whole = valueIn(row, columns[made.i]);
+				const weak = whole.weak && whole.value !== null;
+				const text = format(whole.value, columns[made.i]);
 				// the interval below the mouse, for the hint
 				bars.addEventListener('mousemove', event => {
 					const part =
@@ -190,10 +191,10 @@ export function timelineView(panel, table, { times, rows, dates }) {
 		return self;
 	}
 
-	const shareAt = columns.findIndex(({ kind }) => kind === 'share');
+	const shareAt = columns.findIndex(isShare);
 	const choices = columns.map((_, i) => i).filter(i => i !== shareAt);
 	const differs = i =>
-		columns[i].kind === 'ratio' &&
+		isRate(columns[i]) &&
 		new Set(items.flatMap(item => sure(item, i))).size > 1;
 	const first = choices.find(differs) ?? choices[0];
 	const shares = shareAt < 0 ? [] : [chartColumn('share', shareAt)];
@@ -229,8 +230,8 @@ export function timelineView(panel, table, { times, rows, dates }) {
 		rows: items,
 		title: table.by,
 		label: ROWS[table.by] ?? 'rows',
-		name: ({ row }) => row[0],
-		more: ({ row }) => row[2],
+		name: ({ row }) => row.label,
+		more: ({ row }) => row.dso,
 		columns: [...shares, metric],
 		sorted: shares.length - 1,
 		detail: ({ row, cells }) =>
@@ -240,9 +241,9 @@ export function timelineView(panel, table, { times, rows, dates }) {
 					class: 'about scroll times',
 					tabindex: 0,
 					role: 'region',
-					'aria-label': row[0],
+					'aria-label': row.label,
 				},
-				element('p', {}, element('strong', {}, row[0]), ' ', row[2]),
+				element('p', {}, element('strong', {}, row.label), ' ', row.dso),
 				plainTable(
 					['from', ...columns.map(({ name }) => name)],
 					times.map(([begin], n) => [

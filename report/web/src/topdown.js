@@ -3,15 +3,15 @@
 
 import { element, isNarrow } from './element.js';
 import { grid } from './grid.js';
-import { levels, unit } from './levels.js';
+import { levels } from './levels.js';
 import { limitKey, valueColumn } from './table.js';
-import { CLASSES, ROWS, format } from './values.js';
+import { CLASSES, ROWS, format, hasInterval, isShare, valueIn } from './values.js';
 
 const QUANTILES = Array.from({ length: CLASSES }, (_, q) => `q${q}`);
 
 function segment(value, root, weak, title) {
 	const result = element('span', {
-		class: `segment ${root}${weak ? ' weak' : ''}`,
+		class: `segment level${root}${weak ? ' weak' : ''}`,
 		title,
 	});
 	// a metric can be below 0, where its events do not count quite the same
@@ -22,9 +22,8 @@ function segment(value, root, weak, title) {
 export function topdownView(panel, table) {
 	const { columns, rows } = table;
 	const first = levels(columns);
-	const hasUnit = i => unit(columns[i]) === unit(columns[first[0].i]);
-	const values = columns.map((column, i) => valueColumn(column, i, rows));
-	const share = values[columns.findIndex(({ kind }) => kind === 'share')];
+	const values = columns.map(column => valueColumn(column, rows));
+	const share = values[columns.findIndex(isShare)];
 	const opened = new Map(); // keep the rows below a row, as they may be open
 
 	function below(item) {
@@ -55,18 +54,17 @@ export function topdownView(panel, table) {
 		},
 	};
 	const bars = {
-		name: first[0].root.endsWith('cycles') ? 'of all cycles' : 'of all slots',
+		name: `of all ${columns[first[0].i].role}`,
 		meaning: 'the width is 100 %',
 		isWide: true,
 		say,
 		draw: (cell, item) => {
 			const bar = element('div', { class: 'stack' });
 			for (const { i, root } of drawn(item)) {
-				const value = item.row[3][i];
-				const weak = item.row[5].includes(i);
+				const { value, weak } = valueIn(item.row, columns[i]);
 				const said = `${columns[i].name} ${format(value, columns[i])}`;
 				// a part may be in another unit, as misses per 1000 instructions
-				if (value !== null && hasUnit(i))
+				if (value !== null && columns[i].unit === 'percent')
 					bar.append(
 						segment(value, root, weak, weak ? `${said}?` : said)
 					);
@@ -95,7 +93,7 @@ export function topdownView(panel, table) {
 					'span',
 					{ class: 'swatch', title: columns[i].meaning },
 					element('span', {
-						class: `segment ${root}`,
+						class: `segment level${root}`,
 						'aria-hidden': 'true',
 					}),
 					columns[i].name
@@ -113,11 +111,11 @@ export function topdownView(panel, table) {
 		rows: rows.map(row => ({ row })),
 		title: table.by,
 		label: ROWS[table.by] ?? 'rows',
-		name: item => (item.node ? columns[item.node.i].name : item.row[0]),
-		more: item => (item.node ? (columns[item.node.i].meaning ?? '') : item.row[2]),
+		name: item => (item.node ? columns[item.node.i].name : item.row.label),
+		more: item => (item.node ? columns[item.node.i].meaning : item.row.dso),
 		columns: shown,
 		children: below,
-		intervals: rows.some(row => row[4].some(Boolean)),
+		intervals: rows.some(hasInterval),
 		sorted: shown.indexOf(ofFunction),
 	});
 	panel.append(limitKey());

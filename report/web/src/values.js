@@ -35,8 +35,19 @@ function fixed(value, digits) {
 export function format(value, column) {
 	return value === null || value === undefined
 		? '–'
-		: fixed(value, column.kind === 'count' ? 0 : column.digits);
+		: fixed(value, column.digits);
 }
+
+// The value of a column in a row, a node or a cell of the timeline.
+export const valueIn = (row, { name }) => ({
+	value: row.metrics[name] ?? null,
+	bounds: row.intervals[name],
+	weak: row.weak.includes(name),
+});
+export const hasInterval = row => Object.keys(row.intervals).length > 0;
+export const isShare = ({ role }) => role === 'share';
+// Others have bars from 0.
+export const isRate = ({ role }) => role !== 'share' && role !== 'count';
 
 export function interval(bounds, column) {
 	return bounds ? `${format(bounds[0], column)} … ${format(bounds[1], column)}` : '';

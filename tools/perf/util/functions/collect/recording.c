@@ -105,6 +105,7 @@ struct recording {
 	struct strlist *ignored;
 	u64 nr_samples;
 	u64 lost_records;
+	u64 lost_outside;	/* of the spans of time that the user wants to see */
 	u64 lost_samples;
 	u64 throttled;
 	/* All sums; with spans of time, the sums of the finished spans. */
@@ -1014,8 +1015,15 @@ static int process_round(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
+/* Returns true if a loss is in another span of time. One without a time is in the first. */
+static bool is_loss_outside(const struct recording *recording, const struct perf_sample *sample)
+{
+	return sample->time ? is_outside(recording, sample) :
+			      recording->ranges && recording->ranges->start;
+}
+
 static int process_throttle(const struct perf_tool *tool, union perf_event *event,
-			    struct perf_sample *sample __maybe_unused,
+			    struct perf_sample *sample,
 			    struct machine *machine __maybe_unused)
 {
 	struct recording *recording = container_of(tool, struct recording, tool);
@@ -1023,7 +1031,8 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 						      event->throttle.id);
 	const struct functions_evsel *own = evsel ? evsel->priv : NULL;
 
-	recording->throttled += event->header.type == PERF_RECORD_THROTTLE;
+	recording->throttled += event->header.type == PERF_RECORD_THROTTLE &&
+				!is_loss_outside(recording, sample);
 	function_metrics__throttle(recording->metrics, event->throttle.id);
 	/* Since Linux 6.16 the leader is named, whichever event samples. */
 	if (own && own->group && own->sampler != evsel && evsel__is_group_leader(evsel))
@@ -1038,8 +1047,11 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 static void count_loss(struct recording *recording, const struct perf_sample *sample, u64 id,
 		       u64 number)
 {
+	u64 *lost = is_loss_outside(recording, sample) ? &recording->lost_outside :
+							 &recording->lost_records;
+
 	if (id)
-		recording->lost_records = add_saturated(recording->lost_records, number);
+		*lost = add_saturated(*lost, number);
 	else
 		recording->lost_samples = add_saturated(recording->lost_samples, number);
 	if (sample->time)
@@ -1571,7 +1583,10 @@ int recording__read(const char *path, const struct recording_options *options,
 
 	recording__note_ignored(recording);
 	recording__note_unnamed(recording, name);
-	lost = max(recording->lost_records, recording->lost_samples);
+	lost = recording->lost_records;
+	if (!recording->ranges || !recording->ranges->start)
+		lost = max(lost, recording->lost_samples - min(recording->lost_samples,
+							       recording->lost_outside));
 	if (options->is_due)
 		err = end_part(recording, lost);
 	else

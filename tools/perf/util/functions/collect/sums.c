@@ -705,6 +705,35 @@ int function_table__sort(struct function_table *table)
 	return err;
 }
 
+/**
+ * function_table__cut_chains - keep the outermost functions of call chains
+ * @table: the table, by FUNCTION_BY_CALLCHAIN
+ * @depth: the number of functions, 0 to add up all chains
+ *
+ * Return: 0, -ENOMEM, or -ERANGE if sums are too large to be added.
+ */
+int function_table__cut_chains(struct function_table *table, unsigned int depth)
+{
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		struct function_sums *sums = table->sums[i];
+		const char *begin = sums->symbol + strlen(sums->symbol);
+		unsigned int left = depth;
+		char *cut;
+
+		while (depth && begin > sums->symbol && (begin[-1] != ';' || --left))
+			begin--;
+		cut = strdup(depth ? begin : FUNCTION_ALL);
+		if (!cut)
+			return -ENOMEM;
+		free(sums->symbol);
+		sums->symbol = cut;
+		*sums->dso = '\0';
+		sums->has_address = false;
+		sums->address = 0;
+	}
+	return function_table__sort(table);
+}
+
 /* Returns the place of the first sums that are not less than those of the function. */
 static size_t find_place(const struct function_table *table, const struct function_sums *function)
 {

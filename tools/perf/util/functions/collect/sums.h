@@ -218,6 +218,7 @@ struct function_sums *function_table__add_sums(struct function_table *table,
 					       const struct event_set *set, const char *symbol,
 					       const char *dso, const u64 *address);
 int function_table__sort(struct function_table *table);
+int function_table__cut_chains(struct function_table *table, unsigned int depth);
 int function_table__drop_addresses(struct function_table *table,
 				   const struct function_table *other);
 void function_table__drop_empty(struct function_table *table);

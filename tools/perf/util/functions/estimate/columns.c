@@ -50,7 +50,7 @@ enum {
 };
 
 static const struct function_column known_columns[] = {
-#define FUNCTION_METRIC(...) { __VA_ARGS__, FUNCTION_SOURCE_WINDOWS },
+#define FUNCTION_METRIC(...) { __VA_ARGS__, FUNCTION_SOURCE_WINDOWS, NULL },
 #include "../metrics.h"
 };
 
@@ -871,6 +871,34 @@ static void widen_by_skid(struct function_value *value, double moved, unsigned i
 	value->high = fmin(value->high + scale * moved, scale);
 }
 
+/*
+ * Divides an event among the rows by the samples of its leader. Sets @shares by row, and @whole to
+ * the variances of all. Returns the sum of all p r.
+ */
+static double divide_by_samples(const struct function_columns *columns,
+				const struct function_row *total, const char *leader,
+				const char *event, struct opened_share *shares,
+				struct share_variance *whole)
+{
+	struct pair_sums all = pool_led(total, leader, event, /*is_begun=*/false);
+	double opened = opened_of(total, leader), sum = 0;
+
+	memset(whole, 0, sizeof(*whole));
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row row = function_row__part(&columns->rows[i],
+							     FUNCTION_SOURCE_WINDOWS);
+		struct share_variance own;
+
+		shares[i] = opened_share(&row, total, &all, opened, leader, event);
+		own = variance_of(&shares[i]);
+		whole->opened += own.opened;
+		whole->rate += own.rate;
+		whole->per_freedom += own.per_freedom;
+		sum += shares[i].p * shares[i].rate.value;
+	}
+	return sum;
+}
+
 /* Sets the values of a column of shares in share mode auto. */
 static int set_opened_shares(struct function_columns *columns, unsigned int c,
 			     const struct function_row *total, const char *leader)
@@ -879,25 +907,15 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
 	struct pair_sums all = pool_led(total, leader, column->event, /*is_begun=*/false);
 	double opened = opened_of(total, leader);
-	double windows = opened, counts = counts_in_windows(total, leader), sum = 0;
+	double windows = opened, counts = counts_in_windows(total, leader), sum;
 	double skid = columns->options.is_compared ? 0 : mean_skid(total, leader);
-	struct share_variance whole = {};
+	struct share_variance whole;
 
 	if (!shares)
 		return -ENOMEM;
 	if (strcmp(column->event, leader))
 		windows = effective_windows(&all.y, &all.yy);
-	for (size_t i = 0; i < columns->nr_rows; i++) {
-		struct function_row row = function_row__part(&columns->rows[i], column->source);
-		struct share_variance own;
-
-		shares[i] = opened_share(&row, total, &all, opened, leader, column->event);
-		own = variance_of(&shares[i]);
-		whole.opened += own.opened;
-		whole.rate += own.rate;
-		whole.per_freedom += own.per_freedom;
-		sum += shares[i].p * shares[i].rate.value;
-	}
+	sum = divide_by_samples(columns, total, leader, column->event, shares, &whole);
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row row = function_row__part(&columns->rows[i], column->source);
 		double moved = moved_by_skid(&row, leader, skid, counts);
@@ -905,6 +923,61 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 		row.values[c] = value_of_share(&shares[i], sum, opened, &whole, column->scale,
 					       windows);
 		widen_by_skid(&row.values[c], moved * shares[i].rate.value / sum, column->scale);
+	}
+	free(shares);
+	return 0;
+}
+
+/**
+ * function_columns__divide - divide an event among the rows
+ * @columns: rows
+ * @total: the row of all
+ * @event: the event
+ * @source: the origin of its counts
+ * @parts: set, by row: of windows in share mode auto, parts of 1, as shares are made (without any window
+ *	   that has the event, by the leader's samples alone); else the counts of the windows or
+ *	   samples that count. Each has its error.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_columns__divide(const struct function_columns *columns,
+			     const struct function_row *total, const char *event,
+			     enum function_source source, struct function_value *parts)
+{
+	const struct function_column column = { .event = event, .per = TOTAL };
+	const struct function_row whole_row = function_row__part(total, source);
+	const char *leader = opening_leader(&whole_row, event);
+	struct pair_sums all = pool_column(&column, NULL, &whole_row);
+	struct opened_share *shares = calloc(columns->nr_rows ?: 1, sizeof(*shares));
+	double sum = u192__double(&all.y), n = all.number;
+	struct share_variance whole = {};
+
+	if (!shares)
+		return -ENOMEM;
+	if (leader)
+		sum = divide_by_samples(columns, &whole_row, leader, event, shares, &whole);
+	for (size_t i = 0; i < columns->nr_rows; i++) {
+		struct function_row row = function_row__part(&columns->rows[i], source);
+		struct pair_sums own = pool_column(&column, NULL, &row);
+		struct share_variance terms = variance_of(&shares[i]);
+		double s = u192__double(&own.y) / sum, variance;
+
+		if (leader && sum > 0) {
+			s = shares[i].p * shares[i].rate.value / sum;
+			variance = (1 - 2 * s) * (terms.opened + terms.rate) +
+				   s * s * (whole.opened + whole.rate);
+			parts[i].value = s;
+			parts[i].error = sqrt(fmax(variance, 0)) / sum;
+		} else if (leader) {
+			parts[i].value = shares[i].p;
+			parts[i].error = shares[i].p;
+		} else {
+			variance = (1 - 2 * s) * u192__double(&own.yy) +
+				   s * s * u192__double(&all.yy);
+			parts[i].value = u192__double(&own.y);
+			parts[i].error = n > 1 ? sqrt(n / (n - 1) * fmax(variance, 0)) :
+						 parts[i].value;
+		}
 	}
 	free(shares);
 	return 0;

@@ -17,9 +17,11 @@ struct function_column {
 	const char *meaning;
 	const char *event;
 	const char *per;
-	unsigned int scale;
+	unsigned int scale;	/* 100: the value is a percentage, of whatever it is made */
 	unsigned int digits;
 	enum function_source source;
+	/* Of a vendor's metric on the first level of top-down analysis: what is divided. */
+	const char *divided;
 };
 
 /*
@@ -103,6 +105,9 @@ int function_columns__init(struct function_columns *columns, const struct functi
 			   const struct function_reading_options *options);
 int function_columns__init_rows(struct function_columns *columns,
 				const struct function_table *table);
+int function_columns__divide(const struct function_columns *columns,
+			     const struct function_row *total, const char *event,
+			     enum function_source source, struct function_value *parts);
 int function_columns__add(struct function_columns *columns, const struct function_column *column,
 			  const struct function_value *values);
 void function_columns__exit(struct function_columns *columns);

@@ -28,6 +28,7 @@ struct function_tree_node {
 struct function_tree {
 	struct function_tree_node *nodes;
 	unsigned int nr;
+	bool has_parts;		/* also of parts that the user did not name */
 	bool opens_all;
 	bool *is_part;		/* nr x nr: the second is a part of the first */
 	/* For each row, by place in the table: whether each metric is above its threshold. */

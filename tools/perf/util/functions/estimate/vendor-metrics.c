@@ -1135,12 +1135,16 @@ static int add_column(struct function_columns *columns, const struct function_ex
 	struct function_value *values = calloc(columns->nr_rows ?: 1, sizeof(*values));
 	bool is_percent = strstarts(unit, "percent") || *unit == '%';
 	struct function_column column = {
-		.event = "", .per = "", .scale = 1, .digits = is_percent ? 1 : 3,
+		.event = "", .per = "", .scale = is_percent ? 100 : 1, .digits = is_percent ? 1 : 3,
 		.source = expr->source,
 	};
 	char *meaning = NULL;
 	int err = -ENOMEM;
 
+	if (is_percent && is_in_group(&expr->metric, "TopdownL1;PipelineL1"))
+		column.divided = "slots";
+	else if (is_percent && is_in_group(&expr->metric, "Cycle_Accounting"))
+		column.divided = "cycles";
 	column.name = title_of(columns, &expr->metric);
 	if (asprintf(&meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
 		meaning = NULL;
@@ -1256,7 +1260,8 @@ int function_exprs__add_columns(struct function_columns *columns,
 	int err = -EINVAL;
 
 	if (description)
-		err = function_exprs__init(&exprs, description, names, tree, is_silent);
+		err = function_exprs__init(&exprs, description, names,
+					   tree && tree->has_parts, is_silent);
 
 	for (unsigned int i = 0; !err && i < exprs.nr; i++) {
 		struct function_expr *expr = &exprs.expr[i];

@@ -120,8 +120,10 @@ static int layout__init(struct layout *layout, const struct function_diff_print 
 {
 	*layout = (struct layout){
 		.print		= print,
-		.before		= function_table__labels(&print->before->table),
-		.after		= function_table__labels(&print->after->table),
+		.before		= function_table__labels(&print->before->table,
+							 FUNCTION_LABEL_WIDTH),
+		.after		= function_table__labels(&print->after->table,
+							 FUNCTION_LABEL_WIDTH),
 		.key_width	= strlen(print->after->table.by),
 		.widths		= calloc(print->nr_fields ?: 1, sizeof(*layout->widths)),
 		.has_mark	= calloc(print->nr_fields ?: 1, sizeof(*layout->has_mark)),

@@ -3,6 +3,8 @@
  * Prints a table of functions, and the changes between two, as JSON by the schema
  * tools/perf/Documentation/perf-functions.schema.json.
  */
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,8 @@
 
 #include "../text.h"
 #include "../collect/sums.h"
-#include "../collect/u192.h"
 #include "../estimate/columns.h"
+#include "../estimate/counts.h"
 #include "../estimate/diff.h"
 #include "../estimate/effect.h"
 #include "../estimate/tree.h"
@@ -54,18 +56,10 @@ static void json_events(const struct event_set *set, FILE *fp)
 }
 
 /* Prints an integer, as a string if a double, and so JavaScript, would round it. */
-static void json_sum(const char *before, const struct u192 *sum, FILE *fp)
-{
-	bool is_exact = !sum->w[1] && !sum->w[2] && sum->w[0] < 1ULL << 53;
-	const char *quote = is_exact ? "" : "\"";
-	char buf[U192_DECIMAL_SIZE];
-
-	fprintf(fp, "%s%s%s%s", before, quote, u192__decimal(sum, buf), quote);
-}
-
 static void json_number(const char *before, u64 number, FILE *fp)
 {
-	json_sum(before, &(struct u192){ .w = { number } }, fp);
+	fprintf(fp, number < 1ULL << 53 ? "%s%llu" : "%s\"%llu\"", before,
+		(unsigned long long)number);
 }
 
 /* Prints how a table was recorded, as members of an object. */
@@ -96,57 +90,6 @@ static void json_recorded(const struct function_table *table, FILE *fp)
 	json_number("\n ],\n \"throttled\": ", table->throttled, fp);
 	json_number(",\n \"lost\": ", table->lost, fp);
 	fprintf(fp, ",\n \"lacks_children\": %s", table->lacks_children ? "true" : "false");
-}
-
-/* Prints totals of the events of a set. */
-static void json_totals(const struct event_set *set, const struct u192 *values, FILE *fp)
-{
-	fputs("\"totals\": {", fp);
-	for (unsigned int i = 0; i < set->nr_events; i++) {
-		fputs(i ? ", " : "", fp);
-		json_string(set->events[i], fp);
-		json_sum(": ", &values[i], fp);
-	}
-	fputc('}', fp);
-}
-
-/* Prints the products of pairs of events. */
-static void json_products(const struct event_set *set, const struct u192 *values, FILE *fp)
-{
-	fputs(",\n     \"products\": {", fp);
-	for (unsigned int i = 0; i < set->nr_events; i++) {
-		for (unsigned int j = i; j < set->nr_events; j++) {
-			/* The leader is first in the set; in a pair, the first by name. */
-			bool swap = strcmp(set->events[i], set->events[j]) > 0;
-			char *pair;
-
-			if (asprintf(&pair, "%s*%s", set->events[swap ? j : i],
-				     set->events[swap ? i : j]) < 0)
-				continue;
-			fputs(j ? ", " : "", fp);
-			json_string(pair, fp);
-			json_sum(": ", &values[event_set__product(set, i, j)], fp);
-			free(pair);
-		}
-	}
-	fputc('}', fp);
-}
-
-/* Prints the counts of matched windows or of those that begin in a function. */
-static void json_reading(const struct event_set *set, const struct u192 *values, FILE *fp)
-{
-	fputs(",\n     ", fp);
-	json_totals(set, values, fp);
-	json_products(set, values, fp);
-}
-
-static void json_intervals(const struct event_set *set,
-			   const struct function_intervals *intervals, FILE *fp)
-{
-	fputs(",\n     ", fp);
-	json_totals(set, intervals->values, fp);
-	json_products(set, intervals->values, fp);
-	fputc('}', fp);
 }
 
 /* Prints how late windows have ended, if recordings tell. */
@@ -211,45 +154,97 @@ static void json_interrupts(const struct function_table *table, FILE *fp)
 	fputs("\n ]", fp);
 }
 
-/* Prints the counts of all intervals of the groups, in share mode auto. */
-static void json_all_intervals(const struct function_table *table, FILE *fp)
+/* The numbers of windows of some sums, and of samples of events that sample themselves. */
+struct json_windows {
+	u64 opened, samples, matched, discarded, own;
+};
+
+static void json_windows__add(struct json_windows *windows, const struct function_sums *sums)
 {
-	const char *comma = "";
-
-	fputs(",\n \"intervals\": [", fp);
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct event_set *set = table->sets[i];
-
-		if (!event_set__has_share(set, FUNCTION_SHARE_AUTO))
-			continue;
-		fprintf(fp, "%s\n  {", comma);
-		json_events(set, fp);
-		json_number(",\n   \"windows\": {\"number\": ", set->windows.number, fp);
-		json_intervals(set, &set->windows, fp);
-		json_number(",\n   \"long\": {\"number\": ", set->longs.number, fp);
-		json_intervals(set, &set->longs, fp);
-		fputc('}', fp);
-		comma = ",";
+	if (sums->set->is_sampled) {
+		windows->own = add_saturated(windows->own, sums->samples);
+		return;
 	}
-	fputs("\n ]", fp);
+	windows->opened = add_saturated(windows->opened, sums->opened);
+	windows->samples = add_saturated(windows->samples, sums->samples);
+	windows->matched = add_saturated(windows->matched, sums->matched);
+	windows->discarded = add_saturated(windows->discarded,
+					   sums->samples - function_sums__inside(sums));
 }
 
-static void json_sums(const struct function_sums *sums, FILE *fp)
+static void json_windows(const struct json_windows *windows, FILE *fp)
 {
-	const struct event_set *set = sums->set;
+	json_number("\"windows\": {\"opened\": ", windows->opened, fp);
+	json_number(", \"samples\": ", windows->samples, fp);
+	json_number(", \"matched\": ", windows->matched, fp);
+	json_number(", \"discarded\": ", windows->discarded, fp);
+	json_number("}, \"samples\": ", windows->own, fp);
+}
 
-	fputs("\n    {", fp);
-	json_events(set, fp);
-	json_number(", \"opened\": ", sums->opened, fp);
-	json_number(", \"samples\": ", sums->samples, fp);
-	json_number(", \"matched\": ", sums->matched, fp);
-	json_number(", \"bursts\": ", sums->bursts, fp);
-	json_number(", \"discarded\": ", sums->samples - function_sums__inside(sums), fp);
-	json_reading(set, sums->values, fp);
-	json_number(",\n     \"begun\": {\"windows\": ", sums->begun, fp);
-	json_number(", \"bursts\": ", sums->begun_bursts, fp);
-	json_reading(set, sums->values + event_set__begun(set), fp);
-	fputs("}}", fp);
+static void json_row_windows(const struct function_row *row, FILE *fp)
+{
+	struct json_windows windows = {};
+
+	for (size_t i = 0; i < row->nr_sums; i++)
+		json_windows__add(&windows, row->sums[i]);
+	json_windows(&windows, fp);
+}
+
+/* Callers have the windows of what they call: two rows have all. */
+static void json_all_windows(const struct function_table *table, FILE *fp)
+{
+	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
+	struct json_windows windows = {};
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		const struct function_sums *sums = table->sums[i];
+
+		if (!is_inclusive || function_sums__is_root(sums, FUNCTION_ALL) ||
+		    function_sums__is_root(sums, FUNCTION_CUT))
+			json_windows__add(&windows, sums);
+	}
+	json_windows(&windows, fp);
+}
+
+/* Prints the events of all groups with their units, and the one for the widths of flame graphs. */
+static void json_all_events(const struct function_table *table,
+			    const struct function_counts *counts, FILE *fp)
+{
+	const char *width = function_table__width(table);
+
+	fputs(" \"events\": [", fp);
+	for (unsigned int i = 0; i < counts->nr_events; i++) {
+		const char *event = counts->events[i];
+
+		fputs(i ? ", {\"name\": " : "{\"name\": ", fp);
+		json_string(event, fp);
+		fprintf(fp, ", \"unit\": \"%s\"}", strcmp(event, "cpu-clock") &&
+			strcmp(event, "task-clock") ? "events" : "nanoseconds");
+	}
+	fputs("],\n \"width\": ", fp);
+	if (width)
+		json_string(width, fp);
+	else
+		fputs("null", fp);
+	fputs(",\n", fp);
+}
+
+/* Prints the events of the recording that belong to a row. */
+static void json_counts(const struct function_print *print, const struct function_counts *counts,
+			const struct function_row *row, FILE *fp)
+{
+	const struct function_count *count = counts->counts +
+		(row->sums - print->table->sums) * counts->nr_events;
+	char buf[FUNCTION_CELL_SIZE];
+
+	fputs(",\n   \"events\": {", fp);
+	for (unsigned int i = 0; i < counts->nr_events; i++) {
+		fputs(i ? ", " : "", fp);
+		json_string(counts->events[i], fp);
+		fprintf(fp, ": {\"count\": %.0f, \"variance\": %s}", count[i].value,
+			function_print__shortest(count[i].variance, buf));
+	}
+	fputc('}', fp);
 }
 
 enum json_part { JSON_METRICS, JSON_ERRORS, JSON_INTERVALS };
@@ -343,15 +338,45 @@ static void json_tree(const struct function_print *print, const struct function_
 	free(lines);
 }
 
-static const char *kind_of(const struct function_column *column)
+static const char *role_of(const struct function_column *column)
 {
-	return function_column__is_count(column) ? "count" :
-	       function_column__is_share(column) ? "share" : "ratio";
+	if (function_column__is_count(column))
+		return "count";
+	if (function_column__is_share(column))
+		return "share";
+	return column->divided ?: strcmp(column->event, "discarded") ? "rate" : "discarded";
+}
+
+static const char *unit_of(const struct function_column *column)
+{
+	if (function_column__is_count(column))
+		return function_source__name(column->source);
+	switch (column->scale) {
+	case 100:
+		return "percent";
+	case 1000:
+		return "events per 1000 instructions";
+	default:	/* That of a vendor's metric is part of its meaning. */
+		return *column->event ? "cycles per instruction" : "other";
+	}
+}
+
+/* Prints the metric that a column is a part of, as a member of an object. */
+static void json_parent(const struct function_columns *columns, const struct function_tree *tree,
+			int column, FILE *fp)
+{
+	for (unsigned int i = 0; tree && i < tree->nr * tree->nr; i++) {
+		if (!tree->is_part[i] || tree->nodes[i % tree->nr].column != column)
+			continue;
+		fputs(", \"parent\": ", fp);
+		json_string(columns->columns[tree->nodes[i / tree->nr].column].name, fp);
+		return;
+	}
 }
 
 /* Prints a list of columns, as a member of an object. */
-static void json_columns(const struct function_columns *columns, const int *fields,
-			 unsigned int nr_fields, FILE *fp)
+static void json_columns(const struct function_columns *columns, const struct function_tree *tree,
+			 const int *fields, unsigned int nr_fields, FILE *fp)
 {
 	fputs(" \"columns\": [", fp);
 	for (unsigned int i = 0; i < nr_fields; i++) {
@@ -361,16 +386,21 @@ static void json_columns(const struct function_columns *columns, const int *fiel
 		json_string(column->name, fp);
 		fputs(", \"meaning\": ", fp);
 		json_string(column->meaning, fp);
-		fprintf(fp, ", \"kind\": \"%s\", \"digits\": %u}", kind_of(column),
-			column->digits);
+		fprintf(fp, ", \"unit\": \"%s\", \"role\": \"%s\", \"source\": \"%s\"",
+			unit_of(column), role_of(column), function_source__name(column->source));
+		fprintf(fp, ", \"digits\": %u", column->digits);
+		json_parent(columns, tree, fields[i], fp);
+		fputc('}', fp);
 	}
 	fputs("\n ],\n", fp);
 }
 
 /* Prints the name of a function, as members of an object. */
-static void json_name(const struct function_sums *function, FILE *fp)
+static void json_name(const char *label, const struct function_sums *function, FILE *fp)
 {
-	fputs("\"symbol\": ", fp);
+	fputs("\"label\": ", fp);
+	json_string(label, fp);
+	fputs(", \"symbol\": ", fp);
 	json_string(function->symbol, fp);
 	fputs(", \"dso\": ", fp);
 	json_string(function->dso, fp);
@@ -380,52 +410,72 @@ static void json_name(const struct function_sums *function, FILE *fp)
 		fputs(", \"address\": null", fp);
 }
 
+static void json_row(const struct function_print *print, const struct function_counts *counts,
+		     const char *label, const struct function_row *row, FILE *fp)
+{
+	fputs("\n  {", fp);
+	json_name(label, row->sums[0], fp);
+	fputs(",\n   ", fp);
+	json_row_windows(row, fp);
+	json_counts(print, counts, row, fp);
+	fputs(",\n   \"metrics\": ", fp);
+	json_values(print, row, JSON_METRICS, fp);
+	fputs(",\n   \"errors\": ", fp);
+	json_values(print, row, JSON_ERRORS, fp);
+	fputs(",\n   \"intervals\": ", fp);
+	json_values(print, row, JSON_INTERVALS, fp);
+	fputs(",\n   \"weak\": ", fp);
+	json_weak(print, row, fp);
+	if (print->tree && print->tree->has_parts)
+		json_tree(print, row, fp);
+	fputc('}', fp);
+}
+
 /**
- * function_print__json - print an object: groups, columns, functions with sums,
+ * function_print__json - print an object: groups, columns, functions with their windows, events,
  *			  values, standard errors, intervals and which values are weak
  * @print: the output
  * @fp: the output file
+ *
+ * Return: 0, or -ENOMEM.
  */
-void function_print__json(const struct function_print *print, FILE *fp)
+int function_print__json(const struct function_print *print, FILE *fp)
 {
 	const struct function_table *table = print->table;
+	char **labels = function_table__labels(table, INT_MAX);
+	struct function_counts counts;
+	int err = function_counts__init(&counts, table, print->columns);
 
+	if (err || !labels) {
+		err = -ENOMEM;
+		goto out;
+	}
 	json_begin(fp);
 	if (print->time)
 		fprintf(fp, " \"time\": [%s],\n", print->time);
 	fprintf(fp, " \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
 		table->inlines ? "true" : "false");
 	json_recorded(table, fp);
-	json_all_intervals(table, fp);
 	json_interrupts(table, fp);
 	json_skids(table, fp);
-	fprintf(fp, ",\n \"corrected\": %s,\n",
+	fprintf(fp, ",\n \"corrected\": %s,\n ",
 		print->columns->options.is_corrected ? "true" : "false");
-	json_columns(print->columns, print->fields, print->nr_fields, fp);
+	json_all_windows(table, fp);
+	fputs(",\n", fp);
+	json_all_events(table, &counts, fp);
+	json_columns(print->columns, print->tree, print->fields, print->nr_fields, fp);
 	fputs(" \"functions\": [", fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {
 		const struct function_row *row = &print->columns->rows[r];
 
-		fputs(r ? ",\n  {" : "\n  {", fp);
-		json_name(row->sums[0], fp);
-		fputs(",\n   \"sums\": [", fp);
-		for (size_t i = 0; i < row->nr_sums; i++) {
-			fputs(i ? "," : "", fp);
-			json_sums(row->sums[i], fp);
-		}
-		fputs("],\n   \"metrics\": ", fp);
-		json_values(print, row, JSON_METRICS, fp);
-		fputs(",\n   \"errors\": ", fp);
-		json_values(print, row, JSON_ERRORS, fp);
-		fputs(",\n   \"intervals\": ", fp);
-		json_values(print, row, JSON_INTERVALS, fp);
-		fputs(",\n   \"weak\": ", fp);
-		json_weak(print, row, fp);
-		if (print->tree)
-			json_tree(print, row, fp);
-		fputc('}', fp);
+		fputs(r ? "," : "", fp);
+		json_row(print, &counts, labels[row->sums - table->sums], row, fp);
 	}
 	fputs("\n ]\n}\n", fp);
+out:
+	function_counts__exit(&counts);
+	function_table__free_labels(table, labels);
+	return err;
 }
 
 static void json_change_value(const char *name, const struct function_column *column,
@@ -459,10 +509,10 @@ static void json_change(const struct function_column *column,
 }
 
 static void json_diff_row(const struct function_diff_print *print,
-			  const struct function_diff_row *row, FILE *fp)
+			  const char *label, const struct function_diff_row *row, FILE *fp)
 {
 	fputs("\n  {", fp);
-	json_name(function_diff_row__sums(row), fp);
+	json_name(label, function_diff_row__sums(row), fp);
 	fprintf(fp, ", \"status\": \"%s\",\n   \"metrics\": {", function_diff_row__status(row));
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		fputs(i ? ",\n    " : "\n    ", fp);
@@ -507,22 +557,36 @@ static void json_deviations(const struct function_diff_print *print, FILE *fp)
  *			       deviations between runs, changes of functions
  * @print: the output
  * @fp: the output file
+ *
+ * Return: 0, or -ENOMEM.
  */
-void function_diff_print__json(const struct function_diff_print *print, FILE *fp)
+int function_diff_print__json(const struct function_diff_print *print, FILE *fp)
 {
-	const struct function_table *table = &print->after->table;
+	const struct function_table *before = &print->before->table, *table = &print->after->table;
+	char **labels = function_table__labels(table, INT_MAX);
+	char **labels_before = function_table__labels(before, INT_MAX);
+	int err = labels && labels_before ? 0 : -ENOMEM;
 
+	if (err)
+		goto out;
 	json_begin(fp);
 	fprintf(fp, " \"by\": \"%s\",\n \"inline\": %s,\n", table->by,
 		table->inlines ? "true" : "false");
 	json_side("before", print->before, fp);
 	json_side("after", print->after, fp);
-	json_columns(&print->diff->columns, print->fields, print->nr_fields, fp);
+	json_columns(&print->diff->columns, NULL, print->fields, print->nr_fields, fp);
 	json_deviations(print, fp);
 	fputs(" \"functions\": [", fp);
 	for (size_t r = 0; r < print->nr_rows; r++) {
+		const struct function_diff_row *row = &print->diff->rows[r];
+
 		fputs(r ? "," : "", fp);
-		json_diff_row(print, &print->diff->rows[r], fp);
+		json_diff_row(print, row->after ? labels[row->after->sums - table->sums] :
+			      labels_before[row->before->sums - before->sums], row, fp);
 	}
 	fputs("\n ]\n}\n", fp);
+out:
+	function_table__free_labels(table, labels);
+	function_table__free_labels(before, labels_before);
+	return err;
 }

@@ -7,7 +7,7 @@
 struct function_diff_print;
 struct function_print;
 
-void function_print__json(const struct function_print *print, FILE *fp);
-void function_diff_print__json(const struct function_diff_print *print, FILE *fp);
+int function_print__json(const struct function_print *print, FILE *fp);
+int function_diff_print__json(const struct function_diff_print *print, FILE *fp);
 
 #endif /* __PERF_FUNCTIONS_JSON_H */

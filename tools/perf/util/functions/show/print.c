@@ -17,7 +17,6 @@
 #include "../estimate/columns.h"
 #include "print.h"
 
-#define LABEL_WIDTH	60
 #define LEAST_LABEL	20
 #define COLOR_GREY	"\033[90m"
 
@@ -53,7 +52,7 @@ static void shorten(char *text, int most)
  * unique, else the path.
  */
 static char *label_of(const struct function_sums *function, unsigned int nr_dsos,
-		      bool has_own_short_name)
+		      bool has_own_short_name, int most)
 {
 	const char *dso = function->dso;
 	char address[FUNCTION_CELL_SIZE] = "", *label, *printable;
@@ -77,7 +76,7 @@ static char *label_of(const struct function_sums *function, unsigned int nr_dsos
 	printable = function_text__printable(label);
 	free(label);
 	if (printable)
-		shorten(printable, LABEL_WIDTH);
+		shorten(printable, most);
 	return printable;
 }
 
@@ -100,7 +99,8 @@ static bool is_short_unique(const char *const *paths, unsigned int nr, const cha
  * Sets the labels of the functions of one symbol, by their places in the table, which is sorted by
  * symbol, then by DSO.
  */
-static int label_symbol(const struct function_table *table, size_t from, size_t to, char **labels)
+static int label_symbol(const struct function_table *table, size_t from, size_t to, int most,
+			char **labels)
 {
 	const char **paths = calloc(to - from, sizeof(*paths));
 	unsigned int nr = 0;
@@ -116,7 +116,8 @@ static int label_symbol(const struct function_table *table, size_t from, size_t 
 	for (size_t i = from; !err && i < to; i++) {
 		const struct function_sums *function = table->sums[i];
 
-		labels[i] = label_of(function, nr, is_short_unique(paths, nr, function->dso));
+		labels[i] = label_of(function, nr, is_short_unique(paths, nr, function->dso),
+				     most);
 		if (!labels[i])
 			err = -ENOMEM;
 	}
@@ -127,10 +128,11 @@ static int label_symbol(const struct function_table *table, size_t from, size_t 
 /**
  * function_table__labels - name the rows of a table
  * @table: the table
+ * @most: the middle of longer names is cut out
  *
  * Return: the names, by place in the table, NULL without memory.
  */
-char **function_table__labels(const struct function_table *table)
+char **function_table__labels(const struct function_table *table, int most)
 {
 	char **labels = calloc(table->nr_sums ?: 1, sizeof(*labels));
 
@@ -139,7 +141,7 @@ char **function_table__labels(const struct function_table *table)
 		while (next < table->nr_sums &&
 		       !strcmp(table->sums[i]->symbol, table->sums[next]->symbol))
 			next++;
-		if (label_symbol(table, i, next, labels)) {
+		if (label_symbol(table, i, next, most, labels)) {
 			while (next--)
 				free(labels[next]);
 			zfree(&labels);
@@ -272,7 +274,7 @@ int function_layout__init(struct function_layout *layout, const struct function_
 	layout->key_width = strlen(layout->key);
 	layout->widths = calloc(print->nr_fields ?: 1, sizeof(*layout->widths));
 	layout->interval_widths = calloc(print->nr_fields ?: 1, sizeof(*layout->interval_widths));
-	layout->labels = function_table__labels(print->table);
+	layout->labels = function_table__labels(print->table, FUNCTION_LABEL_WIDTH);
 	layout->cells = calloc(print->nr_rows * print->nr_fields + 1, sizeof(*layout->cells));
 	if (!layout->widths || !layout->interval_widths || !layout->labels || !layout->cells) {
 		function_layout__exit(layout);

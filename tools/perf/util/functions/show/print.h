@@ -13,6 +13,7 @@ struct function_sums;
 struct function_table;
 struct function_tree;
 
+#define FUNCTION_LABEL_WIDTH	60
 #define FUNCTION_CELL_SIZE	32
 #define FUNCTION_INTERVAL_SIZE	(2 * FUNCTION_CELL_SIZE)
 #define FUNCTION_INTERVAL_TITLE	"95 %"
@@ -58,7 +59,7 @@ const char *function_layout__label(const struct function_layout *layout,
 				   const struct function_row *row);
 const char *function_layout__title(const struct function_layout *layout, unsigned int field);
 
-char **function_table__labels(const struct function_table *table);
+char **function_table__labels(const struct function_table *table, int most);
 void function_table__free_labels(const struct function_table *table, char **labels);
 
 int function_print__table(const struct function_print *print, FILE *fp);

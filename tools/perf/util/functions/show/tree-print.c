@@ -158,7 +158,7 @@ int function_tree__print(const struct function_tree *tree, const struct function
 {
 	struct tree_print out = {
 		.tree = tree, .print = print, .fp = fp,
-		.labels = function_table__labels(print->table),
+		.labels = function_table__labels(print->table, FUNCTION_LABEL_WIDTH),
 	};
 	int err = out.labels ? 0 : -ENOMEM;
 

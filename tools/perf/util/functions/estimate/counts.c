@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Divides the events of a recording among the rows of its table. Those of all rows add up to what
+ * was counted: in share mode auto in all intervals, else in the windows that count.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+
+#include "../collect/sums.h"
+#include "../collect/u192.h"
+#include "columns.h"
+#include "counts.h"
+
+static int find_event(const struct function_counts *counts, const char *event)
+{
+	for (unsigned int i = 0; i < counts->nr_events; i++) {
+		if (equal_names(counts->events[i], event))
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * Returns what a set has counted of an event. The intervals of share mode auto are also those of
+ * functions that the user does not want to see; windows tell which part.
+ */
+static double recorded_in(const struct function_table *table, const struct event_set *set,
+			  int event)
+{
+	double all = u192__double(&set->windows.values[event]) +
+		     u192__double(&set->longs.values[event]), samples = 0, counted = 0;
+
+	for (size_t i = 0; i < table->nr_sums; i++) {
+		if (table->sums[i]->set != set)
+			continue;
+		samples += table->sums[i]->samples;
+		counted += u192__double(&table->sums[i]->values[event]);
+	}
+	if (!event_set__has_share(set, FUNCTION_SHARE_AUTO))
+		return counted;
+	return set->windows.number ? all * fmin(samples / set->windows.number, 1) : all;
+}
+
+/* Returns the origin of the counts of an event: its own samples, if there are any. */
+static enum function_source source_of(const struct function_table *table, const char *event)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->is_sampled && event_set__find(table->sets[i], event) >= 0)
+			return FUNCTION_SOURCE_SAMPLES;
+	}
+	return FUNCTION_SOURCE_WINDOWS;
+}
+
+/* Returns what has been counted of an event. */
+static double recorded(const struct function_table *table, const char *event,
+		       enum function_source source)
+{
+	double all = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+		int place = event_set__find(set, event);
+
+		if (place >= 0 && set->is_sampled == (source == FUNCTION_SOURCE_SAMPLES))
+			all += recorded_in(table, set, place);
+	}
+	return round(all);
+}
+
+/*
+ * Divides an event among the rows. Each row has the part of the whole up to it less the part up to
+ * the one before, in whole events, so nothing is lost by rounding.
+ */
+static int divide(struct function_counts *counts, unsigned int event,
+		  const struct function_table *table, const struct function_columns *columns,
+		  const struct function_row *total)
+{
+	struct function_value *parts = calloc(columns->nr_rows ?: 1, sizeof(*parts));
+	const enum function_source source = source_of(table, counts->events[event]);
+	double all = recorded(table, counts->events[event], source);
+	double sum = 0, until = 0, before = 0;
+
+	if (!parts ||
+	    function_columns__divide(columns, total, counts->events[event], source, parts)) {
+		free(parts);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < columns->nr_rows; i++)
+		sum += parts[i].value;
+	for (size_t i = 0; sum > 0 && i < columns->nr_rows; i++) {
+		size_t row = columns->rows[i].sums - table->sums;
+		struct function_count *count = &counts->counts[row * counts->nr_events + event];
+		double end;
+
+		until += parts[i].value;
+		end = round(all * (until / sum));
+		count->value = end - before;
+		count->variance = pow(parts[i].error * all / sum, 2);
+		before = end;
+	}
+	free(parts);
+	return 0;
+}
+
+static int add_events(struct function_counts *counts, const struct function_table *table)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++)
+		nr += table->sets[i]->nr_events;
+	counts->events = calloc(nr ?: 1, sizeof(*counts->events));
+	if (!counts->events)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		for (unsigned int j = 0; j < table->sets[i]->nr_events; j++) {
+			if (find_event(counts, table->sets[i]->events[j]) < 0)
+				counts->events[counts->nr_events++] = table->sets[i]->events[j];
+		}
+	}
+	counts->counts = calloc(table->nr_sums * counts->nr_events ?: 1, sizeof(*counts->counts));
+	return counts->counts ? 0 : -ENOMEM;
+}
+
+/**
+ * function_counts__init - divide the events of a recording among the rows of its table
+ * @counts: set to the events of each row
+ * @table: the table
+ * @columns: columns of the table, from which rows may have been removed
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int function_counts__init(struct function_counts *counts, const struct function_table *table,
+			  const struct function_columns *columns)
+{
+	struct function_row total = {
+		.sums = table->sums, .nr_sums = table->nr_sums, .options = columns->options,
+	};
+	struct function_columns all;
+	int err;
+
+	memset(counts, 0, sizeof(*counts));
+	err = function_columns__init_rows(&all, table) ?: add_events(counts, table);
+	for (size_t i = 0; !err && i < all.nr_rows; i++) {
+		all.rows[i].options = columns->options;
+		if (function_by__is(table->by, FUNCTION_BY_CHILDREN) &&
+		    function_sums__is_root(all.rows[i].sums[0], FUNCTION_ALL))
+			total = all.rows[i];
+	}
+	for (unsigned int i = 0; !err && i < counts->nr_events; i++)
+		err = divide(counts, i, table, &all, &total);
+	function_columns__exit(&all);
+	return err;
+}
+
+/**
+ * function_counts__exit - free counts
+ * @counts: the counts
+ */
+void function_counts__exit(struct function_counts *counts)
+{
+	zfree(&counts->events);
+	zfree(&counts->counts);
+}
+
+/**
+ * function_table__width - choose the event whose counts are widths in a flame graph
+ * @table: the table
+ *
+ * Return: cycles, or else the first leader; of those that open windows, if there are any. NULL if
+ * the table is empty.
+ */
+const char *function_table__width(const struct function_table *table)
+{
+	bool is_auto = function_table__has_share(table, FUNCTION_SHARE_AUTO);
+	const char *first = NULL;
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+		int cycles = event_set__find(set, "cycles");
+
+		if (is_auto && !event_set__has_share(set, FUNCTION_SHARE_AUTO))
+			continue;
+		first = first ?: set->events[0];
+		if (!cycles || (cycles > 0 && !is_auto))
+			return set->events[cycles];
+	}
+	return first;
+}
