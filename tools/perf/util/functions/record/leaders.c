@@ -23,6 +23,8 @@
 
 /* A window that each PMU which alternates takes. */
 #define PROBE_WINDOW	1000
+/* A frequency that suffices. */
+#define MOST_RATE	1000
 
 /* An event that perf record opens, without its periods. */
 struct opened_event {
@@ -40,6 +42,10 @@ static struct {
 	struct opened_event *events;
 	unsigned int nr;
 	bool told_of_children;
+	bool told_of_windows;
+	/* Terms whose frequency depends on the number of all these events. */
+	struct evsel_config_term **rates;
+	unsigned int nr_rates;
 } leaders;
 
 /* Returns true if the user has written the term; an alias only has weak terms. */
@@ -59,6 +65,8 @@ static int add_term(struct evsel *evsel, enum evsel_term_type type, u64 value)
 	term->type = type;
 	if (type == EVSEL__CONFIG_TERM_PERIOD)
 		term->val.period = value;
+	else if (type == EVSEL__CONFIG_TERM_FREQ)
+		term->val.freq = value;
 	else if (type == EVSEL__CONFIG_TERM_ALT_PERIOD)
 		term->val.alt_period = value;
 	else if (type == EVSEL__CONFIG_TERM_ALT_PERIOD_JITTER)
@@ -69,21 +77,43 @@ static int add_term(struct evsel *evsel, enum evsel_term_type type, u64 value)
 	return 0;
 }
 
+static bool has_rate(struct evsel *evsel)
+{
+	return has_term(evsel, EVSEL__CONFIG_TERM_PERIOD) ||
+	       has_term(evsel, EVSEL__CONFIG_TERM_FREQ);
+}
+
+/* Lets an event sample at its part of @rate; each further event makes the parts smaller. */
+static int add_rate(struct evsel *evsel, u64 rate)
+{
+	struct evsel_config_term **rates = realloc(leaders.rates, (leaders.nr_rates + 1) *
+						   sizeof(*rates));
+	int err = rates ? add_term(evsel, EVSEL__CONFIG_TERM_FREQ, 0) : -ENOMEM;
+
+	leaders.rates = rates ?: leaders.rates;
+	if (err)
+		return err;
+	rates[leaders.nr_rates++] = list_last_entry(&evsel->config_terms,
+						    struct evsel_config_term, list);
+	for (unsigned int i = 0; i < leaders.nr_rates; i++)
+		rates[i]->val.freq = min_t(u64, max_t(u64, rate / leaders.nr_rates, 1), MOST_RATE);
+	return 0;
+}
+
 /*
  * Sets the sampling of a leader. Terms that say how it is sampled stay as they are; the user's
  * other options are added.
  */
 static int sample_leader(struct evsel *evsel, const struct function_sampling *sampling)
 {
-	bool has_rate = has_term(evsel, EVSEL__CONFIG_TERM_PERIOD) ||
-			has_term(evsel, EVSEL__CONFIG_TERM_FREQ);
+	bool has_own_rate = has_rate(evsel);
 	bool has_window = has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD);
-	bool is_bare = !has_rate && !has_window;
+	bool is_bare = !has_own_rate && !has_window;
 	bool wants_window = sampling->window && (is_bare || sampling->has_window ||
 						 sampling->has_jitter || sampling->has_burst);
 	int err = 0;
 
-	if (!has_rate && sampling->period)
+	if (!has_own_rate && sampling->period)
 		err = add_term(evsel, EVSEL__CONFIG_TERM_PERIOD, sampling->period);
 	if (!err && !has_window && wants_window)
 		err = add_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD, sampling->window);
@@ -172,6 +202,69 @@ static void check_leader(struct evsel *evsel, bool has_own_window)
 	give_up();
 }
 
+/* Returns true if the kernel and the PMU are able to alternate, or if that cannot be found out. */
+static bool can_alternate(const struct evsel *leader)
+{
+	struct perf_event_attr attr = probe_of(&leader->core.attr), alternate = attr;
+	int err;
+
+	alternate.alternative_sample_period = PROBE_WINDOW;
+	err = try_open(attr) ? 0 : try_open(alternate);
+	return err != E2BIG && err != EOPNOTSUPP;
+}
+
+static bool can_sample(const struct evsel *evsel)
+{
+	return evsel->core.attr.type != PERF_TYPE_TRACEPOINT &&
+	       !try_open(probe_of(&evsel->core.attr));
+}
+
+/* Lets a member sample itself, as precisely as the PMU is able to. */
+static int sample_member(struct evsel *evsel, u64 rate)
+{
+	if (has_rate(evsel))
+		return 0;
+	evsel->precise_max = evsel->core.attr.type != PERF_TYPE_SOFTWARE;
+	return add_rate(evsel, rate);
+}
+
+/*
+ * Sets the sampling of a group whose members sample, too. Windows need the counts of a group. Without
+ * windows these are not needed, unless some member cannot sample.
+ */
+static int sample_group(struct evsel *leader, const struct function_sampling *sampling)
+{
+	bool wants_window = sampling->has_window || sampling->has_jitter || sampling->has_burst ||
+			    has_term(leader, EVSEL__CONFIG_TERM_ALT_PERIOD);
+	bool has_windows = wants_window || (leader->sample_read && can_alternate(leader));
+	bool all_sample = true, has_counts = leader->sample_read;
+	struct evsel *evsel;
+	int err = 0;
+
+	if (has_windows)
+		err = sample_leader(leader, sampling);
+	else if (!has_rate(leader) && sampling->period)
+		err = add_rate(leader, sampling->rate);
+	for_each_group_member(evsel, leader) {
+		bool samples = can_sample(evsel);
+
+		/* The leader may take the rest. */
+		if (!err && samples)
+			err = sample_member(evsel, has_windows ? sampling->rate * 3 / 5 :
+								 sampling->rate);
+		all_sample &= samples;
+	}
+	if (has_windows || !has_counts)
+		return err;
+	for_each_group_evsel(evsel, leader)
+		evsel->sample_read &= !all_sample;
+	if (!leaders.told_of_windows)
+		fprintf(stderr,
+			"perf functions: this kernel or PMU has no alternate periods: the recording has samples of each event, and no windows\n");
+	leaders.told_of_windows = true;
+	return err;
+}
+
 /* Before Linux 6.12 children cannot inherit an event whose samples have counts. */
 static bool can_inherit_counts(void)
 {
@@ -242,10 +335,11 @@ static int parse_events_of_leaders(const struct option *opt, const char *arg, in
 		if (known-- > 0 || evsel__is_dummy_event(evsel) || evsel__is_aux_event(evsel))
 			continue;
 		if (evsel__is_group_leader(evsel)) {
-			warn_of_children(evsel);
-			err = sample_leader(evsel, &leaders.sampling);
+			err = leaders.sampling.rate ? sample_group(evsel, &leaders.sampling) :
+						      sample_leader(evsel, &leaders.sampling);
 			if (err)
 				return err;
+			warn_of_children(evsel);
 		}
 		err = add_event(evsel);
 		if (err)

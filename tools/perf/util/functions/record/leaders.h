@@ -10,6 +10,7 @@ struct option;
 /* The sampling by perf functions record of events whose terms do not give it. */
 struct function_sampling {
 	u64 period;		/* 0: -c or -F sets it */
+	u64 rate;		/* of samples a second, if members sample, too; else 0 */
 	u64 window;		/* 0: no alternate period */
 	u32 jitter;
 	u32 burst;
