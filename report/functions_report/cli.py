@@ -312,7 +312,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     inputs = arguments.inputs
     data: Table = {}
     if arguments.sides:
-        data["diff"] = page.diff_data(compare(perf, arguments.sides, [*by, *large(arguments)]))
+        data["diff"] = compare(perf, arguments.sides, [*by, *large(arguments)])
         inputs = arguments.sides[1]
     table = perf.table(inputs, *by, *large(arguments))
     data["table"] = page.table_data(table)
@@ -322,7 +322,7 @@ def page_data(perf: Perf, arguments: argparse.Namespace, by: Sequence[str]) -> T
     except ReportError as error:
         note = flame.why_none(error)
         event, tree = flame.of_table(perf.table(inputs, *by) if large(arguments) else table)
-    data["flame"] = page.flame_data(event, tree, table["columns"], note)
+    data["flame"] = {"event": event, "columns": table["columns"], "root": tree, "note": note}
     data["warnings"] = list(perf.warnings)
     if arguments.interval:
         data["timeline"] = page.timeline_data(

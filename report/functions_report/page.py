@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import ReportError, flame
+from . import ReportError
 from .table import Table, write_output
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -69,19 +69,6 @@ def timeline_data(table: Table, intervals: Iterable[Table], dates: bool) -> Tabl
 def key(function: Table) -> tuple[str, str, int | None]:
     """Returns the identity of a function."""
     return function["symbol"], function["dso"], function.get("address")
-
-
-def diff_data(table: Table) -> Table:
-    """Returns a comparison for the page."""
-    return {
-        **members(table, "by", "before", "after", "columns"),
-        "rows": table["functions"],
-    }
-
-
-def flame_data(event: str | None, root: flame.Node, columns: list[Table], note: str) -> Table:
-    """A tree for the page; note: the reason if it has one level only, else empty."""
-    return {"event": event, "columns": columns, "root": root, "note": note}
 
 
 def template() -> str:

@@ -10,6 +10,7 @@ import functools
 import io
 import itertools
 import json
+import math
 import os
 import re
 import unittest
@@ -83,6 +84,10 @@ class RandomRecordings(unittest.TestCase):
             counted = reports.counted_of(name, sums, intervals)
             counts = [row["events"][name]["count"] for row in report["functions"]]
             self.assertEqual(sum(counts), counted, name)
+            # the share has the same error
+            for row in report["functions"] if name == "cycles" and counted else ():
+                error = 100 * math.sqrt(row["events"][name]["variance"]) / counted
+                self.assertAlmostEqual(row["errors"].get("%CY", error), error, places=6)
 
     def test_sums(self):
         """The sums are those of the simulation."""
@@ -498,6 +503,7 @@ class Report(Case):
         self.assert_refused(
             "need: use perf functions record --all-cgroups$", self.one, "--by", "comm,cgroup"
         )
+        self.assert_refused("--depth cuts call chains: add --by callchain$", self.one, "--depth", 1)
         self.assert_refused(
             "--inline needs rows of functions: use --by symbol or --by callchain$",
             self.one,

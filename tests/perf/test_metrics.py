@@ -288,6 +288,9 @@ CODES = {  # codes of Arm's events; both programs know some events by code
 }
 
 
+FIRST_LEVEL = "backend_bound", "bad_speculation", "frontend_bound", "retiring"
+
+
 class Tree(unittest.TestCase):
     """--tree opens the metrics above their thresholds, and no others."""
 
@@ -380,6 +383,12 @@ class Tree(unittest.TestCase):
         }
         for name, value in expected.items():
             self.assertAlmostEqual(row["metrics"][name], value, 9)
+        columns = report("-i", path, "-M", "TopdownL1,TopdownL2")["columns"]
+        found = {one["name"]: (one["role"], one["unit"], one.get("parent")) for one in columns}
+        for one in FIRST_LEVEL:
+            self.assertEqual(found[f"tma_{one}"], ("slots", "percent", None))
+        for one in "tma_core_bound", "tma_memory_bound":
+            self.assertEqual(found[one], ("rate", "percent", "tma_backend_bound"))
         trees, said = self.text(path, "-M", "TopdownL1")
         memory = trees[f"{MEMORY:#x}"]
         self.assertEqual(
@@ -450,11 +459,11 @@ class Tree(unittest.TestCase):
                 ),
             ],
         )
-        (row,) = (
-            row
-            for row in report("-i", path, "-M", "TopdownL1", "--tree")["functions"]
-            if row["address"] == MEMORY
-        )
+        told = report("-i", path, "-M", "TopdownL1", "--tree")
+        roles = {one["name"]: (one["role"], one.get("parent")) for one in told["columns"]}
+        self.assertEqual(roles["frontend_stalled_cycles"], ("cycles", None))
+        self.assertEqual(roles["l1d_cache_mpki"], ("rate", "backend_stalled_cycles"))
+        (row,) = (row for row in told["functions"] if row["address"] == MEMORY)
         self.assertAlmostEqual(row["metrics"]["l1d_cache_mpki"], 1000 * 30 / 300, 9)
 
 

@@ -43,25 +43,18 @@ class Recordings(unittest.TestCase):
 
     @staticmethod
     def simulated(simulation: Simulation, event: str) -> dict[tuple[str, ...], list[int]]:
-        """Counts of an event, and windows, by callers, outermost first.
-
-        If samples have opened windows (share mode auto), they divide the leader's counts.
-        """
+        """Counts of an event, and windows, by callers, outermost first."""
+        expected = simulation.expected()
+        counts = reports.weighed(expected, simulation.expected_intervals())
+        numbers = [(function[0], row[event], 0) for function, row in counts.items()]
+        numbers += [(function[0], 0, one["matched"]) for (function, _), one in expected.items()]
         sums: dict[tuple[str, ...], list[int]] = {}
-        for ((name, *_), events), one in simulation.expected().items():
+        for name, *both in numbers:
             frames = tuple(reversed(name.split(";")))
-            led = events[0] == event
-            numbers = one["totals"].get(event, 0), one["matched"], led * one["opened"]
             for depth in range(len(frames) + 1):
-                above = sums.setdefault(frames[:depth], [0] * 3)
-                sums[frames[:depth]] = [a + b for a, b in zip(above, numbers)]
-        opened = sums[()][2]
-        counted = reports.counted_of(event, simulation.expected(), simulation.expected_intervals())
-        widths = {
-            frames: [numbers[2] * counted / opened if opened else numbers[0], numbers[1]]
-            for frames, numbers in sums.items()
-        }
-        return {frames: numbers for frames, numbers in widths.items() if numbers[0]} or {(): [0, 0]}
+                above = sums.setdefault(frames[:depth], [0, 0])
+                sums[frames[:depth]] = [a + b for a, b in zip(above, both)]
+        return {frames: both for frames, both in sums.items() if both[0]} or {(): [0, 0]}
 
     @staticmethod
     def frames(root: dict) -> dict[tuple[str, ...], list[int]]:

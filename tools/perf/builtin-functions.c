@@ -148,7 +148,7 @@ struct report_options {
 	bool header;
 	bool diff;
 	double interval;
-	double depth;		/* of call chains; below 0: all of them */
+	unsigned int depth;	/* of call chains; UINT_MAX: all of them */
 	/* With --interval: the times of the table, and data printed once for all tables. */
 	const char *time;
 	/* For perf functions top: one of its tables. */
@@ -1026,7 +1026,7 @@ static int choose_report(struct report_options *options)
 		return -EINVAL;
 	}
 	options->reading.is_compared = options->diff;
-	if (options->depth >= 0 && (options->diff || options->interval)) {
+	if (options->depth < UINT_MAX && (options->diff || options->interval)) {
 		pr_err("perf functions: --depth goes with a table of call chains: leave out --interval and comparisons\n");
 		return -EINVAL;
 	}
@@ -1094,19 +1094,20 @@ static int add_up_input(const char *path, struct report_options *options,
 	return err;
 }
 
-static int cut_chains(struct function_table *table, double depth)
+static int cut_chains(struct function_table *table, unsigned int depth)
 {
-	int err = -EINVAL;
+	int err;
 
-	if (depth < 0)
+	if (depth == UINT_MAX)
 		return 0;
-	if (function_by__is(table->by, FUNCTION_BY_CALLCHAIN))
-		err = function_table__cut_chains(table, depth);
+	if (!function_by__is(table->by, FUNCTION_BY_CALLCHAIN)) {
+		pr_err("perf functions: --depth cuts call chains: add --by callchain\n");
+		return -EINVAL;
+	}
+	err = function_table__cut_chains(table, depth);
 	if (err)
-		pr_err("perf functions: cannot cut call chains: %s\n", err == -EINVAL ?
-		       "the rows are none: add --by callchain" : err == -ERANGE ?
-		       "the sums are too large to add up: report fewer files at once" :
-		       "not enough memory");
+		pr_err("perf functions: %s: report fewer files at once\n", err == -ERANGE ?
+		       "the sums are too large to add up" : "not enough memory");
 	return err;
 }
 
@@ -1209,11 +1210,6 @@ static int parse_percent(const struct option *opt, const char *str, int unset __
 static int parse_seconds(const struct option *opt, const char *str, int unset __maybe_unused)
 {
 	return parse_number(opt, str, 1.0 / NSEC_PER_SEC, NSEC_PER_SEC);
-}
-
-static int parse_depth(const struct option *opt, const char *str, int unset __maybe_unused)
-{
-	return parse_number(opt, str, 0, UINT_MAX);
 }
 
 static void add_input(struct report_options *report, const char *path)
@@ -1380,7 +1376,7 @@ static struct option *join_options(const struct option *first, const struct opti
 
 static int cmd_functions_report(int argc, const char **argv, bool tui_is_default)
 {
-	struct report_options report = { .share_name = "auto", .depth = -1 };
+	struct report_options report = { .share_name = "auto", .depth = UINT_MAX };
 	struct option *shared = table_options(&report), *all = NULL;
 	int err = -1;
 	const struct option options[] = {
@@ -1398,9 +1394,8 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_GROUP(GROUP_ROWS),
 	OPT_VALUE(0, "interval", &report.interval, "seconds",
 		  "print a table for each span of this length", parse_seconds),
-	OPT_VALUE(0, "depth", &report.depth, "n",
-		  "with --by callchain: keep the n outermost functions of call chains (0: none, all chains are one)",
-		  parse_depth),
+	OPT_UINTEGER(0, "depth", &report.depth,
+		     "with --by callchain: keep so many outermost functions (0: add up all)"),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),

@@ -225,7 +225,7 @@ function changeColumn(column, rows) {
 }
 
 export function diffView(panel, diff) {
-	const { columns, rows } = diff;
+	const { columns, functions: rows } = diff;
 
 	panel.append(
 		element(

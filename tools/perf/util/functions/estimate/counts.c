@@ -31,8 +31,9 @@ static int find_event(const struct function_counts *counts, const char *event)
 static double recorded_in(const struct function_table *table, const struct event_set *set,
 			  int event)
 {
-	double all = u192__double(&set->windows.values[event]) +
-		     u192__double(&set->longs.values[event]), samples = 0, counted = 0;
+	const struct u192 *windows = &set->windows.values[event];
+	const struct u192 *longs = &set->longs.values[event];
+	double samples = 0, counted = 0;
 
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		if (table->sums[i]->set != set)
@@ -42,7 +43,8 @@ static double recorded_in(const struct function_table *table, const struct event
 	}
 	if (!event_set__has_share(set, FUNCTION_SHARE_AUTO))
 		return counted;
-	return set->windows.number ? all * fmin(samples / set->windows.number, 1) : all;
+	return (u192__double(windows) + u192__double(longs)) *
+	       (set->windows.number ? fmin(samples / set->windows.number, 1) : 1);
 }
 
 /* Returns the origin of the counts of an event: its own samples, if there are any. */
@@ -55,22 +57,6 @@ static enum function_source source_of(const struct function_table *table, const 
 	return FUNCTION_SOURCE_WINDOWS;
 }
 
-/* Returns what has been counted of an event. */
-static double recorded(const struct function_table *table, const char *event,
-		       enum function_source source)
-{
-	double all = 0;
-
-	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		const struct event_set *set = table->sets[i];
-		int place = event_set__find(set, event);
-
-		if (place >= 0 && set->is_sampled == (source == FUNCTION_SOURCE_SAMPLES))
-			all += recorded_in(table, set, place);
-	}
-	return round(all);
-}
-
 /*
  * Divides an event among the rows. Each row has the part of the whole up to it less the part up to
  * the one before, in whole events, so nothing is lost by rounding.
@@ -80,12 +66,18 @@ static int divide(struct function_counts *counts, unsigned int event,
 		  const struct function_row *total)
 {
 	struct function_value *parts = calloc(columns->nr_rows ?: 1, sizeof(*parts));
-	const enum function_source source = source_of(table, counts->events[event]);
-	double all = recorded(table, counts->events[event], source);
-	double sum = 0, until = 0, before = 0;
+	const char *name = counts->events[event];
+	const enum function_source source = source_of(table, name);
+	double all = 0, sum = 0, until = 0, before = 0;
 
-	if (!parts ||
-	    function_columns__divide(columns, total, counts->events[event], source, parts)) {
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+		int place = event_set__find(set, name);
+
+		if (place >= 0 && set->is_sampled == (source == FUNCTION_SOURCE_SAMPLES))
+			all += recorded_in(table, set, place);
+	}
+	if (!parts || function_columns__divide(columns, total, name, source, parts)) {
 		free(parts);
 		return -ENOMEM;
 	}

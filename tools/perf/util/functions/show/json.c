@@ -154,56 +154,32 @@ static void json_interrupts(const struct function_table *table, FILE *fp)
 	fputs("\n ]", fp);
 }
 
-/* The numbers of windows of some sums, and of samples of events that sample themselves. */
-struct json_windows {
-	u64 opened, samples, matched, discarded, own;
-};
-
-static void json_windows__add(struct json_windows *windows, const struct function_sums *sums)
+/*
+ * Prints the numbers of windows of some sums, and of samples of events that sample themselves, as
+ * members of an object. With @is_inclusive, callers have those of what they call: two rows have all.
+ */
+static void json_windows(struct function_sums *const *sums, size_t nr, bool is_inclusive, FILE *fp)
 {
-	if (sums->set->is_sampled) {
-		windows->own = add_saturated(windows->own, sums->samples);
-		return;
+	u64 opened = 0, samples = 0, matched = 0, inside = 0, own = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (is_inclusive && !function_sums__is_root(sums[i], FUNCTION_ALL) &&
+		    !function_sums__is_root(sums[i], FUNCTION_CUT))
+			continue;
+		if (sums[i]->set->is_sampled) {
+			own += sums[i]->samples;
+			continue;
+		}
+		opened += sums[i]->opened;
+		samples += sums[i]->samples;
+		matched += sums[i]->matched;
+		inside += function_sums__inside(sums[i]);
 	}
-	windows->opened = add_saturated(windows->opened, sums->opened);
-	windows->samples = add_saturated(windows->samples, sums->samples);
-	windows->matched = add_saturated(windows->matched, sums->matched);
-	windows->discarded = add_saturated(windows->discarded,
-					   sums->samples - function_sums__inside(sums));
-}
-
-static void json_windows(const struct json_windows *windows, FILE *fp)
-{
-	json_number("\"windows\": {\"opened\": ", windows->opened, fp);
-	json_number(", \"samples\": ", windows->samples, fp);
-	json_number(", \"matched\": ", windows->matched, fp);
-	json_number(", \"discarded\": ", windows->discarded, fp);
-	json_number("}, \"samples\": ", windows->own, fp);
-}
-
-static void json_row_windows(const struct function_row *row, FILE *fp)
-{
-	struct json_windows windows = {};
-
-	for (size_t i = 0; i < row->nr_sums; i++)
-		json_windows__add(&windows, row->sums[i]);
-	json_windows(&windows, fp);
-}
-
-/* Callers have the windows of what they call: two rows have all. */
-static void json_all_windows(const struct function_table *table, FILE *fp)
-{
-	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
-	struct json_windows windows = {};
-
-	for (size_t i = 0; i < table->nr_sums; i++) {
-		const struct function_sums *sums = table->sums[i];
-
-		if (!is_inclusive || function_sums__is_root(sums, FUNCTION_ALL) ||
-		    function_sums__is_root(sums, FUNCTION_CUT))
-			json_windows__add(&windows, sums);
-	}
-	json_windows(&windows, fp);
+	json_number("\"windows\": {\"opened\": ", opened, fp);
+	json_number(", \"samples\": ", samples, fp);
+	json_number(", \"matched\": ", matched, fp);
+	json_number(", \"discarded\": ", samples - inside, fp);
+	json_number("}, \"samples\": ", own, fp);
 }
 
 /* Prints the events of all groups with their units, and the one for the widths of flame graphs. */
@@ -416,7 +392,7 @@ static void json_row(const struct function_print *print, const struct function_c
 	fputs("\n  {", fp);
 	json_name(label, row->sums[0], fp);
 	fputs(",\n   ", fp);
-	json_row_windows(row, fp);
+	json_windows(row->sums, row->nr_sums, /*is_inclusive=*/false, fp);
 	json_counts(print, counts, row, fp);
 	fputs(",\n   \"metrics\": ", fp);
 	json_values(print, row, JSON_METRICS, fp);
@@ -460,7 +436,8 @@ int function_print__json(const struct function_print *print, FILE *fp)
 	json_skids(table, fp);
 	fprintf(fp, ",\n \"corrected\": %s,\n ",
 		print->columns->options.is_corrected ? "true" : "false");
-	json_all_windows(table, fp);
+	json_windows(table->sums, table->nr_sums,
+		     function_by__is(table->by, FUNCTION_BY_CHILDREN), fp);
 	fputs(",\n", fp);
 	json_all_events(table, &counts, fp);
 	json_columns(print->columns, print->tree, print->fields, print->nr_fields, fp);
