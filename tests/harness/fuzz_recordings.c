@@ -182,6 +182,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	memcpy(copy + 1, "PERFILE2\x10\0\0\0\0\0\0", HEADER_SIZE);
 	options.by = keys[data[0] % ARRAY_SIZE(keys)];
 	options.share = data[0] / 8 % 3;
+	options.source = data[0] % FUNCTION_SOURCE_MAX;
 	if (data[0] / 24 % 2) {
 		options.is_due = is_due;
 		options.take = take;

@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 {
 	bool in_parts = argc == 3;
 	const struct recording_options options = {
+		.source = FUNCTION_SOURCE_BEST,
 		.by = "symbol", .force = true, .take = take, .is_due = is_due, .data = &in_parts,
 	};
 	struct function_table table = {};

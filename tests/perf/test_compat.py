@@ -111,7 +111,7 @@ refused() {{
 refused group perf record -q -o group.data -e "$group" -- echo ran
 refused single perf record -q -o single.data -e cycles/period=100000/u -e cycles/period=99700,alt-period=300/u -- echo ran
 refused jitter perf record -q -o jitter.data -e faults/period=3,alt-period=3,alt-period-jitter=1/u -- echo ran
-refused functions perf functions record -q -o functions.data -- echo ran
+refused functions perf functions record -q --windows-only -o functions.data -- echo ran
 mv -f group.data single.data jitter.data functions.data /share || true
 """
 )

@@ -614,13 +614,16 @@ long syscall(long number, long a, long b, long c, long d, long e, long f)
 RECORD = f"""
 cd /share
 for number in 1 2 4 7; do
-	COUNTERS=$number LD_PRELOAD=/share/counters.so PERF_CPUID={N2} perf functions record -M branch,cache -o /dev/null -- true \\
+	COUNTERS=$number LD_PRELOAD=/share/counters.so PERF_CPUID={N2} perf functions record \\
+		--windows-only -M branch,cache -o /dev/null -- true \\
 		> messages.$number 2>&1 || true
 done
 for number in 1 3 5; do
-	COUNTERS=$number LD_PRELOAD=/share/counters.so perf functions record -v -o /dev/null -- true > default.$number 2>&1 || true
+	COUNTERS=$number LD_PRELOAD=/share/counters.so perf functions record --windows-only -v \\
+		-o /dev/null -- true > default.$number 2>&1 || true
 done
-PERF_CPUID={N2} perf functions record -M ipc,Cycle_Accounting,branch_mpki -o /tmp/guest.data -- benchmark 0 1 2> messages > /dev/null
+PERF_CPUID={N2} perf functions record --windows-only -M ipc,Cycle_Accounting,branch_mpki \\
+	-o /tmp/guest.data -- benchmark 0 1 2> messages > /dev/null
 mv /tmp/guest.data .
 perf functions record -M ipc true 2> unknown || true
 """

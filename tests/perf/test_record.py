@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from tests.harness import perfdata
 from tests.harness.env import CHECK, PERF, functions, in_guest, must, run
-from tests.harness.truth import check_shares, read_truth
+from tests.harness.truth import LEAVES, check_shares, read_truth
 
 MINUTES = 1
 MACHINES = "arm64"
@@ -153,7 +153,7 @@ sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_p
 export PERF_CPUID={N2}
 cd /tmp
 option() {{
-	perf functions record -q "$@" true 2> said || {{ cat said; exit 1; }}
+	perf functions record -q --windows-only "$@" true 2> said || {{ cat said; exit 1; }}
 }}
 {{
 {{options}}
@@ -161,7 +161,7 @@ option() {{
 unset PERF_CPUID
 
 benchmark --truth 0 1 > /share/truth
-perf functions record -q -o default.data -- benchmark 0 1 > /dev/null
+perf functions record -q --windows-only -o default.data -- benchmark 0 1 > /dev/null
 
 # on KERNEL NAME COMMAND...: NAME.said gets the output of COMMAND on that kernel, and its status
 on() {{
@@ -174,15 +174,15 @@ on() {{
 program="sh -c 'benchmark --iterations 2000 0 1; i=0; while [ \\$i -lt 8000 ]; do i=\\$((i + 1)); done'"
 for way in "" "-a" "-q" "--no-inherit" "--per-thread" "-e '{{cycles,instructions}}:u'" "-e cycles:uS"; do
 	name=children$(echo "$way" | tr S s | tr -cd a-z)
-	eval on 6.11 $name perf functions record -o $name.data $way -- "$program"
+	eval on 6.11 $name perf functions record --windows-only -o $name.data $way -- "$program"
 	perf functions report -i $name.data -j > $name.json 2> $name.notes || true
 done
-eval on 6.12 inherited perf functions record -o inherited.data -- "$program"
+eval on 6.12 inherited perf functions record --windows-only -o inherited.data -- "$program"
 perf functions report -i inherited.data -j > inherited.json 2> inherited.notes
 # of one that runs already
 benchmark 0 1 > /dev/null &
 sleep 0.1
-on 6.11 running perf functions record -o running.data -p $! -- sleep 0.2
+on 6.11 running perf functions record --windows-only -o running.data -p $! -- sleep 0.2
 wait
 perf functions report -i running.data -j > running.json 2> running.notes || true
 
@@ -192,13 +192,14 @@ copy() {{
 	command=$(sed -n 's/^ *\\(perf functions record --no-window\\)/\\1/p' $name.said)
 	eval on $kernel $name-copied "$command"
 }}
-on plain plain perf functions record -o 'pl ain.data' --burst 4 -F 99 --window 200 -- benchmark --iterations 20 0 1
+on plain plain perf functions record --windows-only -o 'pl ain.data' --burst 4 -F 99 --window 200 -- benchmark --iterations 20 0 1
 copy plain plain
 perf functions report -i 'pl ain.data' -j > plain.json
-PERF_CPUID={N2} on plain plain-metrics perf functions record -o metrics.data -M ipc --kernel true
+PERF_CPUID={N2} on plain plain-metrics perf functions record --windows-only -o metrics.data \
+	-M ipc --kernel true
 on plain plain-terms perf functions record -o terms.data -e '{{cycles/period=5000,alt-period=300/,instructions}}:uS' true
 on plain plain-file perf functions record --no-window -o /nowhere/file true
-on pmu pmu perf functions record -o pmu.data -- benchmark --iterations 20 0 1
+on pmu pmu perf functions record --windows-only -o pmu.data -- benchmark --iterations 20 0 1
 copy pmu pmu
 perf functions report -i pmu.data -j > pmu.json
 on guests guests perf functions record -o guests.data -e '{{cycles,instructions}}:uGHS' true
@@ -209,6 +210,20 @@ on none none perf functions record -o none.data true
 on "plain none" nothing perf functions record -o nothing.data true
 on none clock perf functions record --window 20000 -e '{{cpu-clock,page-faults}}:uS' -o clock.data true
 on "" large perf functions record -e '{{cycles,r3,r4,r8,r10,r12,r13,r17,r1b}}:uS' -o large.data true
+# members sample, too
+for kernel in own plain pmu; do
+	on $kernel samples-$kernel perf functions record -o samples-$kernel.data \
+		-e '{{cycles,page-faults}}:uS' -- benchmark --faults 0 1
+	perf functions report -i samples-$kernel.data -j > samples-$kernel.json \
+		2> samples-$kernel.notes
+	for source in windows samples; do
+		on own $kernel-$source perf functions report -i samples-$kernel.data --source $source
+	done
+done
+benchmark --truth --faults 0 1 > /share/truth-faults
+on own samples-default perf functions record -o samples-default.data --period 99700 true
+on 6.11 samples-children perf functions record -o samples-children.data -- "$program"
+on plain samples-window perf functions record -o /dev/null --window 300 true
 on "" status perf functions record -q -o status.data -- sh -c 'exit 3'
 on "" program perf functions record -q -o program.data -- /nowhere/program
 mv ./*.data ./*.said ./*.notes ./*.json /share
@@ -316,6 +331,63 @@ class Default(unittest.TestCase):
     def test_table(self):
         truth = read_truth((SHARE / "truth").read_text())
         check_shares(self, functions(SHARE / "default.data"), truth, WINDOW)
+
+
+class Samples(unittest.TestCase):
+    """Members sample, too, unless --windows-only is given."""
+
+    NOTE = "has no alternate periods: the recording has samples of each event, and no windows"
+
+    def test_sources(self):
+        """A kernel or PMU that cannot alternate has no windows, and one line says so."""
+        for kernel, windows_too in ("own", True), ("plain", False), ("pmu", False):
+            text, status = said(f"samples-{kernel}")
+            self.assertEqual(status, 0, text)
+            self.assertEqual(text.count(self.NOTE), not windows_too, text)
+            self.assertEqual(said(f"{kernel}-samples")[1], 0)
+            self.assertEqual(said(f"{kernel}-windows")[1], 0 if windows_too else 255)
+        self.assertEqual(
+            [sampling(attr) for attr in leaders("samples-own")],
+            [(4999700, WINDOW, 21, 0), ("1000 Hz", 0, 0, 0)],
+        )
+        for kernel in "plain", "pmu":
+            found = attrs(f"samples-{kernel}")
+            self.assertEqual([sampling(attr) for attr in found], [("1000 Hz", 0, 0, 0)] * 2)
+            self.assertNotIn("READ", found[0]["sample_type"].split("|"))
+
+    def test_rates(self):
+        """All events together take at most 5,000 samples a second, at 5 GHz."""
+        leader, *members = leaders("samples-default")
+        self.assertEqual(sampling(leader), (99700, WINDOW, 21, 0))
+        rates = [int(attr["{ sample_period, sample_freq }"]) for attr in members]
+        self.assertGreater(len(rates), 0)
+        self.assertLessEqual(sum(rates), 3000)
+        self.assertEqual({"freq" in attr for attr in members}, {True})
+
+    def test_window_that_was_asked_for(self):
+        """It is refused, as with --windows-only."""
+        text, status = said("samples-window")
+        self.assertEqual(status, 255)
+        self.assertIn("three ways out", text)
+
+    def test_truth(self):
+        """Shares of the cycles and of the page faults, each by its own samples."""
+        truth = read_truth((SHARE / "truth-faults").read_text())
+        for kernel in "own", "plain", "pmu":
+            rows = {
+                row["symbol"]: row["intervals"]
+                for row in json.loads((SHARE / f"samples-{kernel}.json").read_text())["functions"]
+            }
+            notes = (SHARE / f"samples-{kernel}.notes").read_text()
+            self.assertNotIn("event samples and windows differ", notes)
+            low, high = rows["dcache_miss"]["%PF"]
+            self.assertGreater(high, 99)
+            self.assertGreater(low, 80)
+            hits = 0
+            for name in LEAVES:
+                low, high = rows[name]["%CY"]
+                hits += low <= 100 * truth[name].share <= high
+            self.assertGreaterEqual(hits, len(LEAVES) - 1)
 
 
 class Children(unittest.TestCase):
@@ -451,7 +523,7 @@ class Here(unittest.TestCase):
                 *("unshare", "--mount", "sh", "-c"),
                 f'{mount} && head -c 16k /dev/zero > {folder}/fill && exec "$@"',
                 *("sh", PERF, "functions", "record", "-o", f"{folder}/data"),
-                *("-e", "{cpu-clock/period=100000/,page-faults}:uS", "true"),
+                *("--windows-only", "-e", "{cpu-clock/period=100000/,page-faults}:uS", "true"),
                 stderr=-1,
             )
         reason = "no space left on the device: name a file elsewhere with -o"
@@ -464,7 +536,9 @@ class Here(unittest.TestCase):
             ("cpu-clock/period=299/uS", 300, 299),
             ("{cpu-clock,page-faults}:uS", 999701, 999700),
         ):
-            text, status = self.said("record", "-e", events, "--window", window, "true")
+            text, status = self.said(
+                "record", "--windows-only", "-e", events, "--window", window, "true"
+            )
             self.assertEqual(
                 (text, status),
                 (

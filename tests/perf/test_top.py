@@ -38,7 +38,7 @@ def windows(terminal):
 
 
 def top(*options):
-    terminal = Terminal(PERF, "functions", "top", "-d", "0.5", *options)
+    terminal = Terminal(PERF, "functions", "top", "--windows-only", "-d", "0.5", *options)
     terminal.before = termios.tcgetattr(terminal.file)
     return terminal
 
@@ -209,17 +209,19 @@ cp /share/terminal.py /share/at_terminal.py /tmp
 cd /tmp
 benchmark --truth 0 1 > /share/truth
 benchmark --faults --truth 0 1 > /share/truth-faults
-perf functions top -j -d 0.5 --last 0 -e '{EVENTS}' -- benchmark --faults 0 1 \
+perf functions top --windows-only -j -d 0.5 --last 0 -e '{EVENTS}' -- benchmark --faults 0 1 \
 	> /share/program.json 2> /share/program.said
 benchmark --iterations 10000000 0 1 > /dev/null &
 busy=$!
 sleep 0.1
-perf functions top -p $busy -d 0.5 --count 3 --last 0 > /share/tables 2> /share/tables.said
-perf functions top -p $busy -j -d 0.2 --last 1 --count 10 > /share/sliding.json
-perf functions top -a -x , -d 0.5 --count 2 --limit 3 --by comm > /share/csv
-timeout --preserve-status -s INT 1.2 perf functions top -p $busy -d 0.5 > /share/interrupted \
+perf functions top --windows-only -p $busy -d 0.5 --count 3 --last 0 > /share/tables \
+	2> /share/tables.said
+perf functions top --windows-only -p $busy -j -d 0.2 --last 1 --count 10 > /share/sliding.json
+perf functions top --windows-only -a -x , -d 0.5 --count 2 --limit 3 --by comm > /share/csv
+timeout --preserve-status -s INT 1.2 perf functions top --windows-only -p $busy -d 0.5 \
+	> /share/interrupted \
 	|| echo $? > /share/interrupted.status
-perf functions top -p $busy -d 0.2 | head -n 3 > /share/head
+perf functions top --windows-only -p $busy -d 0.2 | head -n 3 > /share/head
 kill $busy
 wait || true
 # the status of each, and what it says
@@ -229,38 +231,39 @@ try() {{
 	"$@" > /share/$name.out 2> /share/$name.said < /dev/null || status=$?
 	echo $status >> /share/$name.said
 }}
-try status perf functions top -- sh -c 'benchmark 0 1; exit 3'
-try nothing perf functions top -- /nowhere/program
-try process perf functions top -p 999999
-try delay perf functions top --delay 0
-try last perf functions top --last=-1
-try words perf functions top --last much
-try by perf functions top --by nonsense
-try field perf functions top -F FOO -- benchmark 0 1
-try output perf functions top -o file
-try both perf functions top -M ipc -e cycles
-try buffers perf functions top -v -p 999999
-try own perf functions top -v -p 999999 -m 64K
+try status perf functions top --windows-only -- sh -c 'benchmark 0 1; exit 3'
+try nothing perf functions top --windows-only -- /nowhere/program
+try process perf functions top --windows-only -p 999999
+try delay perf functions top --windows-only --delay 0
+try last perf functions top --windows-only --last=-1
+try words perf functions top --windows-only --last much
+try by perf functions top --windows-only --by nonsense
+try field perf functions top --windows-only -F FOO -- benchmark 0 1
+try output perf functions top --windows-only -o file
+try both perf functions top --windows-only -M ipc -e cycles
+try buffers perf functions top --windows-only -v -p 999999
+try own perf functions top --windows-only -v -p 999999 -m 64K
 try locked python3 /share/drop_capability.py {CAP_IPC_LOCK} perf functions top -v -p 999999
 try tracepoint perf functions top -e '{{cycles,instructions}}:uS,sched:sched_switch' -- \
 	benchmark 0 1
-try separate perf functions top --stdio -- sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
+try separate perf functions top --windows-only --stdio -- \
+	sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
 quiet='i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done'
 faults="benchmark --faults --iterations 3000 0 1"
-try late perf functions top --stdio -d 0.5 --last 0.5 -e '{GROUPS}' -- \
+try late perf functions top --windows-only --stdio -d 0.5 --last 0.5 -e '{GROUPS}' -- \
 	sh -c "$quiet; $faults; $quiet"
-try gone-csv perf functions top -x , -d 0.5 --last 0.5 -F %MIN -e '{GROUPS}' -- \
+try gone-csv perf functions top --windows-only -x , -d 0.5 --last 0.5 -F %MIN -e '{GROUPS}' -- \
 	sh -c "$faults; $quiet"
-try gone perf functions top --stdio -d 0.5 --last 0.5 --sort %MIN -e '{GROUPS}' -- \
+try gone perf functions top --windows-only --stdio -d 0.5 --last 0.5 --sort %MIN -e '{GROUPS}' -- \
 	sh -c "$faults; $quiet"
 # nothing runs for a while
-try idle perf functions top -j -d 0.3 --count 8 -e '{EVENTS}' -- \
+try idle perf functions top --windows-only -j -d 0.3 --count 8 -e '{EVENTS}' -- \
 	sh -c 'benchmark 0 1; sleep 3; exec benchmark --iterations 10000000 0 1'
 perf record -q -o /tmp/closed.data -e syscalls:sys_enter_close --filter 'fd == 0' -- \
-	perf functions top --stdio -- benchmark 0 1 > /dev/null
+	perf functions top --windows-only --stdio -- benchmark 0 1 > /dev/null
 perf script -i /tmp/closed.data -F pid > /share/closed
 # timeout(1) sends its signal twice: to the command and to its group
-perf functions top --stdio -- benchmark --iterations 10000000 0 1 \
+perf functions top --windows-only --stdio -- benchmark --iterations 10000000 0 1 \
 	> /share/killed.out 2> /share/killed.said &
 killed=$!
 until pgrep benchmark > /dev/null; do sleep 0.1; done
@@ -272,7 +275,7 @@ echo $status >> /share/killed.said
 mkfifo /tmp/unread
 sleep 1000 < /tmp/unread &
 reader=$!
-perf functions top -j -d 0.1 -e '{EVENTS}' -- benchmark --iterations 10000000 0 1 \
+perf functions top --windows-only -j -d 0.1 -e '{EVENTS}' -- benchmark --iterations 10000000 0 1 \
 	> /tmp/unread 2> /share/unread.said &
 unread=$!
 sleep 4
@@ -284,7 +287,7 @@ wait $unread || status=$?
 echo $(($(date +%s) - begun)) >> /share/unread.said
 echo $status >> /share/unread.said
 kill $reader $!
-setsid perf functions top --stdio -- sh -c \
+setsid perf functions top --windows-only --stdio -- sh -c \
 	'trap "sleep 1; > /tmp/ended; exit" TERM; > /tmp/begun; while :; do :; done' \
 	> /share/twice.out 2> /share/twice.said < /dev/null &
 twice=$!
@@ -295,7 +298,7 @@ status=0
 wait $twice || status=$?
 echo $status >> /share/twice.said
 if [ -e /tmp/ended ]; then echo > /share/ended; fi
-perf functions top --list-opts > /share/options || true
+perf functions top --windows-only --list-opts > /share/options || true
 perf functions --list-cmds > /share/commands || true
 mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts

@@ -1112,7 +1112,10 @@ static int add_column(struct function_columns *columns, const struct function_co
 static int add_recorded(struct function_columns *columns, struct function_column column,
 			const struct function_row *total)
 {
-	for (int source = FUNCTION_SOURCE_SAMPLES; source >= FUNCTION_SOURCE_WINDOWS; source--) {
+	int source = columns->options.only_windows ? FUNCTION_SOURCE_WINDOWS :
+						     FUNCTION_SOURCE_SAMPLES;
+
+	for (; source >= FUNCTION_SOURCE_WINDOWS; source--) {
 		const struct function_row part = function_row__part(total, source);
 
 		if (!is_recorded(&part, column.event) ||

@@ -48,6 +48,7 @@ struct function_value {
 /* Options of the computation of values from sums. */
 struct function_reading_options {
 	bool is_corrected;	/* what interrupts add is subtracted from all windows */
+	bool only_windows;	/* no values from event samples */
 	/* For a comparison: skid moves shares alike, and function_sums.is_left is set. */
 	bool is_compared;
 };

@@ -229,8 +229,8 @@ static int sample_member(struct evsel *evsel, u64 rate)
 }
 
 /*
- * Sets the sampling of a group whose members sample, too. Windows need the counts of a group. Without
- * windows these are not needed, unless some member cannot sample.
+ * Sets the sampling of a group whose members sample, too. Windows need the counts of a group.
+ * Without windows these are not needed, unless some member cannot sample.
  */
 static int sample_group(struct evsel *leader, const struct function_sampling *sampling)
 {

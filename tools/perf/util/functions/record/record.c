@@ -18,7 +18,7 @@
 
 #define DEFAULT_PERIOD	999700
 #define DEFAULT_WINDOW	300
-/* If members sample, too: of all events on a CPU. The leader may take 2/5, which it does at 5 GHz. */
+/* If members sample, too: of all events on a CPU. At 5 GHz the leader takes 2/5 of them. */
 #define DEFAULT_RATE	5000
 #define DEFAULT_SAMPLED_PERIOD	4999700
 /* Without windows, each interval counts as one. */

@@ -128,6 +128,12 @@ static void note_recording(const char *side, const struct function_table *table)
 		     (unsigned long long)table->throttled);
 }
 
+static bool has_samples(const struct function_table *table)
+{
+	/* Windows come first. */
+	return table->nr_sets && table->sets[table->nr_sets - 1]->is_sampled;
+}
+
 static void note_skids(const char *side, const struct function_table *table)
 {
 	struct function_skid skid;
@@ -207,6 +213,82 @@ static void note_lengths(const char *side, const struct function_table *table)
 	}
 out:
 	function_columns__exit(&columns);
+}
+
+/* Returns true if two intervals do not meet, even if they are widened to 99.7 % and more. */
+static bool is_apart(const struct function_value *a, const struct function_value *b)
+{
+	const double wide = 1.5;
+
+	return a->has_interval && b->has_interval && !a->is_weak && !b->is_weak &&
+	       (a->value - wide * (a->value - a->low) > b->value + wide * (b->high - b->value) ||
+		b->value - wide * (b->value - b->low) > a->value + wide * (a->high - a->value));
+}
+
+/* A value for which the sources differ, and how many such values there are. */
+struct difference {
+	unsigned int nr;
+	const struct function_column *column;
+	const struct function_row *row;
+	double samples, windows;
+};
+
+/*
+ * Windows and event samples of a function that keeps its windows measure the same. The rows of both
+ * are those of the table.
+ */
+static void compare_sources(struct difference *difference, const struct function_columns *samples,
+			    const struct function_columns *windows, unsigned int c)
+{
+	const struct function_column *column = &samples->columns[c];
+	int other = function_columns__find(windows, column->name, strlen(column->name));
+
+	if (other < 0 || column->source != FUNCTION_SOURCE_SAMPLES)
+		return;
+	for (size_t r = 0; r < samples->nr_rows; r++) {
+		const struct function_row *row = &samples->rows[r];
+		const struct function_value *a = &row->values[c];
+		const struct function_value *b = &windows->rows[r].values[other];
+
+		if (row->is_left || row->has_calls || !is_apart(a, b) ||
+		    !function_row__part(row, FUNCTION_SOURCE_WINDOWS).nr_sums ||
+		    difference->nr++)
+			continue;
+		difference->column = column;
+		difference->row = row;
+		difference->samples = a->value;
+		difference->windows = b->value;
+	}
+}
+
+static void note_sources(const char *side, const struct function_table *table)
+{
+	struct function_reading_options options = { .is_corrected = true };
+	struct function_columns samples, windows = {};
+	struct difference found = {};
+	char *name = NULL;
+
+	if (!has_samples(table) || table->sets[0]->is_sampled)
+		return;
+	if (function_columns__init(&samples, table, &options))
+		goto out;
+	options.only_windows = true;
+	if (function_columns__init(&windows, table, &options))
+		goto out;
+	for (unsigned int i = 0; i < samples.nr_columns; i++)
+		compare_sources(&found, &samples, &windows, i);
+	if (found.nr)
+		name = function_text__printable(function_of(found.row)->symbol);
+	if (name)
+		note(side,
+		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %.*f and %.*f: interrupts disturb windows, and skid moves samples (see EVENT SAMPLES in perf-functions(1))",
+		     found.nr, found.nr > 1 ? "s" : "", found.column->name,
+		     *name ? name : "unnamed code", found.column->digits, found.samples,
+		     found.column->digits, found.windows);
+	free(name);
+out:
+	function_columns__exit(&windows);
+	function_columns__exit(&samples);
 }
 
 static void note_effects(const char *side, const struct function_table *table, bool is_corrected)
@@ -345,6 +427,7 @@ static void print_side(const struct function_notes *notes, const char *side,
 	note_recording(side, table);
 	note_effects(side, table, notes->is_corrected);
 	note_lengths(side, table);
+	note_sources(side, table);
 	if (notes->wants_lines)
 		note_lines(side, table);
 	if (function_by__is(table->by, FUNCTION_BY_CHILDREN))
@@ -362,12 +445,6 @@ static void print_side(const struct function_notes *notes, const char *side,
 void function_notes__print(const struct function_notes *notes, const struct function_table *table)
 {
 	print_side(notes, "", table);
-}
-
-static bool has_samples(const struct function_table *table)
-{
-	/* Windows come first. */
-	return table->nr_sets && table->sets[table->nr_sets - 1]->is_sampled;
 }
 
 /* Returns true if both sides were recorded alike, as far as shares depend on it. */
