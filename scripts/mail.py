@@ -226,12 +226,6 @@ def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
         message = TRAILER.sub("", git(tree, "log", "-1", "--format=%B", name)).rstrip("\n")
         tags = re.search(r"\n\n([A-Z][A-Za-z-]+: .*\n?)+\Z", message)
         message += ("\n" if tags else "\n\n") + f"Signed-off-by: {sender}\n"
-        env = store.own_index(tree, name)
-        entry = git(tree, "show", f"{name}:MAINTAINERS")
-        if owner in entry:
-            text = entry.replace(owner, sender) + "\n"
-            blob = git(tree, "hash-object", "-w", "--stdin", stdin=text)
-            git(tree, "update-index", "--cacheinfo", f"100644,{blob},MAINTAINERS", env=env)
         *early, _ = parts = split(tree, name)
         subject, _, body = message.partition("\n")
         for number, files in enumerate(early, 1):
@@ -246,6 +240,12 @@ def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
             head = store.commit(tree, part, head, text, who)
         if early:
             message = f"{subject} ({len(parts)}/{len(parts)})\n{body}"
+        env = store.own_index(tree, name)
+        entry = git(tree, "show", f"{name}:MAINTAINERS")
+        if owner in entry:
+            text = entry.replace(owner, sender) + "\n"
+            blob = git(tree, "hash-object", "-w", "--stdin", stdin=text)
+            git(tree, "update-index", "--cacheinfo", f"100644,{blob},MAINTAINERS", env=env)
         head = store.commit(tree, env, head, message, who)
     return head
 
