@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import store
-from store import SERIES, TOP, TRAILER, Store, git
+from store import PRISTINE, SERIES, TOP, TRAILER, Store, git
 
 # The paths of the tree that `make bench` depends on.
 MEASURED = (
@@ -37,6 +37,7 @@ MEASURED = (
 )
 MEASURED_ON = "6.12"  # the base of the figures in letters for every base
 MOST = 20  # most mails of a topic
+LARGEST = 100_000  # most bytes of a mail: the lists drop larger ones
 
 
 @dataclass
@@ -184,6 +185,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
             "format-patch",
             "--quiet",
             "--cover-letter",
+            f"--base={PRISTINE}",
             f"--subject-prefix={letter.prefix}",
             "--output-directory",
             str(out / topic),
@@ -192,6 +194,7 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
         )
         first, *patches = sorted((out / topic).iterdir())
         text = first.read_text().replace("*** SUBJECT HERE ***", letter.subject)
+        text = re.sub(r"(?m)^base-commit: .*", base_of(tree), text)
         first.write_text(text.replace("*** BLURB HERE ***", body.strip()))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             asked = pool.map(lambda patch: recipients(tree, str(patch)), patches)
@@ -207,6 +210,14 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
             address(mail, each)
 
 
+def base_of(tree: Path) -> str:
+    """Returns the line that names the base of a series; others do not have our commits."""
+    commit = re.search(
+        r" ([0-9a-f]{40})$", git(tree, "config", "--default", "", "--get", "series.source")
+    )
+    return f"base-commit: {commit[1]}" if commit else f"base: Linux {store.linux_version(tree)}"
+
+
 def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
     """Repeats the commits start..end, written and signed off by the sender; returns the last."""
     sender = f"{who['GIT_AUTHOR_NAME']} <{who['GIT_AUTHOR_EMAIL']}>"
@@ -215,6 +226,20 @@ def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
         message = TRAILER.sub("", git(tree, "log", "-1", "--format=%B", name)).rstrip("\n")
         tags = re.search(r"\n\n([A-Z][A-Za-z-]+: .*\n?)+\Z", message)
         message += ("\n" if tags else "\n\n") + f"Signed-off-by: {sender}\n"
+        *early, _ = parts = split(tree, name)
+        subject, _, body = message.partition("\n")
+        for number, files in enumerate(early, 1):
+            part = store.own_index(tree, head)
+            for line in files:
+                git(tree, "update-index", "--add", "--cacheinfo", line, env=part)
+            title = f"{subject} ({number}/{len(parts)})"
+            note = (
+                f"The first files, for mails of less than {LARGEST // 1000} kB. Part {len(parts)}"
+            )
+            text = f"{title}\n\n{note}\nbuilds them.\n\nSigned-off-by: {sender}\n"
+            head = store.commit(tree, part, head, text, who)
+        if early:
+            message = f"{subject} ({len(parts)}/{len(parts)})\n{body}"
         env = store.own_index(tree, name)
         entry = git(tree, "show", f"{name}:MAINTAINERS")
         if owner in entry:
@@ -225,9 +250,34 @@ def sign(tree: Path, start: str, end: str, who: dict[str, str]) -> str:
     return head
 
 
+def split(tree: Path, name: str) -> list[list[str]]:
+    """Returns the new files of each mail of a commit, as update-index takes them.
+
+    The last mail has the changes of other files, too, so that none of the others is built alone.
+    """
+    parts: list[list[str]] = [[]]
+    size = len(git(tree, "format-patch", "-1", "--stdout", name))
+    if size <= LARGEST:
+        return parts
+    added = git(tree, "diff-tree", "-r", "--no-renames", "--diff-filter=A", f"{name}^", name)
+    left = 0
+    for line in added.splitlines():
+        (_, mode, _, blob, _), path = line.split("\t")[0].split(), line.split("\t")[1]
+        content = git(tree, "cat-file", "blob", blob)
+        # each line gets a `+`
+        size = len(content) + content.count("\n")
+        if left + size > LARGEST * 0.9 and parts[-1]:
+            parts.append([])
+            left = 0
+        parts[-1].append(f"{mode},{blob},{path}")
+        left += size
+    return parts
+
+
 def recipients(tree: Path, *what: str) -> dict[str, list[str]]:
     """Returns the people (To) and lists (Cc) in MAINTAINERS for a patch or, after -f, a file."""
-    command = ["perl", "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", *what]
+    options = "--no-git", "--no-git-fallback", "--no-keywords"
+    command = ["perl", "scripts/get_maintainer.pl", *options, *what]
     done = subprocess.run(command, cwd=tree, text=True, capture_output=True, check=False)
     if done.returncode:
         sys.exit(f"series: get_maintainer.pl: {done.stderr.strip()}")

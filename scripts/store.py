@@ -436,6 +436,7 @@ def export(series: Store, base: str, tree: Path) -> None:
         ]
         where = f"{differ[0]} is in one of them" if differ else "their order differs"
         sys.exit(f"series: patches/series and the commits of {tree} disagree: {where}")
+    public = [head for name, head in found.items() if not name.startswith(f"{PRIVATE}/")][-1]
     shared = set()  # patches of the newest base that make the same tree here
     for name, head in found.items():
         if series.path(base, name).exists():
@@ -456,7 +457,10 @@ def export(series: Store, base: str, tree: Path) -> None:
             (_, mode, _, blob, _), path = line.split("\t")[0].split(), line.split("\t")[1]
             new.append(linux.here(path))
             if own:
-                write_file(tree, blob, mode, linux.here(path))
+                # a later patch that is mailed may add to the file: ours is the last version, and
+                # the diff of this patch takes away what is not in it yet
+                last = git(tree, "ls-tree", public, "--", path).split()[:3] or (mode, "", blob)
+                write_file(tree, last[2], last[0], linux.here(path))
         file = (PATCHES if base == series.newest else OVERRIDES / base) / name
         if name in shared:
             file.unlink(missing_ok=True)

@@ -26,7 +26,7 @@
 
 /**
  * enum perf_alt_phase - position of an interval in the alternation
- * @PERF_ALT_OFF: the event does not alternate, or has not begun to
+ * @PERF_ALT_OFF: the event has neither window nor jitter, or has not begun
  * @PERF_ALT_LONG: the long interval
  * @PERF_ALT_WINDOW: the first window after it; the second is one more, and so on
  */
@@ -39,20 +39,23 @@ enum perf_alt_phase {
 /**
  * perf_alt_period_check() - validate the periods of an event
  * @period: the long period, or the target frequency
- * @alt_period: the window, 0 if the event does not alternate
+ * @alt_period: the window, 0 for none
  * @count: windows after each long interval, 0 for one
  * @jitter: width exponent of the jitter, 0 for none
  *
- * An event that does not alternate is none of this function's business,
- * unless it asks for jitter or a burst.
+ * An event with neither window nor jitter is none of this function's business,
+ * unless it asks for a burst.
  *
  * Return: 0 or -EINVAL.
  */
 static inline int perf_alt_period_check(u64 period, u64 alt_period, u32 count,
 					u32 jitter)
 {
-	if (!alt_period)
-		return jitter || count ? -EINVAL : 0;
+	if (!alt_period && count)
+		return -EINVAL;
+
+	if (!alt_period && !jitter)
+		return 0;
 
 	/* Drivers count a period down in a signed 64-bit integer. */
 	if (!period || period > S64_MAX || alt_period > S64_MAX)
@@ -123,7 +126,7 @@ static inline u64 perf_alt_period_jitter(u64 period, u32 jitter, u32 random)
  * perf_alt_period_next() - advance the alternation by one interval
  * @phase: position of the event, see enum perf_alt_phase; updated
  * @period: the long period
- * @alt_period: the window
+ * @alt_period: the window, 0 for none: then each interval is a long one
  * @count: windows after each long interval, 0 for one
  *
  * From PERF_ALT_OFF the alternation begins, with a long interval.
@@ -133,7 +136,9 @@ static inline u64 perf_alt_period_jitter(u64 period, u32 jitter, u32 random)
 static inline u64 perf_alt_period_next(u16 *phase, u64 period, u64 alt_period,
 				       u32 count)
 {
-	*phase = *phase > max(count, 1U) ? PERF_ALT_LONG : *phase + 1;
+	u32 windows = alt_period ? max(count, 1U) : 0;
+
+	*phase = *phase > windows ? PERF_ALT_LONG : *phase + 1;
 
 	return *phase == PERF_ALT_LONG ? period : alt_period;
 }

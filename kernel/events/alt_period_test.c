@@ -92,6 +92,21 @@ static void test_alternation(struct kunit *test)
 	}
 }
 
+/* Jitter alone: the period is the same for ever. */
+static void test_no_window(struct kunit *test)
+{
+	u16 phase = PERF_ALT_OFF;
+	int i;
+
+	for (i = 0; i < TEST_NR_PERIODS; i++) {
+		u64 period = test_period(i);
+
+		KUNIT_ASSERT_EQ(test, period, perf_alt_period_next(&phase, period, 0, 0));
+		KUNIT_ASSERT_EQ(test, phase, PERF_ALT_LONG);
+		KUNIT_ASSERT_EQ(test, period, perf_alt_period_long(period, 0, 0));
+	}
+}
+
 static void test_no_jitter(struct kunit *test)
 {
 	int i;
@@ -432,10 +447,8 @@ static int test_check(u64 period, u64 window, u32 count, u32 jitter)
 		return 0;		/* as if the fields did not exist */
 	if (window >> 63)
 		return -EINVAL;
-	if (window && (period == 0 || period >> 63))
-		return -EINVAL;		/* nothing to alternate with */
-	if (jitter && !window)
-		return -EINVAL;		/* nothing to jitter */
+	if (period == 0 || period >> 63)
+		return -EINVAL;		/* nothing to alternate with, or to jitter */
 	if (count && !window)
 		return -EINVAL;		/* nothing to count */
 	if (jitter >= 31 || count >= 256)
@@ -477,11 +490,12 @@ static void test_validity_examples(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(300, 300, 0, 7));
 	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(300, 999700, 0, 7));
 	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(1, 1, 0, 1));
+	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(999700, 0, 0, 7));
 	KUNIT_EXPECT_EQ(test, 0, perf_alt_period_check(0, 0, 0, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(0, 300, 0, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(1000, 1ULL << 63, 0, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(1ULL << 63, 300, 0, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 0, 0, 7));
+	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(0, 0, 0, 7));
 	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 0, 1, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 300, 0, 31));
 	KUNIT_EXPECT_EQ(test, -EINVAL, perf_alt_period_check(999700, 300, 256, 0));
@@ -518,6 +532,7 @@ static void test_rate(struct kunit *test)
 
 static struct kunit_case alt_period_test_cases[] = {
 	KUNIT_CASE(test_alternation),
+	KUNIT_CASE(test_no_window),
 	KUNIT_CASE(test_no_jitter),
 	KUNIT_CASE(test_jitter_smallest),
 	KUNIT_CASE(test_jitter_range),

@@ -339,14 +339,15 @@ static int predict(struct perf_event_attr *attr)
 	period = attr->sample_period;
 	if (has_reserved_words(attr))
 		return -EINVAL;
-	if (!window)
-		return attr->jitter_alternate_period || attr->alternative_sample_count ?
-		       -EINVAL : 0;
+	if (!window && attr->alternative_sample_count)
+		return -EINVAL;
+	if (!window && !attr->jitter_alternate_period)
+		return 0;
 	if (!period || window >> 63 || period >> 63)
 		return -EINVAL;
 	if (attr->jitter_alternate_period > 30 || attr->alternative_sample_count > 255)
 		return -EINVAL;
-	if (exceeds_limits(attr))
+	if (window && exceeds_limits(attr))
 		return -EINVAL;
 
 	switch (alternates(attr)) {
@@ -472,6 +473,9 @@ static void set_new_members(struct perf_event_attr *attr)
 	attr->alternative_sample_period = one_in(8) ? attr->sample_period : a_period();
 	if (one_in(2))
 		attr->jitter_alternate_period = below(31);
+	/* Jitter needs no window. */
+	if (one_in(16))
+		attr->alternative_sample_period = 0;
 	if (one_in(16))
 		attr->jitter_alternate_period = jitters[below(ARRAY_SIZE(jitters))];
 	if (one_in(32))

@@ -116,11 +116,11 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     share: Path
     OPTIONS: tuple[object, ...] = ()  # for scripts/vm.py
     COMMANDS = ""  # further commands with the module loaded
-    # tests of alternate_period that need the series' kernel: wide periods, signals, tasks that may
-    # not exchange events, bursts and frequencies
+    # selftests that need the series' kernel: wide periods, signals, tasks that may not exchange
+    # events, bursts, frequencies, and jitter without a window
     NOT = (
         "extreme_values_open sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst"
-        " longest_burst_is_not_throttled frequency_times_samples"
+        " longest_burst jitter_without_window frequency_times_samples"
         " frequency frequency_with_long_windows frequency_after_throttling"
         " frequency_of_throttled_task"
     )
@@ -302,11 +302,13 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         )
 
     def test_selftest(self):
-        """Tests of alternate_period about hardware events and the system calls of any kernel."""
-        make_selftest(self.share, ARCH, "alternate_period", by_module=True)
+        """Tests about hardware events and the system calls of any kernel."""
+        programs = "alternate_period", "alternate_tasks"
+        make_selftest(self.share, ARCH, *programs, by_module=True)
         options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
+        commands = " && ".join(in_memory(f"{name} {options}") for name in programs)
         done = vm(
-            "insmod perf_alt_period.ko\n" + in_memory(f"alternate_period {options}"),
+            f"insmod perf_alt_period.ko && {commands}",
             *self.OPTIONS,
             share=self.share,
         )

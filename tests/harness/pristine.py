@@ -204,10 +204,13 @@ def prepare_modules(tree: Path, symbols: Path, folder: Path, arch: str) -> None:
     shutil.copy(symbols, folder / "Module.symvers")
 
 
-def build_kernel(arch: str = ARCH, targets: Iterable[str] = ()) -> None:
-    """The work tree's kernel for an emulated machine, or only these targets of its make."""
+def build_kernel(arch: str = ARCH, targets: Iterable[str] = ()) -> str:
+    """Makes the work tree's kernel for an emulated machine, or only these targets of its make.
+
+    Returns what make says.
+    """
     inherit(BUILD / "kernel" / arch, CHECK / f"kernel-{arch}", WALK)
-    must(TOP / "scripts/build.sh", "kernel", WALK, CHECK / f"kernel-{arch}", arch, *targets)
+    return must(TOP / "scripts/build.sh", "kernel", WALK, CHECK / f"kernel-{arch}", arch, *targets)
 
 
 def build_perf(arch: str = "") -> None:

@@ -39,9 +39,9 @@ class Arm64Selftest(machines.Selftest):
         On a busy computer they may be so late that the tests skip, so there are three attempts.
         """
         machines.make_selftest(
-            machines.SELFTESTS / ARCH / "skid", ARCH, "alternate_period", skid=True
+            machines.SELFTESTS / ARCH / "skid", ARCH, "alternate_tasks", skid=True
         )
-        command = "skid/alternate_period " + " ".join(f"-t {name}" for name in NEED_TWO_CPUS)
+        command = "skid/alternate_tasks " + " ".join(f"-t {name}" for name in NEED_TWO_CPUS)
         for _ in range(3):
             lines = self.selftest(command, "--smp", 2)
             self.assertEqual(len(lines), len(NEED_TWO_CPUS))

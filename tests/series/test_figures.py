@@ -157,7 +157,7 @@ class Messages(unittest.TestCase):
                 f"{executed['used']:.0f} if the event alternates",
                 f"makes it {executed['stop-start']:.0f}.",
             ),
-            "alternate/switch": (
+            "alternate-more/switch": (
                 f" no event {switch['none']} ",
                 f" exchanged {switch['plain']} ",
                 f",alt-period=300/u {switch['alternating']} ",
