@@ -201,8 +201,8 @@ uint64_t core_access(struct core *core, void *insn, uint64_t address, unsigned i
 	return stall(core, insn, STALL_BACKEND, wait);
 }
 
-uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_t pc,
-		     uint64_t target, uint64_t next)
+uint64_t core_branch(struct core *core, void *insn, void *next_insn, enum insn_kind kind,
+		     uint64_t pc, uint64_t target, uint64_t next)
 {
 	struct predictor *predictor = &core->predictor;
 	bool right = true;
@@ -232,7 +232,7 @@ uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_
 		return 0;
 	record(core, insn, BR_MIS_PRED, 1);
 	record(core, insn, INST_SPEC, core->config->wrong_path);
-	return stall(core, insn, STALL_FRONTEND, core->config->mispredict_latency);
+	return stall(core, next_insn, STALL_FRONTEND, core->config->mispredict_latency);
 }
 
 uint64_t core_unit(struct core *core, void *insn, enum insn_kind kind)

@@ -140,9 +140,12 @@ uint64_t core_fetch(struct core *core, void *insn, uint64_t address);
 uint64_t core_access(struct core *core, void *insn, uint64_t address, unsigned int size,
 		     bool store);
 
-/* Execute a branch at @pc, to @target if that is known, which goes to @next. */
-uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_t pc,
-		     uint64_t target, uint64_t next);
+/*
+ * Execute a branch at @pc, to @target if that is known, which goes to @next. The cycles that it
+ * loses belong to the instruction there, @next_insn: samples and branch records show them there.
+ */
+uint64_t core_branch(struct core *core, void *insn, void *next_insn, enum insn_kind kind,
+		     uint64_t pc, uint64_t target, uint64_t next);
 
 /* Use a unit that takes longer than a cycle. */
 uint64_t core_unit(struct core *core, void *insn, enum insn_kind kind);

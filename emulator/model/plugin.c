@@ -124,12 +124,13 @@ static void use_image(struct vcpu *vcpu, struct image *image)
 	vcpu->core->context = image;
 }
 
-static uint64_t branch(struct vcpu *vcpu, struct block *block, uint64_t next)
+/* The branch at the end of @block goes to @next; @after is executed then. */
+static uint64_t branch(struct vcpu *vcpu, struct block *block, uint64_t next, struct block *after)
 {
 	uint32_t last = block->n - 1;
 
-	return core_branch(vcpu->core, &block->insns[last], block->branch, block->pc + last * 4ULL,
-			   block->target, next);
+	return core_branch(vcpu->core, &block->insns[last], &after->insns[0], block->branch,
+			   block->pc + last * 4ULL, block->target, next);
 }
 
 static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
@@ -147,7 +148,7 @@ static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 static void register_callbacks(qemu_plugin_id_t id);
 
 /* A user executes after the kernel, perhaps not the same one as before. */
-static uint64_t resume_user(struct vcpu *vcpu)
+static uint64_t resume_user(struct vcpu *vcpu, struct block *block)
 {
 	uint64_t cycles = 0;
 
@@ -160,7 +161,7 @@ static uint64_t resume_user(struct vcpu *vcpu)
 	vcpu->in_kernel = false;
 	use_image(vcpu, truth_image(vcpu->thread, vcpu->space));
 	if (vcpu->image->branch)
-		cycles = branch(vcpu, vcpu->image->branch, vcpu->image->next);
+		cycles = branch(vcpu, vcpu->image->branch, vcpu->image->next, block);
 	vcpu->image->branch = NULL;
 	return cycles;
 }
@@ -172,18 +173,19 @@ static void enter_block(unsigned int index, void *block_)
 	uint64_t cycles = 0, pc = block->pc;
 
 	if (before && before->branch)
-		cycles = branch(vcpu, before, pc);
+		cycles = branch(vcpu, before, pc, block);
 	if (vcpu->in_kernel && !is_kernel(pc))
-		cycles += resume_user(vcpu);
+		cycles += resume_user(vcpu, block);
 	finish(index, vcpu, cycles + begin_block(vcpu, block));
 }
 
 /*
  * The block of @vcpu was interrupted before its instruction number @executed, whose address is
- * @next, or after its end, to go on at @next. The branch of a user is counted when the user goes
- * on, because the PMU has switched to the kernel's counters already.
+ * @next, or after its end, to go on at @next; @vector is executed then. The branch of a user is
+ * counted when the user goes on, because the PMU has switched to the kernel's counters already.
  */
-static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t next)
+static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t next,
+				struct block *vector)
 {
 	struct block *block = vcpu->block;
 
@@ -197,7 +199,7 @@ static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t n
 		vcpu->image->branch = block;
 		vcpu->image->next = next;
 	} else if (block->branch) {
-		return branch(vcpu, block, next);
+		return branch(vcpu, block, next, vector);
 	}
 	return 0;
 }
@@ -213,7 +215,7 @@ static void enter_vector(unsigned int index, void *block_)
 	if (before && pc / VECTOR_SIZE % VECTOR_KINDS == 0 && next >= before->pc)
 		executed = (next - before->pc) / 4;
 	if (before)
-		cycles = interrupt_block(vcpu, executed, next);
+		cycles = interrupt_block(vcpu, executed, next, block);
 	vcpu->in_kernel = true;
 	if (model_kernel)
 		cycles += begin_block(vcpu, block);

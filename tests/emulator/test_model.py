@@ -185,6 +185,9 @@ class Branches(Trace):
             self.assertEqual(counts["BR_MIS_PRED"], wrong)
             self.assertEqual(counts["STALL_FRONTEND"], 12 * wrong)
             self.assertEqual(counts["INST_SPEC"], 8 * wrong)
+            # the cycles, but not the event, belong to the instruction after the branch
+            after = {name: count for name, count in counts.items() if "AFTER" in name and count}
+            self.assertEqual(after, {"AFTER_STALL_FRONTEND": 12 * wrong})
 
     def test_returns_go_back(self):
         """The return stack holds 16: of 20 nested calls, it forgets the outer four."""
