@@ -75,7 +75,8 @@ int main(int argc, char **argv)
 			cycles = core_access(&core, NULL, n[0], n[1], *line == 's');
 			break;
 		case 'b':
-			cycles = core_branch(&core, NULL, &after, n[0], n[1], n[2], n[3]);
+			cycles = core_branch(&core, NULL, &after, n[0],
+					     core_misses(&core, n[0], n[1], n[2], n[3]));
 			break;
 		case 'u':
 			cycles = core_unit(&core, NULL, n[0]);
