@@ -26,7 +26,7 @@ CHECK_ARCHES := arm64 emulator
 ALL_ARCHES := arm64 x86_64 riscv64 ppc64le emulator
 endif
 # experiments with the core model
-MODELLED := published bottlenecks bursts candidates layout model truth pictures
+MODELLED := published bottlenecks branches bursts candidates layout model truth pictures
 BENCH_ARCHES = arm64 $(if $(filter $(MODELLED),$(or $(BENCH),$(MODELLED))),emulator)
 
 # these are for the guest's shell: make does not expand them
@@ -194,7 +194,7 @@ series: $(B)/linux.built ## write the mails of the series: build/BASE/series
 
 .PHONY: bench
 bench: ## run the experiments: tables and JSON in build/BASE/bench
-bench: $(if $(filter candidates truth,$(BENCH)),$(B)/root/arm64-programs.cpio)
+bench: $(if $(filter branches candidates truth,$(BENCH)),$(B)/root/arm64-programs.cpio)
 bench: install-bench $(B)/perf/.built build/report/template.html $(call MACHINE,$(BENCH_ARCHES))
 	@bench/run.py $(BENCH)
 

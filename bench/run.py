@@ -45,7 +45,7 @@ MEASUREMENTS = (
     "hosts",
 )
 # in the machine with caches
-MODELLED = ("bottlenecks", "bursts", "candidates", "layout", "model", "truth")
+MODELLED = ("bottlenecks", "branches", "bursts", "candidates", "layout", "model", "truth")
 # these, and three more: each has a page and a JSON file of its own, NAME.md and NAME.json
 APART = (*MODELLED, "diff", "week", "top")
 PICTURES = "pictures"  # shows, measures nothing
@@ -228,7 +228,9 @@ def write_alone(path: Path, result: dict[str, Any], seconds: float) -> None:
     """Writes and prints the page of a measurement that is in no other one."""
     module = module_of(path.name)
     text = f"# {module.TITLE}\n\n{module.report(result)}\n\n"
-    text += f"Repeat: `make bench BENCH={path.name}` ({seconds:.0f} s).\n"
+    base = os.environ.get("BASE", DEFAULT_BASE)
+    command = f"make bench BENCH={path.name}{'' if base == DEFAULT_BASE else f' BASE={base}'}"
+    text += f"Repeat: `{command}` ({seconds:.0f} s).\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     for end, content in zip(ENDS, (json.dumps(result, indent=2) + "\n", text)):
         write(path.with_suffix(end), content)

@@ -18,6 +18,7 @@ static const struct {
 	{0xfefff000, 0xd61f0000, INSN_INDIRECT},			/* br, braa ... */
 	{0xfefff000, 0xd63f0000, INSN_INDIRECT_CALL},			/* blr, blraa ... */
 	{0xfffff000, 0xd65f0000, INSN_RETURN},				/* ret, retaa ... */
+	{0xfffff000, 0xd69f0000, INSN_EXCEPTION_RETURN},		/* eret, eretaa ... */
 	{0x7fe0f800, 0x1ac00800, INSN_INTEGER_DIVIDE},			/* udiv, sdiv */
 	{0xff20fc00, 0x1e201800, INSN_FLOAT_DIVIDE},			/* fdiv */
 	{0xff3ffc00, 0x1e21c000, INSN_FLOAT_DIVIDE},			/* fsqrt */

@@ -20,6 +20,7 @@
  * @INSN_CONVERT: a scalar move or conversion between integer and floating point registers, but
  *		  not of fixed-point numbers
  * @INSN_ISB: waits until the pipeline is empty
+ * @INSN_EXCEPTION_RETURN: goes back to where an exception was taken
  * @INSN_SET_THREAD: writes CONTEXTIDR_EL1, where Linux keeps the number of the thread
  * @INSN_SET_SPACE: writes TTBR0_EL1, the page table of the process
  * @INSN_SET_VECTORS: writes VBAR_EL1
@@ -36,6 +37,7 @@ enum insn_kind {
 	INSN_FLOAT_DIVIDE,
 	INSN_CONVERT,
 	INSN_ISB,
+	INSN_EXCEPTION_RETURN,
 	INSN_SET_THREAD,
 	INSN_SET_SPACE,
 	INSN_SET_VECTORS,

@@ -201,38 +201,40 @@ uint64_t core_access(struct core *core, void *insn, uint64_t address, unsigned i
 	return stall(core, insn, STALL_BACKEND, wait);
 }
 
-uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_t pc,
-		     uint64_t target, uint64_t next)
+bool core_misses(struct core *core, enum insn_kind kind, uint64_t pc, uint64_t target,
+		 uint64_t next)
 {
 	struct predictor *predictor = &core->predictor;
-	bool right = true;
 
-	count(core, BR_RETIRED, 1);
 	switch (kind) {
 	case INSN_CONDITIONAL:
-		right = predict_conditional(predictor, pc, next == target);
-		break;
+		return !predict_conditional(predictor, pc, next == target);
 	case INSN_INDIRECT_CALL:
 		predict_call(predictor, pc + 4);
 		G_GNUC_FALLTHROUGH;
 	case INSN_INDIRECT:
-		right = predict_indirect(predictor, pc, next);
-		break;
+		return !predict_indirect(predictor, pc, next);
 	case INSN_CALL:
 		predict_call(predictor, pc + 4);
-		break;
+		return false;
 	case INSN_RETURN:
-		count(core, BR_RETURN_RETIRED, 1);
-		right = predict_return(predictor, next);
-		break;
+		return !predict_return(predictor, next);
 	default:
-		break;
+		return false;
 	}
-	if (right)
+}
+
+uint64_t core_branch(struct core *core, void *insn, void *next_insn, enum insn_kind kind,
+		     bool missed)
+{
+	count(core, BR_RETIRED, 1);
+	if (kind == INSN_RETURN)
+		count(core, BR_RETURN_RETIRED, 1);
+	if (!missed)
 		return 0;
 	record(core, insn, BR_MIS_PRED, 1);
 	record(core, insn, INST_SPEC, core->config->wrong_path);
-	return stall(core, insn, STALL_FRONTEND, core->config->mispredict_latency);
+	return stall(core, next_insn, STALL_FRONTEND, core->config->mispredict_latency);
 }
 
 uint64_t core_unit(struct core *core, void *insn, enum insn_kind kind)

@@ -129,6 +129,13 @@ void core_record(void *context, void *insn, enum core_event event, uint64_t n);
 void core_execute(struct core *core, uint64_t instructions);
 
 /*
+ * Predict a branch at @pc, to @target if that is known, which goes to @next. Returns whether the
+ * prediction was wrong.
+ */
+bool core_misses(struct core *core, enum insn_kind kind, uint64_t pc, uint64_t target,
+		 uint64_t next);
+
+/*
  * Each of the following functions is one action of an instruction. It returns how many cycles the
  * core waits. @insn is passed to core_record() only.
  */
@@ -140,9 +147,12 @@ uint64_t core_fetch(struct core *core, void *insn, uint64_t address);
 uint64_t core_access(struct core *core, void *insn, uint64_t address, unsigned int size,
 		     bool store);
 
-/* Execute a branch at @pc, to @target if that is known, which goes to @next. */
-uint64_t core_branch(struct core *core, void *insn, enum insn_kind kind, uint64_t pc,
-		     uint64_t target, uint64_t next);
+/*
+ * End a branch that was @missed or not. The cycles that it loses belong to @next_insn, the next
+ * instruction: samples and branch records show them there.
+ */
+uint64_t core_branch(struct core *core, void *insn, void *next_insn, enum insn_kind kind,
+		     bool missed);
 
 /* Use a unit that takes longer than a cycle. */
 uint64_t core_unit(struct core *core, void *insn, enum insn_kind kind);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The core model as a plugin of qemu-system-aarch64: it follows the execution of each vCPU, lets it
- * wait, and counts the events of the guest's PMU. Each block of instructions calls enter_block()
- * when it begins. Only then the end of the previous block is known: the target of its branch, or
- * the instructions that did not execute because of an exception. Under -icount, which waiting
- * needs, all vCPUs run in turn on one thread: so there are no locks.
+ * wait, counts the events of the guest's PMU, and records branches. Each block of instructions
+ * calls enter_block() when it begins. Only then the end of the previous block is known: the target
+ * of its branch, or the instructions that did not execute because of an exception. Under -icount,
+ * which waiting needs, all vCPUs run in turn on one thread: so there are no locks.
  */
 #include <errno.h>
 #include <glib.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -32,10 +33,21 @@
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 /**
+ * struct board - what a processor and QEMU tell each other
+ * @counts: what the PMU counts
+ * @branches_wanted: the guest records branches
+ */
+struct board {
+	struct core_counts counts;
+	uint64_t branches_wanted;
+};
+
+/**
  * struct vcpu - a processor, and who executes on it
  * @core: the core that executes: @own with kernel=on, else that of the image
  * @own: the core that all share who execute here
- * @counts: what the PMU counts
+ * @others: cycles that other cores have executed here, less those of @core elsewhere
+ * @board: what it shares with QEMU
  * @block: what it executes
  * @image: whose instructions these are
  * @thread: as the kernel numbers it
@@ -46,7 +58,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
  */
 struct vcpu {
 	struct core *core, own;
-	struct core_counts *counts;
+	uint64_t others;
+	struct board *board;
 	struct block *block;
 	struct image *image;
 	uint32_t thread;
@@ -63,7 +76,10 @@ static const char *truth_file;
 static struct vcpu vcpus[MAX_VCPUS];
 static GArray *vectors;
 static qemu_plugin_id_t plugin_id;
-static struct qemu_plugin_scoreboard *counts;
+static struct qemu_plugin_scoreboard *boards;
+/* branch records of the guest, and where they are written as text */
+static uint64_t nr_records = 64;
+static FILE *trace;
 static const void *time_control;
 
 G_GNUC_PRINTF(1, 2) static void fail(const char *format, ...)
@@ -112,6 +128,7 @@ static uint64_t read_register(struct qemu_plugin_register *handle)
 static void use_image(struct vcpu *vcpu, struct image *image)
 {
 	vcpu->image = image;
+	vcpu->others += vcpu->core->cycles;
 	vcpu->core = &vcpu->own;
 	if (!model_kernel) {
 		if (!image->core) {
@@ -120,16 +137,73 @@ static void use_image(struct vcpu *vcpu, struct image *image)
 		}
 		vcpu->core = image->core;
 	}
-	vcpu->core->counts = vcpu->counts;
+	vcpu->others -= vcpu->core->cycles;
+	vcpu->core->counts = &vcpu->board->counts;
 	vcpu->core->context = image;
 }
 
-static uint64_t branch(struct vcpu *vcpu, struct block *block, uint64_t next)
+/* The user, or the kernel, goes from @source to @target. */
+static void record_branch(struct vcpu *vcpu, enum qemu_plugin_branch_kind kind, uint64_t source,
+			  uint64_t target, bool missed)
 {
-	uint32_t last = block->n - 1;
+	struct qemu_plugin_branch branch = {
+		.source = source, .target = target,
+		.cycle = vcpu->others + vcpu->core->cycles,
+		.kind = kind,
+		.source_user = !is_kernel(source), .target_user = !is_kernel(target),
+		.missed = missed,
+	};
 
-	return core_branch(vcpu->core, &block->insns[last], block->branch, block->pc + last * 4ULL,
-			   block->target, next);
+	qemu_plugin_record_branch(vcpu - vcpus, &branch);
+	if (trace)
+		fprintf(trace, "%u %d %" PRIx64 " %" PRIx64 " %" PRIu64 " %d\n", vcpu->thread,
+			kind, source, target, branch.cycle, missed);
+}
+
+/* @block has ended, perhaps with a @missed branch, while branches are recorded. */
+static G_NO_INLINE void record_end(struct vcpu *vcpu, struct block *block, uint64_t next,
+				   bool missed)
+{
+	static const enum qemu_plugin_branch_kind kinds[] = {
+		[INSN_DIRECT] = QEMU_PLUGIN_BRANCH_DIRECT,
+		[INSN_CONDITIONAL] = QEMU_PLUGIN_BRANCH_CONDITIONAL,
+		[INSN_INDIRECT] = QEMU_PLUGIN_BRANCH_INDIRECT,
+		[INSN_CALL] = QEMU_PLUGIN_BRANCH_CALL,
+		[INSN_INDIRECT_CALL] = QEMU_PLUGIN_BRANCH_INDIRECT_CALL,
+		[INSN_RETURN] = QEMU_PLUGIN_BRANCH_RETURN,
+		[INSN_EXCEPTION_RETURN] = QEMU_PLUGIN_BRANCH_EXCEPTION_RETURN,
+	};
+	struct insn *last = &block->insns[block->n - 1];
+
+	if ((block->branch || last->kind == INSN_EXCEPTION_RETURN) &&
+	    (block->branch != INSN_CONDITIONAL || next == block->target))
+		record_branch(vcpu, kinds[last->kind], last->pc, next, missed);
+}
+
+/* @block has ended, and @next is executed then. Returns whether it ends with a missed branch. */
+static bool leave_block(struct vcpu *vcpu, struct block *block, uint64_t next)
+{
+	bool missed = block->branch &&
+		      core_misses(vcpu->core, block->branch, block->pc + (block->n - 1) * 4ULL,
+				  block->target, next);
+
+	if (G_UNLIKELY(vcpu->board->branches_wanted))
+		record_end(vcpu, block, next, missed);
+	return missed;
+}
+
+/* @block has ended with a branch; @next is executed then. */
+static uint64_t branch(struct vcpu *vcpu, struct block *block, bool missed, struct block *next)
+{
+	return core_branch(vcpu->core, &block->insns[block->n - 1], &next->insns[0], block->branch,
+			   missed);
+}
+
+/* @block ends before its instruction number @executed. */
+static void cut_block(struct vcpu *vcpu, struct block *block, uint64_t executed)
+{
+	truth_abort(vcpu->image, block, executed);
+	vcpu->core->cycles -= block->n - executed;
 }
 
 static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
@@ -147,7 +221,7 @@ static uint64_t begin_block(struct vcpu *vcpu, struct block *block)
 static void register_callbacks(qemu_plugin_id_t id);
 
 /* A user executes after the kernel, perhaps not the same one as before. */
-static uint64_t resume_user(struct vcpu *vcpu)
+static uint64_t resume_user(struct vcpu *vcpu, struct block *block)
 {
 	uint64_t cycles = 0;
 
@@ -160,44 +234,54 @@ static uint64_t resume_user(struct vcpu *vcpu)
 	vcpu->in_kernel = false;
 	use_image(vcpu, truth_image(vcpu->thread, vcpu->space));
 	if (vcpu->image->branch)
-		cycles = branch(vcpu, vcpu->image->branch, vcpu->image->next);
+		cycles = branch(vcpu, vcpu->image->branch, vcpu->image->missed, block);
 	vcpu->image->branch = NULL;
 	return cycles;
 }
 
-static void enter_block(unsigned int index, void *block_)
+/* It is called for each block: calls in it would take a fifth of its time. */
+__attribute__((flatten)) static void enter_block(unsigned int index, void *block_)
 {
 	struct vcpu *vcpu = &vcpus[index];
 	struct block *block = block_, *before = vcpu->block;
 	uint64_t cycles = 0, pc = block->pc;
 
-	if (before && before->branch)
-		cycles = branch(vcpu, before, pc);
+	if (before) {
+		bool missed = leave_block(vcpu, before, pc);
+
+		if (before->branch)
+			cycles = branch(vcpu, before, missed, block);
+	}
 	if (vcpu->in_kernel && !is_kernel(pc))
-		cycles += resume_user(vcpu);
+		cycles += resume_user(vcpu, block);
 	finish(index, vcpu, cycles + begin_block(vcpu, block));
 }
 
 /*
  * The block of @vcpu was interrupted before its instruction number @executed, whose address is
- * @next, or after its end, to go on at @next. The branch of a user is counted when the user goes
- * on, because the PMU has switched to the kernel's counters already.
+ * @next, or after its end, to go on at @next; @vector is executed then. The branch of a user is
+ * counted when the user goes on, because the PMU has switched to the kernel's counters already.
  */
-static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t next)
+static uint64_t interrupt_block(struct vcpu *vcpu, uint64_t executed, uint64_t next,
+				struct block *vector)
 {
 	struct block *block = vcpu->block;
+	bool missed;
 
 	vcpu->block = NULL;
 	/* an instruction that does nothing but cause an exception is counted as executed */
 	if (executed == block->n - 1 && !block->insns[executed].accesses_memory)
 		executed++;
 	if (executed < block->n) {
-		truth_abort(vcpu->image, block, executed);
-	} else if (block->branch && !is_kernel(block->pc)) {
+		cut_block(vcpu, block, executed);
+		return 0;
+	}
+	missed = leave_block(vcpu, block, next);
+	if (block->branch && !is_kernel(block->pc)) {
 		vcpu->image->branch = block;
-		vcpu->image->next = next;
+		vcpu->image->missed = missed;
 	} else if (block->branch) {
-		return branch(vcpu, block, next);
+		return branch(vcpu, block, missed, vector);
 	}
 	return 0;
 }
@@ -213,7 +297,9 @@ static void enter_vector(unsigned int index, void *block_)
 	if (before && pc / VECTOR_SIZE % VECTOR_KINDS == 0 && next >= before->pc)
 		executed = (next - before->pc) / 4;
 	if (before)
-		cycles = interrupt_block(vcpu, executed, next);
+		cycles = interrupt_block(vcpu, executed, next, block);
+	if (vcpu->board->branches_wanted && (model_kernel || !vcpu->in_kernel))
+		record_branch(vcpu, QEMU_PLUGIN_BRANCH_EXCEPTION, next, pc, false);
 	vcpu->in_kernel = true;
 	if (model_kernel)
 		cycles += begin_block(vcpu, block);
@@ -235,7 +321,7 @@ static struct insn *accessing(struct vcpu *vcpu, struct insn *insn)
 	i = (insn->pc - block->pc) / 4;
 	if (i >= block->n)
 		return insn;
-	truth_abort(vcpu->image, block, i + 1);
+	cut_block(vcpu, block, i + 1);
 	vcpu->block = NULL;
 	return &block->insns[i];
 }
@@ -398,11 +484,12 @@ static void init_vcpu(qemu_plugin_id_t id, unsigned int index)
 	}
 	/* qemu_plugin_install() has checked the configuration */
 	core_init(&vcpu->own, &config);
+	vcpu->core = &vcpu->own;
 	vcpu->in_kernel = true;
 	find_registers(vcpu);
 	/* scoreboards move when they grow */
 	for (unsigned int i = 0; i <= index; i++) {
-		vcpus[i].counts = qemu_plugin_scoreboard_find(counts, i);
+		vcpus[i].board = qemu_plugin_scoreboard_find(boards, i);
 		use_image(&vcpus[i], truth_image(0, 0));
 	}
 }
@@ -445,6 +532,15 @@ static bool parse_argument(const char *argument)
 		wrong = qemu_plugin_bool_parse(pair[0], pair[1], &kernel_argument) ?
 				NULL :
 				"it is on or off";
+	} else if (!strcmp(pair[0], "records")) {
+		wrong = g_ascii_string_to_unsigned(pair[1], 10, 0, 64, &nr_records, NULL) &&
+					(!nr_records || nr_records >= 8) &&
+					!(nr_records & (nr_records - 1)) ?
+				NULL :
+				"it is 0, 8, 16, 32 or 64";
+	} else if (!strcmp(pair[0], "trace")) {
+		trace = fopen(pair[1], "w");
+		wrong = trace ? NULL : strerror(errno);
 	} else if (!strcmp(pair[0], "truth")) {
 		truth_file = g_strdup(pair[1]);
 		wrong = NULL;
@@ -456,11 +552,16 @@ static bool parse_argument(const char *argument)
 	return !wrong;
 }
 
-static bool provide_events(qemu_plugin_id_t id)
+/* Gives the guest's PMU its events, and its branch records. */
+static bool provide_pmu(qemu_plugin_id_t id)
 {
+	qemu_plugin_u64 wanted = {boards, offsetof(struct board, branches_wanted)};
+
+	if (nr_records && !qemu_plugin_register_branch_records(id, nr_records, wanted))
+		return false;
 	for (enum core_event event = 0; event < NR_CORE_EVENTS; event++) {
-		qemu_plugin_u64 count = {counts, offsetof(struct core_counts, count[event])};
-		qemu_plugin_u64 due = {counts, offsetof(struct core_counts, due[event])};
+		qemu_plugin_u64 count = {boards, offsetof(struct board, counts.count[event])};
+		qemu_plugin_u64 due = {boards, offsetof(struct board, counts.due[event])};
 
 		for (size_t i = 0; i < G_N_ELEMENTS(core_events[event].numbers); i++) {
 			uint8_t number = core_events[event].numbers[i];
@@ -494,9 +595,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 	core_destroy(&core);
 
 	vectors = g_array_new(false, false, sizeof(uint64_t));
-	counts = qemu_plugin_scoreboard_new(sizeof(struct core_counts));
+	boards = qemu_plugin_scoreboard_new(sizeof(struct board));
 	time_control = qemu_plugin_request_time_control();
-	if (!provide_events(id)) {
+	if (!provide_pmu(id)) {
 		fail("another plugin counts the same events");
 		return 1;
 	}

@@ -60,7 +60,7 @@ struct block {
  * @space: the page table of its process
  * @branch: what it executed last, if that ended with a branch and the kernel came
  *	    then; see interrupt_block()
- * @next: where the branch went
+ * @missed: whether that branch was predicted wrongly
  * @core: what it executes on, if that is a core of its own
  * @blocks: executions of each struct block, but for those that its owner counts
  * @insns: events of each struct insn
@@ -69,7 +69,7 @@ struct image {
 	uint32_t thread, number;
 	uint64_t space;
 	struct block *branch;
-	uint64_t next;
+	bool missed;
 	struct core *core;
 	GHashTable *blocks, *insns;
 };

@@ -23,12 +23,16 @@
 #include "core.h"
 
 static uint64_t recorded[NR_CORE_EVENTS];
+/* those that belong to the instruction after a branch */
+static uint64_t recorded_after[NR_CORE_EVENTS];
+static char after;
 
 void core_record(void *context, void *insn, enum core_event event, uint64_t n)
 {
 	(void)context;
-	(void)insn;
 	recorded[event] += n;
+	if (insn == &after)
+		recorded_after[event] += n;
 }
 
 int main(int argc, char **argv)
@@ -71,7 +75,8 @@ int main(int argc, char **argv)
 			cycles = core_access(&core, NULL, n[0], n[1], *line == 's');
 			break;
 		case 'b':
-			cycles = core_branch(&core, NULL, n[0], n[1], n[2], n[3]);
+			cycles = core_branch(&core, NULL, &after, n[0],
+					     core_misses(&core, n[0], n[1], n[2], n[3]));
 			break;
 		case 'u':
 			cycles = core_unit(&core, NULL, n[0]);
@@ -91,6 +96,7 @@ int main(int argc, char **argv)
 		    recorded[i] != counts.count[i])
 			abort();
 		printf("%s=%" PRIu64 " ", core_events[i].name, counts.count[i]);
+		printf("AFTER_%s=%" PRIu64 " ", core_events[i].name, recorded_after[i]);
 	}
 	printf("CYCLES=%" PRIu64 "\n", core.cycles);
 	core_destroy(&core);

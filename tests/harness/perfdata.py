@@ -29,6 +29,8 @@ FIXED = (
     ("period", 1 << 8),
 )
 SAMPLE_READ = 1 << 4
+SAMPLE_BRANCH_STACK = 1 << 11
+BRANCH_HW_INDEX = 1 << 17
 # the fields at the end of other records (sample_id_all)
 TRAILER = tuple(
     (name, dict(FIXED)[name]) for name in ("tid", "time", "id", "stream_id", "cpu", "identifier")
@@ -49,6 +51,7 @@ class Attr:
     alternative_sample_period: int
     jitter_alternate_period: int
     alternative_sample_count: int
+    branch_sample_type: int
     ids: list[int]
 
     @property
@@ -57,13 +60,28 @@ class Attr:
         return bool(self.flags & 2)
 
 
+@dataclass(frozen=True)
+class Branch:
+    """One entry of a branch stack."""
+
+    source: int
+    target: int
+    missed: bool
+    cycles: int
+
+
 @dataclass
 class Sample:
-    """One sample: its fixed fields (those recorded) and its group's values by event id."""
+    """One sample.
+
+    Its fixed fields (those recorded), its group's values by event id, its last branches, the newest
+    one first.
+    """
 
     attr: Attr
     fields: dict[str, int] = field(default_factory=dict)
     values: dict[int, int] = field(default_factory=dict)
+    branches: list[Branch] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> int:
         return self.fields[name]
@@ -113,7 +131,8 @@ def read_attrs(data: bytes) -> list[Attr]:
         alternate = struct.unpack_from("<QII", data, at + 144) if length >= 160 else (0, 0, 0)
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + attr_size - 16)
         ids = list(struct.unpack_from(f"<{ids_size // 8}Q", data, ids_at))
-        attrs.append(Attr(kind, length, *words, *alternate, ids))
+        (branches,) = struct.unpack_from("<Q", data, at + 72)
+        attrs.append(Attr(kind, length, *words, *alternate, branches, ids))
     return attrs
 
 
@@ -150,6 +169,14 @@ def read_sample(body: bytes, attrs: list[Attr]) -> Sample:
             sample.values[member] = value
             if form & FORMAT_LOST:
                 next(rest)
+    if sample.attr.sample_type & SAMPLE_BRANCH_STACK:
+        number = next(rest)
+        if sample.attr.branch_sample_type & BRANCH_HW_INDEX:
+            next(rest)
+        for _ in range(number):
+            source, target, flags = next(rest), next(rest), next(rest)
+            branch = Branch(source, target, bool(flags & 1), flags >> 4 & 0xFFFF)
+            sample.branches.append(branch)
     return sample
 
 

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Branch records (FEAT_BRBE) of the machine with caches.
+
+brbe.S uses their registers without an operating system. Linux's own driver reads the records of
+branches.S, whose path is computed here, with the branches that the core model has to predict
+wrongly and the cycles between them.
+"""
+
+import bisect
+import subprocess
+import unittest
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.harness import code, perfdata
+from tests.harness.env import BASE, CHECK, TOP, in_guest, must
+from tests.harness.predictor import Gshare
+
+MACHINES = "arm64 emulator"
+MINUTES = 2
+
+OUT = CHECK / "brbe"
+PROGRAM = OUT / "branches"
+# only mispredicted branches wait
+MODEL = "small,l2_latency=0,memory_latency=0,walk_latency=0"
+LOST = 12  # cycles
+ROUNDS = 4000
+UNTHROTTLED = (
+    "sysctl -qw kernel.perf_event_max_sample_rate=10000000 kernel.perf_cpu_time_max_percent=0\n"
+)
+# kinds of the model's trace
+DIRECT, CONDITIONAL, INDIRECT, CALL, INDIRECT_CALL, RETURN, EXCEPTION, EXCEPTION_RETURN = range(8)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A branch. time: the cycle at its end; missed: how many were predicted wrongly until then."""
+
+    kind: int
+    source: int
+    target: int
+    taken: bool
+    wrong: bool
+    time: int
+    missed: int = 0
+
+
+def walk() -> list[Step]:
+    """The branches of branches.S."""
+    at = code.addresses(PROGRAM)
+    # where calls return to
+    at |= {f"after {call}": at[call] + 4 for call in ("round", "one_call", "two_call")}
+    predictor = Gshare(12, 8)
+    targets: dict[int, int] = {}
+    steps: list[Step] = []
+    time, missed, bits = 6, 0, 1  # before the first round
+
+    def branch(kind: int, n: int, source: str, target: str, taken: bool = True) -> None:
+        """A branch, and how many instructions end with it."""
+        nonlocal time, missed
+        pc, to = at[source], at[target]
+        wrong = False
+        if kind == CONDITIONAL:
+            wrong = not predictor.right(pc, taken)
+        elif kind in (INDIRECT, INDIRECT_CALL):
+            wrong = targets.get(pc) != to
+            targets[pc] = to
+        time += n
+        missed += wrong
+        steps.append(Step(kind, pc, to, taken, wrong, time, missed))
+        time += LOST * wrong
+
+    for left in reversed(range(ROUNDS)):
+        branch(CALL, 1, "round", "one")
+        branch(CALL, 2, "one_call", "two")
+        branch(INDIRECT_CALL, 2, "two_call", "three")
+        branch(RETURN, 2, "three_end", "after two_call")
+        branch(RETURN, 1, "two_end", "after one_call")
+        branch(RETURN, 1, "one_end", "after round")
+        time += 1
+        for turn in range(7):
+            branch(CONDITIONAL, 2, "loop_end", "loop", turn < 6)
+        odd, bits = bits & 1, bits >> 1
+        branch(CONDITIONAL, 3, "random", "even", not odd)
+        if odd:
+            bits ^= 0xB400
+            time += 1
+        side = "right" if bits & 2 else "left"
+        branch(INDIRECT, 3, "jump", side)
+        if side == "left":
+            branch(DIRECT, 2, "left_end", "join")
+        else:
+            time += 2
+        branch(CONDITIONAL, 2, "join_end", "round", left > 0)
+    return steps
+
+
+def record(name: str, options: str, model: str = MODEL, command: str = "/tmp/branches") -> Path:
+    """Records a program in the machine, with the model's own trace of the branches."""
+    in_guest(
+        f"{UNTHROTTLED}cp branches /tmp; cd /tmp; settle\n"
+        f"perf record -q -N -T -m 16M -o data {options} -- {command} > /dev/null\n"
+        f"cp data /share/{name}.data",
+        *("--model", f"{model},trace={OUT}/{name}.trace"),
+        share=OUT,
+    )
+    return OUT / f"{name}.data"
+
+
+def samples(recording: Path) -> list[perfdata.Sample]:
+    return sorted(perfdata.read(recording).samples, key=lambda sample: sample.time)
+
+
+def read_trace(name: str) -> list[Step]:
+    """What the model has told QEMU while branches were recorded."""
+    rows = [line.split() for line in (OUT / f"{name}.trace").read_text().splitlines()]
+    return [
+        Step(int(kind), int(source, 16), int(target, 16), True, missed == "1", int(cycle))
+        for _, kind, source, target, cycle, missed in rows
+    ]
+
+
+class Record(NamedTuple):
+    """A record as the registers show it. cycles: None if they are unknown."""
+
+    source: int
+    target: int
+    kind: int
+    cycles: int | None
+    missed: bool = False
+
+    @classmethod
+    def of(cls, info: int, source: int, target: int) -> "Record | None":
+        """None if it is not valid."""
+        cycles = None if info >> 46 & 1 else info >> 32 & 0xFF
+        return cls(source, target, info >> 8 & 63, cycles, info >> 5 & 1 == 1) if info & 3 else None
+
+
+class Registers(unittest.TestCase):
+    """The program brbe.S."""
+
+    @classmethod
+    def setUpClass(cls):
+        OUT.mkdir(parents=True, exist_ok=True)
+        cls.program = OUT / "brbe"
+        must(
+            *("aarch64-linux-gnu-gcc", "-nostdlib", "-static", "-Wl,-Ttext=0x40080000"),
+            *("-o", cls.program, TOP / "tests/emulator/brbe.S"),
+        )
+        cls.at = code.addresses(cls.program)
+        cls.words = cls.run_program("records=64")
+
+    @classmethod
+    def run_program(cls, *arguments: str) -> list[int]:
+        """What it has written."""
+        emulator = TOP / "build/emulator"
+        model = ("kernel=on", "l2_latency=0", "memory_latency=0", "walk_latency=0", *arguments)
+        printed = must(
+            *(emulator / "bin/qemu-system-aarch64", "-M", "virt", "-cpu", "max", "-nographic"),
+            *("-icount", "shift=0", "-kernel", cls.program),
+            *("-plugin", ",".join(map(str, (emulator / "model.so", *model)))),
+            timeout=60,
+            stderr=subprocess.DEVNULL,
+        )
+        return [int(line, 16) for line in printed.split()]
+
+    def dump(self, number: int) -> list[Record]:
+        """The records of one dump, the oldest one first."""
+        at = 1 + 192 * number + 2 * (number == 5)
+        found = [Record.of(*self.words[place : place + 3]) for place in range(at, at + 192, 3)]
+        valid = [record for record in found if record]
+        self.assertEqual(valid, found[: len(valid)])
+        return valid[::-1]
+
+    def branches(self) -> list[Record]:
+        """What the function `branches` executes; counters predict first that it is not taken."""
+        at = self.at
+        return [
+            Record(at["first"], at["second"], 0x00, 2),
+            Record(at["second"], at["third"], 0x08, 1, True),
+            Record(at["jump"], at["fourth"], 0x01, LOST + 4, True),
+            Record(at["call"], at["leaf"], 0x02, LOST + 2),
+            Record(at["leaf_end"], at["call"] + 4, 0x05, 2),
+            Record(at["call_2"], at["leaf"], 0x03, 2, True),
+            Record(at["leaf_end"], at["call_2"] + 4, 0x05, LOST + 2),
+        ]
+
+    def test_software_injects(self):
+        """The newest record is the first one of the first bank."""
+        true = [Record(number, number << 8, 0, 0) for number in range(7, 71)]
+        self.assertEqual(self.dump(0), true)
+
+    def test_number_of_records(self):
+        self.assertEqual(self.words[0], 0x5040)
+        for number in 8, 16, 32:
+            words = self.run_program(f"records={number}")
+            self.assertEqual(words[0], 0x5000 + number)
+            # three words each
+            self.assertEqual(words[1 + 3 * number - 2], 71 - number)
+            self.assertEqual(set(words[1 + 3 * number : 193]), {0})
+
+    def test_each_kind(self):
+        """Also, BRB IALL has cleared what was injected."""
+        first, *found, end, dump = self.dump(1)
+        self.assertEqual(found, self.branches())
+        self.assertEqual((first.target, first.cycles), (self.at["branches"], None))
+        self.assertEqual((end.source, end.kind, end.cycles), (self.at["last"], 0x05, 3))
+        self.assertEqual(dump.target, self.at["dump"])
+
+    def test_filters(self):
+        _, found, _ = self.dump(2)
+        self.assertEqual(found, Record(self.at["call"], self.at["leaf"], 0x02, None))
+        self.assertEqual(self.dump(3), [])
+
+    def test_exceptions(self):
+        call, back, branch, _ = self.dump(4)
+        after = self.at["after_svc"]
+        self.assertEqual(call, Record(after, self.at["vector"], 0x22, None))
+        self.assertEqual(back, Record(self.at["back"], after, 0x07, 2))
+        self.assertEqual(branch, Record(after, after + 4, 0x00, 1))
+
+    def test_records_stop_at_the_overflow(self):
+        """It is that of the third branch."""
+        control, time = self.words[1 + 5 * 192 :][:2]
+        self.assertTrue(control & 1 << 7)
+        self.assertGreater(time, 0)
+        names = "one", "two", "three", "four"
+        self.assertEqual(
+            self.dump(5),
+            [Record(self.at[a], self.at[b], 0x00, None) for a, b in pairwise(names)],
+        )
+
+
+class KnownProgram(unittest.TestCase):
+    """The program branches.S."""
+
+    @classmethod
+    def setUpClass(cls):
+        OUT.mkdir(parents=True, exist_ok=True)
+        must(
+            *("aarch64-linux-gnu-gcc", "-nostdlib", "-static", "-o", PROGRAM),
+            TOP / "tests/emulator/branches.S",
+        )
+        cls.path = walk()
+
+
+class LostCycles(KnownProgram):
+    def test_belong_to_the_next_instruction(self):
+        """The mispredicts belong to the branch."""
+        command = "sh -c 'echo $$; exec ./branches'"
+        thread = in_guest(command, "--model", MODEL, "--truth", OUT / "truth", share=OUT).strip()
+        table = [line.split() for line in (OUT / "truth").read_text().splitlines()]
+        rows = [dict(zip(table[0], row)) for row in table[1:] if row[0] == thread]
+        # the shell comes before the program
+        last = max(int(row["image"]) for row in rows)
+        missed, lost = Counter[int](), Counter[int]()
+        for row in rows:
+            address = int(row["address"], 16)
+            if int(row["image"]) == last and not address >> 63:
+                missed[address] = int(row["BR_MIS_PRED"])
+                lost[address] = int(row["STALL"])
+        wrong = [step for step in self.path if step.wrong]
+        self.assertEqual(+missed, Counter(step.source for step in wrong))
+        after = Counter(step.target if step.taken else step.source + 4 for step in wrong)
+        self.assertEqual(+lost, Counter({address: n * LOST for address, n in after.items()}))
+
+
+@unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")
+class Samples(KnownProgram):
+    def check(self, found: list[perfdata.Sample], ends: list[int], records: int, *kinds: int):
+        """Each sample has the last branches until the place of its overflow, of these kinds."""
+        self.assertEqual(len(found), len(ends))
+        interrupted, last = 0, -2
+        for sample, end in zip(found, ends):
+            # the branch after an overflow is not recorded
+            steps = [step for step in self.path[last + 2 : end + 1] if step.taken]
+            steps = [step for step in steps if not kinds or step.kind in kinds]
+            stack = sample.branches[::-1]
+            self.assertEqual(
+                [(one.source, one.target, one.missed) for one in stack],
+                [(step.source, step.target, step.wrong) for step in steps[-records:]],
+            )
+            # the first one's are unknown, as are those after another interrupt
+            cycles = [0] + [step.time - before.time for before, step in pairwise(steps)]
+            wrong = [
+                (one.cycles, true)
+                for one, true in zip(stack, cycles[-records:])
+                if one.cycles != true
+            ]
+            self.assertEqual({cycles for cycles, _ in wrong} - {0}, set())
+            interrupted += len(wrong)
+            last = end
+        self.assertLess(interrupted, 5)
+
+    def ends(self, name: str, period: int) -> list[int]:
+        """The place of each overflow in the path."""
+        counts = [
+            step.missed if name == "branch-misses" else number
+            for number, step in enumerate(self.path, 1)
+        ]
+        return [
+            bisect.bisect_left(counts, count) for count in range(period, counts[-1] + 1, period)
+        ]
+
+    def test_records(self):
+        """The last record is the one at the overflow: of a branch, and of a mispredict."""
+        for event, period, records in (
+            ("branches", 997, 64),
+            ("branches", 41, 64),
+            ("branches", 499, 32),
+            ("branch-misses", 31, 16),
+        ):
+            with self.subTest(f"{event} {period} {records}"):
+                recording = record(
+                    "known", f"-b -e {event}:u -c {period}", f"{MODEL},records={records}"
+                )
+                self.check(samples(recording), self.ends(event, period), records)
+
+    def test_filters(self):
+        for name, kinds in {
+            "any_call": (CALL, INDIRECT_CALL),
+            "any_ret": (RETURN,),
+            "ind_call": (INDIRECT_CALL,),
+            "cond": (CONDITIONAL,),
+            "ind_jmp,call": (INDIRECT, CALL),
+        }.items():
+            with self.subTest(name):
+                recording = record("filter", f"-j {name},u -e branches:u -c 997")
+                self.check(samples(recording), self.ends("branches", 997), 64, *kinds)
+
+
+@unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")
+class OtherPrograms(unittest.TestCase):
+    """The model's trace of a program that uses memory, and of the kernel."""
+
+    @staticmethod
+    def rounded(cycles: int) -> int:
+        """What a record keeps: nine bits and an exponent."""
+        unit = max(cycles.bit_length() - 9, 0)
+        return min(cycles >> unit << unit, 0xFFFF)
+
+    def check(self, name: str, steps: list[Step]) -> None:
+        """Each sample has branches that follow each other in the trace, after those before it."""
+        cycles = [self.rounded(step.time - before.time) for before, step in pairwise(steps)]
+        keys = [(step.source, step.target, step.wrong) for step in steps]
+        last, known, found = -1, 0, samples(OUT / f"{name}.data")
+        self.assertGreater(len(found), 20)
+        for sample in found:
+            stack = sample.branches[::-1]
+            seen = [(one.source, one.target, one.missed) for one in stack]
+            # fewer than 64 have begun after the sample before, or after another program
+            self.assertTrue(len(seen) == 64 or not any(one.cycles for one in stack[:1]))
+            last = next(
+                start + len(seen) - 1
+                for start in range(last + 1, len(keys))
+                if keys[start : start + len(seen)] == seen
+                and all(one.cycles in (0, true) for one, true in zip(stack, [0, *cycles][start:]))
+            )
+            known += sum(one.cycles > 0 for one in stack)
+        self.assertGreater(known, 0.8 * sum(len(sample.branches) for sample in found))
+
+    def test_user_and_kernel(self):
+        record(
+            "kernel",
+            "-b -e cycles -c 20011",
+            "small,kernel=on",
+            "benchmark --faults --iterations 2 0 1",
+        )
+        steps = read_trace("kernel")
+        self.check("kernel", steps)
+        kinds = Counter(step.kind for step in steps)
+        self.assertGreater(min(kinds[EXCEPTION], kinds[EXCEPTION_RETURN]), 100)
+
+    def test_calls_of_user(self):
+        record("calls", "-j any_call,u -e cycles:u -c 20011", "large", "ls -l /usr/bin")
+        steps = read_trace("calls")
+        self.check("calls", [step for step in steps if step.kind in (CALL, INDIRECT_CALL)])
+
+
+if __name__ == "__main__":
+    unittest.main()
