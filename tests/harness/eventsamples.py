@@ -81,7 +81,14 @@ class Run:
                         self.samples.append((event, place, period))
                 now += cycles
 
-    def write(self, path: Path, libraries: Libraries, size: int = 1, chains: bool = False) -> None:
+    def write(
+        self,
+        path: Path,
+        libraries: Libraries,
+        size: int = 1,
+        chains: bool = False,
+        cpuid: str = "",
+    ) -> None:
         """A recording of the samples, at functions of the libraries.
 
         size: of how many events each group is; chains: a sample has the last few functions as its
@@ -94,7 +101,9 @@ class Run:
         ]
         for event in events:
             event.flags |= pw.FLAG_FREQ
-        writer = pw.Writer([events[at : at + size] for at in range(0, len(events), size)])
+        writer = pw.Writer(
+            [events[at : at + size] for at in range(0, len(events), size)], cpuid=cpuid
+        )
         writer.comm(pw.Where(1, 10, 10), "prog")
         for library, base in LOADED.items():
             writer.mmap2(pw.Where(2, 10, 10), base, 0x10000, str(libraries.path(library)))

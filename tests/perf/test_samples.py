@@ -279,6 +279,48 @@ class Truth(Sums):
                 with self.subTest(samples=samples, frequency=frequency):
                     self.check(frequency, samples, max(self.REPEATS * 100 // (samples + 100), 2))
 
+    def test_metrics_of_vendors(self):
+        """perf's table has IPC for this CPU; its error is that of the ratio of two counts."""
+        _, done = self.run_program(8, False, 1000)
+        path = DATA / "metrics.data"
+        done.write(path, self.libraries, cpuid="0x00000000410fd490")
+        values, errors = {}, {}
+        for options in ("-M", "ipc"), ("--sort", "#"):
+            for row in report(path, *options)["functions"]:
+                if row["symbol"] == self.names[0]:
+                    values.update(row["metrics"])
+                    errors.update(row["errors"])
+        self.assertAlmostEqual(values["ipc"] * values["CPI"], 1, 9)
+        relative = errors["ipc"] / values["ipc"], errors["CPI"] / values["CPI"]
+        self.assertAlmostEqual(relative[0] / relative[1], 1, 1)
+
+    def test_comparison(self):
+        """Runs of one program hardly differ; a program whose function is slower does."""
+        files = []
+        for number, factor in enumerate((1, 1, 1, 2)):
+            rng = random.Random(9)
+            functions = program(rng, len(self.names))
+            first = functions[0]
+            functions[0] = first._replace(
+                cycles=factor * first.cycles,
+                rates=(1, *(rate / factor for rate in first.rates[1:])),
+            )
+            clocks = [Clock(period) for period in (20011, 15013, 101, 103)]
+            done = Run(random.Random(number), functions, clocks, 2000 * PERIOD)
+            files.append(DATA / f"run-{number}.data")
+            done.write(files[-1], self.libraries)
+        for after, changed in (files[1:3], False), (files[3:], True):
+            found = report("--before", files[0], "--after", *after)["functions"]
+            cpi = next(row for row in found if row["symbol"] == self.names[0])
+            self.assertEqual(cpi["metrics"]["CPI"]["significant"], changed)
+            if not changed:
+                values = [row["metrics"][name] for row in found for name in (*SHARES, *RATES)]
+                number = sum(value["significant"] for value in values)
+                self.assertLess(number, 0.1 * len(values))
+        limit = "--fail-on", "CPI>20%", "--before", files[0], "--after"
+        self.assertEqual(run(PERF, "functions", "report", *limit, files[1]).returncode, 0)
+        self.assertEqual(run(PERF, "functions", "report", *limit, files[3]).returncode, 2)
+
     def test_exact(self):
         """Limits at which 3 or more, or 3 or fewer, of 13 samples are 2.5 % probable."""
         recording = Recording(

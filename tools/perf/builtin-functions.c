@@ -256,6 +256,7 @@ static int *metric_fields(const struct function_columns *columns, unsigned int f
 			  unsigned int *nr_fields)
 {
 	unsigned int nr = columns->nr_columns - first;
+	int discarded = function_columns__find(columns, "DIS", 3);
 	int *fields = calloc(nr + 2, sizeof(*fields));
 
 	if (!fields)
@@ -263,8 +264,10 @@ static int *metric_fields(const struct function_columns *columns, unsigned int f
 	fields[0] = function_columns__find(columns, "#", 1);
 	for (unsigned int i = 0; i < nr; i++)
 		fields[1 + i] = first + i;
-	fields[1 + nr] = function_columns__find(columns, "DIS", 3);
-	*nr_fields = nr + 2;
+	*nr_fields = 1 + nr;
+	/* Event samples have none. */
+	if (discarded >= 0)
+		fields[(*nr_fields)++] = discarded;
 	return fields;
 }
 

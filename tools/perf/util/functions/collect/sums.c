@@ -914,6 +914,17 @@ bool function_table__has_window(const struct function_table *table)
 }
 
 /**
+ * function_table__has_samples - say whether a table has events that sample themselves
+ * @table: the table
+ *
+ * Return: true if so. Windows come first.
+ */
+bool function_table__has_samples(const struct function_table *table)
+{
+	return table->nr_sets && table->sets[table->nr_sets - 1]->is_sampled;
+}
+
+/**
  * function_table__choose_source - keep the sums of one source
  * @table: the table
  * @source: the source

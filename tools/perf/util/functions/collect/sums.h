@@ -225,6 +225,7 @@ void function_table__drop_empty(struct function_table *table);
 bool function_table__has_share(const struct function_table *table, enum function_share share);
 void function_table__discard(struct function_table *table);
 bool function_table__has_window(const struct function_table *table);
+bool function_table__has_samples(const struct function_table *table);
 int function_table__choose_source(struct function_table *table, enum function_source source);
 void function_table__mark_left(struct function_table *table, const struct function_sums *function);
 const char *function_table__add(struct function_table *table, const struct function_table *other);

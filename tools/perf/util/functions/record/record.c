@@ -281,10 +281,22 @@ static bool refuse_numbers(const struct parsed *parsed)
 	return false;
 }
 
+/* Returns true if members sample, too. */
+static bool has_samples(const struct parsed *parsed)
+{
+	return parsed->window.value && !parsed->windows_only;
+}
+
+static u64 default_period(const struct parsed *parsed)
+{
+	return has_samples(parsed) ? DEFAULT_SAMPLED_PERIOD :
+	       parsed->window.value ? DEFAULT_PERIOD : PLAIN_PERIOD;
+}
+
 /* Returns true, after a message, if options contradict each other. */
 static bool refuse_options(const struct parsed *parsed)
 {
-	u64 period = parsed->freq || parsed->has_events ? 0 : DEFAULT_PERIOD;
+	u64 period = parsed->freq || parsed->has_events ? 0 : default_period(parsed);
 
 	if (refuse_numbers(parsed))
 		return true;
@@ -327,14 +339,11 @@ static bool refuse_options(const struct parsed *parsed)
 static struct function_sampling sampling_of(const struct parsed *parsed, bool has_command)
 {
 	const struct number *window = &parsed->window, *jitter = &parsed->jitter;
-	const bool has_samples = window->value && !parsed->windows_only;
-	const u64 period = has_samples ? DEFAULT_SAMPLED_PERIOD :
-			   window->value ? DEFAULT_PERIOD : PLAIN_PERIOD;
-	const bool has_long_jitter = has_samples && !jitter->is_given;
+	const bool has_long_jitter = has_samples(parsed) && !jitter->is_given;
 
 	return (struct function_sampling){
-		.period		= parsed->count || parsed->freq ? 0 : period,
-		.rate		= has_samples ? DEFAULT_RATE : 0,
+		.period		= parsed->count || parsed->freq ? 0 : default_period(parsed),
+		.rate		= has_samples(parsed) ? DEFAULT_RATE : 0,
 		.window		= window->value,
 		.jitter		= !window->value ? 0 :
 				  has_long_jitter ? DEFAULT_SAMPLED_JITTER : jitter->value,

@@ -128,12 +128,6 @@ static void note_recording(const char *side, const struct function_table *table)
 		     (unsigned long long)table->throttled);
 }
 
-static bool has_samples(const struct function_table *table)
-{
-	/* Windows come first. */
-	return table->nr_sets && table->sets[table->nr_sets - 1]->is_sampled;
-}
-
 static void note_skids(const char *side, const struct function_table *table)
 {
 	struct function_skid skid;
@@ -268,7 +262,7 @@ static void note_sources(const char *side, const struct function_table *table)
 	struct difference found = {};
 	char *name = NULL;
 
-	if (!has_samples(table) || table->sets[0]->is_sampled)
+	if (!function_table__has_samples(table) || table->sets[0]->is_sampled)
 		return;
 	if (function_columns__init(&samples, table, &options))
 		goto out;
@@ -450,7 +444,7 @@ void function_notes__print(const struct function_notes *notes, const struct func
 /* Returns true if both sides were recorded alike, as far as shares depend on it. */
 static bool is_alike(const struct function_table *before, const struct function_table *after)
 {
-	if (has_samples(before) != has_samples(after))
+	if (function_table__has_samples(before) != function_table__has_samples(after))
 		return false;
 	for (unsigned int i = 0; i < before->nr_sets; i++) {
 		const struct event_set *old = before->sets[i];

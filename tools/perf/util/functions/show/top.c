@@ -436,8 +436,9 @@ static void print_status(const struct function_top *top, FILE *fp)
 	else if (lacks_chosen(top))
 		fprintf(fp, "no window matches --%s yet", top->options.filter);
 	else
-		fprintf(fp, "%.1f s, %llu windows", (top->end - top->begin) / (double)NSEC_PER_SEC,
-			(unsigned long long)nr_windows(table));
+		fprintf(fp, "%.1f s, %llu %s", (top->end - top->begin) / (double)NSEC_PER_SEC,
+			(unsigned long long)nr_windows(table),
+			function_table__has_samples(table) ? "samples" : "windows");
 	if (table->lost)
 		fprintf(fp, ", %llu records lost", (unsigned long long)table->lost);
 	if (table->throttled)
