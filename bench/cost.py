@@ -11,17 +11,24 @@ stop-start.patch, which stops and starts the PMU on each overflow of an event
 that alternates, as RFC v2 of the published series did (2024). All three
 have the series' fix of arm_pmuv3, which has nothing to do with alternate periods.
 
+The interrupt that opens a window is also measured in the machine with caches, where a plugin of
+QEMU (emulator/interrupts.c) sees each instruction of the kernel and each access to memory: of what it
+executes and touches, the window finds less of its own in the caches.
+
 A context switch is half a turn of `perf bench sched pipe`, on one CPU, with an event
 whose period is too long for an overflow.
 """
 
 import re
 import statistics
+from bisect import bisect_right
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from bench.guest import HERE, OUT, SHARE, program, tool, unthrottled
+from bench.guest import HERE, OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
-from tests.harness.env import ARCH, BUILD, TOP
+from tests.harness.env import ARCH, BUILD, TOP, must
 from tests.harness.pristine import CORE, keep_kernel
 
 TITLE = "Cost of an overflow"
@@ -47,6 +54,15 @@ SWITCHES = {
         "alternating": f"{RECORD},alt-period=300/u -- {PIPE}",
     },
 }
+# a group of seven, as `perf functions record` makes it
+GROUP = "{cycles/period=49700,alt-period=300,alt-period-jitter=14/,instructions,branch-misses,"
+GROUP += "cache-misses,dTLB-load-misses,L1-icache-load-misses,br_return_retired}:uS"
+PROGRAM = "python3 -c 'print(sum(i * i % 7 for i in range(60000)))'"
+# instructions of the program, more than any window has and fewer than a long interval
+BETWEEN = 1000
+COUNTS = "instructions", "lines of code", "lines of data", "pages of data"
+GOALS = {"instructions": 1300, "lines of code": 100}
+LISTED = 25  # functions
 SIZES = "cat /sys/kernel/slab/perf_event/object_size && ./overflows"
 
 
@@ -76,6 +92,42 @@ def switches(image: Path, runs: dict[str, str]) -> dict[str, int]:
     output = unthrottled("\n".join(runs.values()), "--kernel", image)
     turns = re.findall(r"([\d.]+) usecs/op", output)
     return {name: 10 * round(50 * float(turn)) for name, turn in zip(runs, turns, strict=True)}
+
+
+def symbols(map_file: Path) -> list[tuple[int, str]]:
+    """The functions of a kernel, by address."""
+    words = (line.split() for line in map_file.read_text().splitlines())
+    return sorted((int(address, 16), name) for address, kind, name in words if kind in "tTwW")
+
+
+def opening(kernel: Path) -> dict[str, Any]:
+    """What the interrupts before and after a window execute and touch, on average."""
+    functions = symbols(kernel / "System.map")
+    mark = next(address for address, name in functions if name == "perf_event_overflow")
+    plugin, counted = OUT / "interrupts.so", OUT / "interrupts.txt"
+    flags = must("pkg-config", "--cflags", "glib-2.0").split()
+    include = f"-I{TOP / 'build/emulator/include'}"
+    words = "-std=gnu11", "-O2", "-Wall", "-Werror", "-fPIC", "-shared", include, *flags
+    SHARE.mkdir(parents=True, exist_ok=True)
+    must("gcc", *words, "-o", plugin, TOP / "emulator/interrupts.c")
+    unthrottled(
+        recording("opening.data", GROUP, PROGRAM),
+        *("--kernel", kernel / "arch/arm64/boot/Image", "--model", "small"),
+        f"--qemu=-plugin {plugin},mark={mark},window={BETWEEN},out={counted}",
+    )
+    opens, closes, *executed = (line.split() for line in counted.read_text().splitlines())
+    number, instructions = int(opens[0]), Counter()
+    for pc, times in executed:
+        name = functions[bisect_right(functions, (int(pc, 16), "~")) - 1][1]
+        instructions[name] += int(times) / number
+    return {
+        "windows": number,
+        **{
+            name: dict(zip(COUNTS, (int(count) / int(row[0]) for count in row[1:]), strict=True))
+            for name, row in (("opens", opens), ("closes", closes))
+        },
+        "functions": {name: round(n, 1) for name, n in instructions.most_common(LISTED)},
+    }
 
 
 def code_size(core: Path) -> int:
@@ -114,6 +166,7 @@ def measure() -> dict:
         "added": more,
         "stop-start ratio": round(more["stop-start"] / more["used"], 1),
         "switch": switch,
+        "opening": opening(series),
         "bytes": {
             name: {"before": before, "after": sizes["series"][name]}
             for name, before in sizes["pristine"].items()
@@ -187,4 +240,28 @@ def report(result: dict) -> str:
         which adds {result['stop-start ratio']} times as many instructions. Compilers and configurations
         that inline other functions may change these numbers by a few instructions.
     """
-    return "\n".join([*lines, "", prose(switched), "", prose(after)])
+    return "\n".join(
+        [*lines, "", prose(switched), "", prose(after), *report_opening(result.get("opening"))]
+    )
+
+
+def report_opening(result: dict[str, Any] | None) -> list[str]:
+    """Lines of Markdown about the interrupts around a window; results before them have none."""
+    if not result:
+        return []
+    caption = f"""
+        The interrupts of `{GROUP}` around {result['windows']:,} windows of python3. The table has
+        the means of what they execute and touch, in lines of 64 bytes and pages of 4 KiB.
+    """
+    lines = ["", prose(caption), "", f"| an interrupt that | {' | '.join(COUNTS)} |"]
+    lines.append(f"|---|{'--:|' * len(COUNTS)}")
+    for row, text in (("opens", "opens a window"), ("closes", "closes one")):
+        lines.append(f"| {text} | {' | '.join(f'{result[row][name]:.0f}' for name in COUNTS)} |")
+    lines += ["", "| goal for the first | found | |", "|---|--:|---|"]
+    for name, goal in GOALS.items():
+        found = result["opens"][name]
+        met = "met" if round(found) <= goal else "not met"
+        lines.append(f"| at most {goal:,} {name} | {found:,.0f} | {met} |")
+    lines += ["", "| function | instructions when a window opens |", "|---|--:|"]
+    lines += [f"| `{name}` | {number:.0f} |" for name, number in result["functions"].items()]
+    return lines

@@ -17,7 +17,12 @@ from tests.harness.env import BASE, CHECK, LINUX, TOP, functions, in_guest, mach
 from tests.harness.truth import Rows, Truth, check_shares, read_truth
 
 # the selftests, with the least number of tests that each must have
-PROGRAMS = {"alternate_period": 9, "alternate_software": 57, "alternate_tasks": 49}
+PROGRAMS = {
+    "alternate_period": 9,
+    "alternate_software": 57,
+    "alternate_tasks": 49,
+    "quiet_windows": 16,
+}
 SELFTESTS = CHECK / "selftests"
 # compiler options that make a program ask the module for alternate periods
 BY_MODULE = ("-Wl,--wrap=syscall,--wrap=access", TOP / "tests/harness/by_module.c")
