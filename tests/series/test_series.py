@@ -11,19 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.harness import machines
-from tests.harness.env import (
-    ARCH,
-    BUILD,
-    CHECK,
-    IDENTITY,
-    LINUX,
-    SLOW,
-    TOP,
-    machine,
-    must,
-    run,
-    vm,
-)
+from tests.harness.env import ARCH, BUILD, CHECK, IDENTITY, LINUX, SLOW, TOP, machine, must, run, vm
 from tests.harness.pristine import BUILT, WALK, build_kernel, build_perf, held, pristine, work_tree
 
 MINUTES = 6

@@ -934,9 +934,9 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
  * @total: the row of all
  * @event: the event
  * @source: the origin of its counts
- * @parts: set, by row: of windows in share mode auto, parts of 1, as shares are made (without any window
- *	   that has the event, by the leader's samples alone); else the counts of the windows or
- *	   samples that count. Each has its error.
+ * @parts: set, by row: of windows in share mode auto, parts of 1, as shares are made (without any
+ *	   window that has the event, by the leader's samples alone); else the counts of the
+ *	   windows or samples that count. Each has its error.
  *
  * Return: 0, or -ENOMEM.
  */

@@ -68,13 +68,14 @@ static int divide(struct function_counts *counts, unsigned int event,
 	struct function_value *parts = calloc(columns->nr_rows ?: 1, sizeof(*parts));
 	const char *name = counts->events[event];
 	const enum function_source source = source_of(table, name);
+	const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
 	double all = 0, sum = 0, until = 0, before = 0;
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct event_set *set = table->sets[i];
 		int place = event_set__find(set, name);
 
-		if (place >= 0 && set->is_sampled == (source == FUNCTION_SOURCE_SAMPLES))
+		if (place >= 0 && set->is_sampled == is_sampled)
 			all += recorded_in(table, set, place);
 	}
 	if (!parts || function_columns__divide(columns, total, name, source, parts)) {
