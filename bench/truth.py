@@ -34,8 +34,8 @@ TITLE = "Debian's programs compared with the truth"
 MODELS = {"small": "small,kernel=on", "large": "large,kernel=on"}
 WINDOWS, CORRECTED, SAMPLES = "windows", "windows, corrected", "event samples"
 READINGS = {
-    WINDOWS: ("--source", "windows"),
-    CORRECTED: ("--source", "windows", "--correct"),
+    WINDOWS: ("--source", "windows", "--share", "auto"),
+    CORRECTED: ("--source", "windows", "--share", "auto", "--correct"),
     SAMPLES: ("--source", "samples"),
 }
 ROOT = BUILD / "root/arm64-programs"

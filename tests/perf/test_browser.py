@@ -165,7 +165,7 @@ class Progress(unittest.TestCase):
             recording.writer.records.append(
                 b"".join(
                     kinds[sample % 2][:time_at]
-                    + (1000000 + sample).to_bytes(8, "little")
+                    + (1000 * (1000000 + sample)).to_bytes(8, "little")
                     + kinds[sample % 2][time_at + 8 :]
                     for sample in range(number, number + 10000)
                 )

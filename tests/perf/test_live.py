@@ -21,9 +21,9 @@ DATA = CHECK / "live"
 PROGRAM = DATA / "live"
 CPUS = 3
 PIDS = 100, 200
-TIME = 100_000  # ns that a recording takes
-ROUND = 5000  # ns from one round to the next
-GAP = 500  # ns from one CPU to the next in a round
+TIME = 400_000_000  # ns that a recording takes
+ROUND = 20_000_000  # ns from one round to the next
+GAP = 2_000_000  # ns from one CPU to the next in a round
 NUMBER = 2000  # of events
 
 

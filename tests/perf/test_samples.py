@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import perfwrite as pw
+from tests.harness import sumsfile
 from tests.harness.env import CHECK, PERF, SLOW, must, run
 from tests.harness.eventsamples import EVENTS, KINDS, Clock, Function, Run, named_once
 from tests.harness.recording import LONG, WINDOW, Recording
@@ -38,12 +39,12 @@ def report(*arguments: object) -> dict:
 def sums(*arguments: object) -> dict[tuple, tuple[int, int]]:
     """Sum of the periods, and of their squares, by function and event."""
     found: dict[tuple, tuple[int, int]] = {}
-    for row in report(*arguments)["functions"]:
-        for own in row["sums"]:
-            for event, total in own["totals"].items():
-                before = found.get((row["symbol"], event), (0, 0))
-                square = own["products"][f"{event}*{event}"]
-                found[row["symbol"], event] = before[0] + int(total), before[1] + int(square)
+    rows, _ = sumsfile.read(must(PERF, "functions", "report", *arguments, "--sums", "-", stderr=-1))
+    for ((symbol, _, _), _), own in rows.items():
+        for event, total in own["totals"].items():
+            before = found.get((symbol, event), (0, 0))
+            square = own["products"][f"{event}*{event}"]
+            found[symbol, event] = before[0] + total, before[1] + square
     return {key: pair for key, pair in found.items() if pair[0]}
 
 
@@ -145,8 +146,8 @@ class Reading(Sums):
         rows = report(path, "--children")["functions"]
         found: Counter = Counter()
         for row in rows:
-            for event, total in row["sums"][0]["totals"].items():
-                found[row["symbol"], event] += int(total)
+            for event, own in row["events"].items():
+                found[row["symbol"], event] += own["count"]
         root = next(row for row in rows if row["symbol"] == "[all]")
         self.assertEqual(root["metrics"]["%CY"], 100)
         for event in EVENTS:
@@ -181,7 +182,7 @@ class Reading(Sums):
         self.assertEqual(metrics[0x1000]["%CY"], 100)
         self.assertEqual(metrics[0x2000]["%I"], 100)
         self.assertNotIn("DIS", metrics[0x1000])
-        self.assertEqual(int(best[0]["sums"][1]["totals"]["cycles"]), cycles)
+        self.assertEqual(best[0]["events"]["cycles"]["count"], cycles)
         # instructions are counted in one function, and sampled in the other
         done = run(PERF, "functions", "report", path, stderr=-1)
         self.assertIn(

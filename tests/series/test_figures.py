@@ -130,7 +130,7 @@ class Texts(unittest.TestCase):
         measured = json.loads((TOP / "results/6.12/truth.json").read_text())
 
         def errors(program: str, digits: int) -> list[str]:
-            kinds = "with the kernel", "with the kernel, corrected"
+            kinds = "small: windows", "small: windows, corrected"
             found = (100 * measured[kind][program]["CPI"]["error"] for kind in kinds)
             return [f"{error:.{digits}f} %" for error in found]
 
