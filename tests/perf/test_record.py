@@ -372,7 +372,7 @@ class Samples(unittest.TestCase):
 
     def test_truth(self):
         """Shares of the cycles and of the page faults, each by its own samples."""
-        truth = read_truth((SHARE / "truth-faults").read_text())
+        truth, hits = read_truth((SHARE / "truth-faults").read_text()), 0
         for kernel in "own", "plain", "pmu":
             rows = {
                 row["symbol"]: row["intervals"]
@@ -383,11 +383,11 @@ class Samples(unittest.TestCase):
             low, high = rows["dcache_miss"]["%PF"]
             self.assertGreater(high, 99)
             self.assertGreater(low, 80)
-            hits = 0
             for name in LEAVES:
                 low, high = rows[name]["%CY"]
                 hits += low <= 100 * truth[name].share <= high
-            self.assertGreaterEqual(hits, len(LEAVES) - 1)
+        # of intervals of 95 %, five miss by chance in one of 300 runs
+        self.assertGreater(hits, 3 * len(LEAVES) - 5)
 
 
 class Children(unittest.TestCase):

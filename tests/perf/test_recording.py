@@ -75,7 +75,7 @@ perf stat -x, -o processes.csv -e cycles:u sh -c "$processes" > /dev/null
 mv processes.csv /share
 for depth in 2 3; do
 	benchmark --truth --faults 0 $depth > /share/truth-$depth
-	perf functions record -q -g -o nested.data -e '{{cycles/period=99700,alt-period=300/,{MEMBERS}}}:uS' -- \
+	perf functions record -q --windows-only -g -o nested.data -e '{{cycles/period=99700,alt-period=300/,{MEMBERS}}}:uS' -- \
 		benchmark --faults --iterations 2000 0 $depth > /dev/null
 	mv nested.data /share/nested-$depth.data
 done
