@@ -32,7 +32,7 @@
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_STREAM_ID | \
 			 PERF_SAMPLE_IDENTIFIER))
 
-struct metrics_function;
+struct collect_function;
 
 /* Names leaks to ignore; LeakSanitizer calls this. perf 6.12 has them in every tool. */
 const char *__lsan_default_suppressions(void);
@@ -53,7 +53,7 @@ int fuzz_initialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	/* Do not use this machine's kernel: the recording is of another one. */
-	symbol_conf.priv_size = sizeof(struct metrics_function *);
+	symbol_conf.priv_size = sizeof(struct collect_function *);
 	symbol_conf.try_vmlinux_path = false;
 	symbol_conf.ignore_vmlinux = true;
 	symbol_conf.ignore_vmlinux_buildid = true;

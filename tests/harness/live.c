@@ -16,7 +16,7 @@
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
 
-struct metrics_function;
+struct collect_function;
 
 static bool is_due(void *data)
 {
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2 && !in_parts)
 		return EXIT_FAILURE;
-	symbol_conf.priv_size = sizeof(struct metrics_function *);
+	symbol_conf.priv_size = sizeof(struct collect_function *);
 	symbol_conf.kallsyms_name = "/dev/null";
 	symbol_conf.try_vmlinux_path = false;
 	return recording__read(argv[1], &options, &table, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;

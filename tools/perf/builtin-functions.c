@@ -1008,7 +1008,7 @@ static int choose_rows(struct report_options *options)
 		return -1;
 	}
 	/* Room for the function in each symbol. */
-	symbol_conf.priv_size = sizeof(struct metrics_function *);
+	symbol_conf.priv_size = sizeof(struct collect_function *);
 	symbol_conf.use_callchain = has_chain || options->children;
 	return 0;
 }

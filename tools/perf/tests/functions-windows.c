@@ -26,9 +26,9 @@
 
 /* A group of cycles and instructions, and two functions. */
 struct fixture {
-	struct function_metrics *metrics;
-	struct metrics_group *group;
-	struct metrics_function *f, *g;
+	struct window_collector *metrics;
+	struct collect_group *group;
+	struct collect_function *f, *g;
 	struct function_table table;
 };
 
@@ -50,16 +50,16 @@ static int fixture__init(struct fixture *fix, enum function_share share, u64 alt
 	};
 
 	memset(fix, 0, sizeof(*fix));
-	fix->metrics = function_metrics__new(share);
+	fix->metrics = window_collector__new(share);
 	TEST_ASSERT_VAL("collector", fix->metrics);
-	fix->group = function_metrics__add_group(fix->metrics, &cycles);
+	fix->group = window_collector__add_group(fix->metrics, &cycles);
 	TEST_ASSERT_VAL("group", fix->group);
 	TEST_ASSERT_EQUAL("leader",
-			  metrics_group__add_event(fix->group, &cycles, "cycles/x/", NULL), 0);
+			  collect_group__add_event(fix->group, &cycles, "cycles/x/", NULL), 0);
 	TEST_ASSERT_EQUAL("member",
-			  metrics_group__add_event(fix->group, &instructions, "i", NULL), 1);
-	fix->f = function_metrics__add_function(fix->metrics, "f", "/prog", 0x1000);
-	fix->g = function_metrics__add_function(fix->metrics, "g", "/prog", 0x2000);
+			  collect_group__add_event(fix->group, &instructions, "i", NULL), 1);
+	fix->f = window_collector__add_function(fix->metrics, "f", "/prog", 0x1000);
+	fix->g = window_collector__add_function(fix->metrics, "g", "/prog", 0x2000);
 	TEST_ASSERT_VAL("functions", fix->f && fix->g);
 	return TEST_OK;
 }
@@ -67,25 +67,25 @@ static int fixture__init(struct fixture *fix, enum function_share share, u64 alt
 static void fixture__exit(struct fixture *fix)
 {
 	function_table__exit(&fix->table);
-	function_metrics__delete(fix->metrics);
+	window_collector__delete(fix->metrics);
 }
 
 /* Takes a sample of the leader with this id. */
-static int take_sample(struct fixture *fix, u64 id, const struct metrics_sample *sample)
+static int take_sample(struct fixture *fix, u64 id, const struct collect_sample *sample)
 {
-	struct metrics_value *values;
-	struct metrics_stream *stream = function_metrics__findnew_stream(fix->metrics, fix->group,
+	struct collect_value *values;
+	struct collect_stream *stream = window_collector__findnew_stream(fix->metrics, fix->group,
 									 id, sample->thread,
 									 &values);
 
-	return stream ? function_metrics__sample(fix->metrics, stream, sample) : -ENOMEM;
+	return stream ? window_collector__sample(fix->metrics, stream, sample) : -ENOMEM;
 }
 
-static int take(struct fixture *fix, u64 id, u64 thread, struct metrics_function *function,
+static int take(struct fixture *fix, u64 id, u64 thread, struct collect_function *function,
 		u64 cycles, u64 instructions)
 {
 	const u64 counts[] = { cycles, instructions };
-	const struct metrics_sample sample = {
+	const struct collect_sample sample = {
 		.thread = thread, .function = function, .counts = counts,
 	};
 
@@ -93,10 +93,10 @@ static int take(struct fixture *fix, u64 id, u64 thread, struct metrics_function
 }
 
 /* Takes a long interval and a window after it, which end in the function. */
-static void take_pair(struct fixture *fix, struct metrics_function *function, u64 instructions)
+static void take_pair(struct fixture *fix, struct collect_function *function, u64 instructions)
 {
 	const u64 before[] = { LONG, 5000 }, counts[] = { WINDOW, instructions };
-	struct metrics_sample sample = {
+	struct collect_sample sample = {
 		.thread = 1, .function = function, .counts = before,
 	};
 
@@ -108,7 +108,7 @@ static void take_pair(struct fixture *fix, struct metrics_function *function, u6
 static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
 {
 	const u64 counts[] = { cycles, instructions };
-	const struct metrics_sample sample = {
+	const struct collect_sample sample = {
 		.thread = 1, .function = fix->f, .counts = counts, .nowhere = true,
 	};
 
@@ -119,7 +119,7 @@ static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
 static const struct function_sums *sums_of(struct fixture *fix, const char *symbol)
 {
 	function_table__exit(&fix->table);
-	if (function_metrics__table(fix->metrics, &fix->table))
+	if (window_collector__table(fix->metrics, &fix->table))
 		return NULL;
 	for (size_t i = 0; i < fix->table.nr_sums; i++) {
 		if (!strcmp(fix->table.sums[i]->symbol, symbol))
@@ -217,7 +217,7 @@ static int check_opened(struct fixture *fix)
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 1, fix->g, 300, 100);
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
-	function_metrics__lost(fix->metrics);
+	window_collector__lost(fix->metrics);
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	TEST_ASSERT_EQUAL("opened", check_opened_sums(fix, "f", 4, 1), TEST_OK);
 	return check_opened_sums(fix, "g", 0, 1);
@@ -244,7 +244,7 @@ static int check_begun(struct fixture *fix)
 	 * It does not count if something was lost, or samples are of two threads, or at address 0.
 	 */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
-	function_metrics__lost(fix->metrics);
+	window_collector__lost(fix->metrics);
 	take(fix, LEADER, 1, fix->g, 300, 1);
 	take_at_0(fix, LONG, 5000);
 	take(fix, LEADER, 1, fix->f, 300, 1);
@@ -304,7 +304,7 @@ static int check_bursts(struct fixture *fix)
 	/* The next burst, in the middle of which something is lost. */
 	take(fix, LEADER, 1, fix->f, LONG, 5000);
 	take(fix, LEADER, 1, fix->f, 100, 10);
-	function_metrics__lost(fix->metrics);
+	window_collector__lost(fix->metrics);
 	take(fix, LEADER, 1, fix->f, 100, 10);
 	take(fix, LEADER, 1, fix->f, 200, 10);
 	TEST_ASSERT_EQUAL("without the lost", check_sums(fix, "f", 5, 4, 900, 120), TEST_OK);
@@ -315,17 +315,17 @@ static int check_bursts(struct fixture *fix)
 /* A stream keeps the values of its events, and the counts of its bursts, apart from others. */
 static int check_values(struct fixture *fix)
 {
-	static const struct metrics_value none[2], some[2] = { { 1, ~0ULL }, { 2, ~1ULL } };
-	struct metrics_stream *stream, *other, *again;
-	struct metrics_value *values, *others;
+	static const struct collect_value none[2], some[2] = { { 1, ~0ULL }, { 2, ~1ULL } };
+	struct collect_stream *stream, *other, *again;
+	struct collect_value *values, *others;
 
-	stream = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 1, &values);
-	other = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 2, &others);
+	stream = window_collector__findnew_stream(fix->metrics, fix->group, LEADER, 1, &values);
+	other = window_collector__findnew_stream(fix->metrics, fix->group, LEADER, 2, &others);
 	TEST_ASSERT_VAL("streams", stream && other && stream != other);
 	TEST_ASSERT_VAL("no values", !memcmp(values, none, sizeof(none)));
 	memcpy(values, some, sizeof(some));
 	TEST_ASSERT_EQUAL("samples", check_begun(fix), TEST_OK);
-	again = function_metrics__findnew_stream(fix->metrics, fix->group, LEADER, 1, &values);
+	again = window_collector__findnew_stream(fix->metrics, fix->group, LEADER, 1, &values);
 	TEST_ASSERT_VAL("same stream", stream == again);
 	TEST_ASSERT_VAL("same values", !memcmp(values, some, sizeof(some)));
 	TEST_ASSERT_VAL("other values", !memcmp(others, none, sizeof(none)));
@@ -361,8 +361,8 @@ static int check_interruptions(struct fixture *fix)
 	take(fix, OTHER_LEADER, 1, fix->g, LONG, 1);
 
 	/* No window of a throttled leader counts, but windows of others do. */
-	function_metrics__throttle(fix->metrics, LEADER);
-	function_metrics__throttle(fix->metrics, 12345);
+	window_collector__throttle(fix->metrics, LEADER);
+	window_collector__throttle(fix->metrics, 12345);
 	take(fix, LEADER, 1, fix->f, 300, 100);
 	take(fix, OTHER_LEADER, 1, fix->g, 300, 100);
 	TEST_ASSERT_EQUAL("throttled", check_sums(fix, "f", 1, 0, 0, 0), TEST_OK);
@@ -376,7 +376,7 @@ static int check_interruptions(struct fixture *fix)
 	/* A loss affects all streams. */
 	take(fix, LEADER, 1, fix->f, LONG, 1);
 	take(fix, OTHER_LEADER, 1, fix->g, LONG, 1);
-	function_metrics__lost(fix->metrics);
+	window_collector__lost(fix->metrics);
 	take(fix, LEADER, 1, fix->f, 300, 100);
 	take(fix, OTHER_LEADER, 1, fix->g, 300, 100);
 	TEST_ASSERT_EQUAL("lost", check_sums(fix, "f", 3, 1, 300, 100), TEST_OK);
@@ -396,7 +396,7 @@ static int check_plain(struct fixture *fix)
 	TEST_ASSERT_EQUAL("each counts", check_sums(fix, "g", 2, 2, 2 * LONG, 70), TEST_OK);
 
 	/* Except across a throttle record, because the members counted on. */
-	function_metrics__throttle(fix->metrics, LEADER);
+	window_collector__throttle(fix->metrics, LEADER);
 	take(fix, LEADER, 1, fix->g, LONG, 50);
 	return check_sums(fix, "g", 3, 2, 2 * LONG, 70);
 }
@@ -556,7 +556,7 @@ static int test__names(struct test_suite *test __maybe_unused, int subtest __may
  * with theirs; sums of the events and of their products, twice.
  */
 static const char sums_file[] =
-	FUNCTION_SUMS_MAGIC " 4\n"
+	FUNCTION_SUMS_MAGIC " 5\n"
 	"by\tsymbol\t0\n"
 	"lost\t3\n"
 	"throttled\t2\n"
@@ -612,7 +612,7 @@ static int check_refused(const char *text)
 static int test__sums_file(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
 	static const char doubled[] =
-		FUNCTION_SUMS_MAGIC " 4\n"
+		FUNCTION_SUMS_MAGIC " 5\n"
 		"by\tsymbol\t0\n"
 		"lost\t6\n"
 		"throttled\t4\n"
@@ -625,7 +625,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		"sums\tf\t/prog\t0x1000\t"
 		"0\t2\t2\t2\t0\t0\t600\t200\t180000\t60000\t20000\t0\t0\t0\t0\t0\n"
 		"end\n";
-	static const char before[] = FUNCTION_SUMS_MAGIC " 4\nby\t";
+	static const char before[] = FUNCTION_SUMS_MAGIC " 5\nby\t";
 	static const char after[] =
 		"\t0\nlost\t0\nthrottled\t0\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
@@ -635,7 +635,7 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		"children,comm", "symbol,dso,comm,thread,cpu,srcline,callchain,symbol",
 	};
 	static const char by_comm[] =
-		FUNCTION_SUMS_MAGIC " 4\n"
+		FUNCTION_SUMS_MAGIC " 5\n"
 		"by\tcomm\t0\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
 		"sums\tprog\t\t-\t"
@@ -657,6 +657,10 @@ static int test__sums_file(struct test_suite *test __maybe_unused, int subtest _
 		scnprintf(cut, size + 1, "%s", sums_file);
 		TEST_ASSERT_EQUAL("cut short", check_refused(cut), TEST_OK);
 	}
+	scnprintf(cut, sizeof(cut), "%s", sums_file);
+	cut[strlen(FUNCTION_SUMS_MAGIC " ")] = '4';
+	TEST_ASSERT_EQUAL("version before", read_text(cut, &table), 0);
+	function_table__exit(&table);
 	TEST_ASSERT_EQUAL("version", check_refused(FUNCTION_SUMS_MAGIC " 9\nend\n"), TEST_OK);
 	TEST_ASSERT_EQUAL("old version", check_refused(FUNCTION_SUMS_MAGIC " 3\nend\n"), TEST_OK);
 	for (size_t i = 0; i < ARRAY_SIZE(bad_keys); i++) {
@@ -753,7 +757,7 @@ static int test__columns(struct test_suite *test __maybe_unused, int subtest __m
 	 * sqrt(3 / 2 x (75^2 + 85^2 + 160^2)) / 400.
 	 */
 	static const char text[] =
-		FUNCTION_SUMS_MAGIC " 4\n"
+		FUNCTION_SUMS_MAGIC " 5\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
 		"sums\tf\t/prog\t-\t"
 		"0\t4\t3\t3\t0\t0\t900\t400\t270200\t119000\t60000\t0\t0\t0\t0\t0\n"
@@ -846,14 +850,14 @@ static int test__diff(struct test_suite *test __maybe_unused, int subtest __mayb
 {
 	/* CPI of f changes from 2.5 to 3 with 40 windows, CPI of g with 3. The build has moved. */
 	static const char before[] =
-		FUNCTION_SUMS_MAGIC " 4\n"
+		FUNCTION_SUMS_MAGIC " 5\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
 		"sums\tf\t/a/prog\t-\t0\t40\t40\t40\t0\t0\t12000\t4800\t3600000\t1440000\t578000\t0\t0\t0\t0\t0\n"
 		"sums\tg\t/a/prog\t-\t0\t4\t3\t3\t0\t0\t900\t400\t270200\t119000\t60000\t0\t0\t0\t0\t0\n"
 		"sums\told\t/a/prog\t-\t0\t1\t1\t1\t0\t0\t300\t100\t90000\t30000\t10000\t0\t0\t0\t0\t0\n"
 		"end\n";
 	static const char after[] =
-		FUNCTION_SUMS_MAGIC " 4\n"
+		FUNCTION_SUMS_MAGIC " 5\n"
 		"group\tdiscard\t999700\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
 		"sums\tf\t/b/prog\t-\t0\t40\t40\t40\t0\t0\t12000\t4000\t3600000\t1200000\t401000\t0\t0\t0\t0\t0\n"
 		"sums\tg\t/b/prog\t-\t0\t4\t3\t3\t0\t0\t900\t300\t270200\t90000\t35000\t0\t0\t0\t0\t0\n"

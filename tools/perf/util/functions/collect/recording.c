@@ -61,7 +61,7 @@ struct place {
 	/* recording.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
 	u64 thread;
-	struct metrics_function *function;
+	struct collect_function *function;
 };
 
 /* simpleperf has this period for events that do not sample. */
@@ -78,7 +78,7 @@ struct recording {
 	struct perf_tool tool;
 	struct perf_data data;
 	struct perf_session *session;
-	struct function_metrics *metrics;
+	struct window_collector *metrics;
 	struct function_finder *finder;
 	/* Counts of the current sample, for each event of its group. */
 	u64 *counts;
@@ -123,8 +123,8 @@ struct recording {
 
 /* evsel->priv: the place of an event's counts. */
 struct functions_evsel {
-	struct metrics_group *group;	/* NULL: not in a group, not counted */
-	struct metrics_group *samples;	/* NULL: its own samples do not count */
+	struct collect_group *group;	/* NULL: not in a group, not counted */
+	struct collect_group *samples;	/* NULL: its own samples do not count */
 	unsigned int sample_slot;
 	struct evsel *sampler;		/* the event of the group that has its windows */
 	unsigned int slot;		/* 0 for the sampler */
@@ -227,7 +227,7 @@ static bool refuse_sampler(struct recording *recording, struct evsel *sampler)
 }
 
 /* Returns the events that the samples of an event count, NULL if there are none. */
-static struct metrics_group *new_group(struct recording *recording, struct evsel *sampler)
+static struct collect_group *new_group(struct recording *recording, struct evsel *sampler)
 {
 	const struct perf_event_attr *attr = &sampler->core.attr;
 
@@ -238,7 +238,7 @@ static struct metrics_group *new_group(struct recording *recording, struct evsel
 	recording->has_group = true;
 	if (refuse_sampler(recording, sampler))
 		return ERR_PTR(-EINVAL);
-	return function_metrics__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
+	return window_collector__add_group(recording->metrics, attr) ?: ERR_PTR(-ENOMEM);
 }
 
 static int ignore_event(struct recording *recording, struct evsel *evsel)
@@ -258,11 +258,11 @@ static bool needs_sample(const struct recording *recording)
 }
 
 /* Returns the slot of an event in a group, or an error. */
-static int add_to_group(struct recording *recording, struct metrics_group *group,
+static int add_to_group(struct recording *recording, struct collect_group *group,
 			struct evsel *evsel)
 {
 	char *cpu = perf_env__describe_cpu(&recording->session->header.env);
-	int slot = metrics_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
+	int slot = collect_group__add_event(group, &evsel->core.attr, evsel__name(evsel), cpu);
 
 	free(cpu);
 	if (slot == -E2BIG)
@@ -271,7 +271,7 @@ static int add_to_group(struct recording *recording, struct metrics_group *group
 }
 
 /* Lets the samples of an event count, in the group @samples, which the first event begins. */
-static int add_samples(struct recording *recording, struct metrics_group **samples,
+static int add_samples(struct recording *recording, struct collect_group **samples,
 		       struct evsel *evsel)
 {
 	struct functions_evsel *event = evsel->priv;
@@ -281,7 +281,7 @@ static int add_samples(struct recording *recording, struct metrics_group **sampl
 		return -EINVAL;
 	recording->has_group = true;
 	if (!*samples)
-		*samples = function_metrics__add_samples(recording->metrics, &evsel->core.attr);
+		*samples = window_collector__add_samples(recording->metrics, &evsel->core.attr);
 	slot = *samples ? add_to_group(recording, *samples, evsel) : -ENOMEM;
 	if (slot < 0)
 		return slot;
@@ -290,8 +290,8 @@ static int add_samples(struct recording *recording, struct metrics_group **sampl
 	return 0;
 }
 
-static int add_event(struct recording *recording, struct metrics_group *group,
-		     struct metrics_group **samples, struct evsel *sampler, struct evsel *evsel)
+static int add_event(struct recording *recording, struct collect_group *group,
+		     struct collect_group **samples, struct evsel *sampler, struct evsel *evsel)
 {
 	struct functions_evsel *event = zalloc(sizeof(*event));
 	int slot, err;
@@ -314,8 +314,8 @@ static int add_event(struct recording *recording, struct metrics_group *group,
 	event->sampler = sampler;
 	event->slot = slot;
 
-	if (metrics_group__nr_events(group) > recording->nr_counts) {
-		recording->nr_counts = metrics_group__nr_events(group);
+	if (collect_group__nr_events(group) > recording->nr_counts) {
+		recording->nr_counts = collect_group__nr_events(group);
 		free(recording->counts);
 		recording->counts = calloc(recording->nr_counts, sizeof(*recording->counts));
 		if (!recording->counts)
@@ -400,7 +400,7 @@ static int add_events(struct recording *recording, struct evsel *evsel,
 {
 	int err = group_by_ids(recording, evsel, event, sample);
 	struct evsel *leader = evsel__leader(evsel), *sampler, *pos;
-	struct metrics_group *group, *samples = NULL;
+	struct collect_group *group, *samples = NULL;
 	struct functions_evsel *own;
 
 	if (err)
@@ -429,7 +429,7 @@ static int add_events(struct recording *recording, struct evsel *evsel,
 		return err;
 	own = sampler->priv;
 	if (group)
-		own->nr_slots = metrics_group__nr_events(group);
+		own->nr_slots = collect_group__nr_events(group);
 	return evsel->priv ? 0 : -EINVAL;
 }
 
@@ -473,7 +473,7 @@ static u64 find_sampler_id(const struct recording *recording, const struct evsel
 }
 
 /* Returns what an event has counted since the previous sample; value is the last one. */
-static inline u64 count_since(struct metrics_value *last, u64 value)
+static inline u64 count_since(struct collect_value *last, u64 value)
 {
 	/* A value below the one before belongs to a new thread. */
 	u64 count = value < last->value ? value : value - last->value;
@@ -492,7 +492,7 @@ static int refuse_values(struct recording *recording, struct evsel *evsel)
  * Sets the counts of each event since the previous sample of the stream. Returns 0, a negative
  * error, or 1 if the sampler, whose id is @id, has counted nothing.
  */
-static int read_counts(struct recording *recording, struct metrics_value *values,
+static int read_counts(struct recording *recording, struct collect_value *values,
 		       struct evsel *evsel, u64 id, const union perf_event *event,
 		       struct perf_sample *sample)
 {
@@ -501,7 +501,7 @@ static int read_counts(struct recording *recording, struct metrics_value *values
 	const unsigned int nr_slots = sampler->nr_slots;
 	struct sample_read_value *v = sample->read.group.values;
 	u64 *counts = recording->counts, *count = counts, nr = sample->read.group.nr, left;
-	struct metrics_value *next = values, *end = values + min_t(u64, nr, nr_slots);
+	struct collect_value *next = values, *end = values + min_t(u64, nr, nr_slots);
 	unsigned int slot;
 
 	if (!(read_format & PERF_FORMAT_GROUP)) {
@@ -542,7 +542,7 @@ static int read_counts(struct recording *recording, struct metrics_value *values
 				return found;
 			slot = found;
 			if (values[slot].id != v->id)
-				values[slot] = (struct metrics_value){ .id = v->id };
+				values[slot] = (struct collect_value){ .id = v->id };
 		}
 		counts[slot] = count_since(&values[slot], v->value);
 		slot++;
@@ -561,7 +561,7 @@ static bool equal_functions(long key1, long key2, void *ctx __maybe_unused)
 }
 
 /* Notes the symbol of a function, to find its code. */
-static int note_symbol(struct recording *recording, const struct metrics_function *function,
+static int note_symbol(struct recording *recording, const struct collect_function *function,
 		       const struct addr_location *al)
 {
 	struct map_symbol *ms;
@@ -801,7 +801,7 @@ static bool lacks_children(const struct recording *recording)
 static int make_table(struct recording *recording, u64 lost, struct function_table *table)
 {
 	int err = function_finder__name_rows(recording->finder) ?:
-		  function_metrics__table(recording->metrics, table);
+		  window_collector__table(recording->metrics, table);
 
 	table->lost = lost - recording->told_lost;
 	table->throttled = recording->throttled;
@@ -828,7 +828,7 @@ static int hand_over(struct recording *recording, u64 lost, u64 end, struct func
 
 	if (!err && (options->is_due || function_table__has_window(own)))
 		err = options->take(options->data, own, recording->begin, end);
-	function_metrics__restart(recording->metrics);
+	window_collector__restart(recording->metrics);
 	recording->told_lost = lost;
 	recording->throttled = 0;
 	return err;
@@ -863,7 +863,7 @@ static int end_part(struct recording *recording, u64 lost)
 	err = hand_over(recording, lost, max(recording->last, recording->begin), &own);
 	function_table__exit(&own);
 	if (recording->last - recording->forgot > FORGET_AFTER) {
-		function_metrics__forget_idle(recording->metrics);
+		window_collector__forget_idle(recording->metrics);
 		recording->forgot = recording->last;
 	}
 	recording->begin = recording->last + 1;
@@ -897,9 +897,9 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		      struct perf_sample *sample, struct machine *machine)
 {
 	const struct place *place;
-	struct metrics_sample metrics_sample;
-	struct metrics_stream *stream;
-	struct metrics_value *values;
+	struct collect_sample collect_sample;
+	struct collect_stream *stream;
+	struct collect_value *values;
 	struct functions_evsel *own;
 	bool elsewhere, of_other_thread, is_shown;
 	u64 id;
@@ -937,7 +937,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	/* The stream of a CPU has intervals of several threads. */
 	of_other_thread = evsel->core.attr.inherit &&
 			  (place->filtered & BIT(HIST_FILTER__THREAD));
-	metrics_sample = (struct metrics_sample){
+	collect_sample = (struct collect_sample){
 		.thread = place->thread,
 		.function = place->function,
 		.chain = recording->has_chain ? &recording->chain : NULL,
@@ -948,9 +948,9 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.outside = is_outside(recording, sample),
 		.nowhere = place->nowhere,
 	};
-	is_shown = recording->symbols && !metrics_sample.filtered && !metrics_sample.outside;
+	is_shown = recording->symbols && !collect_sample.filtered && !collect_sample.outside;
 	if (own->samples) {
-		err = metrics_group__event_sample(own->samples, own->sample_slot, &metrics_sample);
+		err = collect_group__event_sample(own->samples, own->sample_slot, &collect_sample);
 		if (!err && is_shown)
 			err = annotate_sample(recording, machine, evsel, sample);
 		if (err || !own->group)
@@ -958,25 +958,25 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	}
 
 	id = find_sampler_id(recording, evsel, event, sample);
-	stream = function_metrics__findnew_stream(recording->metrics, own->group, id,
+	stream = window_collector__findnew_stream(recording->metrics, own->group, id,
 						  place->thread, &values);
 	if (!stream)
 		return -ENOMEM;
-	if (own->sampler != evsel && metrics_group__alternates(own->group)) {
-		metrics_stream__interrupt(stream);
+	if (own->sampler != evsel && collect_group__alternates(own->group)) {
+		collect_stream__interrupt(stream);
 		return 0;
 	}
 	err = read_counts(recording, values, evsel, id, event, sample);
 	if (err)
 		return err < 0 ? err : 0;
 	if (!(evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD))
-		metrics_sample.period = 0;
+		collect_sample.period = 0;
 	if (is_shown && !own->samples) {
 		err = annotate_sample(recording, machine, evsel, sample);
 		if (err)
 			return err;
 	}
-	return function_metrics__sample(recording->metrics, stream, &metrics_sample);
+	return window_collector__sample(recording->metrics, stream, &collect_sample);
 }
 
 static int take_sample(struct recording *recording, struct evsel *evsel, union perf_event *event,
@@ -1033,10 +1033,10 @@ static int process_throttle(const struct perf_tool *tool, union perf_event *even
 
 	recording->throttled += event->header.type == PERF_RECORD_THROTTLE &&
 				!is_loss_outside(recording, sample);
-	function_metrics__throttle(recording->metrics, event->throttle.id);
+	window_collector__throttle(recording->metrics, event->throttle.id);
 	/* Since Linux 6.16 the leader is named, whichever event samples. */
 	if (own && own->group && own->sampler != evsel && evsel__is_group_leader(evsel))
-		function_metrics__lost(recording->metrics);
+		window_collector__lost(recording->metrics);
 	return 0;
 }
 
@@ -1055,7 +1055,7 @@ static void count_loss(struct recording *recording, const struct perf_sample *sa
 	else
 		recording->lost_samples = add_saturated(recording->lost_samples, number);
 	if (sample->time)
-		function_metrics__lost(recording->metrics);
+		window_collector__lost(recording->metrics);
 }
 
 static int process_lost(const struct perf_tool *tool, union perf_event *event,
@@ -1167,7 +1167,7 @@ static void recording__delete(struct recording *recording)
 		perf_session__delete(recording->session);
 	}
 	function_finder__delete(recording->finder);
-	function_metrics__delete(recording->metrics);
+	window_collector__delete(recording->metrics);
 	strlist__delete(recording->ignored);
 	free(recording->chain.frames);
 	free(recording->places);
@@ -1518,7 +1518,7 @@ static struct recording *recording__new(const struct recording_options *options)
 	recording->nr_changes = 1;
 	recording->ignored = strlist__new(NULL, NULL);
 	recording->places = calloc(1 << PLACES_BITS, sizeof(struct place));
-	recording->metrics = function_metrics__new(options->share);
+	recording->metrics = window_collector__new(options->share);
 	if (recording->metrics) {
 		recording->finder = function_finder__new(recording->metrics, options->by,
 							 options->inlines);
@@ -1630,7 +1630,7 @@ void recordings__delete(struct recording *recordings)
  */
 const char *recordings__annotate(struct recording *recordings, const struct function_sums *sums)
 {
-	struct metrics_function *function;
+	struct collect_function *function;
 	struct hist_entry hist_entry = {};
 	struct map_symbol *ms = NULL;
 	struct recording *recording;
@@ -1639,7 +1639,7 @@ const char *recordings__annotate(struct recording *recordings, const struct func
 	if (!recordings)
 		return "a sums file has no code to annotate: open the recording";
 	for (recording = recordings; recording; recording = recording->next) {
-		function = function_metrics__find(recording->metrics, sums);
+		function = window_collector__find(recording->metrics, sums);
 		if (function && recording->symbols &&
 		    hashmap__find(recording->symbols, function, &ms) &&
 		    symbol__annotation(ms->sym)->src)

@@ -48,7 +48,7 @@ struct frame_place {
 	bool is_mapped;
 	/* function_finder.nr_changes at the lookup. */
 	u32 change;
-	struct metrics_function *function;
+	struct collect_function *function;
 };
 
 #define FRAMES_BITS	14
@@ -58,13 +58,13 @@ struct frame_place {
 
 /* A row of several keys, with one part per key. */
 struct composed_row {
-	struct metrics_function *function;
+	struct collect_function *function;
 	unsigned int nr;
-	struct metrics_function *parts[FUNCTION_BY_MAX];
+	struct collect_function *parts[FUNCTION_BY_MAX];
 };
 
 struct function_finder {
-	struct function_metrics *metrics;
+	struct window_collector *metrics;
 	enum function_by keys[FUNCTION_BY_MAX];
 	unsigned int nr_keys;
 	bool inlines;
@@ -123,7 +123,7 @@ static bool equal_parts(long key1, long key2, void *ctx __maybe_unused)
  *
  * Return: the finder, NULL without memory.
  */
-struct function_finder *function_finder__new(struct function_metrics *metrics, const char *by,
+struct function_finder *function_finder__new(struct window_collector *metrics, const char *by,
 					     bool inlines)
 {
 	struct function_finder *finder = zalloc(sizeof(*finder));
@@ -299,11 +299,11 @@ static const char *dso_path(struct dso *dso)
 }
 
 /* Returns the function of this kind with this identity, which other kinds may have, too. */
-static struct metrics_function *named_function(struct function_finder *finder,
+static struct collect_function *named_function(struct function_finder *finder,
 					       enum function_by kind, const char *identity,
 					       const char *name, const char *dso, u64 address)
 {
-	struct metrics_function *function;
+	struct collect_function *function;
 	char *key;
 
 	strbuf_setlen(&finder->key, 0);
@@ -313,7 +313,7 @@ static struct metrics_function *named_function(struct function_finder *finder,
 	if (hashmap__find(finder->named, finder->key.buf, &function))
 		return function;
 
-	function = function_metrics__add_function(finder->metrics, name, dso, address);
+	function = window_collector__add_function(finder->metrics, name, dso, address);
 	key = strdup(finder->key.buf);
 	if (!function || !key || hashmap__add(finder->named, key, function)) {
 		free(key);
@@ -323,7 +323,7 @@ static struct metrics_function *named_function(struct function_finder *finder,
 }
 
 /* Frames, of the same kind, have another identity: it has a space. */
-static struct metrics_function *unmapped_function(struct function_finder *finder, u64 ip)
+static struct collect_function *unmapped_function(struct function_finder *finder, u64 ip)
 {
 	char identity[32];
 
@@ -332,9 +332,9 @@ static struct metrics_function *unmapped_function(struct function_finder *finder
 }
 
 /* Use the memory next to the symbol; symbol__priv() is for its annotation. */
-static struct metrics_function **symbol_place(struct symbol *sym)
+static struct collect_function **symbol_place(struct symbol *sym)
 {
-	return (void *)sym - sizeof(struct metrics_function *);
+	return (void *)sym - sizeof(struct collect_function *);
 }
 
 /* Returns a symbol of the file, not one that symbol_function() has made for another key. */
@@ -347,7 +347,7 @@ static struct symbol *file_symbol(struct symbol *sym)
  * Returns the function of a JIT. Its name identifies it: processes compile it to different
  * addresses, and anew. Without a name, the address would not tell more in the next run.
  */
-static struct metrics_function *jit_function(struct function_finder *finder, struct dso *dso,
+static struct collect_function *jit_function(struct function_finder *finder, struct dso *dso,
 					     const struct symbol *sym)
 {
 	const char *name = sym ? sym->name : FUNCTION_UNNAMED;
@@ -370,17 +370,17 @@ static bool is_in_guest(u8 cpumode)
 			       cpumode == PERF_RECORD_MISC_GUEST_USER);
 }
 
-static struct metrics_function *guest_function(struct function_finder *finder, u8 cpumode)
+static struct collect_function *guest_function(struct function_finder *finder, u8 cpumode)
 {
 	const char *name = cpumode == PERF_RECORD_MISC_GUEST_KERNEL ? "[guest kernel]" : "[guest]";
 
 	return named_function(finder, FUNCTION_BY_SYMBOL, name, name, "", 0);
 }
 
-static struct metrics_function *symbol_function(struct function_finder *finder,
+static struct collect_function *symbol_function(struct function_finder *finder,
 						struct addr_location *al, u64 ip)
 {
-	struct metrics_function **function;
+	struct collect_function **function;
 	struct dso *dso;
 
 	if (!al->map)
@@ -401,13 +401,13 @@ static struct metrics_function *symbol_function(struct function_finder *finder,
 	if (!*function && function_dso__is_jit(dso)) {
 		*function = jit_function(finder, dso, al->sym);
 	} else if (!*function) {
-		*function = function_metrics__add_function(finder->metrics, al->sym->name,
+		*function = window_collector__add_function(finder->metrics, al->sym->name,
 							   dso_path(dso), al->sym->start);
 	}
 	return *function;
 }
 
-static struct metrics_function *dso_function(struct function_finder *finder,
+static struct collect_function *dso_function(struct function_finder *finder,
 					     struct addr_location *al)
 {
 	struct dso *dso = al->map ? map__dso(al->map) : NULL;
@@ -418,7 +418,7 @@ static struct metrics_function *dso_function(struct function_finder *finder,
 			      0);
 }
 
-static struct metrics_function *comm_function(struct function_finder *finder,
+static struct collect_function *comm_function(struct function_finder *finder,
 					      struct addr_location *al)
 {
 	const char *comm = thread__comm_str(al->thread);
@@ -427,10 +427,10 @@ static struct metrics_function *comm_function(struct function_finder *finder,
 }
 
 /* A thread, or a process by its first thread, has the last of its names. */
-static struct metrics_function *thread_function(struct function_finder *finder,
+static struct collect_function *thread_function(struct function_finder *finder,
 						enum function_by kind, struct thread *thread)
 {
-	struct metrics_function *function;
+	struct collect_function *function;
 	char identity[32];
 
 	strbuf_setlen(&finder->name, 0);
@@ -439,16 +439,16 @@ static struct metrics_function *thread_function(struct function_finder *finder,
 	scnprintf(identity, sizeof(identity), "%llu",
 		  (unsigned long long)function_finder__thread(finder, thread));
 	function = named_function(finder, kind, identity, finder->name.buf, "", 0);
-	return function && !metrics_function__rename(function, finder->name.buf) ? function : NULL;
+	return function && !collect_function__rename(function, finder->name.buf) ? function : NULL;
 }
 
-static struct metrics_function *process_function(struct function_finder *finder,
+static struct collect_function *process_function(struct function_finder *finder,
 						 struct addr_location *al)
 {
 	const pid_t pid = thread__pid(al->thread);
 	struct thread *first = machine__findnew_thread(maps__machine(thread__maps(al->thread)),
 						       pid, pid);
-	struct metrics_function *function = NULL;
+	struct collect_function *function = NULL;
 
 	if (first)
 		function = thread_function(finder, FUNCTION_BY_PROCESS, first);
@@ -457,7 +457,7 @@ static struct metrics_function *process_function(struct function_finder *finder,
 }
 
 /* Returns the PMU of an event, which is that of a kind of cores if there are several. */
-static struct metrics_function *pmu_function(struct function_finder *finder, struct evsel *evsel)
+static struct collect_function *pmu_function(struct function_finder *finder, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
 	const struct perf_env *env = evsel__env(evsel);
@@ -483,7 +483,7 @@ static struct metrics_function *pmu_function(struct function_finder *finder, str
 	return named_function(finder, FUNCTION_BY_PMU, name, name, "", 0);
 }
 
-static struct metrics_function *cpu_function(struct function_finder *finder,
+static struct collect_function *cpu_function(struct function_finder *finder,
 					     const struct perf_sample *sample)
 {
 	char name[16];
@@ -493,7 +493,7 @@ static struct metrics_function *cpu_function(struct function_finder *finder,
 }
 
 /* Cgroups have paths, which may be reused. */
-static struct metrics_function *cgroup_function(struct function_finder *finder,
+static struct collect_function *cgroup_function(struct function_finder *finder,
 						const struct perf_sample *sample,
 						struct addr_location *al)
 {
@@ -505,7 +505,7 @@ static struct metrics_function *cgroup_function(struct function_finder *finder,
 	return named_function(finder, FUNCTION_BY_CGROUP, name, name, "", 0);
 }
 
-static struct metrics_function *srcline_function(struct function_finder *finder,
+static struct collect_function *srcline_function(struct function_finder *finder,
 						 struct addr_location *al)
 {
 	char *srcline = SRCLINE_UNKNOWN;
@@ -562,7 +562,7 @@ static void begin_frames(struct function_finder *finder)
 }
 
 /* Returns the function that the frames make up, in the DSO of the sample. */
-static struct metrics_function *frames_function(struct function_finder *finder,
+static struct collect_function *frames_function(struct function_finder *finder,
 						enum function_by kind, struct addr_location *al,
 						u64 ip)
 {
@@ -593,7 +593,7 @@ static struct inline_node *find_inlines(struct addr_location *al, u64 ip)
 	return node;
 }
 
-static struct metrics_function *inlined_function(struct function_finder *finder,
+static struct collect_function *inlined_function(struct function_finder *finder,
 						 struct addr_location *al, u64 ip)
 {
 	struct inline_node *node = NULL;
@@ -618,7 +618,7 @@ static struct metrics_function *inlined_function(struct function_finder *finder,
 	return frames_function(finder, FUNCTION_BY_SYMBOL, al, ip);
 }
 
-static struct metrics_function *callchain_function(struct function_finder *finder,
+static struct collect_function *callchain_function(struct function_finder *finder,
 						   struct evsel *evsel,
 						   struct perf_sample *sample,
 						   struct addr_location *al)
@@ -649,7 +649,7 @@ static struct metrics_function *callchain_function(struct function_finder *finde
 }
 
 /* Returns the part of one key for a sample. */
-static struct metrics_function *key_function(struct function_finder *finder, enum function_by key,
+static struct collect_function *key_function(struct function_finder *finder, enum function_by key,
 					     struct evsel *evsel, struct perf_sample *sample,
 					     struct addr_location *al)
 {
@@ -689,7 +689,7 @@ static struct metrics_function *key_function(struct function_finder *finder, enu
 }
 
 /* Returns a row of several keys, which gets its name at the end. */
-static struct metrics_function *composed_function(struct function_finder *finder,
+static struct collect_function *composed_function(struct function_finder *finder,
 						  const struct composed_row *parts)
 {
 	const char *dso = "";
@@ -701,7 +701,7 @@ static struct metrics_function *composed_function(struct function_finder *finder
 
 	/* All parts that are in a DSO are in the same one. */
 	for (unsigned int i = 0; i < parts->nr; i++) {
-		struct function_name name = metrics_function__name(parts->parts[i]);
+		struct function_name name = collect_function__name(parts->parts[i]);
 
 		dso = *name.dso ? name.dso : dso;
 		address = name.address ?: address;
@@ -709,7 +709,7 @@ static struct metrics_function *composed_function(struct function_finder *finder
 	row = memdup(parts, sizeof(*parts));
 	if (!row)
 		return NULL;
-	row->function = function_metrics__add_function(finder->metrics, "", dso, address);
+	row->function = window_collector__add_function(finder->metrics, "", dso, address);
 	if (!row->function || hashmap__add(finder->rows, row, row)) {
 		free(row);
 		return NULL;
@@ -726,7 +726,7 @@ static struct metrics_function *composed_function(struct function_finder *finder
  *
  * Return: the function, NULL without memory.
  */
-struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
+struct collect_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
 					       struct perf_sample *sample,
 					       struct addr_location *al)
 {
@@ -742,9 +742,9 @@ struct metrics_function *function_finder__find(struct function_finder *finder, s
 
 /* Adds the part of one key to a row's name, which has a ; only between parts or frames. */
 static int add_part(struct function_finder *finder, enum function_by key,
-		    const struct metrics_function *part)
+		    const struct collect_function *part)
 {
-	struct function_name name = metrics_function__name(part);
+	struct function_name name = collect_function__name(part);
 	bool has_frames = key == FUNCTION_BY_CALLCHAIN ||
 			  (finder->inlines && strstr(name.symbol, INLINED ";"));
 	const char *dso = function_text__base_name(name.dso);
@@ -785,7 +785,7 @@ int function_finder__name_rows(struct function_finder *finder)
 			if (add_part(finder, finder->keys[i], row->parts[i]) < 0)
 				return -ENOMEM;
 		}
-		if (metrics_function__rename(row->function, finder->name.buf))
+		if (collect_function__rename(row->function, finder->name.buf))
 			return -ENOMEM;
 	}
 	return 0;
@@ -849,11 +849,11 @@ static void reverse(struct function_chain *chain)
  */
 int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 			   struct perf_sample *sample, struct machine *machine, u64 thread,
-			   struct metrics_function *function, struct function_chain *chain)
+			   struct collect_function *function, struct function_chain *chain)
 {
 	const struct frame_place *place;
 	const char *name = FUNCTION_ALL;
-	struct metrics_function *root;
+	struct collect_function *root;
 	struct recorded_chain frames;
 
 	chain->nr = 0;

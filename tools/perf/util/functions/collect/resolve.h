@@ -13,13 +13,13 @@ struct dso;
 struct evsel;
 struct function_chain;
 struct function_finder;
-struct function_metrics;
+struct window_collector;
 struct machine;
-struct metrics_function;
+struct collect_function;
 struct perf_sample;
 struct thread;
 
-struct function_finder *function_finder__new(struct function_metrics *metrics, const char *by,
+struct function_finder *function_finder__new(struct window_collector *metrics, const char *by,
 					     bool inlines);
 void function_finder__delete(struct function_finder *finder);
 
@@ -28,12 +28,12 @@ bool function_finder__is_nowhere(const struct function_finder *finder,
 				 const struct perf_sample *sample);
 const char *function_finder__lacks(const struct function_finder *finder, struct evsel *evsel);
 u64 function_finder__thread(struct function_finder *finder, struct thread *thread);
-struct metrics_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
+struct collect_function *function_finder__find(struct function_finder *finder, struct evsel *evsel,
 					       struct perf_sample *sample,
 					       struct addr_location *al);
 int function_finder__chain(struct function_finder *finder, struct evsel *evsel,
 			   struct perf_sample *sample, struct machine *machine, u64 thread,
-			   struct metrics_function *function, struct function_chain *chain);
+			   struct collect_function *function, struct function_chain *chain);
 bool function_dso__is_jit(const struct dso *dso);
 pid_t function_finder__unmapped(const struct function_finder *finder);
 int function_finder__name_rows(struct function_finder *finder);

@@ -51,9 +51,9 @@ struct metrics_event {
 	char name[];
 };
 
-struct metrics_group {
-	struct metrics_group *next;
-	struct function_metrics *metrics;
+struct collect_group {
+	struct collect_group *next;
+	struct window_collector *metrics;
 	unsigned int index;
 	struct function_group_desc desc;
 	bool alternates;
@@ -86,7 +86,7 @@ enum window_class {
  * a <= b. Then the same without totals: by how much the products of bursts are larger than those
  * of their windows.
  */
-struct metrics_sums {
+struct collect_sums {
 	u64 opened;
 	u64 samples;
 	u64 matched;
@@ -96,13 +96,13 @@ struct metrics_sums {
 	struct u192 values[];
 };
 
-struct metrics_function {
-	struct metrics_function *next;
+struct collect_function {
+	struct collect_function *next;
 	char *symbol;
 	char *dso;
 	u64 address;
 	/* By index of the group. */
-	struct metrics_sums **sums;
+	struct collect_sums **sums;
 	unsigned int nr_sums;
 	/* With chains: the time of the last added window, so that a recursion counts once. */
 	u64 added;
@@ -114,19 +114,19 @@ struct metrics_leader {
 	u64 throttled;
 };
 
-struct metrics_stream {
+struct collect_stream {
 	u64 id;
 	u64 thread;		/* 0 for the stream of a CPU */
 	struct metrics_leader *leader;
-	struct metrics_group *group;
-	struct metrics_value *values;	/* by slot */
+	struct collect_group *group;
+	struct collect_value *values;	/* by slot */
 	/* Events of the leader since its last overflow, if known. */
 	s64 skid;
 	bool has_no_skid;
 	/* The last sample: its position in the order of records, and its function. */
 	u64 seen;
 	u64 last_thread;
-	struct metrics_function *last_function;	/* NULL if unknown */
+	struct collect_function *last_function;	/* NULL if unknown */
 	struct function_chain last_chain;
 	/* By frame and slot, the counts of the burst so far. */
 	u64 *bursts;
@@ -135,24 +135,24 @@ struct metrics_stream {
 	bool last_filtered;
 	bool is_interrupted;	/* another event has sampled since the last sample */
 	bool in_burst;		/* the last sample ended a window that counts */
-	struct metrics_function *run;	/* where a window that has begun counts */
+	struct collect_function *run;	/* where a window that has begun counts */
 	/* By slot, the counts of the burst so far: matched windows, then begun ones. */
 	bool one_burst;		/* the first counts serve both classes */
 	u64 burst[];
 };
 
-struct function_metrics {
+struct window_collector {
 	enum function_share share;
-	struct metrics_group *groups, **last_group;
+	struct collect_group *groups, **last_group;
 	unsigned int nr_groups;
 	struct metrics_event *events;
-	struct metrics_function *functions;
+	struct collect_function *functions;
 	struct hashmap *leaders;
 	struct hashmap *streams;
 	/* Successive samples often come from the same stream. */
-	struct metrics_stream *last_stream;
+	struct collect_stream *last_stream;
 	/* By hash, because others come in turn, such as one for each CPU. */
-	struct metrics_stream *recent[1 << RECENT_BITS];
+	struct collect_stream *recent[1 << RECENT_BITS];
 	/* Counts samples and interruptions, so that it gives their order. */
 	u64 now;
 	u64 lost;
@@ -176,28 +176,28 @@ static bool equal_leader(long key1, long key2, void *ctx __maybe_unused)
 
 static size_t hash_stream(long key, void *ctx __maybe_unused)
 {
-	const struct metrics_stream *stream = (const struct metrics_stream *)key;
+	const struct collect_stream *stream = (const struct collect_stream *)key;
 
 	return stream->id * 31 + stream->thread;
 }
 
 static bool equal_stream(long key1, long key2, void *ctx __maybe_unused)
 {
-	const struct metrics_stream *a = (const struct metrics_stream *)key1;
-	const struct metrics_stream *b = (const struct metrics_stream *)key2;
+	const struct collect_stream *a = (const struct collect_stream *)key1;
+	const struct collect_stream *b = (const struct collect_stream *)key2;
 
 	return a->id == b->id && a->thread == b->thread && a->group == b->group;
 }
 
 /**
- * function_metrics__new - begin to collect
+ * window_collector__new - begin to collect
  * @share: which windows count
  *
  * Return: the collector, NULL without memory.
  */
-struct function_metrics *function_metrics__new(enum function_share share)
+struct window_collector *window_collector__new(enum function_share share)
 {
-	struct function_metrics *metrics = zalloc(sizeof(*metrics));
+	struct window_collector *metrics = zalloc(sizeof(*metrics));
 
 	if (!metrics)
 		return NULL;
@@ -207,13 +207,13 @@ struct function_metrics *function_metrics__new(enum function_share share)
 	metrics->leaders = hashmap__new(hash_leader, equal_leader, NULL);
 	metrics->streams = hashmap__new(hash_stream, equal_stream, NULL);
 	if (IS_ERR(metrics->leaders) || IS_ERR(metrics->streams)) {
-		function_metrics__delete(metrics);
+		window_collector__delete(metrics);
 		return NULL;
 	}
 	return metrics;
 }
 
-static void free_chain(struct metrics_stream *stream)
+static void free_chain(struct collect_stream *stream)
 {
 	free(stream->last_chain.frames);
 	free(stream->bursts);
@@ -244,13 +244,13 @@ static void delete_values(struct hashmap *map)
 }
 
 /**
- * function_metrics__delete - free a collector
+ * window_collector__delete - free a collector
  * @metrics: the collector, may be NULL
  */
-void function_metrics__delete(struct function_metrics *metrics)
+void window_collector__delete(struct window_collector *metrics)
 {
-	struct metrics_function *function;
-	struct metrics_group *group;
+	struct collect_function *function;
+	struct collect_group *group;
 	struct metrics_event *event;
 
 	if (!metrics)
@@ -286,16 +286,16 @@ void function_metrics__delete(struct function_metrics *metrics)
 }
 
 /**
- * function_metrics__add_group - add a group of the recording
+ * window_collector__add_group - add a group of the recording
  * @metrics: the collector
  * @leader: attr of its leader, whose event is to be added next
  *
  * Return: the group, NULL without memory.
  */
-struct metrics_group *function_metrics__add_group(struct function_metrics *metrics,
+struct collect_group *window_collector__add_group(struct window_collector *metrics,
 						  const struct perf_event_attr *leader)
 {
-	struct metrics_group *group = zalloc(sizeof(*group));
+	struct collect_group *group = zalloc(sizeof(*group));
 	struct function_group_desc *desc;
 	u64 period, alternate, longest, shortest;
 
@@ -338,16 +338,16 @@ struct metrics_group *function_metrics__add_group(struct function_metrics *metri
 }
 
 /**
- * function_metrics__add_samples - add a group of events that sample themselves
+ * window_collector__add_samples - add a group of events that sample themselves
  * @metrics: the collector
  * @first: attr of the event that is to be added next
  *
  * Return: the group, NULL without memory.
  */
-struct metrics_group *function_metrics__add_samples(struct function_metrics *metrics,
+struct collect_group *window_collector__add_samples(struct window_collector *metrics,
 						    const struct perf_event_attr *first)
 {
-	struct metrics_group *group = function_metrics__add_group(metrics, first);
+	struct collect_group *group = window_collector__add_group(metrics, first);
 
 	if (!group)
 		return NULL;
@@ -356,7 +356,7 @@ struct metrics_group *function_metrics__add_samples(struct function_metrics *met
 	return group;
 }
 
-static bool metrics_group__has_event(const struct metrics_group *group, const char *name)
+static bool collect_group__has_event(const struct collect_group *group, const char *name)
 {
 	for (unsigned int i = 0; i < group->nr_slots; i++) {
 		if (!strcmp(group->names[i], name))
@@ -369,14 +369,14 @@ static bool metrics_group__has_event(const struct metrics_group *group, const ch
  * Returns true if another event of the group has the name, or an event of the recording that counts
  * something else; or -ENOMEM.
  */
-static int is_taken(struct metrics_group *group, const char *name,
+static int is_taken(struct collect_group *group, const char *name,
 		    const struct perf_event_attr *attr, const char *cpu)
 {
-	struct function_metrics *metrics = group->metrics;
+	struct window_collector *metrics = group->metrics;
 	struct metrics_event *event = metrics->events;
 	const size_t size = strlen(name) + 1;
 
-	if (metrics_group__has_event(group, name))
+	if (collect_group__has_event(group, name))
 		return true;
 
 	while (event && strcmp(event->name, name))
@@ -395,7 +395,7 @@ static int is_taken(struct metrics_group *group, const char *name,
 }
 
 /**
- * metrics_group__add_event - add an event to a group
+ * collect_group__add_event - add an event to a group
  * @group: the group, before its first sample
  * @attr: attr of the event
  * @name: name that perf gave it
@@ -408,7 +408,7 @@ static int is_taken(struct metrics_group *group, const char *name,
  * Return: the slot that the event has in the counts of a sample, -E2BIG for one too
  * many, or -ENOMEM.
  */
-int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
+int collect_group__add_event(struct collect_group *group, const struct perf_event_attr *attr,
 			     const char *name, const char *cpu)
 {
 	char **names, *own;
@@ -427,7 +427,7 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 		free(own);
 		if (taken < 0)
 			return taken;
-		if (!metrics_group__has_event(group, name))
+		if (!collect_group__has_event(group, name))
 			own = strdup(name);
 		else if (asprintf(&own, "%s#%u", name, group->nr_slots) < 0)
 			own = NULL;
@@ -440,29 +440,29 @@ int metrics_group__add_event(struct metrics_group *group, const struct perf_even
 }
 
 /**
- * metrics_group__nr_events - number of events in a group
+ * collect_group__nr_events - number of events in a group
  * @group: the group
  *
  * Return: number of events.
  */
-unsigned int metrics_group__nr_events(const struct metrics_group *group)
+unsigned int collect_group__nr_events(const struct collect_group *group)
 {
 	return group->nr_slots;
 }
 
 /**
- * metrics_group__alternates - whether its leader has two periods
+ * collect_group__alternates - whether its leader has two periods
  * @group: the group
  *
  * Return: whether an interval has to be near the short one to be a window.
  */
-bool metrics_group__alternates(const struct metrics_group *group)
+bool collect_group__alternates(const struct collect_group *group)
 {
 	return group->alternates;
 }
 
 /**
- * function_metrics__add_function - add a function, or another kind of row
+ * window_collector__add_function - add a function, or another kind of row
  * @metrics: the collector
  * @symbol: its name, "" if it has none
  * @dso: path of its DSO, "" if it is not known
@@ -470,11 +470,11 @@ bool metrics_group__alternates(const struct metrics_group *group)
  *
  * Return: the function, different from all others, NULL without memory.
  */
-struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
+struct collect_function *window_collector__add_function(struct window_collector *metrics,
 							const char *symbol, const char *dso,
 							u64 address)
 {
-	struct metrics_function *function = zalloc(sizeof(*function));
+	struct collect_function *function = zalloc(sizeof(*function));
 
 	if (!function)
 		return NULL;
@@ -494,16 +494,16 @@ struct metrics_function *function_metrics__add_function(struct function_metrics 
 }
 
 /**
- * function_metrics__find - find the function that sums in the table are of
+ * window_collector__find - find the function that sums in the table are of
  * @metrics: the collector
  * @sums: the sums
  *
  * Return: the function, NULL if it is one of another collector.
  */
-struct metrics_function *function_metrics__find(const struct function_metrics *metrics,
+struct collect_function *window_collector__find(const struct window_collector *metrics,
 						const struct function_sums *sums)
 {
-	struct metrics_function *function = metrics->functions;
+	struct collect_function *function = metrics->functions;
 
 	while (function && (strcmp(function->symbol, sums->symbol) ||
 			    strcmp(function->dso, sums->dso) ||
@@ -513,24 +513,24 @@ struct metrics_function *function_metrics__find(const struct function_metrics *m
 }
 
 /**
- * metrics_function__name - say what a function is called
+ * collect_function__name - say what a function is called
  * @function: the function
  *
  * Return: its name, as long as it is not renamed.
  */
-struct function_name metrics_function__name(const struct metrics_function *function)
+struct function_name collect_function__name(const struct collect_function *function)
 {
 	return (struct function_name){ function->symbol, function->dso, function->address };
 }
 
 /**
- * metrics_function__rename - change the name of a function
+ * collect_function__rename - change the name of a function
  * @function: the function
  * @symbol: its name
  *
  * Return: 0, or -ENOMEM.
  */
-int metrics_function__rename(struct metrics_function *function, const char *symbol)
+int collect_function__rename(struct collect_function *function, const char *symbol)
 {
 	char *own;
 
@@ -544,17 +544,17 @@ int metrics_function__rename(struct metrics_function *function, const char *symb
 	return 0;
 }
 
-static struct metrics_leader *function_metrics__leader(struct function_metrics *metrics, u64 id)
+static struct metrics_leader *window_collector__leader(struct window_collector *metrics, u64 id)
 {
 	struct metrics_leader key = { .id = id }, *leader;
 
 	return hashmap__find(metrics->leaders, &key, &leader) ? leader : NULL;
 }
 
-static struct metrics_leader *function_metrics__findnew_leader(struct function_metrics *metrics,
+static struct metrics_leader *window_collector__findnew_leader(struct window_collector *metrics,
 							       u64 id)
 {
-	struct metrics_leader *leader = function_metrics__leader(metrics, id);
+	struct metrics_leader *leader = window_collector__leader(metrics, id);
 
 	if (leader)
 		return leader;
@@ -571,21 +571,21 @@ static struct metrics_leader *function_metrics__findnew_leader(struct function_m
 }
 
 /* A new stream has not seen a sample. */
-static struct metrics_stream *function_metrics__new_stream(struct function_metrics *metrics,
-							   struct metrics_group *group,
+static struct collect_stream *window_collector__new_stream(struct window_collector *metrics,
+							   struct collect_group *group,
 							   u64 id, u64 thread)
 {
-	struct metrics_stream *stream = zalloc(sizeof(*stream) + group->nr_slots *
+	struct collect_stream *stream = zalloc(sizeof(*stream) + group->nr_slots *
 					       (2 * sizeof(*stream->burst) +
 						sizeof(*stream->values)));
 
 	if (!stream)
 		return NULL;
-	stream->values = (struct metrics_value *)(stream->burst + 2 * group->nr_slots);
+	stream->values = (struct collect_value *)(stream->burst + 2 * group->nr_slots);
 	stream->id = id;
 	stream->thread = thread;
 	stream->group = group;
-	stream->leader = function_metrics__findnew_leader(metrics, id);
+	stream->leader = window_collector__findnew_leader(metrics, id);
 	if (!stream->leader || hashmap__add(metrics->streams, stream, stream)) {
 		free(stream);
 		return NULL;
@@ -594,22 +594,22 @@ static struct metrics_stream *function_metrics__new_stream(struct function_metri
 }
 
 /* Not inline, because most samples are of the same stream as the one before. */
-static noinline struct metrics_stream *
-function_metrics__change_stream(struct function_metrics *metrics, struct metrics_group *group,
+static noinline struct collect_stream *
+window_collector__change_stream(struct window_collector *metrics, struct collect_group *group,
 				u64 id, u64 thread)
 {
-	struct metrics_stream key = { .id = id, .thread = thread, .group = group };
-	struct metrics_stream **recent = &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
+	struct collect_stream key = { .id = id, .thread = thread, .group = group };
+	struct collect_stream **recent = &metrics->recent[hash_64(id ^ thread, RECENT_BITS)];
 
 	if ((!*recent || !equal_stream((long)*recent, (long)&key, NULL)) &&
 	    !hashmap__find(metrics->streams, &key, recent))
-		*recent = function_metrics__new_stream(metrics, group, id, thread);
+		*recent = window_collector__new_stream(metrics, group, id, thread);
 	metrics->last_stream = *recent;
 	return *recent;
 }
 
 /**
- * function_metrics__findnew_stream - find the stream of a sample, or begin one
+ * window_collector__findnew_stream - find the stream of a sample, or begin one
  * @metrics: the collector
  * @group: the group
  * @id: id of the leader
@@ -617,58 +617,58 @@ function_metrics__change_stream(struct function_metrics *metrics, struct metrics
  * @values: set to the values of the events in its last sample: as many as the group has events,
  *	    by slot, for the caller to set
  *
- * Return: the stream, valid until function_metrics__forget_idle(); NULL without memory.
+ * Return: the stream, valid until window_collector__forget_idle(); NULL without memory.
  */
-struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
-							struct metrics_group *group, u64 id,
-							u64 thread, struct metrics_value **values)
+struct collect_stream *window_collector__findnew_stream(struct window_collector *metrics,
+							struct collect_group *group, u64 id,
+							u64 thread, struct collect_value **values)
 {
-	struct metrics_stream *stream = metrics->last_stream;
+	struct collect_stream *stream = metrics->last_stream;
 
 	if (!group->desc.inherit)
 		thread = 0;
 	if (!stream || stream->id != id || stream->thread != thread || stream->group != group)
-		stream = function_metrics__change_stream(metrics, group, id, thread);
+		stream = window_collector__change_stream(metrics, group, id, thread);
 	if (stream)
 		*values = stream->values;
 	return stream;
 }
 
 /* Returns the number of totals and products of a class of windows. */
-static unsigned int nr_values(const struct metrics_group *group)
+static unsigned int nr_values(const struct collect_group *group)
 {
 	return group->nr_slots + group->nr_slots * (group->nr_slots + 1) / 2;
 }
 
-static struct u192 *metrics_sums__values(struct metrics_sums *sums,
-					 const struct metrics_group *group, enum window_class class)
+static struct u192 *collect_sums__values(struct collect_sums *sums,
+					 const struct collect_group *group, enum window_class class)
 {
 	return sums->values + class * nr_values(group);
 }
 
-static struct u192 *metrics_sums__bursts(struct metrics_sums *sums,
-					 const struct metrics_group *group, enum window_class class)
+static struct u192 *collect_sums__bursts(struct collect_sums *sums,
+					 const struct collect_group *group, enum window_class class)
 {
 	return sums->values + (NR_CLASSES + class) * nr_values(group);
 }
 
-static size_t sums_size(const struct metrics_group *group)
+static size_t sums_size(const struct collect_group *group)
 {
-	return sizeof(struct metrics_sums) +
+	return sizeof(struct collect_sums) +
 	       2 * NR_CLASSES * nr_values(group) * sizeof(struct u192);
 }
 
 /* Returns true if a function has no samples yet. */
-static bool metrics_sums__is_empty(const struct metrics_sums *sums)
+static bool collect_sums__is_empty(const struct collect_sums *sums)
 {
 	return !sums->opened && !sums->samples && !sums->begun;
 }
 
-static struct metrics_sums *metrics_function__new_sums(struct metrics_function *function,
-						       const struct metrics_group *group)
+static struct collect_sums *collect_function__new_sums(struct collect_function *function,
+						       const struct collect_group *group)
 {
 	if (group->index >= function->nr_sums) {
-		struct metrics_sums **all = realloc(function->sums,
+		struct collect_sums **all = realloc(function->sums,
 						    (group->index + 1) * sizeof(*all));
 
 		if (!all)
@@ -682,15 +682,15 @@ static struct metrics_sums *metrics_function__new_sums(struct metrics_function *
 }
 
 /* It is inline because each sample needs it once or twice. */
-static inline struct metrics_sums *metrics_function__sums(struct metrics_function *function,
-							  const struct metrics_group *group)
+static inline struct collect_sums *collect_function__sums(struct collect_function *function,
+							  const struct collect_group *group)
 {
 	if (group->index < function->nr_sums && function->sums[group->index])
 		return function->sums[group->index];
-	return metrics_function__new_sums(function, group);
+	return collect_function__new_sums(function, group);
 }
 
-static void add_alone(struct u192 *values, const struct metrics_group *group, const u64 *counts)
+static void add_alone(struct u192 *values, const struct collect_group *group, const u64 *counts)
 {
 	const u64 *end = counts + group->nr_slots;
 	struct u192 *product = values + group->nr_slots;
@@ -712,7 +712,7 @@ static void add_alone(struct u192 *values, const struct metrics_group *group, co
  * The counts of a burst grow from x to x + n by a window. The product of two events grows by
  * n_i n_j + x_i n_j + n_i x_j, of which add_alone() adds the first.
  */
-static void add_to_burst(struct u192 *values, const struct metrics_group *group,
+static void add_to_burst(struct u192 *values, const struct collect_group *group,
 			 const u64 *counts, u64 *burst)
 {
 	struct u192 *product = values + group->nr_slots;
@@ -732,13 +732,13 @@ static void add_to_burst(struct u192 *values, const struct metrics_group *group,
 }
 
 /* Adds a window to its class. */
-static void metrics_sums__add(struct metrics_sums *sums, const struct metrics_group *group,
+static void collect_sums__add(struct collect_sums *sums, const struct collect_group *group,
 			      enum window_class class, const u64 *counts, u64 *burst,
 			      bool in_burst)
 {
-	add_alone(metrics_sums__values(sums, group, class), group, counts);
+	add_alone(collect_sums__values(sums, group, class), group, counts);
 	if (in_burst)
-		add_to_burst(metrics_sums__bursts(sums, group, class), group, counts, burst);
+		add_to_burst(collect_sums__bursts(sums, group, class), group, counts, burst);
 	else
 		memcpy(burst, counts, group->nr_slots * sizeof(*burst));
 	if (class != WINDOWS_BEGUN) {
@@ -774,7 +774,7 @@ static int function_chain__reserve(struct function_chain *chain, unsigned int nr
  *
  * Return: 0, or -ENOMEM.
  */
-int function_chain__add(struct function_chain *chain, struct metrics_function *function, u64 ip)
+int function_chain__add(struct function_chain *chain, struct collect_function *function, u64 ip)
 {
 	if (function_chain__reserve(chain, chain->nr + 1))
 		return -ENOMEM;
@@ -811,7 +811,7 @@ static unsigned int nr_common(const struct function_chain *a, const struct funct
  * Notes the chain of a sample. Returns how many of its frames are the same calls as before, or
  * -ENOMEM.
  */
-static noinline int follow_chain(struct metrics_stream *stream, const struct function_chain *chain,
+static noinline int follow_chain(struct collect_stream *stream, const struct function_chain *chain,
 				 bool is_same)
 {
 	int common = is_same ? nr_common(&stream->last_chain, chain) : 0;
@@ -819,7 +819,7 @@ static noinline int follow_chain(struct metrics_stream *stream, const struct fun
 	return function_chain__copy(&stream->last_chain, chain) ?: common;
 }
 
-static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigned int nr)
+static int collect_stream__reserve_bursts(struct collect_stream *stream, unsigned int nr)
 {
 	const size_t size = stream->group->nr_slots * sizeof(*stream->bursts);
 	u64 *bursts;
@@ -840,31 +840,31 @@ static int metrics_stream__reserve_bursts(struct metrics_stream *stream, unsigne
  * if the window is broken. A recursion counts once, for its first frame, which is there all the
  * time.
  */
-static noinline int add_to_chain(struct metrics_stream *stream,
-				 const struct metrics_sample *sample, unsigned int common)
+static noinline int add_to_chain(struct collect_stream *stream,
+				 const struct collect_sample *sample, unsigned int common)
 {
-	const struct metrics_group *group = stream->group;
+	const struct collect_group *group = stream->group;
 	unsigned int nr_bursts = stream->nr_bursts;
 
 	stream->nr_bursts = 0;
-	if (metrics_stream__reserve_bursts(stream, common))
+	if (collect_stream__reserve_bursts(stream, common))
 		return -ENOMEM;
 
 	for (unsigned int i = 0; i < sample->chain->nr; i++) {
-		struct metrics_function *function = sample->chain->frames[i].function;
-		struct metrics_sums *sums;
+		struct collect_function *function = sample->chain->frames[i].function;
+		struct collect_sums *sums;
 
 		if (function->added == stream->seen)
 			continue;
 		function->added = stream->seen;
-		sums = metrics_function__sums(function, group);
+		sums = collect_function__sums(function, group);
 		if (!sums)
 			return -ENOMEM;
 		if (sample->outside)
 			continue;
 		sums->samples++;
 		if (i < common)
-			metrics_sums__add(sums, group, WINDOWS_MATCHED, sample->counts,
+			collect_sums__add(sums, group, WINDOWS_MATCHED, sample->counts,
 					  stream->bursts + (size_t)i * group->nr_slots,
 					  i < nr_bursts);
 	}
@@ -874,7 +874,7 @@ static noinline int add_to_chain(struct metrics_stream *stream,
 }
 
 /* Adds the values of an interval to those of its kind. */
-static int add_interval(const struct metrics_group *group, struct function_intervals *intervals,
+static int add_interval(const struct collect_group *group, struct function_intervals *intervals,
 			const u64 *counts)
 {
 	if (!intervals->values)
@@ -890,15 +890,15 @@ static int add_interval(const struct metrics_group *group, struct function_inter
  * begins. As long as both get the same windows, they share one burst and its sums. @begin is the
  * function in which it begins, NULL if unknown.
  */
-static int add_to_functions(struct metrics_stream *stream, const struct metrics_sample *sample,
-			    struct metrics_function *begin, bool is_wanted)
+static int add_to_functions(struct collect_stream *stream, const struct collect_sample *sample,
+			    struct collect_function *begin, bool is_wanted)
 {
-	const struct metrics_group *group = stream->group;
+	const struct collect_group *group = stream->group;
 	const enum function_share share = group->desc.share;
 	bool is_matched = !sample->nowhere && begin == sample->function;
 	bool counts = is_wanted && !sample->chain && (is_matched || share == FUNCTION_SHARE_NONE);
 	bool in_burst = is_matched && stream->in_burst, in_run, is_both;
-	struct metrics_sums *sums;
+	struct collect_sums *sums;
 	u64 *begun_burst;
 
 	if (share != FUNCTION_SHARE_AUTO || stream->last_filtered || sample->outside)
@@ -913,18 +913,18 @@ static int add_to_functions(struct metrics_stream *stream, const struct metrics_
 	is_both = counts && begin && in_burst == in_run && (stream->one_burst || !in_run);
 	stream->one_burst = is_both;
 	if (counts) {
-		sums = metrics_function__sums(sample->function, group);
+		sums = collect_function__sums(sample->function, group);
 		if (!sums)
 			return -ENOMEM;
-		metrics_sums__add(sums, group, is_both ? WINDOWS_BOTH : WINDOWS_MATCHED,
+		collect_sums__add(sums, group, is_both ? WINDOWS_BOTH : WINDOWS_MATCHED,
 				  sample->counts, stream->burst, in_burst);
 		sums->begun += share == FUNCTION_SHARE_NONE && is_matched;
 	}
 	if (begin && !is_both) {
-		sums = metrics_function__sums(begin, group);
+		sums = collect_function__sums(begin, group);
 		if (!sums)
 			return -ENOMEM;
-		metrics_sums__add(sums, group, WINDOWS_BEGUN, sample->counts, begun_burst, in_run);
+		collect_sums__add(sums, group, WINDOWS_BEGUN, sample->counts, begun_burst, in_run);
 	}
 	return 0;
 }
@@ -933,10 +933,10 @@ static int add_to_functions(struct metrics_stream *stream, const struct metrics_
  * A counter continues after its overflow until the handler reads it. The next interval is shorter
  * by these events, unless nothing would remain of it.
  */
-static int note_skid(struct metrics_stream *stream, const struct metrics_sample *sample,
+static int note_skid(struct collect_stream *stream, const struct collect_sample *sample,
 		     bool is_window, bool is_broken)
 {
-	struct metrics_group *group = stream->group;
+	struct collect_group *group = stream->group;
 
 	if (stream->has_no_skid)
 		return 0;
@@ -958,20 +958,20 @@ static int note_skid(struct metrics_stream *stream, const struct metrics_sample 
 }
 
 /**
- * function_metrics__sample - take a sample of a group
+ * window_collector__sample - take a sample of a group
  * @metrics: the collector
  * @stream: the stream
  * @sample: the sample; those of a stream come in the order of time
  *
  * Return: 0, or -ENOMEM.
  */
-int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
-			     const struct metrics_sample *sample)
+int window_collector__sample(struct window_collector *metrics, struct collect_stream *stream,
+			     const struct collect_sample *sample)
 {
-	struct metrics_group *group = stream->group;
+	struct collect_group *group = stream->group;
 	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
 	bool is_window, is_interrupted, is_broken, is_wanted, is_same;
-	struct metrics_sums *sums;
+	struct collect_sums *sums;
 	int common = 0;
 
 	/* The interval of the first sample is unknown. */
@@ -1023,7 +1023,7 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	if (sample->chain)
 		return add_to_chain(stream, sample, common);
 
-	sums = metrics_function__sums(sample->function, group);
+	sums = collect_function__sums(sample->function, group);
 	if (!sums)
 		return -ENOMEM;
 	/* The function exists even so, so that names agree and spans of a recording add up. */
@@ -1036,10 +1036,10 @@ int function_metrics__sample(struct function_metrics *metrics, struct metrics_st
 	return 0;
 }
 
-static void add_period(struct metrics_sums *sums, const struct metrics_group *group,
+static void add_period(struct collect_sums *sums, const struct collect_group *group,
 		       unsigned int slot, u64 period)
 {
-	struct u192 *values = metrics_sums__values(sums, group, WINDOWS_MATCHED);
+	struct u192 *values = collect_sums__values(sums, group, WINDOWS_MATCHED);
 	struct u192 *square = values + group->nr_slots;
 
 	for (unsigned int i = 0; i < slot; i++)
@@ -1052,15 +1052,15 @@ static void add_period(struct metrics_sums *sums, const struct metrics_group *gr
 }
 
 /**
- * metrics_group__event_sample - take a sample of an event that samples itself
- * @group: the group, of function_metrics__add_samples()
+ * collect_group__event_sample - take a sample of an event that samples itself
+ * @group: the group, of window_collector__add_samples()
  * @slot: the slot of the event
  * @sample: the sample; samples may come in any order
  *
  * Return: 0, or -ENOMEM.
  */
-int metrics_group__event_sample(struct metrics_group *group, unsigned int slot,
-				const struct metrics_sample *sample)
+int collect_group__event_sample(struct collect_group *group, unsigned int slot,
+				const struct collect_sample *sample)
 {
 	const struct function_frame frame = { .function = sample->function };
 	const struct function_frame *frames = sample->chain ? sample->chain->frames : &frame;
@@ -1070,14 +1070,14 @@ int metrics_group__event_sample(struct metrics_group *group, unsigned int slot,
 		return 0;
 	group->metrics->now++;
 	for (unsigned int i = 0; i < nr; i++) {
-		struct metrics_function *function = frames[i].function;
-		struct metrics_sums *sums;
+		struct collect_function *function = frames[i].function;
+		struct collect_sums *sums;
 
 		/* A recursion counts once. */
 		if (function->added == group->metrics->now)
 			continue;
 		function->added = group->metrics->now;
-		sums = metrics_function__sums(function, group);
+		sums = collect_function__sums(function, group);
 		if (!sums)
 			return -ENOMEM;
 		if (!sample->outside)
@@ -1087,39 +1087,39 @@ int metrics_group__event_sample(struct metrics_group *group, unsigned int slot,
 }
 
 /**
- * metrics_stream__interrupt - note that another event has interrupted a stream
+ * collect_stream__interrupt - note that another event has interrupted a stream
  * @stream: the stream
  */
-void metrics_stream__interrupt(struct metrics_stream *stream)
+void collect_stream__interrupt(struct collect_stream *stream)
 {
 	stream->is_interrupted = true;
 }
 
 /**
- * function_metrics__throttle - a leader is throttled, or no longer
+ * window_collector__throttle - a leader is throttled, or no longer
  * @metrics: the collector
  * @id: id of the leader
  *
  * This affects all its threads, because the record may name another thread.
  */
-void function_metrics__throttle(struct function_metrics *metrics, u64 id)
+void window_collector__throttle(struct window_collector *metrics, u64 id)
 {
-	struct metrics_leader *leader = function_metrics__leader(metrics, id);
+	struct metrics_leader *leader = window_collector__leader(metrics, id);
 
 	if (leader)
 		leader->throttled = metrics->now;
 }
 
 /**
- * function_metrics__lost - note that records of unknown streams are lost here
+ * window_collector__lost - note that records of unknown streams are lost here
  * @metrics: the collector
  */
-void function_metrics__lost(struct function_metrics *metrics)
+void window_collector__lost(struct window_collector *metrics)
 {
 	metrics->lost = metrics->now;
 }
 
-static void restart_intervals(const struct metrics_group *group,
+static void restart_intervals(const struct collect_group *group,
 			      struct function_intervals *intervals)
 {
 	intervals->number = 0;
@@ -1128,35 +1128,35 @@ static void restart_intervals(const struct metrics_group *group,
 }
 
 /**
- * function_metrics__restart - begin to count anew
+ * window_collector__restart - begin to count anew
  * @metrics: the collector
  *
  * The state of streams is kept, and so are functions, without windows, so that their names
  * do not change. A burst ends here.
  */
-void function_metrics__restart(struct function_metrics *metrics)
+void window_collector__restart(struct window_collector *metrics)
 {
 	struct hashmap_entry *entry;
 	size_t bucket;
 
-	for (struct metrics_function *function = metrics->functions; function;
+	for (struct collect_function *function = metrics->functions; function;
 	     function = function->next) {
-		for (const struct metrics_group *group = metrics->groups; group;
+		for (const struct collect_group *group = metrics->groups; group;
 		     group = group->next) {
-			struct metrics_sums *sums = group->index < function->nr_sums ?
+			struct collect_sums *sums = group->index < function->nr_sums ?
 						    function->sums[group->index] : NULL;
 
-			if (sums && !metrics_sums__is_empty(sums))
+			if (sums && !collect_sums__is_empty(sums))
 				memset(sums, 0, sums_size(group));
 		}
 	}
-	for (struct metrics_group *group = metrics->groups; group; group = group->next) {
+	for (struct collect_group *group = metrics->groups; group; group = group->next) {
 		restart_intervals(group, &group->windows);
 		restart_intervals(group, &group->longs);
 		group->nr_skids = 0;
 	}
 	hashmap__for_each_entry(metrics->streams, entry, bucket) {
-		struct metrics_stream *stream = entry->pvalue;
+		struct collect_stream *stream = entry->pvalue;
 
 		stream->in_burst = false;
 		stream->run = NULL;
@@ -1165,19 +1165,19 @@ void function_metrics__restart(struct function_metrics *metrics)
 }
 
 /**
- * function_metrics__forget_idle - forget what had no sample since the call before
+ * window_collector__forget_idle - forget what had no sample since the call before
  * @metrics: the collector
  *
  * So threads that have ended take no memory. If a thread goes on, its next interval is
  * unknown, like its first one.
  */
-void function_metrics__forget_idle(struct function_metrics *metrics)
+void window_collector__forget_idle(struct window_collector *metrics)
 {
 	struct hashmap_entry *entry, *next;
 	size_t bucket;
 
 	hashmap__for_each_entry_safe(metrics->streams, entry, next, bucket) {
-		struct metrics_stream *stream = entry->pvalue;
+		struct collect_stream *stream = entry->pvalue;
 
 		if (stream->seen > metrics->looked)
 			continue;
@@ -1199,7 +1199,7 @@ static int compare_names(const void *one, const void *other, void *names)
 }
 
 /* Returns the slots of a group in the order of its set. Slot 0 is the leader's. */
-static unsigned int *metrics_group__order(const struct metrics_group *group)
+static unsigned int *collect_group__order(const struct collect_group *group)
 {
 	unsigned int *order = calloc(group->nr_slots, sizeof(*order));
 
@@ -1211,7 +1211,7 @@ static unsigned int *metrics_group__order(const struct metrics_group *group)
 	return order;
 }
 
-static struct event_set *metrics_group__set(const struct metrics_group *group,
+static struct event_set *collect_group__set(const struct collect_group *group,
 					    const unsigned int *order,
 					    struct function_table *table)
 {
@@ -1229,7 +1229,7 @@ static struct event_set *metrics_group__set(const struct metrics_group *group,
 }
 
 /* Adds the totals and products of a group, in the order of its set. */
-static bool add_values(const struct metrics_group *group, const unsigned int *order,
+static bool add_values(const struct collect_group *group, const unsigned int *order,
 		       const struct event_set *set, const struct u192 *from, struct u192 *to)
 {
 	bool fits = true;
@@ -1251,19 +1251,19 @@ static bool add_values(const struct metrics_group *group, const unsigned int *or
 }
 
 /* Adds the values of a class, with the products of its bursts. */
-static void add_class(const struct metrics_group *group, const unsigned int *order,
-		      const struct event_set *set, struct metrics_sums *from,
+static void add_class(const struct collect_group *group, const unsigned int *order,
+		      const struct event_set *set, struct collect_sums *from,
 		      enum window_class class, struct u192 *to)
 {
-	add_values(group, order, set, metrics_sums__values(from, group, class), to);
-	add_values(group, order, set, metrics_sums__bursts(from, group, class), to);
+	add_values(group, order, set, collect_sums__values(from, group, class), to);
+	add_values(group, order, set, collect_sums__bursts(from, group, class), to);
 }
 
-static int add_to_table(const struct metrics_group *group, const unsigned int *order,
-			const struct event_set *set, const struct metrics_function *function,
+static int add_to_table(const struct collect_group *group, const unsigned int *order,
+			const struct event_set *set, const struct collect_function *function,
 			struct function_table *table)
 {
-	struct metrics_sums *from = function->sums[group->index];
+	struct collect_sums *from = function->sums[group->index];
 	struct function_sums *sums = function_table__add_sums(table, set, function->symbol,
 							      function->dso, &function->address);
 	struct u192 *begun;
@@ -1271,7 +1271,7 @@ static int add_to_table(const struct metrics_group *group, const unsigned int *o
 	if (!sums)
 		return -ENOMEM;
 	/* Many functions of earlier spans have no window in this one. */
-	if (metrics_sums__is_empty(from))
+	if (collect_sums__is_empty(from))
 		return 0;
 
 	sums->opened = from->opened;
@@ -1290,7 +1290,7 @@ static int add_to_table(const struct metrics_group *group, const unsigned int *o
 	return 0;
 }
 
-static bool add_intervals(const struct metrics_group *group, const unsigned int *order,
+static bool add_intervals(const struct collect_group *group, const unsigned int *order,
 			  const struct event_set *set, const struct function_intervals *from,
 			  struct function_intervals *to)
 {
@@ -1299,12 +1299,12 @@ static bool add_intervals(const struct metrics_group *group, const unsigned int 
 }
 
 /* Adds the windows that count for a function to all windows. */
-static bool add_matched(const struct metrics_group *group, const unsigned int *order,
-			struct event_set *set, const struct metrics_function *function)
+static bool add_matched(const struct collect_group *group, const unsigned int *order,
+			struct event_set *set, const struct collect_function *function)
 {
-	struct metrics_sums *sums = function->sums[group->index];
-	const struct u192 *both = metrics_sums__values(sums, group, WINDOWS_BOTH);
-	const struct u192 *matched = metrics_sums__values(sums, group, WINDOWS_MATCHED);
+	struct collect_sums *sums = function->sums[group->index];
+	const struct u192 *both = collect_sums__values(sums, group, WINDOWS_BOTH);
+	const struct u192 *matched = collect_sums__values(sums, group, WINDOWS_MATCHED);
 	struct u192 *to = set->windows.values;
 
 	return group->desc.share != FUNCTION_SHARE_AUTO ||
@@ -1312,14 +1312,14 @@ static bool add_matched(const struct metrics_group *group, const unsigned int *o
 		add_values(group, order, set, matched, to));
 }
 
-static int add_group(const struct function_metrics *metrics, const struct metrics_group *group,
+static int add_group(const struct window_collector *metrics, const struct collect_group *group,
 		     struct function_table *table)
 {
-	unsigned int *order = metrics_group__order(group);
-	struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
+	unsigned int *order = collect_group__order(group);
+	struct event_set *set = order ? collect_group__set(group, order, table) : NULL;
 	int err = set ? 0 : -ENOMEM;
 
-	for (const struct metrics_function *function = metrics->functions; !err && function;
+	for (const struct collect_function *function = metrics->functions; !err && function;
 	     function = function->next) {
 		if (group->index >= function->nr_sums || !function->sums[group->index])
 			continue;
@@ -1358,24 +1358,24 @@ static void drop_addresses(struct function_table *table)
 }
 
 /**
- * function_metrics__table - make a table of all sums
+ * window_collector__table - make a table of all sums
  * @metrics: the collector
  * @table: empty; the table
  *
  * Return: 0, -ENOMEM, or -ERANGE if the sums are too large.
  */
-int function_metrics__table(const struct function_metrics *metrics, struct function_table *table)
+int window_collector__table(const struct window_collector *metrics, struct function_table *table)
 {
 	/* Groups of the same events share a set, which has to know all of them first. */
-	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
-		unsigned int *order = metrics_group__order(group);
-		struct event_set *set = order ? metrics_group__set(group, order, table) : NULL;
+	for (const struct collect_group *group = metrics->groups; group; group = group->next) {
+		unsigned int *order = collect_group__order(group);
+		struct event_set *set = order ? collect_group__set(group, order, table) : NULL;
 
 		free(order);
 		if (!set)
 			return -ENOMEM;
 	}
-	for (const struct metrics_group *group = metrics->groups; group; group = group->next) {
+	for (const struct collect_group *group = metrics->groups; group; group = group->next) {
 		int err = add_group(metrics, group, table);
 
 		if (err)

@@ -7,15 +7,15 @@
 
 #include "sums.h"
 
-struct function_metrics;
-struct metrics_function;
-struct metrics_group;
-struct metrics_stream;
+struct window_collector;
+struct collect_function;
+struct collect_group;
+struct collect_stream;
 struct perf_event_attr;
 
 /* A function that runs or waits for its callee, and the address in it. */
 struct function_frame {
-	struct metrics_function *function;
+	struct collect_function *function;
 	u64 ip;
 };
 
@@ -26,9 +26,9 @@ struct function_chain {
 	unsigned int allocated;
 };
 
-int function_chain__add(struct function_chain *chain, struct metrics_function *function, u64 ip);
+int function_chain__add(struct function_chain *chain, struct collect_function *function, u64 ip);
 
-/* The name of a function, see function_metrics__add_function(). */
+/* The name of a function, see window_collector__add_function(). */
 struct function_name {
 	const char *symbol;
 	const char *dso;
@@ -36,15 +36,15 @@ struct function_name {
 };
 
 /* The value of an event in the last sample of a stream that has one. */
-struct metrics_value {
+struct collect_value {
 	u64 id;		/* of the event, 0 before its first value */
 	u64 value;
 };
 
 /* A sample of a group: the end of an interval. */
-struct metrics_sample {
+struct collect_sample {
 	u64 thread;			/* a unique number of the thread */
-	struct metrics_function *function;
+	struct collect_function *function;
 	const struct function_chain *chain;	/* if not NULL, each of its functions is a row */
 	const u64 *counts;		/* by slot, since the sample before; of a group only */
 	u64 period;			/* elapsed period, 0 if unknown */
@@ -54,38 +54,38 @@ struct metrics_sample {
 	bool nowhere;			/* the sample has address 0, which is in no function */
 };
 
-struct function_metrics *function_metrics__new(enum function_share share);
-void function_metrics__delete(struct function_metrics *metrics);
+struct window_collector *window_collector__new(enum function_share share);
+void window_collector__delete(struct window_collector *metrics);
 
-struct metrics_group *function_metrics__add_group(struct function_metrics *metrics,
+struct collect_group *window_collector__add_group(struct window_collector *metrics,
 						  const struct perf_event_attr *leader);
-int metrics_group__add_event(struct metrics_group *group, const struct perf_event_attr *attr,
+int collect_group__add_event(struct collect_group *group, const struct perf_event_attr *attr,
 			     const char *name, const char *cpu);
-unsigned int metrics_group__nr_events(const struct metrics_group *group);
-bool metrics_group__alternates(const struct metrics_group *group);
-struct metrics_group *function_metrics__add_samples(struct function_metrics *metrics,
+unsigned int collect_group__nr_events(const struct collect_group *group);
+bool collect_group__alternates(const struct collect_group *group);
+struct collect_group *window_collector__add_samples(struct window_collector *metrics,
 						    const struct perf_event_attr *first);
-struct metrics_function *function_metrics__add_function(struct function_metrics *metrics,
+struct collect_function *window_collector__add_function(struct window_collector *metrics,
 							const char *symbol, const char *dso,
 							u64 address);
-struct metrics_function *function_metrics__find(const struct function_metrics *metrics,
+struct collect_function *window_collector__find(const struct window_collector *metrics,
 						const struct function_sums *sums);
-struct function_name metrics_function__name(const struct metrics_function *function);
-int metrics_function__rename(struct metrics_function *function, const char *symbol);
+struct function_name collect_function__name(const struct collect_function *function);
+int collect_function__rename(struct collect_function *function, const char *symbol);
 
-struct metrics_stream *function_metrics__findnew_stream(struct function_metrics *metrics,
-							struct metrics_group *group, u64 id,
-							u64 thread, struct metrics_value **values);
-int function_metrics__sample(struct function_metrics *metrics, struct metrics_stream *stream,
-			     const struct metrics_sample *sample);
-int metrics_group__event_sample(struct metrics_group *group, unsigned int slot,
-				const struct metrics_sample *sample);
-void metrics_stream__interrupt(struct metrics_stream *stream);
-void function_metrics__throttle(struct function_metrics *metrics, u64 id);
-void function_metrics__restart(struct function_metrics *metrics);
-void function_metrics__forget_idle(struct function_metrics *metrics);
-void function_metrics__lost(struct function_metrics *metrics);
+struct collect_stream *window_collector__findnew_stream(struct window_collector *metrics,
+							struct collect_group *group, u64 id,
+							u64 thread, struct collect_value **values);
+int window_collector__sample(struct window_collector *metrics, struct collect_stream *stream,
+			     const struct collect_sample *sample);
+int collect_group__event_sample(struct collect_group *group, unsigned int slot,
+				const struct collect_sample *sample);
+void collect_stream__interrupt(struct collect_stream *stream);
+void window_collector__throttle(struct window_collector *metrics, u64 id);
+void window_collector__restart(struct window_collector *metrics);
+void window_collector__forget_idle(struct window_collector *metrics);
+void window_collector__lost(struct window_collector *metrics);
 
-int function_metrics__table(const struct function_metrics *metrics, struct function_table *table);
+int window_collector__table(const struct window_collector *metrics, struct function_table *table);
 
 #endif /* __PERF_FUNCTIONS_WINDOWS_H */

@@ -382,6 +382,7 @@ static struct function_value sampled_share(const struct pair_sums *own, double n
 
 static double rate_of(const struct pair_sums *pair)
 {
+	/* The estimate of the added events may be larger than the count. */
 	return fmax(u192__double(&pair->y) - pair->added_y, 0) /
 	       (u192__double(&pair->x) - pair->added_x);
 }
@@ -702,7 +703,7 @@ static struct function_value rate_of_begun(const struct function_row *row, const
 	struct pair_sums pair = pool_led(row, leader, event, /*is_begun=*/true);
 	struct function_value rate = {};
 
-	rate.is_defined = u192__double(&pair.x) > 0;
+	rate.is_defined = u192__double(&pair.x) > pair.added_x;
 	rate.value = rate.is_defined ? rate_of(&pair) : 0;
 	rate.error = rate.value;
 	return rate;
