@@ -118,11 +118,12 @@ class Demo(unittest.TestCase):
         callers = {()}
         nodes = [((), data["flame"]["root"])]
         while nodes:
-            above, (*_, children) = nodes.pop()
-            nodes += [((*above, child[0]), child) for child in children]
+            above, node = nodes.pop()
+            children = node["children"]
+            nodes += [((*above, child["name"]), child) for child in children]
             # only the link register has the frame of iteration(); newer perf looks for it there
             above = tuple(name for name in above if name != "iteration")
-            callers |= {(*above[-2:], child[0]) for child in children}
+            callers |= {(*above[-2:], child["name"]) for child in children}
         self.assertLessEqual({("main", "benchmark_run", leaf) for leaf in LEAVES}, callers)
 
     def test_missing_program(self):
