@@ -110,6 +110,13 @@ class Reading(Sums):
                 expected = second_reader(path)
                 self.assertGreater(len(expected), 15)
                 self.assertEqual(sums(path), expected)
+                counts = {
+                    (row["symbol"], event): own["count"]
+                    for row in report(path)["functions"]
+                    for event, own in row["events"].items()
+                    if own["count"]
+                }
+                self.assertEqual(counts, {key: total for key, (total, _) in expected.items()})
 
     def test_adding_up(self):
         """Of sums files, of spans of time, and of rows."""

@@ -114,7 +114,9 @@ class Demo(unittest.TestCase):
         data = json.loads(
             re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))[1]
         )
-        self.assertEqual({row["symbol"] for row in data["table"]["rows"]} & set(LEAVES), set(LEAVES))
+        self.assertEqual(
+            {row["symbol"] for row in data["table"]["rows"]} & set(LEAVES), set(LEAVES)
+        )
         callers = {()}
         nodes = [((), data["flame"]["root"])]
         while nodes:
