@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A table as a profile for pprof, and for all that reads its format (profile.proto).
 
-Each event is a sample type, whose values are perf's counts of the rows. A sample is a call chain where these were recorded, else a row of the table.
+Each event is a sample type, whose values are perf's counts of the rows. A sample is a call chain if
+the recording has chains, else a row of the table.
 """
 
 import gzip
