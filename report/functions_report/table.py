@@ -167,8 +167,8 @@ def whole(item: Any) -> Any:
 
 
 def has_window(table: Table) -> bool:
-    """Returns whether a table has a window."""
-    return bool(table["windows"]["samples"])
+    """Returns whether a table has a window, or a sample of an event that samples itself."""
+    return bool(table["windows"]["samples"] or table["samples"])
 
 
 def is_diff(table: Table) -> bool:
