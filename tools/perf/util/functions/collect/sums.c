@@ -17,6 +17,16 @@
 #include "../text.h"
 #include "sums.h"
 
+/* Returns the place of a name among others, -1 if it is not there. */
+static int find_name(const char *const *names, int nr, const char *name)
+{
+	for (int i = 0; i < nr; i++) {
+		if (!strcmp(name, names[i]))
+			return i;
+	}
+	return -1;
+}
+
 static const char *const source_names[FUNCTION_SOURCE_MAX] = {
 	[FUNCTION_SOURCE_WINDOWS]	= "windows",
 	[FUNCTION_SOURCE_SAMPLES]	= "samples",
@@ -42,11 +52,7 @@ const char *function_source__name(enum function_source source)
  */
 int function_source__find(const char *name)
 {
-	for (int source = 0; source < FUNCTION_SOURCE_MAX; source++) {
-		if (!strcmp(name, source_names[source]))
-			return source;
-	}
-	return -1;
+	return find_name(source_names, FUNCTION_SOURCE_MAX, name);
 }
 
 static const char *const share_names[FUNCTION_SHARE_MAX] = {
@@ -75,11 +81,7 @@ const char *function_share__name(enum function_share share)
  */
 int function_share__find(const char *name)
 {
-	for (int share = 0; share < FUNCTION_SHARE_MAX; share++) {
-		if (!strcmp(name, share_names[share]))
-			return share;
-	}
-	return -1;
+	return find_name(share_names, FUNCTION_SHARE_MAX, name);
 }
 
 static const char *const by_names[FUNCTION_BY_MAX] = {

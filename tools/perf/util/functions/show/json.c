@@ -168,13 +168,13 @@ static void json_windows(struct function_sums *const *sums, size_t nr, bool is_i
 		    !function_sums__is_root(sums[i], FUNCTION_CUT))
 			continue;
 		if (sums[i]->set->is_sampled) {
-			own += sums[i]->samples;
+			own = add_saturated(own, sums[i]->samples);
 			continue;
 		}
-		opened += sums[i]->opened;
-		samples += sums[i]->samples;
-		matched += sums[i]->matched;
-		inside += function_sums__inside(sums[i]);
+		opened = add_saturated(opened, sums[i]->opened);
+		samples = add_saturated(samples, sums[i]->samples);
+		matched = add_saturated(matched, sums[i]->matched);
+		inside = add_saturated(inside, function_sums__inside(sums[i]));
 	}
 	json_number("\"windows\": {\"opened\": ", opened, fp);
 	json_number(", \"samples\": ", samples, fp);
