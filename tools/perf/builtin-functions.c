@@ -360,7 +360,7 @@ static void print_notes(const struct function_table *table, const struct report_
 }
 
 /* Returns true if a table is one of many. */
-static bool is_part(const struct report_options *options)
+static bool functions_is_part(const struct report_options *options)
 {
 	return options->time || options->view;
 }
@@ -408,7 +408,7 @@ static int drop_small(struct function_columns *columns, const struct function_ta
 {
 	function_columns__mark_small(columns, table, options->percent_limit);
 	function_columns__drop_small(columns);
-	if (columns->nr_rows || !table->nr_sums || is_part(options))
+	if (columns->nr_rows || !table->nr_sums || functions_is_part(options))
 		return 0;
 	pr_err("perf functions: no row has a share of %g %%: take a smaller --percent-limit\n",
 	       options->percent_limit);
@@ -462,7 +462,7 @@ static int print_report(struct report_options *options, const struct function_ta
 	};
 	FILE *fp = options->view ? options->view->fp : stdout;
 	/* A part may have no window of some groups, and then lacks their columns. */
-	const bool may_lack = is_part(options) && options->nr_tables;
+	const bool may_lack = functions_is_part(options) && options->nr_tables;
 	int *fields = NULL, err;
 	unsigned int first;
 
@@ -498,10 +498,10 @@ static int print_report(struct report_options *options, const struct function_ta
 		print.nr_rows = min_t(size_t, options->view->nr_rows, print.nr_rows);
 
 	/* With --interval, the notes about all are printed at the end. */
-	if (!is_part(options))
+	if (!functions_is_part(options))
 		print_notes(table, options);
 	held_messages__end(&options->messages);
-	if (is_part(options))
+	if (functions_is_part(options))
 		print.is_continued = is_continued(options, &print);
 	if (options->tui) {
 		use_browser = 1;
@@ -831,7 +831,7 @@ static int replace_sums(const char *path, const struct stat *old,
 	return err;
 }
 
-static int write_sums(const char *path, const struct function_table *table)
+static int functions_write_sums(const char *path, const struct function_table *table)
 {
 	struct stat st;
 	int err;
@@ -885,7 +885,7 @@ static int parse_cpus(const char *list, struct perf_cpu_map **cpus)
 }
 
 /* Returns true, after a message, if an option does not have a list of numbers. */
-static bool refuse_numbers(const char *name, const char *list)
+static bool functions_refuse_numbers(const char *name, const char *list)
 {
 	if (!list || !list[strspn(list, "0123456789,-")])
 		return false;
@@ -989,8 +989,8 @@ static int choose_rows(struct report_options *options)
 	    parse_share(options->share_name, &options->recording.share) ||
 	    parse_source(options->source_name, &options->recording.source) ||
 	    refuse_by(options) || refuse_separator(options) ||
-	    refuse_numbers("pid", symbol_conf.pid_list_str) ||
-	    refuse_numbers("tid", symbol_conf.tid_list_str) ||
+	    functions_refuse_numbers("pid", symbol_conf.pid_list_str) ||
+	    functions_refuse_numbers("tid", symbol_conf.tid_list_str) ||
 	    refuse_symbols("vmlinux", symbol_conf.vmlinux_name) ||
 	    refuse_symbols("kallsyms", symbol_conf.kallsyms_name))
 		return -1;
@@ -1141,7 +1141,7 @@ static int report_table(struct report_options *options)
 		print_notes(&table, options);
 	} else if (options->sums) {
 		print_notes(&table, options);
-		err = write_sums(options->sums, &table);
+		err = functions_write_sums(options->sums, &table);
 	} else {
 		err = print_report(options, &table);
 	}
@@ -1538,8 +1538,9 @@ static void note_for_top(void *data, const struct function_table *table)
 }
 
 /* Returns true if a table has a column; all have the first one. */
-static bool has_column(const struct report_options *report, const struct function_table *table,
-		       const char *name)
+static bool functions_has_column(const struct report_options *report,
+				 const struct function_table *table,
+				 const char *name)
 {
 	struct function_columns columns;
 	bool is_there;
@@ -1572,7 +1573,7 @@ static char *choose_for_top(void *data, const struct function_table *table, char
 	if (key == 's') {
 		if (!table->nr_sums)
 			return strdup("no columns yet: try again when the table has rows");
-		if (!has_column(report, table, text))
+		if (!functions_has_column(report, table, text))
 			return asprintf(&message, "there is no column %s: type the title of one",
 					text) < 0 ? NULL : message;
 		copy = strdup(text);

@@ -17,7 +17,7 @@
 #include "sums-file.h"
 #include "sums.h"
 
-static int read_sums(const char *path, int fd, struct function_table *table)
+static int input_read_sums(const char *path, int fd, struct function_table *table)
 {
 	int own = dup(fd), err;
 	FILE *fp = own < 0 ? NULL : fdopen(own, "r");
@@ -123,7 +123,7 @@ static int read_chosen_sums(const char *path, int fd, const struct recording_opt
 		function_error(path, "a sums file has no times: give the recording to --interval");
 		return -EINVAL;
 	}
-	err = read_sums(path, fd, table);
+	err = input_read_sums(path, fd, table);
 	if (!err && function_table__choose_source(table, options->source)) {
 		pr_err("perf functions: %s: no sums of --source %s: leave it out\n", path,
 		       function_source__name(options->source));

@@ -290,8 +290,9 @@ static int add_samples(struct recording *recording, struct collect_group **sampl
 	return 0;
 }
 
-static int add_event(struct recording *recording, struct collect_group *group,
-		     struct collect_group **samples, struct evsel *sampler, struct evsel *evsel)
+static int recording_add_event(struct recording *recording, struct collect_group *group,
+			       struct collect_group **samples, struct evsel *sampler,
+			       struct evsel *evsel)
 {
 	struct functions_evsel *event = zalloc(sizeof(*event));
 	int slot, err;
@@ -395,8 +396,8 @@ static bool same_core(const struct evsel *a, const struct evsel *b)
  * Adds an event with its whole group, when its first sample comes; NULL: there is no sample. Events
  * that are alone are one group, as if their counters always ran.
  */
-static int add_events(struct recording *recording, struct evsel *evsel,
-		      const union perf_event *event, const struct perf_sample *sample)
+static int recording_add_events(struct recording *recording, struct evsel *evsel,
+				const union perf_event *event, const struct perf_sample *sample)
 {
 	int err = group_by_ids(recording, evsel, event, sample);
 	struct evsel *leader = evsel__leader(evsel), *sampler, *pos;
@@ -415,15 +416,15 @@ static int add_events(struct recording *recording, struct evsel *evsel,
 	group = new_group(recording, sampler);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
-	err = add_event(recording, group, &samples, sampler, sampler);
+	err = recording_add_event(recording, group, &samples, sampler, sampler);
 	for_each_group_evsel(pos, leader) {
 		if (!err && pos != sampler)
-			err = add_event(recording, group, &samples, sampler, pos);
+			err = recording_add_event(recording, group, &samples, sampler, pos);
 	}
 	evlist__for_each_entry(recording->session->evlist, pos) {
 		if (!err && !pos->priv && samples && is_alone(evsel) && is_alone(pos) &&
 		    wants_samples(recording, pos) && same_core(evsel, pos))
-			err = add_event(recording, NULL, &samples, pos, pos);
+			err = recording_add_event(recording, NULL, &samples, pos, pos);
 	}
 	if (err)
 		return err;
@@ -688,8 +689,9 @@ out:
 }
 
 /* Returns the place of a sample, or an error. */
-static const struct place *find_place(struct recording *recording, struct machine *machine,
-				      struct evsel *evsel, struct perf_sample *sample)
+static const struct place *recording_find_place(struct recording *recording,
+						struct machine *machine,
+						struct evsel *evsel, struct perf_sample *sample)
 {
 	struct place *place = &recording->places[hash_64(sample->ip ^ sample->tid, PLACES_BITS)];
 	int err;
@@ -912,7 +914,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		return -EINVAL;
 	}
 	if (!evsel->priv) {
-		err = add_events(recording, evsel, event, sample);
+		err = recording_add_events(recording, evsel, event, sample);
 		if (err)
 			return err;
 	}
@@ -923,7 +925,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	if (err)
 		return err;
 
-	place = find_place(recording, machine, evsel, sample);
+	place = recording_find_place(recording, machine, evsel, sample);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
 	if (recording->has_chain) {
@@ -1292,7 +1294,7 @@ static int add_idle_groups(struct recording *recording)
 		return 0;
 	evlist__for_each_entry(recording->session->evlist, evsel) {
 		if (!err && !evsel->priv && takes_samples(recording, evsel))
-			err = add_events(recording, evsel, NULL, NULL);
+			err = recording_add_events(recording, evsel, NULL, NULL);
 	}
 	return err;
 }

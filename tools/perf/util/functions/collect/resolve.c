@@ -741,8 +741,8 @@ struct collect_function *function_finder__find(struct function_finder *finder, s
 }
 
 /* Adds the part of one key to a row's name, which has a ; only between parts or frames. */
-static int add_part(struct function_finder *finder, enum function_by key,
-		    const struct collect_function *part)
+static int resolve_add_part(struct function_finder *finder, enum function_by key,
+			    const struct collect_function *part)
 {
 	struct function_name name = collect_function__name(part);
 	bool has_frames = key == FUNCTION_BY_CALLCHAIN ||
@@ -782,7 +782,7 @@ int function_finder__name_rows(struct function_finder *finder)
 
 		strbuf_setlen(&finder->name, 0);
 		for (unsigned int i = 0; i < row->nr; i++) {
-			if (add_part(finder, finder->keys[i], row->parts[i]) < 0)
+			if (resolve_add_part(finder, finder->keys[i], row->parts[i]) < 0)
 				return -ENOMEM;
 		}
 		if (collect_function__rename(row->function, finder->name.buf))

@@ -71,7 +71,7 @@ static void write_intervals(const struct event_set *set, FILE *fp)
 	write_values(set->longs.values, event_set__nr_values(set), fp);
 }
 
-static void write_sums(const struct function_sums *sums, FILE *fp)
+static void sums_file_write(const struct function_sums *sums, FILE *fp)
 {
 	fputs("sums", fp);
 	write_name(sums->symbol, fp);
@@ -113,7 +113,7 @@ int function_table__write(const struct function_table *table, FILE *fp)
 		write_intervals(table->sets[i], fp);
 		for (size_t j = 0; j < table->nr_sums; j++) {
 			if (table->sums[j]->set == table->sets[i])
-				write_sums(table->sums[j], fp);
+				sums_file_write(table->sums[j], fp);
 		}
 	}
 	fputs("end\n", fp);
@@ -295,8 +295,8 @@ static int read_numbers(struct function_sums *sums, char *const *field)
 }
 
 /* sums SYMBOL DSO ADDRESS and numbers */
-static int read_sums(struct function_table *table, struct fields *fields,
-		     const struct event_set *set)
+static int sums_file_read(struct function_table *table, struct fields *fields,
+			  const struct event_set *set)
 {
 	const unsigned int names = 4;
 	char **field = fields->field;
@@ -388,7 +388,7 @@ static int read_line(struct reader *reader, struct fields *fields)
 		       read_intervals(set, &set->longs, fields);
 	}
 	if (!strcmp(word, "sums") && reader->expected == EXPECT_SUMS)
-		return read_sums(table, fields, set);
+		return sums_file_read(table, fields, set);
 	if (!strcmp(word, "by"))
 		return read_by(table, fields);
 	if (fields->nr == 2 && !strcmp(word, "lost"))

@@ -563,7 +563,7 @@ struct function_sums *function_table__add_sums(struct function_table *table,
 	return sums;
 }
 
-static int compare_functions(const struct function_sums *a, const struct function_sums *b)
+static int sums_compare_functions(const struct function_sums *a, const struct function_sums *b)
 {
 	return strcmp(a->symbol, b->symbol) ?: strcmp(a->dso, b->dso) ?:
 	       compare_u64(a->address, b->address) ?:
@@ -591,7 +591,7 @@ bool function_sums__is_root(const struct function_sums *sums, const char *root)
  */
 bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b)
 {
-	return !compare_functions(a, b);
+	return !sums_compare_functions(a, b);
 }
 
 static int compare_sums(const void *one, const void *other)
@@ -599,10 +599,10 @@ static int compare_sums(const void *one, const void *other)
 	const struct function_sums *a = *(struct function_sums *const *)one;
 	const struct function_sums *b = *(struct function_sums *const *)other;
 
-	return compare_functions(a, b) ?: compare_sets(a->set, b->set);
+	return sums_compare_functions(a, b) ?: compare_sets(a->set, b->set);
 }
 
-static bool add_values(struct u192 *values, const struct u192 *others, unsigned int nr)
+static bool sums_add_values(struct u192 *values, const struct u192 *others, unsigned int nr)
 {
 	bool fits = true;
 
@@ -642,26 +642,26 @@ bool function_sums__add(struct function_sums *sums, const struct function_sums *
 	sums->begun_bursts += other->begun_bursts;
 	/* The sums over no windows are 0. */
 	if (other->matched)
-		fits = add_values(sums->values, other->values, begun) && fits;
+		fits = sums_add_values(sums->values, other->values, begun) && fits;
 	if (other->begun)
-		fits = add_values(sums->values + begun, other->values + begun, begun) && fits;
+		fits = sums_add_values(sums->values + begun, other->values + begun, begun) && fits;
 	return fits;
 }
 
-static bool add_intervals(const struct event_set *set, struct function_intervals *intervals,
-			  const struct function_intervals *other)
+static bool sums_add_intervals(const struct event_set *set, struct function_intervals *intervals,
+			       const struct function_intervals *other)
 {
 	bool fits = !check_add_overflow(intervals->number, other->number, &intervals->number);
 
-	return add_values(intervals->values, other->values, event_set__nr_values(set)) && fits;
+	return sums_add_values(intervals->values, other->values, event_set__nr_values(set)) && fits;
 }
 
 /* Adds the totals of all intervals. */
 static bool event_set__add(struct event_set *set, const struct event_set *other)
 {
-	bool fits = add_intervals(set, &set->windows, &other->windows);
+	bool fits = sums_add_intervals(set, &set->windows, &other->windows);
 
-	return add_intervals(set, &set->longs, &other->longs) && fits;
+	return sums_add_intervals(set, &set->longs, &other->longs) && fits;
 }
 
 /* Returns true if each row is less than the next one. */
@@ -737,14 +737,15 @@ int function_table__cut_chains(struct function_table *table, unsigned int depth)
 }
 
 /* Returns the place of the first sums that are not less than those of the function. */
-static size_t find_place(const struct function_table *table, const struct function_sums *function)
+static size_t sums_find_place(const struct function_table *table,
+			      const struct function_sums *function)
 {
 	size_t first = 0, end = table->nr_sums;
 
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
 
-		if (compare_functions(table->sums[middle], function) < 0)
+		if (sums_compare_functions(table->sums[middle], function) < 0)
 			first = middle + 1;
 		else
 			end = middle;
@@ -803,7 +804,7 @@ int function_table__drop_addresses(struct function_table *table,
 
 		if (!sums->has_address || !*sums->symbol)
 			continue;
-		place = find_place(other, &first);
+		place = sums_find_place(other, &first);
 		is_there = place < other->nr_sums &&
 			   !strcmp(other->sums[place]->symbol, sums->symbol) &&
 			   !strcmp(other->sums[place]->dso, sums->dso);
@@ -965,8 +966,8 @@ int function_table__choose_source(struct function_table *table, enum function_so
  */
 void function_table__mark_left(struct function_table *table, const struct function_sums *function)
 {
-	for (size_t i = find_place(table, function);
-	     i < table->nr_sums && !compare_functions(table->sums[i], function); i++)
+	for (size_t i = sums_find_place(table, function);
+	     i < table->nr_sums && !sums_compare_functions(table->sums[i], function); i++)
 		table->sums[i]->is_left = true;
 }
 

@@ -1190,7 +1190,7 @@ void window_collector__forget_idle(struct window_collector *metrics)
 	metrics->looked = metrics->now;
 }
 
-static int compare_names(const void *one, const void *other, void *names)
+static int windows_compare_names(const void *one, const void *other, void *names)
 {
 	const unsigned int *a = one, *b = other;
 	char *const *name = names;
@@ -1207,7 +1207,8 @@ static unsigned int *collect_group__order(const struct collect_group *group)
 		return NULL;
 	for (unsigned int i = 0; i < group->nr_slots; i++)
 		order[i] = i;
-	qsort_r(order + 1, group->nr_slots - 1, sizeof(*order), compare_names, group->names);
+	qsort_r(order + 1, group->nr_slots - 1, sizeof(*order), windows_compare_names,
+		group->names);
 	return order;
 }
 
@@ -1229,8 +1230,9 @@ static struct event_set *collect_group__set(const struct collect_group *group,
 }
 
 /* Adds the totals and products of a group, in the order of its set. */
-static bool add_values(const struct collect_group *group, const unsigned int *order,
-		       const struct event_set *set, const struct u192 *from, struct u192 *to)
+static bool windows_add_values(const struct collect_group *group, const unsigned int *order,
+			       const struct event_set *set, const struct u192 *from,
+			       struct u192 *to)
 {
 	bool fits = true;
 
@@ -1255,8 +1257,8 @@ static void add_class(const struct collect_group *group, const unsigned int *ord
 		      const struct event_set *set, struct collect_sums *from,
 		      enum window_class class, struct u192 *to)
 {
-	add_values(group, order, set, collect_sums__values(from, group, class), to);
-	add_values(group, order, set, collect_sums__bursts(from, group, class), to);
+	windows_add_values(group, order, set, collect_sums__values(from, group, class), to);
+	windows_add_values(group, order, set, collect_sums__bursts(from, group, class), to);
 }
 
 static int add_to_table(const struct collect_group *group, const unsigned int *order,
@@ -1290,12 +1292,13 @@ static int add_to_table(const struct collect_group *group, const unsigned int *o
 	return 0;
 }
 
-static bool add_intervals(const struct collect_group *group, const unsigned int *order,
-			  const struct event_set *set, const struct function_intervals *from,
-			  struct function_intervals *to)
+static bool windows_add_intervals(const struct collect_group *group, const unsigned int *order,
+				  const struct event_set *set,
+				  const struct function_intervals *from,
+				  struct function_intervals *to)
 {
 	to->number += from->number;
-	return !from->values || add_values(group, order, set, from->values, to->values);
+	return !from->values || windows_add_values(group, order, set, from->values, to->values);
 }
 
 /* Adds the windows that count for a function to all windows. */
@@ -1308,8 +1311,8 @@ static bool add_matched(const struct collect_group *group, const unsigned int *o
 	struct u192 *to = set->windows.values;
 
 	return group->desc.share != FUNCTION_SHARE_AUTO ||
-	       (add_values(group, order, set, both, to) &&
-		add_values(group, order, set, matched, to));
+	       (windows_add_values(group, order, set, both, to) &&
+		windows_add_values(group, order, set, matched, to));
 }
 
 static int add_group(const struct window_collector *metrics, const struct collect_group *group,
@@ -1327,8 +1330,8 @@ static int add_group(const struct window_collector *metrics, const struct collec
 		if (!err && !add_matched(group, order, set, function))
 			err = -ERANGE;
 	}
-	if (!err && (!add_intervals(group, order, set, &group->windows, &set->windows) ||
-		     !add_intervals(group, order, set, &group->longs, &set->longs)))
+	if (!err && (!windows_add_intervals(group, order, set, &group->windows, &set->windows) ||
+		     !windows_add_intervals(group, order, set, &group->longs, &set->longs)))
 		err = -ERANGE;
 	free(order);
 	return err ?: event_set__add_skids(set, group->skids, group->nr_skids);
@@ -1340,7 +1343,7 @@ static bool is_same_name(const struct function_sums *a, const struct function_su
 }
 
 /* A name that is unique in its DSO needs no address. */
-static void drop_addresses(struct function_table *table)
+static void windows_drop_addresses(struct function_table *table)
 {
 	for (size_t i = 0, next; i < table->nr_sums; i = next) {
 		bool is_one = *table->sums[i]->symbol;
@@ -1383,7 +1386,7 @@ int window_collector__table(const struct window_collector *metrics, struct funct
 	}
 	if (function_table__sort(table))
 		return -ERANGE;
-	drop_addresses(table);
+	windows_drop_addresses(table);
 	function_table__drop_empty(table);
 	return 0;
 }

@@ -41,7 +41,7 @@
 /* More than all metrics of a CPU need; a crafted sums file has more. */
 #define MOST_COLUMNS	500
 
-/* place_of() returns these for a name that is no event of the set. */
+/* columns_place_of() returns these for a name that is no event of the set. */
 enum {
 	PLACE_NONE = -1,	/* event_set__find() returns it, too */
 	PLACE_SAMPLES = -2,
@@ -51,7 +51,8 @@ enum {
 
 static const struct function_column known_columns[] = {
 #define FUNCTION_METRIC(...) { __VA_ARGS__, FUNCTION_SOURCE_WINDOWS, NULL },
-#include "../metrics.h"
+#include "metrics.h"
+#undef FUNCTION_METRIC
 };
 
 /**
@@ -103,16 +104,16 @@ static bool is_windows(const char *name)
 }
 
 /* Returns the place of an event in a set, or a PLACE. */
-static int place_of(const struct event_set *set, const char *name)
+static int columns_place_of(const struct event_set *set, const char *name)
 {
 	int place = place_of_windows(name);
 
 	return place == PLACE_NONE ? event_set__find(set, name) : place;
 }
 
-static bool set_has(const struct event_set *set, const char *name)
+static bool columns_set_has(const struct event_set *set, const char *name)
 {
-	return place_of(set, name) != PLACE_NONE;
+	return columns_place_of(set, name) != PLACE_NONE;
 }
 
 static bool is_auto(const struct function_sums *sums)
@@ -224,7 +225,7 @@ static struct pair_sums pool(const struct function_row *row, const char *y, cons
 	for (size_t i = 0; i < row->nr_sums; i++) {
 		const struct function_sums *sums = row->sums[i];
 		struct function_reading reading = function_row__read(row, sums);
-		int at_y = place_of(sums->set, y), at_x = place_of(sums->set, x);
+		int at_y = columns_place_of(sums->set, y), at_x = columns_place_of(sums->set, x);
 
 		if (at_y != PLACE_NONE && at_x != PLACE_NONE)
 			pair_sums__add(&pair, sums, &reading, at_y, at_x,
@@ -298,7 +299,8 @@ static bool in_sets_with(struct function_sums *const *total, size_t nr_total, co
 			 const char *with)
 {
 	for (size_t i = 0; i < nr_total; i++) {
-		if (set_has(total[i]->set, with) && event_set__find(total[i]->set, event) >= 0)
+		if (columns_set_has(total[i]->set, with) && event_set__find(total[i]->set,
+									    event) >= 0)
 			return true;
 	}
 	return false;
@@ -316,9 +318,9 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 	for (size_t i = 0; i < nr_total; i++) {
 		const struct event_set *set = total[i]->set;
 
-		if (set_has(set, one) && set_has(set, other))
+		if (columns_set_has(set, one) && columns_set_has(set, other))
 			return NULL;
-		if (!set_has(set, one))
+		if (!columns_set_has(set, one))
 			continue;
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			const char *event = set->events[j];
@@ -335,7 +337,7 @@ static const char *common_event(struct function_sums *const *total, size_t nr_to
 }
 
 /* Returns the period of a random event. */
-static double crowd_of(const struct u192 *periods, const struct u192 *squares)
+static double columns_crowd_of(const struct u192 *periods, const struct u192 *squares)
 {
 	return u192__double(squares) / u192__double(periods);
 }
@@ -349,7 +351,8 @@ static double effective_samples(const struct u192 *periods, const struct u192 *s
 {
 	double sum = u192__double(periods);
 
-	return sum > 0 ? sum / fmax(crowd_of(periods, squares), crowd_of(all, all_squares)) : 0;
+	return sum > 0 ? sum / fmax(columns_crowd_of(periods, squares),
+				    columns_crowd_of(all, all_squares)) : 0;
 }
 
 /* Returns a share of the total, or of the windows if x is their number. */
@@ -427,7 +430,7 @@ static struct function_value inclusive_share(const struct function_row *row,
 	if (!row->nr_sums)
 		return value;
 	for (size_t i = 0; i < total->nr_sums && !leader; i++) {
-		if (set_has(total->sums[i]->set, event))
+		if (columns_set_has(total->sums[i]->set, event))
 			leader = total->sums[i]->set->events[0];
 	}
 	own = pool(row, event, leader);
@@ -488,8 +491,8 @@ static struct function_value plain_rate(const struct function_column *column, co
 }
 
 /* Returns true if interrupts have added more than the interval. */
-static bool is_disturbed(const struct function_column *column, const char *link,
-			 const struct function_row *row, const struct function_value *value)
+static bool columns_is_disturbed(const struct function_column *column, const char *link,
+				 const struct function_row *row, const struct function_value *value)
 {
 	struct function_row corrected_row = *row;
 	struct function_value corrected;
@@ -532,7 +535,7 @@ static struct function_value rate(const struct function_column *column, const ch
 	/* The event is a part of the one that it is divided by. */
 	if (column->scale == PERCENT)
 		value.high = fmin(value.high, fmax(value.value, PERCENT));
-	value.is_disturbed = is_disturbed(column, link, row, &value);
+	value.is_disturbed = columns_is_disturbed(column, link, row, &value);
 	return value;
 }
 
@@ -556,7 +559,7 @@ static struct function_value sampled_rate(const struct function_column *column, 
 	struct pair_sums y = pool(row, column->event, y_link), x = pool(row, column->per, x_link);
 	struct pair_sums all_y = pool(total, column->event, y_link);
 	struct pair_sums all_x = pool(total, column->per, x_link);
-	double crowd = crowd_of(&all_y.y, &all_y.yy), per = u192__double(&x.y);
+	double crowd = columns_crowd_of(&all_y.y, &all_y.yy), per = u192__double(&x.y);
 	double events = effective_samples(&y.y, &y.yy, &all_y.y, &all_y.yy);
 	double below = effective_samples(&x.y, &x.yy, &all_x.y, &all_x.yy);
 	struct function_value value = { .is_defined = per > 0 };
@@ -1091,13 +1094,14 @@ bool function_column__is_share(const struct function_column *column)
 static bool is_recorded(const struct function_row *total, const char *name)
 {
 	for (size_t i = 0; i < total->nr_sums; i++) {
-		if (set_has(total->sums[i]->set, name))
+		if (columns_set_has(total->sums[i]->set, name))
 			return true;
 	}
 	return false;
 }
 
-static int add_column(struct function_columns *columns, const struct function_column *column)
+static int columns_add_column(struct function_columns *columns,
+			      const struct function_column *column)
 {
 	struct function_column *all = realloc(columns->columns,
 					      (columns->nr_columns + 1) * sizeof(*all));
@@ -1126,7 +1130,7 @@ static int add_recorded(struct function_columns *columns, struct function_column
 		column.source = source;
 		if (source == FUNCTION_SOURCE_SAMPLES && equal_names(column.event, SAMPLES))
 			column.meaning = "samples of all events";
-		return add_column(columns, &column);
+		return columns_add_column(columns, &column);
 	}
 	return 0;
 }
@@ -1137,7 +1141,8 @@ static bool is_of(const struct function_column *column, const char *event, bool 
 	       (!is_share || function_column__is_share(column));
 }
 
-static bool has_column(const struct function_columns *columns, const char *event, bool is_share)
+static bool columns_has_column(const struct function_columns *columns, const char *event,
+			       bool is_share)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known_columns); i++) {
 		if (is_of(&known_columns[i], event, is_share))
@@ -1151,8 +1156,8 @@ static bool has_column(const struct function_columns *columns, const char *event
 }
 
 /* Returns a title, or a longer one if another column has it. */
-static char *title_of(const struct function_columns *columns, const char *format,
-		      const char *event)
+static char *columns_title_of(const struct function_columns *columns, const char *format,
+			      const char *event)
 {
 	char *title, *longer;
 
@@ -1181,7 +1186,7 @@ static int add_other_column(struct function_columns *columns, const char *event,
 	const unsigned int nr = columns->nr_columns;
 
 	if (printable)
-		name = title_of(columns, is_share ? "%%%s" : "%s/KI", printable);
+		name = columns_title_of(columns, is_share ? "%%%s" : "%s/KI", printable);
 	if (!name || asprintf(&meaning, is_share ? "share of %s" : "%s per 1000 instructions",
 			      printable) < 0)
 		meaning = NULL;
@@ -1204,7 +1209,7 @@ static int add_other_columns(struct function_columns *columns, const struct func
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
 			if ((is_share && !set->is_sampled) ||
-			    has_column(columns, set->events[j], is_share))
+			    columns_has_column(columns, set->events[j], is_share))
 				continue;
 			if (columns->nr_columns == MOST_COLUMNS)
 				return -E2BIG;
@@ -1216,7 +1221,7 @@ static int add_other_columns(struct function_columns *columns, const struct func
 }
 
 /* Adds the columns whose events were recorded. DIS, the last one, is about windows. */
-static int add_columns(struct function_columns *columns, const struct function_row *total)
+static int columns_add_columns(struct function_columns *columns, const struct function_row *total)
 {
 	const struct function_row sampled = function_row__part(total, FUNCTION_SOURCE_SAMPLES);
 	const unsigned int nr = ARRAY_SIZE(known_columns) - 1;
@@ -1230,7 +1235,7 @@ static int add_columns(struct function_columns *columns, const struct function_r
 	err = err ?: add_other_columns(columns, total, /*is_share=*/true);
 	for (unsigned int i = 0; i < columns->nr_columns; i++)
 		has_windows |= columns->columns[i].source == FUNCTION_SOURCE_WINDOWS;
-	return err || !has_windows ? err : add_column(columns, &known_columns[nr]);
+	return err || !has_windows ? err : columns_add_column(columns, &known_columns[nr]);
 }
 
 /*
@@ -1238,7 +1243,7 @@ static int add_columns(struct function_columns *columns, const struct function_r
  * FUNCTION_BY_CHILDREN there is such a row already. A table without rows has the columns of all
  * its sets.
  */
-static int add_up(const struct function_table *table, struct function_table *total)
+static int columns_add_up(const struct function_table *table, struct function_table *total)
 {
 	for (unsigned int i = 0; !table->nr_sums && i < table->nr_sets; i++) {
 		if (!function_table__add_sums(total, table->sets[i], "", "", NULL))
@@ -1350,8 +1355,8 @@ static bool is_visited(const struct function_row *row, double all)
 	return pow(k, 1 - p) < STAYS;
 }
 
-static int add_rows(struct function_columns *columns, const struct function_table *table,
-		    const struct function_reading_options *options)
+static int columns_add_rows(struct function_columns *columns, const struct function_table *table,
+			    const struct function_reading_options *options)
 {
 	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
 	double samples = 0;
@@ -1404,7 +1409,7 @@ int function_columns__init_rows(struct function_columns *columns,
 				const struct function_table *table)
 {
 	memset(columns, 0, sizeof(*columns));
-	return add_rows(columns, table, &columns->options);
+	return columns_add_rows(columns, table, &columns->options);
 }
 
 /* Sets the values of a column; total is the row of all functions. */
@@ -1453,13 +1458,14 @@ int function_columns__init(struct function_columns *columns, const struct functi
 
 	memset(columns, 0, sizeof(*columns));
 	columns->options = *options;
-	err = function_table__set_effects(table) ?: add_up(table, &total);
+	err = function_table__set_effects(table) ?: columns_add_up(table, &total);
 	all = (struct function_row){
 		.sums = total.sums, .nr_sums = total.nr_sums,
 		.is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN),
 		.options = columns->options,
 	};
-	err = err ?: add_columns(columns, &all) ?: add_rows(columns, table, &columns->options);
+	err = err ?: columns_add_columns(columns, &all) ?: columns_add_rows(columns, table,
+									    &columns->options);
 	windows = function_row__part(&all, FUNCTION_SOURCE_WINDOWS);
 	all.is_left = is_left(&windows);
 	all.has_calls = !all.is_inclusive && has_calls(&windows);
@@ -1491,7 +1497,7 @@ int function_columns__add(struct function_columns *columns, const struct functio
 		row->values = all;
 		all[nr] = values[i];
 	}
-	if (add_column(columns, column))
+	if (columns_add_column(columns, column))
 		return -ENOMEM;
 
 	finish_values(columns, nr, &(struct function_value){},

@@ -15,7 +15,7 @@
 #include "columns.h"
 #include "counts.h"
 
-static int find_event(const struct function_counts *counts, const char *event)
+static int counts_find_event(const struct function_counts *counts, const char *event)
 {
 	for (unsigned int i = 0; i < counts->nr_events; i++) {
 		if (equal_names(counts->events[i], event))
@@ -99,7 +99,7 @@ static int divide(struct function_counts *counts, unsigned int event,
 	return 0;
 }
 
-static int add_events(struct function_counts *counts, const struct function_table *table)
+static int counts_add_events(struct function_counts *counts, const struct function_table *table)
 {
 	unsigned int nr = 0;
 
@@ -110,7 +110,7 @@ static int add_events(struct function_counts *counts, const struct function_tabl
 		return -ENOMEM;
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		for (unsigned int j = 0; j < table->sets[i]->nr_events; j++) {
-			if (find_event(counts, table->sets[i]->events[j]) < 0)
+			if (counts_find_event(counts, table->sets[i]->events[j]) < 0)
 				counts->events[counts->nr_events++] = table->sets[i]->events[j];
 		}
 	}
@@ -136,7 +136,7 @@ int function_counts__init(struct function_counts *counts, const struct function_
 	int err;
 
 	memset(counts, 0, sizeof(*counts));
-	err = function_columns__init_rows(&all, table) ?: add_events(counts, table);
+	err = function_columns__init_rows(&all, table) ?: counts_add_events(counts, table);
 	for (size_t i = 0; !err && i < all.nr_rows; i++) {
 		all.rows[i].options = columns->options;
 		if (function_by__is(table->by, FUNCTION_BY_CHILDREN) &&

@@ -170,25 +170,25 @@ static int compare_symbols(const struct function_row *a, const struct function_r
 	return strcmp(function_of(a)->symbol, function_of(b)->symbol);
 }
 
-static int compare_names(const struct function_row *a, const struct function_row *b)
+static int diff_compare_names(const struct function_row *a, const struct function_row *b)
 {
 	return compare_symbols(a, b) ?:
 	       strcmp(function_text__base_name(function_of(a)->dso),
 		      function_text__base_name(function_of(b)->dso));
 }
 
-static int compare_functions(const struct function_row *a, const struct function_row *b)
+static int diff_compare_functions(const struct function_row *a, const struct function_row *b)
 {
 	const struct function_sums *x = function_of(a), *y = function_of(b);
 
-	return compare_names(a, b) ?: strcmp(x->dso, y->dso) ?:
+	return diff_compare_names(a, b) ?: strcmp(x->dso, y->dso) ?:
 	       (x->address < y->address ? -1 : x->address > y->address);
 }
 
 static int compare_pointers(const void *one, const void *other)
 {
-	return compare_functions(*(const struct function_row *const *)one,
-				 *(const struct function_row *const *)other);
+	return diff_compare_functions(*(const struct function_row *const *)one,
+				      *(const struct function_row *const *)other);
 }
 
 /* Rows of one table that have no counterpart in the other table yet. */
@@ -249,7 +249,7 @@ static void pair(struct function_diff *diff, struct side *before, struct side *a
 		size_t nr = order <= 0 ? side__count_alike(before, i, compare) : 0;
 		size_t nr_after = order >= 0 ? side__count_alike(after, j, compare) : 0;
 		/* Rows without symbols can be compared by address only. */
-		bool is_known = compare == compare_functions ||
+		bool is_known = compare == diff_compare_functions ||
 				*function_of(before->rows[i])->symbol;
 
 		for (size_t k = 0; is_known && nr == nr_after && nr <= most && k < nr; k++) {
@@ -269,8 +269,8 @@ static void pair(struct function_diff *diff, struct side *before, struct side *a
  * short DSO name, because builds lie in different places, in the order of their addresses if there
  * are several; then those with the same symbol, if it is unique.
  */
-static int add_rows(struct function_diff *diff, const struct function_columns *before,
-		    const struct function_columns *after)
+static int diff_add_rows(struct function_diff *diff, const struct function_columns *before,
+			 const struct function_columns *after)
 {
 	struct side old = {}, new = {};
 	int err = -ENOMEM;
@@ -279,8 +279,8 @@ static int add_rows(struct function_diff *diff, const struct function_columns *b
 	if (!diff->rows || side__init(&old, before) || side__init(&new, after))
 		goto out;
 
-	pair(diff, &old, &new, compare_functions, 1);
-	pair(diff, &old, &new, compare_names, SIZE_MAX);
+	pair(diff, &old, &new, diff_compare_functions, 1);
+	pair(diff, &old, &new, diff_compare_names, SIZE_MAX);
 	pair(diff, &old, &new, compare_symbols, 1);
 	for (size_t i = 0; i < old.nr; i++)
 		add_row(diff, old.rows[i], NULL);
@@ -299,8 +299,8 @@ static int find_column(const struct function_columns *columns, const char *name)
 }
 
 /* Adds the columns of the table after, then those that only the table before has. */
-static int add_columns(struct function_diff *diff, const struct function_columns *before,
-		       const struct function_columns *after)
+static int diff_add_columns(struct function_diff *diff, const struct function_columns *before,
+			    const struct function_columns *after)
 {
 	struct function_columns *all = &diff->columns;
 
@@ -435,7 +435,7 @@ static bool is_part_of_windows(const struct function_column *column)
  * Returns the change of a value per relative change of the metric: a share near 1 can change only
  * as much as the rest.
  */
-static double unit_of(const struct function_column *column, const struct function_value *value)
+static double diff_unit_of(const struct function_column *column, const struct function_value *value)
 {
 	bool is_part = function_column__is_share(column) || is_part_of_windows(column);
 
@@ -460,7 +460,7 @@ static double spread__init(struct spread *spread, const struct comparison *compa
 	memset(deviations, 0, runs->nr * sizeof(*deviations));
 	if (!all || !all->is_defined || !all->has_error)
 		return 0;
-	unit = unit_of(column, all);
+	unit = diff_unit_of(column, all);
 	if (!unit)
 		return 0;
 
@@ -630,8 +630,8 @@ static void set_absent(struct function_value *absent, const struct function_colu
 	function_value__share_interval(absent, column->scale, windows);
 }
 
-static const struct function_value *value_of(const struct function_row *row, int column,
-					     const struct function_value *absent)
+static const struct function_value *diff_value_of(const struct function_row *row, int column,
+						  const struct function_value *absent)
 {
 	if (row)
 		return column < 0 ? NULL : &row->values[column];
@@ -668,8 +668,8 @@ static int compare_column(struct comparison *comparison, unsigned int number)
 		struct spread *spreads = &comparison->spreads[NR_SIDES * r];
 
 		change->runs = variance;
-		change->before = value_of(row->before, old_column, &absent[BEFORE]);
-		change->after = value_of(row->after, new_column, &absent[AFTER]);
+		change->before = diff_value_of(row->before, old_column, &absent[BEFORE]);
+		change->after = diff_value_of(row->after, new_column, &absent[AFTER]);
 		change->is_weak = (change->before && change->before->is_weak) ||
 				  (change->after && change->after->is_weak);
 		change->unit_before = spread__init(&spreads[BEFORE], comparison, BEFORE, r, column,
@@ -732,8 +732,8 @@ int function_diff__init(struct function_diff *diff, const struct function_runs *
 	unsigned int nr;
 
 	memset(diff, 0, sizeof(*diff));
-	if (add_columns(diff, &before->all, &after->all) ||
-	    add_rows(diff, &before->all, &after->all))
+	if (diff_add_columns(diff, &before->all, &after->all) ||
+	    diff_add_rows(diff, &before->all, &after->all))
 		return -ENOMEM;
 	nr = diff->columns.nr_columns;
 	diff->has_several_runs = before->nr + after->nr > NR_SIDES;
@@ -760,7 +760,7 @@ void function_diff__exit(struct function_diff *diff)
 	free(diff->absent);
 }
 
-static int drop_addresses(struct function_runs *runs, const struct function_table *other)
+static int diff_drop_addresses(struct function_runs *runs, const struct function_table *other)
 {
 	int err = function_table__drop_addresses(&runs->table, other);
 
@@ -782,8 +782,10 @@ static int drop_addresses(struct function_runs *runs, const struct function_tabl
 int function_runs__unify_names(struct function_runs *before, struct function_runs *after)
 {
 	/* The sums of a side have an address only if all of its runs do. */
-	return drop_addresses(before, &after->table) ?: drop_addresses(after, &before->table) ?:
-	       drop_addresses(before, &before->table) ?: drop_addresses(after, &after->table);
+	return diff_drop_addresses(before, &after->table) ?: diff_drop_addresses(after,
+										 &before->table) ?:
+	       diff_drop_addresses(before, &before->table) ?: diff_drop_addresses(after,
+										  &after->table);
 }
 
 static void mark_left(struct function_runs *runs, const struct function_row *row)
@@ -813,7 +815,7 @@ int function_runs__choose_windows(struct function_runs *before, struct function_
 	int err;
 
 	err = function_columns__init_rows(&old, &before->table) ?:
-	      function_columns__init_rows(&new, &after->table) ?: add_rows(&diff, &old, &new);
+	      function_columns__init_rows(&new, &after->table) ?: diff_add_rows(&diff, &old, &new);
 	for (size_t r = 0; !err && r < diff.nr_rows; r++) {
 		const struct function_diff_row *row = &diff.rows[r];
 
@@ -874,7 +876,7 @@ static int compare_diff_rows(const void *one, const void *other, void *arg)
 	}
 	if (x != y)
 		return x > y ? -1 : 1;
-	return compare_functions(a->after ?: a->before, b->after ?: b->before);
+	return diff_compare_functions(a->after ?: a->before, b->after ?: b->before);
 }
 
 /**

@@ -107,7 +107,7 @@ static bool fits(struct strlist **group, struct strlist *events, const char *mod
 	return fits;
 }
 
-static int add_events(struct event_groups *groups, struct strlist *events)
+static int groups_add_events(struct event_groups *groups, struct strlist *events)
 {
 	struct strlist **group;
 
@@ -148,14 +148,14 @@ static int add_apart(struct event_groups *groups, struct strlist *events)
 	strlist__for_each_entry(event, events) {
 		struct strlist *one = one_event(event->s);
 
-		err = err ?: one ? add_events(groups, one) : -ENOMEM;
+		err = err ?: one ? groups_add_events(groups, one) : -ENOMEM;
 		strlist__delete(one);
 	}
 	return err;
 }
 
 /* Returns the events of a metric without the leader's. */
-static struct strlist *events_of(const struct function_expr *expr)
+static struct strlist *groups_events_of(const struct function_expr *expr)
 {
 	struct strlist *events = strlist__new(NULL, NULL);
 	char *leader = function_exprs__event_key("cycles");
@@ -201,7 +201,7 @@ static const char *uncountable(struct strlist *events, const char *modifiers)
 static int add_metric(struct event_groups *groups, const struct function_expr *expr)
 {
 	const char *name = expr->metric.metric_name, *missing;
-	struct strlist *events = events_of(expr);
+	struct strlist *events = groups_events_of(expr);
 	int err = 0;
 
 	if (!events)
@@ -221,7 +221,7 @@ static int add_metric(struct event_groups *groups, const struct function_expr *e
 			   name, missing);
 		goto out;
 	}
-	err = is_countable(events, groups->modifiers) ? add_events(groups, events) :
+	err = is_countable(events, groups->modifiers) ? groups_add_events(groups, events) :
 							add_apart(groups, events);
 out:
 	strlist__delete(events);

@@ -152,7 +152,7 @@ static double half_width(const struct function_value *value, double per)
 }
 
 /* Returns how many events are in the window of a random event. */
-static double crowd_of(const struct window_counts *counts)
+static double interval_crowd_of(const struct window_counts *counts)
 {
 	return counts->total > 0 ? counts->squares / counts->total : 1;
 }
@@ -165,7 +165,7 @@ static double stretch(const struct window_counts *counts)
 {
 	double by_chance = 1 + counts->total / counts->windows;
 
-	return fmax(2 - by_chance / crowd_of(counts), 1);
+	return fmax(2 - by_chance / interval_crowd_of(counts), 1);
 }
 
 /**
@@ -181,14 +181,14 @@ void function_value__rate_interval(struct function_value *value, double unit,
 				   const struct window_counts *per, double crowd)
 {
 	double r = value->value, few = RULE_OF_THREE * unit, half, low, high;
-	double more = few * fmax(fmax(crowd, crowd_of(event)), 1);
+	double more = few * fmax(fmax(crowd, interval_crowd_of(event)), 1);
 
 	if (event->total <= 0) {
 		set(value, 0, more);
 	} else if (value->has_error) {
 		half = half_width(value, r);
 		low = r / exp(half * stretch(per));
-		low = fmin(low, r / (1 + RULE_OF_THREE * crowd_of(per) / per->total));
+		low = fmin(low, r / (1 + RULE_OF_THREE * interval_crowd_of(per) / per->total));
 		high = r * exp(half * stretch(event));
 		set(value, fmin(low, fmax(r - few, 0)), fmax(high, r + more));
 	}
@@ -206,7 +206,8 @@ void function_value__corrected_interval(struct function_value *value, double uni
 					const struct window_counts *event, double crowd)
 {
 	double half = student_t__quantile(value->freedom) * value->error;
-	double few = RULE_OF_THREE * unit, more = few * fmax(fmax(crowd, crowd_of(event)), 1);
+	double few = RULE_OF_THREE * unit, more = few * fmax(fmax(crowd, interval_crowd_of(event)),
+							     1);
 
 	if (value->has_error)
 		set(value, fmax(value->value - fmax(half, few), 0),

@@ -51,7 +51,7 @@ void function_tree__exit(struct function_tree *tree)
 	tree->nr = 0;
 }
 
-static size_t place_of(const struct function_table *table, const struct function_row *row)
+static size_t tree_place_of(const struct function_table *table, const struct function_row *row)
 {
 	return row->sums - table->sums;
 }
@@ -130,7 +130,7 @@ int function_tree__judge(struct function_tree *tree, const struct function_table
 	for (size_t r = 0; !err && r < columns->nr_rows; r++) {
 		const struct function_row *row = &columns->rows[r];
 
-		err = judge_row(tree, row, tree->above + place_of(table, row) * tree->nr);
+		err = judge_row(tree, row, tree->above + tree_place_of(table, row) * tree->nr);
 	}
 	return err;
 }
@@ -145,7 +145,7 @@ struct walk {
 	unsigned int nr;
 };
 
-static const struct function_value *value_of(const struct walk *walk, unsigned int node)
+static const struct function_value *tree_value_of(const struct walk *walk, unsigned int node)
 {
 	return &walk->row->values[walk->tree->nodes[node].column];
 }
@@ -163,9 +163,9 @@ static int largest(const struct walk *walk, int parent)
 
 	for (unsigned int i = 0; i < tree->nr; i++) {
 		if (!is_child(tree, parent, i) || tree->nodes[i].threshold ||
-		    !tree->nodes[i].parts || !value_of(walk, i)->is_defined)
+		    !tree->nodes[i].parts || !tree_value_of(walk, i)->is_defined)
 			continue;
-		if (found < 0 || value_of(walk, i)->value > value_of(walk, found)->value)
+		if (found < 0 || tree_value_of(walk, i)->value > tree_value_of(walk, found)->value)
 			found = i;
 	}
 	return found;
@@ -218,7 +218,7 @@ struct function_tree_line *function_tree__lines(const struct function_tree *tree
 {
 	struct walk walk = {
 		.tree = tree, .row = row,
-		.above = tree->above + place_of(table, row) * tree->nr,
+		.above = tree->above + tree_place_of(table, row) * tree->nr,
 		.opened = calloc(tree->nr ?: 1, sizeof(*walk.opened)),
 		.lines = calloc(1, sizeof(*walk.lines)),
 	};

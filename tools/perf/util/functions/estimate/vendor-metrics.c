@@ -54,8 +54,8 @@ static struct {
 	char unknown[32];	/* a literal that was asked for and is not known */
 } cpu;
 
-static int add_event(const struct pmu_event *event,
-		     const struct pmu_events_table *table __maybe_unused, void *data)
+static int vendor_add_event(const struct pmu_event *event,
+			    const struct pmu_events_table *table __maybe_unused, void *data)
 {
 	struct hashmap *events = data;
 	char *name, *terms;
@@ -186,7 +186,7 @@ static int find_cpu(const char *description)
 	if (!cpu.events)
 		return -ENOMEM;
 	expr__set_machine(&cpu_machine);
-	return pmu_events_table__for_each_event(events, NULL, add_event, cpu.events);
+	return pmu_events_table__for_each_event(events, NULL, vendor_add_event, cpu.events);
 }
 
 static void unset_cpu(void)
@@ -341,7 +341,7 @@ out:
 }
 
 /* Returns the event of a set that a metric means, -1 if there is none. */
-static int find_event(const struct event_set *set, struct evsel *evsel)
+static int vendor_find_event(const struct event_set *set, struct evsel *evsel)
 {
 	const char *id = evsel__metric_id(evsel);
 	char *key, *other;
@@ -480,7 +480,8 @@ static const char *find_in_source(struct function_expr *expr, enum function_sour
 
 		for (unsigned int i = 0; i < expr->nr_ids; i++) {
 			int place = table->sets[set]->is_sampled != is_sampled ? -1 :
-				    find_event(table->sets[set], expr->expr->metric_events[i]);
+				    vendor_find_event(table->sets[set],
+						      expr->expr->metric_events[i]);
 
 			places_in(expr, set)[i] = place;
 			found += place >= 0;
@@ -498,7 +499,7 @@ static const char *find_in_source(struct function_expr *expr, enum function_sour
 	return lacks;
 }
 
-static bool set_has(const struct event_set *set, const char *name)
+static bool vendor_set_has(const struct event_set *set, const char *name)
 {
 	return !strcmp(name, MATCHED) || event_set__find(set, name) >= 0;
 }
@@ -511,7 +512,7 @@ static bool links_all(const struct function_expr *expr, const char *link)
 
 		for (unsigned int set = 0; set < expr->table->nr_sets && !is_linked; set++) {
 			is_linked = places_in(expr, set)[i] >= 0 &&
-				    set_has(expr->table->sets[set], link);
+				    vendor_set_has(expr->table->sets[set], link);
 		}
 		if (!is_linked)
 			return false;
@@ -625,7 +626,7 @@ static int place_in(const struct function_expr *expr, const struct function_sums
 	const int *places = places_in(expr, number_of(expr->table, sums->set));
 
 	if (expr->link)
-		return set_has(sums->set, expr->link) ? places[i] : -1;
+		return vendor_set_has(sums->set, expr->link) ? places[i] : -1;
 	for (unsigned int j = 0; j < expr->nr_ids; j++) {
 		if (places[j] < 0)
 			return -1;
@@ -661,8 +662,8 @@ static double total_of(const struct function_row *row, const struct function_sum
 	return fmax(total, 0);
 }
 
-static bool add_up(const struct function_expr *expr, const struct function_row *row,
-		   struct totals *totals)
+static bool vendor_add_up(const struct function_expr *expr, const struct function_row *row,
+			  struct totals *totals)
 {
 	const bool is_apart = expr->source == FUNCTION_SOURCE_SAMPLES && expr->link &&
 			      !strcmp(expr->link, MATCHED);
@@ -790,15 +791,15 @@ static void add_error(const struct function_expr *expr, const struct function_ro
 }
 
 /* Returns true if interrupts have added more than the interval. */
-static bool is_disturbed(const struct function_expr *expr, const struct function_row *row,
-			 const struct function_value *value)
+static bool vendor_is_disturbed(const struct function_expr *expr, const struct function_row *row,
+				const struct function_value *value)
 {
 	struct function_row corrected = *row;
 	double events[expr->nr_ids + 1], scales[expr->nr_ids + 1], now;
 	struct totals totals = { .events = events, .scales = scales };
 
 	corrected.options.is_corrected = true;
-	now = add_up(expr, &corrected, &totals) ? evaluate(expr, events) : NAN;
+	now = vendor_add_up(expr, &corrected, &totals) ? evaluate(expr, events) : NAN;
 	return value->has_interval && (now < value->low || now > value->high);
 }
 
@@ -816,7 +817,7 @@ struct function_value function_expr__value(const struct function_expr *expr,
 	struct totals totals = { .events = events, .scales = scales };
 	struct function_value value = {};
 
-	if (expr->lacks || !add_up(expr, row, &totals))
+	if (expr->lacks || !vendor_add_up(expr, row, &totals))
 		return value;
 	value.value = evaluate(expr, events);
 	value.is_defined = isfinite(value.value);
@@ -824,7 +825,7 @@ struct function_value function_expr__value(const struct function_expr *expr,
 		return value;
 	add_error(expr, row, &totals, &value);
 	function_value__plain_interval(&value);
-	value.is_disturbed = !row->options.is_corrected && is_disturbed(expr, row, &value);
+	value.is_disturbed = !row->options.is_corrected && vendor_is_disturbed(expr, row, &value);
 	return value;
 }
 
@@ -886,7 +887,7 @@ static char *parts_of(const char *name)
 	return asprintf(&groups, "%s_group", name) < 0 ? NULL : groups;
 }
 
-static bool is_part(const struct pmu_metric *metric, const char *name)
+static bool vendor_is_part(const struct pmu_metric *metric, const char *name)
 {
 	char *groups = parts_of(name);
 	bool is = groups && is_in_group(metric, groups);
@@ -952,7 +953,7 @@ static bool is_judged(const struct pmu_metric *metric, const char *threshold)
 	return false;
 }
 
-static int compare_names(const void *one, const void *other)
+static int vendor_compare_names(const void *one, const void *other)
 {
 	const struct pmu_metric *a = one, *b = other;
 
@@ -965,11 +966,11 @@ static void select_parts(struct selection *selection, unsigned int *nr_parts)
 	const unsigned int nr_named = selection->nr;
 
 	for (unsigned int i = 0; i < selection->nr; i++)
-		select_by(selection, selection->metrics[i].metric_name, is_part);
+		select_by(selection, selection->metrics[i].metric_name, vendor_is_part);
 	*nr_parts = selection->nr;
 	if (selection->nr > nr_named)
 		qsort(selection->metrics + nr_named, selection->nr - nr_named,
-		      sizeof(*selection->metrics), compare_names);
+		      sizeof(*selection->metrics), vendor_compare_names);
 	for (unsigned int i = 0; i < *nr_parts; i++) {
 		const char *threshold = selection->metrics[i].metric_threshold;
 
@@ -1119,7 +1120,8 @@ int function_exprs__init(struct function_exprs *exprs, const char *description, 
 }
 
 /* Returns a title that no other column has. */
-static char *title_of(const struct function_columns *columns, const struct pmu_metric *metric)
+static char *vendor_title_of(const struct function_columns *columns,
+			     const struct pmu_metric *metric)
 {
 	char *title;
 
@@ -1129,7 +1131,7 @@ static char *title_of(const struct function_columns *columns, const struct pmu_m
 	return asprintf(&title, "%s:%s", metric->pmu, metric->metric_name) < 0 ? NULL : title;
 }
 
-static int add_column(struct function_columns *columns, const struct function_expr *expr)
+static int vendor_add_column(struct function_columns *columns, const struct function_expr *expr)
 {
 	const char *unit = expr->unit ?: "", *desc = expr->metric.desc ?: "";
 	struct function_value *values = calloc(columns->nr_rows ?: 1, sizeof(*values));
@@ -1145,7 +1147,7 @@ static int add_column(struct function_columns *columns, const struct function_ex
 		column.divided = "slots";
 	else if (is_percent && is_in_group(&expr->metric, "Cycle_Accounting"))
 		column.divided = "cycles";
-	column.name = title_of(columns, &expr->metric);
+	column.name = vendor_title_of(columns, &expr->metric);
 	if (asprintf(&meaning, *unit ? "%s (%s)" : "%s", desc, unit) < 0)
 		meaning = NULL;
 	column.meaning = meaning;
@@ -1165,7 +1167,7 @@ static int add_column(struct function_columns *columns, const struct function_ex
 static bool has_part(const struct function_exprs *exprs, const struct function_expr *expr)
 {
 	for (unsigned int i = 0; i < exprs->nr; i++) {
-		if (is_part(&exprs->expr[i].metric, expr->metric.metric_name))
+		if (vendor_is_part(&exprs->expr[i].metric, expr->metric.metric_name))
 			return true;
 	}
 	return false;
@@ -1213,7 +1215,7 @@ static int link_parts(struct function_tree *tree, const struct function_exprs *e
 			struct function_tree_node *node = &tree->nodes[j];
 
 			if (i == j || part->is_hidden || node->is_hidden ||
-			    strcmp(node->pmu, part->pmu) || !is_part(metric, node->name))
+			    strcmp(node->pmu, part->pmu) || !vendor_is_part(metric, node->name))
 				continue;
 			tree->is_part[j * tree->nr + i] = true;
 			node->is_recorded = true;
@@ -1270,7 +1272,7 @@ int function_exprs__add_columns(struct function_columns *columns,
 		/* Metrics without values are shown only if the user has named them. */
 		if (err || ((exprs.has_all || expr->is_part) && expr->lacks))
 			continue;
-		err = add_column(columns, expr);
+		err = vendor_add_column(columns, expr);
 		if (!err && tree)
 			err = add_node(tree, &exprs, expr, columns->nr_columns - 1);
 	}

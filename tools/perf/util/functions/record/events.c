@@ -20,29 +20,71 @@ struct number_name {
 	const char *name;
 };
 
+/* perf_event_attr.config of the events that the kernel names */
 static const struct number_name hardware[] = {
-#define HARDWARE_EVENT(config, name) { config, name },
-#include "../metrics.h"
+	{ 0, "cycles" },
+	{ 1, "instructions" },
+	{ 2, "cache-references" },
+	{ 3, "cache-misses" },
+	{ 4, "branches" },
+	{ 5, "branch-misses" },
+	{ 6, "bus-cycles" },
+	{ 7, "stalled-cycles-frontend" },
+	{ 8, "stalled-cycles-backend" },
+	{ 9, "ref-cycles" },
 };
 
 static const struct number_name software[] = {
-#define SOFTWARE_EVENT(config, name) { config, name },
-#include "../metrics.h"
+	{ 0, "cpu-clock" },
+	{ 1, "task-clock" },
+	{ 2, "page-faults" },
+	{ 3, "context-switches" },
+	{ 4, "cpu-migrations" },
+	{ 5, "minor-faults" },
+	{ 6, "major-faults" },
+	{ 7, "alignment-faults" },
+	{ 8, "emulation-faults" },
+	{ 9, "dummy" },
+	{ 10, "bpf-output" },
+	{ 11, "cgroup-switches" },
 };
 
+/* L1D, read: on Arm the same counters as cache-references and cache-misses; data TLB, read */
 static const struct number_name hw_cache[] = {
-#define CACHE_EVENT(config, name) { config, name },
-#include "../metrics.h"
+	{ 0x00000, "cache-references" },
+	{ 0x10000, "cache-misses" },
+	{ 0x10003, "dTLB-load-misses" },
 };
 
+/* Event numbers of the Arm architecture (Arm ARM, "PMU events and event numbers") */
 static const struct number_name arm[] = {
-#define ARM_EVENT(config, name) { config, name },
-#include "../metrics.h"
+	{ 0x0003, "cache-misses" }, /* L1D_CACHE_REFILL */
+	{ 0x0004, "cache-references" }, /* L1D_CACHE */
+	{ 0x0005, "dTLB-load-misses" }, /* L1D_TLB_REFILL */
+	{ 0x0008, "instructions" }, /* INST_RETIRED */
+	{ 0x0010, "branch-misses" }, /* BR_MIS_PRED */
+	{ 0x0011, "cycles" }, /* CPU_CYCLES */
+	{ 0x001b, "inst_spec" }, /* INST_SPEC */
+	{ 0x0022, "branch-misses" }, /* BR_MIS_PRED_RETIRED */
 };
 
+/* Names of the same events, for PMUs whose numbers are unknown here */
 static const char *const aliases[][2] = {
-#define EVENT_ALIAS(alias, name) { alias, name },
-#include "../metrics.h"
+	{ "cpu-cycles", "cycles" },
+	{ "cpu_cycles", "cycles" },
+	{ "inst_retired", "instructions" },
+	{ "l1d_cache", "cache-references" },
+	{ "l1-dcache-loads", "cache-references" },
+	{ "l1d_cache_refill", "cache-misses" },
+	{ "l1-dcache-load-misses", "cache-misses" },
+	{ "dtlb-load-misses", "dTLB-load-misses" },
+	{ "l1d_tlb_refill", "dTLB-load-misses" },
+	{ "br_mis_pred", "branch-misses" },
+	{ "br_mis_pred_retired", "branch-misses" },
+	{ "branch-instructions", "branches" },
+	{ "faults", "page-faults" },
+	{ "cs", "context-switches" },
+	{ "migrations", "cpu-migrations" },
 };
 
 /* Beginnings of terms that do not change the counted event. */

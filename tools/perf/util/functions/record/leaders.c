@@ -296,7 +296,7 @@ static void warn_of_children(const struct evsel *evsel)
 		"perf functions: children and new threads of the program are not in this profile: before Linux 6.12 they do not inherit a group with counts in its samples (-a records all that runs)\n");
 }
 
-static int add_event(struct evsel *evsel)
+static int leaders_add_event(struct evsel *evsel)
 {
 	struct opened_event *events = realloc(leaders.events, (leaders.nr + 1) * sizeof(*events));
 	struct opened_event *event;
@@ -341,7 +341,7 @@ static int parse_events_of_leaders(const struct option *opt, const char *arg, in
 				return err;
 			warn_of_children(evsel);
 		}
-		err = add_event(evsel);
+		err = leaders_add_event(evsel);
 		if (err)
 			return err;
 		if (evsel__is_group_leader(evsel))

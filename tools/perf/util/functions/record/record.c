@@ -259,7 +259,7 @@ static struct option *own_options(const struct option *options,
 }
 
 /* Returns true, after a message, if an option has an invalid value. */
-static bool refuse_numbers(const struct parsed *parsed)
+static bool record_refuse_numbers(const struct parsed *parsed)
 {
 	const struct {
 		const char *name;
@@ -298,7 +298,7 @@ static bool refuse_options(const struct parsed *parsed)
 {
 	u64 period = parsed->freq || parsed->has_events ? 0 : default_period(parsed);
 
-	if (refuse_numbers(parsed))
+	if (record_refuse_numbers(parsed))
 		return true;
 	if (parsed->count && (function_text__u64(parsed->count, 10, &period) || !period ||
 			      period > INT64_MAX)) {
@@ -392,8 +392,8 @@ static char *leader_of(const struct function_sampling *sampling)
 }
 
 /* Returns the events to record without -e, NULL if there are none. */
-static char *events_of(const struct function_recorder *recorder, const struct parsed *parsed,
-		       const struct function_sampling *sampling)
+static char *record_events_of(const struct function_recorder *recorder, const struct parsed *parsed,
+			      const struct function_sampling *sampling)
 {
 	/* No guests: their functions are unknown here, and they may have the counters. */
 	const char *modifiers = parsed->kernel ? "H" : "uH";
@@ -592,7 +592,7 @@ int function_record__init(struct function_record *record, struct option *options
 	if (function_leaders__sample(options, &sampling, &record->ways))
 		return -1;
 	if (!parsed.has_events) {
-		record->group = events_of(recorder, &parsed, &sampling);
+		record->group = record_events_of(recorder, &parsed, &sampling);
 		if (!record->group)
 			return -1;
 	}

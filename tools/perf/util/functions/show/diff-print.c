@@ -16,8 +16,8 @@
 #include "print.h"
 
 /* Returns the value after; if the function vanished and has none, the value before. */
-static const struct function_value *value_of(const struct function_diff_row *row,
-					     unsigned int column)
+static const struct function_value *diff_print_value_of(const struct function_diff_row *row,
+							unsigned int column)
 {
 	const struct function_change *change = &row->changes[column];
 
@@ -37,7 +37,7 @@ static const char *cell_text(const struct function_diff_print *print,
 {
 	const struct function_column *column = &print->diff->columns.columns[print->fields[field]];
 	const struct function_change *change = &row->changes[print->fields[field]];
-	const struct function_value *value = value_of(row, print->fields[field]);
+	const struct function_value *value = diff_print_value_of(row, print->fields[field]);
 	char low[FUNCTION_CELL_SIZE], high[FUNCTION_CELL_SIZE];
 
 	if (cell == CELL_VALUE && value && value->is_defined)
@@ -63,7 +63,8 @@ struct layout {
 	bool *has_weak;
 };
 
-static const char *label_of(const struct layout *layout, const struct function_diff_row *row)
+static const char *diff_print_label(const struct layout *layout,
+				    const struct function_diff_row *row)
 {
 	if (row->after)
 		return layout->after[row->after->sums - layout->print->after->table.sums];
@@ -83,7 +84,8 @@ static bool has_cell(const struct layout *layout, unsigned int field, enum cell 
 	       (layout->print->intervals && !function_column__is_count(column_of(layout, field)));
 }
 
-static const char *title_of(const struct layout *layout, unsigned int field, enum cell cell)
+static const char *diff_print_title_of(const struct layout *layout, unsigned int field,
+				       enum cell cell)
 {
 	return cell_titles[cell] ?: column_of(layout, field)->name;
 }
@@ -103,7 +105,8 @@ static void layout__fit(struct layout *layout, const struct function_diff_row *r
 	const struct function_diff_print *print = layout->print;
 	char buf[FUNCTION_INTERVAL_SIZE];
 
-	layout->key_width = max(layout->key_width, function_text__width(label_of(layout, row)));
+	layout->key_width = max(layout->key_width, function_text__width(diff_print_label(layout,
+											 row)));
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
 			const char *text = cell_text(print, row, i, cell, buf);
@@ -137,17 +140,19 @@ static int layout__init(struct layout *layout, const struct function_diff_print 
 
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (enum cell cell = 0; cell < NR_CELLS; cell++)
-			layout->widths[i][cell] = function_text__width(title_of(layout, i, cell));
+			layout->widths[i][cell] =
+				function_text__width(diff_print_title_of(layout, i, cell));
 	}
 	for (size_t r = 0; r < print->nr_rows; r++)
 		layout__fit(layout, &print->diff->rows[r]);
 	return 0;
 }
 
-static void print_row(const struct layout *layout, const struct function_diff_row *row, FILE *fp)
+static void diff_print_row(const struct layout *layout, const struct function_diff_row *row,
+			   FILE *fp)
 {
 	const struct function_diff_print *print = layout->print;
-	const char *label = label_of(layout, row);
+	const char *label = diff_print_label(layout, row);
 	char buf[FUNCTION_INTERVAL_SIZE];
 
 	fprintf(fp, "%s%*s", label, layout->key_width - function_text__width(label), "");
@@ -190,7 +195,7 @@ int function_diff_print__table(const struct function_diff_print *print, FILE *fp
 	fprintf(fp, "%-*s", layout.key_width, print->after->table.by);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		for (enum cell cell = 0; cell < NR_CELLS; cell++) {
-			const char *title = title_of(&layout, i, cell);
+			const char *title = diff_print_title_of(&layout, i, cell);
 
 			if (has_cell(&layout, i, cell))
 				fprintf(fp, " %*s%s", layout.widths[i][cell] -
@@ -202,7 +207,7 @@ int function_diff_print__table(const struct function_diff_print *print, FILE *fp
 	}
 	fputc('\n', fp);
 	for (size_t r = 0; r < print->nr_rows; r++)
-		print_row(&layout, &print->diff->rows[r], fp);
+		diff_print_row(&layout, &print->diff->rows[r], fp);
 	layout__exit(&layout);
 	return 0;
 }
@@ -281,7 +286,8 @@ static int print_exceeded(const struct layout *layout, const struct function_lim
 			continue;
 		nr++;
 		fprintf(fp, "perf functions: %s of %s from %.*f to %.*f",
-			diff->columns.columns[column].name, label_of(layout, &diff->rows[r]),
+			diff->columns.columns[column].name, diff_print_label(layout,
+									     &diff->rows[r]),
 			digits, change->before->value, digits, change->after->value);
 		if (change->before->value)
 			fprintf(fp, ", %+.1f %%", 100 * change->change /

@@ -324,7 +324,7 @@ static const char *role_of(const struct function_column *column)
 	return column->divided ?: strcmp(column->event, "discarded") ? "rate" : "discarded";
 }
 
-static const char *unit_of(const struct function_column *column)
+static const char *json_unit_of(const struct function_column *column)
 {
 	if (function_column__is_count(column))
 		return function_source__name(column->source);
@@ -364,7 +364,8 @@ static void json_columns(const struct function_columns *columns, const struct fu
 		fputs(", \"meaning\": ", fp);
 		json_string(column->meaning, fp);
 		fprintf(fp, ", \"unit\": \"%s\", \"role\": \"%s\", \"source\": \"%s\"",
-			unit_of(column), role_of(column), function_source__name(column->source));
+			json_unit_of(column), role_of(column),
+			function_source__name(column->source));
 		fprintf(fp, ", \"digits\": %u", column->digits);
 		json_parent(columns, tree, fields[i], fp);
 		fputc('}', fp);

@@ -51,8 +51,8 @@ static void shorten(char *text, int most)
  * Returns the name to print, with the DSO if several have the symbol: its short name if that is
  * unique, else the path.
  */
-static char *label_of(const struct function_sums *function, unsigned int nr_dsos,
-		      bool has_own_short_name, int most)
+static char *print_label(const struct function_sums *function, unsigned int nr_dsos,
+			 bool has_own_short_name, int most)
 {
 	const char *dso = function->dso;
 	char address[FUNCTION_CELL_SIZE] = "", *label, *printable;
@@ -116,8 +116,8 @@ static int label_symbol(const struct function_table *table, size_t from, size_t 
 	for (size_t i = from; !err && i < to; i++) {
 		const struct function_sums *function = table->sums[i];
 
-		labels[i] = label_of(function, nr, is_short_unique(paths, nr, function->dso),
-				     most);
+		labels[i] = print_label(function, nr, is_short_unique(paths, nr, function->dso),
+					most);
 		if (!labels[i])
 			err = -ENOMEM;
 	}

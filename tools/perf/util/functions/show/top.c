@@ -269,7 +269,7 @@ static void wake(struct function_top *top)
 }
 
 /* Return: whether it worked. If not, it has said why. */
-static bool add_part(struct function_table *table, const struct function_table *part)
+static bool top_add_part(struct function_table *table, const struct function_table *part)
 {
 	const char *reason = function_table__add_part(table, part);
 
@@ -301,7 +301,7 @@ int function_top__take(void *data, const struct function_table *table, u64 begin
 		else
 			pr_err("perf functions: top cannot go on: not enough memory (count fewer events, or use --symbols)\n");
 	}
-	if (!top->handed || !add_part(&top->handed->table, table)) {
+	if (!top->handed || !top_add_part(&top->handed->table, table)) {
 		top->is_unable = true;
 		err = -EINVAL;
 	} else {
@@ -338,26 +338,26 @@ static int make_old(struct function_top *top)
 	struct slice *slice = newest, *later = NULL;
 
 	list_for_each_entry_continue_reverse(slice, &top->slices, node) {
-		if (later && !add_part(&slice->table, &later->table))
+		if (later && !top_add_part(&slice->table, &later->table))
 			return -EINVAL;
 		slice->is_old = true;
 		later = slice;
 	}
 	function_table__exit(&top->recent);
-	return add_part(&top->recent, &newest->table) ? 0 : -EINVAL;
+	return top_add_part(&top->recent, &newest->table) ? 0 : -EINVAL;
 }
 
 /* Make the table of all slices. */
-static int add_up(struct function_top *top)
+static int top_add_up(struct function_top *top)
 {
 	struct slice *first = list_first_entry(&top->slices, struct slice, node);
 
 	top->begin = first->begin;
 	top->end = list_last_entry(&top->slices, struct slice, node)->end;
 	function_table__exit(&top->total);
-	if (first->is_old && !add_part(&top->total, &first->table))
+	if (first->is_old && !top_add_part(&top->total, &first->table))
 		return -EINVAL;
-	return add_part(&top->total, &top->recent) ? 0 : -EINVAL;
+	return top_add_part(&top->total, &top->recent) ? 0 : -EINVAL;
 }
 
 /* Take what was handed over, and drop what is too old. */
@@ -386,14 +386,14 @@ static int take_up(struct function_top *top)
 		newest = list_last_entry(&top->slices, struct slice, node);
 	if (newest && (!last || newest->end - newest->begin < last / MOST_SLICES)) {
 		newest->end = slice->end;
-		is_added = add_part(&newest->table, &slice->table) &&
-			   add_part(&top->recent, &slice->table);
+		is_added = top_add_part(&newest->table, &slice->table) &&
+			   top_add_part(&top->recent, &slice->table);
 		slice__delete(slice);
 	} else {
 		list_add_tail(&slice->node, &top->slices);
 		top->nr_slices++;
 		newest = slice;
-		is_added = add_part(&top->recent, &slice->table);
+		is_added = top_add_part(&top->recent, &slice->table);
 	}
 	if (!is_added)
 		return -EINVAL;
@@ -407,7 +407,7 @@ static int take_up(struct function_top *top)
 			return -EINVAL;
 		drop_slice(top, slice);
 	}
-	return add_up(top);
+	return top_add_up(top);
 }
 
 static u64 nr_windows(const struct function_table *table)
