@@ -661,6 +661,7 @@ static bool event_set__add(struct event_set *set, const struct event_set *other)
 {
 	bool fits = sums_add_intervals(set, &set->windows, &other->windows);
 
+	zfree(&set->effects);
 	return sums_add_intervals(set, &set->longs, &other->longs) && fits;
 }
 

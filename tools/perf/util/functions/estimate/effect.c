@@ -79,7 +79,8 @@ static int set_effects(struct event_set *set)
 {
 	int instructions = event_set__find(set, "instructions");
 
-	free(set->effects);
+	if (set->effects)
+		return 0;
 	set->effects = calloc(set->nr_events, sizeof(*set->effects));
 	if (!set->effects)
 		return -ENOMEM;
@@ -147,9 +148,10 @@ int function_table__skid(const struct function_table *table, unsigned int *next,
 
 /**
  * function_table__set_effects - find what interrupts add to the windows of each group
- * @table: sums, all added up
+ * @table: the sums
  *
- * It is 0 where it is not known, see function_effect__is_known().
+ * It is found once, until more sums are added to the table. It is 0 where it is not known, see
+ * function_effect__is_known().
  *
  * Return: 0, or -ENOMEM.
  */
