@@ -43,7 +43,7 @@ Counts = dict[str, int]
 
 
 def record(count: int) -> Path:
-    """A recording with bursts of so many windows."""
+    """A recording with bursts of this number of windows."""
     long = (count + 1) * EACH - count * WINDOW
     terms = f"period={long},alt-period={WINDOW},alt-period-jitter={JITTER},alt-period-count={count}"
     events = f"{{cycles/{terms}/,{','.join(EVENTS[1:])}}}:uS"

@@ -195,7 +195,7 @@ def simpson(
     where = np.eye(number) + 4 * ends_of(halves, number) + ends_of(windows, number)
     spent = length[:, None] / 6 * where
     found = np.bincount(windows.start, counts, number)
-    weight = 1 / np.maximum(begun, 1)  # of sums of so many windows
+    weight = 1 / np.maximum(begun, 1)  # of sums of `begun` windows
     return not_negative(spent.T @ (weight[:, None] * spent), spent.T @ (weight * found))
 
 

@@ -65,7 +65,7 @@ class Records(NamedTuple):
 
 
 def events(periods: str, siblings: list[str], iterations: int) -> str:
-    """The group of a recording of so many iterations, for perf record -e."""
+    """The group of a recording of `iterations` iterations, for perf record -e."""
     periods = periods.replace(FEW_SAMPLES, f"period={12000 * iterations}")
     return f"{{{','.join((f'cycles/{periods}/', *siblings))}}}:uS"
 

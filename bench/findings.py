@@ -352,7 +352,7 @@ def draw_truth(figure: "Figure", measured: dict[str, Any]) -> None:
 def labelled(
     axes: "Axes", values: list[float], digits: int, side: str, offset: tuple[int, int]
 ) -> None:
-    """The values beside their points, so many points away."""
+    """The values beside their points, at this distance in points."""
     for place, value in enumerate(values):
         axes.annotate(
             f"{value:.{digits}f}",

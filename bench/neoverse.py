@@ -52,7 +52,7 @@ def outstanding(table: Table) -> dict[str, str]:
 
 
 def report(result: Table, iterations: int) -> str:
-    """The result, of so many iterations, as Markdown."""
+    """The result of this number of iterations, as Markdown."""
     lines = [
         prose(
             f"""The next table compares the published table, from a Neoverse-N1, with a recording of

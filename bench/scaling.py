@@ -49,7 +49,7 @@ SAMPLE = [
 
 
 def workload(threads: int, iterations: int) -> str:
-    """A command that does the work in so many threads, of several processes if they are many."""
+    """A command that does the work in `threads` threads, in several processes if there are many."""
     processes = math.ceil(threads / THREADS_OF_A_PROCESS)
     program = (
         f"benchmark --faults --threads {threads // processes} "
@@ -137,7 +137,7 @@ def write(path: Path, samples: int) -> dict[str, int]:  # pylint: disable=too-ma
 
 
 def sample_row(samples: int) -> dict:
-    """The cost of a table of so many samples.
+    """The cost of a table of this number of samples.
 
     Raises AssertionError if the table differs from what was written into the recording.
     """

@@ -209,7 +209,7 @@ def asked(week: Week) -> dict[str, list[float]]:
 
 
 def loaded(week: Week, at_once: int) -> float:
-    """Returns how many files so many loaders store in a second; they replace existing ones."""
+    """Returns how many files this number of loaders store in a second, in place of older ones."""
 
     def load(number: int) -> None:
         week.put("cgroup", number, LAST_DAY)

@@ -20,7 +20,7 @@ ESCAPES, PASSING = re.compile(r"\033\[[0-9;?]*[A-Za-z]"), re.compile(r"[^\n]*\r(
 
 
 def printable(text: str) -> str:
-    """A text that no terminal obeys: \\xNN is a byte of a control character, as perf prints it."""
+    """A text to print: \\xNN is a byte of a control character, as perf prints it."""
 
     def escaped(found: re.Match) -> str:
         return "".join(f"\\x{byte:02x}" for byte in found[0].encode("utf-8", "surrogateescape"))

@@ -72,7 +72,7 @@ create table perf_functions.sums (
 );
 """
 # array_append() returns an array whose elements are found fast, because it knows their places. Each
-# number is an expression of the query, so this is limited to so many columns.
+# number is an expression of the query, so the number of columns is limited.
 MOST_NARROW = 500
 NARROW_SUMS = "array_remove(array[{sums}], null)"
 SPANS = f"""

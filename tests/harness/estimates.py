@@ -133,7 +133,7 @@ def rate_bounds(
     everywhere: the result of crowd() for the windows of all functions.
     """
     one, below = estimate(windows, event, per), sum(window[per] for window in windows)
-    three = -math.log(0.05)  # rule of three: so many may be unseen
+    three = -math.log(0.05)  # rule of three: at most this number is unseen
     low, high = one.bounds
     return (
         min(

@@ -2,7 +2,7 @@
 """Recordings of a simulated program in which each event samples itself.
 
 The program calls functions at random, each with rates of its own. Every event is counted where it
-happens, and every so many events end a sample, as in the kernel.
+happens, and a sample ends after a period of events, as in the kernel.
 """
 
 import random

@@ -49,7 +49,7 @@ KERNEL = {
     13: "Q",
 }
 OWN = {68: "", 79: "QQQQQ", 82: ""}
-# features that are a row of numbers and strings (s); ROWS are a number and so many rows
+# features that are a row of numbers and strings (s); ROWS are a number, and this number of rows
 FEATURES = {
     3: "s",
     4: "s",
@@ -243,7 +243,7 @@ class Swapper:
             raise ValueError(f"feature {feature}")
 
     def rows(self, form: str) -> None:
-        """Swaps a number, and so many rows."""
+        """Swaps a number, and this number of rows."""
         for _ in range(self.numbers("I")[0]):
             self.row(form)
 

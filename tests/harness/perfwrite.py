@@ -182,7 +182,7 @@ class Writer:
         self.side(kind, struct.pack("<QQQ", where.time, number, number), where, number)
 
     def lost(self, where: Where, number: int, count: int) -> None:
-        """A LOST record of the kernel: so many samples of the event with this id had no room."""
+        """A LOST record of the kernel: `count` samples of the event with this id had no room."""
         self.side(LOST, struct.pack("<QQ", number, count), where, number)
 
     def cgroup(self, where: Where, number: int, path: str) -> None:

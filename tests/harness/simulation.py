@@ -162,7 +162,7 @@ class Simulation:
         by: str = "symbol",
         deferred: bool = False,
     ) -> None:
-        """events: make one group with so many events, the same for every seed; read: record their
+        """events: make one group with this number of events, the same for every seed; read: record their
         values; by: the key of rows; deferred: all samples have call chains, and some end in later
         records.
         """

@@ -155,7 +155,7 @@ class Progress(unittest.TestCase):
     """The progress of reading a recording."""
 
     def large(self, samples: int) -> Path:
-        """Writes a recording of so many samples; all windows are alike."""
+        """Writes a recording of this number of samples; all windows are alike."""
         recording = Windows()
         recording.window(BASE)
         kinds = [recording.writer.records.pop() for _ in range(2)]

@@ -135,10 +135,7 @@ class CutChains(unittest.TestCase):
         )
         told = report("-i", path, "--children", "-F", "#,%CY")
         self.assertIn(
-            "perf functions: 2 of 4 windows have longer call chains than were recorded: they are "
-            "in the row [cut] only (record with --call-graph fp; beyond 127 frames raise sysctl "
-            "kernel.perf_event_max_stack and record with --call-graph fp,N)\n",
-            told.stderr,
+            "perf functions: 2 of 4 windows have longer call chains than were recorded", told.stderr
         )
         self.assertEqual(
             words(told.stdout)[1:],

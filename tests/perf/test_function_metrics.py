@@ -180,7 +180,7 @@ class Counts(Case):
             self.assertAlmostEqual(float(row["%CY"]), cycles)
 
     def test_output(self):
-        """Rows by a column, by name where equal; so many; the lines of the table are aligned."""
+        """Rows by a column, by name where equal; their number; lines are aligned."""
         windows = Windows()
         for address, number in ((0x3000, 1), (0x1000, 2), (0x2000, 2)):
             for _ in range(number):

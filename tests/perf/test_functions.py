@@ -104,7 +104,7 @@ class RandomRecordings(unittest.TestCase):
         self.check_rows(SEVERAL, RANDOM // 20)
 
     def check_rows(self, kinds: Sequence[str], seeds: int) -> None:
-        """Rows of each kind in so many recordings."""
+        """Rows of each kind in this number of recordings."""
         path, sums = DATA / "by.data", DATA / "by.sums"
         for seed in range(seeds):
             for by in kinds:
@@ -206,7 +206,7 @@ class Interval(unittest.TestCase):
                 self.assertEqual(windows[True], windows[False])
 
     def write(self, *times: int, skid: int = 0) -> Path:
-        """A recording of windows that end at these times, late by so many cycles."""
+        """A recording of windows that end at these times, late by this number of cycles."""
         group = [pw.Event("cycles", 0, 0, [1], 10000, 300), pw.Event("instructions", 0, 1, [2])]
         writer, values = pw.Writer([group]), [0, 0]
         writer.comm(pw.Where(1, 100, 100), "program")

@@ -431,7 +431,7 @@ def alike(
     draw: random.Random,
     *others: str,
 ) -> dict[str, dict]:
-    """The table of functions with so many windows each, and of others."""
+    """The table of functions with this number of windows each, and of others."""
     return report(
         *others,
         *(

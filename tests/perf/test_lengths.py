@@ -34,7 +34,7 @@ class Calls(Recording):
         self.place, self.left = F, self.lengths[F]
 
     def run(self, cycles: float) -> None:
-        """Runs for so many cycles, and takes a sample. Calls have exponential lengths."""
+        """Runs for this number of cycles, and takes a sample. Calls have exponential lengths."""
         instructions, rest = 0.0, cycles
         while rest:
             here = min(rest, self.left)

@@ -90,7 +90,7 @@ class Events:
         return must(*report, stderr=DEVNULL)  # notes about losses
 
     def live(self, *parts: str, rounds: int = TIME // ROUND) -> str:
-        """The sums of a pipe with the records in rounds; after so many, perf record was killed.
+        """The sums of a pipe with the records in rounds; after this number, perf record was killed.
 
         parts: "parts" for sums after each round.
         """

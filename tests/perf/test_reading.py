@@ -100,7 +100,7 @@ class Groups(unittest.TestCase):
     ) -> None:
         """The number of window samples and the CPI of each function, in a file and in a pipe.
 
-        factor: so many streams have the same samples.
+        factor: this number of streams have the same samples.
         """
         found = found or self.FOUND
         writer.write(DATA / "groups.data")

@@ -153,7 +153,7 @@ class Late(unittest.TestCase):
             ],
         )
         self.assertIn(
-            "windows of cycles end late, on average by 50.5 events, and one in 20 by 96 or more",
+            "windows of cycles end 50.5 events late on average, and one in 20 ends 96 or more late",
             done.stderr,
         )
 

@@ -310,7 +310,7 @@ static const char *annotate_function(void *data, const struct function_sums *sum
 	return recordings__annotate(options->recordings, sums);
 }
 
-/* Prints headers in lines that no terminal obeys. */
+/* Prints headers with control characters escaped. */
 static int print_headers(const struct report_options *options)
 {
 	char *line, *rest, *printable;
@@ -1398,7 +1398,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_VALUE(0, "interval", &report.interval, "seconds",
 		  "print a table for each span of this length", parse_seconds),
 	OPT_UINTEGER(0, "depth", &report.depth,
-		     "with --by callchain: keep so many outermost functions (0: add up all)"),
+		     "with --by callchain: keep this number of outer functions (0: add up all)"),
 	OPT_GROUP(GROUP_COLUMNS),
 	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
 		   "print these metrics of the recorded CPU (see perf list metric)"),

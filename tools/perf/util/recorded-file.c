@@ -114,7 +114,7 @@ static bool may_run_here(struct machine *machine)
  * of this machine, and the kernel has to be where it was: most kernels choose their
  * address anew at each boot.
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool machine__is_running(struct machine *machine)
 {
@@ -179,7 +179,7 @@ static enum dso_load_errno refuse(struct dso *dso, const char *path)
  *
  * The reason is in dso__load_errno(@dso).
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool dso__refuses_file(struct dso *dso, const char *path)
 {

@@ -110,7 +110,7 @@ def event_name(attr: Attr, name: str, cpu: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text that no terminal obeys, with \\xNN for bytes of control characters or not UTF-8."""
+    """A text with \\xNN for bytes of control characters or not UTF-8."""
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return re.sub("[\0-\x1f\x7f-\x9f]", lambda control: f"\\x{ord(control[0]):02x}", text)
 

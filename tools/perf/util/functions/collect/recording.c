@@ -69,7 +69,7 @@ struct place {
 
 #define PLACES_BITS	12
 
-/* In a live recording, streams without a sample for so many ns may be forgotten. */
+/* In a live recording, a stream may be forgotten after this many ns without a sample. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
 /* A recording that is being read. */
@@ -196,7 +196,7 @@ static bool takes_samples(const struct recording *recording, struct evsel *evsel
 		evsel->core.attr.sample_period);
 }
 
-/* Prints why events cannot be read. The names are escaped, so that no terminal obeys them. */
+/* Prints why events cannot be read. Escapes their names: they come from a file. */
 static int refuse(struct recording *recording, struct evsel *evsel, const char *reason)
 {
 	char *name = function_text__printable(evsel__name(evsel));
@@ -1469,7 +1469,7 @@ static void recording__print_header(struct recording *recording, const char *nam
  * recording_options__need_lines - say whether rows may need addr2line
  * @options: the options
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool recording_options__need_lines(const struct recording_options *options)
 {

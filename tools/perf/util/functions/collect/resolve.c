@@ -200,7 +200,7 @@ static bool has_key(const struct function_finder *finder, enum function_by key)
  * function_finder__needs_sample - say whether thread and address do not suffice
  * @finder: the finder
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_finder__needs_sample(const struct function_finder *finder)
 {
@@ -217,7 +217,7 @@ bool function_finder__needs_sample(const struct function_finder *finder)
  * came in the kernel. The thread, its comm, its cgroup and the CPU are known nevertheless.
  * With FUNCTION_BY_CHILDREN the call chain tells the function.
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_finder__is_nowhere(const struct function_finder *finder,
 				 const struct perf_sample *sample)
@@ -273,7 +273,7 @@ u64 function_finder__thread(struct function_finder *finder, struct thread *threa
  * That is memory without a file, or a file that perf inject --jit has made of one function. Both
  * have the PID in their names.
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_dso__is_jit(const struct dso *dso)
 {

@@ -162,7 +162,7 @@ void function_by__write(char *by, const enum function_by *keys, int nr)
  * @by: names of keys, separated by commas
  * @key: the key
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_by__has(const char *by, enum function_by key)
 {
@@ -179,7 +179,7 @@ bool function_by__has(const char *by, enum function_by key)
  * @by: names of keys, separated by commas
  * @key: the key
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_by__is(const char *by, enum function_by key)
 {
@@ -260,7 +260,7 @@ unsigned int event_set__nr_row_values(const struct event_set *set)
  * @set: the set
  * @share: the mode
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool event_set__has_share(const struct event_set *set, enum function_share share)
 {
@@ -275,7 +275,7 @@ bool event_set__has_share(const struct event_set *set, enum function_share share
  * event_set__counts_all - say whether all windows of a set count, wherever they begin
  * @set: the set
  *
- * Return: true if so: its groups are in share mode none.
+ * Return: true if they do: its groups are in share mode none.
  */
 bool event_set__counts_all(const struct event_set *set)
 {
@@ -575,7 +575,7 @@ static int sums_compare_functions(const struct function_sums *a, const struct fu
  * @sums: the sums, of a table by FUNCTION_BY_CHILDREN
  * @root: FUNCTION_ALL or FUNCTION_CUT
  *
- * Return: true if so. A function of this name has a DSO.
+ * Return: true or false. A function of this name has a DSO.
  */
 bool function_sums__is_root(const struct function_sums *sums, const char *root)
 {
@@ -587,7 +587,7 @@ bool function_sums__is_root(const struct function_sums *sums, const char *root)
  * @a: one
  * @b: the other
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_sums__same_function(const struct function_sums *a, const struct function_sums *b)
 {
@@ -844,7 +844,7 @@ void function_table__drop_empty(struct function_table *table)
  * @table: the table
  * @share: the share mode
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_table__has_share(const struct function_table *table, enum function_share share)
 {
@@ -906,7 +906,7 @@ void function_table__discard(struct function_table *table)
  * function_table__has_window - say whether a table has any window
  * @table: the table
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_table__has_window(const struct function_table *table)
 {
@@ -921,7 +921,7 @@ bool function_table__has_window(const struct function_table *table)
  * function_table__has_samples - say whether a table has events that sample themselves
  * @table: the table
  *
- * Return: true if so. Windows come first.
+ * Return: true or false. Windows come first.
  */
 bool function_table__has_samples(const struct function_table *table)
 {

@@ -24,7 +24,7 @@ struct strlist;
 #define FUNCTION_JIT		"[JIT]"
 #define FUNCTION_UNNAMED	"[unnamed JIT code]"
 
-/* So many windows are enough to know how late windows end. */
+/* This number of windows is enough to know how late windows end. */
 #define FUNCTION_MOST_SKIDS	10000
 
 /* Names of events are compared for each value of a table. Most differ in the first character. */

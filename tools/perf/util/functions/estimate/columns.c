@@ -1073,7 +1073,7 @@ static void finish_values(struct function_columns *columns, unsigned int column,
  * function_column__is_count - say whether a column's values are integers
  * @column: the column
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_column__is_count(const struct function_column *column)
 {
@@ -1084,7 +1084,7 @@ bool function_column__is_count(const struct function_column *column)
  * function_column__is_share - say whether a column's values are shares
  * @column: the column
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_column__is_share(const struct function_column *column)
 {

@@ -67,7 +67,7 @@ static struct function_effect effect_of(const struct event_set *set, int event, 
  * function_effect__is_known - say whether a recording tells what interrupts add
  * @set: the events of a group
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_effect__is_known(const struct event_set *set)
 {
@@ -171,7 +171,7 @@ int function_table__set_effects(const struct function_table *table)
  * @set: the set, whose effects are set
  * @event: place of the event
  *
- * Return: true if so: by more than three standard errors, and a hundredth of the mean.
+ * Return: true if they do: by more than three standard errors, and a hundredth of the mean.
  */
 bool function_effect__is_seen(const struct event_set *set, unsigned int event)
 {

@@ -439,7 +439,7 @@ static const struct opened_event *find_surplus(const struct opened_event *leader
 	return surplus;
 }
 
-/* Explains that a group is too large; returns true if so. */
+/* Returns true, after an explanation, if a group is too large. */
 static bool explain_group(const struct opened_event *leader)
 {
 	const struct opened_event *surplus = find_surplus(leader);

@@ -93,11 +93,11 @@ static void note_builds(const char *side, const struct function_table *table)
 	file = first ? strndup(first, strcspn(first, "\t")) : NULL;
 	if (file && others)
 		note(side,
-		     "several builds of %s and %u other files are added up (report the recordings of each build separately, or compare them: --before, --after)",
+		     "several builds of %s and %u other files are added up: report each build separately, or compare them with --before and --after",
 		     file, others);
 	else if (file)
 		note(side,
-		     "several builds of %s are added up (report the recordings of each build separately, or compare them: --before, --after)",
+		     "several builds of %s are added up: report each build separately, or compare them with --before and --after",
 		     file);
 	free(file);
 }
@@ -106,25 +106,25 @@ static void note_recording(const char *side, const struct function_table *table)
 {
 	if (has_mixed_cpus(table))
 		note(side,
-		     "counts of several kinds of CPUs (%s, %s) are added up (record one kind: taskset -c; on one machine, --by pmu tells them apart)",
+		     "counts of several kinds of CPUs (%s, %s) are added up: report each recording separately, or separate the cores of one machine with --by pmu",
 		     table->cpus[0], table->cpus[1]);
 	note_builds(side, table);
 	if (has_several_periods(table))
 		note(side,
-		     "recorded with several periods: functions weigh more where periods are shorter (report the recordings of each period separately)");
+		     "the recordings have different periods, so functions weigh more where periods are shorter: report the recordings of each period separately");
 	if (table->was_mixed)
 		note(side,
-		     "share modes auto and discard are added up: the shares are those of discard (use one mode for all)");
+		     "some inputs have share mode auto, others discard, so the shares are those of discard: use one mode for all inputs");
 	if (table->lacks_children)
 		note(side,
-		     "recorded without new threads and children: these did not inherit the events (before Linux 6.12, or with --no-inherit; -a records them)");
+		     "recorded without new threads and children, which do not inherit these events (before Linux 6.12, or with --no-inherit): record with -a to include them");
 	if (table->lost)
 		note(side,
-		     "%llu records were lost: windows over a loss are discarded (larger buffers: perf record -m)",
+		     "%llu records were lost, and windows over a loss are discarded: record with larger buffers (-m)",
 		     (unsigned long long)table->lost);
 	if (table->throttled)
 		note(side,
-		     "throttled %llu times: the windows around it are discarded (use longer periods, or raise sysctl kernel.perf_event_max_sample_rate)",
+		     "events were throttled %llu times, and the windows around it are discarded: use longer periods, or raise sysctl kernel.perf_event_max_sample_rate",
 		     (unsigned long long)table->throttled);
 }
 
@@ -138,7 +138,7 @@ static void note_skids(const char *side, const struct function_table *table)
 
 		if (leader && skid.percentile_95)
 			note(side,
-			     "windows of %s end late, on average by %.1f events, and one in 20 by %llu or more (choose a --window much longer than this)",
+			     "windows of %s end %.1f events late on average, and one in 20 ends %llu or more late, maybe in another function: choose a --window that is much longer than this",
 			     leader, skid.mean, (unsigned long long)skid.percentile_95);
 		free(leader);
 	}
@@ -201,7 +201,7 @@ static void note_lengths(const char *side, const struct function_table *table)
 			continue;
 		name = function_text__printable(leader);
 		note(side,
-		     "windows have %.0f %s on average, more than most calls: %.0f %% of them end in functions whose values are marked, because other functions ran in them, too (perf functions record makes short windows; without it, use a shorter period, such as -c 1000)",
+		     "windows have %.0f %s on average, more than most calls, so %.0f %% of them have counts of several functions, whose values are marked: record with perf functions record, or with a shorter period such as -c 1000",
 		     mean_length(table, leader), name ?: "events", 100 * mixed / all);
 		free(name);
 	}
@@ -275,7 +275,7 @@ static void note_sources(const char *side, const struct function_table *table)
 		name = function_text__printable(function_of(found.row)->symbol);
 	if (name)
 		note(side,
-		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %.*f and %.*f: interrupts disturb windows, and skid moves samples (see EVENT SAMPLES in perf-functions(1))",
+		     "event samples and windows differ in %u value%s by more than their intervals, such as the %s of %s, %.*f and %.*f: believe the event samples if the function has short calls or many misses (see EVENT SAMPLES in perf-functions(1))",
 		     found.nr, found.nr > 1 ? "s" : "", found.column->name,
 		     *name ? name : "unnamed code", found.column->digits, found.samples,
 		     found.column->digits, found.windows);
@@ -296,11 +296,11 @@ static void note_effects(const char *side, const struct function_table *table, b
 
 		if (added && !is_corrected)
 			note(side,
-			     "the interrupt before each window adds to the counts of the window: %s (--correct subtracts this)",
+			     "each window has counts of the interrupt that opened it, on average %s: subtract them with --correct",
 			     added);
 		else if (added)
 			note(side,
-			     "--correct has subtracted what interrupts add to each window: %s",
+			     "--correct has subtracted the counts of interrupts from each window, on average %s",
 			     added);
 		free(added);
 		is_known |= function_effect__is_known(table->sets[i]);
@@ -308,7 +308,7 @@ static void note_effects(const char *side, const struct function_table *table, b
 	note_skids(side, table);
 	if (is_corrected && !is_known)
 		note(side,
-		     "nothing to correct: this needs share mode auto, a group that counts instructions, and several windows (use perf functions record, and record for longer)");
+		     "--correct has changed nothing, because it needs share mode auto, a group that counts instructions, and several windows: use perf functions record, and record for longer");
 }
 
 /* Returns true if a row is named by a line, such as file.c:12, or has an inlined function. */
@@ -342,7 +342,7 @@ static bool is_program(const char *name)
 /**
  * function_notes__has_addr2line - say whether there is a program to find lines with
  *
- * Return: true if so.
+ * Return: true or false.
  */
 bool function_notes__has_addr2line(void)
 {
@@ -359,7 +359,7 @@ static void note_lines(const char *side, const struct function_table *table)
 			return;
 	}
 	note(side,
-	     "no addr2line, so lines and inlined functions are unknown: install binutils, or name it with --addr2line");
+	     "lines and inlined functions are unknown without addr2line: install binutils, or name it with --addr2line");
 }
 
 static void note_chains(const char *side, const struct function_table *table)
@@ -374,7 +374,7 @@ static void note_chains(const char *side, const struct function_table *table)
 	}
 	if (cut)
 		note(side,
-		     "%.0f of %.0f windows have longer call chains than were recorded: they are in the row [cut] only (record with --call-graph fp; beyond 127 frames raise sysctl kernel.perf_event_max_stack and record with --call-graph fp,N)",
+		     "%.0f of %.0f windows have longer call chains than were recorded, and are in the row [cut] only: record with --call-graph fp, and beyond 127 frames with --call-graph fp,N and a higher sysctl kernel.perf_event_max_stack",
 		     cut, cut + whole);
 }
 
@@ -389,7 +389,7 @@ static void note_symbols(const char *side, const struct function_table *table)
 	}
 	if (samples && 10 * without >= samples)
 		note(side,
-		     "%.0f %% of the window samples have no symbol: install debug symbols, or name their folder with --symfs",
+		     "%.0f %% of the samples have no symbol: install debug symbols, or name their folder with --symfs",
 		     100 * without / samples);
 }
 
@@ -407,11 +407,11 @@ static void note_jit(const char *side, const struct function_table *table)
 		return;
 	if (table->unmapped)
 		note(side,
-		     "%.0f %% of the window samples are in JIT code without a name, because the JIT's map /tmp/perf-%d.map is gone or was never written: report before it is removed, let the program write one (node --perf-basic-prof), or record a jitdump with -k mono and run perf inject --jit",
+		     "%.0f %% of the samples are in JIT code without a name, because there is no /tmp/perf-%d.map: let the program write this map (node --perf-basic-prof) and report before it is removed, or record a jitdump with -k mono and run perf inject --jit",
 		     100 * unnamed / samples, table->unmapped);
 	else
 		note(side,
-		     "%.0f %% of the window samples are in JIT code without a name: record a jitdump with -k mono and run perf inject --jit",
+		     "%.0f %% of the samples are in JIT code without a name: record a jitdump with -k mono and run perf inject --jit",
 		     100 * unnamed / samples);
 }
 
@@ -475,8 +475,8 @@ void function_notes__print_sides(const struct function_notes *notes,
 	print_side(notes, "after: ", after);
 	if (!has_several_runs)
 		note("",
-		     "with one run of each build, a * holds for these two runs only (give more runs: --before A... --after B...)");
+		     "with one run of each build, a * holds for these two runs only: compare several runs with --before A... --after B...");
 	if (!is_alike(before, after))
 		note("",
-		     "the sides were recorded with different periods, share modes or sources, which changes the shares (record both alike, or choose a --source)");
+		     "the sides were recorded with different periods, share modes or sources, which changes the shares: record both alike, or choose a --source");
 }

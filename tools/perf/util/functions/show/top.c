@@ -48,7 +48,7 @@
 /* This word goes through perf record's control pipe. It need not answer. */
 #define WORD		"ping\n"
 #define WORDS		4	/* from one table to the next */
-/* The newest slice grows until it covers one of so many parts of the time of a table. */
+/* The newest slice grows until it covers one of this number of parts of the time of a table. */
 #define MOST_SLICES	32
 #define LINE_SIZE	64
 /* Size of the pipe from perf record in bytes: the most that each user may have, see pipe(7). */
