@@ -77,15 +77,9 @@ static const char *const functions_report_usage[] = {
 	"perf functions report [<options>] --before <before>... --after <after>...",
 	"",
 	"Examples:",
-	"perf functions report --sort CPI --limit 20",
 	"perf functions report --sort CPI --percent-limit 1",
 	"perf functions report --ci -F '#,CPI,%CY' --dsos libc.so.6",
-	"perf functions report --by callchain --symbols memcpy",
-	"perf functions report --children --limit 20",
-	"perf functions report --diff before.data after.data",
 	"perf functions report --before old*.data --after new*.data --fail-on 'CPI>5%'",
-	"perf functions report host1.data --sums host1.sums",
-	"perf functions report host1.sums host2.sums -x , > functions.csv",
 	NULL
 };
 
@@ -1258,7 +1252,13 @@ static void parse_report(struct report_options *report, const struct option *opt
 #define GROUP_UNCERTAINTY	"Uncertainty:"
 #define GROUP_COMPARISON	"Comparison:"
 #define GROUP_OUTPUT		"Output:"
-#define GROUP_SYMBOLS		"Symbols and code:"
+#define GROUP_SYMBOLS		"Symbols and code (perf-functions(1) has more options):"
+
+/* Left out of -h, which fits on a screen. */
+static const char *const only_in_manual[] = {
+	"addr2line", "demangle", "depth", "force", "full-source-path", "header", "kallsyms",
+	"objdump", "stdio", "verbose",
+};
 
 /* The options of report and top: what rows and columns there are, and how they are printed. */
 static struct option *table_options(struct report_options *report)
@@ -1266,20 +1266,20 @@ static struct option *table_options(struct report_options *report)
 	const struct option options[] = {
 	OPT_GROUP(GROUP_WINDOWS),
 	/* As perf report has them. --comm, --dso and --symbol abbreviate them. */
-	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comm[,comm...]",
+	OPT_STRING('c', "comms", &symbol_conf.comm_list_str, "comms",
 		   "count only windows in these comms"),
-	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dso[,dso...]",
+	OPT_STRING('d', "dsos", &symbol_conf.dso_list_str, "dsos",
 		   "count only windows in these DSOs"),
-	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "symbol[,symbol...]",
+	OPT_STRING('S', "symbols", &symbol_conf.sym_list_str, "names",
 		   "count only windows in these symbols"),
-	OPT_STRING(0, "share", &report->share_name, "auto|none|discard",
-		   "which windows count, and what shares are made of (default: auto)"),
-	OPT_STRING(0, "source", &report->source_name, "windows|samples|best",
-		   "where counts come from (default: event samples where there are some)"),
+	OPT_STRING(0, "share", &report->share_name, "mode",
+		   "which windows count: auto, none or discard (default: auto)"),
+	OPT_STRING(0, "source", &report->source_name, "name",
+		   "windows, samples or best (default): where counts come from"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name,
-		   "symbol|dso|comm|thread|process|cpu|pmu|srcline|callchain|cgroup[,...]",
-		   "what a row stands for (default: symbol)"),
+		   "keys",
+		   "rows: symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain, cgroup"),
 	OPT_BOOLEAN(0, "children", &report->children,
 		    "count for a function all that it calls, too (record with --call-graph fp)"),
 	OPT_BOOLEAN(0, "inline", &report->recording.inlines,
@@ -1287,10 +1287,10 @@ static struct option *table_options(struct report_options *report)
 	OPT_STRING('s', "sort", &report->sort, "column",
 		   "sort by this column, or by symbol (default: %CY, or else %CLK, %TCLK or #)"),
 	OPT_UINTEGER(0, "limit", &report->limit, "print only this number of functions"),
-	OPT_VALUE(0, "percent-limit", &report->percent_limit, "percent",
+	OPT_VALUE(0, "percent-limit", &report->percent_limit, "%",
 		  "leave out functions with a smaller share", parse_percent),
 	OPT_GROUP(GROUP_COLUMNS),
-	OPT_STRING('F', "fields", &report->fields, "column[,column...]",
+	OPT_STRING('F', "fields", &report->fields, "list",
 		   "print only these columns, in this order"),
 	OPT_GROUP(GROUP_UNCERTAINTY),
 	OPT_BOOLEAN(0, "ci", &report->with_ci, "print the 95 % interval of each metric"),
@@ -1304,7 +1304,7 @@ static struct option *table_options(struct report_options *report)
 	OPT_GROUP(GROUP_SYMBOLS),
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
-	OPT_CALLBACK(0, "symfs", NULL, "directory",
+	OPT_CALLBACK(0, "symfs", NULL, "folder",
 		     "look for files with symbols relative to this directory",
 		     symbol__config_symfs),
 	OPT_STRING(0, "addr2line", &symbol_conf.addr2line_path, "path",
@@ -1374,6 +1374,12 @@ static struct option *join_options(const struct option *first, const struct opti
 			end = copy_options(end, group, end_of_group(group));
 	}
 	*end = (struct option)OPT_END();
+	for (end = both; end->type != OPTION_END; end++) {
+		for (size_t i = 0; end->long_name && i < ARRAY_SIZE(only_in_manual); i++) {
+			if (!strcmp(end->long_name, only_in_manual[i]))
+				end->flags |= PARSE_OPT_HIDDEN;
+		}
+	}
 	return both;
 }
 
@@ -1387,20 +1393,20 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_STRING('i', "input", &input_name, "file", "input file name"),
 	OPT_BOOLEAN('f', "force", &report.recording.force, "don't do ownership validation"),
 	OPT_GROUP(GROUP_WINDOWS),
-	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pid[,pid...]",
+	OPT_STRING(0, "pid", &symbol_conf.pid_list_str, "pids",
 		   "count only windows in these processes"),
-	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tid[,tid...]",
+	OPT_STRING(0, "tid", &symbol_conf.tid_list_str, "tids",
 		   "count only windows in these threads"),
-	OPT_STRING('C', "cpu", &report.cpus, "cpu[,cpu...]", "count only windows on these CPUs"),
-	OPT_STRING(0, "time", &report.recording.time, "start,stop",
+	OPT_STRING('C', "cpu", &report.cpus, "cpus", "count only windows on these CPUs"),
+	OPT_STRING(0, "time", &report.recording.time, "span",
 		   "count only windows in this span of time"),
 	OPT_GROUP(GROUP_ROWS),
-	OPT_VALUE(0, "interval", &report.interval, "seconds",
-		  "print a table for each span of this length", parse_seconds),
+	OPT_VALUE(0, "interval", &report.interval, "s",
+		  "print a table for each span of this number of seconds", parse_seconds),
 	OPT_UINTEGER(0, "depth", &report.depth,
 		     "with --by callchain: keep this number of outer functions (0: add up all)"),
 	OPT_GROUP(GROUP_COLUMNS),
-	OPT_STRING('M', "metrics", &report.metrics, "metric or group[,...]",
+	OPT_STRING('M', "metrics", &report.metrics, "list",
 		   "print these metrics of the recorded CPU (see perf list metric)"),
 	OPT_CALLBACK_OPTARG(0, "tree", &report, NULL, "all",
 			    "with -M: print a tree of the metrics of each function, or open all of it",
@@ -1409,12 +1415,12 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_GROUP(GROUP_COMPARISON),
 	OPT_BOOLEAN(0, "diff", &report.diff,
 		    "print what has changed from the first input to the second"),
-	OPT_VALUE(0, "before", &report, "file...",
-		  "print what has changed from these runs to those of --after", add_to_side),
-	OPT_VALUE(0, "after", &report, "file...", "the runs to compare with those of --before",
+	OPT_VALUE(0, "before", &report, "files",
+		  "compare several runs: those before a change", add_to_side),
+	OPT_VALUE(0, "after", &report, "files", "compare several runs: those after it",
 		  add_to_side),
-	OPT_VALUE(0, "fail-on", &report.fail_on, "limit[,...]",
-		  "exit status 2 if a metric of a function has surely risen (column>number[%]) or fallen (column<-number[%]) by more than this",
+	OPT_VALUE(0, "fail-on", &report.fail_on, "limit",
+		  "exit status 2 if a metric has surely risen more, as in CPI>5%, or fallen, as in CPI<-5%",
 		  add_limits),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING(0, "sums", &report.sums, "file",

@@ -225,7 +225,7 @@ static struct option *own_options(const struct option *options,
 		OPT_CALLBACK(0, "burst", &parsed->burst, "n",
 			     "windows after each long period, 1 to 255 (default: 1)",
 			     take_number),
-		OPT_GROUP("Options of perf record:"),
+		OPT_GROUP("All options of perf record, too: see perf record -h"),
 	};
 	const unsigned int nr_more = nr_options(recorder->options);
 	struct option *own, *opt;
@@ -247,6 +247,7 @@ static struct option *own_options(const struct option *options,
 				continue;
 			if (has_no_argument(opt))
 				opt->flags |= PARSE_OPT_NOARG;
+			opt->flags |= PARSE_OPT_HIDDEN;
 			opt->type = OPTION_CALLBACK;
 			opt->callback = take_option;
 			opt->value = parsed;
