@@ -151,6 +151,10 @@ check: install-check $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(CHECK_ARC
 	@tests/run.py $(SUITES)
 endif
 
+.PHONY: check-fast
+check-fast: install-check $(B)/perf/.built $(REPORT_BUILT) ## run lint and the quick tests that need no machine
+	@tests/run.py --fast
+
 .PHONY: check-all
 check-all: ## run all tests on each base; takes hours
 check-all: install-all $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(ALL_ARCHES))

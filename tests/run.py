@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs the suites of tests/ and counts.
 
-usage: run.py [--needs | --skip=REASON] [--all] [SUITE...]
+usage: run.py [--needs | --skip=REASON] [--all | --fast] [SUITE...]
 
 A SUITE is the NAME of tests/SUBJECT/test_NAME.py.
 
@@ -10,7 +10,7 @@ A suite is a unittest module. It gets one line with its counts and its time, and
 build/BASE/check/NAME.log; failures and the reasons of skips are printed. Two suites run at a time.
 The last line is `N passed, N failed, N skipped`. With --needs, it prints instead what these suites
 need: the architectures of emulated machines, and `slow` if a suite is slow. With --skip, none runs
-and all are counted.
+and all are counted. With --fast, only quick suites run, which need no machine and no Linux tree.
 
 Each suite declares its own needs, as constants of its module; all of them can be left out:
 
@@ -62,6 +62,9 @@ class Suite:
 
     def needs(self) -> list[str]:
         return self.machines.split() + ["slow"] * self.slow
+
+    def is_fast(self) -> bool:
+        return not (self.needs() or self.minutes or self.lock)
 
     def is_wanted(self, base: str, everything: bool) -> bool:
         """Returns whether a run without suite names includes this one."""
@@ -237,12 +240,14 @@ def main(arguments: list[str], tests: Path, base: str) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for option in "--needs", "--all":
+    for option in "--needs", "--all", "--fast":
         parser.add_argument(option, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--skip", help=argparse.SUPPRESS)
     parser.add_argument("suites", nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     suites = [declared(path) for path in sorted(tests.glob("*/test_*.py"))]
+    if given.fast:
+        suites = [suite for suite in suites if suite.is_fast()]
     wanted = ordered(selected(suites, given.suites, base, given.all))
     if given.needs:
         print(*sorted({word for suite in wanted for word in suite.needs()}))

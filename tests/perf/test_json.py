@@ -18,8 +18,6 @@ from tests.harness.env import CHECK, PERF, TOP, must
 from tests.harness.recording import LONG, WINDOW, Recording
 from tests.harness.simulation import BY, SEVERAL, Libraries, Simulation
 
-MINUTES = 1
-
 DATA = CHECK / "json"
 SCHEMA = json.loads((TOP / "tools/perf/Documentation/perf-functions.schema.json").read_text())
 EXACT = 2**53 - 1  # the largest whole number that JavaScript never rounds
