@@ -94,18 +94,15 @@ def rename_main(folder: Path) -> Path:
     return target
 
 
-def link(folder: Path, program: Path, units: Sequence[str], **other: Path) -> None:
-    """Links a fuzzer. other: the objects of units that are not in folder."""
+def link(folder: Path, program: Path, units: Sequence[str]) -> None:
+    """Links a fuzzer."""
     must(
         "clang",
         f"-fsanitize=fuzzer,{SANITIZERS}",
         "-Wl,-z,muldefs",
         "-o",
         program,
-        *(
-            other.get(unit, folder / f"{Path(unit).name}.o")
-            for unit in ("harness", *units, "perf-in")
-        ),
+        *(folder / f"{Path(unit).name}.o" for unit in ("harness", *units, "perf-in")),
         *libraries(),
     )
 
@@ -126,18 +123,3 @@ def build(folder: Path, name: str, units: Sequence[str]) -> Path:
     rename_main(folder)
     link(folder, folder / name, units)
     return folder / name
-
-
-def build_planted(folder: Path, old: str, new: str, unit: str, units: Sequence[str]) -> Path:
-    """Builds a fuzzer of a unit whose source has new in place of old, which must be there once."""
-    original = source_of(unit)
-    text = original.read_text()
-    if text.count(old) != 1:
-        raise AssertionError(f"{unit}.c has this {text.count(old)} times, not once: {old}")
-    source, program = folder / "planted.c", folder / "fuzz_planted"
-    source.write_text(text.replace(old, new))
-    planted = compile_unit(
-        source, folder / "planted.o", f"-I{original.parent}", f"-I{original.parent}/.."
-    )
-    link(folder, program, units, **{unit: planted})
-    return program

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Real servers on this machine: Dask, PostgreSQL, Prometheus' node exporter.
+"""Real servers on this machine: Dask, PostgreSQL.
 
 Each server ends with its `with` block.
 """
 
 import json
 import os
-import re
 import signal
 import subprocess
 import tempfile
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.harness.env import TOP, must, run
+from tests.harness.env import TOP, must
 
 NOBODY = 65534
 
@@ -197,44 +196,3 @@ def status(data: Path) -> str:
         if file.exists() and file.stat().st_size
         else ""
     )
-
-
-def fetch_node_exporter(folder: Path) -> tuple[Path, str]:
-    """The program of Debian's package, and why there is none.
-
-    The package is not installed: its service would start.
-    """
-    package = "prometheus-node-exporter"
-    program = folder / "usr/bin" / package
-    if not program.exists():
-        done = run("apt-get", "--quiet", "download", package, cwd=folder)
-        if done.returncode:
-            return program, f"apt-get cannot fetch {package}: {done.stdout.strip()[-200:]}"
-        must("dpkg-deb", "--extract", next(folder.glob(f"{package}_*.deb")), folder)
-    return program, ""
-
-
-@contextmanager
-def node_exporter(program: Path, folder: Path) -> Iterator[str]:
-    """The URL of the metrics that a node exporter reads from the files of a folder."""
-    with tempfile.NamedTemporaryFile() as log:
-        with subprocess.Popen(
-            [
-                program,
-                "--collector.disable-defaults",
-                "--collector.textfile",
-                f"--collector.textfile.directory={folder}",
-                "--web.listen-address=127.0.0.1:0",
-            ],
-            stderr=log,
-        ) as process:
-
-            def address() -> re.Match | None:
-                text = Path(log.name).read_text(encoding="utf-8")
-                assert process.poll() is None, text
-                return re.search(r"Listening on.*address=(\S+)", text)
-
-            try:
-                yield f"http://{until('node exporter', address)[1]}/metrics"
-            finally:
-                process.terminate()

@@ -171,25 +171,6 @@ class Recorded(unittest.TestCase):
                         attr[PERIOD], attr[ALTERNATE] = bytes(8), bytes(12)
                     self.assertEqual(alternate, plain)
 
-    def test_series_on_kernel_without(self):
-        """One sentence tells what is missing; the program does not run, and nothing is recorded."""
-        for perf, base in itertools.product(BASES, BASES):
-            where = recorded(perf, base, PLAIN)
-            for name in "alternate", "jitter":
-                with self.subTest(f"{where.name} {name}"):
-                    text, status = self.said(where, name)
-                    self.assertGreater(status, 0)
-                    self.assertNotIn("ran", text)
-                    self.assertEqual(
-                        sum("does not know alternate sample periods" in line for line in text),
-                        1,
-                        text,
-                    )
-                    self.assertFalse(
-                        (where / f"{name}.data").exists()
-                        and (where / f"{name}.data").stat().st_size
-                    )
-
 
 class Reading(unittest.TestCase):
     def sums(self, perf: str, recording: Path, maker: str) -> str:

@@ -11,7 +11,6 @@ import math
 import random
 import statistics
 import unittest
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.harness import perfwrite as pw
@@ -21,7 +20,7 @@ from tests.harness.env import CHECK, PERF, must, run
 
 DATA = CHECK / "effect"
 EVENTS = ("cycles", "branch-misses", "instructions")  # the leader, then by name
-LONG, WINDOW, OTHER_WINDOW = 50000, 300, 1200
+LONG, WINDOW = 50000, 300
 RECORDINGS = 40
 COVERED = 0.93  # least part of 95 % intervals that contain the truth
 METRICS = ("CPI", "BM/KI")
@@ -63,19 +62,12 @@ def poisson(draw: random.Random, mean: float) -> int:
 class Recording:
     """A recording of the program as the lines of a sums file; all windows are matched."""
 
-    def __init__(
-        self,
-        draw: random.Random,
-        added: dict[str, Added],
-        number: int = 1500,
-        lengths: Sequence[int] = (WINDOW,),
-    ) -> None:
+    def __init__(self, draw: random.Random, added: dict[str, Added], number: int = 1500) -> None:
         self.windows: dict[str, list[tuple[int, int, int]]] = {name: [] for name in FUNCTIONS}
         self.long: list[tuple[int, int, int]] = []
         names, shares = zip(*((name, one.share) for name, one in FUNCTIONS.items()))
         for name in draw.choices(names, shares, k=number):
-            nominal = draw.choice(lengths)
-            length = draw.randint(nominal // 2, nominal + nominal // 2)
+            length = draw.randint(WINDOW // 2, WINDOW + WINDOW // 2)
             self.windows[name].append(self.window(draw, name, length, added[name]))
             self.long.append(self.interval(draw, added[name]))
 
@@ -117,14 +109,9 @@ class Recording:
 
 def report(recording: Recording, *options: str) -> dict:
     """Runs perf functions report -j."""
-    return report_text(recording.text(), *options)
-
-
-def report_text(text: str, *options: str) -> dict:
-    """Runs perf functions report -j on a sums file."""
     DATA.mkdir(parents=True, exist_ok=True)
     path = DATA / "drawn.sums"
-    path.write_text(text)
+    path.write_text(recording.text())
     return json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
 
 
@@ -150,8 +137,6 @@ def added_of(recording: Recording) -> list[float]:
 
 
 class Effect(unittest.TestCase):
-    maxDiff = None
-
     def test_equations(self):
         """perf reports the equations' solution; its error is the spread over recordings."""
         draw, told, errors = random.Random(1), [], []
@@ -182,12 +167,11 @@ class Effect(unittest.TestCase):
         # an effect is seen if one of 80 values is off by more than three errors
         self.assertLess(seen, 4)
 
-    def covered(self, seed: int, added: dict[str, Added], **options) -> float:
+    def covered(self, seed: int, added: dict[str, Added]) -> float:
         """The fraction of intervals that contain the truth, of values without a mark."""
         draw, inside, all_of_them = random.Random(seed), 0, 0
-        more = options.pop("options", ("--correct",))
         for _ in range(RECORDINGS):
-            for name, row in rows_of(report(Recording(draw, added, **options), *more)).items():
+            for name, row in rows_of(report(Recording(draw, added), "--correct")).items():
                 for metric in METRICS:
                     low, high = row["intervals"][metric]
                     self.assertGreaterEqual(low, 0)
@@ -228,20 +212,6 @@ class Effect(unittest.TestCase):
         quiet = rows_of(report(Recording(random.Random(6), NOTHING, number=4000)))
         for row in quiet.values():
             self.assertNotIn("CPI", row["weak"])
-
-    @staticmethod
-    def added(windows: Sequence[tuple[int, int]], long: Sequence[tuple[int, int]]) -> dict:
-        """The cycles that interrupts add, if intervals have these cycles and instructions."""
-        values = "\t".join(map(str, sumsfile.values(windows, 2)))
-        counts = "\t".join([str(len(windows))] * 6)
-        result = report_text(
-            "perf-function-sums 4\nby\tsymbol\t0\nlost\t0\nthrottled\t0\n"
-            f"group\tauto\t{LONG}\t0\t300\t0\t0\t1\tcycles\tinstructions\n"
-            + sumsfile.intervals(2, windows, long)
-            + f"\nsums\tf\t/x\t-\t{counts}\t{values}\t{values}\nend\n"
-        )
-        (told,) = result["interrupts"]
-        return told["added"]["cycles"]
 
     def test_notes_are_of_all_intervals(self):
         """The effect of interrupts is told of all sums, also if there is a table for each span."""

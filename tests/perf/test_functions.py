@@ -23,8 +23,6 @@ from tests.harness import reports, sumsfile
 from tests.harness.env import CHECK, PERF, must, run, unquoted, words
 from tests.harness.simulation import BY, LOADED, SEVERAL, Libraries, Simulation, recorded
 
-MINUTES = 1
-
 DATA = CHECK / "functions"
 RANDOM = int(os.environ.get("FUNCTIONS_RECORDINGS", "60"))
 
@@ -684,20 +682,6 @@ class Record(unittest.TestCase):
                 rf" -T --sample-cpu -e '\{{cycles/{period}alt-period=300,alt-period-jitter=18/"
                 r"[a-z,-]*\}:uHS' -v -o .*" + " ".join(options),
             )
-
-    def test_burst(self):
-        windows = "alt-period=300,alt-period-jitter=18"
-        self.assertIn(
-            f"{{cycles/period=999700,{windows},alt-period-count=8/",
-            self.command("--burst", "8", "true"),
-        )
-        self.assertIn(
-            f"{{cycles/{windows},alt-period-count=255/",
-            self.command("-F99", "--burst=255", "true"),
-        )
-        self.assertIn(f"{{cycles/period=999700,{windows}/", self.command("--burst=1", "true"))
-        corrected = self.command("--window=x", "--no-window", "true")
-        self.assertIn("{cycles/period=1000/", corrected)
 
     def test_bad_input(self):
         """There is one line, and nothing is recorded."""

@@ -3,9 +3,10 @@
 
 Files of perf record, which libFuzzer does not make, are damaged here and there, headers too. The
 sanitizers look for bad addresses, undefined behaviour and leaks. `make check-all` gives each
-reader a million inputs, and plants faults, which must be found.
+reader a million inputs.
 """
 
+import json
 import random
 import re
 import shutil
@@ -15,7 +16,6 @@ from pathlib import Path
 
 from tests.harness import functionsfuzz
 from tests.harness.env import CHECK, PERF, SLOW, in_guest, run
-from tests.harness.parserfuzz import build_planted
 
 MINUTES = 1
 MACHINES = "arm64"
@@ -56,42 +56,17 @@ class Fuzzer(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout[-6000:])
         self.assertEqual(re.findall(r"^Done (\d+) runs", done.stdout, re.M), [str(RUNS)])
 
-    def assert_found(self, finding: str, folder: Path, program: Path) -> None:
-        done = self.fuzz(folder, program, 20_000)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn(finding, done.stdout)
-
     def test_sums(self):
-        folder, units = FOLDER / "sums", functionsfuzz.SUMS
+        folder = FOLDER / "sums"
         program = functionsfuzz.build_sums(folder)
         functionsfuzz.sums_seeds(folder / "seeds")
         self.assert_nothing(folder, program)
-        if not SLOW:
-            return
-        planted = build_planted(
-            folder, "if (share < 0)", "if (share < -9)", "functions/collect/sums-file", units
-        )
-        self.assert_found("SUMMARY: UndefinedBehaviorSanitizer", folder, planted)
-        planted = build_planted(
-            folder, "\t\tfree(table->cpus[i]);", "\t\t;", "functions/collect/sums", units
-        )
-        self.assert_found("LeakSanitizer: detected memory leaks", folder, planted)
 
     def test_recordings(self):
         folder = FOLDER / "recordings"
         program = functionsfuzz.build_recordings(folder)
         functionsfuzz.recording_seeds(folder / "seeds")
         self.assert_nothing(folder, program)
-        if not SLOW:
-            return
-        planted = build_planted(
-            folder,
-            "\t\tif (pos->priv)\n",
-            "\t\tif (0 && pos->priv)\n",
-            "functions/collect/recording",
-            functionsfuzz.RECORDINGS,
-        )
-        self.assert_found("LeakSanitizer: detected memory leaks", folder, planted)
 
 
 def damage(draw: random.Random, data: bytearray) -> None:
@@ -133,11 +108,14 @@ class DamagedFiles(unittest.TestCase):
             damage(draw, data)
             (folder / "damaged.data").write_bytes(data)
             command = PERF, "functions", "report", "-i", folder / "damaged.data"
-            done = run(*command, *draw.choice(OPTIONS), stderr=-1, timeout=30)
+            options = draw.choice(OPTIONS)
+            done = run(*command, *options, stderr=-1, timeout=30)
             if done.returncode not in (0, 255):
                 (folder / f"found-{number}.data").write_bytes(data)
             self.assertIn(done.returncode, (0, 255), (number, done.stderr[-500:]))
             refused += done.returncode == 255
+            if "-j" in options and not done.returncode:
+                json.loads(done.stdout)
         self.assertGreater(refused, FILES // 10)
         self.assertLess(refused, FILES * 19 // 20)
 

@@ -368,47 +368,6 @@ DRAWN = {
     ),
     "skid": Drawn("CPI", 1.5, 1000, skidding),
 }
-
-
-def stalled(draw: random.Random, often: float) -> Window:
-    """A window that has nearly no instructions if the program waits."""
-    return 300, max(0, round(draw.gauss(10, 3) if draw.random() < often else 300)), 0
-
-
-def storm(draw: random.Random, often: float, size: float, background: float) -> Window:
-    """A window with many events now and then, and few in between."""
-    events = poisson(draw, background)
-    if draw.random() < often:
-        events += round(draw.gauss(size, math.sqrt(size)))
-    return 300, 300, events
-
-
-def heavy(draw: random.Random, power: float) -> Window:
-    """One window of five has a burst of Pareto's sizes, of up to one event per instruction."""
-    return 300, 300, min(300, int(draw.paretovariate(power))) if draw.random() < 0.2 else 0
-
-
-def mean_burst(power: float) -> float:
-    """The true mean of heavy()."""
-    return 0.2 * sum(size**-power for size in range(1, 301))
-
-
-# Few or bursty windows of a function, which is one of many that are alike; two others are quiet.
-BURSTY: dict[str, tuple[str, float, Callable[[random.Random], Window]]] = {
-    "85 % stall": ("CPI", 300 / (0.85 * 10 + 0.15 * 300), lambda draw: stalled(draw, 0.85)),
-    "50 % stall": ("CPI", 300 / (0.5 * 10 + 0.5 * 300), lambda draw: stalled(draw, 0.5)),
-    "15 % stall": ("CPI", 300 / (0.15 * 10 + 0.85 * 300), lambda draw: stalled(draw, 0.15)),
-    "storms": ("PF/KI", (0.2 + 0.01 * 50) / 0.3, lambda draw: storm(draw, 0.01, 50, 0.2)),
-    "larger storms": ("PF/KI", (0.5 + 0.02 * 80) / 0.3, lambda draw: storm(draw, 0.02, 80, 0.5)),
-    "bursts (1.2)": ("PF/KI", mean_burst(1.2) / 0.3, lambda draw: heavy(draw, 1.2)),
-    "bursts (1.5)": ("PF/KI", mean_burst(1.5) / 0.3, lambda draw: heavy(draw, 1.5)),
-    "two rates": (
-        "PF/KI",
-        2.75 / 0.3,
-        lambda draw: (300, 300, poisson(draw, draw.choice((0.5, 5)))),
-    ),
-    "two speeds": ("CPI", 1.2, lambda draw: (300, draw.choice((100, 400)), 0)),
-}
 REGULAR: dict[str, tuple[str, Callable[[random.Random], Window]]] = {
     "CPI of windows that differ by 10 %": (
         "CPI",

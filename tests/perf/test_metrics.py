@@ -146,15 +146,6 @@ def messages(errors: str) -> list[str]:
     return [line for line in errors.splitlines() if "have no symbol" not in line]
 
 
-CORE = (
-    "CPU_CLK_UNHALTED.THREAD",
-    "ICACHE_DATA.STALLS",
-    "INT_MISC.UOP_DROPPING",
-    "TOPDOWN.SLOTS",
-    *(f"topdown-{what}" for what in ("bad-spec", "be-bound", "fe-bound", "mem-bound", "retiring")),
-)
-
-
 class Metrics(unittest.TestCase):
     """Values and errors."""
 

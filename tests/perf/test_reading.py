@@ -53,26 +53,20 @@ class Groups(unittest.TestCase):
 
     @staticmethod
     def group(
-        *names: str, first: int = 1, cpus: int = 1, form: int = 0, flags: int = 0, window: int = 0
+        *names: str, first: int = 1, cpus: int = 1, form: int = 0, flags: int = 0
     ) -> list[pw.Event]:
         """Events with ids from first on, one per CPU. Cycles sample."""
         events = []
         for number, name in enumerate(names):
             ids = list(range(first + 100 * number, first + 100 * number + cpus))
             config = ("cycles", "instructions", "cache-references", "cache-misses").index(name)
-            periods = (1000, window) if name == "cycles" else (0, 0)
-            events.append(pw.Event(name, 0, config, ids, *periods))
+            events.append(pw.Event(name, 0, config, ids, 1000 if name == "cycles" else 0))
             events[-1].read_format |= form
             events[-1].flags |= flags
         return events
 
-    def take(
-        self, writer: pw.Writer, *groups: Sequence[pw.Event], window: int = 0, member: str = ""
-    ) -> pw.Writer:
-        """Samples of each group on each CPU. With a window, two per long period end windows.
-
-        member: the event that every third sample is of, if it is not cycles.
-        """
+    def take(self, writer: pw.Writer, *groups: Sequence[pw.Event]) -> pw.Writer:
+        """Samples of each group on each CPU."""
         writer.comm(pw.Where(1, 10, 10), "prog")
         values = {id_: 0 for group in groups for event in group for id_ in event.ids}
         for number in range(self.SAMPLES):
@@ -80,29 +74,24 @@ class Groups(unittest.TestCase):
             for group in groups:
                 events = {event.name: event for event in group}
                 for cpu, id_ in enumerate(events["cycles"].ids):
-                    cycles = window if window and number % 2 else 1000
                     for event in group:
-                        counts = {"cycles": cycles, "instructions": cycles // cpi}
+                        counts = {"cycles": 1000, "instructions": 1000 // cpi}
                         values[event.ids[cpu]] += counts.get(event.name, 0)
-                    own = events[member].ids[cpu] if member and number % 3 == 1 else id_
                     writer.sample(
                         events["cycles"],
                         pw.Where(2000 + 1000 * number + cpu, 10, 10, cpu),
                         F if cpi == 2 else G,
-                        cycles,
+                        1000,
                         [(event.ids[cpu], values[event.ids[cpu]]) for event in group],
-                        number=own,
+                        number=id_,
                     )
         return writer
 
-    def check(
-        self, writer: pw.Writer, *options: str, factor: int = 1, found: dict | None = None
-    ) -> None:
+    def check(self, writer: pw.Writer, *options: str, factor: int = 1) -> None:
         """The number of window samples and the CPI of each function, in a file and in a pipe.
 
         factor: this number of streams have the same samples.
         """
-        found = found or self.FOUND
         writer.write(DATA / "groups.data")
         writer.write_pipe(DATA / "groups.pipe")
         for path in DATA / "groups.data", DATA / "groups.pipe":
@@ -111,7 +100,9 @@ class Groups(unittest.TestCase):
             rows = {}
             for row in json.loads(done.stdout)["functions"]:
                 rows[row["address"]] = {(row["windows"]["samples"], row["metrics"]["CPI"])}
-            expected = {name: {(number * factor, cpi)} for name, (number, cpi) in found.items()}
+            expected = {
+                name: {(number * factor, cpi)} for name, (number, cpi) in self.FOUND.items()
+            }
             self.assertEqual(rows, expected, path)
 
     def test_no_description(self):

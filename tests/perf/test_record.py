@@ -504,15 +504,6 @@ class Here(unittest.TestCase):
         done = run("env", *kernel, PERF, "functions", *command, stderr=-1)
         return done.stderr, done.returncode
 
-    def copied(self, text: str) -> list[str]:
-        """The command at the end, which must work."""
-        command = text.splitlines()[-1]
-        self.assertTrue(command.startswith("    perf functions "), text)
-        words = shlex.split(command)
-        said_then, status = self.said(*words[2:])
-        self.assertEqual(status, 0, said_then)
-        return words[2:]
-
     def test_full_device(self):
         """perf record is silent if not even the header of the file can be written."""
         with tempfile.TemporaryDirectory() as folder:

@@ -50,13 +50,10 @@ COMMANDS = (
 benchmark --truth --faults 0 1 > /share/truth
 record alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
 record plain-window.data '{{cycles/period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
-record plain-long.data '{{cycles/period={LONG + WINDOW}/,{MEMBERS}}}:uS' benchmark --faults 0 1
 record short-alternate.data '{{cycles/period={LONG},alt-period={WINDOW}/,{MEMBERS}}}:uS' benchmark --faults {SHORT} 0 1
 record jitter.data '{{cycles/period={JITTER_LONG},alt-period={JITTER_WINDOW},alt-period-jitter={JITTER}/,instructions}}:uS' \\
 	benchmark --iterations 1000 0 1
-record no-group.data cycles/period=1000000/u benchmark --iterations 500 0 1
 record tracepoint.data raw_syscalls:sys_enter/alt-period=2,period=4/ sh -c 'i=0; while [ $i -lt 100 ]; do echo; i=$((i + 1)); done'
-record empty.data '{{cycles/period=1000000000000,alt-period=300/,instructions}}:uS' true
 record threads.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' benchmark --threads 3 --iterations 500 0 1
 record children.data '{{cycles/period=99700,alt-period=300/,instructions}}:uS' \\
 	sh -c 'benchmark --iterations 500 0 1; benchmark --iterations 1000 0 1 & benchmark --iterations 500 1 1; wait'
@@ -116,11 +113,6 @@ def deltas(recording: perfdata.Contents, number: int = 0) -> list[int]:
 class Alternation(unittest.TestCase):
     """Long, window, long, window ..."""
 
-    def test_attr_of_the_recording(self):
-        leader = read("alternate").leader()
-        self.assertEqual((leader.sample_period, leader.alternative_sample_period), (LONG, WINDOW))
-        self.assertEqual(read("jitter").leader().jitter_alternate_period, JITTER)
-
     def test_periods_strictly_alternate(self):
         periods = [sample.period for sample in read("alternate").stream()]
         self.assertEqual((set(periods[::2]), set(periods[1::2])), ({LONG}, {WINDOW}))
@@ -170,10 +162,6 @@ class Jitter(unittest.TestCase):
 
 class Bursts(unittest.TestCase):
     """Long, window, window ..., each window between its own two samples."""
-
-    def test_attr_of_the_recording(self):
-        for number in COUNTS:
-            self.assertEqual(read(f"burst-{number}").leader().alternative_sample_count, number)
 
     def test_windows_follow_each_long_interval(self):
         for number in COUNTS:
@@ -291,20 +279,15 @@ class Processes(unittest.TestCase):
 class Measured(unittest.TestCase):
     """The table agrees with the benchmark."""
 
-    def check_shares(self, recording: str) -> None:
-        check_shares(
-            self, functions(SHARE / f"{recording}.data", "--share", "discard"), truth(), WINDOW
-        )
-
-    def test_shares_of_alternate_periods(self):
-        self.check_shares("alternate")
-
-    def test_true_shares(self):
-        """In share mode auto, the default, shares are right, whether windows match or not."""
-        check_shares(self, functions(SHARE / "alternate.data"), truth(), WINDOW)
-
-    def test_shares_of_a_plain_short_period(self):
-        self.check_shares("plain-window")
+    def test_shares(self):
+        """In share mode auto, the default, they are right, whether windows match or not."""
+        for recording, *options in (
+            ("alternate",),
+            ("alternate", "--share", "discard"),
+            ("plain-window", "--share", "discard"),
+        ):
+            table = functions(SHARE / f"{recording}.data", *options)
+            check_shares(self, table, truth(), WINDOW)
 
     def faults(self, recording: str) -> dict[str, tuple[float, float, int]]:
         """Page faults per instruction of each function, their standard error, and their number."""
@@ -312,23 +295,18 @@ class Measured(unittest.TestCase):
             functions(SHARE / f"{recording}.data", "--share", "discard"), "page-faults"
         )
 
-    def check_faults(self, recording: str) -> None:
+    def test_page_faults(self):
         expected = truth()
-        rate, error, number = self.faults(recording)["dcache_miss"]
-        self.assertGreaterEqual(number, 400)
-        self.assertGreater(error, 0)
-        self.assertLess(
-            abs(rate - expected["dcache_miss"].faults / expected["dcache_miss"].length), 4 * error
-        )
-        for name, (rate, error, number) in self.faults(recording).items():
-            if name in expected and not expected[name].faults:
-                self.assertEqual(number, 0, name)
-
-    def test_page_faults_of_alternate_periods(self):
-        self.check_faults("alternate")
-
-    def test_page_faults_of_a_plain_short_period(self):
-        self.check_faults("plain-window")
+        for recording in "alternate", "plain-window":
+            faults = self.faults(recording)
+            rate, error, number = faults["dcache_miss"]
+            self.assertGreaterEqual(number, 400)
+            self.assertGreater(error, 0)
+            true = expected["dcache_miss"].faults / expected["dcache_miss"].length
+            self.assertLess(abs(rate - true), 4 * error)
+            for name, (_, _, number) in faults.items():
+                if name in expected and not expected[name].faults:
+                    self.assertEqual(number, 0, name)
 
     def test_plain_short_period_gives_the_same_rates_and_is_far_larger(self):
         alternate, plain = (

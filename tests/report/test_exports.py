@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The output of functions-report for other programs, as these programs read it.
 
-pprof and speedscope open profiles. The parser of prometheus_client and Prometheus' node exporter
-read OpenMetrics text. The expected values come from a simulation or from a sums file.
+pprof opens profiles. The parser of prometheus_client reads OpenMetrics text. The expected values
+come from a simulation or from a sums file.
 """
 
-import base64
-import hashlib
 import itertools
 import json
 import os
@@ -19,32 +17,18 @@ import unittest
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
-from urllib.request import ProxyHandler, build_opener
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from prometheus_client.parser import text_string_to_metric_families as of_prometheus
-from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.harness import fleet, reports, servers, sumsfile
-from tests.harness.chromium import Browser
 from tests.harness.env import CHECK, PERF, must, run
 from tests.harness.recording import Windows
 from tests.harness.reports import REPORT
 from tests.harness.simulation import Libraries, Simulation
 
 DATA = CHECK / "exports"
-SPEEDSCOPE = "1.25.0"
-SPEEDSCOPE_SHA256 = "2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03"
 # chains, callees first: windows, cycles, instructions, page faults
-CHAINS = {
-    "leaf;middle;main": (100, 30000, 60000, 300),
-    "other;middle;main": (50, 15000, 3000, 0),
-    "middle;main": (20, 6000, 6000, 0),
-    "leaf;main": (40, 12000, 6000, 80),
-    "main": (10, 3000, 3000, 0),
-    "again;again;main": (5, 1500, 700, 0),
-}
-CHAIN_EVENTS = ("cycles", "instructions", "page-faults")
+CHAINS = {"leaf;main": (40, 12000, 6000, 80), "main": (10, 3000, 3000, 0)}
 EVERYTHING = ("-trim=false", "-nodecount=1000000")  # options that make pprof leave out nothing
 
 
@@ -103,19 +87,6 @@ def perf_names(*arguments: object) -> list[str]:
     """The names of the rows as perf itself prints them."""
     text = must(PERF, "functions", "report", "-F", "#", *arguments, stderr=subprocess.DEVNULL)
     return [line.rsplit(maxsplit=1)[0] for line in text.splitlines()[1:]]
-
-
-def written_chains() -> dict[str, Counter]:
-    """The values of CHAINS by event and function: its own, and with its callees."""
-    found = {}
-    for place, event in enumerate(CHAIN_EVENTS, 1):
-        own, total = Counter(), Counter()
-        for chain, numbers in CHAINS.items():
-            own[chain.partition(";")[0]] += numbers[place]
-            for name in set(chain.split(";")):
-                total[name] += numbers[place]
-        found[event] = {name: (own[name], total[name]) for name in total if total[name]}
-    return found
 
 
 class Case(unittest.TestCase):
@@ -234,55 +205,8 @@ class Pprof(Case):
                 )
 
 
-class Speedscope(Case):
-    """speedscope opens profiles, in a browser."""
-
-    @classmethod
-    def setUpClass(cls):
-        archive = DATA / f"speedscope-{SPEEDSCOPE}.tgz"
-        if not archive.exists():
-            # npm may be an installation of the user's
-            done = run(
-                *("npm", "pack", "--silent", f"speedscope@{SPEEDSCOPE}"),
-                cwd=DATA,
-                env={"PATH": os.environ["PATH"]},
-            )
-            if done.returncode:
-                raise unittest.SkipTest(
-                    f"npm cannot fetch speedscope: {done.stdout.strip()[-200:]}"
-                )
-        found = hashlib.sha256(archive.read_bytes()).hexdigest()
-        assert found == SPEEDSCOPE_SHA256, f"{archive} is not the speedscope that was tried"
-        must("tar", "-xzf", archive, "-C", DATA)
-        cls.browser = Browser()
-        cls.addClassCleanup(cls.browser.close)
-
-    def test_sandwich(self):
-        """The sandwich view's table of functions has the values of the first sample type."""
-        must(REPORT, "--pprof", self.profile, self.chains)
-        script = self.dir / "profile.js"
-        text = base64.b64encode(self.profile.read_bytes()).decode()
-        script.write_text(f'speedscope.loadFileFromBase64("profile.pb.gz", "{text}")')
-        page = (DATA / "package/dist/release/index.html").as_uri()
-        self.browser.driver.get(f"{page}#localProfilePath={script}")
-        wait = WebDriverWait(self.browser.driver, 30)
-        shown = "return document.body.innerText"
-        wait.until(lambda _: "Sandwich" in self.browser.run(shown))
-        self.browser.keys("3")
-        wait.until(lambda _: "Symbol Name" in self.browser.run(shown))
-        rows = self.browser.run(
-            "return [...document.querySelectorAll('table tr')].slice(1).map(row =>"
-            "[...row.children].map(cell => cell.textContent))"
-        )
-        numbers = {
-            name: tuple(int(cell.split()[0].replace(",", "")) for cell in (own, total))
-            for total, own, name in rows
-        }
-        self.assertEqual(numbers, written_chains()["cycles"])
-
-
 class OpenMetrics(Case):
-    """The parser of prometheus_client and the node exporter read the text."""
+    """The parser of prometheus_client reads the text."""
 
     def samples(self, text: str) -> dict[str, dict[frozenset, float]]:
         """Each value by its labels, by family; checks that families are gauges with a help text."""
@@ -445,31 +369,6 @@ class OpenMetrics(Case):
             self.samples(one),
             self.of_host(last, self.most([last], 3), {"build": "v2", "host": "web2"}),
         )
-
-    def test_node_exporter(self):
-        """Prometheus' node exporter finds the same values, with any name."""
-        program, why = servers.fetch_node_exporter(DATA)
-        if why:
-            self.skipTest(why)
-        (_, path), *_ = self.hosts(1)
-        for source in path, self.chains:
-            must(REPORT, "--openmetrics", self.dir / "a.prom", "--top", 1000, source)
-            with servers.node_exporter(program, self.dir) as url:
-                with build_opener(ProxyHandler({})).open(url, timeout=30) as page:
-                    text = page.read().decode()
-            # an empty label is the same as none
-            seen = {
-                family.name: {
-                    frozenset(item for item in sample.labels.items() if item[1]): sample.value
-                    for sample in family.samples
-                }
-                for family in of_prometheus(text)
-            }
-            self.assertEqual(seen["node_textfile_scrape_error"], {frozenset(): 0})
-            self.assertEqual(
-                {name: values for name, values in seen.items() if "perf_functions" in name},
-                self.samples((self.dir / "a.prom").read_text(encoding="utf-8")),
-            )
 
 
 class Mistakes(Case):

@@ -5,9 +5,7 @@ Tables are made up in the form of perf functions report -j. The page must show t
 tests calculate. Screenshots are left in build/BASE/check/report for people to look at.
 """
 
-import http.server
 import re
-import threading
 import unittest
 from pathlib import Path
 
@@ -49,23 +47,6 @@ ARM = {
 def text(value: float | None, digits: int) -> str:
     """A value as the page prints it."""
     return "–" if value is None else f"{value:.{digits}f}"
-
-
-def classes(values: list[float]) -> dict[float, int]:
-    """One of five classes for each value, by its rank among different ones (quantiles by R-7)."""
-    known = sorted(set(values))
-    if len(known) < 2:
-        return dict.fromkeys(known, 0)
-    count = min(CLASSES, len(known))
-    bounds = []
-    for i in range(1, count):
-        at = i / count * (len(known) - 1)
-        low = known[int(at)]
-        bounds.append(low + (known[min(int(at) + 1, len(known) - 1)] - low) * (at - int(at)))
-    return {
-        value: round(sum(value >= bound for bound in bounds) * (CLASSES - 1) / (count - 1))
-        for value in known
-    }
 
 
 def setUpModule() -> None:
@@ -458,22 +439,6 @@ class Thresholds(Case):
 class Topdown(Case):
     """The tree of top-down analysis."""
 
-    def rows(self) -> list[tuple]:
-        """The rows as (level, whether it is open, name, value)."""
-        return [
-            tuple(row)
-            for row in self.browser.run(
-                """return [...document.querySelectorAll('#topdown tr.row')].map(row => [
-                Number(row.getAttribute('aria-level')), row.getAttribute('aria-expanded'),
-                row.querySelector('th').textContent,
-                row.children[2].textContent && row.querySelector('td:nth-of-type(2) .value')
-                    .textContent])"""
-            )
-        ]
-
-    def value(self, name: str) -> str:
-        return text(self.levels["functions"][0]["metrics"][name], 1)
-
     def test_bars_are_percentages(self):
         self.open(self.levels_page)
         self.browser.one("#tab-topdown").click()
@@ -492,33 +457,6 @@ class Topdown(Case):
                 self.assertEqual("weak" in look.split(), name in row["weak"])
                 weak += name in row["weak"]
         self.assertGreater(weak, 0)
-
-    def test_marked_values_stay_marked(self):
-        """A mark stays even with a threshold."""
-        self.open(
-            self.levels_page,
-            "&".join(f"{name}=%3E0" for name in ("frontend_bound", "backend_bound", "retiring")),
-        )
-        self.browser.one("#tab-topdown").click()
-        self.browser.run(
-            "document.querySelectorAll('#topdown tr.row').forEach((_, at, all) =>"
-            " document.querySelectorAll('#topdown tr.row')[all.length - 1 - at].click())"
-        )
-        looks = self.browser.run(
-            "return [...document.querySelectorAll('#topdown [aria-level=\"2\"]')].map(row =>"
-            " [row.children[0].textContent, row.children[2].className])"
-        )
-        first = [name for name, above in ARM.items() if not above]
-        expected = [
-            [
-                name,
-                ("weak" if name in row["weak"] else "" if name == "bad_speculation" else "beyond"),
-            ]
-            for row in self.levels["functions"]
-            for name in first
-        ]
-        self.assertEqual(looks, expected)
-        self.assertIn("weak", [look for _, look in expected])
 
 
 class Timelines(Case):
@@ -664,40 +602,6 @@ class Changes(Case):
 
 class Whole(Case):
     """All views."""
-
-    def test_policy_forbids_the_network(self):
-        asked = []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                asked.append(self.path)
-
-            def log_message(self, *_args):  # pylint: disable=arguments-differ
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        url = f"http://127.0.0.1:{server.server_port}/"
-        self.browser.open(self.page)
-        refused = self.browser.driver.execute_async_script(
-            """
-            const [url, done] = arguments, image = new Image(), refused = [];
-            document.addEventListener('securitypolicyviolation',
-                event => refused.push(event.effectiveDirective));
-            const script = document.createElement('script');
-            script.textContent = 'window.broken = true';
-            document.body.append(script);
-            image.src = url + 'image';
-            fetch(url + 'fetch').catch(() => 0).then(() =>
-                setTimeout(() => done([refused, window.broken ?? false]), 200));""",
-            url,
-        )
-        self.assertEqual(
-            [sorted(refused[0]), refused[1]], [["connect-src", "img-src", "script-src-elem"], False]
-        )
-        self.assertEqual(asked, [])
 
     def test_accessible(self):
         """axe-core finds no fault by the rules of WCAG and of good practice."""

@@ -17,8 +17,6 @@ from tests.harness.simulation import Libraries, Simulation
 sys.path.insert(0, str(TOP / "report"))
 from functions_report import plot  # noqa: E402 pylint: disable=import-error,wrong-import-position
 
-MINUTES = 1
-
 
 def setUpModule() -> None:
     reports.prepare()
@@ -243,19 +241,6 @@ class Recordings(unittest.TestCase):
             {"twice [libone.so]", "twice [libtwo.so]"}
             <= {re.sub(" 0x[0-9a-f]+", "", name) for name in names}
         )
-        ranges = DATA / "ranges.sums"
-        ranges.write_text(
-            (DATA / "plain.sums").read_text().replace("\talpha\t", "\t0x1000-0x1040\t")
-        )
-        must(REPORT, "--html", DATA / "ranges.html", ranges)
-        self.assertIn(
-            "0x1000-0x1040 [libone.so]",
-            [row["label"] for row in self.data(DATA / "ranges.html")["table"]["rows"]],
-        )
-        self.assertIn(
-            "0x1000-0x1040 [libone.so]",
-            must(PERF, "functions", "report", ranges, stderr=subprocess.DEVNULL),
-        )
         for row, function in zip(data["table"]["rows"], truth["functions"]):
             self.assertEqual(row, {member: function[member] for member in row})
 
@@ -329,86 +314,36 @@ class CommandLine(unittest.TestCase):
         self.assertIn(f"{self.input}, {self.input} → {self.input}", html.read_text())
 
     def test_bad_input(self):
-        html = self.dir / "report.html"
-        self.refused(
-            "no-such.data: there is no such file", "--html", html, self.dir / "no-such.data"
-        )
-        self.refused(
-            "No such file or directory: `make perf` builds perf, --perf says where it is",
-            "--perf",
-            self.dir / "none",
-            "--html",
-            html,
-            self.input,
-        )
-        self.refused("some.data", "--html", html, self.input)  # perf's own words on an empty file
+        html, perf = self.dir / "report.html", ("--perf", self.perf)
         killed = self.dir / "killed"
         killed.write_text(
             "#!/bin/sh\necho 'perf functions: 12 records were lost' >&2\nkill -9 $$\n"
         )
         killed.chmod(0o755)
-        why = "perf ended with signal 9: the kernel's log may say why"
-        self.refused(why, "--perf", killed, "--html", html, self.input)
-        self.refused(
-            "there is no such folder",
-            "--perf",
-            self.perf,
-            "--html",
-            self.dir / "none/report.html",
-            self.input,
-        )
-        self.refused("is a folder", "--perf", self.perf, "--html", self.dir, self.input)
-        self.refused(
-            "a picture is .png or .svg",
-            "--perf",
-            self.perf,
-            "--plot",
-            self.dir / "picture.pdf",
-            self.input,
-        )
-        self.refused(
-            "there is no column %NO; there is: # CPI",
-            "--perf",
-            self.perf,
-            "--plot",
-            self.dir / "a.png",
-            "--fields",
-            "%NO",
-            self.input,
-        )
-        self.refused(
-            "--diff takes two inputs, BEFORE and AFTER; there is 1",
-            "--perf",
-            self.perf,
-            "--html",
-            html,
-            "--diff",
-            self.input,
-        )
-        for words in (
-            ("--before", self.input),
-            ("--before", self.input, "--diff", "--after", self.input),
-            (self.input, "--before", self.input, "--after", self.input),
+        both = "--before and --after go together"
+        for reason, *words in (
+            ("no-such.data: there is no such file", "--html", html, self.dir / "no-such.data"),
+            ("`make perf` builds perf, --perf says", "--perf", self.dir / "none", "--html", html),
+            ("some.data", "--html", html),  # perf's own words on an empty file
+            ("perf ended with signal 9: the kernel's log", "--perf", killed, "--html", html),
+            ("there is no such folder", *perf, "--html", self.dir / "none/report.html"),
+            ("is a folder", *perf, "--html", self.dir),
+            ("a picture is .png or .svg", *perf, "--plot", self.dir / "picture.pdf"),
+            (
+                "there is no column %NO; there is: # CPI",
+                *(*perf, "--plot", self.dir / "a.png", "--fields", "%NO"),
+            ),
+            ("--diff takes two inputs, BEFORE and AFTER; there is 1", *perf, "--diff"),
+            (both, *perf, "--before"),
+            (both, *perf, "--before", self.input, "--diff", "--after"),
+            (both, *perf, self.input, "--before", self.input, "--after"),
+            ("go with --diff", *perf, "--sums", self.dir / "a.sums", "--diff", self.input),
         ):
-            self.refused("--before and --after go together", "--perf", self.perf, *words)
-        self.refused(
-            "go with --diff",
-            "--perf",
-            self.perf,
-            "--sums",
-            self.dir / "a.sums",
-            "--diff",
-            self.input,
-            self.input,
-        )
-        (self.dir / "perf.table").write_text("no JSON")
-        self.refused(
-            "wrote JSON that functions-report", "--perf", self.perf, "--html", html, self.input
-        )
-        (self.dir / "perf.table").write_text('{"version": 1, "functions": []}')
-        self.refused(
-            "wrote JSON that functions-report", "--perf", self.perf, "--html", html, self.input
-        )
+            with self.subTest(reason):
+                self.refused(reason, *words, self.input)
+        for text in "no JSON", '{"version": 1, "functions": []}':
+            (self.dir / "perf.table").write_text(text)
+            self.refused("wrote JSON that functions-report", *perf, "--html", html, self.input)
         for option in "--fields=%CY", "--slice-size=1", "--slice-size=nan", "--by=dso,dso":
             self.assertEqual(run(REPORT, option, self.input).returncode, 2, option)
         for words in (

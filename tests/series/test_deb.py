@@ -8,19 +8,8 @@ import shutil
 import unittest
 from pathlib import Path
 
-from bench import experiment
-from tests.harness.env import (
-    ARCH,
-    BUILD,
-    CHECK,
-    LINUX,
-    TOP,
-    in_guest,
-    machine,
-    must,
-    pack_reproduce,
-)
-from tests.harness.truth import LEAVES, PAGES, check_shares, read_truth
+from tests.harness.env import ARCH, BUILD, CHECK, LINUX, TOP, in_guest, machine, must
+from tests.harness.truth import LEAVES, check_shares, read_truth
 
 SLOW = True
 MINUTES = 90
@@ -48,13 +37,6 @@ record alternate.data '{events}'
 table alternate.data > /share/script.csv
 perf-alt-period functions report -i alternate.data --share discard --json > /share/native.json
 perf-alt-period functions report -i alternate.data
-"""
-REPRODUCE = """
-mkdir /tmp/clone
-cd /tmp/clone
-tar -xf /share/clone.tar
-scripts/reproduce --iterations 2000 > /share/reproduced
-cp build/reproduce/results.* /share/
 """
 TRUTH = f"/{HOME}/bin/perf test -w benchmark -- --truth --faults 0 1 > /share/truth\n"
 
@@ -133,24 +115,6 @@ class Packages(unittest.TestCase):
         # libstdc++ demangles names
         self.assertLess({"libdw.so.1", "libstdc++.so.6"}, needed)
         self.assertEqual(needed - libraries, set())
-
-    def test_no_path_is_debians(self):
-        unpacked = OUT / "debian"
-        must(
-            "scripts/debian/fetch.sh",
-            unpacked,
-            machine(ARCH, "suite"),
-            self.debian,
-            "linux-perf,linux-base",
-        )
-        theirs = {
-            path.removeprefix("/")
-            for name in ("linux-perf", "linux-base")
-            for path in database(unpacked, name).read_text().splitlines()
-            if not (unpacked / path[1:]).is_dir()
-        }
-        self.assertIn("usr/bin/perf", theirs)
-        self.assertEqual(files(self.perf) & theirs, set())
 
     def test_paths_have_the_names_of_the_packages(self):
         """No other kernel and no other perf uses these paths."""
@@ -273,7 +237,6 @@ class Installed(unittest.TestCase):
 
     ARCH = ARCH
     EVENTS = "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS"
-    COMMANDS = TRUTH + REPRODUCE
 
     @classmethod
     def setUpClass(cls):
@@ -290,11 +253,10 @@ class Installed(unittest.TestCase):
             (package,) = (BUILD / "deb").glob(name)
             shutil.copy(package, cls.share)
         must("dpkg-deb", "--extract", package, cls.share / "kernel")
-        pack_reproduce(cls.share / "clone.tar")
         (kernel,) = (cls.share / "kernel/boot").glob("vmlinuz-*")
         cls.release = kernel.name.removeprefix("vmlinuz-")
         cls.output = in_guest(
-            "uname -r\n" + INSTALL + cls.COMMANDS + RECORD.format(home=HOME, events=cls.EVENTS),
+            "uname -r\n" + INSTALL + TRUTH + RECORD.format(home=HOME, events=cls.EVENTS),
             "--kernel",
             kernel,
             "--root",
@@ -336,57 +298,12 @@ class InstalledArm64(Installed):
             self, self.native, read_truth((self.share / "truth").read_text()), 300, most=0.95
         )
 
-    def test_page_faults(self):
-        length = read_truth((self.share / "truth").read_text())["dcache_miss"].length
-        row = self.native["dcache_miss"]
-        rate, error = (row[what]["PF/KI"] / 1000 for what in ("metrics", "errors"))
-        number = row["events"]["page-faults"]["count"]
-        self.assertGreater(number, 400)
-        self.assertLess(abs(rate - PAGES / length), 4 * error)
-
-    def test_the_published_experiment(self):
-        """Over the events of the truth, a long period gives one sample, a pair of periods two.
-
-        perf's start adds a few samples; the last interval is cut off.
-        """
-        result = json.loads((self.share / "results.json").read_text())["published"]
-        events = 2000 * sum(
-            row.length for row in read_truth((self.share / "truth").read_text()).values()
-        )
-        ((limit, rows),) = result["limit"].items()
-        samples = {periods: row["samples"] for periods, row in rows.items()}
-        self.assertEqual(
-            (limit, result["events"], result["kernel"]),
-            ("25 %", ["cycles", "instructions"], self.release),
-        )
-        self.assertTrue(
-            events // 10**6 <= samples[experiment.LONG] <= events // 10**6 + 10, samples
-        )
-        self.assertAlmostEqual(samples[experiment.ALTERNATE], 2 * samples[experiment.LONG], delta=4)
-        self.assertGreater(rows[experiment.SHORT]["throttled"], 0)
-        # there is no upper limit: while an idle guest waits, its clock leaps
-        self.assertGreater(rows[experiment.LONG]["run_time"], events / 1e9)
-        self.assertLessEqual(set(LEAVES), {row["symbol"] for row in result["functions"]})
-        text = (self.share / "results.md").read_text()
-        self.assertIn(experiment.report(result), text)
-        self.assertEqual((self.share / "reproduced").read_text().split("\n\n", 1)[1], text)
-
 
 class InstalledX86(Installed):
     """It is built natively, and has software events only."""
 
     ARCH = "x86_64"
     EVENTS = "{cpu-clock/period=990000,alt-period=10000/,page-faults}:uS"
-    COMMANDS = """
-tar -xf clone.tar -C /tmp
-! /tmp/scripts/reproduce > refused 2>&1
-"""
-
-    def test_no_pmu_to_reproduce_with(self):
-        self.assertRegex(
-            (self.share / "refused").read_text(),
-            r"\Areproduce: this machine counts no cycles: [^\n]+\n\Z",
-        )
 
 
 del Installed  # unittest would run it, too

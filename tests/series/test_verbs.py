@@ -127,7 +127,9 @@ class BadInput(unittest.TestCase):
             f"source: Debian has no linux-source-{base} any more; "
             f"give a tree of Linux {base} with LINUX=/path"
         )
-        verbs = "linux perf kernel vm demo report series bench deb check check-all".split()
+        verbs = (
+            "linux perf kernel vm demo report series bench deb check check-fast check-all".split()
+        )
         for verb in verbs:
             with self.subTest(verb):
                 done = run(
@@ -206,14 +208,6 @@ class Clean(unittest.TestCase):
 class Version(unittest.TestCase):
     """The version is the newest release of CHANGELOG.md."""
 
-    def test_is_that_of_the_newest_release(self):
-        text = (TOP / "CHANGELOG.md").read_text()
-        released = [
-            match[1] for match in re.finditer(r"^## \[(.*)\] - \d{4}-\d\d-\d\d$", text, re.M)
-        ]
-        self.assertRegex(released[0], r"^\d+\.\d+\.\d+$")
-        self.assertEqual(must("scripts/version"), released[0] + "\n")
-
     def test_is_that_of_the_module(self):
         """The package has it, and the folder in which DKMS builds it."""
         version = must("scripts/version").strip()
@@ -273,20 +267,6 @@ class Help(unittest.TestCase):
         self.assertEqual(sorted(listed), sorted(verbs))
         for verb in sorted(verbs):
             must("make", "-n", verb)
-
-
-class Lint(unittest.TestCase):
-    def test_needs_no_build(self):
-        """It installs what it needs and runs; check does the same when asked for it alone."""
-        for words in (["lint"], ["check", "SUITES=lint"]):
-            for base in bases():
-                self.assertEqual(
-                    must("make", "-nB", *words, f"BASE={base}", env={"SUITES": ""}).splitlines(),
-                    [
-                        "scripts/debian/install.sh lint",
-                        "scripts/lint; status=$?; scripts/sizes; exit $status",
-                    ],
-                )
 
 
 if __name__ == "__main__":
