@@ -197,7 +197,7 @@ static int check_begun_sums(struct fixture *fix, const char *symbol, u64 begun, 
 	const struct u192 *values;
 
 	TEST_ASSERT_VAL("no sums", sums);
-	values = sums->values + event_set__begun(sums->set);
+	values = sums->values + event_set__nr_values(sums->set);
 	TEST_ASSERT_EQUAL("begun", (int)sums->begun, (int)begun);
 	TEST_ASSERT_EQUAL("bursts", (int)sums->begun_bursts, (int)bursts);
 	TEST_ASSERT_EQUAL("instructions", (int)values[1].w[0], (int)instructions);

@@ -265,7 +265,7 @@ static bool is_reading(const struct event_set *set, u64 windows, u64 bursts,
 static bool is_begun(const struct function_sums *sums)
 {
 	const struct event_set *set = sums->set;
-	const struct u192 *values = sums->values + event_set__begun(set);
+	const struct u192 *values = sums->values + event_set__nr_values(set);
 
 	if (event_set__has_share(set, FUNCTION_SHARE_AUTO))
 		return is_reading(set, sums->begun, sums->begun_bursts, values);

@@ -234,17 +234,6 @@ unsigned int event_set__nr_values(const struct event_set *set)
 }
 
 /**
- * event_set__begun - find the windows that begin in a function in function_sums.values
- * @set: the set
- *
- * Return: the place of the first of their totals. As many values are before it.
- */
-unsigned int event_set__begun(const struct event_set *set)
-{
-	return event_set__nr_values(set);
-}
-
-/**
  * event_set__nr_row_values - count the values of a row: function_sums.values
  * @set: the set
  *
@@ -632,7 +621,7 @@ u64 function_sums__inside(const struct function_sums *sums)
 bool function_sums__add(struct function_sums *sums, const struct function_sums *other)
 {
 	bool fits = !check_add_overflow(sums->opened, other->opened, &sums->opened);
-	const unsigned int begun = event_set__begun(sums->set);
+	const unsigned int begun = event_set__nr_values(sums->set);
 
 	/* A row never has more matched windows than samples. */
 	fits = !check_add_overflow(sums->samples, other->samples, &sums->samples) && fits;
@@ -889,7 +878,7 @@ void function_table__discard(struct function_table *table)
 	}
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		struct function_sums *sums = table->sums[i];
-		unsigned int begun = event_set__begun(sums->set);
+		unsigned int begun = event_set__nr_values(sums->set);
 
 		if (event_set__counts_all(sums->set))
 			continue;

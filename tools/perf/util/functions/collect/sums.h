@@ -130,9 +130,8 @@ int event_set__find(const struct event_set *set, const char *event);
 /* Values of pairs of events are found by the events' places, first <= second. */
 unsigned int event_set__product(const struct event_set *set, unsigned int first,
 				unsigned int second);
-/* The number of values in function_intervals and in a reading. */
+/* The number of values in function_intervals, in a reading, and before the begun ones in a row. */
 unsigned int event_set__nr_values(const struct event_set *set);
-unsigned int event_set__begun(const struct event_set *set);
 /* The number of values in function_sums. */
 unsigned int event_set__nr_row_values(const struct event_set *set);
 bool event_set__has_share(const struct event_set *set, enum function_share share);

@@ -1286,7 +1286,7 @@ static int add_to_table(const struct collect_group *group, const unsigned int *o
 	sums->begun_bursts = from->begun_bursts;
 	add_class(group, order, set, from, WINDOWS_BOTH, sums->values);
 	add_class(group, order, set, from, WINDOWS_MATCHED, sums->values);
-	begun = sums->values + event_set__begun(set);
+	begun = sums->values + event_set__nr_values(set);
 	add_class(group, order, set, from, WINDOWS_BOTH, begun);
 	add_class(group, order, set, from, WINDOWS_BEGUN, begun);
 	return 0;

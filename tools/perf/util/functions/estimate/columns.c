@@ -137,7 +137,7 @@ static struct function_reading read_begun(const struct function_sums *sums)
 	return (struct function_reading){
 		.windows = sums->begun,
 		.bursts = sums->begun_bursts,
-		.values = sums->values + event_set__begun(sums->set),
+		.values = sums->values + event_set__nr_values(sums->set),
 	};
 }
 
