@@ -462,6 +462,16 @@ class Output(unittest.TestCase):
         few = "CPI>10%", "--percent-limit", 100, "-j"
         self.assertEqual(diff("--fail-on", *few).returncode, 2)
 
+    def test_weak_rate_does_not_count(self):
+        draw = random.Random(3)
+        for name, cpi in ("quick", 1.5), ("slow", 3):
+            write(f"{name}.sums", plain(hot=drawn(draw, 300), weak=drawn(draw, 10, cpi)))
+        files = DATA / "quick.sums", DATA / "slow.sums"
+        limit = "--diff", *files, "--fail-on", "CPI>10%"
+        done = run(PERF, "functions", "report", *limit, stderr=-1)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "CPI of weak .*, not counted: a value is weak\n")
+
 
 class Runs(unittest.TestCase):
     """Several runs of each side, of programs whose truth is known."""

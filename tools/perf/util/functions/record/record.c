@@ -572,6 +572,7 @@ int function_record__init(struct function_record *record, struct option *options
 	};
 	struct option *own = own_options(options, recorder, &parsed);
 	struct function_sampling sampling;
+	bool shows_metrics;
 	char *command;
 
 	*record = (struct function_record){};
@@ -604,17 +605,23 @@ int function_record__init(struct function_record *record, struct option *options
 	};
 	add_arguments(record, &parsed, recorder, argc, argv);
 	command = quote_all("perf", record->argc, record->argv);
-	if (parsed.is_verbose) {
-		bool has_terms = parsed.has_events || sampling.rate;
-		char *terms = has_terms ? terms_of(&sampling) : NULL;
+	shows_metrics = parsed.metrics && !recorder->arguments;
+	if (parsed.is_verbose)
+		pr_info("calling: %s\n", command);
+	if (shows_metrics)
+		fprintf(stderr, "%s\n", command);
+	if ((parsed.is_verbose && parsed.has_events) ||
+	    ((parsed.is_verbose || shows_metrics) && sampling.rate)) {
+		char *terms = terms_of(&sampling);
 
 		if (terms && *terms)
-			pr_info("leaders without periods of their own have: %s\n", terms);
-		pr_info("calling: %s\n", command);
+			fprintf(stderr, "leaders without periods of their own have: %s\n", terms);
+		if (sampling.rate)
+			fprintf(stderr,
+				"members without periods of their own have: freq=%llu, divided by their number\n",
+				(unsigned long long)sampling.rate * 3 / 5);
 		free(terms);
 	}
-	if (parsed.metrics && !recorder->arguments)
-		fprintf(stderr, "%s\n", command);
 	free(command);
 	return 0;
 }

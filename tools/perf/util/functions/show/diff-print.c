@@ -267,13 +267,17 @@ void function_diff_print__csv(const struct function_diff_print *print, const cha
 	}
 }
 
-/* Prints a line for each change beyond a limit. Returns their number, or -ENOMEM. */
+/*
+ * Prints a line for each change beyond a limit. Returns how many of them count, or -ENOMEM: a
+ * marked rate is not to be relied on, but a share is marked if it only is small.
+ */
 static int print_exceeded(const struct layout *layout, const struct function_limit *limit,
 			  unsigned int nr_limits, FILE *fp)
 {
 	const struct function_diff *diff = layout->print->diff;
 	int column = function_columns__find(&diff->columns, limit->column, strlen(limit->column));
 	int digits = diff->columns.columns[column].digits + 1, nr = 0, err;
+	bool is_share = function_column__is_share(&diff->columns.columns[column]);
 	bool *is_exceeded = calloc(diff->nr_rows ?: 1, sizeof(*is_exceeded));
 
 	if (!is_exceeded)
@@ -284,7 +288,7 @@ static int print_exceeded(const struct layout *layout, const struct function_lim
 
 		if (!is_exceeded[r])
 			continue;
-		nr++;
+		nr += is_share || !change->is_weak;
 		fprintf(fp, "perf functions: %s of %s from %.*f to %.*f",
 			diff->columns.columns[column].name, diff_print_label(layout,
 									     &diff->rows[r]),
@@ -292,9 +296,10 @@ static int print_exceeded(const struct layout *layout, const struct function_lim
 		if (change->before->value)
 			fprintf(fp, ", %+.1f %%", 100 * change->change /
 				fabs(change->before->value));
-		fprintf(fp, " (95 %%: %+.*f..%+.*f), beyond %s%c%g%s\n", digits, change->low,
+		fprintf(fp, " (95 %%: %+.*f..%+.*f), beyond %s%c%g%s%s\n", digits, change->low,
 			digits, change->high, limit->column, limit->is_decrease ? '<' : '>',
-			limit->number, limit->is_relative ? "%" : "");
+			limit->number, limit->is_relative ? "%" : "",
+			!is_share && change->is_weak ? ", not counted: a value is weak" : "");
 	}
 	free(is_exceeded);
 	return err ?: nr;
@@ -307,7 +312,7 @@ static int print_exceeded(const struct layout *layout, const struct function_lim
  * @nr_limits: how many limits there are
  * @fp: the output file
  *
- * Return: the number of such changes, or -ENOMEM.
+ * Return: the number of such changes that count, or -ENOMEM.
  */
 int function_diff_print__exceeded(const struct function_diff_print *print,
 				  const struct function_limit *limits, unsigned int nr_limits,
