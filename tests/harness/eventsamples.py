@@ -7,9 +7,9 @@ happens, and a sample ends after a period of events, as in the kernel.
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.harness import perfwrite as pw
 from tests.harness.simulation import LOADED, Libraries
@@ -119,3 +119,25 @@ class Run:
                 number=1 + event,
             )
         writer.write(path)
+
+
+def record(path: Path, libraries: Libraries, seed: int) -> Counter:
+    """Records a small program; returns what each event counts, by function and event."""
+    names = list(named_once(libraries))
+    functions = [Function(1, 1000, (1, 0.5, 0.01, 0.005)) for _ in names]
+    clocks = [Clock(period) for period in (20011, 10007, 211, 101)]
+    done = Run(random.Random(seed), functions, clocks, 2_000_000)
+    done.write(path, libraries)
+    counts: Counter = Counter()
+    for event, place, period in done.samples:
+        counts[names[place], EVENTS[event]] += period
+    return counts
+
+
+def counts_of(table: Iterable[dict[str, Any]]) -> Counter:
+    """The same from the rows of perf functions report -j."""
+    counts: Counter = Counter()
+    for row in table:
+        for event, own in row["events"].items():
+            counts[row["symbol"], event] += own["count"]
+    return +counts

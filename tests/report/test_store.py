@@ -14,13 +14,15 @@ import socket
 import subprocess
 import sys
 import unittest
+from collections import Counter
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import psycopg2
 
-from tests.harness import fleet, servers
+from tests.harness import eventsamples, fleet, servers
 from tests.harness.env import CHECK, PERF, TOP, must, run
+from tests.harness.simulation import Libraries
 
 sys.path.insert(0, str(TOP / "report"))
 from functions_report import store  # noqa: E402 pylint: disable=import-error,wrong-import-position
@@ -175,6 +177,17 @@ class Range(Store):
                 stderr=subprocess.DEVNULL,
             ),
         )
+
+    def test_event_samples(self):
+        """Each row has the periods of its own samples, of all hosts."""
+        libraries, true = Libraries(DATA / "libraries"), Counter()
+        for number in 1, 2:
+            path = DATA / f"samples-{number}.data"
+            true += eventsamples.record(path, libraries, number)
+            must(REPORT, *self.place(f"host{number}", number), path)
+        self.ask()
+        table = json.loads(must(PERF, "functions", "report", self.out, "-j"))["functions"]
+        self.assertEqual(eventsamples.counts_of(table), true)
 
     def test_timeline(self):
         """An interval of a page is the sum of all that was recorded in it."""
