@@ -247,6 +247,50 @@ class Interrupted(Recording):
         self.sample(address, WINDOW, WINDOW // 3)
 
 
+class Late(Recording):
+    """Two functions run in turns; the first ends by a mispredicted branch. Samples are late."""
+
+    VISITS = {0x1000: (700, 2), 0x2000: (300, 1)}  # cycles, instructions per cycle
+    LATE = 60  # cycles
+
+    def __init__(self) -> None:
+        flags = pw.FLAG_SAMPLE_ID_ALL
+        group = [
+            pw.Event("cycles", 0, 0, [1], LONG, WINDOW, flags=flags),
+            pw.Event("instructions", 0, 1, [2], 7001, flags=flags),
+            pw.Event("branch-misses", 0, 5, [3], 11, flags=flags),
+        ]
+        super().__init__([group])
+        rng, now = random.Random(1), [0.0, 0.0, 0.0]
+        left = [float(LONG), 7001.0, 11.0]
+        due: list[tuple[float, int, int]] = []  # cycles, event, period
+        periods = [LONG, 7001, 11]
+        for _ in range(20000):
+            for address, (cycles, speed) in self.VISITS.items():
+                begin, cycles = now[0], rng.uniform(0.5, 1.5) * cycles
+                for event, count in enumerate((cycles, cycles * speed, address == 0x1000)):
+                    while left[event] <= count:
+                        at = begin + (cycles if event == 2 else left[event] / count * cycles)
+                        due.append((at + self.LATE, event, periods[event]))
+                        if event == 0:
+                            periods[0] = LONG + WINDOW - periods[0]
+                        left[event] += periods[event]
+                    left[event] -= count
+                due.sort()
+                while due and due[0][0] < begin + cycles:
+                    at, event, period = due.pop(0)
+                    values = [at, now[1] + (at - begin) * speed, now[2]]
+                    self.writer.sample(
+                        group[0 if event == 0 else event],
+                        self.where(),
+                        address,
+                        period,
+                        [(1 + slot, round(value)) for slot, value in enumerate(values)],
+                        number=1 + event,
+                    )
+                now = [now[0] + cycles, now[1] + cycles * speed, now[2] + (address == 0x1000)]
+
+
 class Truth(Sums):
     """Do values and intervals agree with what the program has done?"""
 
@@ -280,6 +324,26 @@ class Truth(Sums):
         self.assertGreaterEqual(covered["sure hit"], 0.93 * covered["sure"])
         if samples >= 100:
             self.assertGreater(covered["sure"], 0.3 * covered["all"])
+
+    def test_skid(self):
+        """Windows tell that mispredicted calls are sampled in the other function."""
+        path = Late().write(DATA / "late.data")
+        missed = {}
+        for source in "best", "samples":
+            missed[source] = {
+                (row["address"], metric)
+                for row in report(path, "--source", source)["functions"]
+                for metric, true in {
+                    "CPI": 1 / Late.VISITS[row["address"]][1],
+                    "BM/KI": 1000 / 700 / 2 if row["address"] == 0x1000 else 0,
+                    "%CY": Late.VISITS[row["address"]][0] / 10,
+                }.items()
+                if not row["intervals"][metric][0] <= true <= row["intervals"][metric][1]
+                and metric not in row["weak"]
+            }
+        self.assertEqual(missed["best"], set())
+        self.assertIn((0x2000, "CPI"), missed["samples"])
+        self.assertIn((0x1000, "BM/KI"), missed["samples"])
 
     def test_coverage(self):
         for samples in 1, 10, 100, 1000, 10000:

@@ -585,6 +585,45 @@ static struct function_value sampled_rate(const struct function_column *column, 
 	return value;
 }
 
+static double sampled_of(const struct function_row *row, const char *event)
+{
+	struct pair_sums own = pool(row, event, event);
+
+	return u192__double(&own.y);
+}
+
+/* Returns true if an event happens at branches, by its name in perf or at Arm, Intel and AMD. */
+static bool is_branch(const char *event)
+{
+	return strstarts(event, "branch") || strstarts(event, "br_") ||
+	       strstarts(event, "ex_ret_br");
+}
+
+/*
+ * Widens the interval of a value from event samples by what skid may have moved into the function
+ * or out of it: what it counts while an interrupt is late, as often as it is left; and of branches
+ * one each time, because a call or a return is sampled where it goes to. Skid and chance are
+ * independent.
+ */
+static void widen_by_exits(struct function_value *value, const struct function_column *column,
+			   const struct function_row *row, const struct function_row *total)
+{
+	double moved = value->value * fmin(row->exits * row->late, 1), whole;
+
+	if (!value->has_interval || !row->exits)
+		return;
+	if (is_branch(column->event)) {
+		whole = function_column__is_share(column) ? sampled_of(total, column->event) :
+							    sampled_of(row, column->per);
+		moved = fmax(moved, column->scale / whole * row->exits *
+				    sampled_of(row, row->leader));
+	}
+	value->low = fmax(value->value - hypot(value->value - value->low, moved), 0);
+	value->high = value->value + hypot(value->high - value->value, moved);
+	if (column->scale == PERCENT)
+		value->high = fmin(value->high, fmax(value->value, PERCENT));
+}
+
 /* Adds up what a column needs: its event, and what that is divided by. */
 static struct pair_sums pool_column(const struct function_column *column, const char *link,
 				    const struct function_row *row)
@@ -606,6 +645,7 @@ static struct function_value column_value(const struct function_column *column,
 {
 	struct pair_sums own = pool_column(column, link, row);
 	const bool is_sampled = column->source == FUNCTION_SOURCE_SAMPLES;
+	struct function_value value;
 
 	if (!column->per)
 		return (struct function_value){
@@ -621,13 +661,18 @@ static struct function_value column_value(const struct function_column *column,
 		/* A window of another function has y_i = 0. */
 		own.x = whole->x;
 		own.xx = whole->xx;
-		return is_sampled ? sampled_share(&own, whole->number, column->scale) :
-				    share(&own, whole->number, column->scale);
-	}
-	if (is_windows(column->event))
+		if (!is_sampled)
+			return share(&own, whole->number, column->scale);
+		value = sampled_share(&own, whole->number, column->scale);
+	} else if (is_windows(column->event)) {
 		return share(&own, u192__double(&own.x), column->scale);
-	return is_sampled ? sampled_rate(column, link, row, total) :
-			    rate(column, link, row, &own, whole);
+	} else if (!is_sampled) {
+		return rate(column, link, row, &own, whole);
+	} else {
+		value = sampled_rate(column, link, row, total);
+	}
+	widen_by_exits(&value, column, row, total);
+	return value;
 }
 
 /*
@@ -849,6 +894,15 @@ static double moved_by_skid(const struct function_row *row, const char *leader, 
 	return counts > 0 ? fmin(skid * fmax(left, entered) / counts, 1) : 0;
 }
 
+static double set_skid(const struct event_set *set)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < set->nr_skids; i++)
+		sum += set->skids[i];
+	return sum / set->nr_skids;
+}
+
 /* Returns by how many events the windows of a leader have ended late in the mean. */
 static double mean_skid(const struct function_row *total, const char *leader)
 {
@@ -859,8 +913,8 @@ static double mean_skid(const struct function_row *total, const char *leader)
 
 		if (!is_led(total->sums[i], leader))
 			continue;
-		for (unsigned int j = 0; j < set->nr_skids; j++)
-			sum += set->skids[j];
+		if (set->nr_skids)
+			sum += set_skid(set) * set->nr_skids;
 		number += set->nr_skids;
 	}
 	return number ? sum / number : 0;
@@ -989,14 +1043,20 @@ int function_columns__divide(const struct function_columns *columns,
 
 /*
  * Returns true if few windows support a value (for a share: few windows of all functions with the
- * event), or if its interval is not narrower than the value. A value of 0 is weak if it may be as
- * large as the value of all functions.
+ * event), or if its interval is not narrower than the value. The intervals of event samples hold
+ * for few samples, too, so there a value is weak if half or twice of it is in its interval. A
+ * value of 0 is weak if it may be as large as the value of all functions.
  */
-static bool is_weak(const struct function_value *value, const struct function_value *whole)
+static bool is_weak(const struct function_value *value, const struct function_value *whole,
+		    bool is_sampled)
 {
 	if (!value->is_defined)
 		return false;
-	if (!value->has_interval || round(value->windows) < FEW_WINDOWS)
+	if (!value->has_interval)
+		return true;
+	if (value->value && is_sampled)
+		return value->low < value->value / 2 || value->high > 2 * value->value;
+	if (round(value->windows) < FEW_WINDOWS)
 		return true;
 	if (value->value)
 		return value->high - value->low >= fabs(value->value);
@@ -1056,6 +1116,8 @@ static bool needs_own_windows(const struct function_column *column,
 static void finish_values(struct function_columns *columns, unsigned int column,
 			  const struct function_value *whole, bool needs_own)
 {
+	const bool is_sampled = columns->columns[column].source == FUNCTION_SOURCE_SAMPLES;
+
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_value *value = &columns->rows[i].values[column];
 
@@ -1063,7 +1125,7 @@ static void finish_values(struct function_columns *columns, unsigned int column,
 			function_value__plain_interval(value);
 		drop_infinite(value);
 		value->is_weak = !function_column__is_count(&columns->columns[column]) &&
-				 (is_weak(value, whole) || value->is_disturbed ||
+				 (is_weak(value, whole, is_sampled) || value->is_disturbed ||
 				  (value->is_defined && needs_own &&
 				   (columns->rows[i].is_left || columns->rows[i].has_calls)));
 	}
@@ -1355,11 +1417,35 @@ static bool is_visited(const struct function_row *row, double all)
 	return pow(k, 1 - p) < STAYS;
 }
 
+/* Returns how often a function is left in a window, if that is at random times and for long. */
+static double exits_in_window(const struct function_row *row)
+{
+	struct row_windows windows = count_windows(row);
+
+	if (windows.all - windows.inside < FEW_LEAVE)
+		return 0;
+	return log(windows.all / fmax(windows.inside, 0.5));
+}
+
+/* Returns the first set whose windows tell how late they end, NULL if none does. */
+static const struct event_set *find_late(const struct function_table *table)
+{
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->nr_skids && table->sets[i]->windows.number)
+			return table->sets[i];
+	}
+	return NULL;
+}
+
 static int columns_add_rows(struct function_columns *columns, const struct function_table *table,
 			    const struct function_reading_options *options)
 {
 	bool is_inclusive = function_by__is(table->by, FUNCTION_BY_CHILDREN);
-	double samples = 0;
+	const struct event_set *set = is_inclusive ? NULL : find_late(table);
+	double samples = 0, late = set ? set_skid(set) : 0, length = 0;
+
+	if (set)
+		length = u192__double(&set->windows.values[0]) / set->windows.number;
 
 	columns->rows = calloc(table->nr_sums ?: 1, sizeof(*columns->rows));
 	if (!columns->rows)
@@ -1394,6 +1480,11 @@ static int columns_add_rows(struct function_columns *columns, const struct funct
 		row->is_left = options->is_compared ? row->sums[0]->is_left : is_left(&windows);
 		row->has_calls = (!is_inclusive && has_calls(&windows)) ||
 				 is_visited(&windows, samples);
+		if (!set || options->is_compared)
+			continue;
+		row->leader = set->events[0];
+		row->exits = exits_in_window(&windows) / length;
+		row->late = late;
 	}
 	return 0;
 }

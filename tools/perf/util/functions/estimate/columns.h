@@ -67,6 +67,10 @@ struct function_row {
 	bool is_left;
 	/* Other functions run in many of its windows, even if these begin and end in it. */
 	bool has_calls;
+	/* How often it is left per event of a leader, and how late windows end; 0: not known. */
+	const char *leader;
+	double exits;
+	double late;
 	struct function_reading_options options;
 	bool is_small;		/* its share is small, see function_columns__mark_small() */
 	struct function_value *values;
