@@ -26,9 +26,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from bench.experiment import records
 from bench.guest import HERE, OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
-from tests.harness.env import ARCH, BUILD, TOP, must
+from tests.harness.env import ARCH, BUILD, TOP, in_guest, must
 from tests.harness.pristine import CORE, keep_kernel
 
 TITLE = "Cost of an overflow"
@@ -63,6 +64,18 @@ BETWEEN = 1000
 COUNTS = "instructions", "lines of code", "lines of data", "pages of data"
 GOALS = {"instructions": 1300, "lines of code": 100}
 LISTED = 25  # functions
+# what perf functions record without options costs
+PROGRAMS = {
+    "python3": "python3 -c 'print(sum(i * i % 7 for i in range(300000)))'",
+    "benchmark": "benchmark --iterations 20000 0 1",
+}
+TIMED = """import subprocess, sys, time
+begin = time.monotonic_ns()
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(time.monotonic_ns() - begin)
+"""
+MODELS = {"1 cycle an instruction": "none", "small caches": "small,kernel=on"}
+LONGER, MOST_SAMPLES = 1.02, 5000
 SIZES = "cat /sys/kernel/slab/perf_event/object_size && ./overflows"
 
 
@@ -130,6 +143,24 @@ def opening(kernel: Path) -> dict[str, Any]:
     }
 
 
+def run_time(name: str, model: str) -> dict[str, float]:
+    """How much longer a program takes, and samples per second, with the default recording."""
+    timed, data = SHARE / "timed.py", SHARE / "cost.data"
+    SHARE.mkdir(parents=True, exist_ok=True)
+    timed.write_text(TIMED)
+    command = f"python3 /share/timed.py {PROGRAMS[name]}"
+    out = in_guest(
+        f"cd /tmp; {command} > /dev/null; settle; {command}; settle\n"
+        f"perf functions record -q -o cost.data -- {command}\nmv cost.data /share\n",
+        *("--model", model),
+        share=SHARE,
+        timeout=1200,
+    )
+    alone, recorded = (int(line) for line in out.split("\n") if line.isdigit())
+    samples = records(data).samples
+    return {"times": recorded / alone, "samples": samples / recorded * 1e9}
+
+
 def code_size(core: Path) -> int:
     """Bytes of code in an object file."""
     return sum(
@@ -167,6 +198,10 @@ def measure() -> dict:
         "stop-start ratio": round(more["stop-start"] / more["used"], 1),
         "switch": switch,
         "opening": opening(series),
+        "default": {
+            name: {where: run_time(name, model) for where, model in MODELS.items()}
+            for name in PROGRAMS
+        },
         "bytes": {
             name: {"before": before, "after": sizes["series"][name]}
             for name, before in sizes["pristine"].items()
@@ -241,8 +276,33 @@ def report(result: dict) -> str:
         that inline other functions may change these numbers by a few instructions.
     """
     return "\n".join(
-        [*lines, "", prose(switched), "", prose(after), *report_opening(result.get("opening"))]
+        [
+            *lines,
+            *("", prose(switched), "", prose(after)),
+            *report_opening(result.get("opening")),
+            *report_default(result.get("default")),
+        ]
     )
+
+
+def report_default(result: dict[str, Any] | None) -> list[str]:
+    """Lines of Markdown about the default recording; results before them have none."""
+    if not result:
+        return []
+    caption = f"""
+        `perf functions record` without options, on one CPU of 1 GHz, which also runs perf. Goals: at
+        most {LONGER} times the run time, and at most {MOST_SAMPLES:,} samples a second.
+    """
+    lines = ["", prose(caption), "", "| program | machine | run time | samples a second | goals |"]
+    lines.append("|---|---|--:|--:|---|")
+    for name, rows in result.items():
+        for where, row in rows.items():
+            met = round(row["times"], 3) <= LONGER and row["samples"] <= MOST_SAMPLES
+            lines.append(
+                f"| {name} | {where} | {row['times']:.3f} | {row['samples']:,.0f} "
+                f"| {'met' if met else 'not met'} |"
+            )
+    return lines
 
 
 def report_opening(result: dict[str, Any] | None) -> list[str]:
