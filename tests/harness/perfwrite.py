@@ -21,9 +21,8 @@ IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, REGS_USER, IDENTI
     1 << bit for bit in (0, 1, 2, 4, 5, 6, 7, 8, 11, 12, 16)
 )
 STACK_USER, SAMPLE_CGROUP = 1 << 13, 1 << 21
-BRANCH_USER, BRANCH_CALL_STACK, BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (
-    1 << bit for bit in (0, 11, 14, 15, 17)
-)
+BRANCH_USER, BRANCH_ANY, BRANCH_ANY_CALL, BRANCH_CALL_STACK = (1 << bit for bit in (0, 3, 4, 11))
+BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (1 << bit for bit in (14, 15, 17))
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
     1 << bit for bit in range(5)
 )
@@ -205,7 +204,7 @@ class Writer:
         values: Sequence[tuple[int, int]],
         callers: Sequence[int] = (),
         misc: int = MISC_USER,
-        branches: tuple[int, Sequence[tuple[int, int]]] = (0, ()),
+        branches: tuple[int, Sequence[tuple[int, ...]]] = (0, ()),
         registers: Sequence[int] = (),
         cgroup: int = 0,
         number: int = 0,
@@ -213,7 +212,8 @@ class Writer:
         """A sample of a group.
 
         values: (id, value), the leader's first; callers: return addresses, last call first;
-        branches: the index of the last register, and (from, to) of each branch, last one first;
+        branches: the index of the last register, and (from, to) or (from, to, cycles) of each
+        branch, last one first;
         registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
         samples, if it is not the leader's.
         """
@@ -221,7 +221,8 @@ class Writer:
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
         index, pairs = branches
         stack = [len(pairs), *([index] if leader.branch_sample_type & BRANCH_HW_INDEX else ())]
-        stack += [word for pair in pairs for word in (*pair, 0)]
+        for source, target, *cycles in pairs:
+            stack += [source, target, sum(cycles) << 4]
         parts = {
             IDENTIFIER: struct.pack("<Q", number),
             IP: struct.pack("<Q", ip),

@@ -210,7 +210,10 @@ class Reading(Sums):
         for arguments, message in (
             (["--source", "windows", path], "no counter group: record with"),
             (["--source", "windows", file], "no sums of --source windows: leave it out"),
-            (["--source", "branches", path], "no source branches, there are: windows samples"),
+            (
+                ["--source", "branches", path],
+                "no source records, there are: windows samples branches",
+            ),
             (["--share", "samples", path], "no share mode samples, there are: auto"),
             (["--by", "callchain", path], "use perf functions record --call-graph fp"),
         ):

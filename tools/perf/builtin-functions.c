@@ -860,7 +860,7 @@ static int parse_source(const char *name, enum function_source *source)
 	int found = name ? function_source__find(name) : FUNCTION_SOURCE_BEST;
 
 	if (found < 0) {
-		pr_err("perf functions: no source %s, there are: windows samples best\n", name);
+		pr_err("perf functions: no source %s, there are: windows samples branches best\n", name);
 		return -EINVAL;
 	}
 	*source = found;
@@ -1275,7 +1275,7 @@ static struct option *table_options(struct report_options *report)
 	OPT_STRING(0, "share", &report->share_name, "mode",
 		   "which windows count: auto, none or discard (default: auto)"),
 	OPT_STRING(0, "source", &report->source_name, "name",
-		   "windows, samples or best (default): where counts come from"),
+		   "windows, samples, branches or best (default): where values come from"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name,
 		   "keys",

@@ -42,6 +42,7 @@
 #include "../../../arch/common.h"
 #include "../text.h"
 #include "../record/events.h"
+#include "branches.h"
 #include "recording.h"
 #include "resolve.h"
 #include "sums.h"
@@ -69,6 +70,9 @@ struct place {
 
 #define PLACES_BITS	12
 
+/* So many cycles after an interrupt, branch records are those of a program on its own again. */
+#define LEAST_UNDISTURBED	3000
+
 /* In a live recording, a stream may be forgotten after this many ns without a sample. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
@@ -80,6 +84,7 @@ struct recording {
 	struct perf_session *session;
 	struct window_collector *metrics;
 	struct function_finder *finder;
+	struct branch_paths *paths;	/* NULL: no event with branch records so far */
 	/* Counts of the current sample, for each event of its group. */
 	u64 *counts;
 	unsigned int nr_counts;
@@ -126,6 +131,7 @@ struct functions_evsel {
 	struct collect_group *group;	/* NULL: not in a group, not counted */
 	struct collect_group *samples;	/* NULL: its own samples do not count */
 	unsigned int sample_slot;
+	bool has_paths;			/* its samples have branch records */
 	struct evsel *sampler;		/* the event of the group that has its windows */
 	unsigned int slot;		/* 0 for the sampler */
 	unsigned int nr_slots;		/* of the group, if it is the sampler */
@@ -257,6 +263,45 @@ static bool needs_sample(const struct recording *recording)
 	return recording->symbols || function_finder__needs_sample(recording->finder);
 }
 
+/*
+ * Returns true if the samples of an event have all branches before them, and are taken at times
+ * that do not depend on what the program does.
+ */
+static bool has_paths(const struct recording *recording, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	const struct recording_options *options = recording->options;
+	bool is_cycles;
+	char *name;
+
+	if (options->source == FUNCTION_SOURCE_WINDOWS ||
+	    options->source == FUNCTION_SOURCE_SAMPLES ||
+	    function_by__has(options->by, FUNCTION_BY_CALLCHAIN) ||
+	    function_by__has(options->by, FUNCTION_BY_CHILDREN) ||
+	    !has_periods(recording, evsel) || !(attr->sample_type & PERF_SAMPLE_BRANCH_STACK) ||
+	    !(attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY) ||
+	    evsel__has_branch_callstack(evsel))
+		return false;
+	name = function_event_name(attr, evsel__name(evsel), /*cpu=*/NULL);
+	is_cycles = name && !strcmp(name, "cycles");
+	free(name);
+	return is_cycles;
+}
+
+/* Lets the branch records of an event count. */
+static int add_paths(struct recording *recording, struct evsel *evsel)
+{
+	struct functions_evsel *event = evsel->priv;
+
+	if (!has_paths(recording, evsel))
+		return 0;
+	if (!recording->paths)
+		recording->paths = branch_paths__new(recording->metrics, &evsel->core.attr,
+				perf_env__arch(&recording->session->header.env));
+	event->has_paths = recording->paths;
+	return event->has_paths ? 0 : -ENOMEM;
+}
+
 /* Returns the slot of an event in a group, or an error. */
 static int add_to_group(struct recording *recording, struct collect_group *group,
 			struct evsel *evsel)
@@ -302,6 +347,7 @@ static int recording_add_event(struct recording *recording, struct collect_group
 	evsel->priv = event;
 
 	err = wants_samples(recording, evsel) ? add_samples(recording, samples, evsel) : 0;
+	err = err ?: add_paths(recording, evsel);
 	if (err)
 		return err;
 	/* A tracepoint counts nothing that a metric needs. */
@@ -705,6 +751,46 @@ static const struct place *recording_find_place(struct recording *recording,
 	return err ? ERR_PTR(err) : place;
 }
 
+/* The sample whose branch records are read, for find_branch(). */
+struct branch_sample {
+	struct recording *recording;
+	struct evsel *evsel;
+	struct machine *machine;
+	struct perf_sample sample;
+};
+
+static int find_branch(void *data, u64 address, struct collect_function **function)
+{
+	struct branch_sample *own = data;
+	const struct place *place;
+
+	own->sample.ip = address;
+	own->sample.cpumode = machine__kernel_ip(own->machine, address) ?
+			      PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	place = recording_find_place(own->recording, own->machine, own->evsel, &own->sample);
+	if (IS_ERR(place))
+		return PTR_ERR(place);
+	*function = place->filtered || place->nowhere ? NULL : place->function;
+	return 0;
+}
+
+/* Takes the branch records of a sample. Soon after another interrupt they are disturbed. */
+static int add_path(struct recording *recording, struct machine *machine, struct evsel *evsel,
+		    const struct perf_sample *sample, u64 elapsed)
+{
+	struct branch_sample own = {
+		.recording = recording, .evsel = evsel, .machine = machine, .sample = *sample,
+	};
+	const struct branch_context context = {
+		.machine = machine, .sample = sample, .change = recording->nr_changes,
+		.find = find_branch, .data = &own,
+	};
+
+	if (elapsed < LEAST_UNDISTURBED || !machine__is_host(machine))
+		return 0;
+	return branch_paths__sample(recording->paths, &context);
+}
+
 static int process_side_event(const struct perf_tool *tool, union perf_event *event,
 			      struct perf_sample *sample, struct machine *machine)
 {
@@ -802,9 +888,13 @@ static bool lacks_children(const struct recording *recording)
 /* Makes the sums of this span; @lost is the number of samples lost so far. */
 static int make_table(struct recording *recording, u64 lost, struct function_table *table)
 {
-	int err = function_finder__name_rows(recording->finder) ?:
-		  window_collector__table(recording->metrics, table);
+	int err = function_finder__name_rows(recording->finder);
 
+	if (recording->paths)
+		branch_paths__choose(recording->paths);
+	err = err ?: window_collector__table(recording->metrics, table);
+	if (!err && recording->options->source == FUNCTION_SOURCE_BRANCHES)
+		function_table__choose_source(table, FUNCTION_SOURCE_BRANCHES);
 	table->lost = lost - recording->told_lost;
 	table->throttled = recording->throttled;
 	table->lacks_children = lacks_children(recording);
@@ -831,6 +921,8 @@ static int hand_over(struct recording *recording, u64 lost, u64 end, struct func
 	if (!err && (options->is_due || function_table__has_window(own)))
 		err = options->take(options->data, own, recording->begin, end);
 	window_collector__restart(recording->metrics);
+	if (recording->paths)
+		branch_paths__restart(recording->paths);
 	recording->told_lost = lost;
 	recording->throttled = 0;
 	return err;
@@ -903,7 +995,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	struct collect_stream *stream;
 	struct collect_value *values;
 	struct functions_evsel *own;
-	bool elsewhere, of_other_thread, is_shown;
+	bool elsewhere, of_other_thread, is_shown, wants_path;
 	u64 id;
 	int err;
 
@@ -951,13 +1043,16 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.nowhere = place->nowhere,
 	};
 	is_shown = recording->symbols && !collect_sample.filtered && !collect_sample.outside;
+	wants_path = own->has_paths && !elsewhere && !collect_sample.outside;
 	if (own->samples) {
 		err = collect_group__event_sample(own->samples, own->sample_slot, &collect_sample);
 		if (!err && is_shown)
 			err = annotate_sample(recording, machine, evsel, sample);
-		if (err || !own->group)
+		if (err)
 			return err;
 	}
+	if (!own->group)
+		return wants_path ? add_path(recording, machine, evsel, sample, sample->period) : 0;
 
 	id = find_sampler_id(recording, evsel, event, sample);
 	stream = window_collector__findnew_stream(recording->metrics, own->group, id,
@@ -975,6 +1070,11 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		collect_sample.period = 0;
 	if (is_shown && !own->samples) {
 		err = annotate_sample(recording, machine, evsel, sample);
+		if (err)
+			return err;
+	}
+	if (wants_path) {
+		err = add_path(recording, machine, evsel, sample, recording->counts[own->slot]);
 		if (err)
 			return err;
 	}
@@ -1169,6 +1269,7 @@ static void recording__delete(struct recording *recording)
 		perf_session__delete(recording->session);
 	}
 	function_finder__delete(recording->finder);
+	branch_paths__delete(recording->paths);
 	window_collector__delete(recording->metrics);
 	strlist__delete(recording->ignored);
 	free(recording->chain.frames);
@@ -1355,6 +1456,11 @@ static int recording__process(struct recording *recording, const char *name)
 		return 0;
 	if (refuse_kinds(recording, name))
 		return -EINVAL;
+	if (options->source == FUNCTION_SOURCE_BRANCHES && !recording->paths) {
+		pr_err("perf functions: %s: no cycles with records of all branches: record with perf functions record -b, or perf record -b -e cycles\n",
+		       name);
+		return -EINVAL;
+	}
 	if (!recording->has_group) {
 		pr_err("perf functions: %s: no counter group%s: record with perf functions record, or -e "
 		       EXAMPLE_EVENTS "\n", name,
@@ -1363,6 +1469,16 @@ static int recording__process(struct recording *recording, const char *name)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static void recording__note_branches(const struct recording *recording, const char *name)
+{
+	char text[256] = "";
+
+	if (recording->paths)
+		branch_paths__describe(recording->paths, text, sizeof(text));
+	if (*text)
+		pr_warning("perf functions: %s: %s\n", name, text);
 }
 
 static void recording__note_ignored(struct recording *recording)
@@ -1585,6 +1701,7 @@ int recording__read(const char *path, const struct recording_options *options,
 
 	recording__note_ignored(recording);
 	recording__note_unnamed(recording, name);
+	recording__note_branches(recording, name);
 	lost = recording->lost_records;
 	if (!recording->ranges || !recording->ranges->start)
 		lost = max(lost, recording->lost_samples - min(recording->lost_samples,

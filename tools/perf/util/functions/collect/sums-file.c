@@ -209,8 +209,8 @@ static int read_group(struct function_table *table, struct fields *fields,
 	desc.alternative_sample_count = count;
 	desc.jitter_alternate_period = jitter;
 	desc.inherit = inherit;
-	*set = function_table__findnew_set(table, (const char *const *)field,
-					   fields->nr - events, share == FUNCTION_SHARE_SAMPLES);
+	*set = function_table__findnew_set(table, (const char *const *)field, fields->nr - events,
+					   function_share__source(share));
 	return *set ? event_set__add_desc(*set, &desc) : -ENOMEM;
 }
 
@@ -269,7 +269,7 @@ static bool is_begun(const struct function_sums *sums)
 
 	if (event_set__has_share(set, FUNCTION_SHARE_AUTO))
 		return is_reading(set, sums->begun, sums->begun_bursts, values);
-	return !sums->opened && !sums->begun_bursts &&
+	return (!sums->opened || set->source == FUNCTION_SOURCE_BRANCHES) && !sums->begun_bursts &&
 	       is_zero(values, event_set__nr_values(set)) &&
 	       sums->begun <= (event_set__counts_all(set) ? sums->matched : 0);
 }

@@ -30,6 +30,7 @@ static int find_name(const char *const *names, int nr, const char *name)
 static const char *const source_names[FUNCTION_SOURCE_MAX] = {
 	[FUNCTION_SOURCE_WINDOWS]	= "windows",
 	[FUNCTION_SOURCE_SAMPLES]	= "samples",
+	[FUNCTION_SOURCE_BRANCHES]	= "branches",
 	[FUNCTION_SOURCE_BEST]		= "best",
 };
 
@@ -60,6 +61,7 @@ static const char *const share_names[FUNCTION_SHARE_MAX] = {
 	[FUNCTION_SHARE_NONE]		= "none",
 	[FUNCTION_SHARE_DISCARD]	= "discard",
 	[FUNCTION_SHARE_SAMPLES]	= "samples",
+	[FUNCTION_SHARE_BRANCHES]	= "branches",
 };
 
 /**
@@ -82,6 +84,19 @@ const char *function_share__name(enum function_share share)
 int function_share__find(const char *name)
 {
 	return find_name(share_names, FUNCTION_SHARE_MAX, name);
+}
+
+/**
+ * function_share__source - say where the counts of a share mode come from
+ * @share: the mode
+ *
+ * Return: the source.
+ */
+enum function_source function_share__source(enum function_share share)
+{
+	return share == FUNCTION_SHARE_BRANCHES ? FUNCTION_SOURCE_BRANCHES :
+	       share == FUNCTION_SHARE_SAMPLES ? FUNCTION_SOURCE_SAMPLES :
+	       FUNCTION_SOURCE_WINDOWS;
 }
 
 static const char *const by_names[FUNCTION_BY_MAX] = {
@@ -275,10 +290,10 @@ bool event_set__counts_all(const struct event_set *set)
 
 /* Windows come first. */
 static int compare_events(const struct event_set *set, const char *const *events,
-			  unsigned int nr_events, bool is_sampled)
+			  unsigned int nr_events, enum function_source source)
 {
-	if (set->is_sampled != is_sampled)
-		return set->is_sampled ? 1 : -1;
+	if (set->source != source)
+		return set->source < source ? -1 : 1;
 	for (unsigned int i = 0; i < set->nr_events && i < nr_events; i++) {
 		int ret = strcmp(set->events[i], events[i]);
 
@@ -329,7 +344,7 @@ out_delete:
 
 static int compare_sets(const struct event_set *a, const struct event_set *b)
 {
-	return compare_events(a, (const char *const *)b->events, b->nr_events, b->is_sampled);
+	return compare_events(a, (const char *const *)b->events, b->nr_events, b->source);
 }
 
 /**
@@ -337,19 +352,19 @@ static int compare_sets(const struct event_set *a, const struct event_set *b)
  * @table: the table
  * @events: names of the events: the leader, then the members by name
  * @nr_events: number of them, at least one
- * @is_sampled: each samples itself
+ * @source: where their counts come from
  *
  * Return: the set, NULL without memory. The table keeps its sets sorted.
  */
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events,
-					      bool is_sampled)
+					      enum function_source source)
 {
 	struct event_set **sets, *set;
 	unsigned int i;
 
 	for (i = 0; i < table->nr_sets; i++) {
-		int order = compare_events(table->sets[i], events, nr_events, is_sampled);
+		int order = compare_events(table->sets[i], events, nr_events, source);
 
 		if (!order)
 			return table->sets[i];
@@ -365,7 +380,7 @@ struct event_set *function_table__findnew_set(struct function_table *table,
 	set = event_set__new(events, nr_events);
 	if (!set)
 		return NULL;
-	set->is_sampled = is_sampled;
+	set->source = source;
 
 	memmove(sets + i + 1, sets + i, (table->nr_sets - i) * sizeof(*sets));
 	sets[i] = set;
@@ -378,7 +393,7 @@ static struct event_set *findnew_same_set(struct function_table *table,
 					  const struct event_set *from)
 {
 	return function_table__findnew_set(table, (const char *const *)from->events,
-					   from->nr_events, from->is_sampled);
+					   from->nr_events, from->source);
 }
 
 static int compare_u64(u64 a, u64 b)
@@ -880,7 +895,8 @@ void function_table__discard(struct function_table *table)
 		struct function_sums *sums = table->sums[i];
 		unsigned int begun = event_set__nr_values(sums->set);
 
-		if (event_set__counts_all(sums->set))
+		if (event_set__counts_all(sums->set) ||
+		    sums->set->source != FUNCTION_SOURCE_WINDOWS)
 			continue;
 		sums->opened = 0;
 		sums->begun = 0;
@@ -910,11 +926,15 @@ bool function_table__has_window(const struct function_table *table)
  * function_table__has_samples - say whether a table has events that sample themselves
  * @table: the table
  *
- * Return: true or false. Windows come first.
+ * Return: true or false.
  */
 bool function_table__has_samples(const struct function_table *table)
 {
-	return table->nr_sets && table->sets[table->nr_sets - 1]->is_sampled;
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		if (table->sets[i]->source == FUNCTION_SOURCE_SAMPLES)
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -926,13 +946,12 @@ bool function_table__has_samples(const struct function_table *table)
  */
 int function_table__choose_source(struct function_table *table, enum function_source source)
 {
-	const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
 	unsigned int nr = 0;
 
 	if (source == FUNCTION_SOURCE_BEST)
 		return 0;
 	for (size_t i = 0; i < table->nr_sums; i++) {
-		if (table->sums[i]->set->is_sampled == is_sampled)
+		if (table->sums[i]->set->source == source)
 			continue;
 		table->sums[i]->samples = 0;
 		table->sums[i]->opened = 0;
@@ -940,7 +959,7 @@ int function_table__choose_source(struct function_table *table, enum function_so
 	}
 	function_table__drop_empty(table);
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->is_sampled == is_sampled)
+		if (table->sets[i]->source == source)
 			table->sets[nr++] = table->sets[i];
 		else
 			event_set__delete(table->sets[i]);

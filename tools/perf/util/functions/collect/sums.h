@@ -66,14 +66,16 @@ enum function_share {
 	FUNCTION_SHARE_CHOICES,
 	/* No windows: each event samples itself, and a sample counts its period of the event. */
 	FUNCTION_SHARE_SAMPLES = FUNCTION_SHARE_CHOICES,
+	FUNCTION_SHARE_BRANCHES,	/* no windows: the path that branch records describe */
 	FUNCTION_SHARE_MAX,
 };
 
 /* The origin of counts. */
 enum function_source {
 	FUNCTION_SOURCE_WINDOWS,
-	FUNCTION_SOURCE_SAMPLES,	/* sets with event_set.is_sampled */
-	FUNCTION_SOURCE_BEST,		/* a choice: samples where there are some, else windows */
+	FUNCTION_SOURCE_SAMPLES,	/* each event samples itself */
+	FUNCTION_SOURCE_BRANCHES,	/* records of the last branches before a sample */
+	FUNCTION_SOURCE_BEST,		/* a choice: the last of these that has a value */
 	FUNCTION_SOURCE_MAX,
 };
 
@@ -83,6 +85,7 @@ struct function_group_desc {
 	bool inherit;
 	u64 sample_period;
 	u64 sample_freq;
+	/* Of branch records: the cycles that count, and those between them and the last record. */
 	u64 alternative_sample_period;
 	u32 alternative_sample_count;
 	u32 jitter_alternate_period;
@@ -109,9 +112,10 @@ struct function_intervals {
 /*
  * Events of a group: the leader, then the members by name. If each event samples itself, their
  * sums are those of windows that each counted the period of one event and nothing of the others.
+ * If they are of branch records, a sample is a window for each function of its path.
  */
 struct event_set {
-	bool is_sampled;
+	enum function_source source;
 	char **events;
 	unsigned int nr_events;
 	struct function_group_desc *descs;
@@ -151,7 +155,7 @@ struct function_sums {
 	/* In a comparison: many windows leave the function on one side. */
 	bool is_left;
 	u64 address;
-	/* In share mode auto: samples that end a long interval. */
+	/* In share mode auto: samples that end a long interval. So do all with branch records. */
 	u64 opened;
 	u64 samples;
 	u64 matched;
@@ -200,6 +204,7 @@ const char *function_source__name(enum function_source source);
 int function_source__find(const char *name);
 const char *function_share__name(enum function_share share);
 int function_share__find(const char *name);
+enum function_source function_share__source(enum function_share share);
 const char *function_by__name(enum function_by by);
 int function_by__parse(const char *by, enum function_by keys[FUNCTION_BY_MAX]);
 void function_by__write(char *by, const enum function_by *keys, int nr);
@@ -208,7 +213,7 @@ bool function_by__is(const char *by, enum function_by key);
 
 struct event_set *function_table__findnew_set(struct function_table *table,
 					      const char *const *events, unsigned int nr_events,
-					      bool is_sampled);
+					      enum function_source source);
 int event_set__add_desc(struct event_set *set, const struct function_group_desc *desc);
 int event_set__add_skids(struct event_set *set, const u64 *skids, unsigned int nr);
 int function_table__add_cpu(struct function_table *table, const char *cpu);

@@ -25,6 +25,7 @@
  * - An event that samples itself needs no window: each sample adds its period to the
  *   function, or to all functions of its chain. A window in which such an event
  *   interrupted is none.
+ * - The branch records of a sample are one window for each function of their path.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,6 +58,7 @@ struct collect_group {
 	unsigned int index;
 	struct function_group_desc desc;
 	bool alternates;
+	bool is_hidden;		/* it is not in the table */
 	/* Shorter intervals are windows. */
 	u64 limit;
 	/* Names of the events. The index of an event is the slot of its counts. */
@@ -354,6 +356,48 @@ struct collect_group *window_collector__add_samples(struct window_collector *met
 	group->alternates = false;
 	group->desc.share = FUNCTION_SHARE_SAMPLES;
 	return group;
+}
+
+/**
+ * window_collector__add_paths - add a group of cycles and instructions that branch records tell
+ * @metrics: the collector
+ * @cycles: attr of the event whose samples have the records
+ * @horizon: how many cycles before a sample count
+ * @guard: how many cycles are between them and the last record
+ *
+ * Return: the group, NULL without memory.
+ */
+struct collect_group *window_collector__add_paths(struct window_collector *metrics,
+						  const struct perf_event_attr *cycles,
+						  unsigned int horizon, unsigned int guard)
+{
+	static const char *const names[] = { "cycles", "instructions" };
+	struct collect_group *group = window_collector__add_samples(metrics, cycles);
+
+	if (!group)
+		return NULL;
+	group->desc.share = FUNCTION_SHARE_BRANCHES;
+	group->desc.alternative_sample_period = horizon;
+	group->desc.alternative_sample_count = guard;
+	group->desc.jitter_alternate_period = 0;
+	group->names = calloc(ARRAY_SIZE(names), sizeof(*group->names));
+	for (size_t i = 0; group->names && i < ARRAY_SIZE(names); i++) {
+		group->names[i] = strdup(names[i]);
+		if (!group->names[i])
+			return NULL;
+		group->nr_slots++;
+	}
+	return group->names ? group : NULL;
+}
+
+/**
+ * collect_group__hide - keep a group out of the table
+ * @group: the group
+ * @is_hidden: whether it is out
+ */
+void collect_group__hide(struct collect_group *group, bool is_hidden)
+{
+	group->is_hidden = is_hidden;
 }
 
 static bool collect_group__has_event(const struct collect_group *group, const char *name)
@@ -1087,6 +1131,45 @@ int collect_group__event_sample(struct collect_group *group, unsigned int slot,
 }
 
 /**
+ * collect_group__path - take what a sample's branch records tell of a function
+ * @group: the group, of window_collector__add_paths()
+ * @function: the function
+ * @counts: its cycles and instructions
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int collect_group__path(struct collect_group *group, struct collect_function *function,
+			const u64 *counts)
+{
+	struct collect_sums *sums = collect_function__sums(function, group);
+
+	if (!sums)
+		return -ENOMEM;
+	add_alone(collect_sums__values(sums, group, WINDOWS_MATCHED), group, counts);
+	sums->samples++;
+	sums->matched++;
+	sums->bursts++;
+	return 0;
+}
+
+/**
+ * collect_group__path_end - take the function that a sample's last branch has entered
+ * @group: the group, of window_collector__add_paths()
+ * @function: the function
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int collect_group__path_end(struct collect_group *group, struct collect_function *function)
+{
+	struct collect_sums *sums = collect_function__sums(function, group);
+
+	if (!sums)
+		return -ENOMEM;
+	sums->opened++;
+	return 0;
+}
+
+/**
  * collect_stream__interrupt - note that another event has interrupted a stream
  * @stream: the stream
  */
@@ -1223,7 +1306,7 @@ static struct event_set *collect_group__set(const struct collect_group *group,
 		for (unsigned int i = 0; i < group->nr_slots; i++)
 			events[i] = group->names[order[i]];
 		set = function_table__findnew_set(table, events, group->nr_slots,
-						  group->desc.share == FUNCTION_SHARE_SAMPLES);
+						  function_share__source(group->desc.share));
 	}
 	free(events);
 	return set && !event_set__add_desc(set, &group->desc) ? set : NULL;
@@ -1371,15 +1454,19 @@ int window_collector__table(const struct window_collector *metrics, struct funct
 {
 	/* Groups of the same events share a set, which has to know all of them first. */
 	for (const struct collect_group *group = metrics->groups; group; group = group->next) {
-		unsigned int *order = collect_group__order(group);
-		struct event_set *set = order ? collect_group__set(group, order, table) : NULL;
+		unsigned int *order;
+		struct event_set *set;
 
+		if (group->is_hidden)
+			continue;
+		order = collect_group__order(group);
+		set = order ? collect_group__set(group, order, table) : NULL;
 		free(order);
 		if (!set)
 			return -ENOMEM;
 	}
 	for (const struct collect_group *group = metrics->groups; group; group = group->next) {
-		int err = add_group(metrics, group, table);
+		int err = group->is_hidden ? 0 : add_group(metrics, group, table);
 
 		if (err)
 			return err;

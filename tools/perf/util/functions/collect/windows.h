@@ -65,6 +65,10 @@ unsigned int collect_group__nr_events(const struct collect_group *group);
 bool collect_group__alternates(const struct collect_group *group);
 struct collect_group *window_collector__add_samples(struct window_collector *metrics,
 						    const struct perf_event_attr *first);
+struct collect_group *window_collector__add_paths(struct window_collector *metrics,
+						  const struct perf_event_attr *cycles,
+						  unsigned int horizon, unsigned int guard);
+void collect_group__hide(struct collect_group *group, bool is_hidden);
 struct collect_function *window_collector__add_function(struct window_collector *metrics,
 							const char *symbol, const char *dso,
 							u64 address);
@@ -80,6 +84,9 @@ int window_collector__sample(struct window_collector *metrics, struct collect_st
 			     const struct collect_sample *sample);
 int collect_group__event_sample(struct collect_group *group, unsigned int slot,
 				const struct collect_sample *sample);
+int collect_group__path(struct collect_group *group, struct collect_function *function,
+			const u64 *counts);
+int collect_group__path_end(struct collect_group *group, struct collect_function *function);
 void collect_stream__interrupt(struct collect_stream *stream);
 void window_collector__throttle(struct window_collector *metrics, u64 id);
 void window_collector__restart(struct window_collector *metrics);

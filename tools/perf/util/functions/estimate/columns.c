@@ -64,15 +64,14 @@ static const struct function_column known_columns[] = {
  */
 struct function_row function_row__part(const struct function_row *row, enum function_source source)
 {
-	const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
 	struct function_row part = *row;
 
 	/* Windows come first. */
-	while (part.nr_sums && part.sums[0]->set->is_sampled != is_sampled) {
+	while (part.nr_sums && part.sums[0]->set->source != source) {
 		part.sums++;
 		part.nr_sums--;
 	}
-	while (part.nr_sums && part.sums[part.nr_sums - 1]->set->is_sampled != is_sampled)
+	while (part.nr_sums && part.sums[part.nr_sums - 1]->set->source != source)
 		part.nr_sums--;
 	return part;
 }
@@ -159,7 +158,8 @@ static struct u192 sum_of(const struct function_sums *sums,
 {
 	switch (place) {
 	case PLACE_SAMPLES:
-		return (struct u192){ { sums->samples } };
+		return (struct u192){ { sums->set->source == FUNCTION_SOURCE_BRANCHES ?
+					sums->opened : sums->samples } };
 	case PLACE_MATCHED:
 		return (struct u192){ { reading->windows } };
 	case PLACE_DISCARDED:
@@ -935,16 +935,15 @@ static void widen_by_skid(struct function_value *value, double moved, unsigned i
  */
 static double divide_by_samples(const struct function_columns *columns,
 				const struct function_row *total, const char *leader,
-				const char *event, struct opened_share *shares,
-				struct share_variance *whole)
+				const char *event, enum function_source source,
+				struct opened_share *shares, struct share_variance *whole)
 {
 	struct pair_sums all = pool_led(total, leader, event, /*is_begun=*/false);
 	double opened = opened_of(total, leader), sum = 0;
 
 	memset(whole, 0, sizeof(*whole));
 	for (size_t i = 0; i < columns->nr_rows; i++) {
-		struct function_row row = function_row__part(&columns->rows[i],
-							     FUNCTION_SOURCE_WINDOWS);
+		struct function_row row = function_row__part(&columns->rows[i], source);
 		struct share_variance own;
 
 		shares[i] = opened_share(&row, total, &all, opened, leader, event);
@@ -973,7 +972,8 @@ static int set_opened_shares(struct function_columns *columns, unsigned int c,
 		return -ENOMEM;
 	if (strcmp(column->event, leader))
 		windows = effective_windows(&all.y, &all.yy);
-	sum = divide_by_samples(columns, total, leader, column->event, shares, &whole);
+	sum = divide_by_samples(columns, total, leader, column->event, column->source, shares,
+				&whole);
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row row = function_row__part(&columns->rows[i], column->source);
 		double moved = moved_by_skid(&row, leader, skid, counts);
@@ -1013,7 +1013,7 @@ int function_columns__divide(const struct function_columns *columns,
 	if (!shares)
 		return -ENOMEM;
 	if (leader)
-		sum = divide_by_samples(columns, &whole_row, leader, event, shares, &whole);
+		sum = divide_by_samples(columns, &whole_row, leader, event, source, shares, &whole);
 	for (size_t i = 0; i < columns->nr_rows; i++) {
 		struct function_row row = function_row__part(&columns->rows[i], source);
 		struct pair_sums own = pool_column(&column, NULL, &row);
@@ -1096,7 +1096,7 @@ bool event_set__has_long_windows(const struct event_set *set)
 static bool needs_own_windows(const struct function_column *column,
 			      const struct function_row *total)
 {
-	if (is_windows(column->event) || column->source == FUNCTION_SOURCE_SAMPLES)
+	if (is_windows(column->event) || column->source != FUNCTION_SOURCE_WINDOWS)
 		return false;
 	for (size_t i = 0; function_column__is_share(column) && i < total->nr_sums; i++) {
 		const struct event_set *set = total->sums[i]->set;
@@ -1175,12 +1175,25 @@ static int columns_add_column(struct function_columns *columns,
 	return 0;
 }
 
-/* Adds a column if a source has what it needs: samples before windows. */
+/* Returns true if branch records have what a column needs, which no other source has as well. */
+static bool is_of_paths(const struct function_column *column, const struct function_row *paths,
+			const struct function_row *total)
+{
+	const char *last = function_column__is_share(column) ? column->event : column->per;
+
+	if (!last)
+		return paths->nr_sums == total->nr_sums;
+	/* Without cycles, or code, they have no instructions. */
+	return equal_names(last, paths->sums[0]->set->events[0]) ||
+	       pool(paths, last, last).matched > 0;
+}
+
+/* Adds a column if a source has what it needs: branch records before samples before windows. */
 static int add_recorded(struct function_columns *columns, struct function_column column,
 			const struct function_row *total)
 {
 	int source = columns->options.only_windows ? FUNCTION_SOURCE_WINDOWS :
-						     FUNCTION_SOURCE_SAMPLES;
+						     FUNCTION_SOURCE_BRANCHES;
 
 	for (; source >= FUNCTION_SOURCE_WINDOWS; source--) {
 		const struct function_row part = function_row__part(total, source);
@@ -1189,9 +1202,13 @@ static int add_recorded(struct function_columns *columns, struct function_column
 		    (column.per && !function_column__is_share(&column) &&
 		     !is_recorded(&part, column.per)))
 			continue;
+		if (source == FUNCTION_SOURCE_BRANCHES && !is_of_paths(&column, &part, total))
+			continue;
 		column.source = source;
 		if (source == FUNCTION_SOURCE_SAMPLES && equal_names(column.event, SAMPLES))
 			column.meaning = "samples of all events";
+		if (source == FUNCTION_SOURCE_BRANCHES && equal_names(column.event, SAMPLES))
+			column.meaning = "samples whose last branch led to the function";
 		return columns_add_column(columns, &column);
 	}
 	return 0;
@@ -1270,7 +1287,7 @@ static int add_other_columns(struct function_columns *columns, const struct func
 		const struct event_set *set = total->sums[i]->set;
 
 		for (unsigned int j = 0; j < set->nr_events; j++) {
-			if ((is_share && !set->is_sampled) ||
+			if ((is_share && set->source != FUNCTION_SOURCE_SAMPLES) ||
 			    columns_has_column(columns, set->events[j], is_share))
 				continue;
 			if (columns->nr_columns == MOST_COLUMNS)
@@ -1287,7 +1304,8 @@ static int columns_add_columns(struct function_columns *columns, const struct fu
 {
 	const struct function_row sampled = function_row__part(total, FUNCTION_SOURCE_SAMPLES);
 	const unsigned int nr = ARRAY_SIZE(known_columns) - 1;
-	bool has_windows = !sampled.nr_sums;
+	const struct function_row paths = function_row__part(total, FUNCTION_SOURCE_BRANCHES);
+	bool has_windows = !sampled.nr_sums && !paths.nr_sums;
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < nr; i++)
@@ -1467,7 +1485,7 @@ static int columns_add_rows(struct function_columns *columns, const struct funct
 		columns->nr_rows++;
 	}
 	for (size_t i = 0; i < table->nr_sums; i++) {
-		if (!table->sums[i]->set->is_sampled &&
+		if (table->sums[i]->set->source == FUNCTION_SOURCE_WINDOWS &&
 		    (!is_inclusive || function_sums__is_root(table->sums[i], FUNCTION_ALL)))
 			samples += table->sums[i]->samples;
 	}

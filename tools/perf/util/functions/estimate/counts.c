@@ -47,14 +47,21 @@ static double recorded_in(const struct function_table *table, const struct event
 	       (set->windows.number ? fmin(samples / set->windows.number, 1) : 1);
 }
 
-/* Returns the origin of the counts of an event: its own samples, if there are any. */
+/*
+ * Returns the origin of the counts of an event: its own samples, if there are any. Branch records
+ * have a small part of what happened.
+ */
 static enum function_source source_of(const struct function_table *table, const char *event)
 {
+	enum function_source source = FUNCTION_SOURCE_BRANCHES;
+
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
-		if (table->sets[i]->is_sampled && event_set__find(table->sets[i], event) >= 0)
-			return FUNCTION_SOURCE_SAMPLES;
+		const enum function_source own = table->sets[i]->source;
+
+		if (own != FUNCTION_SOURCE_BRANCHES && event_set__find(table->sets[i], event) >= 0)
+			source = own;
 	}
-	return FUNCTION_SOURCE_WINDOWS;
+	return source;
 }
 
 /*
@@ -66,22 +73,30 @@ static int divide(struct function_counts *counts, unsigned int event,
 		  const struct function_row *total)
 {
 	struct function_value *parts = calloc(columns->nr_rows ?: 1, sizeof(*parts));
+	struct function_sums **own = calloc(total->nr_sums ?: 1, sizeof(*own));
+	struct function_row whole = { .sums = own, .options = total->options };
 	const char *name = counts->events[event];
 	const enum function_source source = source_of(table, name);
-	const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
 	double all = 0, sum = 0, until = 0, before = 0;
 
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
 		const struct event_set *set = table->sets[i];
 		int place = event_set__find(set, name);
 
-		if (place >= 0 && set->is_sampled == is_sampled)
+		if (place >= 0 && set->source == source)
 			all += recorded_in(table, set, place);
 	}
-	if (!parts || function_columns__divide(columns, total, name, source, parts)) {
+	/* The sums of each function are in the order of sources. */
+	for (size_t i = 0; own && i < total->nr_sums; i++) {
+		if (total->sums[i]->set->source == source)
+			own[whole.nr_sums++] = total->sums[i];
+	}
+	if (!parts || !own || function_columns__divide(columns, &whole, name, source, parts)) {
+		free(own);
 		free(parts);
 		return -ENOMEM;
 	}
+	free(own);
 	for (size_t i = 0; i < columns->nr_rows; i++)
 		sum += parts[i].value;
 	for (size_t i = 0; sum > 0 && i < columns->nr_rows; i++) {
@@ -109,6 +124,9 @@ static int counts_add_events(struct function_counts *counts, const struct functi
 	if (!counts->events)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		/* Branch records have a small part of the events. They come last. */
+		if (table->sets[i]->source == FUNCTION_SOURCE_BRANCHES && counts->nr_events)
+			break;
 		for (unsigned int j = 0; j < table->sets[i]->nr_events; j++) {
 			if (counts_find_event(counts, table->sets[i]->events[j]) < 0)
 				counts->events[counts->nr_events++] = table->sets[i]->events[j];

@@ -475,11 +475,10 @@ static const char *find_in_source(struct function_expr *expr, enum function_sour
 	expr->source = source;
 	*has_full_set = false;
 	for (unsigned int set = 0; set < table->nr_sets; set++) {
-		const bool is_sampled = source == FUNCTION_SOURCE_SAMPLES;
 		unsigned int found = 0;
 
 		for (unsigned int i = 0; i < expr->nr_ids; i++) {
-			int place = table->sets[set]->is_sampled != is_sampled ? -1 :
+			int place = table->sets[set]->source != source ? -1 :
 				    vendor_find_event(table->sets[set],
 						      expr->expr->metric_events[i]);
 

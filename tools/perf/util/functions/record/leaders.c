@@ -3,6 +3,7 @@
  * Sets how perf functions record samples the leaders of groups, and explains why they may not open.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +11,20 @@
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
+#include <linux/string.h>
 #include <linux/zalloc.h>
+#include <api/fs/fs.h>
 #include <subcmd/parse-options.h>
 
 #include "../../debug.h"
 #include "../../evlist.h"
 #include "../../evsel.h"
 #include "../../evsel_config.h"
+#include "../../header.h"
 #include "../../parse-events.h"
+#include "../../pmu.h"
 #include "../../../perf-sys.h"
+#include "events.h"
 #include "leaders.h"
 
 /* A window that each PMU which alternates takes. */
@@ -296,6 +302,69 @@ static void warn_of_children(const struct evsel *evsel)
 		"perf functions: children and new threads of the program are not in this profile: before Linux 6.12 they do not inherit a group with counts in its samples (-a records all that runs)\n");
 }
 
+static void sample_branches(struct perf_event_attr *attr)
+{
+	attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+}
+
+/* Returns true if the PMU of cycles has branch records, which leave counters for the members. */
+static bool can_record_branches(struct evsel *leader)
+{
+	struct perf_event_attr attr = probe_of(&leader->core.attr);
+	struct perf_pmu *pmu = evsel__find_pmu(leader);
+	char *cpu = get_cpuid_allow_env_override((struct perf_cpu){ -1 });
+	char *name = function_event_name(&attr, evsel__name(leader), cpu);
+	/* Records of AMD have no cycles. */
+	const bool suits = name && !strcmp(name, "cycles") &&
+			   !(cpu && strstarts(cpu, "AuthenticAMD"));
+	int records = 0, *fds, nr = 0;
+	struct evsel *member;
+	char path[PATH_MAX];
+	bool fits;
+
+	free(name);
+	free(cpu);
+	if (!suits || !pmu ||
+	    !perf_pmu__pathname_scnprintf(path, sizeof(path), pmu->name, "caps/branches") ||
+	    filename__read_int(path, &records) || records < 1)
+		return false;
+	fds = calloc(max(leader->core.nr_members, 1), sizeof(*fds));
+	if (!fds)
+		return false;
+	sample_branches(&attr);
+	fits = (fds[nr++] = open_here(attr, /*group=*/-1)) >= 0;
+	for_each_group_member(member, leader) {
+		if (fits)
+			fits = (fds[nr++] = open_here(probe_of(&member->core.attr), fds[0])) >= 0;
+	}
+	while (nr--) {
+		if (fds[nr] >= 0)
+			close(fds[nr]);
+	}
+	free(fds);
+	return fits;
+}
+
+/* Lets the samples of a leader have the last branches before them. */
+static int add_branches(struct evsel *leader)
+{
+	struct evsel_config_term *term;
+
+	if (leaders.sampling.branches == FUNCTION_BRANCHES_NONE ||
+	    has_term(leader, EVSEL__CONFIG_TERM_BRANCH) ||
+	    (leaders.sampling.branches == FUNCTION_BRANCHES_AUTO && !can_record_branches(leader)))
+		return 0;
+	term = zalloc(sizeof(*term));
+	if (!term)
+		return -ENOMEM;
+	term->type = EVSEL__CONFIG_TERM_BRANCH;
+	term->free_str = true;
+	term->val.str = strdup("any");
+	list_add_tail(&term->list, &leader->config_terms);
+	return term->val.str ? 0 : -ENOMEM;
+}
+
 static int leaders_add_event(struct evsel *evsel)
 {
 	struct opened_event *events = realloc(leaders.events, (leaders.nr + 1) * sizeof(*events));
@@ -313,6 +382,8 @@ static int leaders_add_event(struct evsel *evsel)
 	/* The term gets into evsel's attr later. */
 	event->attr.alternative_sample_period =
 		has_term(evsel, EVSEL__CONFIG_TERM_ALT_PERIOD) ? PROBE_WINDOW : 0;
+	if (has_term(evsel, EVSEL__CONFIG_TERM_BRANCH))
+		sample_branches(&event->attr);
 	return event->name ? 0 : -ENOMEM;
 }
 
@@ -337,6 +408,7 @@ static int parse_events_of_leaders(const struct option *opt, const char *arg, in
 		if (evsel__is_group_leader(evsel)) {
 			err = leaders.sampling.rate ? sample_group(evsel, &leaders.sampling) :
 						      sample_leader(evsel, &leaders.sampling);
+			err = err ?: add_branches(evsel);
 			if (err)
 				return err;
 			warn_of_children(evsel);

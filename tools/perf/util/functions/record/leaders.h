@@ -7,6 +7,13 @@
 
 struct option;
 
+/* Whether samples have the last branches. */
+enum function_branches {
+	FUNCTION_BRANCHES_NONE,
+	FUNCTION_BRANCHES_AUTO,	/* where the PMU records them with cycles, beside this group */
+	FUNCTION_BRANCHES_ALL,
+};
+
 /* The sampling by perf functions record of events whose terms do not give it. */
 struct function_sampling {
 	u64 period;		/* 0: -c or -F sets it */
@@ -14,6 +21,7 @@ struct function_sampling {
 	u64 window;		/* 0: no alternate period */
 	u32 jitter;
 	u32 burst;
+	enum function_branches branches;
 	/* The user's explicit choices, which also apply to events with terms of their own. */
 	bool has_window;
 	bool has_jitter;

@@ -56,6 +56,9 @@ struct parsed {
 	bool is_quiet;
 	bool kernel;
 	bool windows_only;
+	bool branches;
+	bool has_branches;	/* the user has chosen them, or not to have them */
+	bool has_filter;	/* other options of perf record choose branches */
 	const char *metrics;
 	/* --period or -c, and -F, which the command without alternate periods does not get. */
 	const char *count;
@@ -126,6 +129,8 @@ static int take_option(const struct option *opt, const char *arg, int unset)
 	struct parsed *parsed = opt->value;
 
 	note_option(parsed, opt, unset);
+	parsed->has_filter |= opt->short_name == 'j' || (name && !strcmp(name, "branch-any")) ||
+			      (name && !strcmp(name, "call-graph") && arg && strstarts(arg, "lbr"));
 	if (opt->short_name == 'o')
 		parsed->output = arg;
 	if (opt->short_name == 'c' && arg) {
@@ -225,6 +230,8 @@ static struct option *own_options(const struct option *options,
 		OPT_CALLBACK(0, "burst", &parsed->burst, "n",
 			     "windows after each long period, 1 to 255 (default: 1)",
 			     take_number),
+		OPT_BOOLEAN_SET('b', "branches", &parsed->branches, &parsed->has_branches,
+				"sample the last branches, too (default: if the PMU has their cycles)"),
 		OPT_GROUP("All options of perf record, too: see perf record -h"),
 	};
 	const unsigned int nr_more = nr_options(recorder->options);
@@ -337,7 +344,8 @@ static bool refuse_options(const struct parsed *parsed)
 	return false;
 }
 
-static struct function_sampling sampling_of(const struct parsed *parsed, bool has_command)
+static struct function_sampling sampling_of(const struct parsed *parsed, bool has_command,
+					    bool is_live)
 {
 	const struct number *window = &parsed->window, *jitter = &parsed->jitter;
 	const bool has_long_jitter = has_samples(parsed) && !jitter->is_given;
@@ -349,6 +357,10 @@ static struct function_sampling sampling_of(const struct parsed *parsed, bool ha
 		.jitter		= !window->value ? 0 :
 				  has_long_jitter ? DEFAULT_SAMPLED_JITTER : jitter->value,
 		.burst		= parsed->burst.value,
+		.branches	= parsed->branches ? FUNCTION_BRANCHES_ALL :
+				  parsed->has_branches || parsed->has_filter || is_live ||
+				  parsed->windows_only ?
+				  FUNCTION_BRANCHES_NONE : FUNCTION_BRANCHES_AUTO,
 		.has_window	= window->is_given,
 		.has_jitter	= parsed->jitter.is_given,
 		.has_burst	= parsed->burst.is_given,
@@ -507,6 +519,8 @@ static char *way_of(const struct function_recorder *recorder, const struct parse
 		strbuf_addf(&text, " -e '{cpu-clock,page-faults}:%sS'", parsed->kernel ? "" : "u");
 	else if (parsed->kernel)
 		strbuf_addstr(&text, " --kernel");
+	if (parsed->has_branches && !by_clock)
+		strbuf_addstr(&text, parsed->branches ? " -b" : " --no-branches");
 	if (parsed->metrics && !by_clock) {
 		strbuf_addstr(&text, " -M");
 		quote(&text, parsed->metrics);
@@ -590,7 +604,8 @@ int function_record__init(struct function_record *record, struct option *options
 	if (!record->argv || refuse_options(&parsed))
 		return -1;
 
-	sampling = sampling_of(&parsed, argc > (argc && !strcmp(argv[0], "--")));
+	sampling = sampling_of(&parsed, argc > (argc && !strcmp(argv[0], "--")),
+			       recorder->arguments);
 	if (function_leaders__sample(options, &sampling, &record->ways))
 		return -1;
 	if (!parsed.has_events) {

@@ -155,22 +155,24 @@ static void json_interrupts(const struct function_table *table, FILE *fp)
 }
 
 /*
- * Prints the numbers of windows of some sums, and of samples of events that sample themselves, as
- * members of an object. With @is_inclusive, callers have those of what they call: two rows have
+ * Prints the numbers of windows of some sums, and of samples of events that sample themselves, or
+ * else with branch records, as members of an object. With @is_inclusive, callers have those of what they call: two rows have
  * all.
  */
 static void json_windows(struct function_sums *const *sums, size_t nr, bool is_inclusive, FILE *fp)
 {
-	u64 opened = 0, samples = 0, matched = 0, inside = 0, own = 0;
+	u64 opened = 0, samples = 0, matched = 0, inside = 0, own = 0, paths = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		if (is_inclusive && !function_sums__is_root(sums[i], FUNCTION_ALL) &&
 		    !function_sums__is_root(sums[i], FUNCTION_CUT))
 			continue;
-		if (sums[i]->set->is_sampled) {
+		if (sums[i]->set->source == FUNCTION_SOURCE_SAMPLES)
 			own = add_saturated(own, sums[i]->samples);
+		if (sums[i]->set->source == FUNCTION_SOURCE_BRANCHES)
+			paths = add_saturated(paths, sums[i]->opened);
+		if (sums[i]->set->source != FUNCTION_SOURCE_WINDOWS)
 			continue;
-		}
 		opened = add_saturated(opened, sums[i]->opened);
 		samples = add_saturated(samples, sums[i]->samples);
 		matched = add_saturated(matched, sums[i]->matched);
@@ -180,7 +182,7 @@ static void json_windows(struct function_sums *const *sums, size_t nr, bool is_i
 	json_number(", \"samples\": ", samples, fp);
 	json_number(", \"matched\": ", matched, fp);
 	json_number(", \"discarded\": ", samples - inside, fp);
-	json_number("}, \"samples\": ", own, fp);
+	json_number("}, \"samples\": ", own ?: paths, fp);
 }
 
 /* Prints the events of all groups with their units, and the one for the widths of flame graphs. */
@@ -327,7 +329,7 @@ static const char *role_of(const struct function_column *column)
 static const char *json_unit_of(const struct function_column *column)
 {
 	if (function_column__is_count(column))
-		return function_source__name(column->source);
+		return column->source == FUNCTION_SOURCE_WINDOWS ? "windows" : "samples";
 	switch (column->scale) {
 	case 100:
 		return "percent";

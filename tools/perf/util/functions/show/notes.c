@@ -41,7 +41,7 @@ static bool has_several_periods(const struct function_table *table)
 		const struct event_set *set = table->sets[i];
 		unsigned int first = 0;
 
-		if (set->is_sampled)
+		if (set->source != FUNCTION_SOURCE_WINDOWS)
 			continue;
 		while (strcmp(table->sets[first]->events[0], set->events[0]))
 			first++;
@@ -155,7 +155,7 @@ static double samples_in_mixtures(const struct function_columns *columns, const 
 		const struct function_row *row = &columns->rows[r];
 
 		for (size_t i = 0; i < row->nr_sums; i++) {
-			if (row->sums[i]->set->is_sampled ||
+			if (row->sums[i]->set->source != FUNCTION_SOURCE_WINDOWS ||
 			    strcmp(row->sums[i]->set->events[0], leader))
 				continue;
 			*all += row->sums[i]->samples;
@@ -174,7 +174,7 @@ static double mean_length(const struct function_table *table, const char *leader
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		const struct function_sums *sums = table->sums[i];
 
-		if (sums->set->is_sampled || strcmp(sums->set->events[0], leader))
+		if (sums->set->source != FUNCTION_SOURCE_WINDOWS || strcmp(sums->set->events[0], leader))
 			continue;
 		total += u192__double(&sums->values[0]);
 		windows += sums->matched;
@@ -195,7 +195,7 @@ static void note_lengths(const char *side, const struct function_table *table)
 		char *name;
 
 		/* Sets are sorted by their leaders. */
-		if (table->sets[i]->is_sampled || 2 * mixed <= all ||
+		if (table->sets[i]->source != FUNCTION_SOURCE_WINDOWS || 2 * mixed <= all ||
 		    (i && !strcmp(table->sets[i - 1]->events[0], leader)) ||
 		    !event_set__has_long_windows(table->sets[i]))
 			continue;
@@ -262,7 +262,7 @@ static void note_sources(const char *side, const struct function_table *table)
 	struct difference found = {};
 	char *name = NULL;
 
-	if (!function_table__has_samples(table) || table->sets[0]->is_sampled)
+	if (!function_table__has_samples(table) || table->sets[0]->source != FUNCTION_SOURCE_WINDOWS)
 		return;
 	if (function_columns__init(&samples, table, &options))
 		goto out;

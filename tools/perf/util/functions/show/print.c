@@ -404,26 +404,64 @@ static void print_row(const struct function_layout *layout, const struct functio
 	fputc('\n', fp);
 }
 
-/* Says where values come from if that is not the windows. */
-static void print_sources(const struct function_print *print, FILE *fp)
+/* Prints the columns from a source after its name. */
+static void print_columns_of(const struct function_print *print, enum function_source source,
+			     const char *name, FILE *fp)
 {
-	bool has_samples = false, is_first = true;
-
-	for (unsigned int i = 0; i < print->nr_fields; i++)
-		has_samples |= print->columns->columns[print->fields[i]].source ==
-			       FUNCTION_SOURCE_SAMPLES;
-	if (!has_samples)
-		return;
-	fputs("# source: event samples, which # counts", fp);
 	for (unsigned int i = 0; i < print->nr_fields; i++) {
 		const struct function_column *column = &print->columns->columns[print->fields[i]];
 
-		if (column->source == FUNCTION_SOURCE_SAMPLES)
+		if (column->source != source)
 			continue;
-		fprintf(fp, "%s%s", is_first ? "; windows: " : ", ", column->name);
-		is_first = false;
+		fprintf(fp, "%s%s", name ?: ", ", column->name);
+		name = NULL;
 	}
+}
+
+/* Says which cycles before a sample count. Recordings that are added up may differ. */
+static void print_horizons(const struct function_table *table, FILE *fp)
+{
+	const char *begin = "# CPI of branch records: from the ";
+
+	for (unsigned int i = 0; i < table->nr_sets; i++) {
+		const struct event_set *set = table->sets[i];
+
+		for (unsigned int j = 0; j < set->nr_descs; j++) {
+			const struct function_group_desc *desc = &set->descs[j];
+
+			if (set->source != FUNCTION_SOURCE_BRANCHES ||
+			    !desc->alternative_sample_period)
+				continue;
+			fprintf(fp, "%s%llu cycles that end %u before the last record", begin,
+				(unsigned long long)desc->alternative_sample_period,
+				desc->alternative_sample_count);
+			begin = ", or the ";
+		}
+	}
+	if (*begin == ',')
+		fputs("; nearly all samples have them\n", fp);
+}
+
+/* Says where values come from if that is not the windows. */
+static void print_sources(const struct function_print *print, FILE *fp)
+{
+	bool has[FUNCTION_SOURCE_MAX] = {};
+
+	for (unsigned int i = 0; i < print->nr_fields; i++)
+		has[print->columns->columns[print->fields[i]].source] = true;
+	if (!has[FUNCTION_SOURCE_SAMPLES] && !has[FUNCTION_SOURCE_BRANCHES])
+		return;
+	fputs("# source: ", fp);
+	if (has[FUNCTION_SOURCE_SAMPLES])
+		fputs("event samples, which # counts", fp);
+	if (has[FUNCTION_SOURCE_BRANCHES])
+		print_columns_of(print, FUNCTION_SOURCE_BRANCHES,
+				 has[FUNCTION_SOURCE_SAMPLES] ? "; branch records: " :
+								"branch records: ", fp);
+	print_columns_of(print, FUNCTION_SOURCE_WINDOWS, "; windows: ", fp);
 	fputc('\n', fp);
+	if (has[FUNCTION_SOURCE_BRANCHES])
+		print_horizons(print->table, fp);
 }
 
 /**

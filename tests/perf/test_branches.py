@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: GPL-2.0
+"""perf functions report reads branch records.
+
+Recordings are written without perf's code. Some have values that follow from a formula; random ones
+are read by tests/harness/branchrecords.py, too. objdump says how many instructions x86 code has.
+"""
+
+import json
+import platform
+import random
+import re
+import unittest
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from tests.harness import branchrecords, perfdata
+from tests.harness import perfwrite as pw
+from tests.harness import sumsfile
+from tests.harness.env import CHECK, PERF, must, run
+
+DATA = CHECK / "branches"
+AT = 0x10000000  # where the library is mapped
+SIZE = 0x4000  # of a function
+FUNCTIONS = "quick", "slow", "third"
+QUICK, SLOW, THIRD = (AT + SIZE * number for number in range(3))
+NOWHERE = 0x7FFF00000000
+WHERE = pw.Where(1000, 100, 100)
+PERIOD = 1000000
+
+Records = Sequence[tuple[int, ...]]  # from, to and cycles of each, the newest one first
+
+
+def setUpModule() -> None:
+    DATA.mkdir(parents=True, exist_ok=True)
+    source = DATA / "library.s"
+    source.write_text(
+        ".text\n"
+        + "".join(
+            f".globl {name}\n.type {name}, %function\n{name}: .skip {SIZE}\n"
+            f".size {name}, {SIZE}\n"
+            for name in FUNCTIONS
+        )
+    )
+    must(
+        *("aarch64-linux-gnu-gcc", "-shared", "-nostdlib", "-Wl,--build-id=none"),
+        *("-Wl,-z,max-page-size=4096", "-o", DATA / "library.so", source),
+    )
+
+
+def offset() -> int:
+    """Of the first function in the file, where address and offset are the same."""
+    table = must("nm", "--defined-only", DATA / "library.so")
+    return min(int(line.split()[0], 16) for line in table.splitlines() if line[-5:] == "quick")
+
+
+def recording(  # pylint: disable=too-many-arguments
+    name: str,
+    stacks: Sequence[Records],
+    *,
+    arch: str = "arm64",
+    filters: int = pw.BRANCH_ANY,
+    period: int = PERIOD,
+    event: tuple[str, int] = ("cycles", 0),
+    library: tuple[Path, int] | None = None,
+) -> Path:
+    """Of one event, whose samples have these records."""
+    cycles = pw.Event(
+        event[0],
+        0,
+        event[1],
+        [1],
+        period,
+        sample_type=pw.IP | pw.TID | pw.TIME | pw.CPU | pw.IDENTIFIER | pw.BRANCH_STACK,
+        read_format=pw.FORMAT_ID,
+        branch_sample_type=pw.BRANCH_USER | filters,
+    )
+    writer = pw.Writer([[cycles]], arch={"arm64": "aarch64"}.get(arch, arch))
+    path, begin = library or (DATA / "library.so", offset())
+    writer.comm(WHERE, "program")
+    writer.mmap2(WHERE, AT, 0x10000000, str(path), begin)
+    for at, stack in enumerate(stacks):
+        where = pw.Where(2000 + at, WHERE.pid, WHERE.tid)
+        ip = stack[0][1] if stack else THIRD
+        writer.sample(cycles, where, ip, period, [(1, 0)], branches=(0, stack))
+    writer.write(DATA / f"{name}.data")
+    return DATA / f"{name}.data"
+
+
+def report(path: Path, *options: str) -> dict:
+    """The JSON object."""
+    return json.loads(must(PERF, "functions", "report", "-j", *options, path, stderr=-1))
+
+
+def rows(path: Path, *options: str) -> dict[str, dict]:
+    """The metrics of each function."""
+    return {row["symbol"]: row["metrics"] for row in report(path, *options)["functions"]}
+
+
+def sums(path: Path, *options: str) -> dict[str, list[int]]:
+    """Cycles and instructions of each function."""
+    text = must(
+        *(PERF, "functions", "report", "--source", "branches", *options, path, "--sums", "-"),
+        stderr=-1,
+    )
+    return {
+        symbol: [own["totals"]["cycles"], own["totals"]["instructions"]]
+        for ((symbol, _, _), _), own in sumsfile.read(text)[0].items()
+        if own["totals"]["cycles"]
+    }
+
+
+def said(path: Path, *options: str) -> str:
+    done = run(PERF, "functions", "report", *options, path, stderr=-1)
+    return done.stdout + done.stderr
+
+
+def loop(function: int, n: int, cycles: int, number: int = 64) -> list[tuple[int, int, int]]:
+    """Records of a loop of n instructions that take so many cycles."""
+    return [(function + 4 * (n - 1), function, cycles)] * number
+
+
+class Formula(unittest.TestCase):
+    def test_cpi(self):
+        """Two loops: of 10 instructions in 5 cycles, and of 5 in 20."""
+        stacks = [*[loop(QUICK, 10, 5)] * 30, *[loop(SLOW, 5, 20)] * 90]
+        path = recording("cpi", stacks)
+        for options in (), ("--source", "branches"), ("--source", "best"):
+            found = rows(path, *options)
+            self.assertAlmostEqual(found["quick"]["CPI"], 0.5)
+            self.assertAlmostEqual(found["slow"]["CPI"], 4)
+            self.assertAlmostEqual(found["quick"]["%CY"], 25)
+            # 30 x 200 / 0.5 and 90 x 200 / 4 instructions
+            self.assertAlmostEqual(found["quick"]["%I"], 100 * 12 / 16.5)
+        table = {column["name"]: column["source"] for column in report(path)["columns"]}
+        self.assertEqual(
+            (table["CPI"], table["%CY"], table["#"]), ("branches", "branches", "samples")
+        )
+        self.assertIn("from the 200 cycles that end 100 before the last record", said(path))
+        self.assertNotIn("CPI", rows(path, "--source", "samples")["quick"])
+
+    def test_time_is_what_counts(self):
+        """Not records: a loop of 100 cycles, then one of one cycle, fills most records."""
+        stack = [*loop(QUICK, 1, 1, 250), (SLOW + 4 * 24, QUICK, 100), *loop(SLOW, 25, 100, 5)]
+        # the part before a record is in the function that the record before it has entered
+        path = recording("time", [stack] * 40)
+        self.assertEqual(sums(path), {"quick": [40 * 150, 40 * 150], "slow": [40 * 50, 40 * 12]})
+
+    def test_cut_parts(self):
+        """They keep their part of the instructions, within the rounding."""
+        stack = [(QUICK, QUICK, 50), (QUICK + 4 * 99, QUICK, 300), (0, QUICK, 1)]
+        path = recording("cut", [stack] * 20)
+        ((cycles, instructions),) = sums(path).values()
+        self.assertEqual(cycles, 20 * 200)
+        self.assertAlmostEqual(instructions, 20 * 200 / 3, delta=20)
+
+    def test_horizon(self):
+        """The farthest one that 99 of 100 samples reach."""
+        for nr, span in (
+            (300, (200, 100)),
+            (250, (150, 50)),
+            (180, (100, 50)),
+            (101, (50, 50)),
+            ((60, (25, 25))),
+        ):
+            path = recording("horizon", [*[loop(QUICK, 1, 1, nr + 1)] * 99, loop(QUICK, 1, 1, 60)])
+            self.assertIn(
+                f"from the {span[0]} cycles that end {span[1]} before the last record", said(path)
+            )
+            self.assertEqual(sums(path), {"quick": [(99 + (nr == 60)) * span[0]] * 2})
+        path = recording("horizon", [*[loop(QUICK, 2, 2, 41)] * 98, *[loop(QUICK, 1, 1, 41)] * 2])
+        self.assertIn("reach back less than 50 cycles", said(path))
+        self.assertNotIn("CPI", rows(path)["quick"])
+
+    def test_share_is_of_the_last_target(self):
+        """Whatever was before, and wherever the interrupt came."""
+        stacks = [[(QUICK + 36, target, 5), *loop(QUICK, 10, 5)] for target in (SLOW, SLOW, THIRD)]
+        found = rows(recording("shares", stacks * 40))
+        self.assertAlmostEqual(found["slow"]["%CY"], 200 / 3)
+        self.assertAlmostEqual(found["third"]["%CY"], 100 / 3)
+        self.assertEqual(found["quick"]["%CY"], 0)
+        self.assertEqual(found["slow"]["CPI"], None)
+
+    def test_interval_is_of_samples(self):
+        """Records of a sample are not independent of each other."""
+        rng = random.Random(1)
+        covered = Counter[bool]()
+        for seed in range(60):
+            rng = random.Random(seed)
+            stacks = [loop(QUICK, 10, rng.choice((5, 10, 30))) for _ in range(60)]
+            row = report(recording("interval", stacks))["functions"][0]
+            low, high = row["intervals"]["CPI"]
+            # each takes a third of the samples, and each sample 200 cycles
+            covered[low <= 3 / (1 / 0.5 + 1 / 1 + 1 / 3) <= high] += 1
+        self.assertGreaterEqual(covered[True], 53)
+
+    def test_few_samples_are_marked(self):
+        row = report(recording("few", [loop(QUICK, 10, 5)] * 5))["functions"][0]
+        self.assertIn("CPI", row["weak"])
+
+
+class Filters(unittest.TestCase):
+    stacks = [*[loop(QUICK, 10, 5)] * 30, *[loop(SLOW, 5, 20)] * 90]
+
+    def test_records_of_some_branches_tell_no_path(self):
+        path = recording("calls", self.stacks, filters=pw.BRANCH_ANY_CALL)
+        self.assertNotIn("CPI", rows(path)["quick"])
+        self.assertIn("no cycles with records of all branches", said(path, "--source", "branches"))
+
+    def test_chains_from_records_are_no_path(self):
+        path = recording("stack", self.stacks, filters=pw.BRANCH_ANY | pw.BRANCH_CALL_STACK)
+        self.assertNotIn("CPI", rows(path)["quick"])
+
+    def test_other_events_do_not_sample_time(self):
+        path = recording("misses", self.stacks, event=("branch-misses", 5))
+        self.assertNotIn("CPI", rows(path)["quick"])
+
+    def test_samples_soon_after_an_interrupt(self):
+        """Their path is that of the interrupt."""
+        path = recording("short", self.stacks, period=2999)
+        self.assertNotIn("CPI", rows(path)["quick"])
+
+    def test_rows_and_filters(self):
+        path = recording("filters", self.stacks)
+        self.assertEqual(set(rows(path, "--symbols", "slow")), {"slow"})
+        self.assertAlmostEqual(rows(path, "--symbols", "slow")["slow"]["CPI"], 4)
+        self.assertEqual(sums(path, "--symbols", "slow"), {"slow": [18000, 4500]})
+        both = 120 * 200 / (12000 + 4500)
+        for by in "dso", "comm", "cpu":
+            (row,) = report(path, "--by", by)["functions"]
+            self.assertAlmostEqual(row["metrics"]["CPI"], both, msg=by)
+        self.assertEqual(sums(path, "--time", ",0.000002029"), {"quick": [6000, 12000]})
+        tables = said(path, "--interval", "1e-8").split("# --time ")[1:]
+        found = Counter(tuple(table.splitlines()[2].split()[::2][:2]) for table in tables)
+        self.assertEqual(found, {("quick", "0.5?"): 3, ("slow", "4.0?"): 9})
+
+    def test_sums_and_comparison(self):
+        """Sums files add up, and are compared, like recordings."""
+        path, other = recording("before", self.stacks), recording(
+            "after", [loop(QUICK, 10, 8)] * 90
+        )
+        files = DATA / "one.sums", DATA / "two.sums"
+        for source, target in zip((path, other), files):
+            must(PERF, "functions", "report", source, "--sums", target)
+        self.assertEqual(rows(files[0]), rows(path))
+        twice = json.loads(must(PERF, "functions", "report", "-j", files[0], path, stderr=-1))
+        found = {row["symbol"]: row["metrics"]["CPI"] for row in twice["functions"]}
+        self.assertAlmostEqual(found["slow"], 4)
+        for before, after in (path, other), files:
+            text = must(
+                *(PERF, "functions", "report", "-j", "--diff", before, after),
+                *("--source", "branches"),
+                stderr=-1,
+            )
+            quick = next(row for row in json.loads(text)["functions"] if row["symbol"] == "quick")
+            self.assertAlmostEqual(quick["metrics"]["CPI"]["before"], 0.5)
+            self.assertAlmostEqual(quick["metrics"]["CPI"]["after"], 0.8)
+
+
+class Hostile(unittest.TestCase):
+    def check(self, name: str, stacks: Sequence[Records], *options: str, **more) -> str:
+        """It ends with a table or one line."""
+        path = recording(name, stacks, **more)
+        for form in (("-j",), ("--sums", "-"), ("--by", "srcline"))[: 3 if name == "all" else 2]:
+            done = run(PERF, "functions", "report", *form, *options, path, stderr=-1)
+            self.assertIn(done.returncode, (0, 234), done.stderr)
+            self.assertTrue(done.stdout if not done.returncode else done.stderr)
+            for line in done.stderr.splitlines():
+                self.assertTrue(line.startswith("perf functions: "), line)
+        return said(path)
+
+    def test_without_cycles(self):
+        text = self.check("nocycles", [loop(QUICK, 10, 0)] * 30)
+        self.assertIn("branch records without cycles", text)
+        self.assertAlmostEqual(rows(DATA / "nocycles.data")["quick"]["%CY"], 100)
+        self.assertNotIn("CPI", rows(DATA / "nocycles.data")["quick"])
+
+    def test_unknown_instructions(self):
+        self.assertIn(
+            "not known on this architecture",
+            self.check("s390", [loop(QUICK, 10, 5)] * 30, arch="s390x"),
+        )
+
+    def test_nonsense(self):
+        nowhere = [(NOWHERE + 4 * i, NOWHERE, 5) for i in range(64)]
+        top = [(2**64 - 1, 2**64 - 4, 5)] * 64
+        backward = [(QUICK, QUICK + 400, 5)] * 64
+        full = loop(QUICK, 10, 0xFFFF)
+        many = loop(QUICK, 10, 1, 2600)
+        wide = [(QUICK + SIZE * 2, QUICK, 5)] * 64
+        zero = [(0, 0, 0)] * 64
+        for name, stacks in {
+            "nowhere": [nowhere] * 30,
+            "top": [top] * 30,
+            "backward": [backward] * 30,
+            "full": [full] * 30,
+            "many": [many] * 30,
+            "wide": [wide] * 30,
+            "zero": [zero] * 30,
+            "none": [[]] * 30,
+            "one": [[(QUICK, SLOW, 7)]] * 30,
+            "all": [nowhere, top, backward, full, many, wide, zero, [], loop(SLOW, 5, 20)] * 9,
+        }.items():
+            with self.subTest(name):
+                self.check(name, stacks)
+                self.check(f"{name}-x86", stacks, arch="x86_64")
+                self.check(f"{name}-only", stacks, "--source", "branches")
+
+    def test_too_many(self):
+        """More than the sample has: perf refuses it."""
+        path = recording("toomany", [loop(QUICK, 10, 5)] * 2)
+        data = bytearray(path.read_bytes())
+        at = data.rindex(
+            (64).to_bytes(8, "little") + loop(QUICK, 10, 5)[0][0].to_bytes(8, "little")
+        )
+        data[at : at + 8] = (1 << 16).to_bytes(8, "little")
+        path.write_bytes(data)
+        done = run(PERF, "functions", "report", path, stderr=-1)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("perf functions: ", done.stderr)
+
+
+class Random(unittest.TestCase):
+    """Random programs: the second implementation has the same sums, within the rounding."""
+
+    @staticmethod
+    def name(address: int) -> str:
+        return FUNCTIONS[(address - AT) // SIZE]
+
+    def stacks(self, rng: random.Random) -> list[Records]:
+        blocks = [
+            (base + 4 * rng.randrange(1000), rng.randint(1, 30), rng.randint(1, 60))
+            for base in (QUICK, SLOW, THIRD)
+            for _ in range(8)
+        ]
+        found: list[Records] = []
+        for _ in range(200):
+            # a walk through the blocks, in the order of time; a record ends each
+            walk = [rng.choice(blocks) for _ in range(65)]
+            stack = [
+                (
+                    begin + 4 * (n - 1),
+                    after,
+                    rng.choice((0, 0xFFFF)) if rng.random() < 0.002 else cycles,
+                )
+                for (begin, n, cycles), (after, _, _) in pairwise(walk)
+            ]
+            found.append(stack[::-1][: rng.choice((64, 64, 64, 64, 20))])
+        return found
+
+    def test_second_reader(self):
+        spans = set()
+        for seed in range(20):
+            rng = random.Random(seed)
+            stacks = self.stacks(rng)
+            path = DATA / "random.data"
+            recording("whole", stacks)
+            branchrecords.shorten(DATA / "whole.data", path, rng.choice((64, 32, 16, 8)))
+            own = [sample.branches for sample in perfdata.read(path).samples]
+            span = branchrecords.choose(own)
+            spans.add(span)
+            if not span:
+                self.assertNotIn("CPI", rows(path)["quick"])
+                continue
+            expected = branchrecords.sums_within(own, span, self.name)
+            found = sums(path)
+            self.assertEqual(
+                {name: row[0] for name, row in found.items()},
+                {name: row[0] for name, row in expected.items()},
+            )
+            for function, (_, instructions) in expected.items():
+                # each sample has two parts that are cut
+                self.assertLess(abs(found[function][1] - instructions), 40)
+        self.assertGreater(len(spans), 3)
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "needs x86 code")
+class X86(unittest.TestCase):
+    @staticmethod
+    def blocks(path: str) -> list[list[int]]:
+        """The addresses of instructions, by function."""
+        found: list[list[int]] = []
+        text = must("objdump", "-d", "--no-show-raw-insn", "--section=.text", path)
+        for line in text.splitlines():
+            if line.endswith(">:"):
+                found.append([])
+            elif match := re.match(r" +([0-9a-f]+):\t(.*)", line):
+                bad = "(bad)" in match[2]
+                found[-1].append(-1 if bad else int(match[1], 16))
+        return [block for block in found if len(block) > 20 and -1 not in block]
+
+    def test_disassembler(self):
+        """Blocks of a program of this machine: objdump counts the same instructions."""
+        program = Path("/usr/bin/objdump").resolve()
+        blocks = self.blocks(str(program))
+        self.assertGreater(sum(map(len, blocks)), 10000)
+        rng = random.Random(3)
+        expected, stacks = 0, []
+        for _ in range(400):
+            (block,) = rng.choices(blocks, map(len, blocks))
+            first = rng.randrange(len(block) - 1)
+            last = rng.randrange(first, min(first + 200, len(block)))
+            begin, end = AT + block[first], AT + block[last]
+            # 200 cycles of the code, after 100 of one instruction
+            stacks.append([(begin, begin, 100), (end, begin, 200), (0, begin, 1)])
+            expected += last - first + 1
+        path = recording("x86", stacks, arch="x86_64", library=(program, 0))
+        found = sums(path)
+        self.assertEqual(sum(row[1] for row in found.values()), expected)
+        self.assertEqual(sum(row[0] for row in found.values()), 400 * 200)
+
+    def test_unreadable(self):
+        """Shares remain, and one line says what is missing."""
+        stacks = [loop(QUICK, 10, 5)] * 30
+        path = recording("gone", stacks, arch="x86_64", library=(Path("/nowhere/library.so"), 0))
+        self.assertIn("100 % of the samples with branch records cannot be read", said(path))
+        (row,) = report(path, "--by", "comm")["functions"]
+        self.assertAlmostEqual(row["metrics"]["%CY"], 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads the branch records of samples: the path that a program took before a long period ended,
+ * which no interrupt has disturbed.
+ *
+ * - A part of the path leads from the target of one record to the source of the next one, whose
+ *   cycles it took. Its instructions follow from the addresses, or from the code between them.
+ * - Only the cycles from a guard on up to a horizon count. A fixed number of records would look
+ *   farther back where code is slow. The last cycles are those of the code that a sample hits.
+ * - A horizon suits if the records of nearly all samples reach it: the others are those with many
+ *   branches, so they cannot be left out. Sums are made for several horizons, and the table gets
+ *   the first one that suits.
+ * - The last record's target is where the sample hit, before the interrupt was late.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/zalloc.h>
+
+#include "../../addr_location.h"
+#include "../../branch.h"
+#include "../../dso.h"
+#include "../../event.h"
+#include "../../intel-pt-decoder/intel-pt-insn-decoder.h"
+#include "../../machine.h"
+#include "../../map.h"
+#include "../../sample.h"
+#include "../../thread.h"
+#include "branches.h"
+#include "windows.h"
+
+/* Percentage of the samples that have to reach a horizon. */
+#define REACHED		99
+/* No compiler leaves more bytes without a branch; a damaged record does. */
+#define LONGEST		16384
+#define BLOCKS_BITS	12
+/* Cycles of a record that the kernel could not tell, or not in full. */
+#define MOST_CYCLES	0xffff
+
+/* The cycles that count, and those between them and the last record; the last: shares only. */
+static const struct {
+	unsigned int horizon, guard;
+} spans[] = {
+	{ 200, 100 }, { 150, 50 }, { 100, 50 }, { 50, 50 }, { 25, 25 }, { 0, 0 },
+};
+
+#define FARTHEST	(200 + 100)
+
+/* A part of a path, and the function in which it begins. */
+struct path_part {
+	struct collect_function *function;
+	u64 cycles;
+	u64 instructions;
+};
+
+/* Code between two addresses of a process. */
+struct code_block {
+	struct machine *machine;
+	u64 begin;
+	u64 end;
+	u32 pid;
+	u32 change;	/* 0: none */
+	int instructions;
+};
+
+struct branch_paths {
+	struct collect_group *groups[ARRAY_SIZE(spans)];
+	/* Length of an instruction, 0 if each has its own, as on x86. */
+	unsigned int length;
+	bool is_x86;
+	u64 deepest;		/* the most records of a sample */
+	bool has_cycles;
+	u64 nr_samples;
+	/* Samples with code that cannot be read, and those that have nothing to hide. */
+	u64 nr_unread;
+	u64 nr_whole;
+	u64 nr_reached[ARRAY_SIZE(spans)];
+	/* Each has a cycle or more. */
+	struct path_part parts[FARTHEST];
+	u8 code[LONGEST + INTEL_PT_INSN_BUF_SZ];
+	struct code_block blocks[1 << BLOCKS_BITS];
+};
+
+/**
+ * branch_paths__new - begin to read branch records
+ * @metrics: gets their sums
+ * @cycles: attr of the event whose samples have the records
+ * @arch: the architecture, as perf_env__arch() gives it
+ *
+ * Return: the reader, NULL without memory.
+ */
+struct branch_paths *branch_paths__new(struct window_collector *metrics,
+				       const struct perf_event_attr *cycles, const char *arch)
+{
+	struct branch_paths *paths = zalloc(sizeof(*paths));
+
+	if (!paths)
+		return NULL;
+	paths->is_x86 = arch && !strcmp(arch, "x86");
+	paths->length = arch && !strcmp(arch, "arm64") ? 4 : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
+		paths->groups[i] = window_collector__add_paths(metrics, cycles, spans[i].horizon,
+							       spans[i].guard);
+		if (!paths->groups[i]) {
+			free(paths);
+			return NULL;
+		}
+	}
+	return paths;
+}
+
+/**
+ * branch_paths__delete - free a reader
+ * @paths: the reader, may be NULL
+ */
+void branch_paths__delete(struct branch_paths *paths)
+{
+	free(paths);
+}
+
+/* Reads the code from one address to the instruction at another one. Returns its bytes, or -1. */
+static ssize_t read_code(u8 *code, size_t size, const struct branch_context *context, u64 begin,
+			 bool *is_64_bit)
+{
+	const u8 cpumode = machine__kernel_ip(context->machine, begin) ?
+			   PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	struct thread *thread = machine__findnew_thread(context->machine, context->sample->pid,
+							context->sample->tid);
+	struct addr_location al;
+	ssize_t read = -1;
+
+	addr_location__init(&al);
+	if (thread && thread__find_map(thread, cpumode, begin, &al) &&
+	    dso__data(map__dso(al.map))->status != DSO_DATA_STATUS_ERROR) {
+		/* This finds out whether it is 64-bit code. */
+		map__load(al.map);
+		*is_64_bit = dso__is_64_bit(map__dso(al.map));
+		read = dso__data_read_offset(map__dso(al.map), context->machine,
+					     map__map_ip(al.map, begin), code, size);
+	}
+	addr_location__exit(&al);
+	thread__put(thread);
+	return read;
+}
+
+/* Returns the number of x86 instructions from one address to that at another one, or -1. */
+static int decode(struct branch_paths *paths, const struct branch_context *context, u64 begin,
+		  u64 end)
+{
+	const u64 last = end - begin;
+	bool is_64_bit;
+	ssize_t size = read_code(paths->code, last + INTEL_PT_INSN_BUF_SZ, context, begin,
+				 &is_64_bit);
+	struct intel_pt_insn insn;
+	int nr = 1;
+
+	for (u64 at = 0; at < last; at += insn.length, nr++) {
+		if (size < 0 || at >= (u64)size ||
+		    intel_pt_get_insn(paths->code + at, size - at, is_64_bit, &insn) ||
+		    insn.length <= 0 || at + insn.length > last)
+			return -1;
+	}
+	/* The branch itself is not decoded, so it has to be there. */
+	return size > 0 && last < (u64)size ? nr : -1;
+}
+
+/* Returns the number of instructions from one address to the branch at another one, or -1. */
+static int count_instructions(struct branch_paths *paths, const struct branch_context *context,
+			      u64 begin, u64 end)
+{
+	const u32 pid = context->sample->pid;
+	struct code_block *block;
+
+	if (end < begin || end - begin > LONGEST)
+		return -1;
+	if (paths->length)
+		return (end - begin) / paths->length + 1;
+	if (!paths->is_x86)
+		return -1;
+	block = &paths->blocks[hash_64(begin ^ end << 20 ^ pid, BLOCKS_BITS)];
+	if (block->change != context->change || block->begin != begin || block->end != end ||
+	    block->pid != pid || block->machine != context->machine)
+		*block = (struct code_block){
+			.machine = context->machine, .begin = begin, .end = end, .pid = pid,
+			.change = context->change,
+			.instructions = decode(paths, context, begin, end),
+		};
+	return block->instructions;
+}
+
+/*
+ * Adds the parts within a span to the sums of their functions. Of a part that is cut, the rounded
+ * instructions of both pieces add up to its own.
+ */
+static int add_span(struct branch_paths *paths, unsigned int span, unsigned int nr)
+{
+	const u64 first = spans[span].guard, end = first + spans[span].horizon;
+	struct path_part sums[FARTHEST];
+	unsigned int nr_sums = 0;
+	int err = 0;
+
+	for (u64 i = 0, at = 0; i < nr && at < end; at += paths->parts[i++].cycles) {
+		const struct path_part *part = &paths->parts[i];
+		/* From the oldest instruction on. */
+		const u64 from = at + part->cycles - min(at + part->cycles, end);
+		const u64 to = at + part->cycles - max(at, first);
+		unsigned int own = 0;
+
+		if (at + part->cycles <= first || !part->function)
+			continue;
+		while (own < nr_sums && sums[own].function != part->function)
+			own++;
+		if (own == nr_sums)
+			sums[nr_sums++] = (struct path_part){ .function = part->function };
+		sums[own].cycles += to - from;
+		sums[own].instructions +=
+			(part->instructions * to + part->cycles / 2) / part->cycles -
+			(part->instructions * from + part->cycles / 2) / part->cycles;
+	}
+	for (unsigned int i = 0; !err && i < nr_sums; i++) {
+		const u64 counts[] = { sums[i].cycles, sums[i].instructions };
+
+		err = collect_group__path(paths->groups[span], sums[i].function, counts);
+	}
+	return err;
+}
+
+/* Notes that a sample has hit a function. */
+static int add_end(struct branch_paths *paths, const struct branch_context *context, u64 target)
+{
+	struct collect_function *function;
+	int err = context->find(context->data, target, &function);
+
+	for (size_t i = 0; !err && function && i < ARRAY_SIZE(spans); i++)
+		err = collect_group__path_end(paths->groups[i], function);
+	return err;
+}
+
+/**
+ * branch_paths__sample - take the branch records of a sample
+ * @paths: the reader
+ * @context: the sample, which ends a long period
+ *
+ * Return: 0, or a negative error.
+ */
+int branch_paths__sample(struct branch_paths *paths, const struct branch_context *context)
+{
+	const struct branch_stack *stack = context->sample->branch_stack;
+	const struct branch_entry *entry =
+		perf_sample__branch_entries((struct perf_sample *)context->sample);
+	const u64 nr = stack ? stack->nr : 0;
+	bool is_whole = nr >= paths->deepest;
+	unsigned int nr_parts = 0;
+	u64 reach = 0;
+	int err;
+
+	if (!nr)
+		return 0;
+	paths->nr_samples++;
+	paths->deepest = max(paths->deepest, nr);
+	err = add_end(paths, context, entry->to);
+	for (u64 i = 1; !err && i < nr && reach < FARTHEST; i++, entry++) {
+		struct path_part *part = &paths->parts[nr_parts];
+		const u64 cycles = entry->flags.cycles;
+		int instructions;
+
+		paths->has_cycles |= cycles;
+		/* There was an interrupt, or more than the counter holds. */
+		if (!cycles || cycles == MOST_CYCLES) {
+			is_whole = false;
+			break;
+		}
+		instructions = count_instructions(paths, context, entry[1].to, entry->from);
+		if (instructions < 0) {
+			paths->nr_unread++;
+			is_whole = false;
+			break;
+		}
+		part->cycles = cycles;
+		part->instructions = instructions;
+		err = context->find(context->data, entry[1].to, &part->function);
+		reach += cycles;
+		nr_parts++;
+	}
+	is_whole |= reach >= FARTHEST;
+	paths->nr_whole += is_whole;
+	for (size_t i = 0; !err && i < ARRAY_SIZE(spans); i++) {
+		if (reach < spans[i].guard + spans[i].horizon)
+			continue;
+		paths->nr_reached[i] += is_whole;
+		err = add_span(paths, i, nr_parts);
+	}
+	return err;
+}
+
+/**
+ * branch_paths__choose - let the table have the sums of one horizon
+ * @paths: the reader
+ */
+void branch_paths__choose(struct branch_paths *paths)
+{
+	bool is_chosen = !paths->nr_samples;
+
+	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
+		bool suits = !spans[i].horizon || (paths->nr_whole &&
+			     paths->nr_reached[i] * 100 >= paths->nr_whole * REACHED);
+
+		collect_group__hide(paths->groups[i], is_chosen || !suits);
+		is_chosen |= suits;
+	}
+}
+
+/**
+ * branch_paths__restart - begin to count anew
+ * @paths: the reader
+ */
+void branch_paths__restart(struct branch_paths *paths)
+{
+	paths->nr_samples = 0;
+	paths->nr_unread = 0;
+	paths->nr_whole = 0;
+	memset(paths->nr_reached, 0, sizeof(paths->nr_reached));
+}
+
+/**
+ * branch_paths__describe - say why records tell less than they could
+ * @paths: the reader
+ * @text: set to the reason, "" if there is none
+ * @size: size of @text in bytes
+ */
+void branch_paths__describe(const struct branch_paths *paths, char *text, size_t size)
+{
+	*text = '\0';
+	if (!paths->nr_samples)
+		return;
+	if (!paths->has_cycles)
+		scnprintf(text, size,
+			  "branch records without cycles, as those of AMD, powerpc and old Intel CPUs: they tell shares, but no CPI");
+	else if (!paths->length && !paths->is_x86)
+		scnprintf(text, size,
+			  "instructions between branches are not known on this architecture: branch records tell shares, but no CPI");
+	else if (paths->nr_unread * 10 > paths->nr_samples)
+		scnprintf(text, size,
+			  "the code of %llu %% of the samples with branch records cannot be read, so the CPI is that of the others: name the folder of the recorded files with --symfs",
+			  (unsigned long long)(100 * paths->nr_unread / paths->nr_samples));
+	else if (paths->nr_reached[ARRAY_SIZE(spans) - 2] * 100 < paths->nr_whole * REACHED)
+		scnprintf(text, size,
+			  "branch records of more than 1 %% of the samples reach back less than 50 cycles: they tell shares, but no CPI");
+}
