@@ -654,7 +654,7 @@ class Mixed(unittest.TestCase):
         groups, counts = [self.BOTH, self.BOTH], [[300, 300], [300, 300]]
         self.values(
             rounds("periods", groups, counts, periods=(999_700, 99_700)),
-            "with several periods: functions weigh more",
+            "functions weigh more where periods are shorter",
         )
         self.values(rounds("periods", groups, counts))
 

@@ -211,9 +211,10 @@ class Reading(Sums):
             (["--source", "windows", path], "no counter group: record with"),
             (["--source", "windows", file], "no sums of --source windows: leave it out"),
             (
-                ["--source", "branches", path],
+                ["--source", "records", path],
                 "no source records, there are: windows samples branches",
             ),
+            (["--source", "branches", path], "no cycles with records of all branches"),
             (["--share", "samples", path], "no share mode samples, there are: auto"),
             (["--by", "callchain", path], "use perf functions record --call-graph fp"),
         ):
