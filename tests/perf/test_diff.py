@@ -214,73 +214,46 @@ class Changes(unittest.TestCase):
 class Functions(unittest.TestCase):
     """The functions of two builds that are taken for the same."""
 
-    def pairs(
-        self, before: Sequence[tuple[str, str, str]], after: Sequence[tuple[str, str, str]]
-    ) -> dict:
-        """The status of each function and its place before, which its instructions encode."""
+    def pairs(self, before: str, after: str) -> set[str]:
+        """The status of each function, as in test_pairs(); its instructions encode its place."""
+
+        def sides(text: str) -> list[tuple[str, str, str]]:
+            return [re.match(r"(\w+)(/[^@]*)@?(.*)", word).groups("-") for word in text.split()]
+
         rows = changes(
-            [(*function, [(300, 100 + place, 1)] * 3) for place, function in enumerate(before)],
-            [(*function, [(300, 300, 1)] * 3) for function in after],
+            [
+                (name, dso, at or "-", [(300, 100 + place, 1)] * 3)
+                for place, (name, dso, at) in enumerate(sides(before))
+            ],
+            [(name, dso, at or "-", [(300, 300, 1)] * 3) for name, dso, at in sides(after)],
         )
-        result = {}
+        found = []
         for row in rows:
-            cpi = row["metrics"]["CPI"]["before"]
-            key = row["symbol"], row["dso"], row["address"]
-            self.assertNotIn(key, result)
-            result[key] = (row["status"], None if cpi is None else round(300 / cpi) - 100)
-        return result
+            cpi, at = row["metrics"]["CPI"]["before"], row["address"]
+            place = "" if cpi is None else round(300 / cpi) - 100
+            name = f"{row['symbol']}{row['dso']}" + (f"@{at:#x}" if at is not None else "")
+            found.append(f"{name}={row['status']}{place}")
+        self.assertEqual(len(set(found)), len(found))
+        return set(found)
 
-    def test_same(self):
-        self.assertEqual(
-            self.pairs([("f", "/a", "-"), ("g", "/a", "-")], [("g", "/a", "-"), ("h", "/a", "-")]),
-            {
-                ("g", "/a", None): ("both", 1),
-                ("h", "/a", None): ("appeared", None),
-                ("f", "/a", None): ("vanished", 0),
-            },
-        )
+    def test_pairs(self):
+        """The file name of a DSO is enough; if two share it, the path decides.
 
-    def test_moved_build(self):
-        """The file name of a DSO is enough; if two share it, the path decides."""
-        self.assertEqual(
-            self.pairs(
-                [("f", "/old/a", "-"), ("f", "/old/b", "-")],
-                [("f", "/new/b", "-"), ("f", "/new/a", "-")],
+        Functions with the same name and DSO are matched by the order of their addresses.
+        """
+        for before, after, expected in (
+            ("f/a g/a", "g/a h/a", "g/a=both1 h/a=appeared f/a=vanished0"),
+            ("f/old/a f/old/b", "f/new/b f/new/a", "f/new/a=both0 f/new/b=both1"),
+            ("f/1/a f/2/a", "f/2/a f/3/a", "f/2/a=both1 f/3/a=both0"),
+            ("f/1/a f/2/a", "f/3/a", "f/3/a=appeared f/1/a=vanished0 f/2/a=vanished1"),
+            ("f/a@0x10 f/a@0x20", "f/a@0x30 f/a@0x40", "f/a@0x30=both0 f/a@0x40=both1"),
+            (
+                *("f/a@0x10 f/a@0x20", "f/a@0x30"),
+                "f/a@0x30=appeared f/a@0x10=vanished0 f/a@0x20=vanished1",
             ),
-            {("f", "/new/a", None): ("both", 0), ("f", "/new/b", None): ("both", 1)},
-        )
-        self.assertEqual(
-            self.pairs(
-                [("f", "/1/a", "-"), ("f", "/2/a", "-")], [("f", "/2/a", "-"), ("f", "/3/a", "-")]
-            ),
-            {("f", "/2/a", None): ("both", 1), ("f", "/3/a", None): ("both", 0)},
-        )
-        self.assertEqual(
-            self.pairs([("f", "/1/a", "-"), ("f", "/2/a", "-")], [("f", "/3/a", "-")]),
-            {
-                ("f", "/3/a", None): ("appeared", None),
-                ("f", "/1/a", None): ("vanished", 0),
-                ("f", "/2/a", None): ("vanished", 1),
-            },
-        )
-
-    def test_twins(self):
-        """Functions with the same name and DSO are matched by the order of their addresses."""
-        self.assertEqual(
-            self.pairs(
-                [("f", "/a", "0x10"), ("f", "/a", "0x20")],
-                [("f", "/a", "0x30"), ("f", "/a", "0x40")],
-            ),
-            {("f", "/a", 0x30): ("both", 0), ("f", "/a", 0x40): ("both", 1)},
-        )
-        self.assertEqual(
-            self.pairs([("f", "/a", "0x10"), ("f", "/a", "0x20")], [("f", "/a", "0x30")]),
-            {
-                ("f", "/a", 0x30): ("appeared", None),
-                ("f", "/a", 0x10): ("vanished", 0),
-                ("f", "/a", 0x20): ("vanished", 1),
-            },
-        )
+        ):
+            with self.subTest(before=before, after=after):
+                self.assertEqual(self.pairs(before, after), set(expected.split()))
 
 
 class Output(unittest.TestCase):

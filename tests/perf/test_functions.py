@@ -534,31 +534,6 @@ class Report(Case):
         self.assertRegex(done.stdout, rf": {sums}: File too large: name another file\n\Z")
         self.assertEqual({path: path.read_text() for path in folder.iterdir()}, {sums: before})
 
-    def test_cut_recording(self):
-        """Wherever it is cut, there is a table of the rest or a reason, and no signal."""
-        raw = (
-            self.two.read_bytes()
-        )  # perf needs the last bytes of this one, unlike those of a PMU's capabilities
-        cut = DATA / "cut.data"
-        # a file that ends with a page can be mapped beyond its end
-        for size in [
-            *range(0, len(raw), len(raw) // 20),
-            *range(4096, len(raw), 4096),
-            len(raw) - 1,
-            len(raw) - 300,
-        ]:
-            cut.write_bytes(raw[:size])
-            done = native(cut)
-            self.assertGreater(done.returncode, 0, size)
-            self.assertTrue(done.stderr)
-            self.assertEqual(done.stdout, "")
-
-    def test_no_group(self):
-        path = recording("single", 4, events=1, read=False)
-        self.assert_refused(
-            "no counter group: record with perf functions record", path, "--source=windows"
-        )
-
 
 def rounds(
     name: str,
@@ -701,6 +676,7 @@ class Record(unittest.TestCase):
             ("--no-window --jitter 2", "need windows: leave --no-window out"),
             ("--period 299", "a window of 300 is longer than the period"),
             ("-c 299", "a window of 300 is longer than the period"),
+            ("-e cpu-clock/period=299/uS --window 300", "longer than the period of 299"),
             ("--windows-only --window 999701", "a window of 999701 is longer than the period"),
             ("--window 4999701", "a window of 4999701 is longer than the period"),
             (f"-F 99 --window={2**64}", "--window takes a number from 0"),
