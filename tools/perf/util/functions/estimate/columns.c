@@ -664,11 +664,11 @@ static struct function_value column_value(const struct function_column *column,
 		if (!is_sampled)
 			return share(&own, whole->number, column->scale);
 		value = sampled_share(&own, whole->number, column->scale);
-	} else if (is_windows(column->event)) {
-		return share(&own, u192__double(&own.x), column->scale);
-	} else if (!is_sampled) {
-		return rate(column, link, row, &own, whole);
 	} else {
+		if (is_windows(column->event))
+			return share(&own, u192__double(&own.x), column->scale);
+		if (!is_sampled)
+			return rate(column, link, row, &own, whole);
 		value = sampled_rate(column, link, row, total);
 	}
 	widen_by_exits(&value, column, row, total);
