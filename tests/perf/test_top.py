@@ -247,8 +247,9 @@ try tracepoint perf functions top -e '{{cycles,instructions}}:uS,sched:sched_swi
 	benchmark 0 1
 try separate perf functions top --windows-only --stdio -- \
 	sh -c 'echo to stdout; echo to stderr >&2; benchmark 0 1'
-quiet='i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done'
-faults="benchmark --faults --iterations 3000 0 1"
+# some seconds of each
+quiet='i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done'
+faults="benchmark --faults --iterations 1500 0 1"
 try late perf functions top --windows-only --stdio -d 0.5 --last 0.5 -e '{GROUPS}' -- \
 	sh -c "$quiet; $faults; $quiet"
 try gone-csv perf functions top --windows-only -x , -d 0.5 --last 0.5 -F %MIN -e '{GROUPS}' -- \
