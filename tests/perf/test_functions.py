@@ -658,6 +658,13 @@ class Record(unittest.TestCase):
                 r"[a-z,-]*\}:uHS' -v -o .*" + " ".join(options),
             )
 
+    def test_frequency_of_members(self):
+        line = "members without periods of their own have: freq=3000, divided by their number\n"
+        for options, has_line in ((), True), (("--windows-only",), False):
+            own = "-v", "-o", DATA / "record.data", *options
+            done = run(PERF, "functions", "record", *own, "true")
+            self.assertEqual(line in done.stdout, has_line)
+
     def test_bad_input(self):
         """There is one line, and nothing is recorded."""
         for options, message in (
