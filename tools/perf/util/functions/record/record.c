@@ -231,7 +231,7 @@ static struct option *own_options(const struct option *options,
 			     "windows after each long period, 1 to 255 (default: 1)",
 			     take_number),
 		OPT_BOOLEAN_SET('b', "branches", &parsed->branches, &parsed->has_branches,
-				"sample the last branches, too (default: if the PMU has their cycles)"),
+				"sample the last branches, too (default: if they have cycles)"),
 		OPT_GROUP("All options of perf record, too: see perf record -h"),
 	};
 	const unsigned int nr_more = nr_options(recorder->options);
