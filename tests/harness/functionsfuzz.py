@@ -21,7 +21,10 @@ SUMS = (
 RECORDINGS = (
     *SUMS,
     "functions/record/events",
-    *(f"functions/collect/{name}" for name in "recorded-chain recording resolve windows".split()),
+    *(
+        f"functions/collect/{name}"
+        for name in "branches recorded-chain recording resolve windows".split()
+    ),
     *"evlist evsel session".split(),
     *(("read-delta",) if BASE == "6.12" else ()),  # a part of session on newer bases
 )
@@ -61,7 +64,10 @@ def recording_seeds(folder: Path) -> None:
     """Writes recordings in pipes for each kind of row, and their features beside folder."""
     folder.mkdir(parents=True, exist_ok=True)
     features = b""
-    recordings = windows(), threads(), chains(), late_group(), late_leader()
+    recordings = (
+        *(windows(), threads(), chains(), late_group(), late_leader()),
+        *(branches(arch) for arch in ("aarch64", "x86_64")),
+    )
     for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
         text = (folder / "pipe").read_bytes()
@@ -128,6 +134,28 @@ def chains() -> pw.Writer:
     for address in range(0x1000, 0x1030, 8):
         made.sample(address, 1000, 1, callers=(0x2000, 0x3000))
     return made.writer
+
+
+def branches(arch: str) -> pw.Writer:
+    """A recording with branch records: of two functions, of nowhere, damaged ones, and none."""
+    kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.IDENTIFIER | pw.BRANCH_STACK
+    event = pw.Event(
+        *("cycles", 0, 0, [1], LONG),
+        sample_type=kinds,
+        branch_sample_type=pw.BRANCH_USER | pw.BRANCH_ANY,
+    )
+    writer = pw.Writer([[event]], arch=arch)
+    where = pw.Where(1, 100, 100)
+    writer.comm(where, "program")
+    writer.mmap2(where, 0x1000, 0x2000, "/usr/bin/true")
+    two = [(0x1010, 0x1100, 5), (0x1110, 0x1000, 20)] * 16
+    for stack in (
+        *(two, two, two[:3], []),
+        [(0x7000, 0x7000, 0xFFFF)] * 8,
+        [(0x1000, 0x1100, 1), (2**64 - 1, 2**63, 300), (0, 0, 0)],
+    ):
+        writer.sample(event, where, 0x1000, LONG, [(1, 0)], branches=(0, stack))
+    return writer
 
 
 def late_group() -> pw.Writer:

@@ -23,6 +23,13 @@ function bar(cell, fraction) {
 	cell.append(mark);
 }
 
+/* What the values of a column are made of. */
+const SOURCES = {
+	windows: 'windows',
+	samples: 'event samples',
+	branches: 'branch records',
+};
+
 export function valueColumn(column, rows) {
 	const of = row => valueIn(row, column);
 	const sure = rows
@@ -45,6 +52,7 @@ export function valueColumn(column, rows) {
 				sayJudged(column, value, bounds, weak),
 				weak && 'weak: do not rely on this value',
 				column.meaning,
+				column.source && `from ${SOURCES[column.source]}`,
 			]
 				.filter(Boolean)
 				.join('; ');
