@@ -3,24 +3,21 @@
 
 The programs are those of bench/truth.py, in the machine with caches and the kernel. Linux 7.3 reads
 the machine's branch records with its own driver. At the end of a period no interrupt has disturbed
-the program, and the records are the path before it: from one record's target to the next one's
-source, each part with its cycles and instructions.
-
-Only the cycles from `guard` to `guard + horizon` before the last record count. A fixed time is what
-makes it fair: a fixed number of records would look farther back where code is slow. The horizon is
-the one that REACHED of the samples have, or HORIZON.
+the program, and the records are the path before it. `perf functions report --source branches` reads
+all 64 records of each sample, and copies of the recording with the last 32 and 16.
 """
 
-import math
+import json
 import subprocess
-from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bench import truth
+from bench.experiment import functions_of
 from bench.guest import SHARE, UNTHROTTLED
 from bench.markdown import prose
-from tests.harness import perfdata
+from emulator.compare import by_function, compare
+from tests.harness import branchrecords
 from tests.harness.env import BASE, PERF, TOP, in_guest, must
 
 TITLE = "Shares and CPI from branch records"
@@ -28,14 +25,10 @@ PROGRAMS = "gzip", "xz", "sqlite3", "python3", "perl"
 MODELS = "small,kernel=on", "large,kernel=on"
 EVENTS = "{cycles,instructions}:uS"
 PERIOD = 49999
-# records that a sample keeps, and the cycles before the last one that are left out
-GUARDS = {64: 100, 32: 50, 16: 50}
-HORIZON = 200
-REACHED = 0.99
-LONGEST = 5000  # instructions from one branch to the next
-
-Sums = dict[str, list[float]]  # cycles and instructions of each function
-Shares = dict[str, float]
+RECORDS = 64, 32, 16
+# the goals: the error of shares to what chance makes of it, that of the CPI, marks, and intervals
+CHANCE, ERROR, MARKED, COVERED = 1.2, 0.06, 0.1, 0.93
+METRICS = truth.CYCLES, "CPI"
 
 
 def record(program: str, model: str) -> tuple[Path, Path]:
@@ -57,118 +50,35 @@ def record(program: str, model: str) -> tuple[Path, Path]:
     return data, true
 
 
-def symbols(true: Path) -> dict[int, str]:
-    """The function of each executed address: the truth has a sample for every one."""
-    text = must(
-        *(PERF, "script", "-i", true, "--symfs", truth.ROOT, "-F", "ip,sym,dso", "-G"),
-        stderr=subprocess.DEVNULL,
+def horizon(data: Path) -> str:
+    """The cycles that count, and those between them and the last record."""
+    table = json.loads(
+        must(
+            *(PERF, "functions", "report", "--source", "branches", "-j", data),
+            *("--symfs", truth.ROOT),
+            stderr=subprocess.DEVNULL,
+        )
     )
-    rows = (line.split(maxsplit=1) for line in text.splitlines())
-    return {int(row[0], 16): row[1] for row in rows if len(row) == 2}
+    group = table["groups"][0]
+    return f"{group['alternative_sample_period']}/{group['alternative_sample_count']}"
 
 
-def true_sums(true: Path, symbol: dict[int, str]) -> Sums:
-    """What the model has counted."""
-    contents = perfdata.read(true)
-    ids = [attr.ids for attr in contents.attrs]
-    sums: Sums = defaultdict(lambda: [0.0, 0.0])
-    last: dict[int, list[int]] = {}
-    for sample in sorted(contents.samples, key=lambda sample: sample.time):
-        counts = [
-            next(sample.values[key] for key in event if key in sample.values) for event in ids
-        ]
-        if sample.ip:
-            before = last.get(sample.tid, [0, 0])
-            for at in range(2):
-                sums[symbol.get(sample.ip, "")][at] += counts[at] - before[at]
-        last[sample.tid] = counts
-    return sums
+def values(data: Path, true: Path) -> dict[str, Any]:
+    """All errors of a recording: by the number of records, and of the addresses of samples."""
+    files = "--symfs", truth.ROOT
+    exact = by_function(functions_of(true, PERF, "--source", "windows", "--share", "none", *files))
 
+    def read(path: Path, source: str) -> dict[str, Any]:
+        found = by_function(functions_of(path, PERF, "--source", source, *files))
+        rows = compare(found, exact, truth.LEAST)
+        return {"functions": len(rows), **truth.result_of(rows)}
 
-def path(sample: perfdata.Sample, records: int) -> Iterator[tuple[int, int, int]]:
-    """Address, cycles and instructions of each part, the newest one first."""
-    branches = sample.branches[:records]
-    for branch, before in zip(branches, branches[1:]):
-        n = (branch.source - before.target) // 4 + 1
-        # unknown cycles: there was an interrupt
-        if not branch.cycles or not 0 < n < LONGEST:
-            return
-        yield before.target, branch.cycles, n
-
-
-def recorded_sums(
-    samples: list[perfdata.Sample], symbol: dict[int, str], records: int
-) -> tuple[Sums, int, int]:
-    """The sums between guard and horizon, the horizon, and how many samples have it."""
-    guard = GUARDS[records]
-    paths = [list(path(sample, records)) for sample in samples]
-    reach = sorted(sum(part[1] for part in parts) for parts in paths if len(parts) == records - 1)
-    horizon = min(HORIZON, reach[int((1 - REACHED) * len(reach))] - guard) if reach else 0
-    sums: Sums = defaultdict(lambda: [0.0, 0.0])
-    used = 0
-    for parts in paths:
-        if horizon <= 0 or sum(part[1] for part in parts) < guard + horizon:
-            continue
-        used += 1
-        skip, left = guard, horizon
-        for address, cycles, instructions in parts:
-            counted = min(max(cycles - skip, 0), left)
-            skip, left = max(skip - cycles, 0), left - counted
-            row = sums[symbol.get(address, "")]
-            row[0] += counted
-            row[1] += instructions * counted / cycles
-    return sums, horizon, used
-
-
-def large(true: Sums) -> list[str]:
-    """The functions that are compared."""
-    total = sum(row[0] for row in true.values())
-    return [name for name, row in true.items() if row[0] * 100 >= truth.LEAST * total]
-
-
-def cpi_error(found: Sums, true: Sums) -> tuple[float, int]:
-    """The error as in bench/truth.py, and how many functions have no value."""
-    names = large(true)
-    known = [name for name in names if found[name][1] > 0]
-    cpi = {name: true[name][0] / true[name][1] for name in known}
-    wrong = sum(true[name][0] * abs(found[name][0] / found[name][1] - cpi[name]) for name in known)
-    total = sum(true[name][0] * cpi[name] for name in known)
-    return wrong / total if total else math.nan, len(names) - len(known)
-
-
-def share_errors(samples: list[perfdata.Sample], symbol: dict[int, str], true: Sums) -> Shares:
-    """The shares of samples: of their last record's target, of their own address; and chance."""
-    total = sum(row[0] for row in true.values())
-    shares = {name: true[name][0] / total for name in large(true)}
-    places = {
-        "record": [sample.branches[0].target for sample in samples if sample.branches],
-        "address": [sample.ip for sample in samples],
-    }
-    result = {}
-    for key, addresses in places.items():
-        counts = Counter(symbol.get(address, "") for address in addresses)
-        wrong = (abs(counts[name] / len(addresses) - share) for name, share in shares.items())
-        result[key] = sum(wrong) / 2
-    # the mean of |x - p| is sqrt(2 / pi) standard errors
-    chance = (math.sqrt(share * (1 - share) / len(samples)) for share in shares.values())
-    return {**result, "by chance": math.sqrt(2 / math.pi) * sum(chance) / 2}
-
-
-def values(data: Path, true: Path) -> dict:
-    """All errors of a recording."""
-    symbol, samples = symbols(true), perfdata.read(data).samples
-    counts = true_sums(true, symbol)
-    result: dict = {"samples": len(samples), "functions": len(large(counts))}
-    result[truth.CYCLES] = share_errors(samples, symbol, counts)
-    for records in GUARDS:
-        sums, horizon, used = recorded_sums(samples, symbol, records)
-        error, without = cpi_error(sums, counts)
-        result[str(records)] = {
-            "horizon": horizon,
-            "used": used,
-            "CPI": error,
-            "without": without,
-        }
+    result: dict[str, Any] = {}
+    for records in RECORDS:
+        path = data if records == RECORDS[0] else data.with_suffix(f".{records}")
+        if path != data:
+            branchrecords.shorten(data, path, records)
+        result[str(records)] = {**read(path, "branches"), "horizon": horizon(path)}
     return result
 
 
@@ -182,48 +92,83 @@ def measure() -> dict:
     }
 
 
+def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
+    """Returns the goals of 64 records, the results, and whether they are met."""
+    rows = [row[str(RECORDS[0])] for row in programs.values()]
+    shares = sum(row[truth.CYCLES]["error"] <= CHANCE * row[truth.CYCLES]["chance"] for row in rows)
+    rates = sum(row["CPI"]["error"] <= ERROR for row in rows)
+    number, marked, right = (
+        sum(row[metric][key] for row in rows for metric in METRICS)
+        for key in ("values", "marked", "right")
+    )
+    return [
+        (
+            f"error of {truth.CYCLES} at most {CHANCE} times the error of chance",
+            f"{shares} of {len(rows)} programs",
+            shares == len(rows),
+        ),
+        (
+            f"error of CPI at most {100 * ERROR:.0f} %",
+            f"{rates} of {len(rows)} programs",
+            rates == len(rows),
+        ),
+        (
+            f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
+            f"{right} of {number - marked}",
+            right >= COVERED * (number - marked),
+        ),
+        (
+            "at most a tenth of the values are marked or missing",
+            f"{marked} of {number}",
+            marked <= MARKED * number,
+        ),
+    ]
+
+
 def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
         prose(
             f"""Programs of Debian are recorded in the machine with caches and the kernel, with
-            `perf record -b -e '{EVENTS}' -c {PERIOD}`. Linux reads the branch records with its own
+            `perf record -b -e '{EVENTS}' -c {PERIOD}`, and read by
+            `perf functions report --source branches`. Linux reads the branch records with its own
             driver; no event alternates. The tables have errors in percent, of the functions with
             at least {truth.LEAST:.0f} % of the true cycles."""
         ),
         "",
         prose(
-            f"""*{truth.CYCLES}* is the percentage of the cycles that went to a wrong function: if
-            a sample counts for the function of its last record's target, and for that of its
-            address. *chance* is what the random choice of the samples alone would make."""
-        ),
-        "",
-        prose(
-            """*CPI* is the mean of |recorded - true|, weighted by cycles, relative to the true
-            mean. It comes from the cycles between guard and horizon before the last record, of all
-            64 records, of the last 32, and of the last 16. In brackets: the horizon, which nearly
-            all samples reach, and how many functions have no value."""
+            f"""*{truth.CYCLES}* is the percentage of the cycles that went to a wrong function.
+            *CPI* is the mean of |recorded - true|, weighted by cycles, relative to the true mean.
+            The number in brackets is what the random choice of the samples alone would make.
+            *intervals* are those that contain the truth, of both values, if they have no mark.
+            32 and 16 records are the last ones of the same samples. *cycles* are those that count,
+            and those between them and the last record."""
         ),
     ]
     for model, programs in result.items():
-        columns = [f"CPI, {records} records" for records in GUARDS]
         lines += [
             "",
             f"`MODEL={model}`:",
             "",
-            f"| program | samples | functions | {truth.CYCLES}: record | address | chance "
-            f"| {' | '.join(columns)} |",
-            f"|---|--:|--:|--:|--:|--:|{'--:|' * len(columns)}",
+            f"| program | functions | records | cycles | {' | '.join(METRICS)} | intervals |",
+            f"|---|--:|--:|--:|{'--:|' * (1 + len(METRICS))}",
         ]
-        for program, row in programs.items():
-            shares = row[truth.CYCLES]
-            cells = [f"{100 * shares[key]:.1f}" for key in ("record", "address", "by chance")]
-            cells += [
-                f"{100 * row[str(records)]['CPI']:.1f} ({row[str(records)]['horizon']}, "
-                f"{row[str(records)]['without']})"
-                for records in GUARDS
-            ]
-            lines.append(
-                f"| {program} | {row['samples']} | {row['functions']} | {' | '.join(cells)} |"
-            )
+        for program, own in programs.items():
+            for records in RECORDS:
+                row = own[str(records)]
+                cells = [
+                    f"{100 * row[key]['error']:.1f} ({100 * row[key]['chance']:.1f})"
+                    for key in METRICS
+                ]
+                right = sum(row[key]["right"] for key in METRICS)
+                plain = sum(row[key]["values"] - row[key]["marked"] for key in METRICS)
+                lines.append(
+                    f"| {program} | {row['functions']} | {records} | {row['horizon']} "
+                    f"| {' | '.join(cells)} | {right} of {plain} |"
+                )
+        lines += ["", f"Goals, {RECORDS[0]} records:", "", "| goal | found | |", "|---|---|---|"]
+        lines += [
+            f"| {goal} | {found} | {'met' if is_met else 'not met'} |"
+            for goal, found, is_met in goals(programs)
+        ]
     return "\n".join(lines)
