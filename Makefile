@@ -152,7 +152,7 @@ check: install-check $(B)/perf/.built $(REPORT_BUILT) $(call MACHINE,$(CHECK_ARC
 endif
 
 .PHONY: check-fast
-check-fast: install-check $(B)/perf/.built $(REPORT_BUILT) ## run lint and the quick tests that need no machine
+check-fast: install-check $(B)/perf/.built $(REPORT_BUILT) ## run lint and the quick tests
 	@tests/run.py --fast
 
 .PHONY: check-all

@@ -10,7 +10,7 @@ import re
 import unittest
 from pathlib import Path
 
-from bench import findings, run
+from bench import findings, run, truth
 from tests.harness.env import TOP
 
 RESULTS = sorted(TOP.glob("results/*/results.json"))
@@ -77,11 +77,33 @@ class Readme(unittest.TestCase):
         readme = (TOP / "README.md").read_text()
         part = readme.partition("\n## Results\n")[2].partition("\n## ")[0]
         quoted = re.findall(r"^- .*(?:\n  .*)*", part, re.M)
-        self.assertEqual(len(quoted), 5)
+        self.assertEqual(len(quoted), 3)
         page = (TOP / "results/6.12/README.md").read_text()
         for text in quoted:
             self.assertIn(f"\n{text}\n", page)
             self.assertRegex(text, r"\(`make bench BENCH=\w+`\)$")
+
+    def test_errors_by_source(self):
+        """README and the guide have a table of the errors of CPI that bench has measured."""
+        measured = json.loads((TOP / "results/6.12/truth.json").read_text())
+        records = json.loads((TOP / "results/7.3/branches.json").read_text())
+        readme = words(TOP / "README.md")
+        guide = words(PAGE.with_name("function-metrics.rst"))
+        names = [name for name in truth.PROGRAMS if name in records["small"]]
+        self.assertIn(f"| | {' | '.join(names)} |", readme)
+        found = {
+            name: [
+                *(measured[f"small: {read}"][name]["CPI"]["error"] for read in truth.READINGS),
+                records["small"][name]["64"]["CPI"]["error"],
+            ]
+            for name in names
+        }
+        for name, errors in found.items():
+            self.assertIn(" ".join([name, *(f"{100 * error:.1f}" for error in errors)]), guide)
+        titles = "windows", "windows, `--correct`", "event samples", "branch records"
+        for title, errors in zip(titles, zip(*found.values())):
+            figures = " | ".join(f"{100 * error:.1f}" for error in errors)
+            self.assertIn(f"| {title} | {figures} |", readme)
 
     def test_length(self):
         for name in "README.md", "CONTRIBUTING.md":

@@ -860,7 +860,8 @@ static int parse_source(const char *name, enum function_source *source)
 	int found = name ? function_source__find(name) : FUNCTION_SOURCE_BEST;
 
 	if (found < 0) {
-		pr_err("perf functions: no source %s, there are: windows samples branches best\n", name);
+		pr_err("perf functions: no source %s, there are: windows samples branches best\n",
+		       name);
 		return -EINVAL;
 	}
 	*source = found;
@@ -1278,8 +1279,7 @@ static struct option *table_options(struct report_options *report)
 		   "windows, samples, branches or best (default): where values come from"),
 	OPT_GROUP(GROUP_ROWS),
 	OPT_STRING(0, "by", &report->by_name,
-		   "keys",
-		   "rows: symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain, cgroup"),
+		   "keys", "symbol, dso, comm, thread, process, cpu, pmu, srcline, callchain, cgroup"),
 	OPT_BOOLEAN(0, "children", &report->children,
 		    "count for a function all that it calls, too (record with --call-graph fp)"),
 	OPT_BOOLEAN(0, "inline", &report->recording.inlines,

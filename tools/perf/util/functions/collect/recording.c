@@ -295,9 +295,11 @@ static int add_paths(struct recording *recording, struct evsel *evsel)
 
 	if (!has_paths(recording, evsel))
 		return 0;
-	if (!recording->paths)
-		recording->paths = branch_paths__new(recording->metrics, &evsel->core.attr,
-				perf_env__arch(&recording->session->header.env));
+	if (!recording->paths) {
+		const char *arch = perf_env__arch(&recording->session->header.env);
+
+		recording->paths = branch_paths__new(recording->metrics, &evsel->core.attr, arch);
+	}
 	event->has_paths = recording->paths;
 	return event->has_paths ? 0 : -ENOMEM;
 }

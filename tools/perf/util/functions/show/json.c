@@ -156,8 +156,8 @@ static void json_interrupts(const struct function_table *table, FILE *fp)
 
 /*
  * Prints the numbers of windows of some sums, and of samples of events that sample themselves, or
- * else with branch records, as members of an object. With @is_inclusive, callers have those of what they call: two rows have
- * all.
+ * else with branch records, as members of an object. With @is_inclusive, callers have those of what
+ * they call: two rows have all.
  */
 static void json_windows(struct function_sums *const *sums, size_t nr, bool is_inclusive, FILE *fp)
 {

@@ -174,7 +174,8 @@ static double mean_length(const struct function_table *table, const char *leader
 	for (size_t i = 0; i < table->nr_sums; i++) {
 		const struct function_sums *sums = table->sums[i];
 
-		if (sums->set->source != FUNCTION_SOURCE_WINDOWS || strcmp(sums->set->events[0], leader))
+		if (sums->set->source != FUNCTION_SOURCE_WINDOWS ||
+		    strcmp(sums->set->events[0], leader))
 			continue;
 		total += u192__double(&sums->values[0]);
 		windows += sums->matched;
@@ -262,7 +263,8 @@ static void note_sources(const char *side, const struct function_table *table)
 	struct difference found = {};
 	char *name = NULL;
 
-	if (!function_table__has_samples(table) || table->sets[0]->source != FUNCTION_SOURCE_WINDOWS)
+	if (!function_table__has_samples(table) ||
+	    table->sets[0]->source != FUNCTION_SOURCE_WINDOWS)
 		return;
 	if (function_columns__init(&samples, table, &options))
 		goto out;
