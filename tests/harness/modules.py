@@ -233,7 +233,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
         """
         self.assertGreater(self.read("plain").records[perfdata.RECORD_THROTTLE], 3)
         done = native(self.share / "plain.data", "--share", "discard")
-        self.assertRegex(done.stderr, r"throttled [1-9]\d* times: the windows around it are disc")
+        self.assertRegex(done.stderr, r"throttled [1-9]\d* times, and the windows around")
         rates = measured_rates(
             functions(self.share / "plain.data", "--share", "discard"), "page-faults"
         )

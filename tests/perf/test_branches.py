@@ -195,6 +195,13 @@ class Formula(unittest.TestCase):
             covered[low <= 3 / (1 / 0.5 + 1 / 1 + 1 / 3) <= high] += 1
         self.assertGreaterEqual(covered[True], 53)
 
+    def test_interval_is_no_shorter_than_the_error_of_records(self):
+        """However many samples have the same records."""
+        row = report(recording("many", [loop(QUICK, 10, 5)] * 2000))["functions"][0]
+        low, high = row["intervals"]["CPI"]
+        self.assertAlmostEqual(low, 0.5 * 0.95, delta=0.002)
+        self.assertAlmostEqual(high, 0.5 * 1.05, delta=0.002)
+
     def test_few_samples_are_marked(self):
         row = report(recording("few", [loop(QUICK, 10, 5)] * 5))["functions"][0]
         self.assertIn("CPI", row["weak"])

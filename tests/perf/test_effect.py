@@ -245,7 +245,7 @@ class Effect(unittest.TestCase):
         """The notes on what interrupts add."""
         done = run(*command, stderr=-1)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return [line for line in done.stderr.splitlines() if "the interrupt before" in line]
+        return [line for line in done.stderr.splitlines() if "the interrupt that" in line]
 
 
 if __name__ == "__main__":
