@@ -67,7 +67,7 @@ def sums_within(
 
 
 def shorten(source: Path, target: Path, most: int) -> None:
-    """Copies a recording; each sample keeps so many records, which are its last field."""
+    """Copies a recording; each sample keeps at most `most` records, its last field."""
     data = source.read_bytes()
     attrs = perfdata.read_attrs(data)
     begin, size = struct.unpack_from("<QQ", data, 40)

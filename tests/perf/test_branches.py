@@ -117,7 +117,7 @@ def said(path: Path, *options: str) -> str:
 
 
 def loop(function: int, n: int, cycles: int, number: int = 64) -> list[tuple[int, int, int]]:
-    """Records of a loop of n instructions that take so many cycles."""
+    """Records of a loop of n instructions that take this number of cycles."""
     return [(function + 4 * (n - 1), function, cycles)] * number
 
 
@@ -184,7 +184,6 @@ class Formula(unittest.TestCase):
 
     def test_interval_is_of_samples(self):
         """Records of a sample are not independent of each other."""
-        rng = random.Random(1)
         covered = Counter[bool]()
         for seed in range(60):
             rng = random.Random(seed)

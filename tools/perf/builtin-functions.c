@@ -1305,7 +1305,7 @@ static struct option *table_options(struct report_options *report)
 	OPT_STRING('k', "vmlinux", &symbol_conf.vmlinux_name, "file", "vmlinux pathname"),
 	OPT_STRING(0, "kallsyms", &symbol_conf.kallsyms_name, "file", "kallsyms pathname"),
 	OPT_CALLBACK(0, "symfs", NULL, "folder",
-		     "look for files with symbols relative to this directory",
+		     "look for files with symbols relative to this folder",
 		     symbol__config_symfs),
 	OPT_STRING(0, "addr2line", &symbol_conf.addr2line_path, "path",
 		   "path to addr2line, for lines and inlined functions"),

@@ -256,8 +256,8 @@ static int sample_group(struct evsel *leader, const struct function_sampling *sa
 
 		/* The leader may take the rest. */
 		if (!err && samples)
-			err = sample_member(evsel, has_windows ? sampling->rate * 3 / 5 :
-								 sampling->rate);
+			err = sample_member(evsel, has_windows ?
+					    function_sampling__members(sampling) : sampling->rate);
 		all_sample &= samples;
 	}
 	if (has_windows || !has_counts)

@@ -30,6 +30,12 @@ struct function_sampling {
 	bool with_children;
 };
 
+/* The samples a second of all members together, beside a leader that alternates. */
+static inline u64 function_sampling__members(const struct function_sampling *sampling)
+{
+	return sampling->rate * 3 / 5;
+}
+
 /* Commands to copy, which record what the user wants in another way. */
 struct function_ways {
 	char *plain;		/* the same without alternate periods */

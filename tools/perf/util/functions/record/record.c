@@ -634,7 +634,7 @@ int function_record__init(struct function_record *record, struct option *options
 		if (sampling.rate)
 			fprintf(stderr,
 				"members without periods of their own have: freq=%llu, divided by their number\n",
-				(unsigned long long)sampling.rate * 3 / 5);
+				(unsigned long long)function_sampling__members(&sampling));
 		free(terms);
 	}
 	free(command);
