@@ -283,6 +283,38 @@ static void test_full_buffer_counts_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, n * sizeof(struct test_record), test_written(event));
 }
 
+/* Ids and numbers of lost samples are those of the group when the record is written. */
+static void test_group(struct kunit *test)
+{
+	struct perf_event *event = test_event(test), *member = test_closed_event(test);
+	u64 expected[] = { 2, 0, TEST_ID, 7, 0, TEST_ID + 1, 8 };
+	u64 *values = (u64 *)event->quiet->records + sizeof(struct test_record) / sizeof(u64);
+	int i, written = sizeof(struct test_record) + sizeof(expected);
+
+	event->attr.sample_type |= PERF_SAMPLE_READ;
+	event->attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	event->header_size += sizeof(expected);
+	event->nr_siblings = 1;
+	list_add_tail(&member->sibling_list, &event->sibling_list);
+	member->group_leader = event;
+	member->id = TEST_ID + 1;
+	atomic64_set(&event->lost_samples, 7);
+	atomic64_set(&member->lost_samples, 8);
+	test_open(event);
+	KUNIT_EXPECT_EQ(test, 0, test_written(event));
+	test_cut(event);
+	KUNIT_EXPECT_EQ(test, written, test_written(event));
+	for (i = 0; i < ARRAY_SIZE(expected); i++)
+		KUNIT_EXPECT_EQ(test, expected[i], values[i]);
+
+	/* An NMI came while the member went: the sample is lost, and is counted. */
+	test_open(event);
+	list_del_init(&member->sibling_list);
+	test_cut(event);
+	KUNIT_EXPECT_EQ(test, written, test_written(event));
+	KUNIT_EXPECT_EQ(test, 8, atomic64_read(&event->lost_samples));
+}
+
 static void test_without_buffer(struct kunit *test)
 {
 	struct perf_event *event = test_event(test);
@@ -364,6 +396,7 @@ static struct kunit_case quiet_test_cases[] = {
 	KUNIT_CASE(test_busy_keeps_nothing),
 	KUNIT_CASE(test_longest_burst),
 	KUNIT_CASE(test_full_buffer_counts_lost),
+	KUNIT_CASE(test_group),
 	KUNIT_CASE(test_without_buffer),
 	KUNIT_CASE(test_child_writes_to_parent),
 	KUNIT_CASE(test_refused),

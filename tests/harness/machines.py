@@ -21,7 +21,7 @@ PROGRAMS = {
     "alternate_period": 9,
     "alternate_software": 57,
     "alternate_tasks": 49,
-    "quiet_windows": 16,
+    "quiet_windows": 19,
 }
 SELFTESTS = CHECK / "selftests"
 # compiler options that make a program ask the module for alternate periods

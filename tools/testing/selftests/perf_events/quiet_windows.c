@@ -8,6 +8,7 @@
 
 #include <asm/types.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -32,6 +33,9 @@
 
 #define DATA_SIZE	(512 * 1024)
 
+#define RATE		"/proc/sys/kernel/perf_event_max_sample_rate"
+#define PERCENT		"/proc/sys/kernel/perf_cpu_time_max_percent"
+
 struct sample {
 	struct perf_event_header header;
 	__u32 pid;
@@ -49,6 +53,7 @@ FIXTURE(quiet) {
 	__u64 position;		/* in the ring buffer, which never wraps here */
 	__u64 closed;		/* the count at the last end of a window */
 	int offline;		/* CPU to be brought back */
+	char rate[16], percent[16];	/* limits to be written back */
 };
 
 #define EVENT struct _test_data_quiet
@@ -82,6 +87,17 @@ static bool write_text(const char *path, const char *text)
 	return file && !fclose(file) && done;
 }
 
+static bool read_text(const char *path, char text[16])
+{
+	FILE *file = fopen(path, "r");
+	bool found = file && fgets(text, 16, file);
+
+	if (file)
+		fclose(file);
+
+	return found;
+}
+
 FIXTURE_SETUP(quiet)
 {
 	self->cpu = sched_getcpu();
@@ -113,6 +129,21 @@ FIXTURE_TEARDOWN_PARENT(quiet)
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->offline);
 		write_text(path, "1");
 	}
+	if (self->percent[0]) {
+		write_text(PERCENT, "25");
+		write_text(RATE, self->rate);
+		write_text(PERCENT, self->percent);
+	}
+}
+
+/* Changes the limit of samples, without that of time, until the test ends. */
+static bool limit_rate(EVENT *self, const char *rate)
+{
+	if (!read_text(RATE, self->rate) || !read_text(PERCENT, self->percent))
+		return false;
+
+	/* The rate cannot be written without a limit of time. */
+	return write_text(PERCENT, "25") && write_text(RATE, rate) && write_text(PERCENT, "0");
 }
 
 static void open_event(struct __test_metadata *_metadata, EVENT *self)
@@ -391,8 +422,7 @@ TEST_F(quiet, burst)
 
 TEST_F(quiet, longest_burst)
 {
-	write_text("/proc/sys/kernel/perf_cpu_time_max_percent", "0");
-	write_text("/proc/sys/kernel/perf_event_max_sample_rate", "1000000");
+	limit_rate(self, "1000000");
 	expect_burst(_metadata, self, 255);
 }
 
@@ -421,6 +451,77 @@ TEST_F(quiet, full_buffer)
 		samples++;
 	/* the intervals that the count has room for */
 	EXPECT_EQ(now[0] / 21000 * 2 + (now[0] % 21000 >= 20000), samples + now[1]);
+}
+
+/* Between two samples lies the period of the later one, also where the kernel has throttled. */
+TEST_F(quiet, throttle)
+{
+	struct perf_event_header *record;
+	int throttled = 0, samples = 0;
+	__u64 value = 0;
+
+	/* An odd number in a tick of any HZ, so that the last one opens a window. */
+	if (!limit_rate(self, "700"))
+		SKIP(return, "the limit of samples cannot be written");
+	self->attr.sample_period = 20000;
+	self->attr.alternative_sample_period = 1000;
+	open_event(_metadata, self);
+	while (throttled < 20 && samples < 20000) {
+		work(10 * STEP);
+		while ((record = &next_record(self)->header)) {
+			struct sample *sample = (void *)record;
+
+			throttled += record->type == PERF_RECORD_THROTTLE;
+			if (record->type != PERF_RECORD_SAMPLE)
+				continue;
+			/* The interrupt comes a little after the overflow. */
+			EXPECT_GT(sample->period + self->attr.sample_period / 2,
+				  sample->value - value);
+			value = sample->value;
+			samples++;
+		}
+	}
+	EXPECT_EQ(20, throttled);
+}
+
+/* Attaches a program that returns @pass to the event: 0 drops each sample. */
+static bool attach_program(EVENT *self, int pass)
+{
+	struct bpf_insn program[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = pass },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insns = (__u64)(unsigned long)program,
+		.insn_cnt = 2,
+		.license = (__u64)(unsigned long)"GPL",
+	};
+	int fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	return fd >= 0 && !ioctl(self->fd, PERF_EVENT_IOC_SET_BPF, fd);
+}
+
+TEST_F(quiet, program_passes)
+{
+	open_event(_metadata, self);
+	if (!attach_program(self, 1))
+		SKIP(return, "no BPF: %s", strerror(errno));
+	ASSERT_TRUE(run_into_quiet_window(self));
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+	expect_opening(_metadata, self);
+}
+
+/* What the event has kept comes, and no more. */
+TEST_F(quiet, program_drops)
+{
+	open_event(_metadata, self);
+	ASSERT_TRUE(run_into_quiet_window(self));
+	if (!attach_program(self, 0))
+		SKIP(return, "no BPF: %s", strerror(errno));
+	work(10 * LONG);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+	expect_opening(_metadata, self);
 }
 
 /* The CPU of the event goes offline in the window. */
