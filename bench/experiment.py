@@ -127,14 +127,19 @@ def row_of(path: Path, perf: Path, script: Path, *symbols: object) -> dict[str, 
     }
 
 
-def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
-    """A recording's table from `perf functions report --json`. Raises CalledProcessError."""
+def table_of(path: Path, perf: Path | str, *options: object) -> dict[str, Any]:
+    """What `perf functions report --json` says of a recording. Raises CalledProcessError."""
     # the published tables have this share mode
     words = perf, "functions", "report", "--share", "discard", *options, "-i", path, "--json"
     command = [str(word) for word in words]
     return json.loads(
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
-    )["functions"]
+    )
+
+
+def functions_of(path: Path, perf: Path | str, *options: object) -> list[dict]:
+    """The functions of a recording's table. Raises CalledProcessError."""
+    return table_of(path, perf, *options)["functions"]
 
 
 def ratios(rows: dict[str, dict[str, dict]]) -> dict[str, float]:

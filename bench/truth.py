@@ -21,10 +21,11 @@ All functions that have at least 1 % of the true cycles are compared:
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bench.experiment import functions_of
+from bench.experiment import functions_of, table_of
 from bench.guest import with_truth
 from bench.markdown import prose
 from emulator.compare import SHARE as CYCLES
@@ -113,17 +114,26 @@ def recordings_of(program: str, model: str, events: str, more: str = "") -> tupl
     )
 
 
-def record(program: str, model: str) -> dict[str, list[Row]]:
-    """Records a program; returns its functions, recorded and true, by how they are read."""
+def added(data: Path, *options: object) -> dict[str, float]:
+    """The events that the interrupt adds to a window, by perf's estimate."""
+    (group,) = table_of(data, PERF, *READINGS[WINDOWS], *options)["interrupts"]
+    return {event: values["added"] for event, values in group["added"].items()}
+
+
+def record(program: str, model: str) -> tuple[dict[str, list[Row]], dict[str, float]]:
+    """Records a program; returns its functions, recorded and true, by how they are read, and what
+    the interrupt adds to its windows.
+    """
     data, true = recordings_of(program, model, EVENTS)
     files = "--symfs", root_of(program)
     truth = by_function(
         functions_of(true, PERF, "--source", "windows", "--share", "discard", *files)
     )
-    return {
+    rows = {
         name: compare(by_function(functions_of(data, PERF, *options, *files)), truth, LEAST)
         for name, options in READINGS.items()
     }
+    return rows, added(data, *files)
 
 
 def result_of(rows: list[Row]) -> dict[str, Any]:
@@ -160,17 +170,15 @@ def measure() -> dict:
     jobs = [(program, model) for program in PROGRAMS | NESTED for model in MODELS]
     with ThreadPoolExecutor(2) as pool:
         found = dict(zip(jobs, pool.map(lambda job: record(*job), jobs)))
-    return {
-        f"{model}: {reading}": {
-            program: {
-                "functions": len(found[program, model][reading]),
-                **result_of(found[program, model][reading]),
-            }
-            for program in PROGRAMS | NESTED
-        }
-        for model in MODELS
-        for reading in READINGS
-    }
+    result = {}
+    for model, reading in product(MODELS, READINGS):
+        result[f"{model}: {reading}"] = programs = {}
+        for program in PROGRAMS | NESTED:
+            rows, more = found[program, model]
+            programs[program] = {"functions": len(rows[reading]), **result_of(rows[reading])}
+            if reading == WINDOWS:
+                programs[program]["added"] = more
+    return result
 
 
 def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
@@ -207,6 +215,22 @@ def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
     ]
 
 
+def perturbation(programs: dict[str, dict]) -> list[str]:
+    """What the interrupt adds to a window, as lines of Markdown."""
+    events = [event for event in next(iter(programs.values()))["added"] if event != "instructions"]
+    lines = [
+        "",
+        "What the interrupt adds to a window, by the estimate that `--correct` uses:",
+        "",
+        f"| program | {' | '.join(events)} |",
+        f"|---|{'--:|' * len(events)}",
+    ]
+    for program, row in programs.items():
+        cells = (f"{row['added'][event]:.2f}" for event in events)
+        lines.append(f"| {program} | {' | '.join(cells)} |")
+    return lines
+
+
 def report(result: dict) -> str:
     """The result as Markdown."""
     lines = [
@@ -239,6 +263,8 @@ def report(result: dict) -> str:
                 for metric in METRICS
             ]
             lines.append(f"| {program} | {row['functions']} | {' | '.join(cells)} |")
+        if reading == WINDOWS:
+            lines += perturbation(programs)
         if reading != SAMPLES:
             continue
         lines += ["", "| goal | found | |", "|---|---|---|"]
