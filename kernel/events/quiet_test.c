@@ -347,6 +347,11 @@ static void test_child_writes_to_parent(struct kunit *test)
 	test_expect(test, parent, test_periods, 2);
 }
 
+static void test_handler(struct perf_event *event, struct perf_sample_data *data,
+			 struct pt_regs *regs)
+{
+}
+
 /* What has to be in its place at once, or is not in memory. */
 static void test_refused(struct kunit *test)
 {
@@ -380,7 +385,7 @@ static void test_refused(struct kunit *test)
 			event->pmu = &software;
 			break;
 		case 7:
-			event->overflow_handler = (perf_overflow_handler_t)test_overflow;
+			event->overflow_handler = test_handler;
 			break;
 		}
 		KUNIT_EXPECT_EQ(test, 0, perf_quiet_alloc(event));

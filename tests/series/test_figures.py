@@ -152,20 +152,19 @@ class Texts(unittest.TestCase):
         """The guide, the manual and the changelog quote results/6.12/truth.json."""
         measured = json.loads((TOP / "results/6.12/truth.json").read_text())
 
-        def errors(program: str, digits: int) -> list[str]:
+        def errors(digits: int) -> list[str]:
             kinds = "small: windows", "small: windows, corrected"
-            found = (100 * measured[kind][program]["CPI"]["error"] for kind in kinds)
+            found = (100 * measured[kind]["python3"]["CPI"]["error"] for kind in kinds)
             return [f"{error:.{digits}f} %" for error in found]
 
-        plain, corrected = errors("benchmark, depth 1", 1)
+        plain, corrected = errors(1)
         self.assertIn(
-            f"functions is {plain} off, and {corrected} with ``--correct``",
+            f"python3's functions is {plain} off, and {corrected} with ``--correct``",
             words(PAGE.with_name("function-metrics.rst")),
         )
-        plain, corrected = errors("python3", 1)
         manual = words(TOP / "tools/perf/Documentation/perf-functions.txt")
         self.assertIn(f"python3 is {plain} off, and {corrected} with --correct", manual)
-        plain, corrected = errors("python3", 0)
+        plain, corrected = errors(0)
         self.assertIn(f"python3 falls from {plain} to {corrected}.", words(TOP / "CHANGELOG.md"))
 
 
