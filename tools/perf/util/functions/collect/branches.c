@@ -217,9 +217,12 @@ static int add_span(struct branch_paths *paths, unsigned int span, unsigned int 
 		if (own == nr_sums)
 			sums[nr_sums++] = (struct path_part){ .function = part->function };
 		sums[own].cycles += to - from;
-		sums[own].instructions +=
-			(part->instructions * to + part->cycles / 2) / part->cycles -
-			(part->instructions * from + part->cycles / 2) / part->cycles;
+		if (to - from == part->cycles)
+			sums[own].instructions += part->instructions;
+		else
+			sums[own].instructions +=
+				(part->instructions * to + part->cycles / 2) / part->cycles -
+				(part->instructions * from + part->cycles / 2) / part->cycles;
 	}
 	for (unsigned int i = 0; !err && i < nr_sums; i++) {
 		const u64 counts[] = { sums[i].cycles, sums[i].instructions };
