@@ -7,6 +7,7 @@ wrongly and the cycles between them.
 """
 
 import bisect
+import json
 import subprocess
 import unittest
 from collections import Counter
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import code, perfdata
-from tests.harness.env import BASE, CHECK, TOP, in_guest, must
+from tests.harness.env import BASE, CHECK, TOP, in_guest, must, native
 from tests.harness.predictor import Gshare
 
 MACHINES = "arm64 emulator"
@@ -381,6 +382,37 @@ class OtherPrograms(unittest.TestCase):
         record("calls", "-j any_call,u -e cycles:u -c 20011", "large", "ls -l /usr/bin")
         steps = read_trace("calls")
         self.check("calls", [step for step in steps if step.kind in (CALL, INDIRECT_CALL)])
+
+
+@unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")
+class Functions(unittest.TestCase):
+    """perf functions record and report."""
+
+    def test_records_are_the_default(self):
+        """They are there unless an option or the kind of the group says no."""
+        commands = {"default": "", "asked": "-b", "none": "--no-branches"}
+        in_guest(
+            UNTHROTTLED
+            + "cd /tmp\n"
+            + "".join(
+                f"perf functions record -q -o data {options} -- benchmark --iterations 300 0 1"
+                f" > /dev/null\ncp data /share/functions-{name}.data\n"
+                for name, options in commands.items()
+            ),
+            *("--model", MODEL),
+            share=OUT,
+        )
+        for name in commands:
+            with self.subTest(name):
+                path = OUT / f"functions-{name}.data"
+                found = perfdata.read(path).samples
+                self.assertGreater(len(found), 20)
+                self.assertEqual(any(one.branches for one in found), name != "none")
+                columns = {
+                    column["name"]: column["source"]
+                    for column in json.loads(native(path, "--json").stdout)["columns"]
+                }
+                self.assertEqual(columns["CPI"] == "branches", name != "none", columns)
 
 
 if __name__ == "__main__":
