@@ -177,18 +177,28 @@ def code_size(core: Path) -> int:
     )
 
 
+def before_quiet() -> str:
+    """The commit of the series before quiet windows."""
+    found = must("git", "-C", LINUX, "log", "-1", "--format=%H", f"--grep=^Patch: {QUIET}$")
+    return f"{found.strip()}~1"
+
+
+def alternating() -> Path:
+    """Builds the kernel whose windows are not quiet; returns its image."""
+    keep_kernel(OUT / "alternate", before_quiet())
+    return OUT / "alternate/Image"
+
+
 def measure() -> dict:
     """Builds and runs the kernels."""
     program("overflows")
-    before, alternate, stop_start = OUT / "before", OUT / "alternate", OUT / "stop-start"
-    quiet = must("git", "-C", LINUX, "log", "-1", "--format=%H", f"--grep=^Patch: {QUIET}$").strip()
+    before, stop_start = OUT / "before", OUT / "stop-start"
     keep_kernel(before, "pristine", FIX)
-    keep_kernel(alternate, f"{quiet}~1")
-    keep_kernel(stop_start, f"{quiet}~1", HERE / "stop-start.patch")
+    keep_kernel(stop_start, before_quiet(), HERE / "stop-start.patch")
     series = BUILD / "kernel" / ARCH
     images = {
         "pristine": before / "Image",
-        "alternate": alternate / "Image",
+        "alternate": alternating(),
         "stop-start": stop_start / "Image",
         "series": series / "arch/arm64/boot/Image",
     }
