@@ -167,6 +167,27 @@ class Texts(unittest.TestCase):
         plain, corrected = errors(0)
         self.assertIn(f"python3 falls from {plain} to {corrected}.", words(TOP / "CHANGELOG.md"))
 
+    def test_how_often_values_are_right(self):
+        """The guide quotes the marks and the intervals of Debian's programs, of both machines."""
+        measured = json.loads((TOP / "results/6.12/truth.json").read_text())
+        marked, right = [], []
+        for reading in truth.WINDOWS, truth.SAMPLES:
+            values, weak, contained = (
+                sum(
+                    measured[f"{model}: {reading}"][program][metric][key]
+                    for model in truth.MODELS
+                    for program in truth.PROGRAMS
+                    for metric in truth.METRICS
+                )
+                for key in ("values", "marked", "right")
+            )
+            marked.append(f"{100 * weak / values:.0f} % of")
+            right.append(f"{100 * contained / (values - weak):.0f} %")
+        guide = words(PAGE.with_name("function-metrics.rst"))
+        self.assertIn(f"{marked[0]} the values from windows and {marked[1]} those from", guide)
+        self.assertIn(f"{' and '.join(right)} of the cases", guide)
+
+
 
 class Messages(unittest.TestCase):
     def test_cost(self):
