@@ -14,12 +14,16 @@ say at least as much as N (1 - |r|) / (1 + |r|) independent ones.
 The jittered rows differ from run to run, by the standard error: the kernel's
 random numbers are seeded from the times of interrupts, and those of the shared
 folder are the host's.
+
+The same loop is recorded as by default, in which each event samples itself. The machine with
+caches counts these samples exactly.
 """
 
 import json
 import math
 import subprocess
 
+from bench.experiment import table_of
 from bench.guest import OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
 from tests.harness.env import PERF, must
@@ -28,6 +32,7 @@ TITLE = "Resonance"
 JITTERS = (0, 7, 9, 11, 12, 14, 16)
 WINDOW, TURNS_IN_A_PAIR, WINDOWS = 300, 37, 3236
 NAMES = ("largest", "middle", "smallest")
+TURNS = 80000  # of the loop, for some thousand samples of each event
 
 LENGTH = """
 for turns in 100 200; do
@@ -80,6 +85,25 @@ def row_of(
     }
 
 
+def event_samples() -> dict[str, dict]:
+    """Shares of the instructions by samples of the default recording, and their intervals."""
+    name = "resonance-default.data"
+    unthrottled(
+        f"perf functions record -q -o /tmp/{name} -- /share/resonance {TURNS}\n"
+        f"cp /tmp/{name} /share\n",
+        *("--model", "small"),
+    )
+    rows = table_of(SHARE / name, PERF, "--symfs", OUT, "--source", "samples")["functions"]
+    return {
+        row["symbol"]: {
+            "share": row["metrics"]["%I"] / 100,
+            "interval": [end / 100 for end in row["intervals"]["%I"]],
+        }
+        for row in rows
+        if row["symbol"] in NAMES
+    }
+
+
 def measure() -> dict:
     """Records the loop with each jitter."""
     table = (line.split() for line in tool("nm", "-S", program("resonance")).splitlines())
@@ -103,7 +127,13 @@ def measure() -> dict:
     rows = {
         str(n): row_of(windows_of(f"resonance-{n}.data"), truth, length, pair, n) for n in JITTERS
     }
-    return {"loop": length, "pair": pair, "truth": truth, "jitter": rows}
+    return {
+        "loop": length,
+        "pair": pair,
+        "truth": truth,
+        "jitter": rows,
+        "event samples": event_samples(),
+    }
 
 
 def report(result: dict) -> str:
@@ -148,4 +178,20 @@ def report(result: dict) -> str:
         all windows carry less information than one random window, so any deviation is possible.
         Rows with jitter differ from run to run by their standard error.
     """
-    return "\n".join([*lines, "", prose(columns)])
+    return "\n".join([*lines, "", prose(columns), *report_samples(result)])
+
+
+def report_samples(result: dict) -> list[str]:
+    """Lines of Markdown about event samples; results before them have none."""
+    if not (found := result.get("event samples")):
+        return []
+    shares = ", ".join(f"{100 * found[name]['share']:.1f}" for name in NAMES)
+    within = sum(
+        found[name]["interval"][0] <= result["truth"][name] <= found[name]["interval"][1]
+        for name in NAMES
+    )
+    text = f"""
+        By the event samples of the default recording, in the machine with caches, the shares are
+        {shares} % of the instructions. {within} of {len(NAMES)} intervals contain the truth.
+    """
+    return ["", prose(text)]
