@@ -266,9 +266,9 @@ def report(result: dict) -> str:
                 "unused": "with the series, the event does not alternate",
                 "used": "with the series, it alternates",
                 "jitter": "with the series, it alternates with jitter",
-                "quiet unused": "with quiet windows, too, the event does not alternate",
-                "quiet used": "with quiet windows, it alternates",
-                "quiet jitter": "with quiet windows, it alternates with jitter",
+                "quiet unused": "with the handler of the topic quiet, too, the event does not alternate",
+                "quiet used": "with that handler, it alternates; no window is quiet",
+                "quiet jitter": "with that handler, it alternates with jitter",
                 "stop-start": "for comparison: the PMU is stopped and started on each overflow",
             },
         ),
@@ -294,8 +294,7 @@ def report(result: dict) -> str:
         not events that alternate. It takes these off the PMU, and puts them on again.
     """
     after = f"""
-        For an event that does not alternate, the overflow handler executes one more load and one
-        more branch. RFC v2 of the published series stopped and started the PMU on each overflow,
+        For an event that does not alternate, the core executes one more load and one more branch. RFC v2 of the published series stopped and started the PMU on each overflow,
         which adds {result['stop-start ratio']} times as many instructions. Compilers and configurations
         that inline other functions may change these numbers by a few instructions.
     """

@@ -15,8 +15,8 @@ The jittered rows differ from run to run, by the standard error: the kernel's
 random numbers are seeded from the times of interrupts, and those of the shared
 folder are the host's.
 
-The same loop is recorded as by default, in which each event samples itself. The machine with
-caches counts these samples exactly.
+The same loop is recorded as by default, in which each event samples itself. This needs the machine
+with caches: QEMU's own PMU loses overflows of instructions.
 """
 
 import json

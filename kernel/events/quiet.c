@@ -4,9 +4,9 @@
  * taken at the overflow, but written when the window closes. So the interrupt
  * before a window is short, and leaves caches and predictors as they were.
  *
- * A kept sample is a record in memory of the event. Its type is 0 until ids and
- * numbers of lost samples are filled in, which can wait. All functions run on the
- * event's CPU with interrupts disabled.
+ * A kept sample is a record in memory of the event. The type of a plain record is
+ * 0 until __perf_quiet_write() fills in ids and numbers of lost samples. All
+ * functions run on the event's CPU with interrupts disabled.
  */
 #include <linux/irq_work.h>
 #include <linux/perf_alt_period.h>
@@ -62,10 +62,8 @@ void __perf_quiet_write(struct perf_event *event)
 	barrier();
 	for (at = 0; at < quiet->used; at += header->size) {
 		header = (void *)quiet->records + at;
-		if (!header->type && !perf_event_record_finish(event, header)) {
-			atomic64_inc(&(event->parent ?: event)->lost_samples);
-			continue;
-		}
+		if (!header->type)
+			perf_event_record_finish(event, header);
 		if (perf_output_begin(&handle, &data, event, header->size))
 			continue;
 		perf_output_copy(&handle, header, header->size);

@@ -188,7 +188,6 @@ class Texts(unittest.TestCase):
         self.assertIn(f"{' and '.join(right)} of the cases", guide)
 
 
-
 class Messages(unittest.TestCase):
     def test_cost(self):
         """The cost in the messages of the series is that of 6.12."""
@@ -209,6 +208,15 @@ class Messages(unittest.TestCase):
             for path in (TOP / "patches").glob(f"**/{name}.patch"):
                 for figure in figures:
                     self.assertIn(figure, words(path))
+        opens = cost["opening"]["opens"]
+        letter = words(TOP / "patches/quiet/cover-letter")
+        self.assertIn(f"of the interrupt 3310 {opens['instructions']:.0f} ", letter)
+        self.assertIn(f" 64 bytes 198 {opens['lines of code']:.0f} ", letter)
+        self.assertIn(f" {executed['quiet unused']:.0f} in all instead of ", letter)
+        self.assertIn(
+            f"executes {opens['instructions']:,.0f} instructions instead of 3,310",
+            words(TOP / "CHANGELOG.md"),
+        )
 
 
 if __name__ == "__main__":

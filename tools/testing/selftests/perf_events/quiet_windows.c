@@ -460,13 +460,13 @@ TEST_F(quiet, throttle)
 	int throttled = 0, samples = 0;
 	__u64 value = 0;
 
-	/* An odd number in a tick of any HZ, so that the last one opens a window. */
-	if (!limit_rate(self, "700"))
+	/* An odd number in a tick of 100, 250, 300 and 1000 Hz: the last one may open a window. */
+	if (!limit_rate(self, "2700"))
 		SKIP(return, "the limit of samples cannot be written");
 	self->attr.sample_period = 20000;
 	self->attr.alternative_sample_period = 1000;
 	open_event(_metadata, self);
-	while (throttled < 20 && samples < 20000) {
+	while (throttled < 20 && samples < 10000) {
 		work(10 * STEP);
 		while ((record = &next_record(self)->header)) {
 			struct sample *sample = (void *)record;
