@@ -266,13 +266,14 @@ class Interrupts(Emulator):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.record("noisy", "small,kernel=on")
+        # perf waits for each sample, so the kernel writes it before the window
+        cls.record("noisy", "small,kernel=on", "--no-buffering")
         cls.record("quiet", "small")
 
     @classmethod
-    def record(cls, name: str, model: str) -> None:
+    def record(cls, name: str, model: str, option: str = "") -> None:
         modelled(
-            f"{UNTHROTTLED}cd /tmp; settle; perf record -q -T --sample-cpu -m 16M "
+            f"{UNTHROTTLED}cd /tmp; settle; perf record -q -T --sample-cpu -m 16M {option} "
             f"-e '{cls.GROUPS}' -o data benchmark --iterations 3000 0 1; "
             f"cp data /share/{name}.data",
             name,
