@@ -266,7 +266,7 @@ def report(result: dict) -> str:
                 "unused": "with the series, the event does not alternate",
                 "used": "with the series, it alternates",
                 "jitter": "with the series, it alternates with jitter",
-                "quiet unused": "with the handler of the topic quiet, too, the event does not alternate",
+                "quiet unused": "with the handler of the topic quiet, it does not alternate",
                 "quiet used": "with that handler, it alternates; no window is quiet",
                 "quiet jitter": "with that handler, it alternates with jitter",
                 "stop-start": "for comparison: the PMU is stopped and started on each overflow",
