@@ -107,8 +107,8 @@ def report(result: dict) -> str:
         The module makes events alternate on kernels that cannot be rebuilt. Here it is compared
         with the series in the emulated machine: the instructions of an overflow, recordings of the
         published experiment without a rate limit, and the errors of tables. The kernel with the
-        series also has its fix of arm_pmuv3, which costs each event some instructions, and in the
-        first table no quiet windows.
+        series also has its fix of arm_pmuv3, which costs each event some instructions. In the first
+        table it has no quiet windows.
     """
     lines = [
         prose(about),

@@ -294,9 +294,10 @@ def report(result: dict) -> str:
         not events that alternate. It takes these off the PMU, and puts them on again.
     """
     after = f"""
-        For an event that does not alternate, the core executes one more load and one more branch. RFC v2 of the published series stopped and started the PMU on each overflow,
-        which adds {result['stop-start ratio']} times as many instructions. Compilers and configurations
-        that inline other functions may change these numbers by a few instructions.
+        For an event that does not alternate, the core executes one more load and one more branch.
+        RFC v2 of the published series stopped and started the PMU on each overflow, which adds
+        {result['stop-start ratio']} times as many instructions. Compilers and configurations that
+        inline other functions may change these numbers by a few instructions.
     """
     return "\n".join(
         [

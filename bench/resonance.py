@@ -19,14 +19,12 @@ The same loop is recorded as by default, in which each event samples itself. Thi
 with caches: QEMU's own PMU loses overflows of instructions.
 """
 
-import json
 import math
-import subprocess
 
-from bench.experiment import table_of
+from bench.experiment import functions_of
 from bench.guest import OUT, SHARE, program, recording, tool, unthrottled
 from bench.markdown import prose
-from tests.harness.env import PERF, must
+from tests.harness.env import PERF
 
 TITLE = "Resonance"
 JITTERS = (0, 7, 9, 11, 12, 14, 16)
@@ -52,20 +50,8 @@ def independent(windows: int, length: int, pair: int, jitter: int) -> float:
 
 def windows_of(name: str) -> dict[str, int]:
     """The number of windows that end in each function."""
-    out = must(
-        PERF,
-        "functions",
-        "report",
-        "-i",
-        SHARE / name,
-        "--symfs",
-        OUT,
-        "--json",
-        "--share",
-        "none",
-        stderr=subprocess.DEVNULL,
-    )
-    found = {row["symbol"]: row["windows"]["matched"] for row in json.loads(out)["functions"]}
+    rows = functions_of(SHARE / name, PERF, "--symfs", OUT, "--share", "none")
+    found = {row["symbol"]: row["windows"]["matched"] for row in rows}
     return {name: found.get(name, 0) for name in NAMES}
 
 
@@ -93,7 +79,7 @@ def event_samples() -> dict[str, dict]:
         f"cp /tmp/{name} /share\n",
         *("--model", "small"),
     )
-    rows = table_of(SHARE / name, PERF, "--symfs", OUT, "--source", "samples")["functions"]
+    rows = functions_of(SHARE / name, PERF, "--symfs", OUT, "--source", "samples")
     return {
         row["symbol"]: {
             "share": row["metrics"]["%I"] / 100,

@@ -46,8 +46,8 @@ bool perf_quiet_pending(void)
 	return irq_work_is_pending(this_cpu_ptr(&perf_quiet_work));
 }
 
-/* Write what the event keeps, in its order. */
-void __perf_quiet_write(struct perf_event *event)
+/* Write what the event keeps, in its order; busy is set. */
+static void perf_quiet_flush(struct perf_event *event)
 {
 	struct perf_quiet *quiet = event->quiet;
 	struct perf_output_handle handle;
@@ -55,11 +55,6 @@ void __perf_quiet_write(struct perf_event *event)
 	struct perf_sample_data data;
 	unsigned int at;
 
-	if (!quiet->used || quiet->busy)
-		return;
-
-	quiet->busy = true;
-	barrier();
 	for (at = 0; at < quiet->used; at += header->size) {
 		header = (void *)quiet->records + at;
 		if (!header->type)
@@ -70,8 +65,52 @@ void __perf_quiet_write(struct perf_event *event)
 		perf_output_end(&handle);
 	}
 	quiet->used = 0;
+}
+
+/* Write what the event keeps. */
+void __perf_quiet_write(struct perf_event *event)
+{
+	struct perf_quiet *quiet = event->quiet;
+
+	if (!quiet->used || quiet->busy)
+		return;
+
+	quiet->busy = true;
+	barrier();
+	perf_quiet_flush(event);
 	barrier();
 	quiet->busy = false;
+}
+
+/*
+ * Write what the events of a group keep, and let them keep nothing more while
+ * the group changes: an NMI may come at any time.
+ */
+void perf_quiet_hold(struct perf_event *leader)
+{
+	struct perf_event *event = leader;
+
+	do {
+		if (event->quiet) {
+			event->quiet->busy = true;
+			barrier();
+			perf_quiet_flush(event);
+		}
+		event = list_next_entry(event, sibling_list);
+	} while (event != leader);
+}
+
+/* Let the events of a group keep samples again. */
+void perf_quiet_release(struct perf_event *leader)
+{
+	struct perf_event *event = leader;
+
+	barrier();
+	do {
+		if (event->quiet)
+			event->quiet->busy = false;
+		event = list_next_entry(event, sibling_list);
+	} while (event != leader);
 }
 
 /* Write a record of any form to the memory of the event. Returns false if it has no room. */

@@ -45,8 +45,8 @@ Real counters need real hardware: see HARDWARE.md.
     "model_about": """
 In the core model, instructions wait for caches, TLBs, branches and slow units,
 and the emulated PMU counts why. The CPI is not that of a real core. The table
-shows that perf finds a known difference between functions. Its caches do not
-see the kernel, whose interrupts disturb windows on a real core. To see that:
+shows that perf finds a known difference between functions. The model leaves out
+the kernel, whose interrupts disturb windows on a real core; this includes it:
 make demo MODEL=small,kernel=on. emulator/README.md describes the model.
 """,
     "kconfig": """

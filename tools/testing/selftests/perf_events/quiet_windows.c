@@ -456,8 +456,8 @@ TEST_F(quiet, full_buffer)
 /* Between two samples lies the period of the later one, also where the kernel has throttled. */
 TEST_F(quiet, throttle)
 {
-	struct perf_event_header *record;
 	int throttled = 0, samples = 0;
+	struct sample *record;
 	__u64 value = 0;
 
 	/* An odd number in a tick of 100, 250, 300 and 1000 Hz: the last one may open a window. */
@@ -468,16 +468,14 @@ TEST_F(quiet, throttle)
 	open_event(_metadata, self);
 	while (throttled < 20 && samples < 10000) {
 		work(10 * STEP);
-		while ((record = &next_record(self)->header)) {
-			struct sample *sample = (void *)record;
-
-			throttled += record->type == PERF_RECORD_THROTTLE;
-			if (record->type != PERF_RECORD_SAMPLE)
+		while ((record = next_record(self))) {
+			throttled += record->header.type == PERF_RECORD_THROTTLE;
+			if (record->header.type != PERF_RECORD_SAMPLE)
 				continue;
 			/* The interrupt comes a little after the overflow. */
-			EXPECT_GT(sample->period + self->attr.sample_period / 2,
-				  sample->value - value);
-			value = sample->value;
+			EXPECT_GT(record->period + self->attr.sample_period / 2,
+				  record->value - value);
+			value = record->value;
 			samples++;
 		}
 	}
