@@ -18,8 +18,8 @@
 
 #define DEFAULT_PERIOD	999700
 #define DEFAULT_WINDOW	300
-/* If members sample, too: of all events on a CPU. At 5 GHz the leader takes 2/5 of them. */
-#define DEFAULT_RATE	5000
+/* If members sample, too: of all events on a CPU. At 5 GHz the leader takes half of them. */
+#define DEFAULT_RATE	4000
 #define DEFAULT_SAMPLED_PERIOD	4999700
 /* Without windows, each interval counts as one. */
 #define PLAIN_PERIOD	1000
