@@ -49,9 +49,9 @@ class Step:
     missed: int = 0
 
 
-def walk() -> list[Step]:
+def walk(program: Path = PROGRAM) -> list[Step]:
     """The branches of branches.S."""
-    at = code.addresses(PROGRAM)
+    at = code.addresses(program)
     # where calls return to
     at |= {f"after {call}": at[call] + 4 for call in ("round", "one_call", "two_call")}
     predictor = Gshare(12, 8)
@@ -267,6 +267,49 @@ class LostCycles(KnownProgram):
         self.assertEqual(+missed, Counter(step.source for step in wrong))
         after = Counter(step.target if step.taken else step.source + 4 for step in wrong)
         self.assertEqual(+lost, Counter({address: n * LOST for address, n in after.items()}))
+
+
+class Table(unittest.TestCase):
+    """The table of branches.S beside its path, on bases without a driver, too.
+
+    Linux 7.3 made the recording that is kept: record("kept", "-b -e cycles:u -c 4999").
+    """
+
+    def test_values(self):
+        must("tar", "-C", OUT, "-xJf", TOP / "tests/emulator/branches.tar.xz")
+        table = json.loads(
+            native(OUT / "branches.data", *f"--source branches -j --symfs {OUT}".split()).stdout
+        )
+        rows = {row["symbol"]: row for row in table["functions"]}
+        true = self.truth(OUT / "tmp/branches")
+        hits = 0
+        for name, values in true.items():
+            for metric, value in values.items():
+                low, high = rows[name]["intervals"][metric]
+                hits += low <= value <= high
+        self.assertGreater(hits, 0.9 * 3 * len(true))
+        found = rows["loop"]["metrics"]
+        self.assertAlmostEqual(found["CPI"], true["loop"]["CPI"], delta=0.1)
+        self.assertEqual(rows["one"]["metrics"]["CPI"], 1)
+
+    @staticmethod
+    def truth(program: Path) -> dict[str, dict[str, float]]:
+        """CPI and shares of the labels with a hundredth of the cycles, from the path alone."""
+        places = sorted((address, name) for name, address in code.addresses(program).items())
+        cycles, instructions = Counter[str](), Counter[str]()
+        for before, step in pairwise(one for one in walk(program) if one.taken):
+            _, name = places[bisect.bisect(places, (before.target, "~")) - 1]
+            cycles[name] += step.time - before.time
+            instructions[name] += (step.source - before.target) // 4 + 1
+        return {
+            name: {
+                "CPI": number / instructions[name],
+                "%CY": 100 * number / cycles.total(),
+                "%I": 100 * instructions[name] / instructions.total(),
+            }
+            for name, number in cycles.items()
+            if number > cycles.total() / 100
+        }
 
 
 @unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")
