@@ -21,7 +21,7 @@ from tests.harness import branchrecords
 from tests.harness.env import BASE, PERF, TOP, in_guest, must
 
 TITLE = "Shares and CPI from branch records"
-PROGRAMS = "gzip", "xz", "sqlite3", "python3", "perl"
+PROGRAMS = truth.PROGRAMS | truth.NESTED
 MODELS = "small,kernel=on", "large,kernel=on"
 EVENTS = "{cycles,instructions}:uS"
 PERIOD = 49999
@@ -34,14 +34,15 @@ METRICS = truth.CYCLES, "CPI"
 def record(program: str, model: str) -> tuple[Path, Path]:
     """Records a program; returns the recording and its truth."""
     SHARE.mkdir(parents=True, exist_ok=True)
-    name = f"branches-{program}-{model.partition(',')[0]}"
+    name = truth.file_name(program, model.partition(",")[0]).replace("truth", "branches")
     data, counted, true = (SHARE / f"{name}.{end}" for end in ("data", "txt", "true"))
-    command = f"sh -c '{truth.PROGRAMS[program]} > /dev/null'"
+    command = f"sh -c '{PROGRAMS[program]} > /dev/null'"
+    prepare = "" if program in truth.NESTED else truth.PREPARE
     in_guest(
-        UNTHROTTLED + truth.PREPARE + f"cd /tmp; settle; perf record -q -b -T --sample-cpu -m 16M "
+        UNTHROTTLED + prepare + f"cd /tmp; settle; perf record -q -b -T --sample-cpu -m 16M "
         f"-o {data.name} -e '{EVENTS}' -c {PERIOD} -- {command} > record.out 2>&1 || "
         f"{{ cat record.out; exit 1; }}\nmv {data.name} /share\n",
-        *("--model", model, "--truth", counted, "--root", f"{truth.ROOT}.cpio"),
+        *("--model", model, "--truth", counted, "--root", f"{truth.root_of(program)}.cpio"),
         share=SHARE,
         timeout=1200,
     )
@@ -50,12 +51,12 @@ def record(program: str, model: str) -> tuple[Path, Path]:
     return data, true
 
 
-def horizon(data: Path) -> str:
+def horizon(data: Path, *files: object) -> str:
     """The cycles that count, and those between them and the last record."""
     table = json.loads(
         must(
             *(PERF, "functions", "report", "--source", "branches", "-j", data),
-            *("--symfs", truth.ROOT),
+            *files,
             stderr=subprocess.DEVNULL,
         )
     )
@@ -63,9 +64,9 @@ def horizon(data: Path) -> str:
     return f"{group['alternative_sample_period']}/{group['alternative_sample_count']}"
 
 
-def values(data: Path, true: Path) -> dict[str, Any]:
-    """All errors of a recording: by the number of records, and of the addresses of samples."""
-    files = "--symfs", truth.ROOT
+def values(program: str, data: Path, true: Path) -> dict[str, Any]:
+    """All errors of a recording, by the number of records."""
+    files = "--symfs", truth.root_of(program)
     exact = by_function(functions_of(true, PERF, "--source", "windows", "--share", "none", *files))
 
     def read(path: Path, source: str) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def values(data: Path, true: Path) -> dict[str, Any]:
         path = data if records == RECORDS[0] else data.with_suffix(f".{records}")
         if path != data:
             branchrecords.shorten(data, path, records)
-        result[str(records)] = {**read(path, "branches"), "horizon": horizon(path)}
+        result[str(records)] = {**read(path, "branches"), "horizon": horizon(path, *files)}
     return result
 
 
@@ -87,7 +88,7 @@ def measure() -> dict:
     if BASE == "6.12":
         raise LookupError("Linux 6.12 has no driver of branch records: use BASE=7.3")
     return {
-        model: {program: values(*record(program, model)) for program in PROGRAMS}
+        model: {program: values(program, *record(program, model)) for program in PROGRAMS}
         for model in MODELS
     }
 

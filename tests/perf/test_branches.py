@@ -226,6 +226,7 @@ class Filters(unittest.TestCase):
         """Their path is that of the interrupt."""
         path = recording("short", self.stacks, period=2999)
         self.assertNotIn("CPI", rows(path)["quick"])
+        self.assertIn("a period of more than 3000 cycles\n", said(path, "--source", "branches"))
 
     def test_rows_and_filters(self):
         path = recording("filters", self.stacks)
