@@ -28,7 +28,7 @@ BACKGROUND, PLAIN, STRONG = "#1d1f21", "#c5c8c6", "#b5bd68"
 
 def terminal(lines: list[str]) -> str:
     """Lines of text as SVG. Commands and the heads of tables stand out."""
-    strong = "$", ">", "symbol ", "recorded "
+    strong = "$", ">", "symbol ", "function "
     width = round(2 * MARGIN + WIDTH * max(map(len, lines)))
     height = 2 * MARGIN + HEIGHT * len(lines)
     rows = [
@@ -74,7 +74,7 @@ def measure() -> dict[str, int]:
     photograph(TOP / folder / "report.html", PAGE)
     said = must("make", "demo", f"OUT={folder}").splitlines()
     first = next(number for number, line in enumerate(said) if line.startswith("symbol "))
-    last = next(number for number, line in enumerate(said) if "intervals contain the truth" in line)
+    last = next(number for number, line in enumerate(said) if "that contain the truth" in line)
     TERMINAL.write_text(terminal(["$ make demo", "...", *said[first : last + 1]]))
     command, printed = layout.session()[-1]
     typed = ("$ " + command.replace("\n", "\n> ")).splitlines()

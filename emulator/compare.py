@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Prints a table of metrics with the truth beside each value.
+"""Prints the values of a recording from each source below the truth.
 
-Both are what `perf functions report --json` prints: of a recording made in the
-machine with caches, and of its truth (emulator/truth.py). A value is marked with !
-where its 95 % interval does not contain the truth.
+The tables are what `perf functions report --json` prints: of the truth (emulator/truth.py),
+and of the recording, made in the machine with caches, with each --source. A value is
+marked with ? where perf marks it, and with ! where its 95 % interval does not contain the
+truth.
 """
 
 import argparse
@@ -77,37 +78,47 @@ def compare(recorded: dict[Any, Any], true: dict[Any, Any], least: float) -> lis
     return sorted(rows, key=lambda row: -row.values[SHARE].true)
 
 
-def text(value: Value | None) -> str:
+def text(value: Value | None, is_true: bool = False) -> str:
     """Formats a cell."""
-    if value is None:
-        return "-"
-    recorded = "-" if value.recorded is None else f"{value.recorded:.2f}"
-    return f"{recorded} / {value.true:.2f} {MARK if value.missed else ' '}"
+    number = value and (value.true if is_true else value.recorded)
+    if number is None:
+        return "-  "
+    marks = "" if is_true else "?" * value.weak + MARK * bool(value.missed)
+    return f"{number:.2f}{marks:2}"
 
 
-def print_rows(rows: list[Row]) -> None:
-    """Prints the table, and how many intervals contain the truth."""
-    columns = [column for column in COLUMNS if any(column in row.values for row in rows)]
-    cells = [["recorded / true", *columns]]
-    cells += [[row.name, *(text(row.values.get(name)) for name in columns)] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(columns) + 1)]
-    for line in cells:
-        fields = [line[0].ljust(widths[0])]
-        fields += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:])]
+def print_tables(tables: dict[str, list[Row]]) -> None:
+    """Prints the values of each source below the truth, and how many intervals contain it."""
+    first, *_ = tables.values()
+    columns = [column for column in COLUMNS if any(column in row.values for row in first)]
+    lines = [["function", "", *(f"{column}  " for column in columns)]]
+    for number, row in enumerate(first):
+        cells = [text(row.values.get(column), is_true=True) for column in columns]
+        lines.append([row.name, "truth", *cells])
+        for source, rows in tables.items():
+            cells = [text(rows[number].values.get(column)) for column in columns]
+            lines.append(["", source, *cells])
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    for name, source, *cells in lines:
+        fields = [name.ljust(widths[0]), source.ljust(widths[1])]
+        fields += [cell.rjust(width) for cell, width in zip(cells, widths[2:])]
         print("  ".join(fields).rstrip())
-    missed = [value.missed for row in rows for value in row.values.values()]
-    print(
-        f"\n{missed.count(False)} of {len(missed) - missed.count(None)} intervals contain the "
-        f"truth; {MARK} marks the others"
-    )
+    found = []
+    for source, rows in tables.items():
+        values = [value for row in rows for value in row.values.values()]
+        missed = [v.missed for v in values if v.missed is not None and not v.weak]
+        found.append(f"{source}, {missed.count(False)} of {len(missed)}")
+    print(f"\nIntervals without a ? that contain the truth: {'; '.join(found)}.")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("recorded", type=Path, help="the table of the recording")
-    parser.add_argument("true", type=Path, help="the table of its truth")
+    parser.add_argument("true", type=Path, help="the table of the truth")
+    parser.add_argument(
+        "recorded", type=Path, nargs="+", help="a table of the recording, named for its source"
+    )
     parser.add_argument(
         "--least",
         type=float,
@@ -117,12 +128,13 @@ def main() -> None:
     )
     options = parser.parse_args()
     try:
-        rows = compare(read(options.recorded), read(options.true), options.least)
+        true = read(options.true)
+        tables = {path.stem: compare(read(path), true, options.least) for path in options.recorded}
     except OSError as error:
         sys.exit(f"compare: {error.filename}: {error.strerror}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sys.exit("compare: an input is not a table of `perf functions report --json`")
-    print_rows(rows)
+    print_tables(tables)
 
 
 if __name__ == "__main__":

@@ -196,7 +196,12 @@ def groups(attrs: list[Attr], records: list[Record]) -> list[tuple[Attr, list[tu
         found[attr.place] = attr, [(number, by_id[number]) for number in ids]
     if not found:
         fail("the recording has no group with samples: record '{cycles/.../,...}:uS'", NO_TRUTH)
-    return list(found.values())
+    # samples of a member have the counts of its leader's group
+    return [
+        (attr, members)
+        for attr, members in found.values()
+        if attr is members[0][1] or members[0][1].place not in found
+    ]
 
 
 def columns(attr: Attr) -> tuple[str, ...]:
@@ -355,8 +360,13 @@ def samples(
         )
 
 
-def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> bytes:
-    """Returns the recording with these records. Leaders have one period: all intervals count."""
+def with_records(
+    data: bytes, attrs: list[Attr], leaders: set[Attr], records: Iterable[bytes]
+) -> bytes:
+    """Returns the recording with these records.
+
+    Only leaders have samples, and they have one period: all intervals count.
+    """
     offset, length = struct.unpack_from("<QQ", data, 40)
     header, rest = bytearray(data[:offset]), bytearray(data[offset + length :])
     body = b"".join(records)
@@ -365,6 +375,8 @@ def with_records(data: bytes, attrs: list[Attr], records: Iterable[bytes]) -> by
         (size,) = struct.unpack_from("<I", header, attr.place + 4)
         if size >= 160:
             struct.pack_into("<QII", header, attr.place + 144, 0, 0, 0)
+        if attr not in leaders:
+            struct.pack_into("<Q", header, attr.place + 16, 0)
     # the sections after the records move
     features = int.from_bytes(header[72:104], "little").bit_count()
     for at in range(0, 16 * features, 16):
@@ -386,10 +398,12 @@ def truth(data: bytes, lines: Iterable[str]) -> bytes:
     records = list(read_records(data, attrs[0]))
     images, threads = read_images(lines), lives(records)
     mixed = [(record.time, record.data) for record in records if record.kind not in LEFT_OUT]
-    for leader, members in groups(attrs, records):
+    found = groups(attrs, records)
+    for leader, members in found:
         mixed += samples(leader, members, images, threads)
     mixed.sort(key=lambda item: item[0])  # records of the same time keep their order
-    return with_records(data, attrs, (record for _, record in mixed))
+    leaders = {leader for leader, _ in found}
+    return with_records(data, attrs, leaders, (record for _, record in mixed))
 
 
 def write(path: Path, content: bytes) -> None:

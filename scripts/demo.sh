@@ -4,8 +4,8 @@
 # Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
 # its table per function; leaves perf.data and functions.txt in the folder OUT.
 # Unless they are set, both are the machine's own. Options are for perf record.
-# With a core model, $MODEL, the truth is printed beside the table, and is left in
-# OUT, too, as a recording: truth.data. If $SHOW is truth, its table is all that is printed.
+# With a core model, $MODEL, the values from each source are printed below the truth, which
+# is left in OUT, too, as a recording: truth.data. If $SHOW is truth, only its table is printed.
 # Some events have no truth: then the reason is printed in its place.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,13 +24,19 @@ events=events workload=workload
 [ "$ACCEL" = tcg ] || events=hardware_events
 [ "$MODEL" = none ] ||
 	events=model_events workload=model_workload truth=(--truth "$new/truth.txt")
+# the driver of the model's branch records
+[ "$MODEL" = none ] || [ -n "${EVENTS:-}" ] ||
+	! grep -qs ^CONFIG_ARM64_BRBE=y "build/$BASE/kernel/$arch/.config" || set -- -b "$@"
 EVENTS=${EVENTS:-$(machine $events)}
 WORKLOAD=${WORKLOAD:-$(machine $workload)}
-script=tools/perf/scripts/python/generate-function-metrics.py
 record="perf record -T --sample-cpu ${*:+$* }-e '$EVENTS' -- $WORKLOAD"
 symbols=(--symfs "build/$BASE/root/$arch" --kallsyms "build/$BASE/kernel/$arch/System.map")
-table=("build/$BASE/perf/perf" script -i "$new/perf.data" "${symbols[@]}" -s "$script"
-	-- -s discard)
+perf=build/$BASE/perf/perf
+input=(-i "$new/perf.data" "${symbols[@]}")
+table=("$perf" functions report "${input[@]}" --percent-limit 0.1)
+# the script does not read members that sample
+[ "$MODEL" != none ] || table=("$perf" script "${input[@]}"
+	-s tools/perf/scripts/python/generate-function-metrics.py -- -s discard)
 
 trap 'rm -rf "$new"' EXIT
 rm -rf "$new"
@@ -59,12 +65,15 @@ if [ "$MODEL" != none ]; then
 		[ "$SHOW $status" = " $NO_TRUTH" ]
 		exit
 	}
-	for name in perf truth; do
-		"$@" -i "$0/$name.data" > "$0/$name.json"
+	"$@" -i "$0/truth.data" > "$0/true.json"
+	tables=()
+	for source in windows samples branches; do
+		"$@" -i "$0/perf.data" --source $source > "$0/$source.json" 2> /dev/null &&
+			tables+=("$0/$source.json")
 	done
-	emulator/compare.py "$0/perf.json" "$0/truth.json" > "$0/compared.txt"
-	' "$new" "build/$BASE/perf/perf" functions report -j "${symbols[@]}"
-	rm -f "$new"/{truth.txt,perf.json,truth.json}
+	emulator/compare.py "$0/true.json" "${tables[@]}" > "$0/compared.txt"
+	' "$new" "$perf" functions report -j "${symbols[@]}"
+	rm -f "$new"/{truth.txt,*.json}
 fi
 mkdir -p "$out"
 # files of an earlier recording
@@ -74,7 +83,7 @@ mv "$new"/* "$out/"
 if [ "$SHOW" = truth ]; then
 	echo
 	# counts are exact, however few windows they are made of
-	"build/$BASE/perf/perf" functions report -i "$out/truth.data" "${symbols[@]}" \
+	"$perf" functions report -i "$out/truth.data" "${symbols[@]}" \
 		--percent-limit 0.1 | tr '?' ' '
 	exit
 fi
@@ -83,17 +92,16 @@ printf 'This command read the recording on this computer:\n\n '
 printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'
 cat "$out/functions.txt"
-if [ "$ACCEL" = kvm ]; then
-	echo
-elif [ "$MODEL" = none ]; then
-	echo
-	machine about
-else
-	printf '\nThe values beside the truth, which the core model counts at each instruction:\n\n'
+if [ "$MODEL" != none ]; then
+	printf '\nThe values from each source below the truth, which the core model counts. A ?\n'
+	printf 'marks a weak value, a ! one whose 95 %% interval does not contain the truth:\n\n'
 	cat "$out/compared.txt"
 	echo
 	machine model_about
+	exit
 fi
+echo
+[ "$ACCEL" = kvm ] || machine about
 printf '\nThis command prints the table of perf functions. A ? marks a weak value:\n\n '
-printf ' %s' "build/$BASE/perf/perf" functions report -i "$out/perf.data" "${symbols[@]}"
+printf ' %s' "$perf" functions report -i "$out/perf.data" "${symbols[@]}"
 echo

@@ -26,8 +26,9 @@ ARCH = {
     "workload": "benchmark --faults 0 1",
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS",
     "model_workload": "benchmark --iterations 6000 0 1",
-    "model_events": "{cycles/period=99700,alt-period=300/,instructions,branch-misses,"
-    "cache-misses,dTLB-load-misses}:uS",
+    # prime periods are in step with nothing
+    "model_events": "{cycles/period=99700,alt-period=300/,instructions/period=50021/,"
+    "branch-misses/period=1009/,cache-misses/period=1013/,dTLB-load-misses/period=499/}:uS",
     # of a real PMU: ACCEL=kvm
     "hardware_events": "{cycles/period=999700,alt-period=300/,instructions,branch-misses,"
     "cache-misses}:uS",
@@ -44,10 +45,11 @@ Real counters need real hardware: see HARDWARE.md.
 """,
     "model_about": """
 In the core model, instructions wait for caches, TLBs, branches and slow units,
-and the emulated PMU counts why. The CPI is not that of a real core. The table
-shows that perf finds a known difference between functions. The model leaves out
-the kernel, whose interrupts disturb windows on a real core; this includes it:
-make demo MODEL=small,kernel=on. emulator/README.md describes the model.
+and the emulated PMU counts why. The CPI is not that of a real core. The tables
+show that perf finds a known difference between functions. This model leaves out
+the kernel, so the interrupt before each window disturbs nothing. On a real core
+it does, as in make demo MODEL=small,kernel=on, whose runs differ a little.
+emulator/README.md describes the model.
 """,
     "kconfig": """
 CONFIG_64BIT=y

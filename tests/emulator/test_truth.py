@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.harness import perfdata
 from tests.harness import perfwrite as pw
-from tests.harness.env import TOP, run
+from tests.harness.env import TOP, must, run
 
 COMM_EXEC = 1 << 13
 EXCLUDE_USER = 1 << 4
@@ -72,6 +72,9 @@ class Truth(unittest.TestCase):
 
         writer.comm(at(MAIN, 1), "perf-exec")
         execute(at(MAIN, 10))
+        # a member samples, too
+        counts = [(1, 600), (2, 5), (3, 0)]
+        writer.sample(group[0], at(MAIN, 12), 0x2000, 5, counts, number=2)
         writer.sample(group[0], at(MAIN, 15), 0x2000, 1000, [(1, 1000), (2, 9), (3, 0)])
         writer.task(pw.FORK, at(CHILD, 20), MAIN)
         execute(at(CHILD, 30))
@@ -132,7 +135,8 @@ class Truth(unittest.TestCase):
         )
 
     def test_each_interval_counts(self):
-        leader = self.contents.leader()
+        leader, *members = self.contents.attrs
+        self.assertEqual({member.sample_period for member in members}, {0})
         self.assertEqual((leader.alternative_sample_period, leader.jitter_alternate_period), (0, 0))
 
     def test_other_records_stay(self):
@@ -156,16 +160,16 @@ class Truth(unittest.TestCase):
 
 
 class Compare(unittest.TestCase):
-    def compare(self, recorded: object, true: object) -> tuple[int, str]:
+    def compare(self, **tables: object) -> str:
+        """The comparison of these tables, the truth first."""
         with tempfile.TemporaryDirectory() as folder:
-            paths = [Path(folder) / name for name in ("recorded", "true")]
-            for path, table in zip(paths, (recorded, true)):
-                path.write_text(table if isinstance(table, str) else json.dumps(table))
-            done = run(TOP / "emulator/compare.py", *paths)
-        return done.returncode, done.stdout
+            paths = [Path(folder) / f"{name}.json" for name in tables]
+            for path, table in zip(paths, tables.values()):
+                path.write_text(json.dumps(table))
+            return must(TOP / "emulator/compare.py", *paths)
 
     @staticmethod
-    def table(**functions: tuple[float, float, list[float]]) -> dict:
+    def table(weak: str = "", **functions: tuple[float, float, list[float]]) -> dict:
         """A table of functions, each with its share, its CPI and the interval of that."""
         return {
             "functions": [
@@ -176,28 +180,36 @@ class Compare(unittest.TestCase):
                     "metrics": {"%CY": share, "CPI": cpi},
                     "intervals": {"CPI": interval},
                     "errors": {},
-                    "weak": [],
+                    "weak": ["CPI"] if name == weak else [],
                 }
                 for name, (share, cpi, interval) in functions.items()
             ]
         }
 
     def test_marks_what_the_interval_misses(self):
-        recorded = self.table(near=(60, 2.0, [1.9, 2.1]), far=(30, 1.0, [0.9, 1.1]))
-        true = self.table(
-            near=(55, 2.05, []), far=(35, 1.3, []), lost=(9.9, 4.0, []), tiny=(0.01, 9.0, [])
+        text = self.compare(
+            true=self.table(
+                near=(55, 2.05, []), far=(35, 1.3, []), lost=(9.9, 4.0, []), tiny=(0.01, 9.0, [])
+            ),
+            windows=self.table(near=(60, 2.0, [1.9, 2.1]), far=(30, 1.0, [0.9, 1.1])),
+            samples=self.table("far", near=(54, 2.1, [2, 2.2]), far=(36, 1.5, [1.4, 1.6])),
         )
-        status, text = self.compare(recorded, true)
-        self.assertEqual(status, 0)
-        lines = {line.split()[0]: line for line in text.splitlines() if line}
-        self.assertIn("2.00 / 2.05", lines["near"])
-        self.assertNotIn("!", lines["near"])
-        self.assertRegex(lines["far"], r"1\.00 / 1\.30 !")
-        self.assertRegex(lines["lost"], r" - / 4\.00")
-        self.assertNotIn("tiny", lines)
-        self.assertLess(text.index("near"), text.index("far"))
+        expected = """
+            function %CY CPI
+            near truth 55.00 2.05
+            windows 60.00 2.00
+            samples 54.00 2.10
+            far truth 35.00 1.30
+            windows 30.00 1.00!
+            samples 36.00 1.50?!
+            lost truth 9.90 4.00
+            windows - -
+            samples - -
+        """
+        table, _, last = text.partition("\n\n")
+        self.assertEqual(table.split(), expected.split())
         # no share has an interval, and lost has no value
-        self.assertIn("\n1 of 2 intervals contain the truth", text)
+        self.assertIn("windows, 1 of 2; samples, 1 of 1", last)
 
 
 if __name__ == "__main__":
