@@ -224,6 +224,7 @@ benchmark --truth --faults 0 1 > /share/truth-faults
 on own samples-default perf functions record -o samples-default.data --period 99700 true
 on 6.11 samples-children perf functions record -o samples-children.data -- "$program"
 on plain samples-window perf functions record -o /dev/null --window 300 true
+on plain samples-steady perf functions record -o /dev/null --no-jitter true
 on "" status perf functions record -q -o status.data -- sh -c 'exit 3'
 on "" program perf functions record -q -o program.data -- /nowhere/program
 mv ./*.data ./*.said ./*.notes ./*.json /share
@@ -369,6 +370,8 @@ class Samples(unittest.TestCase):
         text, status = said("samples-window")
         self.assertEqual(status, 255)
         self.assertIn("three ways out", text)
+        text, status = said("samples-steady")
+        self.assertEqual((status, text.count(self.NOTE)), (0, 1), text)
 
     def test_truth(self):
         """Shares of the cycles and of the page faults, each by its own samples."""

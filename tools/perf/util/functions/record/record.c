@@ -362,7 +362,7 @@ static struct function_sampling sampling_of(const struct parsed *parsed, bool ha
 				  parsed->windows_only ?
 				  FUNCTION_BRANCHES_NONE : FUNCTION_BRANCHES_AUTO,
 		.has_window	= window->is_given,
-		.has_jitter	= parsed->jitter.is_given,
+		.has_jitter	= parsed->jitter.is_given && parsed->jitter.value,
 		.has_burst	= parsed->burst.is_given,
 		.with_children	= (has_command || parsed->has_target) && !parsed->is_of_cpus &&
 				  !parsed->is_of_threads && !parsed->no_inherit &&
