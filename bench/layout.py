@@ -7,7 +7,6 @@ counts the truth. The number of cache lines that the program reads follows from 
 
 import json
 import shutil
-from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from subprocess import DEVNULL
@@ -22,10 +21,9 @@ from tests.harness.env import PERF, TOP, in_guest, must
 TITLE = "Another layout of the data"
 MODEL = "small"
 BUILDS = {"before": (), "after": ("-DSPLIT",)}
-RUNS = 1, 2, 3
 FUNCTIONS = "hash_prices", "count_odd", "mix"
 COLUMNS = "CPI", "CM/KI", "%CY"
-READ = len(RUNS) * 100 * 8192  # prices
+READ = 1000 * 8192  # prices
 # bytes from one price to the next, bytes of a line of the cache
 STRIDE, LINE = {"before": 64, "after": 8}, 64
 
@@ -33,7 +31,7 @@ STRIDE, LINE = {"before": 64, "after": 8}, 64
 def session() -> list[tuple[str, str]]:
     """Runs the commands of the page; returns each with what it has printed.
 
-    Leaves the recordings in SHARE, each with its truth: before1.data, before1.true ...
+    Leaves the recordings in SHARE, each with its truth: before.data, before.true ...
     """
     source = OUT / "orders.c"
     source.parent.mkdir(parents=True, exist_ok=True)
@@ -49,16 +47,12 @@ def session() -> list[tuple[str, str]]:
         *("--model", MODEL, "--truth", counted),
         share=SHARE,
     )
-    for data, true in zip(*(recordings(end) for end in ("data", "true"))):
-        must(TOP / "emulator/truth.py", data, counted, true)
+    for build in BUILDS:
+        true = SHARE / f"{build}.true"
+        must(TOP / "emulator/truth.py", true.with_suffix(".data"), counted, true)
     counted.unlink()
     texts = guide.printed(output)
     return [(command, text) for (command, _), text in zip(commands, texts, strict=True)]
-
-
-def recordings(end: str, builds: Iterable[str] = tuple(BUILDS)) -> list[Path]:
-    """The recordings of some builds; end: data, or true."""
-    return [SHARE / f"{build}{run}.{end}" for build in builds for run in RUNS]
 
 
 def table(*words: object) -> dict[str, dict[str, Any]]:
@@ -74,12 +68,6 @@ def table(*words: object) -> dict[str, dict[str, Any]]:
     return {row["symbol"]: row for row in json.loads(output)["functions"]}
 
 
-def compared(end: str) -> dict[str, dict[str, Any]]:
-    """perf's comparison of the builds, by function."""
-    before, after = (recordings(end, [build]) for build in BUILDS)
-    return table("--before", *before, "--after", *after)
-
-
 def measure() -> dict:
     """Runs the example, and reads it."""
     session()
@@ -89,9 +77,11 @@ def measure() -> dict:
 def result() -> dict:
     """The values from the recordings, and the true ones."""
     tables = {
-        build: [table(*recordings(end, [build])) for end in ("data", "true")] for build in BUILDS
+        build: [table(SHARE / f"{build}.{end}") for end in ("data", "true")] for build in BUILDS
     }
-    changes = [compared(end) for end in ("data", "true")]
+    changes = [
+        table("--diff", *(SHARE / f"{build}.{end}" for build in BUILDS)) for end in ("data", "true")
+    ]
     values = []
     for function, column in product(FUNCTIONS, COLUMNS):
         for which, (recorded, true) in tables.items():
@@ -130,9 +120,9 @@ def report(found: dict) -> str:
         [guide](../../Documentation/admin-guide/perf/function-metrics.rst): `{FUNCTIONS[0]}` reads
         8 bytes of each of many structures. *Before*, a structure has {STRIDE['before']} bytes, as
         many as a line of the cache. *After*, the bytes that are read have an array of their own.
-        The machine with caches (`MODEL={MODEL}`) ran each build {len(RUNS)} times. A row is of all
-        runs: the value that perf reports, its 95 % interval, and the value that the core model has
-        counted. A change is the one that `--before` and `--after` report.
+        The machine with caches (`MODEL={MODEL}`) ran each build once. A row has the value that perf
+        reports from event samples, its 95 % interval, and the value that the core model has
+        counted. A change is the one that `--diff` reports.
     """
     lines = [
         prose(about),

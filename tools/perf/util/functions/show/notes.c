@@ -422,7 +422,9 @@ static void print_side(const struct function_notes *notes, const char *side,
 {
 	note_recording(side, table);
 	note_effects(side, table, notes->is_corrected);
-	note_lengths(side, table);
+	/* Event samples need no windows. */
+	if (!function_table__has_samples(table))
+		note_lengths(side, table);
 	note_sources(side, table);
 	if (notes->wants_lines)
 		note_lines(side, table);
