@@ -8,6 +8,7 @@ wrongly and the cycles between them.
 
 import bisect
 import json
+import shutil
 import subprocess
 import unittest
 from collections import Counter
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import code, perfdata
-from tests.harness.env import BASE, CHECK, TOP, in_guest, must, native
+from tests.harness.env import BASE, CHECK, PERF, TOP, in_guest, must, native
 from tests.harness.predictor import Gshare
 
 MACHINES = "arm64 emulator"
@@ -428,8 +429,39 @@ class OtherPrograms(unittest.TestCase):
 
 
 @unittest.skipIf(BASE == "6.12", "Linux 6.12 has no driver of branch records")
-class Functions(unittest.TestCase):
+class Functions(KnownProgram):
     """perf functions record and report."""
+
+    def test_events_are_where_they_happened(self):
+        """The model tells the branch or the cycle; the interrupt comes one branch later."""
+        at = code.addresses(PROGRAM)
+        functions = "_start", "one", "two", "three"
+
+        def function_at(address: int) -> str:
+            return max((at[name], name) for name in functions if at[name] <= address)[1]
+
+        times = [step.time for step in self.path]
+        (OUT / "root/tmp").mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROGRAM, OUT / "root/tmp/branches")
+        for event, period, ends in (
+            ("branches", 41, range(40, len(times), 41)),
+            ("cycles", 487, [bisect.bisect_left(times, n) for n in range(487, times[-1], 487)]),
+        ):
+            with self.subTest(event):
+                true = Counter(function_at(self.path[end].source) for end in ends)
+                recording = record("origin", f"-b -e {event}:u -c {period}")
+                table = json.loads(
+                    must(
+                        *(PERF, "functions", "report", "--json", "--source", "samples"),
+                        *("-i", recording, "--symfs", OUT / "root"),
+                        stderr=subprocess.DEVNULL,
+                    )
+                )
+                found = Counter[str]()
+                for row in table["functions"]:  # perf takes each label for a function
+                    found[function_at(at[row["symbol"]])] += row["samples"]
+                wrong = sum(((found - true) | (true - found)).values())
+                self.assertLessEqual(wrong, 2, f"{found} {true}")
 
     def test_records_are_the_default(self):
         """They are there unless an option or the kind of the group says no."""
@@ -450,7 +482,9 @@ class Functions(unittest.TestCase):
                 path = OUT / f"functions-{name}.data"
                 found = perfdata.read(path).samples
                 self.assertGreater(len(found), 20)
-                self.assertEqual(any(one.branches for one in found), name != "none")
+                # of members, too
+                events = {one.attr.config for one in found if one.branches}
+                self.assertEqual(len(events) > 3, name != "none", events)
                 columns = {
                     column["name"]: column["source"]
                     for column in json.loads(native(path, "--json").stdout)["columns"]

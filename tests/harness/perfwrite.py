@@ -13,7 +13,7 @@ from pathlib import Path
 MMAP2, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, SAMPLE = 10, 2, 3, 4, 5, 6, 7, 9
 CGROUP = 19
 HEADER_ATTR, FINISHED_ROUND, THREAD_MAP, HEADER_FEATURE = 64, 68, 73, 80
-MISC_KERNEL, MISC_USER = 1, 2
+MISC_KERNEL, MISC_USER, MISC_EXACT_IP = 1, 2, 1 << 14
 CLOCK_MONOTONIC = 1
 REGS_ABI_64 = 2
 CONTEXT_USER_DEFERRED = 2**64 - 640
@@ -212,8 +212,8 @@ class Writer:
         """A sample of a group.
 
         values: (id, value), the leader's first; callers: return addresses, last call first;
-        branches: the index of the last register, and (from, to) or (from, to, cycles) of each
-        branch, last one first;
+        branches: the index of the last register, and (from, to), (from, to, cycles) or
+        (from, to, cycles, mispredicted) of each branch, last one first;
         registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
         samples, if it is not the leader's.
         """
@@ -221,8 +221,9 @@ class Writer:
         chain = (2 + len(callers), 2**64 - 512, ip, *callers)
         index, pairs = branches
         stack = [len(pairs), *([index] if leader.branch_sample_type & BRANCH_HW_INDEX else ())]
-        for source, target, *cycles in pairs:
-            stack += [source, target, sum(cycles) << 4]
+        for source, target, *more in pairs:
+            cycles, missed = (*more, 0, 0)[:2]
+            stack += [source, target, cycles << 4 | missed]
         parts = {
             IDENTIFIER: struct.pack("<Q", number),
             IP: struct.pack("<Q", ip),

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.harness import branchrecords, perfdata
 from tests.harness import perfwrite as pw
@@ -204,6 +205,146 @@ class Formula(unittest.TestCase):
     def test_few_samples_are_marked(self):
         row = report(recording("few", [loop(QUICK, 10, 5)] * 5))["functions"][0]
         self.assertIn("CPI", row["weak"])
+
+
+class Hit(NamedTuple):
+    """A sample of an event."""
+
+    event: str
+    stack: Records
+    ip: int = THIRD  # where the interrupt came
+    misc: int = pw.MISC_USER
+
+
+class Origin(unittest.TestCase):
+    """The function in which an event has happened, before its interrupt was late."""
+
+    EVENTS = {
+        "instructions": (0, 1),
+        "cache-misses": (0, 3),
+        "branches": (0, 4),
+        "branch-misses": (0, 5),
+        "page-faults": (1, 2),
+    }
+    KERNEL = 0xFFFF800000001000
+
+    def recording(
+        self,
+        name: str,
+        hits: Sequence[Hit],
+        *,
+        filters: int = pw.BRANCH_USER | pw.BRANCH_ANY,
+        flags: int = pw.FLAG_EXCLUDE_KERNEL | pw.FLAG_SAMPLE_ID_ALL,
+        bare: str = "",
+    ) -> Path:
+        """Each event samples by itself. bare: the one without branch records."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.IDENTIFIER | pw.BRANCH_STACK
+        events = {
+            event: pw.Event(
+                event,
+                *self.EVENTS[event],
+                [number],
+                PERIOD,
+                sample_type=kinds & ~pw.BRANCH_STACK if event == bare else kinds,
+                read_format=pw.FORMAT_ID,
+                flags=flags,
+                branch_sample_type=0 if event == bare else filters,
+            )
+            for number, event in enumerate(sorted({hit.event for hit in hits}), 1)
+        }
+        writer = pw.Writer([[event] for event in events.values()], arch="aarch64")
+        writer.comm(WHERE, "program")
+        writer.mmap2(WHERE, AT, 0x10000000, str(DATA / "library.so"), offset())
+        for at, hit in enumerate(hits):
+            event = events[hit.event]
+            writer.sample(
+                *(event, pw.Where(2000 + at, WHERE.pid, WHERE.tid), hit.ip, PERIOD),
+                [(event.ids[0], 0)],
+                branches=(0, hit.stack),
+                misc=hit.misc,
+            )
+        writer.write(DATA / f"{name}.data")
+        return DATA / f"{name}.data"
+
+    def found(self, hits: Sequence[Hit], **more) -> dict[str, int]:
+        """The number of samples of each function."""
+        path = self.recording("origin", hits, **more)
+        return {row["symbol"]: row["samples"] for row in report(path)["functions"]}
+
+    def test_is_that_of_the_last_record(self):
+        """Here all interrupts come in another one."""
+        hits = [
+            Hit(event, [(SLOW if target == QUICK else QUICK, target, 5), (THIRD, THIRD, 5)])
+            for event, target, number in (
+                ("instructions", QUICK, 60),
+                ("instructions", SLOW, 40),
+                ("cache-misses", QUICK, 12),
+                ("cache-misses", SLOW, 2),
+            )
+            for _ in range(number)
+        ]
+        path = self.recording("last", hits)
+        files = path, DATA / "last.sums"
+        must(PERF, "functions", "report", path, "--sums", files[1])
+        for file in files:
+            found = rows(file)
+            self.assertEqual(set(found), {"quick", "slow"})
+            self.assertAlmostEqual(found["quick"]["CM/KI"], 200)
+            self.assertAlmostEqual(found["slow"]["CM/KI"], 50)
+            self.assertAlmostEqual(found["slow"]["%I"], 40)
+            self.assertEqual([group["share"] for group in report(file)["groups"]], ["recorded"])
+            self.assertIn("in the function of the last branch record", said(file))
+        self.assertEqual(set(rows(path, "--by", "comm")), {"program"})
+        self.assertEqual(set(rows(path, "--symbols", "quick")), {"quick"})
+        self.assertEqual(rows(path, "--symbols", "third"), {})
+
+    def test_branch_is_where_it_left(self):
+        """A mispredict that the last record does not have is of a branch that was not taken."""
+        for event, missed, function in (
+            ("branch-misses", 1, "quick"),
+            ("branch-misses", 0, "slow"),
+            ("branches", 0, "quick"),
+            ("cache-misses", 1, "slow"),
+        ):
+            with self.subTest(f"{event} {missed}"):
+                self.assertEqual(
+                    self.found([Hit(event, [(QUICK, SLOW, 5, missed)])] * 9), {function: 9}
+                )
+
+    def test_is_that_of_the_address_else(self):
+        """Without records that tell."""
+        last = [(QUICK, SLOW, 5)]
+        for name, hit, options in (
+            ("none", Hit("cache-misses", []), {}),
+            ("nowhere", Hit("cache-misses", [(QUICK, NOWHERE, 5)]), {}),
+            ("zero", Hit("cache-misses", [(QUICK, 0, 5)]), {}),
+            ("kernel", Hit("cache-misses", [(QUICK, self.KERNEL, 0)]), {}),
+            ("exact", Hit("cache-misses", last, misc=pw.MISC_USER | pw.MISC_EXACT_IP), {}),
+            ("calls", Hit("cache-misses", last), {"filters": pw.BRANCH_USER | pw.BRANCH_ANY_CALL}),
+            # the last records of the kernel are missing
+            ("levels", Hit("cache-misses", last), {"flags": pw.FLAG_SAMPLE_ID_ALL}),
+        ):
+            with self.subTest(name):
+                self.assertEqual(self.found([hit] * 9, **options), {"third": 9})
+
+    def test_interrupt_in_the_kernel(self):
+        """Linux 7.3 does not tell the address."""
+        self.assertEqual(
+            self.found([Hit("cache-misses", [(QUICK, SLOW, 5)], ip=0)] * 9), {"slow": 9}
+        )
+
+    def test_all_events_need_records(self):
+        """Both events of a rate have to be of the same place."""
+        last = [(QUICK, SLOW, 5)]
+        hits = [Hit("cache-misses", last), Hit("instructions", last)] * 9
+        self.assertEqual(self.found(hits), {"slow": 18})
+        self.assertEqual(self.found(hits, bare="instructions"), {"third": 18})
+        path = self.recording("bare", hits, bare="instructions")
+        self.assertEqual([group["share"] for group in report(path)["groups"]], ["samples"])
+        self.assertNotIn("branch record", said(path))
+        # software events are not late
+        hits += [Hit("page-faults", [])] * 5
+        self.assertEqual(self.found(hits, bare="page-faults"), {"slow": 18, "third": 5})
 
 
 class Filters(unittest.TestCase):

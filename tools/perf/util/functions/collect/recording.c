@@ -59,6 +59,7 @@ struct place {
 	u8 cpumode;
 	u8 filtered;		/* bits of enum hist_filter */
 	bool nowhere;
+	bool has_map;
 	/* recording.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
 	u64 thread;
@@ -131,6 +132,9 @@ struct functions_evsel {
 	struct collect_group *group;	/* NULL: not in a group, not counted */
 	struct collect_group *samples;	/* NULL: its own samples do not count */
 	unsigned int sample_slot;
+	bool has_records;		/* the last one tells the function of a sample */
+	bool is_branch;			/* it is one, or a mispredicted one */
+	bool is_miss;
 	bool has_paths;			/* its samples have branch records */
 	struct evsel *sampler;		/* the event of the group that has its windows */
 	unsigned int slot;		/* 0 for the sampler */
@@ -263,24 +267,35 @@ static bool needs_sample(const struct recording *recording)
 	return recording->symbols || function_finder__needs_sample(recording->finder);
 }
 
+/* Returns true if the samples of an event have all branches before them where it counts. */
+static bool has_records(const struct recording *recording, struct evsel *evsel)
+{
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	const char *by = recording->options->by;
+	const u64 levels = attr->branch_sample_type & PERF_SAMPLE_BRANCH_PLM_ALL;
+
+	return !function_by__has(by, FUNCTION_BY_CALLCHAIN) &&
+	       !function_by__has(by, FUNCTION_BY_CHILDREN) && has_periods(recording, evsel) &&
+	       attr->sample_type & PERF_SAMPLE_BRANCH_STACK &&
+	       attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY &&
+	       !evsel__has_branch_callstack(evsel) &&
+	       (!levels || ((attr->exclude_user || levels & PERF_SAMPLE_BRANCH_USER) &&
+			    (attr->exclude_kernel || levels & PERF_SAMPLE_BRANCH_KERNEL)));
+}
+
 /*
- * Returns true if the samples of an event have all branches before them, and are taken at times
+ * Returns true if the branches before the samples of an event count: the samples are taken at times
  * that do not depend on what the program does.
  */
 static bool has_paths(const struct recording *recording, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
-	const struct recording_options *options = recording->options;
+	const enum function_source source = recording->options->source;
 	bool is_cycles;
 	char *name;
 
-	if (options->source == FUNCTION_SOURCE_WINDOWS ||
-	    options->source == FUNCTION_SOURCE_SAMPLES ||
-	    function_by__has(options->by, FUNCTION_BY_CALLCHAIN) ||
-	    function_by__has(options->by, FUNCTION_BY_CHILDREN) ||
-	    !has_periods(recording, evsel) || !(attr->sample_type & PERF_SAMPLE_BRANCH_STACK) ||
-	    !(attr->branch_sample_type & PERF_SAMPLE_BRANCH_ANY) ||
-	    evsel__has_branch_callstack(evsel))
+	if (source == FUNCTION_SOURCE_WINDOWS || source == FUNCTION_SOURCE_SAMPLES ||
+	    !has_records(recording, evsel))
 		return false;
 	name = function_event_name(attr, evsel__name(evsel), /*cpu=*/NULL);
 	is_cycles = name && !strcmp(name, "cycles");
@@ -317,21 +332,65 @@ static int add_to_group(struct recording *recording, struct collect_group *group
 	return slot;
 }
 
+/* Returns true if an event is not known to be in a group. */
+static bool is_alone(struct evsel *evsel)
+{
+	return !has_counts(evsel) && evsel__leader(evsel)->core.nr_members <= 1;
+}
+
+static bool same_core(const struct evsel *a, const struct evsel *b)
+{
+	return function_event_core(&a->core.attr) == function_event_core(&b->core.attr);
+}
+
+/*
+ * Returns true if branch records tell the functions of the samples of an event, and of all events
+ * of its group: rates have to be of the same place. Software events are not late. Lines of code
+ * are shorter than the way from a branch to the event.
+ */
+static bool all_have_records(const struct recording *recording, struct evsel *evsel)
+{
+	bool found = false;
+	struct evsel *pos;
+
+	if (function_by__has(recording->options->by, FUNCTION_BY_SRCLINE))
+		return false;
+	evlist__for_each_entry(recording->session->evlist, pos) {
+		if ((pos->core.leader != evsel->core.leader &&
+		     (!is_alone(pos) || !is_alone(evsel) || !same_core(pos, evsel))) ||
+		    !wants_samples(recording, pos))
+			continue;
+		if (has_records(recording, pos))
+			found = true;
+		else if (pos->core.attr.type != PERF_TYPE_SOFTWARE)
+			return false;
+	}
+	return found;
+}
+
 /* Lets the samples of an event count, in the group @samples, which the first event begins. */
 static int add_samples(struct recording *recording, struct collect_group **samples,
 		       struct evsel *evsel)
 {
 	struct functions_evsel *event = evsel->priv;
+	const char *name;
 	int slot;
 
 	if (refuse_sampler(recording, evsel))
 		return -EINVAL;
 	recording->has_group = true;
+	event->has_records = all_have_records(recording, evsel);
 	if (!*samples)
-		*samples = window_collector__add_samples(recording->metrics, &evsel->core.attr);
+		*samples = window_collector__add_samples(recording->metrics, &evsel->core.attr,
+							 event->has_records ?
+							 FUNCTION_SHARE_RECORDED :
+							 FUNCTION_SHARE_SAMPLES);
 	slot = *samples ? add_to_group(recording, *samples, evsel) : -ENOMEM;
 	if (slot < 0)
 		return slot;
+	name = collect_group__event(*samples, slot);
+	event->is_branch = function_event_is_branch(name);
+	event->is_miss = strstr(name, "mis");
 	event->samples = *samples;
 	event->sample_slot = slot;
 	return 0;
@@ -427,17 +486,6 @@ static int group_by_ids(struct recording *recording, struct evsel *evsel,
 		last = member;
 	}
 	return 0;
-}
-
-/* Returns true if an event is not known to be in a group. */
-static bool is_alone(struct evsel *evsel)
-{
-	return !has_counts(evsel) && evsel__leader(evsel)->core.nr_members <= 1;
-}
-
-static bool same_core(const struct evsel *a, const struct evsel *b)
-{
-	return function_event_core(&a->core.attr) == function_event_core(&b->core.attr);
 }
 
 /*
@@ -723,6 +771,7 @@ static noinline int look_up(struct recording *recording, struct machine *machine
 		.cpumode	= sample->cpumode,
 		/* The rows of guests whose programs are not known are known. */
 		.filtered	= al.filtered & ~BIT(HIST_FILTER__GUEST),
+		.has_map	= al.map,
 		.nowhere	= function_finder__is_nowhere(recording->finder, sample),
 		.change		= needs_sample(recording) ? 0 : recording->nr_changes,
 		.thread		= function_finder__thread(recording->finder, al.thread),
@@ -761,18 +810,55 @@ struct branch_sample {
 	struct perf_sample sample;
 };
 
-static int find_branch(void *data, u64 address, struct collect_function **function)
+static const struct place *find_branch_place(struct branch_sample *own, u64 address)
 {
-	struct branch_sample *own = data;
-	const struct place *place;
-
 	own->sample.ip = address;
 	own->sample.cpumode = machine__kernel_ip(own->machine, address) ?
 			      PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
-	place = recording_find_place(own->recording, own->machine, own->evsel, &own->sample);
+	return recording_find_place(own->recording, own->machine, own->evsel, &own->sample);
+}
+
+static int find_branch(void *data, u64 address, struct collect_function **function)
+{
+	const struct place *place = find_branch_place(data, address);
+
 	if (IS_ERR(place))
 		return PTR_ERR(place);
 	*function = place->filtered || place->nowhere ? NULL : place->function;
+	return 0;
+}
+
+/*
+ * Moves a sample to where its event has happened: behind the last branch before its interrupt was
+ * due, or at this branch. A sample without a record that is known stays where it is.
+ */
+static int find_origin(struct recording *recording, struct machine *machine, struct evsel *evsel,
+		       struct perf_sample *sample, struct collect_sample *moved)
+{
+	const struct functions_evsel *event = evsel->priv;
+	const struct perf_event_attr *attr = &evsel->core.attr;
+	const struct branch_entry *last;
+	struct branch_sample own = { .recording = recording, .evsel = evsel, .machine = machine };
+	const struct place *place;
+	u64 address;
+
+	if (!event->has_records || !sample->branch_stack || !sample->branch_stack->nr ||
+	    sample->misc & PERF_RECORD_MISC_EXACT_IP || !machine__is_host(machine))
+		return 0;
+	last = perf_sample__branch_entries(sample);
+	address = event->is_branch && (!event->is_miss || last->flags.mispred) ?
+		  last->from : last->to;
+	if (!address ||
+	    (machine__kernel_ip(machine, address) ? attr->exclude_kernel : attr->exclude_user))
+		return 0;
+	own.sample = *sample;
+	place = find_branch_place(&own, address);
+	if (IS_ERR(place))
+		return PTR_ERR(place);
+	if (!place->has_map)
+		return 0;
+	moved->function = place->function;
+	moved->filtered = place->filtered || is_elsewhere(recording, sample);
 	return 0;
 }
 
@@ -1047,7 +1133,10 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	is_shown = recording->symbols && !collect_sample.filtered && !collect_sample.outside;
 	wants_path = own->has_paths && !elsewhere && !collect_sample.outside;
 	if (own->samples) {
-		err = collect_group__event_sample(own->samples, own->sample_slot, &collect_sample);
+		struct collect_sample moved = collect_sample;
+
+		err = find_origin(recording, machine, evsel, sample, &moved) ?:
+		      collect_group__event_sample(own->samples, own->sample_slot, &moved);
 		if (!err && is_shown)
 			err = annotate_sample(recording, machine, evsel, sample);
 		if (err)
@@ -1058,7 +1147,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 
 	id = find_sampler_id(recording, evsel, event, sample);
 	stream = window_collector__findnew_stream(recording->metrics, own->group, id,
-						  place->thread, &values);
+						  collect_sample.thread, &values);
 	if (!stream)
 		return -ENOMEM;
 	if (own->sampler != evsel && collect_group__alternates(own->group)) {

@@ -61,6 +61,7 @@ static const char *const share_names[FUNCTION_SHARE_MAX] = {
 	[FUNCTION_SHARE_NONE]		= "none",
 	[FUNCTION_SHARE_DISCARD]	= "discard",
 	[FUNCTION_SHARE_SAMPLES]	= "samples",
+	[FUNCTION_SHARE_RECORDED]	= "recorded",
 	[FUNCTION_SHARE_BRANCHES]	= "branches",
 };
 
@@ -95,7 +96,7 @@ int function_share__find(const char *name)
 enum function_source function_share__source(enum function_share share)
 {
 	return share == FUNCTION_SHARE_BRANCHES ? FUNCTION_SOURCE_BRANCHES :
-	       share == FUNCTION_SHARE_SAMPLES ? FUNCTION_SOURCE_SAMPLES :
+	       share >= FUNCTION_SHARE_SAMPLES ? FUNCTION_SOURCE_SAMPLES :
 	       FUNCTION_SOURCE_WINDOWS;
 }
 

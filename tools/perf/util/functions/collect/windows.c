@@ -343,18 +343,20 @@ struct collect_group *window_collector__add_group(struct window_collector *metri
  * window_collector__add_samples - add a group of events that sample themselves
  * @metrics: the collector
  * @first: attr of the event that is to be added next
+ * @share: where the functions of the samples are known from
  *
  * Return: the group, NULL without memory.
  */
 struct collect_group *window_collector__add_samples(struct window_collector *metrics,
-						    const struct perf_event_attr *first)
+						    const struct perf_event_attr *first,
+						    enum function_share share)
 {
 	struct collect_group *group = window_collector__add_group(metrics, first);
 
 	if (!group)
 		return NULL;
 	group->alternates = false;
-	group->desc.share = FUNCTION_SHARE_SAMPLES;
+	group->desc.share = share;
 	return group;
 }
 
@@ -372,11 +374,11 @@ struct collect_group *window_collector__add_paths(struct window_collector *metri
 						  unsigned int horizon, unsigned int guard)
 {
 	static const char *const names[] = { "cycles", "instructions" };
-	struct collect_group *group = window_collector__add_samples(metrics, cycles);
+	struct collect_group *group = window_collector__add_samples(metrics, cycles,
+								    FUNCTION_SHARE_BRANCHES);
 
 	if (!group)
 		return NULL;
-	group->desc.share = FUNCTION_SHARE_BRANCHES;
 	group->desc.alternative_sample_period = horizon;
 	group->desc.alternative_sample_count = guard;
 	group->desc.jitter_alternate_period = 0;
@@ -492,6 +494,18 @@ int collect_group__add_event(struct collect_group *group, const struct perf_even
 unsigned int collect_group__nr_events(const struct collect_group *group)
 {
 	return group->nr_slots;
+}
+
+/**
+ * collect_group__event - name an event of a group
+ * @group: the group
+ * @slot: slot of the event
+ *
+ * Return: its name.
+ */
+const char *collect_group__event(const struct collect_group *group, unsigned int slot)
+{
+	return group->names[slot];
 }
 
 /**

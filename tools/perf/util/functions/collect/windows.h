@@ -62,9 +62,11 @@ struct collect_group *window_collector__add_group(struct window_collector *metri
 int collect_group__add_event(struct collect_group *group, const struct perf_event_attr *attr,
 			     const char *name, const char *cpu);
 unsigned int collect_group__nr_events(const struct collect_group *group);
+const char *collect_group__event(const struct collect_group *group, unsigned int slot);
 bool collect_group__alternates(const struct collect_group *group);
 struct collect_group *window_collector__add_samples(struct window_collector *metrics,
-						    const struct perf_event_attr *first);
+						    const struct perf_event_attr *first,
+						    enum function_share share);
 struct collect_group *window_collector__add_paths(struct window_collector *metrics,
 						  const struct perf_event_attr *cycles,
 						  unsigned int horizon, unsigned int guard);

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <strings.h>
 #include <linux/kernel.h>
-#include <linux/string.h>
 #include <linux/zalloc.h>
 
 #include "../text.h"
+#include "../record/events.h"
 #include "../collect/sums.h"
 #include "../collect/u192.h"
 #include "columns.h"
@@ -595,13 +595,6 @@ static double sampled_of(const struct function_row *row, const char *event)
 	return u192__double(&own.y);
 }
 
-/* Returns true if an event happens at branches, by its name in perf or at Arm, Intel and AMD. */
-static bool is_branch(const char *event)
-{
-	return strstarts(event, "branch") || strstarts(event, "br_") ||
-	       strstarts(event, "ex_ret_br");
-}
-
 /*
  * Widens the interval of a value from event samples by what skid may have moved into the function
  * or out of it: what it counts while an interrupt is late, as often as it is left; and of branches
@@ -615,7 +608,7 @@ static void widen_by_exits(struct function_value *value, const struct function_c
 
 	if (!value->has_interval || !row->exits)
 		return;
-	if (is_branch(column->event)) {
+	if (function_event_is_branch(column->event)) {
 		whole = function_column__is_share(column) ? sampled_of(total, column->event) :
 							    sampled_of(row, column->per);
 		moved = fmax(moved, column->scale / whole * row->exits *
@@ -1517,7 +1510,9 @@ static int columns_add_rows(struct function_columns *columns, const struct funct
 		row->is_left = options->is_compared ? row->sums[0]->is_left : is_left(&windows);
 		row->has_calls = (!is_inclusive && has_calls(&windows)) ||
 				 is_visited(&windows, samples);
-		if (!set || options->is_compared)
+		/* Branch records tell where an event was before its sample was late. */
+		if (!set || options->is_compared ||
+		    !function_table__has_share(table, FUNCTION_SHARE_SAMPLES))
 			continue;
 		row->leader = set->events[0];
 		row->exits = exits_in_window(&windows) / length;

@@ -277,6 +277,17 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name,
 }
 
 /**
+ * function_event_is_branch - say whether an event happens at branches
+ * @name: its name in perf, or at Arm, Intel and AMD
+ *
+ * Return: true or false.
+ */
+bool function_event_is_branch(const char *name)
+{
+	return strstarts(name, "branch") || strstarts(name, "br_") || strstarts(name, "ex_ret_br");
+}
+
+/**
  * function_event_differs - say whether two events of one name count different things
  * @attr: attr of the one
  * @other: attr of the other

@@ -11,6 +11,7 @@ char *function_event_name(const struct perf_event_attr *attr, const char *name,
 			  const char *cpu);
 bool function_event_differs(const struct perf_event_attr *attr,
 			    const struct perf_event_attr *other, const char *cpu);
+bool function_event_is_branch(const char *name);
 u32 function_event_core(const struct perf_event_attr *attr);
 
 #endif /* __PERF_FUNCTIONS_EVENTS_H */

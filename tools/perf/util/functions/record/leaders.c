@@ -308,6 +308,19 @@ static void sample_branches(struct perf_event_attr *attr)
 	attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
 }
 
+/*
+ * Returns true if the samples of an event need branch records: those of a leader, and of a member
+ * on its PMU that cannot be precise.
+ */
+static bool needs_branches(struct evsel *evsel)
+{
+	struct perf_pmu *pmu = evsel__find_pmu(evsel);
+
+	return evsel__is_group_leader(evsel) ||
+	       (has_rate(evsel) && pmu && pmu == evsel__find_pmu(evsel__leader(evsel)) &&
+		pmu->max_precise < 1);
+}
+
 /* Returns true if the PMU of cycles has branch records, which leave counters for the members. */
 static bool can_record_branches(struct evsel *leader)
 {
@@ -335,8 +348,11 @@ static bool can_record_branches(struct evsel *leader)
 	sample_branches(&attr);
 	fits = (fds[nr++] = open_here(attr, /*group=*/-1)) >= 0;
 	for_each_group_member(member, leader) {
+		attr = probe_of(&member->core.attr);
+		if (needs_branches(member))
+			sample_branches(&attr);
 		if (fits)
-			fits = (fds[nr++] = open_here(probe_of(&member->core.attr), fds[0])) >= 0;
+			fits = (fds[nr++] = open_here(attr, fds[0])) >= 0;
 	}
 	while (nr--) {
 		if (fds[nr] >= 0)
@@ -346,23 +362,30 @@ static bool can_record_branches(struct evsel *leader)
 	return fits;
 }
 
-/* Lets the samples of a leader have the last branches before them. */
+/* Lets the samples of a group have the last branches before them. */
 static int add_branches(struct evsel *leader)
 {
 	struct evsel_config_term *term;
+	struct evsel *evsel;
 
 	if (leaders.sampling.branches == FUNCTION_BRANCHES_NONE ||
 	    has_term(leader, EVSEL__CONFIG_TERM_BRANCH) ||
 	    (leaders.sampling.branches == FUNCTION_BRANCHES_AUTO && !can_record_branches(leader)))
 		return 0;
-	term = zalloc(sizeof(*term));
-	if (!term)
-		return -ENOMEM;
-	term->type = EVSEL__CONFIG_TERM_BRANCH;
-	term->free_str = true;
-	term->val.str = strdup("any");
-	list_add_tail(&term->list, &leader->config_terms);
-	return term->val.str ? 0 : -ENOMEM;
+	for_each_group_evsel(evsel, leader) {
+		if (!needs_branches(evsel))
+			continue;
+		term = zalloc(sizeof(*term));
+		if (!term)
+			return -ENOMEM;
+		term->type = EVSEL__CONFIG_TERM_BRANCH;
+		term->free_str = true;
+		term->val.str = strdup("any");
+		list_add_tail(&term->list, &evsel->config_terms);
+		if (!term->val.str)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static int leaders_add_event(struct evsel *evsel)

@@ -454,6 +454,9 @@ static void print_sources(const struct function_print *print, FILE *fp)
 	fputs("# source: ", fp);
 	if (has[FUNCTION_SOURCE_SAMPLES])
 		fputs("event samples, which # counts", fp);
+	if (has[FUNCTION_SOURCE_SAMPLES] &&
+	    function_table__has_share(print->table, FUNCTION_SHARE_RECORDED))
+		fputs(", each in the function of the last branch record", fp);
 	if (has[FUNCTION_SOURCE_BRANCHES])
 		print_columns_of(print, FUNCTION_SOURCE_BRANCHES,
 				 has[FUNCTION_SOURCE_SAMPLES] ? "; branch records: " :
