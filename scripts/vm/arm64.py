@@ -25,7 +25,7 @@ ARCH = {
     "cmdline": "irqchip.gicv3_pseudo_nmi=1",
     "workload": "benchmark --faults 0 1",
     "events": "{cycles/period=999700,alt-period=300/,instructions,page-faults}:uS",
-    "model_workload": "benchmark --iterations 6000 0 1",
+    "model_workload": "benchmark --iterations 5000 0 1",
     # prime periods are in step with nothing
     "model_events": "{cycles/period=99700,alt-period=300/,instructions/period=50021/,"
     "branch-misses/period=1009/,cache-misses/period=1013/,dTLB-load-misses/period=499/}:uS",
