@@ -22,7 +22,9 @@ IP, TID, TIME, READ, CALLCHAIN, ID, CPU, PERIOD, BRANCH_STACK, REGS_USER, IDENTI
 )
 STACK_USER, SAMPLE_CGROUP = 1 << 13, 1 << 21
 BRANCH_USER, BRANCH_ANY, BRANCH_ANY_CALL, BRANCH_CALL_STACK = (1 << bit for bit in (0, 3, 4, 11))
-BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX = (1 << bit for bit in (14, 15, 17))
+BRANCH_NO_FLAGS, BRANCH_NO_CYCLES, BRANCH_HW_INDEX, BRANCH_COUNTERS = (
+    1 << bit for bit in (14, 15, 17, 19)
+)
 FORMAT_ENABLED, FORMAT_RUNNING, FORMAT_ID, FORMAT_GROUP, FORMAT_LOST = (
     1 << bit for bit in range(5)
 )
@@ -112,6 +114,7 @@ class Writer:
     build_ids: dict[str, str] = field(default_factory=dict)  # by path, in hexadecimal
     slots: int = 0  # the number that the PMU reports
     branches: int = 0  # the depth of its branch records
+    counter_width: int = 0  # of the counters of a branch record, in bits
     threads: tuple[str, ...] = ()  # the threads of each core
     pmus: tuple[tuple[int, str], ...] = ()  # number and name of each PMU
 
@@ -208,12 +211,13 @@ class Writer:
         registers: Sequence[int] = (),
         cgroup: int = 0,
         number: int = 0,
+        counters: Sequence[int] = (),
     ) -> None:
         """A sample of a group.
 
         values: (id, value), the leader's first; callers: return addresses, last call first;
         branches: the index of the last register, and (from, to), (from, to, cycles) or
-        (from, to, cycles, mispredicted) of each branch, last one first;
+        (from, to, cycles, mispredicted) of each branch, last one first; counters: those of each;
         registers: those of sample_regs_user; cgroup: its id; number: the id of the event that
         samples, if it is not the leader's.
         """
@@ -224,6 +228,7 @@ class Writer:
         for source, target, *more in pairs:
             cycles, missed = (*more, 0, 0)[:2]
             stack += [source, target, cycles << 4 | missed]
+        stack += counters
         parts = {
             IDENTIFIER: struct.pack("<Q", number),
             IP: struct.pack("<Q", ip),
@@ -332,17 +337,18 @@ class Writer:
             features[HEADER_CPU_TOPOLOGY] = (
                 cores + struct.pack("<I", len(self.threads)) + b"".join(map(sized, self.threads))
             )
-        if self.branches:
-            features[HEADER_CPU_PMU_CAPS] = (
-                struct.pack("<I", 1) + sized("branches") + sized(str(self.branches))
+        caps = {"branches": self.branches, "branch_counter_width": self.counter_width}
+        if any(caps.values()):
+            features[HEADER_CPU_PMU_CAPS] = struct.pack("<I", len(caps)) + b"".join(
+                sized(name) + sized(str(value)) for name, value in caps.items()
             )
         if self.pmus:
             features[HEADER_PMU_MAPPINGS] = struct.pack("<I", len(self.pmus)) + b"".join(
                 struct.pack("<I", number) + sized(name) for number, name in self.pmus
             )
         if self.slots:
-            caps = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
-            features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + caps + sized("armv8_pmuv3_0")
+            slots = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
+            features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + slots + sized("armv8_pmuv3_0")
         return features
 
     @staticmethod

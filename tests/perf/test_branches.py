@@ -10,8 +10,9 @@ import platform
 import random
 import re
 import unittest
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -345,6 +346,118 @@ class Origin(unittest.TestCase):
         # software events are not late
         hits += [Hit("page-faults", [])] * 5
         self.assertEqual(self.found(hits, bare="page-faults"), {"slow": 18, "third": 5})
+
+
+class Counters(unittest.TestCase):
+    """Intel's counters of events in each record."""
+
+    WIDTH = 2
+    NAMES = "branch-misses", "cache-misses"
+
+    def recording(
+        self, name: str, stacks: Sequence[tuple[Records, Sequence[int]]], width: int = WIDTH
+    ) -> Path:
+        """Of a group. A record has counters of both members, not of the leader."""
+        kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.READ | pw.PERIOD | pw.IDENTIFIER
+        counted = pw.BRANCH_USER | pw.BRANCH_ANY | pw.BRANCH_COUNTERS
+        group = [
+            pw.Event(
+                event,
+                0,
+                config,
+                [number],
+                PERIOD if number == 1 else 0,
+                sample_type=kinds | pw.BRANCH_STACK,
+                branch_sample_type=counted if number > 1 else pw.BRANCH_USER | pw.BRANCH_ANY,
+            )
+            for number, (event, config) in enumerate(
+                zip(("cycles", *self.NAMES), (0, 5, 3), strict=True), 1
+            )
+        ]
+        writer = pw.Writer([group], arch="aarch64", counter_width=width)
+        writer.comm(WHERE, "program")
+        writer.mmap2(WHERE, AT, 0x10000000, str(DATA / "library.so"), offset())
+        for at, (stack, counters) in enumerate(stacks, 1):
+            where = pw.Where(2000 + at, WHERE.pid, WHERE.tid)
+            values = [(number, PERIOD * at) for number in (1, 2, 3)]
+            writer.sample(
+                *(group[0], where, THIRD, PERIOD, values),
+                branches=(0, stack),
+                counters=counters,
+            )
+        writer.write(DATA / f"{name}.data")
+        return DATA / f"{name}.data"
+
+    def totals(self, path: Path) -> dict[str, dict[str, int]]:
+        """All sums of branch records, by function."""
+        text = must(
+            *(PERF, "functions", "report", "--source", "branches", path, "--sums", "-"), stderr=-1
+        )
+        return {name: own["totals"] for ((name, _, _), _), own in sumsfile.read(text)[0].items()}
+
+    def test_rates(self):
+        """quick: one miss in each loop of ten instructions; slow: two mispredicts in five."""
+        both = [(loop(QUICK, 10, 5), [4] * 64)] * 30 + [(loop(SLOW, 5, 20), [2] * 64)] * 90
+        path = self.recording("rates", both)
+        found = rows(path)
+        self.assertAlmostEqual(found["quick"]["CM/KI"], 100)
+        self.assertAlmostEqual(found["quick"]["BM/KI"], 0)
+        self.assertAlmostEqual(found["slow"]["CM/KI"], 0)
+        self.assertAlmostEqual(found["slow"]["BM/KI"], 400)
+        self.assertAlmostEqual(found["slow"]["CPI"], 4)
+        table = {column["name"]: column["source"] for column in report(path)["columns"]}
+        self.assertEqual((table["CM/KI"], table["BM/KI"]), ("branches", "branches"))
+        self.assertNotIn("full", said(path))
+
+    def test_random(self):
+        """A second implementation has the same sums, within the rounding."""
+        for seed in range(10):
+            rng = random.Random(seed)
+            width = rng.choice((2, 4, 7))
+            most = (1 << width) - 1
+            blocks = [
+                (base + 4 * rng.randrange(1000), rng.randint(1, 30), rng.choice((10, 20, 50)))
+                for base in (QUICK, SLOW, THIRD)
+                for _ in range(5)
+            ]
+            expected: dict[str, Counter[str]] = defaultdict(Counter)
+            stacks = []
+            for _ in range(100):
+                walk = [rng.choice(blocks) for _ in range(65)]
+                counts = [(rng.randint(0, most), rng.randint(0, most)) for _ in walk]
+                stack = [
+                    (begin + 4 * (n - 1), after, cycles)
+                    for (begin, n, cycles), (after, _, _) in pairwise(walk)
+                ]
+                words = [one | other << width for one, other in counts[:-1]]
+                stacks.append((stack[::-1], words[::-1]))
+                # by the cycle: 200 of them, 100 before the last record
+                line = [
+                    (FUNCTIONS[(begin - AT) // SIZE], cycles, missed)
+                    for (begin, _, cycles), missed in list(zip(walk, counts))[-2::-1]
+                    for _ in range(cycles)
+                ][100:300]
+                for name, cycles, missed in line:
+                    expected[name]["cycles"] += 1
+                    for event, count in zip(self.NAMES, missed, strict=True):
+                        expected[name][event] += Fraction(count, cycles)
+            found = self.totals(self.recording("random", stacks, width))
+            self.assertEqual(set(found), set(expected))
+            for name, counts in expected.items():
+                self.assertEqual(found[name]["cycles"], counts["cycles"])
+                for event in self.NAMES:
+                    # each sample has two parts that are cut
+                    self.assertLess(abs(found[name][event] - counts[event]), 40)
+
+    def test_full_counters(self):
+        path = self.recording("full", [(loop(QUICK, 10, 5), [3, 1] * 32)] * 40)
+        self.assertIn("50 % of the branch counters that are not 0 are full", said(path))
+
+    def test_nonsense(self):
+        """Widths that no CPU has."""
+        for width in 0, 17, 32, 64, 65, 4000000000:
+            path = self.recording("width", [(loop(QUICK, 10, 5), [2**64 - 1] * 64)] * 30, width)
+            self.assertAlmostEqual(rows(path)["quick"]["CPI"], 0.5)
 
 
 class Filters(unittest.TestCase):

@@ -11,6 +11,7 @@
  *   branches, so they cannot be left out. Sums are made for several horizons, and the table gets
  *   the first one that suits.
  * - The last record's target is where the sample hit, before the interrupt was late.
+ * - Intel's counters of a record tell how often events of the group happened in its part.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 #include "../../map.h"
 #include "../../sample.h"
 #include "../../thread.h"
+#include "../record/events.h"
 #include "branches.h"
 #include "windows.h"
 
@@ -50,11 +52,20 @@ static const struct {
 
 #define FARTHEST	(200 + 100)
 
+/* Counters of a record that are read; Intel's have four. */
+#define MOST_COUNTERS	8
+
+enum path_slot {
+	PATH_CYCLES,
+	PATH_INSTRUCTIONS,
+	PATH_COUNTERS,		/* the first one */
+	MOST_PATH_SLOTS = PATH_COUNTERS + MOST_COUNTERS,
+};
+
 /* A part of a path, and the function in which it begins. */
 struct path_part {
 	struct collect_function *function;
-	u64 cycles;
-	u64 instructions;
+	u64 counts[MOST_PATH_SLOTS];
 };
 
 /* Code between two addresses of a process. */
@@ -68,10 +79,19 @@ struct code_block {
 };
 
 struct branch_paths {
+	struct branch_paths *next;
 	struct collect_group *groups[ARRAY_SIZE(spans)];
 	/* Length of an instruction, 0 if each has its own, as on x86. */
 	unsigned int length;
 	bool is_x86;
+	/* By place in a record, the slots of counters; 0: not used. */
+	unsigned int counters[MOST_COUNTERS];
+	unsigned int nr_counters;
+	unsigned int width;	/* of each, in bits */
+	unsigned int nr_slots;
+	/* Counters that are not 0, and those of them that may have missed events. */
+	u64 nr_counted;
+	u64 nr_full;
 	u64 deepest;		/* the most records of a sample */
 	bool has_cycles;
 	u64 nr_samples;
@@ -90,11 +110,13 @@ struct branch_paths {
  * @metrics: gets their sums
  * @cycles: attr of the event whose samples have the records
  * @arch: the architecture, as perf_env__arch() gives it
+ * @next: a list of readers, to which this one is added, may be NULL
  *
  * Return: the reader, NULL without memory.
  */
 struct branch_paths *branch_paths__new(struct window_collector *metrics,
-				       const struct perf_event_attr *cycles, const char *arch)
+				       const struct perf_event_attr *cycles, const char *arch,
+				       struct branch_paths *next)
 {
 	struct branch_paths *paths = zalloc(sizeof(*paths));
 
@@ -102,6 +124,7 @@ struct branch_paths *branch_paths__new(struct window_collector *metrics,
 		return NULL;
 	paths->is_x86 = arch && !strcmp(arch, "x86");
 	paths->length = arch && !strcmp(arch, "arm64") ? 4 : 0;
+	paths->nr_slots = PATH_COUNTERS;
 	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
 		paths->groups[i] = window_collector__add_paths(metrics, cycles, spans[i].horizon,
 							       spans[i].guard);
@@ -110,16 +133,60 @@ struct branch_paths *branch_paths__new(struct window_collector *metrics,
 			return NULL;
 		}
 	}
+	paths->next = next;
 	return paths;
 }
 
 /**
- * branch_paths__delete - free a reader
- * @paths: the reader, may be NULL
+ * branch_paths__add_counter - read another counter of each record
+ * @paths: the reader, before its first sample
+ * @attr: attr of the event that is counted
+ * @name: name that perf gave it
+ * @cpu: the CPU as perf_env__describe_cpu() gives it, or NULL
+ * @width: of each counter, in bits
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int branch_paths__add_counter(struct branch_paths *paths, const struct perf_event_attr *attr,
+			      const char *name, const char *cpu, unsigned int width)
+{
+	const unsigned int place = paths->nr_counters;
+	char *own;
+	bool is_known;
+
+	if (place == MOST_COUNTERS || !width || width > 16 || (place + 1) * width > 64)
+		return 0;
+	own = function_event_name(attr, name, cpu);
+	if (!own)
+		return -ENOMEM;
+	/* These are known without a counter, which is soon full. */
+	is_known = !strcmp(own, "cycles") || !strcmp(own, "instructions");
+	free(own);
+	for (size_t i = 0; !is_known && i < ARRAY_SIZE(spans); i++) {
+		int slot = collect_group__add_event(paths->groups[i], attr, name, cpu);
+
+		if (slot < 0)
+			return slot;
+		paths->counters[place] = slot;
+		paths->nr_slots = slot + 1;
+	}
+	paths->nr_counters++;
+	paths->width = width;
+	return 0;
+}
+
+/**
+ * branch_paths__delete - free readers
+ * @paths: the list of readers, may be NULL
  */
 void branch_paths__delete(struct branch_paths *paths)
 {
-	free(paths);
+	while (paths) {
+		struct branch_paths *next = paths->next;
+
+		free(paths);
+		paths = next;
+	}
 }
 
 /* Reads the code from one address to the instruction at another one. Returns its bytes, or -1. */
@@ -192,9 +259,25 @@ static int count_instructions(struct branch_paths *paths, const struct branch_co
 	return block->instructions;
 }
 
+/* Sets the counts of a part by its record's counters. */
+static void read_counters(struct branch_paths *paths, struct path_part *part, u64 counters)
+{
+	const u64 most = (1ULL << paths->width) - 1;
+
+	for (unsigned int i = 0; i < paths->nr_counters; i++, counters >>= paths->width) {
+		const u64 count = counters & most;
+
+		if (!paths->counters[i])
+			continue;
+		part->counts[paths->counters[i]] = count;
+		paths->nr_counted += count > 0;
+		paths->nr_full += count == most;
+	}
+}
+
 /*
  * Adds the parts within a span to the sums of their functions. Of a part that is cut, the rounded
- * instructions of both pieces add up to its own.
+ * counts of both pieces add up to its own.
  */
 static int add_span(struct branch_paths *paths, unsigned int span, unsigned int nr)
 {
@@ -203,32 +286,30 @@ static int add_span(struct branch_paths *paths, unsigned int span, unsigned int 
 	unsigned int nr_sums = 0;
 	int err = 0;
 
-	for (u64 i = 0, at = 0; i < nr && at < end; at += paths->parts[i++].cycles) {
+	for (u64 i = 0, at = 0; i < nr && at < end; at += paths->parts[i++].counts[PATH_CYCLES]) {
 		const struct path_part *part = &paths->parts[i];
+		const u64 cycles = part->counts[PATH_CYCLES];
 		/* From the oldest instruction on. */
-		const u64 from = at + part->cycles - min(at + part->cycles, end);
-		const u64 to = at + part->cycles - max(at, first);
+		const u64 from = at + cycles - min(at + cycles, end);
+		const u64 to = at + cycles - max(at, first);
 		unsigned int own = 0;
 
-		if (at + part->cycles <= first || !part->function)
+		if (at + cycles <= first || !part->function)
 			continue;
 		while (own < nr_sums && sums[own].function != part->function)
 			own++;
 		if (own == nr_sums)
 			sums[nr_sums++] = (struct path_part){ .function = part->function };
-		sums[own].cycles += to - from;
-		if (to - from == part->cycles)
-			sums[own].instructions += part->instructions;
-		else
-			sums[own].instructions +=
-				(part->instructions * to + part->cycles / 2) / part->cycles -
-				(part->instructions * from + part->cycles / 2) / part->cycles;
-	}
-	for (unsigned int i = 0; !err && i < nr_sums; i++) {
-		const u64 counts[] = { sums[i].cycles, sums[i].instructions };
+		for (unsigned int slot = 0; slot < paths->nr_slots; slot++) {
+			const u64 count = part->counts[slot];
 
-		err = collect_group__path(paths->groups[span], sums[i].function, counts);
+			sums[own].counts[slot] += to - from == cycles ? count :
+						  (count * to + cycles / 2) / cycles -
+						  (count * from + cycles / 2) / cycles;
+		}
 	}
+	for (unsigned int i = 0; !err && i < nr_sums; i++)
+		err = collect_group__path(paths->groups[span], sums[i].function, sums[i].counts);
 	return err;
 }
 
@@ -255,6 +336,7 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 	const struct branch_stack *stack = context->sample->branch_stack;
 	const struct branch_entry *entry =
 		perf_sample__branch_entries((struct perf_sample *)context->sample);
+	const u64 *counters = context->sample->branch_stack_cntr;
 	const u64 nr = stack ? stack->nr : 0;
 	bool is_whole = nr >= paths->deepest;
 	unsigned int nr_parts = 0;
@@ -283,8 +365,9 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 			is_whole = false;
 			break;
 		}
-		part->cycles = cycles;
-		part->instructions = instructions;
+		part->counts[PATH_CYCLES] = cycles;
+		part->counts[PATH_INSTRUCTIONS] = instructions;
+		read_counters(paths, part, counters ? counters[i - 1] : 0);
 		err = context->find(context->data, entry[1].to, &part->function);
 		reach += cycles;
 		nr_parts++;
@@ -300,11 +383,7 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 	return err;
 }
 
-/**
- * branch_paths__choose - let the table have the sums of one horizon
- * @paths: the reader
- */
-void branch_paths__choose(struct branch_paths *paths)
+static void choose_horizon(struct branch_paths *paths)
 {
 	bool is_chosen = !paths->nr_samples;
 
@@ -318,27 +397,43 @@ void branch_paths__choose(struct branch_paths *paths)
 }
 
 /**
+ * branch_paths__choose - let the table have the sums of one horizon of each reader
+ * @paths: the list of readers, may be NULL
+ */
+void branch_paths__choose(struct branch_paths *paths)
+{
+	for (; paths; paths = paths->next)
+		choose_horizon(paths);
+}
+
+/**
  * branch_paths__restart - begin to count anew
- * @paths: the reader
+ * @paths: the list of readers, may be NULL
  */
 void branch_paths__restart(struct branch_paths *paths)
 {
-	paths->nr_samples = 0;
-	paths->nr_unread = 0;
-	paths->nr_whole = 0;
-	memset(paths->nr_reached, 0, sizeof(paths->nr_reached));
+	for (; paths; paths = paths->next) {
+		paths->nr_counted = 0;
+		paths->nr_full = 0;
+		paths->nr_samples = 0;
+		paths->nr_unread = 0;
+		paths->nr_whole = 0;
+		memset(paths->nr_reached, 0, sizeof(paths->nr_reached));
+	}
 }
 
 /**
  * branch_paths__describe - say why records tell less than they could
- * @paths: the reader
+ * @paths: the list of readers, may be NULL
  * @text: set to the reason, "" if there is none
  * @size: size of @text in bytes
  */
 void branch_paths__describe(const struct branch_paths *paths, char *text, size_t size)
 {
 	*text = '\0';
-	if (!paths->nr_samples)
+	while (paths && !paths->nr_samples)
+		paths = paths->next;
+	if (!paths)
 		return;
 	if (!paths->has_cycles)
 		scnprintf(text, size,
@@ -353,4 +448,8 @@ void branch_paths__describe(const struct branch_paths *paths, char *text, size_t
 	else if (paths->nr_reached[ARRAY_SIZE(spans) - 2] * 100 < paths->nr_whole * REACHED)
 		scnprintf(text, size,
 			  "branch records of more than 1 %% of the samples reach back less than 50 cycles: they tell shares, but no CPI");
+	else if (paths->nr_full * 100 > paths->nr_counted * (100 - REACHED))
+		scnprintf(text, size,
+			  "%llu %% of the branch counters that are not 0 are full, so the rates of their events may be too small",
+			  (unsigned long long)(100 * paths->nr_full / paths->nr_counted));
 }

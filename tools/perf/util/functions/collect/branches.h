@@ -24,7 +24,10 @@ struct branch_context {
 };
 
 struct branch_paths *branch_paths__new(struct window_collector *metrics,
-				       const struct perf_event_attr *cycles, const char *arch);
+				       const struct perf_event_attr *cycles, const char *arch,
+				       struct branch_paths *next);
+int branch_paths__add_counter(struct branch_paths *paths, const struct perf_event_attr *attr,
+			      const char *name, const char *cpu, unsigned int width);
 void branch_paths__delete(struct branch_paths *paths);
 int branch_paths__sample(struct branch_paths *paths, const struct branch_context *context);
 void branch_paths__choose(struct branch_paths *paths);

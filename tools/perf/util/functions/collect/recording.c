@@ -85,7 +85,7 @@ struct recording {
 	struct perf_session *session;
 	struct window_collector *metrics;
 	struct function_finder *finder;
-	struct branch_paths *paths;	/* NULL: no event with branch records so far */
+	struct branch_paths *paths;	/* of all events with branch records so far */
 	/* Counts of the current sample, for each event of its group. */
 	u64 *counts;
 	unsigned int nr_counts;
@@ -135,7 +135,7 @@ struct functions_evsel {
 	bool has_records;		/* the last one tells the function of a sample */
 	bool is_branch;			/* it is one, or a mispredicted one */
 	bool is_miss;
-	bool has_paths;			/* its samples have branch records */
+	struct branch_paths *paths;	/* of its samples' branch records; NULL: not used */
 	struct evsel *sampler;		/* the event of the group that has its windows */
 	unsigned int slot;		/* 0 for the sampler */
 	unsigned int nr_slots;		/* of the group, if it is the sampler */
@@ -303,20 +303,42 @@ static bool has_paths(const struct recording *recording, struct evsel *evsel)
 	return is_cycles;
 }
 
+/* Lets the branch counters of a group count, which are in the order of its events. */
+static int add_counters(struct recording *recording, struct evsel *leader)
+{
+	struct perf_env *env = &recording->session->header.env;
+	unsigned int width;
+	struct evsel *pos;
+	char *cpu;
+	int err = 0;
+
+	if (!env->cpu_pmu_caps && !env->pmu_caps)
+		return 0;
+	perf_env__find_br_cntr_info(env, NULL, &width);
+	cpu = perf_env__describe_cpu(env);
+	for_each_group_evsel(pos, leader) {
+		if (!err && pos->core.attr.branch_sample_type & PERF_SAMPLE_BRANCH_COUNTERS)
+			err = branch_paths__add_counter(recording->paths, &pos->core.attr,
+							evsel__name(pos), cpu, width);
+	}
+	free(cpu);
+	return err;
+}
+
 /* Lets the branch records of an event count. */
 static int add_paths(struct recording *recording, struct evsel *evsel)
 {
+	const char *arch = perf_env__arch(&recording->session->header.env);
 	struct functions_evsel *event = evsel->priv;
 
 	if (!has_paths(recording, evsel))
 		return 0;
-	if (!recording->paths) {
-		const char *arch = perf_env__arch(&recording->session->header.env);
-
-		recording->paths = branch_paths__new(recording->metrics, &evsel->core.attr, arch);
-	}
-	event->has_paths = recording->paths;
-	return event->has_paths ? 0 : -ENOMEM;
+	event->paths = branch_paths__new(recording->metrics, &evsel->core.attr, arch,
+					 recording->paths);
+	if (!event->paths)
+		return -ENOMEM;
+	recording->paths = event->paths;
+	return add_counters(recording, evsel__leader(evsel));
 }
 
 /* Returns the slot of an event in a group, or an error. */
@@ -866,6 +888,7 @@ static int find_origin(struct recording *recording, struct machine *machine, str
 static int add_path(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		    const struct perf_sample *sample, u64 elapsed)
 {
+	const struct functions_evsel *event = evsel->priv;
 	struct branch_sample own = {
 		.recording = recording, .evsel = evsel, .machine = machine, .sample = *sample,
 	};
@@ -876,7 +899,7 @@ static int add_path(struct recording *recording, struct machine *machine, struct
 
 	if (elapsed < LEAST_UNDISTURBED || !machine__is_host(machine))
 		return 0;
-	return branch_paths__sample(recording->paths, &context);
+	return branch_paths__sample(event->paths, &context);
 }
 
 static int process_side_event(const struct perf_tool *tool, union perf_event *event,
@@ -978,8 +1001,7 @@ static int make_table(struct recording *recording, u64 lost, struct function_tab
 {
 	int err = function_finder__name_rows(recording->finder);
 
-	if (recording->paths)
-		branch_paths__choose(recording->paths);
+	branch_paths__choose(recording->paths);
 	err = err ?: window_collector__table(recording->metrics, table);
 	if (!err && recording->options->source == FUNCTION_SOURCE_BRANCHES)
 		function_table__choose_source(table, FUNCTION_SOURCE_BRANCHES);
@@ -1009,8 +1031,7 @@ static int hand_over(struct recording *recording, u64 lost, u64 end, struct func
 	if (!err && (options->is_due || function_table__has_window(own)))
 		err = options->take(options->data, own, recording->begin, end);
 	window_collector__restart(recording->metrics);
-	if (recording->paths)
-		branch_paths__restart(recording->paths);
+	branch_paths__restart(recording->paths);
 	recording->told_lost = lost;
 	recording->throttled = 0;
 	return err;
@@ -1131,7 +1152,7 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 		.nowhere = place->nowhere,
 	};
 	is_shown = recording->symbols && !collect_sample.filtered && !collect_sample.outside;
-	wants_path = own->has_paths && !elsewhere && !collect_sample.outside;
+	wants_path = own->paths && !elsewhere && !collect_sample.outside;
 	if (own->samples) {
 		struct collect_sample moved = collect_sample;
 
@@ -1564,10 +1585,9 @@ static int recording__process(struct recording *recording, const char *name)
 
 static void recording__note_branches(const struct recording *recording, const char *name)
 {
-	char text[256] = "";
+	char text[256];
 
-	if (recording->paths)
-		branch_paths__describe(recording->paths, text, sizeof(text));
+	branch_paths__describe(recording->paths, text, sizeof(text));
 	if (*text)
 		pr_warning("perf functions: %s: %s\n", name, text);
 }
