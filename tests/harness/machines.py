@@ -19,8 +19,10 @@ from tests.harness.truth import Rows, Truth, check_shares, read_truth
 # the selftests, with the least number of tests that each must have
 PROGRAMS = {
     "alternate_period": 9,
-    "alternate_software": 57,
-    "alternate_tasks": 49,
+    "alternate_clocks": 14,
+    "alternate_software": 26,
+    "alternate_event": 18,
+    "alternate_tasks": 13,
     "quiet_windows": 19,
 }
 SELFTESTS = CHECK / "selftests"

@@ -115,15 +115,14 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
     share: Path
     OPTIONS: tuple[object, ...] = ()  # for scripts/vm.py
     COMMANDS = ""  # further commands with the module loaded
-    # selftests that need the series' kernel: wide periods, signals, tasks that may not exchange
-    # events, bursts, frequencies, and jitter without a window
+    # selftests that need the series' kernel: signals, tasks that may not exchange events, bursts,
+    # frequencies, and jitter without a window
     NOT = (
-        "extreme_values_open sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst"
-        " longest_burst jitter_without_window frequency_times_samples"
-        " frequency frequency_with_long_windows frequency_after_throttling"
+        "sigtrap tasks_do_not_exchange_events burst ioc_period_in_burst longest_burst"
+        " jitter_without_window frequency frequency_with_long_windows frequency_after_throttling"
         " frequency_of_throttled_task"
     )
-    SELFTESTS = 31  # the least number of the other tests
+    SELFTESTS = 21  # the least number of the other tests
 
     @classmethod
     def make(cls) -> None:
@@ -302,7 +301,7 @@ class Module(unittest.TestCase):  # pylint: disable=too-many-public-methods
 
     def test_selftest(self):
         """Tests about hardware events and the system calls of any kernel."""
-        programs = "alternate_period", "alternate_tasks"
+        programs = "alternate_period", "alternate_event", "alternate_tasks"
         make_selftest(self.share, ARCH, *programs, by_module=True)
         options = " ".join(f"-T {name}" for name in self.NOT.split()) + " -f event"
         commands = " && ".join(in_memory(f"{name} {options}") for name in programs)

@@ -408,4 +408,44 @@ static inline __u64 now(void)
 	return time.tv_sec * 1000000000ULL + time.tv_nsec;
 }
 
+/* Returns the count of the event. */
+static inline __u64 count(struct __test_metadata *_metadata, EVENT *self)
+{
+	__u64 now[3];	/* nr, the event, its sibling unless it has left */
+
+	ASSERT_LE(2 * sizeof(*now), read(self->leader, now, sizeof(now)));
+
+	return now[1];
+}
+
+/*
+ * Runs until well inside an interval: a window, or the long one after a window. The interval begins
+ * with the returned sample.
+ */
+static inline struct sample *run_into(struct __test_metadata *_metadata, EVENT *self,
+				      bool window)
+{
+	struct sample *sample;
+
+	do {
+		while ((sample = next_sample(_metadata, self))->period != WINDOW)
+			;
+		if (window)
+			sample = next_sample(_metadata, self);
+
+		for (int i = 0; i < 5; i++)
+			self->step(self);
+	} while (poll_sample(self));
+
+	return sample;
+}
+
+/* Ends a group, so that the test can start another one. */
+static inline void stop(struct __test_metadata *_metadata, EVENT *self)
+{
+	ASSERT_EQ(0, ioctl(self->leader, PERF_EVENT_IOC_DISABLE, 0));
+	munmap(self->page, getpagesize() + DATA_SIZE);
+	self->position = 0;
+}
+
 #endif /* ALTERNATE_PERIOD_H */

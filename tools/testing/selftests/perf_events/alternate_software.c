@@ -1,163 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests alternate sample periods of software events, tracepoints, probes, breakpoints and clocks:
- * the periods in the samples are compared with the count of the event, which the samples carry,
- * too.
+ * Tests alternate sample periods of software events, tracepoints, probes and breakpoints: the
+ * periods in the samples are compared with the count of the event, which the samples carry, too.
  */
 #define _GNU_SOURCE
 #define __SANE_USERSPACE_TYPES__	/* __u64 is unsigned long long everywhere */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
-#include <linux/perf_event.h>
-#include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "../kselftest_harness.h"
+#include "alternate_software.h"
 
-#define TRACING		"/sys/kernel/tracing/events/"
 #define DEVICES		"/sys/bus/event_source/devices/"
 
-#define DATA_PAGES	128
-
-/*
- * The sample of each event and the offsets in it: the values of a group come after their number,
- * the raw data comes after the value and its own size.
- */
-#define SAMPLE_TYPE	(PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ)
-#define GROUP_LEADER	1
+/* The offset of the raw data in a sample: after the value and its own size. */
 #define RAW		(sizeof(__u64) + sizeof(__u32))
-
-struct sample {
-	struct perf_event_header header;
-	__u64 period;
-	__u64 value[];
-};
-
-/* An open event and the position in its ring buffer, which may wrap. */
-struct event {
-	int fd;
-	struct perf_event_mmap_page *page;
-	__u64 lost;
-	union {
-		struct sample sample;
-		char bytes[4096];
-	};
-};
-
-/* Opens an event of a CPU, or with -1 of this thread on any CPU. */
-static int perf_event_open(struct perf_event_attr *attr, int cpu, int group)
-{
-	return syscall(__NR_perf_event_open, attr, cpu < 0 ? 0 : -1, cpu, group,
-		       PERF_FLAG_FD_CLOEXEC);
-}
-
-/* 0 or the errno of opening an event, which is closed again. */
-static int try_open(struct perf_event_attr *attr)
-{
-	int fd = perf_event_open(attr, -1, -1);
-
-	if (fd < 0)
-		return errno;
-
-	close(fd);
-
-	return 0;
-}
-
-/* Enables the event after its ring buffer exists, so that no sample is missing. */
-static int event_open_on(struct event *event, struct perf_event_attr *attr, int cpu)
-{
-	attr->disabled = 1;
-	event->lost = 0;
-	event->fd = perf_event_open(attr, cpu, -1);
-	if (event->fd < 0)
-		return errno;
-
-	event->page = mmap(NULL, (DATA_PAGES + 1) * getpagesize(),
-			   PROT_READ | PROT_WRITE, MAP_SHARED, event->fd, 0);
-	if (event->page == MAP_FAILED)
-		return errno;
-
-	attr->disabled = 0;
-
-	return ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0) ? errno : 0;
-}
-
-static int event_open(struct event *event, struct perf_event_attr *attr)
-{
-	return event_open_on(event, attr, -1);
-}
-
-static void event_close(struct event *event)
-{
-	munmap(event->page, (DATA_PAGES + 1) * getpagesize());
-	close(event->fd);
-}
-
-static int event_set_period(struct event *event, __u64 period)
-{
-	return ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period) ? errno : 0;
-}
-
-static __u64 event_count(struct event *event)
-{
-	__u64 count;
-
-	return read(event->fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
-}
-
-/* Returns the next sample in the ring buffer, or NULL; valid until the next call. */
-static struct sample *event_sample(struct event *event)
-{
-	struct sample *sample = &event->sample;
-	__u64 size = event->page->data_size;
-	__u64 head = __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE);
-	__u64 tail = event->page->data_tail;
-	bool found = false;
-
-	while (tail < head && !found) {
-		char *data = (char *)event->page + event->page->data_offset;
-
-		for (int i = 0; i < 8; i++)
-			event->bytes[i] = data[(tail + i) % size];
-		for (int i = 8; i < sample->header.size; i++)
-			event->bytes[i] = data[(tail + i) % size];
-		tail += sample->header.size;
-		found = sample->header.type == PERF_RECORD_SAMPLE;
-		event->lost += sample->header.type == PERF_RECORD_LOST;
-	}
-	__atomic_store_n(&event->page->data_tail, tail, __ATOMIC_RELEASE);
-
-	return found ? sample : NULL;
-}
-
-/* Returns the number that @format finds in a file, or -1. */
-static long long read_number(const char *path, const char *format)
-{
-	FILE *file = fopen(path, "r");
-	long long number = -1;
-	char line[256];
-
-	if (!file)
-		return -1;
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, format, &number) == 1)
-			break;
-	fclose(file);
-
-	return number;
-}
 
 /* The actions that make an event happen. */
 
@@ -292,33 +148,6 @@ FIXTURE_VARIANT_ADD(counting, uprobe) {
 	.happen = probed,
 };
 
-/* Fills in the common members; returns 0 or the reason why the test cannot run. */
-static const char *common_attr(struct perf_event_attr *attr)
-{
-	struct perf_event_attr dummy = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.size = sizeof(dummy),
-		.sample_period = 50,
-		.alternative_sample_period = 3,
-		.exclude_kernel = 1,
-	};
-	int err = try_open(&dummy);
-
-	if (err == E2BIG)
-		return "kernel without alternate sample periods";
-	if (err == EACCES || err == EPERM)
-		return strerror(err);
-
-	attr->size = sizeof(*attr);
-	attr->sample_type = SAMPLE_TYPE;
-	attr->sample_period = 50;
-	attr->alternative_sample_period = 3;
-	attr->exclude_hv = 1;
-
-	return NULL;
-}
-
 FIXTURE_SETUP(counting)
 {
 	const char *why = common_attr(&self->attr);
@@ -392,42 +221,26 @@ static void expect_next(struct __test_metadata *_metadata, COUNTING *self,
 
 TEST_F(counting, alternates)
 {
-	counting_start(_metadata, self);
-	for (int i = 0; i < 20; i++)
-		expect_next(_metadata, self, variant->happen);
-	EXPECT_GT(self->boundary + self->attr.sample_period,
-		  event_count(&self->event));
-	event_close(&self->event);
-}
+	static const struct {
+		__u64 period, window;
+		__u32 count, jitter;
+	} any[] = {
+		{ 50, 3 },
+		{ 50, 3, .count = 5 },
+		{ 1, 1 },
+		{ 40, 20, .jitter = 4 },
+	};
 
-TEST_F(counting, burst)
-{
-	self->attr.alternative_sample_count = 5;
-	counting_start(_metadata, self);
-	for (int i = 0; i < 20; i++)
-		expect_next(_metadata, self, variant->happen);
-	event_close(&self->event);
-}
-
-TEST_F(counting, every_event)
-{
-	self->attr.sample_period = 1;
-	self->attr.alternative_sample_period = 1;
-	counting_start(_metadata, self);
-	for (int i = 0; i < 20; i++)
-		expect_next(_metadata, self, variant->happen);
-	event_close(&self->event);
-}
-
-TEST_F(counting, jitters)
-{
-	self->attr.sample_period = 40;
-	self->attr.alternative_sample_period = 20;
-	self->attr.jitter_alternate_period = 4;
-	counting_start(_metadata, self);
-	for (int i = 0; i < 40; i++)
-		expect_next(_metadata, self, variant->happen);
-	event_close(&self->event);
+	for (int i = 0; i < ARRAY_SIZE(any); i++) {
+		self->attr.sample_period = any[i].period;
+		self->attr.alternative_sample_period = any[i].window;
+		self->attr.alternative_sample_count = any[i].count;
+		self->attr.jitter_alternate_period = any[i].jitter;
+		counting_start(_metadata, self);
+		for (int k = 0; k < 40; k++)
+			expect_next(_metadata, self, variant->happen);
+		event_close(&self->event);
+	}
 }
 
 /* The new period begins with the next event, whatever interval it cuts off. */
@@ -701,255 +514,6 @@ TEST_F(single, many_intervals_throttle)
 	expect_many(_metadata, &self->attr, true);
 }
 
-#define LONG		1000000LL
-#define WINDOW		130000LL
-#define SHORTEST	10000LL	/* the shortest period that the kernel allows */
-#define NSEC_PER_SEC	1000000000LL
-#define SAMPLES		40
-
-FIXTURE(clock) {
-	struct perf_event_attr attr;
-	struct event event;
-	__u64 sum;		/* sum of the periods */
-	int exact;		/* number of samples of their own period */
-	__s64 ahead, behind;	/* difference of the periods' sum to the count */
-};
-
-FIXTURE_VARIANT(clock) {
-	__u64 config;
-};
-
-FIXTURE_VARIANT_ADD(clock, cpu) {
-	.config = PERF_COUNT_SW_CPU_CLOCK,
-};
-
-FIXTURE_VARIANT_ADD(clock, task) {
-	.config = PERF_COUNT_SW_TASK_CLOCK,
-};
-
-FIXTURE_SETUP(clock)
-{
-	const char *why = common_attr(&self->attr);
-
-	if (why)
-		SKIP(return, "%s", why);
-
-	self->attr.type = PERF_TYPE_SOFTWARE;
-	self->attr.config = variant->config;
-	self->attr.sample_period = LONG;
-	self->attr.alternative_sample_period = WINDOW;
-	if (try_open(&self->attr) == EACCES)
-		SKIP(return, "may not sample the kernel");
-}
-
-FIXTURE_TEARDOWN(clock)
-{
-}
-
-#define CLOCK struct _test_data_clock
-
-static long long now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
-}
-
-/* Stays in user mode for some time, in nanoseconds. */
-static void spin(long long time)
-{
-	for (long long start = now(); now() - start < time;)
-		;
-}
-
-/*
- * Takes samples of a long interval and a window in turn. An interval is longer than its period if
- * the timer is late or the event is taken off the CPU when the timer is due.
- */
-static void take_samples(CLOCK *self, __u64 period, __u64 window, bool toggle)
-{
-	int leader = self->attr.read_format & PERF_FORMAT_GROUP ? GROUP_LEADER : 0;
-	__u64 nominal[2] = { period, window };
-	struct sample *sample;
-
-	self->exact = 0;
-	self->ahead = INT64_MIN;
-	self->behind = INT64_MAX;
-	for (int i = 0; i < SAMPLES; i++) {
-		__s64 behind;
-
-		while (!(sample = event_sample(&self->event)))
-			if (toggle) {
-				ioctl(self->event.fd, PERF_EVENT_IOC_DISABLE, 0);
-				ioctl(self->event.fd, PERF_EVENT_IOC_ENABLE, 0);
-				spin(5 * SHORTEST); /* a few of them */
-			}
-
-		self->exact += sample->period == nominal[i % 2];
-		self->sum += sample->period;
-		behind = sample->value[leader] - self->sum;
-		if (-behind > self->ahead)
-			self->ahead = -behind;
-		if (i >= SAMPLES / 2 && behind < self->behind)
-			self->behind = behind;
-	}
-}
-
-/* Expects that the timer is sometimes late, but never early, and catches up. */
-static void expect_elapsed(struct __test_metadata *_metadata, CLOCK *self)
-{
-	EXPECT_LE(SAMPLES * 9 / 10, self->exact);
-	EXPECT_GT(LONG / 100, self->ahead);
-	EXPECT_GT(LONG / 2, self->behind);
-}
-
-TEST_F(clock, alternates)
-{
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, LONG, WINDOW, false);
-	expect_elapsed(_metadata, self);
-	event_close(&self->event);
-}
-
-TEST_F(clock, window_below_the_shortest)
-{
-	self->attr.alternative_sample_period = 300;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, LONG, SHORTEST, false);
-	expect_elapsed(_metadata, self);
-	event_close(&self->event);
-}
-
-TEST_F(clock, plain_period_below_the_shortest)
-{
-	self->attr.sample_period = 300;
-	self->attr.alternative_sample_period = 0;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, SHORTEST, SHORTEST, false);
-	expect_elapsed(_metadata, self);
-	event_close(&self->event);
-}
-
-/*
- * In an emulator, reading so many siblings takes longer than the period. The timer skips the
- * periods that have passed, and a sample still has the weight of one.
- */
-TEST_F(clock, late_timer)
-{
-	struct perf_event_attr sibling = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.size = sizeof(sibling),
-		.read_format = PERF_FORMAT_GROUP,
-	};
-
-	self->attr.sample_period = SHORTEST;
-	self->attr.alternative_sample_period = 0;
-	self->attr.read_format = PERF_FORMAT_GROUP;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_DISABLE, 0));
-	for (int i = 0; i < 400; i++)
-		ASSERT_LE(0, perf_event_open(&sibling, -1, self->event.fd));
-	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_ENABLE, 0));
-	take_samples(self, SHORTEST, SHORTEST, false);
-	EXPECT_LE(SAMPLES * 9 / 10, self->exact);
-	event_close(&self->event);
-}
-
-/* The long interval and its windows take as long as the frequency says. */
-TEST_F(clock, frequency)
-{
-	self->attr.freq = 1;
-	self->attr.sample_freq = 1000;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, NSEC_PER_SEC / 1000 - WINDOW, WINDOW, false);
-	expect_elapsed(_metadata, self);
-	event_close(&self->event);
-}
-
-/*
- * A window that ends in the kernel has no sample there. Repeating it until it ends in user mode
- * would cause an interrupt every 10 us.
- */
-TEST_F(clock, window_ends_in_excluded_mode)
-{
-	struct perf_event_attr timer = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = read_number(TRACING "timer/hrtimer_expire_entry/id", "%lld"),
-		.size = sizeof(timer),
-	};
-	int zero = open("/dev/zero", O_RDONLY), timers, cpu = sched_getcpu();
-	static char zeros[4 << 20];
-	struct sample *sample;
-	cpu_set_t here;
-
-	CPU_ZERO(&here);
-	CPU_SET(cpu, &here);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
-	timers = perf_event_open(&timer, cpu, -1);
-	if (timers < 0)
-		SKIP(return, "cannot count timers: %s", strerror(errno));
-
-	self->attr.exclude_kernel = 1;
-	self->attr.alternative_sample_period = SHORTEST;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	for (int i = 0; i < 10; i++) {
-		__u64 before, after;
-		long long start;
-
-		/* A window begins. */
-		while (!(sample = event_sample(&self->event)) || sample->period != LONG)
-			;
-		ASSERT_EQ(sizeof(before), read(timers, &before, sizeof(before)));
-		for (start = now(); now() - start < 5 * LONG;)
-			ASSERT_EQ(sizeof(zeros), read(zero, zeros, sizeof(zeros)));
-		ASSERT_EQ(sizeof(after), read(timers, &after, sizeof(after)));
-		EXPECT_GT(100, after - before);
-	}
-	event_close(&self->event);
-	close(timers);
-	close(zero);
-}
-
-TEST_F(clock, disabling_keeps_phase)
-{
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, LONG, WINDOW, true);
-	EXPECT_LE(SAMPLES / 2, self->exact);
-	EXPECT_GT(LONG / 100, self->ahead);
-	event_close(&self->event);
-}
-
-TEST_F(clock, ioc_period)
-{
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, LONG, WINDOW, false);
-	/* The interval is cut off; a late sample may remain. */
-	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_DISABLE, 0));
-	while (event_sample(&self->event))
-		;
-	ASSERT_EQ(0, event_set_period(&self->event, 700000));
-	self->sum = event_count(&self->event);
-	ASSERT_EQ(0, ioctl(self->event.fd, PERF_EVENT_IOC_ENABLE, 0));
-	take_samples(self, 700000, WINDOW, false);
-	expect_elapsed(_metadata, self);
-	event_close(&self->event);
-}
-
-TEST_F(clock, plain_ioc_period)
-{
-	self->attr.alternative_sample_period = 0;
-	ASSERT_EQ(0, event_open(&self->event, &self->attr));
-	take_samples(self, LONG, LONG, false);
-	ASSERT_EQ(0, event_set_period(&self->event, 700000));
-	while (event_sample(&self->event))
-		;
-	take_samples(self, 700000, 700000, false);
-	EXPECT_LE(SAMPLES * 9 / 10, self->exact);
-	event_close(&self->event);
-}
-
 #define MEASURE	(NSEC_PER_SEC / 2)
 
 /* Expects as many long intervals as the frequency says, with this time between events. */
@@ -995,45 +559,6 @@ TEST_F(single, frequency_after_change_of_load)
 	expect_frequency(_metadata, self, 0);
 	expect_frequency(_metadata, self, 2 * SHORTEST);
 	expect_frequency(_metadata, self, 0);
-	event_close(&self->event);
-}
-
-/* A window that is open when the CPU becomes idle belongs to nobody. */
-TEST_F(single, clock_of_an_idle_cpu)
-{
-	const struct timespec pause = { .tv_nsec = 5 * LONG };
-	int cpu = sched_getcpu(), windows = 0;
-	struct sample *sample;
-	__u64 value = 0;
-	cpu_set_t here;
-	int err;
-
-	CPU_ZERO(&here);
-	CPU_SET(cpu, &here);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
-
-	self->attr.type = PERF_TYPE_SOFTWARE;
-	self->attr.config = PERF_COUNT_SW_CPU_CLOCK;
-	self->attr.sample_period = LONG;
-	self->attr.alternative_sample_period = WINDOW;
-	self->attr.exclude_kernel = 1;
-	err = event_open_on(&self->event, &self->attr, cpu);
-	if (err == EACCES)
-		SKIP(return, "may not sample a CPU");
-	ASSERT_EQ(0, err);
-
-	for (int i = 0; i < 300; i++) {
-		spin(LONG + i * 4999);
-		nanosleep(&pause, NULL);
-		while ((sample = event_sample(&self->event))) {
-			if (sample->period == WINDOW) {
-				EXPECT_GT(pause.tv_nsec, sample->value[0] - value);
-				windows++;
-			}
-			value = sample->value[0];
-		}
-	}
-	EXPECT_LT(100, windows);
 	event_close(&self->event);
 }
 
