@@ -103,12 +103,16 @@ static void take_samples(CLOCK *self, __u64 period, __u64 window, bool toggle)
 	}
 }
 
-/* Expects that the timer is sometimes late, but never early, and catches up. */
+/*
+ * Expects that the timer is sometimes late, but never early, and catches up. It need not without a
+ * window: an interrupt of a debug kernel takes longer than the shortest period.
+ */
 static void expect_elapsed(struct __test_metadata *_metadata, CLOCK *self)
 {
 	EXPECT_LE(SAMPLES * 9 / 10, self->exact);
 	EXPECT_GT(LONG / 100, self->ahead);
-	EXPECT_GT(LONG / 2, self->behind);
+	if (self->attr.alternative_sample_period)
+		EXPECT_GT(LONG / 2, self->behind);
 }
 
 TEST_F(clock, alternates)
