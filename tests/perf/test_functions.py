@@ -659,7 +659,7 @@ class Record(unittest.TestCase):
             )
 
     def test_frequency_of_members(self):
-        line = "members without periods of their own have: freq=2000, divided by their number\n"
+        line = "members without periods of their own have: freq=1600, divided by their number\n"
         for options, has_line in ((), True), (("--windows-only",), False):
             own = "-v", "-o", DATA / "record.data", *options
             done = run(PERF, "functions", "record", *own, "true")

@@ -33,7 +33,7 @@ struct function_sampling {
 /* The samples a second of all members together, beside a leader that alternates. */
 static inline u64 function_sampling__members(const struct function_sampling *sampling)
 {
-	return sampling->rate / 2;
+	return sampling->rate * 2 / 5;
 }
 
 /* Commands to copy, which record what the user wants in another way. */
