@@ -66,7 +66,8 @@ def recording_seeds(folder: Path) -> None:
     features = b""
     recordings = (
         *(windows(), threads(), chains(), late_group(), late_leader()),
-        *(branches(arch) for arch in ("aarch64", "x86_64")),
+        *(branches("aarch64", filters) for filters in (0, pw.BRANCH_COUNTERS)),
+        branches("x86_64"),
     )
     for number, recording in enumerate(recordings):
         recording.write_pipe(folder / "pipe")
@@ -136,7 +137,7 @@ def chains() -> pw.Writer:
     return made.writer
 
 
-def branches(arch: str) -> pw.Writer:
+def branches(arch: str, filters: int = 0) -> pw.Writer:
     """A recording with branch records: of two functions, of nowhere, damaged ones, and none."""
     kinds = pw.IP | pw.TID | pw.TIME | pw.CPU | pw.IDENTIFIER | pw.BRANCH_STACK
     event = pw.Event(
@@ -144,7 +145,8 @@ def branches(arch: str) -> pw.Writer:
         sample_type=kinds,
         branch_sample_type=pw.BRANCH_USER | pw.BRANCH_ANY,
     )
-    writer = pw.Writer([[event]], arch=arch)
+    other = pw.Event("faults", 1, 2, [2], sample_type=kinds, branch_sample_type=filters)
+    writer = pw.Writer([[event, other]], arch=arch, counter_width=2)
     where = pw.Where(1, 100, 100)
     writer.comm(where, "program")
     writer.mmap2(where, 0x1000, 0x2000, "/usr/bin/true")
@@ -154,7 +156,10 @@ def branches(arch: str) -> pw.Writer:
         [(0x7000, 0x7000, 0xFFFF)] * 8,
         [(0x1000, 0x1100, 1), (2**64 - 1, 2**63, 300), (0, 0, 0)],
     ):
-        writer.sample(event, where, 0x1000, LONG, [(1, 0)], branches=(0, stack))
+        counters = [5] * len(stack) if filters else []
+        writer.sample(
+            event, where, 0x1000, LONG, [(1, 0)], branches=(0, stack), counters=counters
+        )
     return writer
 
 

@@ -337,18 +337,18 @@ class Writer:
             features[HEADER_CPU_TOPOLOGY] = (
                 cores + struct.pack("<I", len(self.threads)) + b"".join(map(sized, self.threads))
             )
-        caps = {"branches": self.branches, "branch_counter_width": self.counter_width}
-        if any(caps.values()):
-            features[HEADER_CPU_PMU_CAPS] = struct.pack("<I", len(caps)) + b"".join(
-                sized(name) + sized(str(value)) for name, value in caps.items()
+        numbers = {"branches": self.branches, "branch_counter_width": self.counter_width}
+        if any(numbers.values()):
+            features[HEADER_CPU_PMU_CAPS] = struct.pack("<I", len(numbers)) + b"".join(
+                sized(name) + sized(str(value)) for name, value in numbers.items()
             )
         if self.pmus:
             features[HEADER_PMU_MAPPINGS] = struct.pack("<I", len(self.pmus)) + b"".join(
                 struct.pack("<I", number) + sized(name) for number, name in self.pmus
             )
         if self.slots:
-            slots = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
-            features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + slots + sized("armv8_pmuv3_0")
+            caps = sized("bus_slots") + sized("0x1") + sized("slots") + sized(f"{self.slots:#010x}")
+            features[HEADER_PMU_CAPS] = struct.pack("<II", 1, 2) + caps + sized("armv8_pmuv3_0")
         return features
 
     @staticmethod

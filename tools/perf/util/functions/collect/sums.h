@@ -66,7 +66,7 @@ enum function_share {
 	FUNCTION_SHARE_CHOICES,
 	/* No windows: each event samples itself, and a sample counts its period of the event. */
 	FUNCTION_SHARE_SAMPLES = FUNCTION_SHARE_CHOICES,
-	FUNCTION_SHARE_RECORDED,	/* the same, in the function that the last branch record tells */
+	FUNCTION_SHARE_RECORDED,	/* the same, in the function of the last branch record */
 	FUNCTION_SHARE_BRANCHES,	/* no windows: the path that branch records describe */
 	FUNCTION_SHARE_MAX,
 };
