@@ -52,7 +52,7 @@ def record(program: str, model: str) -> tuple[Path, Path]:
 
 
 def horizon(data: Path, *files: object) -> str:
-    """The cycles that count, and those between them and the last record."""
+    """The cycles that count, and those between them and the overflow."""
     table = json.loads(
         must(
             *(PERF, "functions", "report", "--source", "branches", "-j", data),
@@ -143,7 +143,7 @@ def report(result: dict) -> str:
             The number in brackets is what the random choice of the samples alone would make.
             *intervals* are those that contain the truth, of both values, if they have no mark.
             32 and 16 records are the last ones of the same samples. *cycles* are those that count,
-            and those between them and the last record."""
+            and those between them and the overflow."""
         ),
     ]
     for model, programs in result.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.harness import perfdata
 
-# cycles that count, and those between them and the last record
+# cycles that count, and those between them and the overflow
 SPANS = (200, 100), (150, 50), (100, 50), (50, 50), (25, 25)
 LONGEST = 4096  # instructions from one branch to the next
 UNKNOWN = 0, 0xFFFF  # cycles
@@ -26,6 +26,24 @@ def path(branches: Sequence[perfdata.Branch]) -> Iterator[Part]:
         if branch.cycles in UNKNOWN or not 0 < n <= LONGEST:
             return
         yield before.target, branch.cycles, n
+
+
+def since_last(parts: Sequence[Part], target: int, number: int) -> int:
+    """How long ago the last record was: at a place in the parts that begin at its target.
+
+    number: how many samples have records so far. The places of the samples are spread evenly.
+    """
+    lengths, reach = [], 0
+    for address, cycles, _ in parts:
+        if reach < sum(SPANS[0]):
+            lengths += [cycles] * (address == target)
+        reach += cycles
+    place = sum(lengths) * (40503 * number % 65536) // 65536
+    for cycles in lengths:
+        if place < cycles:
+            return place
+        place -= cycles
+    return 0
 
 
 def choose(stacks: Sequence[Sequence[perfdata.Branch]]) -> tuple[int, int] | None:
@@ -51,11 +69,12 @@ def sums_within(
     """The sums of the cycles in the span, of all samples that have them."""
     horizon, guard = span
     sums: Sums = defaultdict(lambda: [Fraction(0), Fraction(0)])
-    for branches in stacks:
+    for number, branches in enumerate(filter(None, stacks), 1):
         parts = list(path(branches))
         if sum(part[1] for part in parts) < horizon + guard:
             continue
-        skip, left = guard, horizon
+        skip = guard - min(since_last(parts, branches[0].target, number), guard)
+        left = horizon
         for address, cycles, instructions in parts:
             counted = min(max(cycles - skip, 0), left)
             skip, left = max(skip - cycles, 0), left - counted

@@ -139,7 +139,7 @@ class Formula(unittest.TestCase):
         self.assertEqual(
             (table["CPI"], table["%CY"], table["#"]), ("branches", "branches", "samples")
         )
-        self.assertIn("from the 200 cycles that end 100 before the last record", said(path))
+        self.assertIn("from the 200 cycles that end 100 before the overflow", said(path))
         self.assertNotIn("CPI", rows(path, "--source", "samples")["quick"])
 
     def test_time_is_what_counts(self):
@@ -151,11 +151,21 @@ class Formula(unittest.TestCase):
 
     def test_cut_parts(self):
         """They keep their part of the instructions, within the rounding."""
-        stack = [(QUICK, QUICK, 50), (QUICK + 4 * 99, QUICK, 300), (0, QUICK, 1)]
+        stack = [(QUICK, SLOW, 50), (QUICK + 4 * 99, QUICK, 300), (0, QUICK, 1)]
         path = recording("cut", [stack] * 20)
         ((cycles, instructions),) = sums(path).values()
         self.assertEqual(cycles, 20 * 200)
         self.assertAlmostEqual(instructions, 20 * 200 / 3, delta=20)
+
+    def test_long_parts_are_hit_more_often(self):
+        """A load of 100 cycles in each sixth turn of a loop: samples are taken at any time."""
+        turns = [100, 4, 4, 4, 4, 4] * 10
+        stacks = []
+        for time in range(600, 1200, 7):
+            cycles = next(turns[:n] for n in range(len(turns)) if sum(turns[: n + 1]) > time)
+            stacks.append([(QUICK + 12, QUICK, n) for n in reversed(cycles)])
+        found = rows(recording("stalls", stacks))["quick"]
+        self.assertAlmostEqual(found["CPI"], 120 / (6 * 4), delta=0.15)
 
     def test_horizon(self):
         """The farthest one that 99 of 100 samples reach."""
@@ -168,7 +178,7 @@ class Formula(unittest.TestCase):
         ):
             path = recording("horizon", [*[loop(QUICK, 1, 1, nr + 1)] * 99, loop(QUICK, 1, 1, 60)])
             self.assertIn(
-                f"from the {span[0]} cycles that end {span[1]} before the last record", said(path)
+                f"from the {span[0]} cycles that end {span[1]} before the overflow", said(path)
             )
             self.assertEqual(sums(path), {"quick": [(99 + (nr == 60)) * span[0]] * 2})
         path = recording("horizon", [*[loop(QUICK, 2, 2, 41)] * 98, *[loop(QUICK, 1, 1, 41)] * 2])
@@ -422,7 +432,7 @@ class Counters(unittest.TestCase):
             ]
             expected: dict[str, Counter[str]] = defaultdict(Counter)
             stacks = []
-            for _ in range(100):
+            for number in range(1, 101):
                 walk = [rng.choice(blocks) for _ in range(65)]
                 counts = [(rng.randint(0, most), rng.randint(0, most)) for _ in walk]
                 stack = [
@@ -431,12 +441,14 @@ class Counters(unittest.TestCase):
                 ]
                 words = [one | other << width for one, other in counts[:-1]]
                 stacks.append((stack[::-1], words[::-1]))
-                # by the cycle: 200 of them, 100 before the last record
+                # by the cycle: 200 of them, 100 before the overflow
+                parts = [(begin, cycles, n) for begin, n, cycles in walk[-2::-1]]
+                first = 100 - min(100, branchrecords.since_last(parts, walk[-1][0], number))
                 line = [
                     (FUNCTIONS[(begin - AT) // SIZE], cycles, missed)
                     for (begin, _, cycles), missed in list(zip(walk, counts))[-2::-1]
                     for _ in range(cycles)
-                ][100:300]
+                ][first : first + 200]
                 for name, cycles, missed in line:
                     expected[name]["cycles"] += 1
                     for event, count in zip(self.NAMES, missed, strict=True):
@@ -664,7 +676,7 @@ class X86(unittest.TestCase):
             last = rng.randrange(first, min(first + 200, len(block)))
             begin, end = AT + block[first], AT + block[last]
             # 200 cycles of the code, after 100 of one instruction
-            stacks.append([(begin, begin, 100), (end, begin, 200), (0, begin, 1)])
+            stacks.append([(begin, AT, 100), (end, begin, 200), (0, begin, 1)])
             expected += last - first + 1
         path = recording("x86", stacks, arch="x86_64", library=(program, 0))
         found = sums(path)

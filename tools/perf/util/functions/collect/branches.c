@@ -7,6 +7,9 @@
  *   cycles it took. Its instructions follow from the addresses, or from the code between them.
  * - Only the cycles from a guard on up to a horizon count. A fixed number of records would look
  *   farther back where code is slow. The last cycles are those of the code that a sample hits.
+ * - The guard begins at the overflow, which came some cycles after the last record: how many is
+ *   drawn from the parts that begin where this record leads. Otherwise the path would always begin
+ *   before a long part, in step with it.
  * - A horizon suits if the records of nearly all samples reach it: the others are those with many
  *   branches, so they cannot be left out. Sums are made for several horizons, and the table gets
  *   the first one that suits.
@@ -43,7 +46,7 @@
 /* Cycles of a record that the kernel could not tell, or not in full. */
 #define MOST_CYCLES	0xffff
 
-/* The cycles that count, and those between them and the last record; the last: shares only. */
+/* The cycles that count, and those between them and the overflow; the last: shares only. */
 static const struct {
 	unsigned int horizon, guard;
 } spans[] = {
@@ -66,6 +69,7 @@ enum path_slot {
 struct path_part {
 	struct collect_function *function;
 	u64 counts[MOST_PATH_SLOTS];
+	bool begins_again;	/* where the last record leads */
 };
 
 /* Code between two addresses of a process. */
@@ -276,12 +280,35 @@ static void read_counters(struct branch_paths *paths, struct path_part *part, u6
 }
 
 /*
+ * Returns how many cycles the last record was before the overflow. The sample has hit a part that
+ * begins where this record leads, a long one more often than a short one.
+ */
+static u64 since_last(const struct branch_paths *paths, unsigned int nr)
+{
+	u64 all = 0, at;
+
+	for (unsigned int i = 0; i < nr; i++)
+		all += paths->parts[i].begins_again ? paths->parts[i].counts[PATH_CYCLES] : 0;
+	/* The golden ratio spreads the samples evenly. */
+	at = all * (u16)(paths->nr_samples * 40503) >> 16;
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!paths->parts[i].begins_again)
+			continue;
+		if (at < paths->parts[i].counts[PATH_CYCLES])
+			return at;
+		at -= paths->parts[i].counts[PATH_CYCLES];
+	}
+	return 0;
+}
+
+/*
  * Adds the parts within a span to the sums of their functions. Of a part that is cut, the rounded
  * counts of both pieces add up to its own.
  */
-static int add_span(struct branch_paths *paths, unsigned int span, unsigned int nr)
+static int add_span(struct branch_paths *paths, unsigned int span, unsigned int nr, u64 since)
 {
-	const u64 first = spans[span].guard, end = first + spans[span].horizon;
+	const u64 first = spans[span].guard - min_t(u64, spans[span].guard, since);
+	const u64 end = first + spans[span].horizon;
 	struct path_part sums[FARTHEST];
 	unsigned int nr_sums = 0;
 	int err = 0;
@@ -338,16 +365,17 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 		perf_sample__branch_entries((struct perf_sample *)context->sample);
 	const u64 *counters = context->sample->branch_stack_cntr;
 	const u64 nr = stack ? stack->nr : 0;
+	const u64 last = nr ? entry->to : 0;
 	bool is_whole = nr >= paths->deepest;
 	unsigned int nr_parts = 0;
-	u64 reach = 0;
+	u64 reach = 0, since;
 	int err;
 
 	if (!nr)
 		return 0;
 	paths->nr_samples++;
 	paths->deepest = max(paths->deepest, nr);
-	err = add_end(paths, context, entry->to);
+	err = add_end(paths, context, last);
 	for (u64 i = 1; !err && i < nr && reach < FARTHEST; i++, entry++) {
 		struct path_part *part = &paths->parts[nr_parts];
 		const u64 cycles = entry->flags.cycles;
@@ -365,6 +393,7 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 			is_whole = false;
 			break;
 		}
+		part->begins_again = entry[1].to == last;
 		part->counts[PATH_CYCLES] = cycles;
 		part->counts[PATH_INSTRUCTIONS] = instructions;
 		read_counters(paths, part, counters ? counters[i - 1] : 0);
@@ -374,11 +403,12 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 	}
 	is_whole |= reach >= FARTHEST;
 	paths->nr_whole += is_whole;
+	since = since_last(paths, nr_parts);
 	for (size_t i = 0; !err && i < ARRAY_SIZE(spans); i++) {
 		if (reach < spans[i].guard + spans[i].horizon)
 			continue;
 		paths->nr_reached[i] += is_whole;
-		err = add_span(paths, i, nr_parts);
+		err = add_span(paths, i, nr_parts, since);
 	}
 	return err;
 }

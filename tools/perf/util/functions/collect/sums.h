@@ -86,7 +86,7 @@ struct function_group_desc {
 	bool inherit;
 	u64 sample_period;
 	u64 sample_freq;
-	/* Of branch records: the cycles that count, and those between them and the last record. */
+	/* Of branch records: the cycles that count, and those between them and the overflow. */
 	u64 alternative_sample_period;
 	u32 alternative_sample_count;
 	u32 jitter_alternate_period;

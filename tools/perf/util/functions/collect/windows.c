@@ -365,7 +365,7 @@ struct collect_group *window_collector__add_samples(struct window_collector *met
  * @metrics: the collector
  * @cycles: attr of the event whose samples have the records
  * @horizon: how many cycles before a sample count
- * @guard: how many cycles are between them and the last record
+ * @guard: how many cycles are between them and the overflow
  *
  * Return: the group, NULL without memory.
  */

@@ -432,7 +432,7 @@ static void print_horizons(const struct function_table *table, FILE *fp)
 			if (set->source != FUNCTION_SOURCE_BRANCHES ||
 			    !desc->alternative_sample_period)
 				continue;
-			fprintf(fp, "%s%llu cycles that end %u before the last record", begin,
+			fprintf(fp, "%s%llu cycles that end %u before the overflow", begin,
 				(unsigned long long)desc->alternative_sample_period,
 				desc->alternative_sample_count);
 			begin = ", or the ";
