@@ -157,9 +157,7 @@ def branches(arch: str, filters: int = 0) -> pw.Writer:
         [(0x1000, 0x1100, 1), (2**64 - 1, 2**63, 300), (0, 0, 0)],
     ):
         counters = [5] * len(stack) if filters else []
-        writer.sample(
-            event, where, 0x1000, LONG, [(1, 0)], branches=(0, stack), counters=counters
-        )
+        writer.sample(event, where, 0x1000, LONG, [(1, 0)], branches=(0, stack), counters=counters)
     return writer
 
 
