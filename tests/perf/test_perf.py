@@ -18,6 +18,7 @@ from tests.harness.env import BASE, LINUX, PERF, SLOW, run, vm
 from tests.harness.pristine import HOST, IMAGE, KEPT, TOOLS, pristine
 
 MINUTES = 5
+LOCK = "trees"
 MACHINES = "arm64"
 
 LINE = re.compile(r"^ *\d+(\.\d+)?: (.*?) *:(?: (Ok|Skip|FAILED!).*)?$", re.M)

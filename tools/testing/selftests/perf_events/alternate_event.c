@@ -197,6 +197,10 @@ TEST_F(event, burst)
 	for (int i = 0; i < ARRAY_SIZE(counts); i++) {
 		struct sample *sample;
 
+		/* The kernel lowers the limit if its interrupts take long. */
+		if (counts[i] == 255 && read_number(MAX_RATE) < 100000 &&
+		    !change_number(self, MAX_RATE, 100000))
+			SKIP(return, "cannot write " MAX_RATE);
 		self->attr.alternative_sample_count = counts[i];
 		self->attr.sample_period = LONG / 10;
 		self->attr.alternative_sample_period = WINDOW / 10;
