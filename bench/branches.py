@@ -34,12 +34,13 @@ METRICS = truth.CYCLES, "CPI"
 def record(program: str, model: str) -> tuple[Path, Path]:
     """Records a program; returns the recording and its truth."""
     SHARE.mkdir(parents=True, exist_ok=True)
-    name = truth.file_name(program, model.partition(",")[0]).replace("truth", "branches")
+    name = truth.file_name(program, model.partition(",")[0], "branches")
     data, counted, true = (SHARE / f"{name}.{end}" for end in ("data", "txt", "true"))
     command = f"sh -c '{PROGRAMS[program]} > /dev/null'"
-    prepare = "" if program in truth.NESTED else truth.PREPARE
     in_guest(
-        UNTHROTTLED + prepare + f"cd /tmp; settle; perf record -q -b -T --sample-cpu -m 16M "
+        UNTHROTTLED
+        + truth.setup_of(program)
+        + f"cd /tmp; settle; perf record -q -b -T --sample-cpu -m 16M "
         f"-o {data.name} -e '{EVENTS}' -c {PERIOD} -- {command} > record.out 2>&1 || "
         f"{{ cat record.out; exit 1; }}\nmv {data.name} /share\n",
         *("--model", model, "--truth", counted, "--root", f"{truth.root_of(program)}.cpio"),

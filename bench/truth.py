@@ -93,13 +93,18 @@ PROGRAMS = {
 NESTED = {f"benchmark, depth {depth}": f"benchmark --iterations 2000 0 {depth}" for depth in DEPTHS}
 
 
-def file_name(program: str, model: str) -> str:
-    return f"truth, {program}, {model}".replace(", ", "-").replace(" ", "-")
+def file_name(program: str, model: str, kind: str = "truth") -> str:
+    return f"{kind}, {program}, {model}".replace(", ", "-").replace(" ", "-")
 
 
 def root_of(program: str) -> Path:
     """The files of the machine in which a program runs."""
     return NESTED_ROOT if program in NESTED else ROOT
+
+
+def setup_of(program: str) -> str:
+    """The commands that make the files which a program reads."""
+    return "" if program in NESTED else PREPARE
 
 
 def recordings_of(program: str, model: str, events: str, more: str = "") -> tuple[Path, Path]:
@@ -110,7 +115,7 @@ def recordings_of(program: str, model: str, events: str, more: str = "") -> tupl
         f"sh -c '{(PROGRAMS | NESTED)[program]} > /dev/null'",
         MODELS[model],
         *("--root", f"{root_of(program)}.cpio"),
-        setup="" if program in NESTED else PREPARE,
+        setup=setup_of(program),
     )
 
 

@@ -19,7 +19,7 @@ Each suite declares its own needs, as constants of its module; all of them can b
                          "newer": on every base but 6.12
  MINUTES = 4             how long it takes: a suite with none takes less than a minute
  LOCK = "trees"          never beside another suite with this lock: it checks out or commits in the
-                         Linux trees
+                         Linux trees, or waits for a suite that does
  ALONE = True            it measures: after all others, never beside another suite
  MACHINES = "arm64"      the emulated machines that it needs, separated by spaces; emulator for
                          the core model

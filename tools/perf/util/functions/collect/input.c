@@ -293,8 +293,8 @@ void function_input__note_empty(const char *path, const struct recording_options
 		pr_warning("perf functions: %s: no window matches --%s: leave it out to see all rows\n",
 			   path, filter);
 	else if (options->source == FUNCTION_SOURCE_BRANCHES)
-		pr_warning("perf functions: %s: no branch records that tell a CPI: record for longer, or with a period of more than 3000 cycles\n",
-			   path);
+		pr_warning("perf functions: %s: no branch records that tell a CPI: record for longer, or with a period of more than %d cycles\n",
+			   path, RECORDING_LEAST_UNDISTURBED);
 	else
 		pr_warning("perf functions: %s: no samples that end a window: record for longer, or with a shorter period\n",
 			   path);

@@ -71,9 +71,6 @@ struct place {
 
 #define PLACES_BITS	12
 
-/* So many cycles after an interrupt, branch records are those of a program on its own again. */
-#define LEAST_UNDISTURBED	3000
-
 /* In a live recording, a stream may be forgotten after this many ns without a sample. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
 
@@ -267,7 +264,7 @@ static bool needs_sample(const struct recording *recording)
 	return recording->symbols || function_finder__needs_sample(recording->finder);
 }
 
-/* Returns true if the samples of an event have all branches before them where it counts. */
+/* Returns true if the samples of an event have records of all branches, where it counts. */
 static bool has_records(const struct recording *recording, struct evsel *evsel)
 {
 	const struct perf_event_attr *attr = &evsel->core.attr;
@@ -367,8 +364,8 @@ static bool same_core(const struct evsel *a, const struct evsel *b)
 
 /*
  * Returns true if branch records tell the functions of the samples of an event, and of all events
- * of its group: rates have to be of the same place. Software events are not late. Lines of code
- * are shorter than the way from a branch to the event.
+ * of its group: both sides of a rate need the same place. Software events are not late. A branch
+ * does not tell the line of the event.
  */
 static bool all_have_records(const struct recording *recording, struct evsel *evsel)
 {
@@ -851,8 +848,8 @@ static int find_branch(void *data, u64 address, struct collect_function **functi
 }
 
 /*
- * Moves a sample to where its event has happened: behind the last branch before its interrupt was
- * due, or at this branch. A sample without a record that is known stays where it is.
+ * Moves a sample to where its event has happened: behind the last branch before the overflow, or
+ * to this branch. A sample whose last record is not known stays where it is.
  */
 static int find_origin(struct recording *recording, struct machine *machine, struct evsel *evsel,
 		       struct perf_sample *sample, struct collect_sample *moved)
@@ -897,7 +894,7 @@ static int add_path(struct recording *recording, struct machine *machine, struct
 		.find = find_branch, .data = &own,
 	};
 
-	if (elapsed < LEAST_UNDISTURBED || !machine__is_host(machine))
+	if (elapsed < RECORDING_LEAST_UNDISTURBED || !machine__is_host(machine))
 		return 0;
 	return branch_paths__sample(event->paths, &context);
 }

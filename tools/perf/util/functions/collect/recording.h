@@ -8,6 +8,9 @@
 #include "sums.h"
 #include "windows.h"
 
+/* So many cycles after an interrupt, branch records are those of a program on its own again. */
+#define RECORDING_LEAST_UNDISTURBED	3000
+
 struct perf_cpu_map;
 struct recording;
 
