@@ -71,48 +71,44 @@ static void fixture__exit(struct fixture *fix)
 }
 
 /* Takes a sample of the leader with this id. */
-static int take_sample(struct fixture *fix, u64 id, const struct collect_sample *sample)
+static int take_sample(struct fixture *fix, u64 id, u64 thread, const u64 *counts,
+		       const struct collect_sample *sample)
 {
+	struct collect_interval interval = { .thread = thread, .counts = counts };
 	struct collect_value *values;
 	struct collect_stream *stream = window_collector__findnew_stream(fix->metrics, fix->group,
-									 id, sample->thread,
-									 &values);
+									 id, thread, &values);
 
-	return stream ? window_collector__sample(fix->metrics, stream, sample) : -ENOMEM;
+	if (!stream || collect_stream__measure(stream, &interval))
+		return -ENOMEM;
+	return collect_stream__sample(stream, &interval, sample);
 }
 
 static int take(struct fixture *fix, u64 id, u64 thread, struct collect_function *function,
 		u64 cycles, u64 instructions)
 {
 	const u64 counts[] = { cycles, instructions };
-	const struct collect_sample sample = {
-		.thread = thread, .function = function, .counts = counts,
-	};
+	const struct collect_sample sample = { .function = function };
 
-	return take_sample(fix, id, &sample);
+	return take_sample(fix, id, thread, counts, &sample);
 }
 
 /* Takes a long interval and a window after it, which end in the function. */
 static void take_pair(struct fixture *fix, struct collect_function *function, u64 instructions)
 {
 	const u64 before[] = { LONG, 5000 }, counts[] = { WINDOW, instructions };
-	struct collect_sample sample = {
-		.thread = 1, .function = function, .counts = before,
-	};
+	const struct collect_sample sample = { .function = function };
 
-	take_sample(fix, LEADER, &sample);
-	sample.counts = counts;
-	take_sample(fix, LEADER, &sample);
+	take_sample(fix, LEADER, 1, before, &sample);
+	take_sample(fix, LEADER, 1, counts, &sample);
 }
 
 static void take_at_0(struct fixture *fix, u64 cycles, u64 instructions)
 {
 	const u64 counts[] = { cycles, instructions };
-	const struct collect_sample sample = {
-		.thread = 1, .function = fix->f, .counts = counts, .nowhere = true,
-	};
+	const struct collect_sample sample = { .function = fix->f, .nowhere = true };
 
-	take_sample(fix, LEADER, &sample);
+	take_sample(fix, LEADER, 1, counts, &sample);
 }
 
 /* Returns the sums of a function, NULL if it has none. */

@@ -57,19 +57,32 @@ struct place {
 	u32 pid;
 	u32 tid;
 	u8 cpumode;
-	u8 filtered;		/* bits of enum hist_filter */
+	bool filtered;
 	bool nowhere;
-	bool has_map;
 	/* recording.nr_changes when it was looked up; 0: another sample there may differ. */
 	u32 change;
-	u64 thread;
 	struct collect_function *function;
+	/* Valid until the next record: the map or NULL, the address in it, and its symbol. */
+	struct map *map;
+	struct symbol *sym;
+	u64 addr;
+};
+
+/* A thread in which samples were taken. */
+struct known_thread {
+	struct machine *machine;
+	u32 pid;
+	u32 tid;
+	u32 change;		/* recording.nr_changes when it was looked up */
+	bool filtered;		/* the user does not want to see it */
+	u64 number;
 };
 
 /* simpleperf has this period for events that do not sample. */
 #define NEVER		BIT_ULL(62)
 
 #define PLACES_BITS	12
+#define THREADS_BITS	6
 
 /* In a live recording, a stream may be forgotten after this many ns without a sample. */
 #define FORGET_AFTER	(60 * NSEC_PER_SEC)
@@ -91,6 +104,7 @@ struct recording {
 	bool has_chain;
 	/* A cache of places by hash, because samples gather at few and a lookup takes long. */
 	struct place *places;
+	struct known_thread threads[1 << THREADS_BITS];
 	/* Number of changes of threads and maps, from 1. */
 	u32 nr_changes;
 	bool has_group;
@@ -702,29 +716,22 @@ static int note_symbol(struct recording *recording, const struct collect_functio
 
 /*
  * Like perf annotate, assigns the counts of the interval, or the period of an event that samples
- * itself, to the instruction at its end. look_up() has already found this instruction, but the
- * counts were not known then: their stream depends on the thread that look_up() finds. So this
- * function resolves the sample again.
+ * itself, to the instruction at its end.
  */
-static int annotate_sample(struct recording *recording, struct machine *machine,
-			   struct evsel *sampler, struct perf_sample *sample)
+static int annotate_sample(struct recording *recording, struct evsel *sampler,
+			   const struct perf_sample *sample, const struct place *place)
 {
 	const struct functions_evsel *own = sampler->priv;
-	struct addr_map_symbol ams;
-	struct addr_location al;
-	struct evsel *evsel;
-	int err = 0;
-
-	addr_location__init(&al);
-	if (machine__resolve(machine, &al, sample) < 0 || !al.map || !al.sym || !*al.sym->name)
-		goto out;
-	ams = (struct addr_map_symbol){
-		.ms		= { .thread = al.thread, .map = al.map, .sym = al.sym },
+	struct addr_map_symbol ams = {
+		.ms		= { .map = place->map, .sym = place->sym },
 		.addr		= sample->ip,
-		.al_addr	= al.addr,
-		.al_level	= al.level,
+		.al_addr	= place->addr,
 	};
+	struct evsel *evsel;
+	int err;
 
+	if (!place->map || !place->sym || !*place->sym->name)
+		return 0;
 	for_each_group_evsel(evsel, evsel__leader(sampler)) {
 		struct functions_evsel *event = evsel->priv;
 		struct perf_sample part = *sample;
@@ -738,14 +745,10 @@ static int annotate_sample(struct recording *recording, struct machine *machine,
 		hists__inc_nr_samples(hists, /*filtered=*/false);
 		hists->stats.total_period += part.period;
 		err = addr_map_symbol__inc_samples(&ams, &part);
-		if (err == -ERANGE)
-			err = 0;
-		if (err)
-			break;
+		if (err && err != -ERANGE)
+			return err;
 	}
-out:
-	addr_location__exit(&al);
-	return err;
+	return 0;
 }
 
 /* Returns true if a sample is outside of the spans of time that the user wants to see. */
@@ -764,19 +767,45 @@ static bool is_elsewhere(const struct recording *recording, const struct perf_sa
 	return cpus && ((u32)cpu.cpu != sample->cpu || !perf_cpu_map__has(cpus, cpu));
 }
 
-/* Looks up thread and function of a sample. Not inline, because most places are known. */
+/* Returns the thread of a sample, or an error. */
+static const struct known_thread *find_thread(struct recording *recording, struct machine *machine,
+					      const struct perf_sample *sample)
+{
+	struct known_thread *known = &recording->threads[hash_32(sample->tid, THREADS_BITS)];
+	struct thread *thread;
+
+	if (known->change == recording->nr_changes && known->tid == sample->tid &&
+	    known->pid == sample->pid && known->machine == machine)
+		return known;
+
+	thread = machine__findnew_thread(machine, sample->pid, sample->tid);
+	if (!thread) {
+		pr_err("perf functions: a sample has no thread: the file is damaged, record again\n");
+		recording->is_refused = true;
+		return ERR_PTR(-EINVAL);
+	}
+	*known = (struct known_thread){
+		.machine	= machine,
+		.pid		= sample->pid,
+		.tid		= sample->tid,
+		.change		= recording->nr_changes,
+		.filtered	= thread__is_filtered(thread),
+		.number		= function_finder__thread(recording->finder, thread),
+	};
+	thread__put(thread);
+	return known;
+}
+
+/* Looks up the function at a sample. Not inline, because most places are known. */
 static noinline int look_up(struct recording *recording, struct machine *machine,
 			    struct evsel *evsel, struct perf_sample *sample, struct place *place)
 {
 	struct addr_location al;
-	int err = -EINVAL;
+	int err = -ENOMEM;
 
 	addr_location__init(&al);
-	if (machine__resolve(machine, &al, sample) < 0) {
-		pr_err("perf functions: a sample has no thread: the file is damaged, record again\n");
-		recording->is_refused = true;
+	if (machine__resolve(machine, &al, sample) < 0)
 		goto out;
-	}
 	/* The DSOs of JITs are one row. */
 	if (symbol_conf.dso_list && al.map && function_dso__is_jit(map__dso(al.map)) &&
 	    strlist__has_entry(symbol_conf.dso_list, FUNCTION_JIT))
@@ -790,11 +819,12 @@ static noinline int look_up(struct recording *recording, struct machine *machine
 		.cpumode	= sample->cpumode,
 		/* The rows of guests whose programs are not known are known. */
 		.filtered	= al.filtered & ~BIT(HIST_FILTER__GUEST),
-		.has_map	= al.map,
 		.nowhere	= function_finder__is_nowhere(recording->finder, sample),
 		.change		= needs_sample(recording) ? 0 : recording->nr_changes,
-		.thread		= function_finder__thread(recording->finder, al.thread),
 		.function	= function_finder__find(recording->finder, evsel, sample, &al),
+		.map		= al.map,
+		.sym		= al.sym,
+		.addr		= al.addr,
 	};
 	err = place->function ? 0 : -ENOMEM;
 	if (!err && recording->symbols)
@@ -848,37 +878,31 @@ static int find_branch(void *data, u64 address, struct collect_function **functi
 }
 
 /*
- * Moves a sample to where its event has happened: behind the last branch before the overflow, or
- * to this branch. A sample whose last record is not known stays where it is.
+ * Returns the place where the event of a sample has happened: behind the last branch before the
+ * overflow, or this branch. Returns NULL if its last record is not known, or an error.
  */
-static int find_origin(struct recording *recording, struct machine *machine, struct evsel *evsel,
-		       struct perf_sample *sample, struct collect_sample *moved)
+static const struct place *find_origin(struct recording *recording, struct machine *machine,
+				       struct evsel *evsel, struct perf_sample *sample)
 {
 	const struct functions_evsel *event = evsel->priv;
 	const struct perf_event_attr *attr = &evsel->core.attr;
-	const struct branch_entry *last;
 	struct branch_sample own = { .recording = recording, .evsel = evsel, .machine = machine };
+	const struct branch_entry *last;
 	const struct place *place;
 	u64 address;
 
 	if (!event->has_records || !sample->branch_stack || !sample->branch_stack->nr ||
 	    sample->misc & PERF_RECORD_MISC_EXACT_IP || !machine__is_host(machine))
-		return 0;
+		return NULL;
 	last = perf_sample__branch_entries(sample);
 	address = event->is_branch && (!event->is_miss || last->flags.mispred) ?
 		  last->from : last->to;
 	if (!address ||
 	    (machine__kernel_ip(machine, address) ? attr->exclude_kernel : attr->exclude_user))
-		return 0;
+		return NULL;
 	own.sample = *sample;
 	place = find_branch_place(&own, address);
-	if (IS_ERR(place))
-		return PTR_ERR(place);
-	if (!place->has_map)
-		return 0;
-	moved->function = place->function;
-	moved->filtered = place->filtered || is_elsewhere(recording, sample);
-	return 0;
+	return IS_ERR(place) || place->map ? place : NULL;
 }
 
 /* Takes the branch records of a sample. Soon after another interrupt they are disturbed. */
@@ -1093,16 +1117,103 @@ static int follow_spans(struct recording *recording, u64 time)
 	return err;
 }
 
+/*
+ * Measures the interval that a sample of a group ends. Returns its stream, NULL if it ends none, or
+ * an error.
+ */
+static struct collect_stream *end_interval(struct recording *recording, struct evsel *evsel,
+					   const union perf_event *event,
+					   struct perf_sample *sample,
+					   struct collect_interval *interval)
+{
+	const struct functions_evsel *own = evsel->priv;
+	const u64 id = find_sampler_id(recording, evsel, event, sample);
+	struct collect_stream *stream;
+	struct collect_value *values;
+	int err;
+
+	stream = window_collector__findnew_stream(recording->metrics, own->group, id,
+						  interval->thread, &values);
+	if (!stream)
+		return ERR_PTR(-ENOMEM);
+	if (own->sampler != evsel && collect_group__alternates(own->group)) {
+		collect_stream__interrupt(stream);
+		return NULL;
+	}
+	err = read_counts(recording, values, evsel, id, event, sample) ?:
+	      collect_stream__measure(stream, interval);
+	return err < 0 ? ERR_PTR(err) : err ? NULL : stream;
+}
+
+static int add_event_sample(struct recording *recording, struct machine *machine,
+			    struct evsel *evsel, struct perf_sample *sample,
+			    struct collect_sample own)
+{
+	const struct functions_evsel *event = evsel->priv;
+	const struct place *origin = find_origin(recording, machine, evsel, sample);
+
+	if (IS_ERR(origin))
+		return PTR_ERR(origin);
+	if (origin) {
+		own.function = origin->function;
+		own.filtered = origin->filtered || is_elsewhere(recording, sample);
+	}
+	return collect_group__event_sample(event->samples, event->sample_slot, sample->period,
+					   &own);
+}
+
+/*
+ * Looks up the function of a sample, and adds the sample to it: as one of its event, its branch
+ * records, and the interval of @stream; NULL: it ends none.
+ */
+static int add_to_function(struct recording *recording, struct machine *machine,
+			   struct evsel *evsel, struct perf_sample *sample,
+			   const struct known_thread *thread, struct collect_stream *stream,
+			   const struct collect_interval *interval)
+{
+	const bool elsewhere = is_elsewhere(recording, sample);
+	const struct functions_evsel *own = evsel->priv;
+	struct collect_sample collect_sample;
+	const struct place *place;
+	int err = 0;
+
+	place = recording_find_place(recording, machine, evsel, sample);
+	if (IS_ERR(place))
+		return PTR_ERR(place);
+	if (recording->has_chain) {
+		err = function_finder__chain(recording->finder, evsel, sample, machine,
+					     thread->number, place->function, &recording->chain);
+	}
+	collect_sample = (struct collect_sample){
+		.function = place->function,
+		.chain = recording->has_chain ? &recording->chain : NULL,
+		.filtered = place->filtered || elsewhere,
+		/* The stream of a CPU has intervals of several threads. */
+		.foreign = elsewhere || (evsel->core.attr.inherit && thread->filtered),
+		.outside = is_outside(recording, sample),
+		.nowhere = place->nowhere,
+	};
+	if (!err && recording->symbols && !collect_sample.filtered && !collect_sample.outside)
+		err = annotate_sample(recording, evsel, sample, place);
+	if (!err && own->samples)
+		err = add_event_sample(recording, machine, evsel, sample, collect_sample);
+	if (!err && own->paths && !elsewhere && !collect_sample.outside &&
+	    (stream || !own->group))
+		err = add_path(recording, machine, evsel, sample,
+			       stream ? recording->counts[own->slot] : sample->period);
+	if (!err && stream)
+		err = collect_stream__sample(stream, interval, &collect_sample);
+	return err;
+}
+
+/* The way of a sample: its thread, its stream, the counts of its interval, and its function. */
 static int add_sample(struct recording *recording, struct evsel *evsel, union perf_event *event,
 		      struct perf_sample *sample, struct machine *machine)
 {
-	const struct place *place;
-	struct collect_sample collect_sample;
-	struct collect_stream *stream;
-	struct collect_value *values;
+	struct collect_interval interval = {};
+	struct collect_stream *stream = NULL;
+	const struct known_thread *thread;
 	struct functions_evsel *own;
-	bool elsewhere, of_other_thread, is_shown, wants_path;
-	u64 id;
 	int err;
 
 	recording->nr_samples++;
@@ -1123,71 +1234,21 @@ static int add_sample(struct recording *recording, struct evsel *evsel, union pe
 	if (err)
 		return err;
 
-	place = recording_find_place(recording, machine, evsel, sample);
-	if (IS_ERR(place))
-		return PTR_ERR(place);
-	if (recording->has_chain) {
-		err = function_finder__chain(recording->finder, evsel, sample, machine,
-					     place->thread, place->function, &recording->chain);
-		if (err)
-			return err;
+	thread = find_thread(recording, machine, sample);
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	if (own->group) {
+		interval.thread = thread->number;
+		interval.counts = recording->counts;
+		if (evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD)
+			interval.period = sample->period;
+		stream = end_interval(recording, evsel, event, sample, &interval);
 	}
-
-	elsewhere = is_elsewhere(recording, sample);
-	/* The stream of a CPU has intervals of several threads. */
-	of_other_thread = evsel->core.attr.inherit &&
-			  (place->filtered & BIT(HIST_FILTER__THREAD));
-	collect_sample = (struct collect_sample){
-		.thread = place->thread,
-		.function = place->function,
-		.chain = recording->has_chain ? &recording->chain : NULL,
-		.counts = recording->counts,
-		.period = sample->period,
-		.filtered = place->filtered || elsewhere,
-		.foreign = elsewhere || of_other_thread,
-		.outside = is_outside(recording, sample),
-		.nowhere = place->nowhere,
-	};
-	is_shown = recording->symbols && !collect_sample.filtered && !collect_sample.outside;
-	wants_path = own->paths && !elsewhere && !collect_sample.outside;
-	if (own->samples) {
-		struct collect_sample moved = collect_sample;
-
-		err = find_origin(recording, machine, evsel, sample, &moved) ?:
-		      collect_group__event_sample(own->samples, own->sample_slot, &moved);
-		if (!err && is_shown)
-			err = annotate_sample(recording, machine, evsel, sample);
-		if (err)
-			return err;
-	}
-	if (!own->group)
-		return wants_path ? add_path(recording, machine, evsel, sample, sample->period) : 0;
-
-	id = find_sampler_id(recording, evsel, event, sample);
-	stream = window_collector__findnew_stream(recording->metrics, own->group, id,
-						  collect_sample.thread, &values);
-	if (!stream)
-		return -ENOMEM;
-	if (own->sampler != evsel && collect_group__alternates(own->group)) {
-		collect_stream__interrupt(stream);
+	if (IS_ERR(stream))
+		return PTR_ERR(stream);
+	if (!stream && !own->samples)
 		return 0;
-	}
-	err = read_counts(recording, values, evsel, id, event, sample);
-	if (err)
-		return err < 0 ? err : 0;
-	if (!(evsel->core.attr.sample_type & PERF_SAMPLE_PERIOD))
-		collect_sample.period = 0;
-	if (is_shown && !own->samples) {
-		err = annotate_sample(recording, machine, evsel, sample);
-		if (err)
-			return err;
-	}
-	if (wants_path) {
-		err = add_path(recording, machine, evsel, sample, recording->counts[own->slot]);
-		if (err)
-			return err;
-	}
-	return window_collector__sample(recording->metrics, stream, &collect_sample);
+	return add_to_function(recording, machine, evsel, sample, thread, stream, &interval);
 }
 
 static int take_sample(struct recording *recording, struct evsel *evsel, union perf_event *event,

@@ -898,7 +898,7 @@ static int collect_stream__reserve_bursts(struct collect_stream *stream, unsigne
  * if the window is broken. A recursion counts once, for its first frame, which is there all the
  * time.
  */
-static noinline int add_to_chain(struct collect_stream *stream,
+static noinline int add_to_chain(struct collect_stream *stream, const u64 *counts,
 				 const struct collect_sample *sample, unsigned int common)
 {
 	const struct collect_group *group = stream->group;
@@ -922,7 +922,7 @@ static noinline int add_to_chain(struct collect_stream *stream,
 			continue;
 		sums->samples++;
 		if (i < common)
-			collect_sums__add(sums, group, WINDOWS_MATCHED, sample->counts,
+			collect_sums__add(sums, group, WINDOWS_MATCHED, counts,
 					  stream->bursts + (size_t)i * group->nr_slots,
 					  i < nr_bursts);
 	}
@@ -945,16 +945,17 @@ static int add_interval(const struct collect_group *group, struct function_inter
 
 /*
  * Adds a window to the function at its end, if it counts there, and to the function in which it
- * begins. As long as both get the same windows, they share one burst and its sums. @begin is the
- * function in which it begins, NULL if unknown.
+ * begins. As long as both get the same windows, they share one burst and its sums.
  */
-static int add_to_functions(struct collect_stream *stream, const struct collect_sample *sample,
-			    struct collect_function *begin, bool is_wanted)
+static int add_to_functions(struct collect_stream *stream, const struct collect_interval *interval,
+			    const struct collect_sample *sample)
 {
 	const struct collect_group *group = stream->group;
+	struct collect_function *begin = interval->is_same ? stream->last_function : NULL;
 	const enum function_share share = group->desc.share;
 	bool is_matched = !sample->nowhere && begin == sample->function;
-	bool counts = is_wanted && !sample->chain && (is_matched || share == FUNCTION_SHARE_NONE);
+	bool counts = !interval->is_broken && !sample->filtered && !sample->outside &&
+		      !sample->chain && (is_matched || share == FUNCTION_SHARE_NONE);
 	bool in_burst = is_matched && stream->in_burst, in_run, is_both;
 	struct collect_sums *sums;
 	u64 *begun_burst;
@@ -975,14 +976,15 @@ static int add_to_functions(struct collect_stream *stream, const struct collect_
 		if (!sums)
 			return -ENOMEM;
 		collect_sums__add(sums, group, is_both ? WINDOWS_BOTH : WINDOWS_MATCHED,
-				  sample->counts, stream->burst, in_burst);
+				  interval->counts, stream->burst, in_burst);
 		sums->begun += share == FUNCTION_SHARE_NONE && is_matched;
 	}
 	if (begin && !is_both) {
 		sums = collect_function__sums(begin, group);
 		if (!sums)
 			return -ENOMEM;
-		collect_sums__add(sums, group, WINDOWS_BEGUN, sample->counts, begun_burst, in_run);
+		collect_sums__add(sums, group, WINDOWS_BEGUN, interval->counts, begun_burst,
+				  in_run);
 	}
 	return 0;
 }
@@ -991,21 +993,20 @@ static int add_to_functions(struct collect_stream *stream, const struct collect_
  * A counter continues after its overflow until the handler reads it. The next interval is shorter
  * by these events, unless nothing would remain of it.
  */
-static int note_skid(struct collect_stream *stream, const struct collect_sample *sample,
-		     bool is_window, bool is_broken)
+static int note_skid(struct collect_stream *stream, const struct collect_interval *interval)
 {
 	struct collect_group *group = stream->group;
 
 	if (stream->has_no_skid)
 		return 0;
 	/* The periods of lost samples are unknown. */
-	stream->has_no_skid = !sample->period || (stream->seen && is_broken);
+	stream->has_no_skid = !interval->period || (stream->seen && interval->is_broken);
 	if (stream->has_no_skid)
 		return 0;
-	if (stream->skid >= (s64)sample->period)
+	if (stream->skid >= (s64)interval->period)
 		stream->skid = 0;
-	stream->skid += sample->counts[0] - sample->period;
-	if (!is_window || stream->skid < 0 || group->nr_skids == FUNCTION_MOST_SKIDS)
+	stream->skid += interval->counts[0] - interval->period;
+	if (!interval->is_window || stream->skid < 0 || group->nr_skids == FUNCTION_MOST_SKIDS)
 		return 0;
 	if (!group->skids)
 		group->skids = calloc(FUNCTION_MOST_SKIDS, sizeof(*group->skids));
@@ -1016,62 +1017,75 @@ static int note_skid(struct collect_stream *stream, const struct collect_sample 
 }
 
 /**
- * window_collector__sample - take a sample of a group
- * @metrics: the collector
+ * collect_stream__measure - find out what an interval is
  * @stream: the stream
- * @sample: the sample; those of a stream come in the order of time
+ * @interval: its thread, counts and period; the rest is set. Those of a stream come in the order
+ *	      of time, each before the sample at its end.
  *
  * Return: 0, or -ENOMEM.
  */
-int window_collector__sample(struct window_collector *metrics, struct collect_stream *stream,
-			     const struct collect_sample *sample)
+int collect_stream__measure(struct collect_stream *stream, struct collect_interval *interval)
 {
-	struct collect_group *group = stream->group;
-	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
-	bool is_window, is_interrupted, is_broken, is_wanted, is_same;
-	struct collect_sums *sums;
-	int common = 0;
+	const struct collect_group *group = stream->group;
 
 	/* The interval of the first sample is unknown. */
-	is_window = stream->seen && (!group->alternates || sample->counts[0] < group->limit);
-	is_broken = stream->seen <= metrics->lost || stream->seen <= stream->leader->throttled;
-	is_same = !is_broken && stream->last_thread == sample->thread;
+	interval->is_window = stream->seen &&
+			      (!group->alternates || interval->counts[0] < group->limit);
+	interval->is_interrupted = interval->is_window && stream->is_interrupted;
 	/*
 	 * Members may have counted while the leader was throttled, so never use such an interval.
 	 */
-	is_wanted = !is_broken && !sample->filtered && !sample->outside;
+	interval->is_broken = stream->seen <= group->metrics->lost ||
+			      stream->seen <= stream->leader->throttled;
+	interval->is_same = !interval->is_broken && stream->last_thread == interval->thread;
+	stream->is_interrupted = false;
+	return group->alternates ? note_skid(stream, interval) : 0;
+}
+
+/**
+ * collect_stream__sample - take a sample of a group
+ * @stream: the stream
+ * @interval: the interval that it ends
+ * @sample: the sample
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int collect_stream__sample(struct collect_stream *stream, const struct collect_interval *interval,
+			   const struct collect_sample *sample)
+{
+	struct collect_group *group = stream->group;
+	const bool is_auto = group->desc.share == FUNCTION_SHARE_AUTO;
+	const bool is_window = interval->is_window;
+	struct collect_sums *sums;
+	int common = 0;
+
 	if (sample->chain)
-		common = follow_chain(stream, sample->chain, is_same);
+		common = follow_chain(stream, sample->chain, interval->is_same);
 	if (common < 0)
 		return common;
 
-	if (group->alternates && note_skid(stream, sample, is_window, is_broken))
-		return -ENOMEM;
-	is_interrupted = is_window && stream->is_interrupted;
-	stream->is_interrupted = false;
-	if (!is_window || is_interrupted) {
+	if (!is_window || interval->is_interrupted) {
 		stream->in_burst = false;
 		stream->run = NULL;
-	} else if (add_to_functions(stream, sample, is_same ? stream->last_function : NULL,
-				    is_wanted)) {
+	} else if (add_to_functions(stream, interval, sample)) {
 		return -ENOMEM;
 	}
-	stream->seen = ++metrics->now;
+	stream->seen = ++group->metrics->now;
 	stream->last_function = sample->nowhere ? NULL : sample->function;
 	stream->last_filtered = sample->filtered;
-	stream->last_thread = sample->thread;
-	if (is_interrupted) {
+	stream->last_thread = interval->thread;
+	if (interval->is_interrupted) {
 		stream->nr_bursts = 0;
 		return 0;
 	}
 
 	/* An interrupt adds the same to an interval, whichever function is at its end. */
-	if (is_auto && !is_broken && !sample->outside && !sample->foreign) {
+	if (is_auto && !interval->is_broken && !sample->outside && !sample->foreign) {
 		struct function_intervals *intervals = is_window ? &group->windows : &group->longs;
 
 		intervals->number++;
 		/* Windows that count for a function are added by add_matched(), at the end. */
-		if (!stream->in_burst && add_interval(group, intervals, sample->counts))
+		if (!stream->in_burst && add_interval(group, intervals, interval->counts))
 			return -ENOMEM;
 	}
 	if ((!is_window && !is_auto) || sample->filtered) {
@@ -1079,7 +1093,7 @@ int window_collector__sample(struct window_collector *metrics, struct collect_st
 		return 0;
 	}
 	if (sample->chain)
-		return add_to_chain(stream, sample, common);
+		return add_to_chain(stream, interval->counts, sample, common);
 
 	sums = collect_function__sums(sample->function, group);
 	if (!sums)
@@ -1113,11 +1127,12 @@ static void add_period(struct collect_sums *sums, const struct collect_group *gr
  * collect_group__event_sample - take a sample of an event that samples itself
  * @group: the group, of window_collector__add_samples()
  * @slot: the slot of the event
+ * @period: how often the event has happened since its sample before
  * @sample: the sample; samples may come in any order
  *
  * Return: 0, or -ENOMEM.
  */
-int collect_group__event_sample(struct collect_group *group, unsigned int slot,
+int collect_group__event_sample(struct collect_group *group, unsigned int slot, u64 period,
 				const struct collect_sample *sample)
 {
 	const struct function_frame frame = { .function = sample->function };
@@ -1139,7 +1154,7 @@ int collect_group__event_sample(struct collect_group *group, unsigned int slot,
 		if (!sums)
 			return -ENOMEM;
 		if (!sample->outside)
-			add_period(sums, group, slot, sample->period);
+			add_period(sums, group, slot, period);
 	}
 	return 0;
 }

@@ -41,13 +41,22 @@ struct collect_value {
 	u64 value;
 };
 
-/* A sample of a group: the end of an interval. */
-struct collect_sample {
+/* The interval that a sample of a group ends: what was counted. */
+struct collect_interval {
 	u64 thread;			/* a unique number of the thread */
+	const u64 *counts;		/* by slot, since the sample before */
+	u64 period;			/* elapsed period, 0 if unknown */
+	/* Set by collect_stream__measure(). */
+	bool is_window;
+	bool is_interrupted;		/* it is one, but another event has sampled in it */
+	bool is_broken;			/* something was throttled or lost in it */
+	bool is_same;			/* it is whole, and of one thread */
+};
+
+/* The place of a sample: for whom it counts. */
+struct collect_sample {
 	struct collect_function *function;
 	const struct function_chain *chain;	/* if not NULL, each of its functions is a row */
-	const u64 *counts;		/* by slot, since the sample before; of a group only */
-	u64 period;			/* elapsed period, 0 if unknown */
 	bool filtered;			/* the user does not want to see it */
 	bool foreign;			/* the user wants no sample of its stream */
 	bool outside;			/* it is outside of the requested spans of time */
@@ -82,9 +91,10 @@ int collect_function__rename(struct collect_function *function, const char *symb
 struct collect_stream *window_collector__findnew_stream(struct window_collector *metrics,
 							struct collect_group *group, u64 id,
 							u64 thread, struct collect_value **values);
-int window_collector__sample(struct window_collector *metrics, struct collect_stream *stream,
-			     const struct collect_sample *sample);
-int collect_group__event_sample(struct collect_group *group, unsigned int slot,
+int collect_stream__measure(struct collect_stream *stream, struct collect_interval *interval);
+int collect_stream__sample(struct collect_stream *stream, const struct collect_interval *interval,
+			   const struct collect_sample *sample);
+int collect_group__event_sample(struct collect_group *group, unsigned int slot, u64 period,
 				const struct collect_sample *sample);
 int collect_group__path(struct collect_group *group, struct collect_function *function,
 			const u64 *counts);
