@@ -185,6 +185,16 @@ class Formula(unittest.TestCase):
         self.assertIn("reach back less than 50 cycles", said(path))
         self.assertNotIn("CPI", rows(path)["quick"])
 
+    def test_first_samples_choose_the_horizon(self):
+        """Of a long recording; later samples that do not reach it are left out."""
+        far, near = loop(QUICK, 10, 400, 2), loop(SLOW, 10, 60, 2)
+        path = recording("first", [*[far] * 10000, *[near] * 2000])
+        self.assertIn("from the 200 cycles that end 100 before the overflow", said(path))
+        self.assertEqual({name: own[0] for name, own in sums(path).items()}, {"quick": 2000000})
+        path = recording("first", [*[near] * 2000, *[far] * 10000])
+        self.assertIn("from the 25 cycles that end 25 before the overflow", said(path))
+        self.assertEqual(sum(own[0] for own in sums(path).values()), 12000 * 25)
+
     def test_share_is_of_the_last_target(self):
         """Whatever was before, and wherever the interrupt came."""
         stacks = [[(QUICK + 36, target, 5), *loop(QUICK, 10, 5)] for target in (SLOW, SLOW, THIRD)]

@@ -12,7 +12,7 @@
  *   before a long part, in step with it.
  * - A horizon suits if the records of nearly all samples reach it: the others are those with many
  *   branches, so they cannot be left out. Sums are made for several horizons, and the table gets
- *   the first one that suits.
+ *   the first one that suits. A long recording needs one only: its first samples choose it.
  * - The last record's target is where the sample hit, before the interrupt was late.
  * - Intel's counters of a record tell how often events of the group happened in its part.
  */
@@ -40,6 +40,8 @@
 
 /* Percentage of the samples that have to reach a horizon. */
 #define REACHED		99
+/* This number of samples chooses the horizon. */
+#define CHOOSE_AFTER	10000
 /* No compiler leaves more bytes without a branch; a damaged record does. */
 #define LONGEST		16384
 #define BLOCKS_BITS	12
@@ -53,6 +55,7 @@ static const struct {
 	{ 200, 100 }, { 150, 50 }, { 100, 50 }, { 50, 50 }, { 25, 25 }, { 0, 0 },
 };
 
+#define NR_SPANS	ARRAY_SIZE(spans)
 #define FARTHEST	(200 + 100)
 
 /* Counters of a record that are read; Intel's have four. */
@@ -84,7 +87,7 @@ struct code_block {
 
 struct branch_paths {
 	struct branch_paths *next;
-	struct collect_group *groups[ARRAY_SIZE(spans)];
+	struct collect_group *groups[NR_SPANS];
 	/* Length of an instruction, 0 if each has its own, as on x86. */
 	unsigned int length;
 	bool is_x86;
@@ -102,7 +105,10 @@ struct branch_paths {
 	/* Samples with code that cannot be read, and those that have nothing to hide. */
 	u64 nr_unread;
 	u64 nr_whole;
-	u64 nr_reached[ARRAY_SIZE(spans)];
+	u64 nr_reached[NR_SPANS];
+	/* Spans whose sums are made: all, or the chosen one. */
+	unsigned int first_span;
+	unsigned int end_span;
 	/* Each has a cycle or more. */
 	struct path_part parts[FARTHEST];
 	u8 code[LONGEST + INTEL_PT_INSN_BUF_SZ];
@@ -129,7 +135,7 @@ struct branch_paths *branch_paths__new(struct window_collector *metrics,
 	paths->is_x86 = arch && !strcmp(arch, "x86");
 	paths->length = arch && !strcmp(arch, "arm64") ? 4 : 0;
 	paths->nr_slots = PATH_COUNTERS;
-	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
+	for (size_t i = 0; i < NR_SPANS; i++) {
 		paths->groups[i] = window_collector__add_paths(metrics, cycles, spans[i].horizon,
 							       spans[i].guard);
 		if (!paths->groups[i]) {
@@ -137,6 +143,7 @@ struct branch_paths *branch_paths__new(struct window_collector *metrics,
 			return NULL;
 		}
 	}
+	paths->end_span = NR_SPANS;
 	paths->next = next;
 	return paths;
 }
@@ -166,7 +173,7 @@ int branch_paths__add_counter(struct branch_paths *paths, const struct perf_even
 	/* These are known without a counter, which is soon full. */
 	is_known = !strcmp(own, "cycles") || !strcmp(own, "instructions");
 	free(own);
-	for (size_t i = 0; !is_known && i < ARRAY_SIZE(spans); i++) {
+	for (size_t i = 0; !is_known && i < NR_SPANS; i++) {
 		int slot = collect_group__add_event(paths->groups[i], attr, name, cpu);
 
 		if (slot < 0)
@@ -346,9 +353,20 @@ static int add_end(struct branch_paths *paths, const struct branch_context *cont
 	struct collect_function *function;
 	int err = context->find(context->data, target, &function);
 
-	for (size_t i = 0; !err && function && i < ARRAY_SIZE(spans); i++)
+	for (unsigned int i = paths->first_span; !err && function && i < paths->end_span; i++)
 		err = collect_group__path_end(paths->groups[i], function);
 	return err;
+}
+
+/* Returns the first span that suits. */
+static unsigned int find_span(const struct branch_paths *paths)
+{
+	unsigned int i = paths->first_span;
+
+	while (i < paths->end_span - 1 &&
+	       (!paths->nr_whole || paths->nr_reached[i] * 100 < paths->nr_whole * REACHED))
+		i++;
+	return i;
 }
 
 /**
@@ -404,26 +422,17 @@ int branch_paths__sample(struct branch_paths *paths, const struct branch_context
 	is_whole |= reach >= FARTHEST;
 	paths->nr_whole += is_whole;
 	since = since_last(paths, nr_parts);
-	for (size_t i = 0; !err && i < ARRAY_SIZE(spans); i++) {
+	for (unsigned int i = paths->first_span; !err && i < paths->end_span; i++) {
 		if (reach < spans[i].guard + spans[i].horizon)
 			continue;
 		paths->nr_reached[i] += is_whole;
 		err = add_span(paths, i, nr_parts, since);
 	}
-	return err;
-}
-
-static void choose_horizon(struct branch_paths *paths)
-{
-	bool is_chosen = !paths->nr_samples;
-
-	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
-		bool suits = !spans[i].horizon || (paths->nr_whole &&
-			     paths->nr_reached[i] * 100 >= paths->nr_whole * REACHED);
-
-		collect_group__hide(paths->groups[i], is_chosen || !suits);
-		is_chosen |= suits;
+	if (paths->nr_samples == CHOOSE_AFTER) {
+		paths->first_span = find_span(paths);
+		paths->end_span = paths->first_span + 1;
 	}
+	return err;
 }
 
 /**
@@ -432,8 +441,12 @@ static void choose_horizon(struct branch_paths *paths)
  */
 void branch_paths__choose(struct branch_paths *paths)
 {
-	for (; paths; paths = paths->next)
-		choose_horizon(paths);
+	for (; paths; paths = paths->next) {
+		const unsigned int span = find_span(paths);
+
+		for (unsigned int i = 0; i < NR_SPANS; i++)
+			collect_group__hide(paths->groups[i], !paths->nr_samples || i != span);
+	}
 }
 
 /**
@@ -449,6 +462,8 @@ void branch_paths__restart(struct branch_paths *paths)
 		paths->nr_unread = 0;
 		paths->nr_whole = 0;
 		memset(paths->nr_reached, 0, sizeof(paths->nr_reached));
+		paths->first_span = 0;
+		paths->end_span = NR_SPANS;
 	}
 }
 
@@ -475,7 +490,7 @@ void branch_paths__describe(const struct branch_paths *paths, char *text, size_t
 		scnprintf(text, size,
 			  "the code of %llu %% of the samples with branch records cannot be read, so the CPI is that of the others: name the folder of the recorded files with --symfs",
 			  (unsigned long long)(100 * paths->nr_unread / paths->nr_samples));
-	else if (paths->nr_reached[ARRAY_SIZE(spans) - 2] * 100 < paths->nr_whole * REACHED)
+	else if (paths->nr_whole && find_span(paths) == NR_SPANS - 1)
 		scnprintf(text, size,
 			  "branch records of more than 1 %% of the samples reach back less than 50 cycles: they tell shares, but no CPI");
 	else if (paths->nr_full * 100 > paths->nr_counted * (100 - REACHED))
