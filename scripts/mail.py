@@ -143,18 +143,20 @@ def fill(letter: Letter, base: str, tree: Path, topic: str) -> str:
         sys.exit(f"series: the letter of {topic} names a figure that is not there: {error!r}")
 
 
-def add_topic(series: Store, base: str, tree: Path, topic: str) -> tuple[str, str]:
+def add_topic(
+    series: Store, base: str, tree: Path, topic: str, commits: dict[tuple[str, str], str]
+) -> tuple[str, str]:
     """Makes the commits of a topic and its needs; returns the topic's first parent and its end.
 
-    The branch topic/NAME of the tree is that end.
+    The branch topic/NAME of the tree is that end. commits: those of other topics, see add_patches.
     """
     names = names_of(series, base, topic)
     before = [name for name in names if not name.startswith(f"{topic}/")]
     own = [name for name in names if name not in before]
     if len(own) > MOST:
         sys.exit(f"series: the topic {topic} has {len(own)} patches: split it, {MOST} are the most")
-    start = store.add_patches(tree, series, base, before)
-    end = store.add_patches(tree, series, base, own, start)
+    start = store.add_patches(tree, series, base, before, made=commits)
+    end = store.add_patches(tree, series, base, own, start, commits)
     git(tree, "branch", "--force", f"topic/{topic}", end)
     return start, end
 
@@ -172,11 +174,11 @@ def write(series: Store, base: str, tree: Path, out: Path, wanted: str | None) -
     store.check_version(tree, base, tree)
     perf = recipients(tree, "-f", "kernel/events/core.c")
     # make all checks before the first mail is written
-    made = []
+    made, commits = [], {}
     for topic in [wanted] if wanted else topics:
         letter = Letter.read(series, base, topic)
         body = fill(letter, base, tree, topic)
-        made.append((topic, letter, body, *add_topic(series, base, tree, topic)))
+        made.append((topic, letter, body, *add_topic(series, base, tree, topic, commits)))
     for topic, letter, body, start, end in made:
         signed = sign(tree, start, end, who)
         shutil.rmtree(out / topic, ignore_errors=True)

@@ -263,16 +263,28 @@ def own_index(tree: Path, content: str) -> dict[str, str]:
     return env
 
 
-def add_patches(
-    tree: Path, series: Store, base: str, names: list[str], parent: str = PRISTINE
+def add_patches(  # pylint: disable=too-many-arguments
+    tree: Path,
+    series: Store,
+    base: str,
+    names: list[str],
+    parent: str = PRISTINE,
+    made: dict[tuple[str, str], str] | None = None,
 ) -> str:
     """Makes a commit on parent of each of these patches; returns the last one.
 
+    made: those of earlier calls, by parent and patch, to which the new ones are added.
     Raises SystemExit if one does not apply.
     """
-    env, head = own_index(tree, parent), git(tree, "rev-parse", parent)
+    env, head = {}, git(tree, "rev-parse", parent)
+    made = {} if made is None else made
     whole = names == series.names(base)
     for name in names:
+        place = head, name
+        if place in made:
+            env, head = {}, made[place]
+            continue
+        env = env or own_index(tree, head)
         path = series.path(base, name)
         patch = Patch.read(path)
         exact = whole and (base == series.newest or path.is_relative_to(OVERRIDES))
@@ -281,6 +293,7 @@ def add_patches(
             why = said.splitlines()[0].removeprefix("error: ")
             sys.exit(f"series: {path.relative_to(TOP)} does not apply to Linux {base}: {why}")
         head = commit(tree, env, head, f"{patch.message}\n\nPatch: {name}\n", NOBODY)
+        made[place] = head
     return head
 
 
