@@ -279,6 +279,20 @@ class Tables(Case):
             self.assertIn(expected, title)
             self.assertIn(column["meaning"], title)
 
+    def test_says_where_values_come_from(self):
+        """Of branch records, perf annotate shows more."""
+        table = reports.table(NAMES[:1])
+        for column in table["columns"]:
+            column["source"] = "branches" if column["name"] == "CPI" else "samples"
+        for path, said in (page("records", table), True), (self.page, False):
+            self.open(path)
+            titles = [cell.get_attribute("title") for cell in self.browser.all("#table td")]
+            self.assertEqual(any(re.search("CPI.*from branch records", t) for t in titles), said)
+            self.assertEqual(any("from event samples" in title for title in titles), said)
+            self.browser.one("#table tbody tr.row").click()
+            detail = self.browser.one("tr.detail").text
+            self.assertEqual(f"perf annotate -s '{NAMES[0]}'" in detail, said)
+
     def test_keyboard_alone(self):
         self.open(self.page)
         every = self.names()

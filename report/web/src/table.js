@@ -103,8 +103,17 @@ export function limitKey() {
 	return key;
 }
 
+const annotated = symbol =>
+	element(
+		'p',
+		{},
+		'The cycles of its code: ',
+		element('code', {}, `perf annotate -s '${symbol}'`)
+	);
+
 export function tableView(panel, table) {
 	const { columns, rows } = table;
+	const isAnnotated = columns.some(({ source }) => source === 'branches');
 
 	grid(panel, {
 		rows,
@@ -144,7 +153,8 @@ export function tableView(panel, table) {
 				'div',
 				{ class: 'about' },
 				element('p', {}, element('strong', {}, row.label), ' ', row.dso),
-				element('div', { class: 'side' }, metrics, counts)
+				element('div', { class: 'side' }, metrics, counts),
+				...(isAnnotated && row.symbol ? [annotated(row.symbol)] : [])
 			);
 		},
 	});
