@@ -5,19 +5,25 @@ The programs are those of bench/truth.py, in the machine with caches and the ker
 the machine's branch records with its own driver. At the end of a period no interrupt has disturbed
 the program, and the records are the path before it. `perf functions report --source branches` reads
 all 64 records of each sample, and copies of the recording with the last 32 and 16.
+
+A second recording has samples of each event with branch records, which tell the function of the
+event. And the cost of the records is measured: for the recorded program, and for the table of a
+large recording, whose branches are drawn from a program of some functions.
 """
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench import truth
+from bench import collect, cost, truth
 from bench.experiment import functions_of
-from bench.guest import SHARE, UNTHROTTLED
+from bench.guest import OUT, SHARE, UNTHROTTLED
 from bench.markdown import prose
 from emulator.compare import by_function, compare
-from tests.harness import branchrecords
+from tests.harness import branchrecords, fleet
+from tests.harness import perfwrite as pw
 from tests.harness.env import BASE, PERF, TOP, in_guest, must
 
 TITLE = "Shares and CPI from branch records"
@@ -25,23 +31,38 @@ PROGRAMS = truth.PROGRAMS | truth.NESTED
 MODELS = "small,kernel=on", "large,kernel=on"
 EVENTS = "{cycles,instructions}:uS"
 PERIOD = 49999
+PATHS = f"-e '{EVENTS}' -c {PERIOD}"
+# as bench/truth.py, without two members that no rate needs: the records take a counter
+MEMBERS = "instructions", "branch-misses", "cache-misses", "dTLB-load-misses"
+SAMPLES = f"-e '{{{','.join(('cycles', *MEMBERS))}}}:u' -F {truth.RATE}"
+EVENT_SAMPLES = "event samples"
 RECORDS = 64, 32, 16
 # the goals: the error of shares to what chance makes of it, that of the CPI, marks, and intervals
 CHANCE, ERROR, MARKED, COVERED = 1.2, 0.06, 0.1, 0.93
 METRICS = truth.CYCLES, "CPI"
+RATES = "BM/KI", "CM/KI", "TM/KI"
+CHANCE_OF_RATES = 1.5
+# of the written recordings: samples, functions, blocks of code in each, and records of a sample
+SAMPLES_WRITTEN, FUNCTIONS, BLOCKS = (200_000, 2_000_000), 400, 4
+READERS = {
+    "decode": ("report", "--stats"),
+    "records": ("functions", "report", "--source", "branches"),
+}
+RUNS = 3
+SLOWER = 2
 
 
-def record(program: str, model: str) -> tuple[Path, Path]:
+def record(program: str, model: str, kind: str, options: str) -> tuple[Path, Path]:
     """Records a program; returns the recording and its truth."""
     SHARE.mkdir(parents=True, exist_ok=True)
-    name = truth.file_name(program, model.partition(",")[0], "branches")
+    name = truth.file_name(program, model.partition(",")[0], kind)
     data, counted, true = (SHARE / f"{name}.{end}" for end in ("data", "txt", "true"))
     command = f"sh -c '{PROGRAMS[program]} > /dev/null'"
     in_guest(
         UNTHROTTLED
         + truth.setup_of(program)
         + f"cd /tmp; settle; perf record -q -b -T --sample-cpu -m 16M "
-        f"-o {data.name} -e '{EVENTS}' -c {PERIOD} -- {command} > record.out 2>&1 || "
+        f"-o {data.name} {options} -- {command} > record.out 2>&1 || "
         f"{{ cat record.out; exit 1; }}\nmv {data.name} /share\n",
         *("--model", model, "--truth", counted, "--root", f"{truth.root_of(program)}.cpio"),
         share=SHARE,
@@ -65,32 +86,116 @@ def horizon(data: Path, *files: object) -> str:
     return f"{group['alternative_sample_period']}/{group['alternative_sample_count']}"
 
 
-def values(program: str, data: Path, true: Path) -> dict[str, Any]:
-    """All errors of a recording, by the number of records."""
+def values(program: str, model: str) -> dict[str, Any]:
+    """All errors of a program, by the number of records, and those of event samples."""
     files = "--symfs", truth.root_of(program)
-    exact = by_function(functions_of(true, PERF, "--source", "windows", "--share", "none", *files))
 
-    def read(path: Path, source: str) -> dict[str, Any]:
-        found = by_function(functions_of(path, PERF, "--source", source, *files))
-        rows = compare(found, exact, truth.LEAST)
+    def read(path: Path, true: Path, source: str) -> dict[str, Any]:
+        exact = functions_of(true, PERF, "--source", "windows", "--share", "none", *files)
+        found = functions_of(path, PERF, "--source", source, *files)
+        rows = compare(by_function(found), by_function(exact), truth.LEAST)
         return {"functions": len(rows), **truth.result_of(rows)}
 
+    data, true = record(program, model, "branches", PATHS)
     result: dict[str, Any] = {}
     for records in RECORDS:
         path = data if records == RECORDS[0] else data.with_suffix(f".{records}")
         if path != data:
             branchrecords.shorten(data, path, records)
-        result[str(records)] = {**read(path, "branches"), "horizon": horizon(path, *files)}
+        result[str(records)] = {**read(path, true, "branches"), "horizon": horizon(path, *files)}
+    result[EVENT_SAMPLES] = read(*record(program, model, "origin", SAMPLES), "samples")
     return result
 
 
+def write(path: Path, samples: int) -> None:
+    """Writes a recording of x86-64, whose samples have 64 records each."""
+    import numpy  # pylint: disable=import-outside-toplevel
+
+    depth, at_once = RECORDS[0], 20_000
+    words = "identifier", "ip", "task", "time", "number"
+    kind = numpy.dtype(
+        [("type", "<u4"), ("misc", "<u2"), ("size", "<u2"), *((word, "<u8") for word in words)]
+        + [("records", "<u8", (depth, 3))]
+    )
+    code, begin = path.with_suffix(".so"), 0x10000000
+    fleet.library(code, FUNCTIONS)
+    length = fleet.SPACE // BLOCKS
+    blocks = numpy.array(
+        [begin + at + length * n for at in fleet.addresses(code) for n in range(BLOCKS)], "<u8"
+    )
+    # a few blocks are hot, most are not
+    random = numpy.random.default_rng(1)
+    random.shuffle(blocks)
+    weights = 1 / numpy.arange(1, len(blocks) + 1)
+    way = random.choice(len(blocks), (at_once, depth + 1), p=weights / weights.sum())
+    table = numpy.zeros(at_once, kind)
+    for name, value in {
+        "type": pw.SAMPLE,
+        "misc": pw.MISC_USER,
+        "size": kind.itemsize,
+        "identifier": 1,
+        "ip": blocks[way[:, 0]],
+        "task": 1000 << 32 | 1000,
+        "number": depth,
+    }.items():
+        table[name] = value
+    # the newest first; a block of zeros has instructions of two bytes
+    table["records"][:, :, 0] = blocks[way[:, 1:]] + 2 * random.integers(
+        length // 2, size=(at_once, depth)
+    )
+    table["records"][:, :, 1] = blocks[way[:, :-1]]
+    table["records"][:, :, 2] = random.integers(1, 16, size=(at_once, depth)) << 4
+    cycles = pw.Event(
+        *("cycles", 0, 0, [1], PERIOD),
+        sample_type=pw.IDENTIFIER | pw.IP | pw.TID | pw.TIME | pw.BRANCH_STACK,
+        read_format=pw.FORMAT_ID,
+        branch_sample_type=pw.BRANCH_USER | pw.BRANCH_ANY,
+    )
+    writer = pw.Writer([[cycles]], arch="x86_64")
+    where = pw.Where(1, 1000, 1000)
+    writer.comm(where, "program")
+    writer.mmap2(where, begin, 0x100000, str(code))
+    for first in range(0, samples, at_once):
+        table["time"] = 1000 + first + numpy.arange(at_once)
+        writer.records.append(table.tobytes())
+        writer.finished_round()
+    writer.write(path)
+
+
+def scale(samples: int) -> dict[str, Any]:
+    """Time and memory of a table of a large recording."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = OUT / "branches.data"
+    write(path, samples)
+    runs = {
+        name: [collect.run(path, *words) for _ in range(RUNS)] for name, words in READERS.items()
+    }
+    path.unlink()
+    return {
+        "samples": samples,
+        "seconds": {name: min(seconds for seconds, _, _ in own) for name, own in runs.items()},
+        "memory": {name: max(memory for _, memory, _ in own) for name, own in runs.items()},
+    }
+
+
 def measure() -> dict:
-    """Records the programs, one after the other."""
+    """Records the programs, two at a time."""
     if BASE == "6.12":
         raise LookupError("Linux 6.12 has no driver of branch records: use BASE=7.3")
+    jobs = [(program, model) for model in MODELS for program in PROGRAMS]
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(jobs, pool.map(lambda job: values(*job), jobs)))
     return {
-        model: {program: values(program, *record(program, model)) for program in PROGRAMS}
-        for model in MODELS
+        "programs": {
+            model: {program: found[program, model] for program in PROGRAMS} for model in MODELS
+        },
+        "cost": {
+            more: cost.run_time(
+                "python3", MODELS[0], f"perf record -q -T --sample-cpu {PATHS} {more}".strip()
+            )
+            for more in ("", "-b")
+        },
+        "scale": [scale(samples) for samples in SAMPLES_WRITTEN],
     }
 
 
@@ -127,27 +232,122 @@ def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
     ]
 
 
+def goals_of_samples(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
+    """Returns the goals of event samples with records, the results, and whether they are met."""
+    rows = [row[EVENT_SAMPLES] for row in programs.values()]
+    found = []
+    for metric in RATES:
+        within = sum(
+            row[metric]["error"] <= CHANCE_OF_RATES * row[metric]["chance"] for row in rows
+        )
+        found.append(
+            (
+                f"error of {metric} at most {CHANCE_OF_RATES} times the error of chance",
+                f"{within} of {len(rows)} programs",
+                within == len(rows),
+            )
+        )
+    number, marked, right = (
+        sum(row[metric][key] for row in rows for metric in RATES)
+        for key in ("values", "marked", "right")
+    )
+    return [
+        *found,
+        (
+            f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
+            f"{right} of {number - marked}",
+            right >= COVERED * (number - marked),
+        ),
+        (
+            "at most a tenth of the values are marked or missing",
+            f"{marked} of {number}",
+            marked <= MARKED * number,
+        ),
+    ]
+
+
+def table_of_goals(found: list[tuple[str, str, bool]]) -> list[str]:
+    """The goals, as lines of Markdown."""
+    return ["", "| goal | found | |", "|---|---|---|"] + [
+        f"| {goal} | {what} | {'met' if is_met else 'not met'} |" for goal, what, is_met in found
+    ]
+
+
+def cell(value: dict[str, Any]) -> str:
+    """An error, and that of chance, in percent."""
+    return f"{100 * value['error']:.1f} ({100 * value['chance']:.1f})"
+
+
+def samples_of(programs: dict[str, dict]) -> list[str]:
+    """The errors of event samples, as lines of Markdown."""
+    lines = [
+        "",
+        "Event samples:",
+        "",
+        f"| program | functions | {' | '.join(RATES)} | intervals |",
+        f"|---|--:|{'--:|' * (1 + len(RATES))}",
+    ]
+    for program, own in programs.items():
+        row = own[EVENT_SAMPLES]
+        right = sum(row[key]["right"] for key in RATES)
+        plain = sum(row[key]["values"] - row[key]["marked"] for key in RATES)
+        cells = " | ".join(cell(row[key]) for key in RATES)
+        lines.append(f"| {program} | {row['functions']} | {cells} | {right} of {plain} |")
+    return lines + table_of_goals(goals_of_samples(programs))
+
+
+def report_scale(small: dict[str, Any], large: dict[str, Any]) -> str:
+    """What the table of a large recording costs."""
+    times = large["seconds"]["records"] / large["seconds"]["decode"]
+    memory = [row["memory"]["records"] / 2**20 for row in (small, large)]
+    return prose(
+        f"""The table of a recording of {large['samples']:,} samples with {RECORDS[0]} records each
+        takes {times:.2f} times as long as `perf report --stats`, which only decodes the recording
+        (goal: at most {SLOWER}, {'met' if times <= SLOWER else 'not met'}). It takes
+        {memory[1]:.0f} MB of memory, and that of {small['samples']:,} samples {memory[0]:.0f} MB.
+        The recording is written, not recorded: of x86-64, whose instructions perf has to
+        decode."""
+    )
+
+
 def report(result: dict) -> str:
     """The result as Markdown."""
+    plain, records = result["cost"].values()
     lines = [
         prose(
             f"""Programs of Debian are recorded in the machine with caches and the kernel, with
-            `perf record -b -e '{EVENTS}' -c {PERIOD}`, and read by
-            `perf functions report --source branches`. Linux reads the branch records with its own
-            driver; no event alternates. The tables have errors in percent, of the functions with
-            at least {truth.LEAST:.0f} % of the true cycles."""
+            `perf record -b {PATHS}`, and read by `perf functions report --source branches`. Linux
+            reads the branch records with its own driver; no event alternates. The tables have
+            errors in percent, of the functions with at least {truth.LEAST:.0f} % of the true
+            cycles."""
         ),
         "",
         prose(
             f"""*{truth.CYCLES}* is the percentage of the cycles that went to a wrong function.
             *CPI* is the mean of |recorded - true|, weighted by cycles, relative to the true mean.
             The number in brackets is what the random choice of the samples alone would make.
-            *intervals* are those that contain the truth, of both values, if they have no mark.
-            32 and 16 records are the last ones of the same samples. *cycles* are those that count,
-            and those between them and the overflow."""
+            *intervals* are those that contain the truth, of all values of a line, if they have no
+            mark. 32 and 16 records are the last ones of the same samples. *cycles* are those that
+            count, and those between them and the overflow."""
         ),
+        "",
+        prose(
+            f"""*Event samples* are those of another recording, `perf record -b {SAMPLES}`, read
+            with `--source samples`: each counts for the function that its last branch record
+            names."""
+        ),
+        "",
+        prose(
+            f"""The records cost time and space. python3 takes {plain['times']:.3f} times as long
+            with these samples (`{PATHS}`, small caches), and {records['times']:.3f} times with
+            `-b`. A recording has {plain['bytes'] / 1e6:.1f} MB for each second without records,
+            and {records['bytes'] / 1e6:.1f} MB with them, of {records['samples']:,.0f}
+            samples."""
+        ),
+        "",
+        report_scale(*result["scale"]),
     ]
-    for model, programs in result.items():
+    for model, programs in result["programs"].items():
         lines += [
             "",
             f"`MODEL={model}`:",
@@ -156,21 +356,15 @@ def report(result: dict) -> str:
             f"|---|--:|--:|--:|{'--:|' * (1 + len(METRICS))}",
         ]
         for program, own in programs.items():
-            for records in RECORDS:
-                row = own[str(records)]
-                cells = [
-                    f"{100 * row[key]['error']:.1f} ({100 * row[key]['chance']:.1f})"
-                    for key in METRICS
-                ]
+            for number in RECORDS:
+                row = own[str(number)]
+                cells = " | ".join(cell(row[key]) for key in METRICS)
                 right = sum(row[key]["right"] for key in METRICS)
-                plain = sum(row[key]["values"] - row[key]["marked"] for key in METRICS)
+                unmarked = sum(row[key]["values"] - row[key]["marked"] for key in METRICS)
                 lines.append(
-                    f"| {program} | {row['functions']} | {records} | {row['horizon']} "
-                    f"| {' | '.join(cells)} | {right} of {plain} |"
+                    f"| {program} | {row['functions']} | {number} | {row['horizon']} | {cells} "
+                    f"| {right} of {unmarked} |"
                 )
-        lines += ["", f"Goals, {RECORDS[0]} records:", "", "| goal | found | |", "|---|---|---|"]
-        lines += [
-            f"| {goal} | {found} | {'met' if is_met else 'not met'} |"
-            for goal, found, is_met in goals(programs)
-        ]
+        lines += ["", f"Goals, {RECORDS[0]} records:", *table_of_goals(goals(programs))]
+        lines += samples_of(programs)
     return "\n".join(lines)

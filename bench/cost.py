@@ -150,22 +150,28 @@ def opening(kernel: Path) -> dict[str, Any]:
     }
 
 
-def run_time(name: str, model: str) -> dict[str, float]:
-    """How much longer a program takes, and samples per second, with the default recording."""
+def run_time(name: str, model: str, command: str = "perf functions record -q") -> dict[str, float]:
+    """How much longer a program takes with a recording, the default one or that of a command; its
+    samples and bytes per second.
+    """
     timed, data = SHARE / "timed.py", SHARE / "cost.data"
     SHARE.mkdir(parents=True, exist_ok=True)
     timed.write_text(TIMED)
-    command = f"python3 /share/timed.py {PROGRAMS[name]}"
+    timed_program = f"python3 /share/timed.py {PROGRAMS[name]}"
     out = in_guest(
-        f"cd /tmp; {command} > /dev/null; settle; {command}; settle\n"
-        f"perf functions record -q -o cost.data -- {command}\nmv cost.data /share\n",
+        f"cd /tmp; {timed_program} > /dev/null; settle; {timed_program}; settle\n"
+        f"{command} -o cost.data -- {timed_program}\nmv cost.data /share\n",
         *("--model", model),
         share=SHARE,
         timeout=1200,
     )
     alone, recorded = (int(line) for line in out.split("\n") if line.isdigit())
-    samples = records(data).samples
-    return {"times": recorded / alone, "samples": samples / recorded * 1e9}
+    second = recorded / 1e9
+    return {
+        "times": recorded / alone,
+        "samples": records(data).samples / second,
+        "bytes": data.stat().st_size / second,
+    }
 
 
 def code_size(core: Path) -> int:
