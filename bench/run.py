@@ -90,11 +90,13 @@ def short(results: dict[str, Any], command: str) -> Iterator[str]:
         )
     if cost := results.get("cost"):
         added = cost["added"]
+        saved = min(added[name] - added[f"quiet {name}"] for name in ("unused", "used", "jitter"))
         yield bullet(
-            f"""An overflow of arm_pmuv3, with its sample, executes
+            f"""An overflow of arm_pmuv3 with its sample takes
             {cost['instructions']['pristine']:.0f} instructions. The series adds
-            {added['unused']:.0f} if the event does not alternate, {added['used']:.0f} if it does,
-            and {added['jitter']:.0f} if it does with jitter. (`{command}cost`)"""
+            {added['unused']:.0f}, or {added['used']:.0f} if the event alternates, or
+            {added['jitter']:.0f} with jitter. Topic `quiet` saves {saved:.0f} or more.
+            (`{command}cost`)"""
         )
     if by_module := results.get("by_module"):
         added = by_module["added"]

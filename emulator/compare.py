@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Prints the values of a recording from each source below the truth.
+"""Prints the truth, and under it the values of a recording from each source.
 
 The tables are what `perf functions report --json` prints: of the truth (emulator/truth.py),
 and of the recording, made in the machine with caches, with each --source. A value is

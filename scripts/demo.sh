@@ -4,8 +4,8 @@
 # Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
 # its table per function; leaves perf.data and functions.txt in the folder OUT.
 # Unless they are set, both are the machine's own. Options are for perf record.
-# With a core model, $MODEL, the values from each source are printed below the truth, which
-# is left in OUT, too, as a recording: truth.data. If $SHOW is truth, only its table is printed.
+# With a core model, $MODEL, the values from each source are printed under the true ones, which
+# are left in OUT, too, as a recording: truth.data. If $SHOW is truth, only its table is printed.
 # Some events have no truth: then the reason is printed in its place.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -93,8 +93,8 @@ printf ' %s' "${table[@]/#"$new/"/"$out/"}"
 printf '\n\n'
 cat "$out/functions.txt"
 if [ "$MODEL" != none ]; then
-	printf '\nThe values from each source below the truth, which the core model counts. A ?\n'
-	printf 'marks a weak value, a ! one whose 95 %% interval does not contain the truth:\n\n'
+	printf '\nThe truth, which the core model counts, and under it the values of each source.\n'
+	printf 'A ? marks a weak value, a ! one whose 95 %% interval lacks the truth:\n\n'
 	cat "$out/compared.txt"
 	echo
 	machine model_about

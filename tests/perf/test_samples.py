@@ -198,7 +198,7 @@ class Reading(Sums):
             done.stderr,
         )
         text = done.stdout
-        self.assertIn("\n# source: event samples, which # counts\n", text)
+        self.assertIn("\n# source: event samples (# is their number)\n", text)
         windows = must(PERF, "functions", "report", "--source", "windows", path, stderr=-1)
         self.assertNotIn("# source", windows)
 

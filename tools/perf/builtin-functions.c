@@ -1420,7 +1420,7 @@ static int cmd_functions_report(int argc, const char **argv, bool tui_is_default
 	OPT_VALUE(0, "after", &report, "files", "compare several runs: those after it",
 		  add_to_side),
 	OPT_VALUE(0, "fail-on", &report.fail_on, "limit",
-		  "exit status 2 if a metric has surely risen more, as in CPI>5%, or fallen, as in CPI<-5%",
+		  "exit status 2 if the 95 % interval says that a metric has risen more, as in CPI>5%, or fallen, as in CPI<-5%",
 		  add_limits),
 	OPT_GROUP(GROUP_OUTPUT),
 	OPT_STRING(0, "sums", &report.sums, "file",

@@ -453,7 +453,7 @@ static void print_sources(const struct function_print *print, FILE *fp)
 		return;
 	fputs("# source: ", fp);
 	if (has[FUNCTION_SOURCE_SAMPLES])
-		fputs("event samples, which # counts", fp);
+		fputs("event samples (# is their number)", fp);
 	if (has[FUNCTION_SOURCE_SAMPLES] &&
 	    function_table__has_share(print->table, FUNCTION_SHARE_RECORDED))
 		fputs(", each in the function of the last branch record", fp);
