@@ -44,7 +44,7 @@
 #define CHOOSE_AFTER	10000
 /* No compiler leaves more bytes without a branch; a damaged record does. */
 #define LONGEST		16384
-#define BLOCKS_BITS	12
+#define BLOCKS_BITS	14
 /* Cycles of a record that the kernel could not tell, or not in full. */
 #define MOST_CYCLES	0xffff
 
