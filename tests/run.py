@@ -7,7 +7,7 @@ usage: run.py [--needs | --skip=REASON] [--all | --fast] [SUITE...]
 A SUITE is the NAME of tests/SUBJECT/test_NAME.py.
 
 A suite is a unittest module. It gets one line with its counts and its time, and a log in
-build/BASE/check/NAME.log; failures and the reasons of skips are printed. Two suites run at a time.
+build/BASE/check/NAME.log; failures and the reasons of skips are printed. Three suites run at once.
 The last line is `N passed, N failed, N skipped`. With --needs, it prints instead what these suites
 need: the architectures of emulated machines, and `slow` if a suite is slow. With --skip, none runs
 and all are counted. With --fast, only quick suites run, which need no machine and no Linux tree.
@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 DEFAULT = "6.12"  # base of Linux
-LANES = 2
+LANES = 3  # on two processors: many suites wait for most of the time
 SLOWEST = 10  # number of suites that the summary names
 
 
