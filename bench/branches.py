@@ -33,8 +33,8 @@ EVENTS = "{cycles,instructions}:uS"
 PERIOD = 49999
 PATHS = f"-e '{EVENTS}' -c {PERIOD}"
 # as bench/truth.py, without two members that no rate needs: the records take a counter
-MEMBERS = "instructions", "branch-misses", "cache-misses", "dTLB-load-misses"
-SAMPLES = f"-e '{{{','.join(('cycles', *MEMBERS))}}}:u' -F {truth.RATE}"
+SAMPLED = "cycles", "instructions", "branch-misses", "cache-misses", "dTLB-load-misses"
+SAMPLES = f"-e '{{{','.join(f'{event}/freq={truth.RATE}/' for event in SAMPLED)}}}:uS'"
 EVENT_SAMPLES = "event samples"
 RECORDS = 64, 32, 16
 # the goals: the error of shares to what chance makes of it, that of the CPI, marks, and intervals
