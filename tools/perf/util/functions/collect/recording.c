@@ -1142,7 +1142,9 @@ static struct collect_stream *end_interval(struct recording *recording, struct e
 	}
 	err = read_counts(recording, values, evsel, id, event, sample) ?:
 	      collect_stream__measure(stream, interval);
-	return err < 0 ? ERR_PTR(err) : err ? NULL : stream;
+	if (err < 0)
+		return ERR_PTR(err);
+	return err ? NULL : stream;
 }
 
 static int add_event_sample(struct recording *recording, struct machine *machine,
