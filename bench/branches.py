@@ -278,7 +278,9 @@ def table_of_goals(found: list[tuple[str, str, bool]]) -> list[str]:
 
 
 def cell(value: dict[str, Any]) -> str:
-    """An error, and that of chance, in percent."""
+    """An error, and that of chance, in percent; - if there is no value."""
+    if not value["error"] and value["marked"] == value["values"]:
+        return "-"
     return f"{100 * value['error']:.1f} ({100 * value['chance']:.1f})"
 
 
@@ -339,8 +341,9 @@ def report(result: dict) -> str:
         ),
         "",
         prose(
-            f"""*Event samples* are those of another recording, `perf record -b {SAMPLES}`, read
-            with `--source samples`: each counts for the function that its last branch record
+            f"""*Event samples* are those of another recording with `-b`, of a group of
+            {', '.join(SAMPLED[:-1])} and {SAMPLED[-1]}, each with `freq={truth.RATE}`. It is read
+            with `--source samples`: each sample counts for the function that its last branch record
             names."""
         ),
         "",
