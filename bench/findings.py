@@ -365,7 +365,7 @@ def draw_truth(figure: "Figure", measured: dict[str, Any]) -> None:
         axes.set_xticks(range(len(windows)), [name.partition(",")[0] for name in windows])
         axes.tick_params(axis="x", labelrotation=30)
         axes.margins(y=0.2)
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper right" if axes is left else "upper left")
     left.set(ylabel="cycles given to a wrong function, %")
     right.set(ylabel="mean error of CPI, %")
 
