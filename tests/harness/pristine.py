@@ -30,9 +30,10 @@ GUEST = KEPT / "root"  # perf for the emulated machine, as installed
 
 
 def pristine() -> None:
-    """Makes what is built from the work tree, once."""
+    """Makes what other suites need of the work tree, once."""
     pristine_kernel()
     keep(KEPT / "perf.made-by", "pristine", build_and_copy_perf)
+    keep_module()
 
 
 def pristine_kernel() -> None:
@@ -165,6 +166,12 @@ def build_and_copy_perf() -> None:
 def pristine_module(share: Path) -> None:
     """Makes the kernel, and, in share, perf_alt_period.ko for it from the DKMS package."""
     pristine_kernel()
+    keep_module()
+    shutil.copy(KEPT / MODULE, share)
+
+
+def keep_module() -> None:
+    """Makes MODULE from the DKMS package, once."""
     names = "Makefile", "dkms.conf", "perf_alt_period.c"
     sources = (
         "scripts/debian/dkms.sh",
@@ -172,7 +179,6 @@ def pristine_module(share: Path) -> None:
         *(f"module/{name}" for name in names),
     )
     keep(KEPT / "module.made-by", "pristine", build_module, *(TOP / name for name in sources))
-    shutil.copy(KEPT / MODULE, share)
 
 
 def dkms_source(folder: Path) -> Path:

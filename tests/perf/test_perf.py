@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.harness.env import BASE, LINUX, PERF, SLOW, run, vm
 from tests.harness.pristine import HOST, IMAGE, KEPT, TOOLS, pristine
 
-# beside test_series.py, which also makes pristine() first, and then keeps the work tree
+# beside test_series.py, which also makes what this needs before it keeps the work tree
 MINUTES = 9
 MACHINES = "arm64"
 
