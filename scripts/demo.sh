@@ -94,7 +94,7 @@ printf '\n\n'
 cat "$out/functions.txt"
 if [ "$MODEL" != none ]; then
 	printf '\nThe truth, which the core model counts, and under it the values of each source.\n'
-	printf 'A ? marks a weak value, a ! one whose 95 %% interval lacks the truth:\n\n'
+	printf 'A ? marks a weak value, a ! one whose 95 %% interval misses the truth:\n\n'
 	cat "$out/compared.txt"
 	echo
 	machine model_about
