@@ -13,6 +13,7 @@ large recording, whose branches are drawn from a program of some functions.
 
 import json
 import subprocess
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -203,74 +204,65 @@ def measure() -> dict:
     }
 
 
-def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
-    """Returns the goals of 64 records, the results, and whether they are met."""
+Goal = tuple[str, str, bool]  # what, the result, and whether it is met
+
+
+def within(rows: list[dict], metric: str, limit: str, most: Callable[[dict], float]) -> Goal:
+    """Each program's error of a metric is at most that of the limit."""
+    number = sum(row[metric]["error"] <= most(row[metric]) for row in rows)
+    return (
+        f"error of {metric} at most {limit}",
+        f"{number} of {len(rows)} programs",
+        number == len(rows),
+    )
+
+
+def chance(rows: list[dict], metric: str, times: float) -> Goal:
+    """... that of chance."""
+    text = f"{times} times the error of chance"
+    return within(rows, metric, text, lambda value: times * value["chance"])
+
+
+def certainty(rows: list[dict], metrics: Collection[str]) -> list[Goal]:
+    """Intervals contain the truth, and few values are marked."""
+    number, marked, right = (
+        sum(row[metric][key] for row in rows for metric in metrics)
+        for key in ("values", "marked", "right")
+    )
+    return [
+        (
+            f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
+            f"{right} of {number - marked}",
+            right >= COVERED * (number - marked),
+        ),
+        (
+            "at most a tenth of the values are marked or missing",
+            f"{marked} of {number}",
+            marked <= MARKED * number,
+        ),
+    ]
+
+
+def goals(programs: dict[str, dict]) -> list[Goal]:
+    """The goals of 64 records."""
     rows = [row[str(RECORDS[0])] for row in programs.values()]
-    shares = sum(row[truth.CYCLES]["error"] <= CHANCE * row[truth.CYCLES]["chance"] for row in rows)
-    rates = sum(row["CPI"]["error"] <= ERROR for row in rows)
-    number, marked, right = (
-        sum(row[metric][key] for row in rows for metric in METRICS)
-        for key in ("values", "marked", "right")
-    )
     return [
-        (
-            f"error of {truth.CYCLES} at most {CHANCE} times the error of chance",
-            f"{shares} of {len(rows)} programs",
-            shares == len(rows),
-        ),
-        (
-            f"error of CPI at most {100 * ERROR:.0f} %",
-            f"{rates} of {len(rows)} programs",
-            rates == len(rows),
-        ),
-        (
-            f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
-            f"{right} of {number - marked}",
-            right >= COVERED * (number - marked),
-        ),
-        (
-            "at most a tenth of the values are marked or missing",
-            f"{marked} of {number}",
-            marked <= MARKED * number,
-        ),
+        chance(rows, truth.CYCLES, CHANCE),
+        within(rows, "CPI", f"{100 * ERROR:.0f} %", lambda _value: ERROR),
+        *certainty(rows, METRICS),
     ]
 
 
-def goals_of_samples(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
-    """Returns the goals of event samples with records, the results, and whether they are met."""
+def goals_of_samples(programs: dict[str, dict]) -> list[Goal]:
+    """The goals of event samples with records."""
     rows = [row[EVENT_SAMPLES] for row in programs.values()]
-    found = []
-    for metric in RATES:
-        within = sum(
-            row[metric]["error"] <= CHANCE_OF_RATES * row[metric]["chance"] for row in rows
-        )
-        found.append(
-            (
-                f"error of {metric} at most {CHANCE_OF_RATES} times the error of chance",
-                f"{within} of {len(rows)} programs",
-                within == len(rows),
-            )
-        )
-    number, marked, right = (
-        sum(row[metric][key] for row in rows for metric in RATES)
-        for key in ("values", "marked", "right")
-    )
     return [
-        *found,
-        (
-            f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
-            f"{right} of {number - marked}",
-            right >= COVERED * (number - marked),
-        ),
-        (
-            "at most a tenth of the values are marked or missing",
-            f"{marked} of {number}",
-            marked <= MARKED * number,
-        ),
+        *(chance(rows, metric, CHANCE_OF_RATES) for metric in RATES),
+        *certainty(rows, RATES),
     ]
 
 
-def table_of_goals(found: list[tuple[str, str, bool]]) -> list[str]:
+def table_of_goals(found: list[Goal]) -> list[str]:
     """The goals, as lines of Markdown."""
     return ["", "| goal | found | |", "|---|---|---|"] + [
         f"| {goal} | {what} | {'met' if is_met else 'not met'} |" for goal, what, is_met in found
