@@ -7,7 +7,7 @@ from tests.harness import machines
 from tests.harness.env import ARCH, CHECK, LINUX, in_guest, must
 from tests.harness.pristine import IMAGE, pristine_kernel
 
-MINUTES = 1
+MINUTES = 2
 MACHINES = "arm64"
 
 NEED_TWO_CPUS = (

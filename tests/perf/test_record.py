@@ -18,7 +18,7 @@ from tests.harness import perfdata
 from tests.harness.env import CHECK, PERF, functions, in_guest, must, run
 from tests.harness.truth import LEAVES, check_shares, read_truth
 
-MINUTES = 1
+MINUTES = 2
 MACHINES = "arm64"
 
 SHARE = CHECK / "record"

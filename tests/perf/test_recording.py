@@ -30,7 +30,7 @@ from tests.harness.env import (
 from tests.harness.machines import RECORD
 from tests.harness.truth import LEAVES, Truth, check_shares, measured_rates, places, read_truth
 
-MINUTES = 1
+MINUTES = 2
 MACHINES = "arm64"
 
 SHARE = CHECK / "recording"

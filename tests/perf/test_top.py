@@ -13,7 +13,7 @@ import unittest
 from tests.harness.env import CHECK, TOP, in_guest, words
 from tests.harness.truth import LEAVES, check_shares, read_truth
 
-MINUTES = 2
+MINUTES = 4
 MACHINES = "arm64"
 
 SHARE = CHECK / "top"

@@ -27,7 +27,7 @@ CHAINS = {
     "main": (10, 3000, 3000, 0),
     "0x7f00 [unknown]": (5, 1500, 0, 0),
 }
-MINUTES = 3
+MINUTES = 1
 
 CLASSES = 5
 
