@@ -4,8 +4,9 @@
 # Records $WORKLOAD with the events $EVENTS in the emulated machine and prints
 # its table per function; leaves perf.data and functions.txt in the folder OUT.
 # Unless they are set, both are the machine's own. Options are for perf record.
-# With a core model, $MODEL, the values from each source are printed under the true ones, which
-# are left in OUT, too, as a recording: truth.data. If $SHOW is truth, only its table is printed.
+# With a core model, $MODEL, it prints the true values, and under them those of each source, and
+# leaves the truth in OUT, too, as a recording: truth.data. If $SHOW is truth, it prints only the
+# table of the truth.
 # Some events have no truth: then the reason is printed in its place.
 set -euo pipefail
 cd "$(dirname "$0")/.."

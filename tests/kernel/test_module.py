@@ -12,7 +12,7 @@ from tests.harness.modules import GROUP, SHORT, SHORT_LONG, WINDOW
 from tests.harness.pristine import IMAGE, pristine_module
 from tests.harness.truth import LEAVES, read_truth
 
-# beside test_series.py, which also makes what this needs before it keeps the work tree
+# beside test_series.py, which builds what this suite needs before it takes the work tree
 MINUTES = 5
 MACHINES = "arm64"
 

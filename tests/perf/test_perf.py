@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.harness.env import BASE, LINUX, PERF, SLOW, run, vm
 from tests.harness.pristine import HOST, IMAGE, KEPT, TOOLS, pristine
 
-# beside test_series.py, which also makes what this needs before it keeps the work tree
+# beside test_series.py, which builds what this suite needs before it takes the work tree
 MINUTES = 9
 MACHINES = "arm64"
 
@@ -39,7 +39,7 @@ NEED_THE_KERNEL = (
 ALL_METRICS = "perf all metrics test"
 # On Linux 6.12 this test never ends, because its workload takes 0.01 s. Root has another workload.
 ENDLESS = (ALL_METRICS,) if BASE == "6.12" and os.getuid() else ()
-# More than a minute of waiting. make check-all runs them.
+# These wait for more than a minute. make check-all runs them.
 WAITING = () if SLOW else ("daemon operations", "perf pipe recording and injection test")
 SKIPPED_TESTS = ENDLESS + WAITING
 
@@ -204,7 +204,7 @@ class BeforeAndAfter(unittest.TestCase):
 
     def test_on_this_machine(self):
         before = functools.partial(host_tests, HOST, TOOLS, skipped=SKIPPED_TESTS)
-        # they wait for most of the time
+        # both wait for most of the time
         with ThreadPoolExecutor() as pool:
             old, new = pool.map(lambda tests: results(tests()), (pristine_on_host, patched_on_host))
         self.compare(old, new, before, functools.partial(host_tests, PERF, LINUX / "tools"))

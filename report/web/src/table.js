@@ -108,7 +108,7 @@ const annotated = symbol =>
 		'p',
 		{},
 		'The cycles of its code: ',
-		element('code', {}, `perf annotate -s '${symbol}'`)
+		element('code', {}, `perf annotate -s '${symbol.replaceAll("'", "'\\''")}'`)
 	);
 
 export function tableView(panel, table) {
