@@ -155,10 +155,10 @@ def against_truth(measured: dict[str, Any]) -> Finding:
         {RECORDS_BASE} has of this CPU, tell the cycles of the path before a sample: the CPI is
         {span(errors(records, 'CPI'))} off with small caches and
         {span(errors(large_records, 'CPI'))} with large ones (`BENCH=branches BASE={RECORDS_BASE}`).
-        Windows are right for functions with long calls and little data. Publications have errors of the share of time by function:
-        9.1 % by interrupts, 1.6 % by PEBS-like sampling, 0.3 to 1.6 % by TIP (MICRO 2021), on a
-        simulated core that executes out of order, with many more samples. Here the share of the
-        cycles is {span(errors(samples, truth.CYCLES))} off, of which chance alone makes
+        Windows are right for functions with long calls and little data. Publications have errors
+        of the share of time by function: 9.1 % by interrupts, 1.6 % by PEBS-like sampling, 0.3 to
+        1.6 % by TIP (MICRO 2021), on a simulated core that executes out of order, with many more
+        samples. Here the share of the cycles is {span(errors(samples, truth.CYCLES))} off, of which chance alone makes
         {span([row[truth.CYCLES]['chance'] for row in samples.values()])}. TEA's cycles by cause and
         instruction are 2.1 % off (ISCA 2023); nothing here is comparable to that.""",
         f"""The programs are short: each event has some thousand samples, so chance alone makes

@@ -20,6 +20,7 @@ All functions that have at least 1 % of the true cycles are compared:
 """
 
 import math
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -52,7 +53,8 @@ LEAST = 1.0  # percent of the cycles
 DEPTHS = 1, 2, 3  # of the benchmark's calls
 # the goals: errors to what chance makes of them; intervals without a mark; marks
 CHANCE = {CYCLES: 2, "CPI": 2, "BM/KI": 3, "CM/KI": 3, "TM/KI": 3}
-COVERED, MARKED = 0.93, 1 / 3
+COVERED, MARKED = 0.93, (1 / 3, "a third")
+Goal = tuple[str, str, bool]  # what, the result, and whether it is met
 PREPARE = r"""
 cat /usr/bin/python3* /usr/bin/bash | head -c 1500000 > /tmp/data
 head -c 300000 /tmp/data > /tmp/some
@@ -186,37 +188,59 @@ def measure() -> dict:
     return result
 
 
-def goals(programs: dict[str, dict]) -> list[tuple[str, str, bool]]:
-    """Returns the goals of event samples, the results, and whether they are met."""
-    found = []
-    for metric, times in CHANCE.items():
-        within = sum(
-            row[metric]["error"] <= times * row[metric]["chance"] for row in programs.values()
-        )
-        found.append(
-            (
-                f"error of {metric} at most {times} times the error of chance",
-                f"{within} of {len(programs)} programs",
-                within == len(programs),
-            )
-        )
-    cells = [row[metric] for row in programs.values() for metric in METRICS]
+def within(rows: Collection[dict], metric: str, limit: str, most: Callable[[dict], float]) -> Goal:
+    """Each program's error of a metric is at most most(its value), which limit names."""
+    number = sum(row[metric]["error"] <= most(row[metric]) for row in rows)
+    return (
+        f"error of {metric} at most {limit}",
+        f"{number} of {len(rows)} programs",
+        number == len(rows),
+    )
+
+
+def within_chance(rows: Collection[dict], metric: str, times: float) -> Goal:
+    """Each program's error of a metric is at most this multiple of the error of chance."""
+    text = f"{times} times the error of chance"
+    return within(rows, metric, text, lambda value: times * value["chance"])
+
+
+def certainty(
+    rows: Collection[dict], metrics: Collection[str], marked_part: tuple[float, str]
+) -> list[Goal]:
+    """Intervals contain the truth, and at most this part of the values is marked."""
     number, marked, right = (
-        sum(cell[key] for cell in cells) for key in ("values", "marked", "right")
+        sum(row[metric][key] for row in rows for metric in metrics)
+        for key in ("values", "marked", "right")
     )
     covered = right / max(number - marked, 1)
+    most, name = marked_part
     return [
-        *found,
         (
             f"at least {100 * COVERED:.0f} % of the intervals without a mark contain the truth",
             f"{right} of {number - marked}, {100 * covered:.0f} %",
             covered >= COVERED,
         ),
         (
-            "at most a third of the values are marked or missing",
+            f"at most {name} of the values are marked or missing",
             f"{marked} of {number}, {100 * marked / number:.0f} %",
-            marked <= MARKED * number,
+            marked <= most * number,
         ),
+    ]
+
+
+def table_of_goals(found: list[Goal]) -> list[str]:
+    """The goals, as lines of Markdown."""
+    return ["", "| goal | found | |", "|---|---|---|"] + [
+        f"| {goal} | {what} | {'met' if is_met else 'not met'} |" for goal, what, is_met in found
+    ]
+
+
+def goals(programs: dict[str, dict]) -> list[Goal]:
+    """The goals of event samples."""
+    rows = programs.values()
+    return [
+        *(within_chance(rows, metric, times) for metric, times in CHANCE.items()),
+        *certainty(rows, METRICS, MARKED),
     ]
 
 
@@ -272,9 +296,5 @@ def report(result: dict) -> str:
             lines += perturbation(programs)
         if reading != SAMPLES:
             continue
-        lines += ["", "| goal | found | |", "|---|---|---|"]
-        lines += [
-            f"| {goal} | {found} | {'met' if is_met else 'not met'} |"
-            for goal, found, is_met in goals(programs)
-        ]
+        lines += table_of_goals(goals(programs))
     return "\n".join(lines)
